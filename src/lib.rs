@@ -28,6 +28,7 @@ pub mod config; // policy, workflows, texts, and which are in force
 pub mod session; // facts folded into one state: pure
 pub mod claude; // what the client sends, wants to hear, and stores
 pub mod ledger; // the chain of entries on disk
+pub mod proof; // the log over all sessions, signed and sealed
 pub mod gate; // the rules that judge an event: pure
 pub mod checkpoint; // a working tree kept, and put back
 pub mod insight; // what a session came to

@@ -1,10 +1,18 @@
 #!/usr/bin/env python3
-"""Verifies a session folder without any of our code: digests, numbers, links, calls, and the state beside them.
+"""Verifies ledgers, the log and proofs without any of our code: digests, numbers, links, calls, states; the Merkle tree,
+signatures, cosignatures, seals and ways to the root. Signatures need the package `cryptography`.
 
 usage: verify_ledger.py FOLDER…     prints a line each: {"ok", "entries", "code", "seq", "torn_bytes"}
        verify_ledger.py --canonical prints every line of standard input in the form of RFC 8785
+       verify_ledger.py --log LOG --key KEY [--witness KEY]… [--seal SEAL] [FOLDER…]
+                                    the log, and how far each session is signed and witnessed in it
+       verify_ledger.py --proof FILE --key KEY [--witness KEY]…
+                                    one entry: {"ok", "tier", "entry", "index", "size", "times"}
 """
+import argparse
+import base64
 import hashlib
+import hmac
 import json
 import pathlib
 import sys
@@ -112,10 +120,226 @@ def verify(folder):
     return {**said, "ok": True, "entries": entries, "torn_bytes": len(rest)}
 
 
+# The log: RFC 6962 trees, C2SP signed notes, checkpoints, cosignatures and proofs.
+
+
+def sha(*parts):
+    return hashlib.sha256(b"".join(parts)).digest()
+
+
+def leaf(content):
+    return sha(b"\0", content)
+
+
+def node(left, right):
+    return sha(b"\1", left, right)
+
+
+class Tree:
+    """Grows leaf by leaf: the roots of full subtrees, with how many leaves each has."""
+
+    def __init__(self):
+        self.size, self.full = 0, []
+
+    def push(self, content):
+        count, right = 1, leaf(content)
+        while self.full and self.full[-1][0] == count:
+            right, count = node(self.full.pop()[1], right), 2 * count
+        self.full.append((count, right))
+        self.size += 1
+
+    def root(self):
+        if not self.full:
+            return sha()
+        root = self.full[-1][1]
+        for _, left in reversed(self.full[:-1]):
+            root = node(left, root)
+        return root
+
+
+def climb(content, index, size, path):
+    """The root that this way leads to (RFC 9162, 2.1.3.2); None where it is no way."""
+    if index >= size:
+        return None
+    at, last, root = index, size - 1, leaf(content)
+    for sibling in path:
+        if last == 0:
+            return None
+        if at % 2 or at == last:
+            root = node(sibling, root)
+            while at % 2 == 0 and at:
+                at, last = at // 2, last // 2
+        else:
+            root = node(root, sibling)
+        at, last = at // 2, last // 2
+    return root if last == 0 else None
+
+
+def unbase(text):
+    """The bytes of a text in base64, in its only form."""
+    bytes = base64.b64decode(text, validate=True)
+    if base64.b64encode(bytes).decode() != text:
+        raise ValueError("base64 in another form")
+    return bytes
+
+
+class Key:
+    """`name+id+key`: 1 signs notes, 4 cosigns them with a time."""
+
+    def __init__(self, text):
+        self.name, id, key = text.strip().split("+", 2)
+        self.bytes = unbase(key)
+        self.kind, self.id = self.bytes[0], bytes.fromhex(id)
+        if self.id != sha(self.name.encode(), b"\n", self.bytes)[:4] or self.kind not in (1, 4):
+            raise Damage(f"no key: {text}")
+
+    def time(self, text, signature):
+        """The time of the cosignature, or zero; raises where it is not this key's."""
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        time, message = 0, text
+        if self.kind == 4:
+            time, signature = int.from_bytes(signature[:8], "big"), signature[8:]
+            message = b"cosignature/v1\ntime %d\n" % time + text
+        try:
+            Ed25519PublicKey.from_public_bytes(self.bytes[1:]).verify(signature, message)
+        except InvalidSignature:
+            raise Damage(f"the signature of {self.name} is wrong") from None
+        return time
+
+
+class Checkpoint:
+    def __init__(self, note):
+        self.text, _, lines = note.rpartition("\n\n")
+        self.text += "\n"
+        self.origin, size, root = self.text.split("\n")[:3]
+        self.size, self.root = int(size), unbase(root)
+        self.lines = [line.split(" ") for line in lines.splitlines()]
+
+    def signers(self, keys):
+        """Those keys that signed, by name and id, with their times."""
+        found = {}
+        for dash, name, signature in self.lines:
+            signature = unbase(signature)
+            for key in keys:
+                if dash == "\u2014" and key.name == name and key.id == signature[:4]:
+                    found[f"{key.name}+{key.id.hex()}"] = key.time(self.text.encode(), signature[4:])
+        return found
+
+
+def tier(signers, key, witnesses):
+    named = lambda key: f"{key.name}+{key.id.hex()}"
+    seen = {named(other) for other in witnesses if named(other) in signers}
+    if named(key) not in signers:
+        raise Damage("the key of the log has not signed")
+    return "witnessed" if witnesses and len(seen) == len(witnesses) else "sealed"
+
+
+def digests(ledger):
+    return [bytes.fromhex(json.loads(line)["_digest"]) for line in ledger.read_bytes().split(b"\n")[:-1]]
+
+
+def check_seals(lines, origin, seal):
+    """With the exported key each seal from its epoch on is known to be the log's own."""
+    _, epoch, key = seal.strip().split("+", 2)
+    epoch, key = int(epoch), unbase(key)
+    for at, size, root, mac in lines:
+        while epoch < at:
+            epoch, key = epoch + 1, hmac.digest(key, b"aops-seal/v1 next", "sha256")
+        text = f"aops-seal/v1\nepoch {at}\n{origin}\n{size}\n{root}\n".encode()
+        if epoch == at and hmac.digest(key, text, "sha256") != unbase(mac):
+            raise Damage(f"seal {at} was not made with this key")
+
+
+def verify_log(folder, key, witnesses, seal, sessions):
+    head = Checkpoint((folder / "checkpoint").read_text())
+    seals = [(int(at), int(size), root, mac) for at, size, root, mac in (line.split(" ") for line in (folder / "seals").read_text().splitlines())]
+    for before, after in zip(seals, seals[1:]):
+        if not before[0] <= after[0] <= before[0] + 1 or after[1] < before[1]:
+            raise Damage(f"seal {after[0]} does not follow seal {before[0]}")
+    if not seals or seals[-1][1] < head.size:
+        raise Damage("the last seal is older than the checkpoint")
+    claims = [(head.size, head.root)] + [(size, unbase(root)) for _, size, root, _ in seals]
+    signed = head.size if tier(head.signers([key]), key, []) else 0
+    witnessed = 0
+    if witnesses and (folder / "witnessed").exists():
+        seen = Checkpoint((folder / "witnessed").read_text())
+        claims.append((seen.size, seen.root))
+        witnessed = seen.size if tier(seen.signers([key, *witnesses]), key, witnesses) == "witnessed" else 0
+    data = (folder / "leaves").read_bytes()
+    leaves = [data[at : at + 32] for at in range(0, len(data) - 31, 32)]
+    tree = Tree()
+    for size, root in sorted(claims):
+        if size > len(leaves):
+            raise Damage(f"the log has {len(leaves)} leaves, but {size} were signed")
+        while tree.size < size:
+            tree.push(leaves[tree.size])
+        if tree.root() != root:
+            raise Damage(f"another root at {size}")
+    if seal:
+        check_seals(seals, head.origin, seal)
+    place = {content: at for at, content in enumerate(leaves)}
+    far = lambda entries, size: next((n for n, entry in enumerate(entries) if place.get(entry, size) >= size), len(entries))
+    told = []
+    for session in sessions:
+        entries = digests(session / "ledger.jsonl")
+        told.append({"entries": len(entries), "sealed_to": far(entries, signed), "witnessed_to": far(entries, witnessed)})
+    return {"ok": True, "origin": head.origin, "signed": signed, "witnessed": witnessed, "leaves": len(leaves), "seals": len(seals), "sessions": told}
+
+
+def verify_proof(text, key, witnesses):
+    if text.startswith("aops-proof/v1 intact\n"):
+        entry = unbase(text.split("\n")[1].removeprefix("extra ")).decode()
+        return {"ok": content_of(entry) is not None, "tier": "intact", "entry": entry}
+    head, _, note = text.partition("\n\n")
+    lines = head.split("\n")
+    if lines[0] != "c2sp.org/tlog-proof@v1" or not lines[1].startswith("extra ") or not lines[2].startswith("index "):
+        raise Damage("no proof")
+    entry, index = unbase(lines[1][6:]).decode(), int(lines[2][6:])
+    checkpoint = Checkpoint(note)
+    if climb(content_of(entry), index, checkpoint.size, [unbase(line) for line in lines[3:]]) != checkpoint.root:
+        raise Damage("the entry is not in the log that this checkpoint describes")
+    signers = checkpoint.signers([key, *witnesses])
+    reached = tier(signers, key, witnesses)
+    times = {name: time for name, time in signers.items() if time}
+    return {"ok": True, "tier": reached, "entry": entry, "index": index, "size": checkpoint.size, "times": times}
+
+
+def content_of(entry):
+    """The digest of an entry, which its line must match; or the digest alone, where the text was left out."""
+    if len(entry) == 64:
+        return bytes.fromhex(entry)
+    whole = json.loads(entry)
+    digest = whole.pop("_digest")
+    if hashlib.sha256(canonical(whole)).hexdigest() != digest:
+        raise Damage("the entry does not match its digest")
+    return bytes.fromhex(digest)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("--log", "--proof", "--key", "--seal"):
+        parser.add_argument(name)
+    parser.add_argument("--witness", action="append", default=[])
+    parser.add_argument("folders", nargs="*", type=pathlib.Path)
+    given = parser.parse_args()
+    try:
+        keys = (Key(given.key) if given.key else None, [Key(text) for text in given.witness])
+        if given.log:
+            print(json.dumps(verify_log(pathlib.Path(given.log), *keys, given.seal, given.folders)))
+        elif given.proof:
+            print(json.dumps(verify_proof(pathlib.Path(given.proof).read_text(), *keys)))
+        else:
+            for folder in given.folders:
+                print(json.dumps(verify(folder)))
+    except (Damage, ValueError, IndexError, KeyError) as damage:
+        print(json.dumps({"ok": False, "why": str(damage)}))
+
+
 if __name__ == "__main__":
     if sys.argv[1:] == ["--canonical"]:
         for line in sys.stdin.buffer:
             sys.stdout.buffer.write(canonical(json.loads(line)) + b"\n")
         sys.exit()
-    for folder in sys.argv[1:]:
-        print(json.dumps(verify(pathlib.Path(folder))))
+    main()

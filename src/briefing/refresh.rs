@@ -1,10 +1,11 @@
-//! The refresher: asks the tracker in the background and writes a snapshot that prompts read.
+//! The refresher: asks the tracker in the background and writes a snapshot that prompts read; shows the log to witnesses.
 //!
 //! Starts itself detached, then the tracker; writes the snapshot and empties the queue. Two processes: a
 //! watcher, and a worker in a process group with everything it starts. Invariants: one worker per project at a time, which
 //! looks once more if it was asked to meanwhile; if one of the two is killed, the other ends the group.
 
 mod tool;
+mod witness;
 
 use crate::briefing::notes;
 use crate::briefing::tracker::dialect::Dialect;
@@ -30,6 +31,9 @@ use tool::Tool;
 const START: &str = "__refresh-start";
 const WATCH: &str = "__refresh";
 const WORK: &str = "__refresh-work";
+
+/// In the place of the tracker's command.
+pub const NO_TRACKER: &str = "none";
 
 /// From the end of the budget until the worker kills its own group, and until the watcher does.
 const WORKER_GRACE: Duration = Duration::from_secs(2);
@@ -122,7 +126,11 @@ fn work(env: &Env, project: &str, command: &str) -> Result<(), Failure> {
                 collect::sweep(&env, &project);
             }
         });
-        look(env, project, command, end)?;
+        // No tracker, but witnesses.
+        if command != NO_TRACKER {
+            look(env, project, command, end)?;
+        }
+        witness::show(env, project, end);
         let _ = notes.join();
         drop(alone);
         if !again.exists() || Instant::now() >= end {

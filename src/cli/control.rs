@@ -7,6 +7,7 @@ use super::{Command, Io, operand, option, refused, session, session_operand, ses
 use crate::ledger::heads::{self, Head};
 use crate::ledger::open::Ledger;
 use crate::ledger::sessions;
+use crate::proof::append;
 use crate::session::fact::{Blocked, Fact, Unblocked};
 use crate::session::fold::Session;
 use crate::session::memory::Waiver;
@@ -87,6 +88,7 @@ fn block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let mut ledger = Ledger::at(io.env, &found.path, &found.session_id)?;
     ledger.append(io.env, vec![Fact::Block(Blocked { by, reason: reason.clone() })])?;
     ledger.exported()?;
+    append::add(io.env, &found.session_id, &found.path)?;
     let id = &found.session_id;
     let words = format!("blocked session {id}\nhint: clear it with `aops-hook clear-block {id}`");
     io.answer(&json!({"session_id": id, "blocked": true, "block_reason": reason}), words)
@@ -106,6 +108,7 @@ fn clear_block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             let facts = if was { vec![Fact::Unblock(Unblocked { by: "a person".to_owned() })] } else { Vec::new() };
             ledger.append(io.env, facts)?;
             ledger.exported()?;
+            append::add(io.env, &found.session_id, &found.path)?;
             (found.session_id, was)
         }
         (Err(_), Some(head)) => {

@@ -15,6 +15,7 @@ use crate::insight::collect;
 use crate::insight::document::{Insights, check_rich};
 use crate::ledger::open::Ledger;
 use crate::ledger::sessions;
+use crate::proof::health::Health;
 use crate::session::reflection::to_markdown;
 use crate::system::files::Scratch;
 use crate::system::process::{self, Ending, Task};
@@ -65,7 +66,21 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let current = io.env.client_session.as_deref();
     let found = range::pick(io.env, if name == Some("current") { current } else { name })?;
     let insights = write_insights(io, &found, analyse)?;
-    if io.json { io.print(serde_json::to_value(&insights)?) } else { show(io, &insights) }
+    let damage = found.shelved.as_ref().and_then(|shelved| Health::new(io.env, u64::MAX).damage(shelved));
+    if io.json {
+        let mut value = serde_json::to_value(&insights)?;
+        if let Some(damage) = damage {
+            value["damage"] = json!(damage);
+        }
+        return io.print(value);
+    }
+    show(io, &insights)?;
+    match damage {
+        Some(damage) => {
+            io.print(format!("note: this ledger is damaged: {damage}\nhint: `aops-hook verify {}`", found.session_id))
+        }
+        None => Ok(0),
+    }
 }
 
 /// Made, analysed if wanted, written and recorded.

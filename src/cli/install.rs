@@ -15,6 +15,8 @@ use super::{Command, Io, flag, option};
 use crate::claude::settings::{StatusLine, status_line, unregister};
 use crate::config::policy::ModeLevel;
 use crate::model::event::EVENTS;
+use crate::proof::keys::Keys;
+use crate::proof::life;
 use crate::system::env::Env;
 use crate::system::files::{self, Found};
 use crate::text::diff::unified;
@@ -125,6 +127,9 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     told.backup = if dry_run { None } else { plan.carry_out(io.env)? };
     if let Some(mode) = mode.as_ref().filter(|_| !dry_run) {
         mode.carry_out()?;
+    }
+    if !dry_run && Keys::open(io.env)?.is_none() {
+        life::begin(io.env, None)?;
     }
     if io.json {
         return io.print(told.to_json(mode.as_ref()));
@@ -337,6 +342,9 @@ impl Undo {
             && self.receipt.settings.iter().all(|other| other.original.as_ref() != Some(&copy))
         {
             let _ = fs::remove_file(copy);
+        }
+        if self.receipt.settings.is_empty() {
+            life::forget_unused(env)?;
         }
         self.receipt.close(env)
     }

@@ -5,6 +5,7 @@
 
 pub mod table;
 pub mod mode;
+pub mod key;
 pub mod install;
 pub mod past;
 pub mod control;
@@ -20,6 +21,8 @@ pub mod policy;
 pub mod replay;
 pub mod simulate;
 pub mod verify;
+pub mod prove;
+pub mod witness;
 pub mod export;
 pub mod report;
 pub mod run;
@@ -107,6 +110,7 @@ pub static COMMANDS: &[Command] = &[
     sessions::COMMAND,
     log::COMMAND,
     verify::COMMAND,
+    prove::COMMAND,
     why::COMMAND,
     simulate::COMMAND,
     replay::COMMAND,
@@ -125,6 +129,8 @@ pub static COMMANDS: &[Command] = &[
     run::RESUME,
     runs::RESOLVE,
     runs::RUNS,
+    key::COMMAND,
+    witness::COMMAND,
     install::INSTALL,
     install::UNINSTALL,
     doctor::COMMAND,
@@ -326,6 +332,8 @@ mod tests {
             |name, verbs: &[Command]| verbs.iter().map(|verb| format!("{name} {}", verb.name)).collect::<Vec<_>>();
         let mut commands: Vec<_> = COMMANDS.iter().map(|command| command.name.to_owned()).collect();
         commands.extend(below("checkpoint", checkpoint::VERBS));
+        commands.extend(below("key", key::VERBS));
+        commands.extend(below("witness", witness::VERBS));
         commands.extend(below("runs", runs::VERBS));
         commands.extend(below("sessions", sessions::VERBS));
         // Flags, what clap adds, and what our own child processes and the client start.

@@ -15,6 +15,7 @@ use crate::ledger::heads::Head;
 use crate::ledger::session_folder::dashed;
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::model::phase::Phase;
+use crate::proof::health::{Health, QUICK};
 use crate::session::fold::Session;
 use crate::session::state::State;
 use crate::system::env::boot_id;
@@ -62,7 +63,9 @@ fn list_sessions(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         Some(folder) if !folder.is_empty() => io.env.from_here(Path::new(folder)),
         _ => texts::project(io.env, &io.env.cwd),
     });
+    let mut health = Health::new(io.env, QUICK);
     let row = |shelved: SessionOnDisk| Row {
+        damage: health.damage(&shelved),
         short: short.get(&shelved.session_id).cloned().unwrap_or_default(),
         session: sessions::session(&shelved),
         shelved,
@@ -87,6 +90,8 @@ fn list_sessions(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 
 /// A session as it is listed.
 struct Row {
+    /// What is wrong with its ledger.
+    damage: Option<String>,
     short: String,
     shelved: SessionOnDisk,
     session: Option<Session>,
@@ -108,11 +113,11 @@ fn changed_ms(shelved: &SessionOnDisk) -> i64 {
 }
 
 fn session_to_json(row: &Row, boot: &str) -> Value {
-    let Row { short, shelved, session } = row;
+    let Row { damage, short, shelved, session } = row;
     let session = session.as_ref();
     let state = session.map(|session| &session.state);
     json!({
-        "short": short, "live": session.is_some_and(|session| is_live(session, boot)),
+        "damage": damage, "short": short, "live": session.is_some_and(|session| is_live(session, boot)),
         "project": session.map(|session| &session.memory.root), "started_at": state.map(|state| &state.started_at),
         "changed_at": time::timestamp(changed_ms(shelved)),
         "prompt": state.and_then(|state| state.hydration.original_prompt.as_ref()),
@@ -204,7 +209,7 @@ fn project(io: &Io, shelved: &SessionOnDisk, session: Option<&Session>) -> Strin
 }
 
 fn session_row(io: &Io, row: &Row, boot: &str) -> [Cell; 8] {
-    let Row { short, shelved, session } = row;
+    let Row { damage, short, shelved, session } = row;
     let project = project(io, shelved, session.as_ref());
     let id: Cell = short.as_str().into();
     let Some(session) = session else {
@@ -219,6 +224,7 @@ fn session_row(io: &Io, row: &Row, boot: &str) -> [Cell; 8] {
         (None, false) => ("left", Tone::Plain),
     };
     let state_cell = match session.blocked() {
+        _ if damage.is_some() => Cell::new("damaged: `aops-hook verify`", Tone::Bad),
         Some(_) => Cell::new(format!("{word}, blocked"), Tone::Bad),
         None => Cell::new(word, tone),
     };

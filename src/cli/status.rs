@@ -14,6 +14,7 @@ use crate::model::error::{Code, Failure};
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::profile::{Hold, JailState};
 use crate::model::worktree::Worktree;
+use crate::proof::health::{Health, log_damage};
 use crate::session::fold::Session;
 use crate::session::memory::Waiver;
 use crate::session::state::{State, Subagent};
@@ -64,10 +65,15 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     };
     let (project, baseline) = (folder(io.env, &shelved, &session), sessions::baseline(&shelved, &session));
     let owed = owed(io.env, &session, project.as_deref().zip(baseline.as_ref()));
+    let damage = Health::new(io.env, u64::MAX).damage(&shelved);
     if io.json {
-        return io.print(to_json(io.env, &session, &owed));
+        let mut value = to_json(io.env, &session, &owed);
+        value["damage"] = json!(damage);
+        return io.print(value);
     }
     let mut rows = vec![("session", session.state.session_id.clone(), Tone::Plain)];
+    rows.extend(damage.map(|damage| ("damaged", format!("{damage}  (`aops-hook verify` says more)"), Tone::Bad)));
+    rows.extend(log_damage(io.env).map(|damage| ("log", format!("damaged: {damage}"), Tone::Bad)));
     rows.extend(course(&session));
     rows.extend(halt(&session, &shelved));
     // Told to people alone: in a tool call the model reads this.

@@ -1,10 +1,13 @@
-//! Checks a whole ledger; with `--quarantine` a person sets a damaged one aside and begins a new one.
+//! Checks a whole ledger, and what the log proves of it; with `--all` every one; with `--quarantine` a person sets a damaged
+//! one aside and begins a new one.
 //!
-//! Reads one session; without the flag it writes nothing. Invariants: a block in the readable part, or in the exported
+//! Reads sessions and the log; without the last flag it writes nothing. Invariants: a block in the readable part, or in the exported
 //! head, is carried over; a ledger is set aside under its lock, so no hook writes to it meanwhile.
 
+mod all;
+
 use super::table::Tone;
-use super::{Command, Io, allowed, flag, refused, session, session_operand, text, who_may, yes};
+use super::{Command, Io, allowed, flag, option, refused, session, session_operand, text, who_may, yes};
 use crate::config::in_force;
 use crate::ledger::heads::Head;
 use crate::ledger::lock::Lock;
@@ -12,12 +15,21 @@ use crate::ledger::open::Ledger;
 use crate::ledger::session_folder::{self, dashed, guard};
 use crate::ledger::sessions::{self, Checked, SessionOnDisk};
 use crate::model::error::{Code, Failure};
+use crate::proof::append;
+use crate::proof::check::{self, Examined, Trust, read_seal_key};
+use crate::proof::notes;
+use crate::proof::record::Record;
+use crate::proof::store::Store;
+use crate::proof::tier::{self, Tier};
+use crate::proof::trust;
 use crate::session::fact::{Blocked, Fact, Opened, Previous};
 use crate::session::fold::Session;
 use crate::system::env::boot_id;
 use crate::system::files::make_all;
+use crate::system::git;
 use crate::text::sha256::sha256;
 use anyhow::Context;
+use aops_proof::note::PublicKey;
 use clap::ArgMatches;
 use serde_json::json;
 use std::fs;
@@ -27,20 +39,74 @@ use std::time::SystemTime;
 
 pub const COMMAND: Command = Command {
     name: "verify",
-    about: "Check a session's ledger: every digest, link, number and state",
+    about: "Check a session's ledger: every digest, link, number and state, and what the log proves of it",
     examples: &[
         ("aops-hook verify", "check the newest session of this project; exit 4 when it is damaged"),
-        ("aops-hook verify 3f2a --json", "the same for a program: ok, entries, code, seq, torn_bytes"),
+        ("aops-hook verify 3f2a --json", "the same for a program: ok, entries, code, seq, torn_bytes, tier"),
+        ("aops-hook verify --all", "every session, and the log over all of them"),
+        ("aops-hook verify --all --git", "with the checkpoints that the project's remote has"),
+        ("aops-hook verify --all --seal seal.txt", "the seals too, with what `key export --seal` printed"),
         ("aops-hook verify 3f2a --quarantine", "set a damaged ledger aside and begin a new one"),
     ],
     arguments: |row| {
         let help = "Set a damaged ledger aside as ….broken-N and begin a new one (needs a person)";
-        row.args([session_operand(), flag("quarantine", help), yes().requires("quarantine")])
+        let key =
+            option("key", "KEY", "Check the log's signature with this public key; default: the one on this machine");
+        let seal = option("seal", "FILE", "Check the seals with the key that `key export --seal` printed");
+        let all =
+            flag("all", "Every session, and the log over all of them").conflicts_with_all(["session", "quarantine"]);
+        let git = flag("git", "Check the checkpoints in the git notes of this project too, as the remote has them");
+        row.arg(git).args([session_operand(), all, key, seal, flag("quarantine", help), yes().requires("quarantine")])
     },
     run,
 };
 
+/// With what the log is checked; and, where git notes are, whether they come from the remote.
+fn trusted(given: &ArgMatches, io: &Io) -> anyhow::Result<(Trust, Option<bool>)> {
+    let key = text(given, "key").map(PublicKey::parse).transpose().or_else(refused)?;
+    let seal = match text(given, "seal") {
+        None => None,
+        Some(path) => {
+            let said = fs::read_to_string(path).with_context(|| format!("`{path}`"))?;
+            let odd = format!("`{path}` holds no key of a seal\nhint: `aops-hook key export --seal` prints one");
+            Some(read_seal_key(&said).map_or_else(|| refused(odd), Ok)?)
+        }
+    };
+    let mut trust = Trust { key, seal, ..trust::here(io.env)? };
+    if !given.get_flag("git") {
+        return Ok((trust, None));
+    }
+    let Some((lines, remote)) = git::notes::read(io.env, &io.env.cwd) else {
+        return refused(
+            "there are no notes of ours in this repository\nhint: set `witness.git = \"notes\"`, and end a turn here",
+        );
+    };
+    trust.seen = notes::parse(&lines);
+    Ok((trust, Some(remote)))
+}
+
+/// What the log says of this session. One that contradicts it is damaged, and so is all where the log itself is.
+fn prove(io: &Io, log: Option<&Examined>, found: &SessionOnDisk, checked: &mut Checked) -> anyhow::Result<Tier> {
+    let entries = checked.session.seq;
+    let (Some(log), Some(store)) = (log, Store::look(io.env)?) else {
+        return Ok(Tier::without(entries, "there is no log: `aops-hook key init` makes the key that signs it"));
+    };
+    let mut digests = tier::digests(&found.path)?;
+    digests.truncate(usize::try_from(entries).unwrap_or(usize::MAX));
+    let tier = Tier::of(log, &Record::of(&store, &found.session_id), &digests);
+    if checked.failure.is_none() && tier.missing > 0 {
+        let what = format!("the log has {} entries of this session that its ledger does not have", tier.missing);
+        checked.failure = Some(Failure::new(Code::RecoveryFailed, what));
+        checked.seq = Some(tier.sealed_to + 1);
+    }
+    Ok(tier)
+}
+
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    if given.get_flag("all") {
+        let (trust, remote) = trusted(given, io)?;
+        return all::verify(&trust, remote, io);
+    }
     let quarantine = given.get_flag("quarantine");
     if quarantine {
         allowed("verify --quarantine", who_may("verify --quarantine"), io)?;
@@ -62,8 +128,11 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if quarantine {
         return set_aside_damaged(io, &found);
     }
-    let checked = check(io, &found, false);
-    report(io, &found, &checked, &gone)?;
+    let mut checked = check(io, &found, false);
+    let log = check::examine(io.env, &trusted(given, io)?.0)?;
+    let tier = prove(io, log.as_ref(), &found, &mut checked)?;
+    let faults = log.map(|log| log.faults).unwrap_or_default();
+    report(io, &found, &checked, &gone, Some((&tier, &faults)))?;
     if let Some(failure) = checked.failure.as_ref().filter(|_| !io.json) {
         let id = &found.session_id;
         io.print(match failure.code {
@@ -71,7 +140,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             _ => format!("hint: `aops-hook verify {id} --quarantine` sets it aside and begins a new one"),
         })?;
     }
-    Ok(if checked.failure.is_some() || !here.is_empty() { 4 } else { 0 })
+    Ok(if checked.failure.is_some() || !faults.is_empty() || !here.is_empty() { 4 } else { 0 })
 }
 
 /// A session of the project around the working directory.
@@ -84,18 +153,30 @@ fn set_aside_damaged(io: &mut Io, found: &SessionOnDisk) -> anyhow::Result<u8> {
     let _project = guard(found.path.parent().unwrap_or(Path::new("/")))?;
     let old = session_folder::open(found.path.clone())?;
     let _lock = old.map(|folder| Lock::acquire(&folder.dir)).transpose()?;
-    let checked = check(io, found, true);
-    report(io, found, &checked, &[])?;
+    let mut checked = check(io, found, true);
+    let log = check::examine(io.env, &Trust::default())?;
+    prove(io, log.as_ref(), found, &mut checked)?;
+    report(io, found, &checked, &[], None)?;
     let newer = checked.failure.as_ref().is_some_and(|failure| failure.code == Code::WrittenByNewer);
     let said = if newer {
         format!("not set aside\nhint: {}", Code::WrittenByNewer.way_out())
     } else if checked.failure.is_some() {
         let aside = set_aside(io, found, &checked)?;
+        explain(io, log.as_ref(), found, &aside)?;
         format!("set aside as `{}`; a new ledger has begun", aside.display())
     } else {
         "nothing to set aside".to_owned()
     };
     if io.json { Ok(0) } else { io.print(said) }
+}
+
+/// The log says which of its leaves were the ledger's that is set aside, so that they are not missed.
+fn explain(io: &Io, log: Option<&Examined>, found: &SessionOnDisk, aside: &Path) -> anyhow::Result<()> {
+    let (Some(log), Some(store)) = (log, Store::look(io.env)?) else { return Ok(()) };
+    let spans = tier::spans(log, &Record::of(&store, &found.session_id), &tier::digests(aside)?);
+    drop(store);
+    append::say(io.env, "aside", &json!({"session": found.session_id, "spans": spans}))?;
+    Ok(())
 }
 
 /// A session of which only the exported head is left.
@@ -119,15 +200,28 @@ fn check(io: &Io, found: &SessionOnDisk, locked: bool) -> Checked {
     })
 }
 
-fn report(io: &mut Io, found: &SessionOnDisk, checked: &Checked, gone: &[Head]) -> anyhow::Result<u8> {
+/// Prints what is known of one session, and of the log where it is the question.
+fn report(
+    io: &mut Io,
+    found: &SessionOnDisk,
+    checked: &Checked,
+    gone: &[Head],
+    proven: Option<(&Tier, &[String])>,
+) -> anyhow::Result<u8> {
     let code = checked.failure.as_ref().map(|failure| failure.code.name());
     let entries = checked.session.seq;
     if io.json {
-        let value = json!({
-            "ok": code.is_none() && !gone.iter().any(|head| is_here(io, head)), "entries": entries, "code": code, "seq": checked.seq,
+        let faults = proven.map(|(_, faults)| faults).unwrap_or_default();
+        let ok = code.is_none() && faults.is_empty() && !gone.iter().any(|head| is_here(io, head));
+        let mut value = json!({
+            "ok": ok, "entries": entries, "code": code, "seq": checked.seq,
             "torn_bytes": checked.torn_bytes, "session_id": found.session_id,
             "lost": gone.iter().map(|head| &head.session_id).collect::<Vec<_>>(),
         });
+        if let (Some((tier, _)), Some(fields)) = (proven, value.as_object_mut()) {
+            fields.insert("log_faults".to_owned(), json!(faults));
+            fields.extend(tier.to_json().as_object().cloned().unwrap_or_default());
+        }
         return io.print(value);
     }
     if let Some(failure) = &checked.failure {
@@ -142,6 +236,9 @@ fn report(io: &mut Io, found: &SessionOnDisk, checked: &Checked, gone: &[Head]) 
         let many = if entries == 1 { "entry" } else { "entries" };
         writeln!(io.out, "{} {entries} {many}, session {}", Tone::Good.paint("intact:", io), found.session_id)?;
     }
+    if let Some((tier, faults)) = proven {
+        print_tier(io, tier, faults)?;
+    }
     for head in gone.iter().filter(|head| head.session_id != found.session_id) {
         let (lost, id) = (Tone::Bad.paint("lost:", io), &head.session_id);
         writeln!(io.out, "{lost} session {id}, known only by its exported head: `aops-hook verify {id}`")?;
@@ -150,6 +247,20 @@ fn report(io: &mut Io, found: &SessionOnDisk, checked: &Checked, gone: &[Head]) 
         0 => Ok(0),
         torn => io.print(format!("{torn} bytes of an unfinished write at the end: the next event sets them aside")),
     }
+}
+
+fn print_tier(io: &mut Io, tier: &Tier, faults: &[String]) -> anyhow::Result<()> {
+    for fault in faults {
+        writeln!(io.out, "{} the log: {fault}", Tone::Bad.paint("damaged:", io))?;
+    }
+    let at =
+        tier.witnessed_at.as_ref().map(|at| format!(", entries 1 to {} seen by witnesses at {at}", tier.witnessed_to));
+    writeln!(io.out, "tier: {}{}", tier.level.name(), at.unwrap_or_default())?;
+    if let Some(why) = &tier.why {
+        let next = if tier.level == tier::Level::Intact { "sealed" } else { "witnessed" };
+        writeln!(io.out, "not {next}: {why}")?;
+    }
+    Ok(())
 }
 
 /// Begins a ledger beside the damaged folder, then renames both.

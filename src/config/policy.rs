@@ -9,6 +9,7 @@ pub mod glob;
 pub mod value;
 mod word;
 pub mod jail;
+pub mod witness;
 pub mod key;
 pub mod check;
 mod close;
@@ -28,6 +29,7 @@ pub use project::Folder;
 pub use read::{Layer, Origins, Source, SourceLine, hold_in, read, read_for};
 pub use rule::Rule;
 pub use value::Share;
+pub use witness::Witness;
 pub(crate) use word::words;
 pub use word::{DangerLevel, Interactive, Intervene, Level, ModeLevel, OnPause, Rehearse};
 
@@ -70,6 +72,8 @@ pub struct Policy {
     pub small: Small,
     pub stop: Stop,
     pub tracker: Tracker,
+    #[serde(default, skip_serializing_if = "Witness::is_unset")]
+    pub witness: Witness,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -240,6 +244,7 @@ impl Default for Policy {
             small: Small::default(),
             stop: Stop { refusals: 3 },
             tracker: Tracker { command: "bd".to_owned() },
+            witness: Witness::default(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What follows an event once it is recorded.
 //!
-//! Writes the halt report, reflections for the tracker, learnings for the memory, insights and checkpoints; starts the tracker's refresh. Invariant:
-//! all of it ends within the time that the event may keep the session locked.
+//! Writes the halt report, reflections for the tracker, learnings for the memory, insights and checkpoints; starts the
+//! tracker's refresh; signs the log. Invariant: all of it ends within the time that the event may keep the session locked.
 
 use super::turn::Turn;
 use crate::briefing::agent::halt_report;
@@ -14,6 +14,7 @@ use crate::insight::collect;
 use crate::model::error::Failure;
 use crate::model::event::EventKind;
 use crate::model::verdict::{Ruling, Verdict};
+use crate::proof::append;
 use crate::session::fact::{Fact, Reported};
 use crate::system::env::Env;
 use std::collections::BTreeMap;
@@ -33,9 +34,11 @@ static FOLLOWS: &[Follows] = &[
     (is_blocked, write_halt_report),
     (may_reflect, queue_reflection),
     (ends_turn, conclude),
-    (changes_tracker, refresh_tracker),
     // A run takes checkpoints around its steps itself.
     (|turn| turn.context.stage.is_none(), keep_checkpoint),
+    (|turn| ends_turn(turn) || is_blocked(turn) && !turn.env.dry_run, sign),
+    // The witnesses see what was signed.
+    (wants_refresh, refresh_behind),
 ];
 
 impl Turn<'_> {
@@ -174,14 +177,16 @@ fn conclude(turn: &mut Turn) -> Verdict {
 }
 
 /// The tracker may say something else now: a session began, a turn ended, or a call talked to it.
-fn changes_tracker(turn: &Turn) -> bool {
+fn wants_refresh(turn: &Turn) -> bool {
     let at = matches!(turn.event.kind, EventKind::SessionStart | EventKind::Stop);
-    (at || turn.context.ended.tracked) && !turn.env.dry_run
+    let ends = turn.event.kind == EventKind::SessionEnd && turn.session().policy().witness.is_asked();
+    (at || ends || turn.context.ended.tracked) && !turn.env.dry_run
 }
 
 /// In a process of its own. A tracker that cannot be asked is one line in the next context.
-fn refresh_tracker(turn: &mut Turn) -> Verdict {
-    if let Some(command) = turn.tracker() {
+fn refresh_behind(turn: &mut Turn) -> Verdict {
+    let witnesses = turn.session().policy().witness.is_asked();
+    if let Some(command) = turn.tracker().or(witnesses.then_some(refresh::NO_TRACKER)) {
         let _ = refresh::spawn(turn.env, &texts::project(turn.env, Path::new(&turn.event.cwd)), command);
     }
     Verdict::pass()
@@ -190,4 +195,11 @@ fn refresh_tracker(turn: &mut Turn) -> Verdict {
 fn keep_checkpoint(turn: &mut Turn) -> Verdict {
     let (before, until) = (turn.before, turn.locked + turn.event.kind.time_locked());
     checkpoint::rollback::at_phase_change(turn.env, &mut turn.ledger, turn.event, before, until)
+}
+
+/// The log gets what the session has recorded, and its head is signed. Without a key nothing happens.
+fn sign(turn: &mut Turn) -> Verdict {
+    let (trace, folder) = (&turn.session().state.session_id, &turn.ledger.place().path);
+    let Err(failure) = append::add(turn.env, trace, folder) else { return Verdict::pass() };
+    Verdict::notice("log", append::unsigned(&failure))
 }

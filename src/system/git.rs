@@ -5,6 +5,7 @@
 //! answer is whole or there is none, but for `beginning`, whose callers tell that they cut.
 
 mod baseline;
+pub mod notes;
 
 pub use baseline::diff;
 

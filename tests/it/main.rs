@@ -44,6 +44,7 @@ mod pages;
 mod pictures;
 mod plugin;
 mod policy;
+mod proof;
 mod real_client;
 mod real_home;
 mod redact;

@@ -130,9 +130,9 @@ pub fn replace(dir: &OwnedFd, name: &str, spare: &str, bytes: &[u8]) -> Result<(
     exchange(dir, spare, name).map_err(storage)
 }
 
-/// Swapping keeps both files and their blocks, which is ten times cheaper than replacing one.
+/// Gives the name to the spare file. Swapping keeps both files and their blocks, which is ten times cheaper than replacing one.
 #[cfg(target_os = "linux")]
-fn exchange(dir: &OwnedFd, spare: &str, name: &str) -> Result<(), Errno> {
+pub fn exchange(dir: &OwnedFd, spare: &str, name: &str) -> Result<(), Errno> {
     match rustix::fs::renameat_with(dir, spare, dir, name, RenameFlags::EXCHANGE) {
         Err(Errno::NOENT | Errno::INVAL | Errno::NOSYS) => rustix::fs::renameat(dir, spare, dir, name),
         done => done,
@@ -140,6 +140,6 @@ fn exchange(dir: &OwnedFd, spare: &str, name: &str) -> Result<(), Errno> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn exchange(dir: &OwnedFd, spare: &str, name: &str) -> Result<(), Errno> {
+pub fn exchange(dir: &OwnedFd, spare: &str, name: &str) -> Result<(), Errno> {
     rustix::fs::renameat(dir, spare, dir, name)
 }

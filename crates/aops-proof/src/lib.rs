@@ -3,7 +3,10 @@
 #![doc = include_str!("../README.md")]
 
 pub mod tree;
+pub mod frontier;
+pub mod whole;
 pub mod tiles;
+pub mod seal;
 pub mod note;
 pub mod checkpoint;
 pub mod proof;

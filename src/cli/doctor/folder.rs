@@ -9,6 +9,7 @@ use crate::config::in_force;
 use crate::config::policy::idle;
 use crate::config::texts::Library;
 use crate::ledger::sessions::{self, SessionOnDisk};
+use crate::proof::health::log_damage;
 use crate::system::threads;
 use crate::text::plain::count;
 use rustix::fs::{FlockOperation, flock};
@@ -92,7 +93,7 @@ fn excludes(open: impl Fn() -> io::Result<File>) -> io::Result<bool> {
     }
 }
 
-/// Every ledger is whole: in a damaged session nothing passes.
+/// Every ledger is whole, and so is the log: in a damaged session nothing passes.
 pub(super) fn ledgers(scene: &Scene) -> Report {
     let all = sessions::all(scene.env);
     let damage = |found: &SessionOnDisk| {
@@ -112,7 +113,11 @@ pub(super) fn ledgers(scene: &Scene) -> Report {
         )
     });
     let whole = if all.is_empty() { String::new() } else { format!("{} intact", count(all.len(), "ledger")) };
-    report(wrong.collect(), whole)
+    let of_log = log_damage(scene.env).map(|damage| {
+        let fix = "run `aops-hook verify --all`, then `aops-hook key rotate --new-log`".to_owned();
+        (format!("the log over all sessions is damaged: {damage}"), fix)
+    });
+    report(wrong.chain(of_log).collect(), whole)
 }
 
 pub(super) fn configuration(scene: &Scene) -> Report {

@@ -18,6 +18,11 @@ use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::model::call::CallState;
 use crate::model::error::Failure;
 use crate::model::phase::Phase;
+use crate::proof::append;
+use crate::proof::check::{self, Trust};
+use crate::proof::record::Record;
+use crate::proof::store::Store as LogStore;
+use crate::proof::tier;
 use crate::run::artifacts::RunArtifacts;
 use crate::session::fold::Session;
 use crate::system::env::Env;
@@ -25,6 +30,7 @@ use crate::text::sha256::NO_DIGEST;
 use crate::text::time::timestamp;
 use anyhow::Context;
 use clap::ArgMatches;
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -150,11 +156,21 @@ fn remove(env: &Env, found: &SessionOnDisk) -> anyhow::Result<bool> {
     let Ok(session) = held(env, found, true) else { return Ok(false) };
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     heads::export(env, &farewell(env, &session, name(project)))?;
+    explain(env, found, &session)?;
     // Out of the list at once; killed in between, only the files are left.
     let aside = PathBuf::from(format!("{}{ASIDE}", found.path.display()));
     fs::rename(&found.path, &aside).with_context(|| format!("`{}`", found.path.display()))?;
     fs::remove_dir_all(&aside).with_context(|| format!("`{}`", aside.display()))?;
     Ok(true)
+}
+
+/// The log keeps the leaves of a session that goes, and says that a person removed it.
+fn explain(env: &Env, found: &SessionOnDisk, session: &Session) -> Result<(), Failure> {
+    let Some(log) = check::examine(env, &Trust::default())? else { return Ok(()) };
+    let Some(record) = LogStore::look(env)?.map(|store| Record::of(&store, &found.session_id)) else { return Ok(()) };
+    let spans = tier::spans(&log, &record, &tier::digests(&found.path)?);
+    let words = json!({"session": found.session_id, "spans": spans, "entries": session.seq, "head": session.head});
+    append::say(env, "removed", &words).map(drop)
 }
 
 /// The head of a session that a person removed: it proves nothing any more, and says why.

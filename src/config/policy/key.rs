@@ -5,6 +5,7 @@
 
 use super::jail::{Harness, JailLevel};
 use super::value::{Field, Form, Value};
+use super::witness::WitnessGit;
 use super::{DangerLevel, Interactive, Intervene, Level, ModeLevel, OnPause, Policy, Rehearse};
 use aops_shell::danger::{RULES, Rule};
 use std::sync::LazyLock;
@@ -130,6 +131,11 @@ fn fields() -> Vec<Key> {
     jail.harness: Form::OneOf(Harness::WORDS), Raise,
         "how hooks and servers are jailed that the client starts with a shell";
     jail.without: Form::Names, Keep, "programs that run without the jail, each in a line of its own";
+    witness.url: Form::Names, Keep, "witnesses that are asked to sign the log's checkpoints, as `http://127.0.0.1:7380`";
+    witness.key: Form::Names, Keep, "the public keys of these witnesses";
+    witness.quorum: Form::Whole(0, 64), Raise, "how many of them must have signed; 0 is all";
+    witness.git: Form::OneOf(WitnessGit::WORDS), Raise,
+        "whether the log's checkpoints go into git notes of the project, pushed with the work";
     run.claude: Form::Text, Keep, "the client that `run` starts";
     run.notify: Form::Text, Keep, "a command of the shell, started when a run pauses or ends";
     run.on_pause: Form::OneOf(OnPause::WORDS), Raise,

@@ -1,0 +1,119 @@
+//! `key`: the key that signs the log of all sessions: made, shown, rotated, and exported for who is to check it.
+//!
+//! Reads and writes keys and log. Invariants: the secret that signs is never printed; the key of the seal is printed only
+//! when a person asks, since who has it can seal from that epoch on.
+
+use super::{Command, Io, allowed, flag, option, refused, text, who_may, yes};
+use crate::proof::keys::Keys;
+use crate::proof::life::{self, Standing};
+use aops_proof::note::base64;
+use clap::ArgMatches;
+use serde_json::json;
+
+pub const COMMAND: Command = Command {
+    name: "key",
+    about: "The key that signs the log over all sessions",
+    examples: &[
+        ("aops-hook key show", "the public key, as a witness wants it, and how far the log is signed"),
+        ("aops-hook key init", "make the key; `install` has done it"),
+    ],
+    arguments: |row| Command::verbs(VERBS, row.arg(yes().global(true))),
+    run,
+};
+
+pub(super) static VERBS: &[Command] = &[
+    Command {
+        name: "init",
+        about: "Make the key, and the log where there is none",
+        examples: &[
+            ("aops-hook key init", "under a name drawn by chance"),
+            ("aops-hook key init --origin example.com/ledger", "under a name of your own"),
+        ],
+        arguments: |row| row.arg(option("origin", "NAME", "The log's name: no blanks, no `+`; it stays for ever")),
+        run: init,
+    },
+    Command {
+        name: "show",
+        about: "Show the public key and how far the log is signed",
+        examples: &[("aops-hook key show --json", "for programs")],
+        arguments: |row| row,
+        run: show,
+    },
+    Command {
+        name: "rotate",
+        about: "Make a new key for the same log; the old one vouches for it",
+        examples: &[
+            ("aops-hook key rotate", "witnesses must be told the new key"),
+            ("aops-hook key rotate --new-log", "set a damaged log aside and begin another"),
+        ],
+        arguments: |row| row.arg(flag("new-log", "Set the log aside and begin another under a new name")),
+        run: rotate,
+    },
+    Command {
+        name: "export",
+        about: "Print the public key, or the key with which seals are checked",
+        examples: &[
+            ("aops-hook key export", "the public key, for a witness or for `verify_ledger.py`"),
+            ("aops-hook key export --seal", "keep it on another machine: it checks every seal from now on"),
+        ],
+        arguments: |row| row.arg(flag("seal", "The key of the next seal, a secret")),
+        run: export,
+    },
+];
+
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let Some((verb, given)) = Command::find(VERBS, given) else { return Ok(2) };
+    let name = format!("key {}", verb.name);
+    allowed(&name, who_may(&name), io)?;
+    (verb.run)(given, io)
+}
+
+fn init(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    if Keys::open(io.env)?.is_some() {
+        return refused("there is a key already\nhint: `aops-hook key show`; `aops-hook key rotate` makes a new one");
+    }
+    let key = life::begin(io.env, text(given, "origin"))?;
+    io.answer(&json!({"key": key.to_string(), "origin": key.name}), format!("made the key of log {}\n{key}", key.name))
+}
+
+fn standing(io: &Io) -> anyhow::Result<Standing> {
+    match life::standing(io.env)? {
+        Some(standing) => Ok(standing),
+        None => refused(
+            "no key can be seen from here\nhint: `aops-hook key init` makes one; commands of an agent never see it",
+        ),
+    }
+}
+
+fn show(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let Standing { key, old, size, leaves, epoch } = standing(io)?;
+    let old: Vec<String> = old.iter().map(ToString::to_string).collect();
+    let value = json!({
+        "key": key.to_string(), "origin": key.name, "signed": size, "leaves": leaves, "epoch": epoch, "old": old,
+    });
+    let before = if old.is_empty() { String::new() } else { format!("\nbefore it: {}", old.join(", ")) };
+    io.answer(&value, format!("{key}\nlog {}, {size} entries signed, {epoch} seals{before}", key.name))
+}
+
+fn rotate(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    if given.get_flag("new-log") {
+        let (key, aside) = life::begin_anew(io.env)?;
+        let words = format!("the log is set aside as `{}`; another has begun\n{key}", aside.display());
+        return io.answer(&json!({"key": key.to_string(), "origin": key.name, "aside": aside}), words);
+    }
+    standing(io)?;
+    let (old, new) = life::rotate(io.env)?;
+    let words = format!("{new}\nhint: tell your witnesses; `aops-hook key export --seal` exports the new seal");
+    io.answer(&json!({"key": new.to_string(), "old": old.to_string(), "origin": new.name}), words)
+}
+
+fn export(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let Standing { key, .. } = standing(io)?;
+    if !given.get_flag("seal") {
+        return io.answer(&json!({"key": key.to_string()}), &key);
+    }
+    let sealed = Keys::open(io.env)?.map(|keys| keys.sealed()).transpose()?.flatten();
+    let Some(sealed) = sealed else { return refused("nothing is sealed yet\nhint: end a turn first") };
+    let text = format!("aops-seal+{}+{}", sealed.key.epoch, base64(sealed.key.bytes()));
+    io.answer(&json!({"seal": text, "epoch": sealed.key.epoch}), &text)
+}

@@ -1,0 +1,291 @@
+//! Adds the entries of a session to the log and signs its head: at the end of a turn, and when a block begins or ends.
+//!
+//! Reads ledgers, writes the log and the state of the seal. Invariants: in this order, each on the disk before the next:
+//! entries, leaves, the state of the seal, the seal; a crash in between is repaired by whoever comes next; a log that is
+//! shorter than what was signed is not signed again. Who cannot get the lock leaves a note, and the next one adds for both.
+
+use super::keys::{Keys, Sealed, draw};
+use super::record::{Record, Span};
+use super::store::{self, Seal, Store};
+use crate::ledger::chain::end_of_last_batch;
+use crate::ledger::entry::{Frame, Line, Mark};
+use crate::ledger::recover::LEDGER_FILE;
+use crate::model::error::{Code, Failure};
+use crate::system::env::Env;
+use crate::system::files::make_all;
+use crate::system::folder;
+use crate::text::sha256::{NO_DIGEST, Sum, sha256};
+use crate::text::stored::canonical;
+use crate::text::time::timestamp;
+use aops_proof::checkpoint::Checkpoint;
+use aops_proof::frontier::Frontier;
+use aops_proof::note::{Note, PublicKey, SecretKey};
+use aops_proof::seal::SealKey;
+use aops_proof::tree::leaf_hash;
+use rustix::fs::{CWD, OFlags};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Others add for a millisecond or two.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// A person's command can wait.
+const LONGER: Duration = Duration::from_secs(10);
+/// The log's own entries: keys made, rotated and lost, sessions removed.
+pub const EVENTS: &str = "events.jsonl";
+/// The name under which they are recorded.
+pub const LOG: &str = "log";
+/// Sessions whose entries somebody else has to add.
+const LATE: &str = "late";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// There is no key: nothing is signed.
+    NoKey,
+    /// Another process has the log; the next one adds these entries too.
+    Later,
+    /// The log is signed up to this size.
+    Signed(u64),
+}
+
+/// Adds what this session has recorded since the last time.
+pub fn add(env: &Env, trace: &str, folder: &Path) -> Result<Added, Failure> {
+    let Some(keys) = Keys::open(env)? else { return Ok(Added::NoKey) };
+    let Some(store) = Store::lock(env, PATIENCE)? else {
+        leave_note(env, trace, folder)?;
+        return Ok(Added::Later);
+    };
+    let mut writer = Writer::open(env, keys, store)?;
+    writer.take(trace, &folder.join(LEDGER_FILE))?;
+    writer.sign(&[])
+}
+
+/// Writes an entry of the log's own and signs. `None`: there is no key.
+pub fn say(env: &Env, kind: &str, with: &Value) -> Result<Option<u64>, Failure> {
+    let Some(keys) = Keys::open(env)? else { return Ok(None) };
+    let store = lock(env)?;
+    let mut writer = Writer::open(env, keys, store)?;
+    writer.say(kind, with)?;
+    match writer.sign(&[])? {
+        Added::Signed(size) => Ok(Some(size)),
+        _ => Ok(None),
+    }
+}
+
+/// What is said where the log could not be signed.
+pub fn unsigned(failure: &Failure) -> String {
+    format!("the log was not signed: {failure}\nhint: `aops-hook verify --all` says what is wrong with it")
+}
+
+/// For a person's command.
+pub fn lock(env: &Env) -> Result<Store, Failure> {
+    let busy = || Failure::new(Code::LockAcquireFailed, "another process writes the log");
+    Store::lock(env, LONGER)?.ok_or_else(busy)
+}
+
+fn leave_note(env: &Env, trace: &str, folder: &Path) -> Result<(), Failure> {
+    let late = store::path(env).join(LATE);
+    make_all(&late)?;
+    let path = late.join(&sha256(&[trace.as_bytes()])[..16]);
+    let text = format!("{}\n{trace}", folder.display());
+    store::write(&path, text.as_bytes())
+}
+
+/// Who holds the log's lock, and what is to be added.
+pub struct Writer<'a> {
+    env: &'a Env,
+    keys: Keys,
+    store: Store,
+    sealed: Sealed,
+    /// Leaves on the disk, and those to come.
+    size: u64,
+    fresh: Vec<Sum>,
+    spans: Vec<(String, Span)>,
+    done: Vec<PathBuf>,
+}
+
+impl<'a> Writer<'a> {
+    pub fn open(env: &'a Env, keys: Keys, store: Store) -> Result<Self, Failure> {
+        let (size, sealed) = (store.size()?, keys.sealed()?);
+        let found = sealed.is_some();
+        let sealed = match sealed {
+            Some(sealed) => sealed,
+            None => Sealed { key: first_key(&store)?, frontier: Frontier::default(), row: String::new() },
+        };
+        let signed = sealed.frontier.size();
+        if size < signed {
+            let what =
+                format!("the log has {size} leaves, but {signed} were signed: it was cut, or put back from a copy");
+            return Err(Failure::new(Code::RecoveryFailed, what));
+        }
+        if !sealed.row.is_empty() && store.last_seal()? != sealed.row {
+            store.add_seal(&sealed.row)?;
+        }
+        let (fresh, spans, done) = (Vec::new(), Vec::new(), Vec::new());
+        let mut writer = Self { env, keys, store, sealed, size, fresh, spans, done };
+        if !found && size > 0 {
+            let epoch = writer.sealed.key.epoch;
+            writer.say("seal", &serde_json::json!({"what": "lost; a new one begins", "epoch": epoch}))?;
+        }
+        Ok(writer)
+    }
+
+    /// Goes on with a new key, and with a seal that follows from nothing before.
+    pub fn take_keys(&mut self, keys: Keys) -> Result<(), Failure> {
+        self.keys = keys;
+        self.sealed.key = SealKey::new(self.sealed.key.epoch, draw()?);
+        Ok(())
+    }
+
+    pub fn public(&self) -> PublicKey {
+        self.keys.note.public()
+    }
+
+    /// Takes the entries of a ledger that are not in the log yet.
+    pub fn take(&mut self, trace: &str, ledger: &Path) -> Result<(), Failure> {
+        let dir = ledger.parent().map(|path| folder::enter(CWD, path, false)).transpose()?.flatten();
+        let name = ledger.file_name().unwrap_or_default().to_string_lossy();
+        let opened = dir.map(|dir| folder::open(&dir, &name, OFlags::RDONLY)).transpose()?.flatten();
+        let Some((file, long)) = opened else { return Ok(()) };
+        let last = Record::of(&self.store, trace).spans.pop();
+        let holds = |span: &Span| {
+            let at = span.bytes.checked_sub(span.last).filter(|_| span.bytes <= long);
+            let line = at.and_then(|at| folder::read_at(&file, LEDGER_FILE, at, span.last).ok()).unwrap_or_default();
+            let line = line.strip_suffix(b"\n").and_then(Line::read);
+            line.is_some_and(|line| line.digest == span.digest && line.seq == span.seq)
+        };
+        // After a power loss the record may be ahead of the leaves.
+        let there = |span: &Span| {
+            let leaf = self.store.leaves(span.end().saturating_sub(1), span.end());
+            span.end() <= self.size && leaf.is_ok_and(|leaf| leaf.first() == Sum::read(&span.digest).as_ref())
+        };
+        let last = last.filter(|span| holds(span) && there(span));
+        let (from, known) = last.map_or((0, 0), |span| (span.bytes, span.end()));
+        let bytes = folder::read_at(&file, LEDGER_FILE, from, long - from)?;
+        let mut new = Vec::new();
+        let mut at = from;
+        for line in bytes[..end_of_last_batch(&bytes).unwrap_or(0)].split_inclusive(|b| *b == b'\n') {
+            at += line.len() as u64;
+            let read = line.strip_suffix(b"\n").and_then(Line::read);
+            let entry = read.and_then(|read| Some((Sum::read(read.digest)?, read.seq, at, line.len() as u64)));
+            new.push(entry.ok_or_else(|| Failure::new(Code::ChecksumMismatch, "a line of the ledger is no entry"))?);
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
+        // Before its leaf is.
+        file.sync_data().map_err(|e| Failure::storage(LEDGER_FILE, e))?;
+        self.place(trace, &new, known)
+    }
+
+    /// Entries that a killed process added without a record are found; the others become leaves.
+    fn place(&mut self, trace: &str, mut new: &[(Sum, u64, u64, u64)], known: u64) -> Result<(), Failure> {
+        let there = self.store.leaves(known, self.size)?;
+        let mut from = 0;
+        while let Some((first, ..)) = new.first() {
+            let found = there[from..].iter().position(|leaf| leaf == first).map(|at| from + at);
+            let count = match found {
+                Some(at) => new.iter().zip(&there[at..]).take_while(|((sum, ..), leaf)| sum == *leaf).count(),
+                None => new.len(),
+            };
+            let leaf = if let Some(at) = found {
+                from = at + count;
+                known + at as u64
+            } else {
+                self.fresh.extend(new.iter().map(|(sum, ..)| *sum));
+                self.size + self.fresh.len() as u64 - count as u64
+            };
+            let (taken, rest) = new.split_at(count);
+            if let Some((sum, seq, bytes, last)) = taken.last() {
+                let span = Span {
+                    first: leaf,
+                    count: count as u64,
+                    seq: *seq,
+                    digest: sum.to_string(),
+                    bytes: *bytes,
+                    last: *last,
+                };
+                self.spans.push((trace.to_owned(), span));
+            }
+            new = rest;
+        }
+        Ok(())
+    }
+
+    /// An entry of the log's own.
+    pub fn say(&mut self, kind: &str, with: &Value) -> Result<(), Failure> {
+        let text = self.store.text(EVENTS)?.unwrap_or_default();
+        let last = text.lines().rev().find_map(|line| Line::read(line.as_bytes()));
+        let (prev, seq) = last.map_or((NO_DIGEST, 0), |line| (line.digest, line.seq));
+        let (ts, with, origin) = (timestamp(self.env.now_ms), canonical(with), self.keys.origin());
+        let mark = Some(Mark { state: NO_DIGEST, memory: NO_DIGEST });
+        let frame = Frame { prev, seq: seq + 1, mark, trace_id: &origin, ts: &ts, kind, with: &with };
+        let dir = folder::enter(CWD, &self.store.path, false)?;
+        let dir = dir.ok_or_else(|| Failure::storage(self.store.path.display(), "is gone"))?;
+        folder::append_line(&dir, EVENTS, frame.write().0)?;
+        Ok(())
+    }
+
+    /// Adds also what others left, then signs. `also`: keys that sign this checkpoint too.
+    pub fn sign(mut self, also: &[SecretKey]) -> Result<Added, Failure> {
+        let events = self.store.file(EVENTS);
+        self.take(LOG, &events)?;
+        self.take_late();
+        if !self.fresh.is_empty() {
+            self.store.append(&self.fresh)?;
+        }
+        let (old, size) = (self.sealed.frontier.size(), self.size + self.fresh.len() as u64);
+        for (trace, span) in &self.spans {
+            Record::add(&self.store, trace, span)?;
+        }
+        for leaf in self.store.leaves(old, size)? {
+            self.sealed.frontier.push(leaf_hash(&leaf.0));
+        }
+        let root = self.sealed.frontier.root();
+        let checkpoint = Checkpoint { origin: self.keys.origin(), size, root };
+        let current = self.store.checkpoint()?.filter(|(known, _)| *known == checkpoint);
+        if size == old && current.is_some() && also.is_empty() && !self.sealed.row.is_empty() {
+            return Ok(Added::Signed(size));
+        }
+        let text = checkpoint.to_string();
+        let keys = std::iter::once(&self.keys.note).chain(also);
+        let note = Note { signatures: keys.map(|key| key.sign(&text, 0)).collect(), text };
+        if size > old || self.sealed.row.is_empty() {
+            self.seal(&checkpoint)?;
+        }
+        self.store.keep_checkpoint(&note)?;
+        for note in &self.done {
+            let _ = fs::remove_file(note);
+        }
+        self.store.grow_tiles(old, size)?;
+        Ok(Added::Signed(size))
+    }
+
+    /// Seals with the key of this epoch, and destroys it.
+    fn seal(&mut self, checkpoint: &Checkpoint) -> Result<(), Failure> {
+        let mac = self.sealed.key.seal(&checkpoint.to_string());
+        let seal = Seal { epoch: self.sealed.key.epoch, size: checkpoint.size, root: checkpoint.root, mac };
+        self.sealed.row = seal.to_string();
+        self.sealed.key = self.sealed.key.next();
+        self.keys.keep(&self.sealed)?;
+        self.store.add_seal(&self.sealed.row)
+    }
+
+    /// A session that is gone or cannot be read meanwhile is `verify`'s to tell.
+    fn take_late(&mut self) {
+        for note in fs::read_dir(self.store.file(LATE)).into_iter().flatten().flatten() {
+            let text = fs::read_to_string(note.path()).unwrap_or_default();
+            if let Some((folder, trace)) = text.split_once('\n') {
+                let _ = self.take(trace, &Path::new(folder).join(LEDGER_FILE));
+            }
+            self.done.push(note.path());
+        }
+    }
+}
+
+/// After those of an older seal.
+fn first_key(store: &Store) -> Result<SealKey, Failure> {
+    let epoch = Seal::parse(&store.last_seal()?).map_or(0, |seal| seal.epoch + 1);
+    Ok(SealKey::new(epoch, draw()?))
+}

@@ -1,0 +1,320 @@
+//! Checks the whole log: every signed head is the root of the leaves up to its size, so the log only ever grew.
+//!
+//! Reads keys and log, writes nothing. Invariant: a turn that ends meanwhile, or whose end was killed, is no fault.
+
+use super::append::EVENTS;
+use super::keys::Keys;
+use super::store::{Seal, Store};
+use crate::ledger::entry::Line;
+use crate::model::error::Failure;
+use crate::system::env::Env;
+use crate::text::sha256::{NO_DIGEST, Sum};
+use aops_proof::checkpoint::Checkpoint;
+use aops_proof::frontier::Frontier;
+use aops_proof::note::{Note, PublicKey, from_base64};
+use aops_proof::seal::SealKey;
+use aops_proof::tree::{Hash, leaf_hash};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+
+/// A checkpoint that so many witnesses have seen that it counts.
+#[derive(Clone, Debug)]
+pub struct Witnessed {
+    pub size: u64,
+    /// When the last of them saw it, in seconds since 1970.
+    pub time: u64,
+    pub names: Vec<String>,
+}
+
+/// With what a log is checked beside its own files.
+#[derive(Debug, Default)]
+pub struct Trust {
+    /// The public key, where it does not come from the keys on this machine.
+    pub key: Option<PublicKey>,
+    /// The key of the seal that a person exported.
+    pub seal: Option<SealKey>,
+    pub witnesses: Vec<PublicKey>,
+    /// So many of them must have signed.
+    pub quorum: u64,
+    /// Checkpoints that were kept elsewhere.
+    pub seen: Vec<Note>,
+}
+
+/// `aops-seal+17+…`, as `key export --seal` prints it.
+pub fn read_seal_key(text: &str) -> Option<SealKey> {
+    let (epoch, key) = text.trim().strip_prefix("aops-seal+")?.split_once('+')?;
+    Some(SealKey::new(epoch.parse().ok()?, from_base64(key)?.try_into().ok()?))
+}
+
+/// What is known of the log.
+#[derive(Debug)]
+pub struct Examined {
+    pub origin: String,
+    pub leaves: Vec<Sum>,
+    /// The leaf of each digest, by its first eight bytes.
+    places: HashMap<u64, u64>,
+    /// Leaves below this are signed with a key that is known here.
+    pub signed: u64,
+    pub seals: u64,
+    /// The seals were checked with the exported key from this epoch on.
+    pub sealed_from: Option<u64>,
+    pub witnessed: Option<Witnessed>,
+    /// How many checkpoints that were kept elsewhere are ours.
+    pub seen: u64,
+    /// Why nothing is signed or witnessed.
+    pub unsigned: Option<String>,
+    pub unwitnessed: Option<String>,
+    /// What is wrong with it.
+    pub faults: Vec<String>,
+    /// Leaves of sessions that a person removed or set aside.
+    pub explained: Vec<(u64, u64)>,
+}
+
+/// A root that the leaves must have at this size, and who says so.
+type Claims = BTreeMap<u64, Vec<(String, Hash)>>;
+
+fn short(sum: &Sum) -> u64 {
+    sum.0.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes))
+}
+
+/// `None`: there is no log.
+pub fn examine(env: &Env, trust: &Trust) -> Result<Option<Examined>, Failure> {
+    let Some(store) = Store::look(env)? else { return Ok(None) };
+    let keys = Keys::open(env)?;
+    let (mut look, mut claims) = (Look::default(), Claims::new());
+    let known = match &trust.key {
+        Some(key) => vec![key.clone()],
+        None => keys.as_ref().map(Keys::known).unwrap_or_default(),
+    };
+    let state = keys.as_ref().map(Keys::sealed).transpose()?.flatten();
+    if let Some(state) = &state {
+        let claim = ("what was signed last".to_owned(), state.frontier.root());
+        claims.entry(state.frontier.size()).or_default().push(claim);
+    }
+    let last = state.map(|state| state.frontier.size());
+    let head = look.checkpoint(&store, &known, last, &mut claims)?;
+    look.witnessed(&store, &known, trust, &mut claims)?;
+    let seen = kept_elsewhere(&trust.seen, &known, &mut claims);
+    let seals = look.seals(&store, head.as_ref(), trust.seal.as_ref(), &mut claims)?;
+    let size = store.size()?;
+    let leaves = store.leaves(0, size)?;
+    look.compare(&leaves, &claims);
+    let places = leaves.iter().zip(0..).map(|(leaf, at)| (short(leaf), at)).collect();
+    let mut examined = Examined {
+        origin: head.map(|head| head.origin).unwrap_or_default(),
+        leaves,
+        places,
+        signed: look.signed,
+        seals,
+        sealed_from: trust.seal.as_ref().map(|key| key.epoch),
+        witnessed: look.witnessed,
+        seen,
+        unsigned: look.unsigned,
+        unwitnessed: look.unwitnessed,
+        faults: look.faults,
+        explained: Vec::new(),
+    };
+    if size > 0 {
+        examined.read_events(&store)?;
+    }
+    Ok(Some(examined))
+}
+
+/// Each that our key signed must be of this log.
+fn kept_elsewhere(seen: &[Note], known: &[PublicKey], claims: &mut Claims) -> u64 {
+    let ours = |note: &&Note| note.signers(known).is_ok_and(|signers| !signers.is_empty());
+    let heads: Vec<_> = seen.iter().filter(ours).filter_map(|note| Checkpoint::parse(&note.text).ok()).collect();
+    for head in &heads {
+        claims.entry(head.size).or_default().push(("a checkpoint in git".to_owned(), head.root));
+    }
+    heads.len() as u64
+}
+
+#[derive(Default)]
+struct Look {
+    signed: u64,
+    witnessed: Option<Witnessed>,
+    unsigned: Option<String>,
+    unwitnessed: Option<String>,
+    faults: Vec<String>,
+}
+
+impl Look {
+    fn checkpoint(
+        &mut self,
+        store: &Store,
+        known: &[PublicKey],
+        last: Option<u64>,
+        claims: &mut Claims,
+    ) -> Result<Option<Checkpoint>, Failure> {
+        let Some((head, note)) = store.checkpoint()? else {
+            self.unsigned =
+                Some("the log has no checkpoint that can be read; the next turn's end writes it".to_owned());
+            return Ok(None);
+        };
+        claims.entry(head.size).or_default().push(("the checkpoint".to_owned(), head.root));
+        if let Some(last) = last.filter(|last| *last > head.size) {
+            // A turn's end that was killed leaves the same.
+            let (size, next) = (head.size, "the next turn's end signs again");
+            self.unsigned =
+                Some(format!("the checkpoint is an old one, of size {size}, where {last} was signed; {next}"));
+        }
+        match note.signers(known) {
+            _ if known.is_empty() => {
+                self.unsigned = Some("no key can be seen from here, so the signature was not checked".to_owned());
+            }
+            Ok(signers) if signers.is_empty() => {
+                self.faults.push("the checkpoint is signed by a key that is not known here".to_owned());
+            }
+            Err(why) => self.faults.push(format!("the checkpoint: {why}")),
+            Ok(_) => self.signed = head.size,
+        }
+        Ok(Some(head))
+    }
+
+    fn witnessed(
+        &mut self,
+        store: &Store,
+        known: &[PublicKey],
+        trust: &Trust,
+        claims: &mut Claims,
+    ) -> Result<(), Failure> {
+        if trust.witnesses.is_empty() {
+            self.unwitnessed = Some("no witness is configured".to_owned());
+            return Ok(());
+        }
+        let trouble = store.text(TROUBLE)?;
+        self.unwitnessed.clone_from(&trouble);
+        let read = store.text(WITNESSED)?.and_then(|text| {
+            let note = Note::parse(&text).ok()?;
+            Some((Checkpoint::parse(&note.text).ok()?, note))
+        });
+        let Some((head, note)) = read else {
+            self.unwitnessed = Some(trouble.unwrap_or_else(|| "no witness has answered yet".to_owned()));
+            return Ok(());
+        };
+        claims.entry(head.size).or_default().push(("the witnessed checkpoint".to_owned(), head.root));
+        let ours = note.signers(known).map(|signers| !signers.is_empty());
+        match note.signers(&trust.witnesses) {
+            Err(why) => self.faults.push(format!("the witnessed checkpoint: {why}")),
+            Ok(_) if ours != Ok(true) => {
+                self.unwitnessed = Some("the witnessed checkpoint is not signed by our key".to_owned());
+            }
+            Ok(signers) if (signers.len() as u64) < trust.quorum.max(1) => {
+                let (has, wants) = (signers.len(), trust.quorum.max(1));
+                self.unwitnessed = Some(format!("{has} of {wants} witnesses have signed"));
+            }
+            Ok(signers) => {
+                let time = signers.iter().map(|(_, time)| *time).max().unwrap_or(0);
+                let names = signers.iter().map(|(key, _)| key.name.clone()).collect();
+                self.witnessed = Some(Witnessed { size: head.size, time, names });
+            }
+        }
+        Ok(())
+    }
+
+    /// How many seals there are. Each is of a root; with the exported key each is also known to be ours.
+    fn seals(
+        &mut self,
+        store: &Store,
+        head: Option<&Checkpoint>,
+        key: Option<&SealKey>,
+        claims: &mut Claims,
+    ) -> Result<u64, Failure> {
+        let (mut count, mut before, mut key) = (0, None::<Seal>, key.cloned());
+        let text = store.seals()?;
+        let lines = text.lines().count() as u64;
+        for line in text.lines() {
+            let Some(seal) = Seal::parse(line) else {
+                self.faults.push(format!("line {} of the list of seals is none", count + 1));
+                continue;
+            };
+            count += 1;
+            claims.entry(seal.size).or_default().push((format!("seal {}", seal.epoch), seal.root));
+            if let Some(before) = &before
+                && (seal.size < before.size || !(before.epoch..=before.epoch + 1).contains(&seal.epoch))
+            {
+                self.faults.push(format!("seal {} does not follow seal {}", seal.epoch, before.epoch));
+            }
+            // No epoch is skipped, so none is further away than there are lines.
+            let far = key.as_ref().is_some_and(|key| seal.epoch.saturating_sub(key.epoch) > lines);
+            if far {
+                self.faults.push(format!("seal {} is none of the key that was exported", seal.epoch));
+            } else if let Some(known) = key.as_ref().and_then(|key| key.at(seal.epoch)) {
+                let origin = head.map(|head| head.origin.clone()).unwrap_or_default();
+                let text = Checkpoint { origin, size: seal.size, root: seal.root }.to_string();
+                if known.seal(&text) != seal.mac {
+                    self.faults.push(format!("seal {} was not made with the key that was exported", seal.epoch));
+                }
+                key = Some(known);
+            }
+            before = Some(seal);
+        }
+        let reached = before.map_or(0, |seal| seal.size);
+        if let Some(head) = head.filter(|head| head.size > reached) {
+            self.faults.push(format!("the last seal is of size {reached}, the checkpoint of {}", head.size));
+        }
+        Ok(count)
+    }
+
+    /// Builds the tree once and compares it with every root that somebody claims.
+    fn compare(&mut self, leaves: &[Sum], claims: &Claims) {
+        let (mut tree, mut right) = (Frontier::default(), 0);
+        for (size, said) in claims {
+            let Some(more) = usize::try_from(*size).ok().and_then(|size| leaves.get(right..size)) else {
+                let (who, _) = &said[0];
+                self.faults.push(format!("the log has {} leaves, but {who} covers {size}", leaves.len()));
+                return self.distrust(right as u64);
+            };
+            for leaf in more {
+                tree.push(leaf_hash(&leaf.0));
+            }
+            if let Some((who, _)) = said.iter().find(|(_, root)| *root != tree.root()) {
+                self.faults.push(format!("leaves below {size} are not those of {who}"));
+                return self.distrust(right as u64);
+            }
+            right += more.len();
+        }
+    }
+
+    /// Only what came before counts.
+    fn distrust(&mut self, size: u64) {
+        self.signed = self.signed.min(size);
+        self.witnessed = self.witnessed.take().filter(|witnessed| witnessed.size <= size);
+    }
+}
+
+/// The newest checkpoint with enough cosignatures, and why there is none newer.
+pub const WITNESSED: &str = "witnessed";
+pub const TROUBLE: &str = "witness-trouble";
+
+impl Examined {
+    /// The leaf of this digest.
+    pub fn place(&self, digest: &Sum) -> Option<u64> {
+        let at = *self.places.get(&short(digest))?;
+        self.leaves.get(usize::try_from(at).ok()?).filter(|leaf| *leaf == digest).map(|_| at)
+    }
+
+    /// The log's own entries: a chain, each in the log.
+    fn read_events(&mut self, store: &Store) -> Result<(), Failure> {
+        let text = store.text(EVENTS)?.unwrap_or_default();
+        let (mut prev, mut seq) = (NO_DIGEST.to_owned(), 0);
+        for line in text.lines() {
+            let read =
+                Line::read(line.as_bytes()).filter(|line| line.holds() && line.prev == prev && line.seq == seq + 1);
+            let placed = read.and_then(|line| Some((line, self.place(&Sum::read(line.digest)?)?)));
+            let Some((line, place)) = placed else {
+                self.faults.push(format!("entry {} of the log's own is not what was signed", seq + 1));
+                return Ok(());
+            };
+            if matches!(line.kind, "removed" | "aside") && place < self.signed {
+                let with: Value = serde_json::from_str(line.with).unwrap_or_default();
+                let spans: Vec<(u64, u64)> = serde_json::from_value(with["spans"].clone()).unwrap_or_default();
+                self.explained.extend(spans);
+            }
+            line.digest.clone_into(&mut prev);
+            seq = line.seq;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! Whether a ledger is what was recorded, for the commands that show sessions beside `verify`.
+//!
+//! Reads ledgers, records and log, writes nothing. Invariant: no damage that is seen is kept silent; what a large history
+//! would take too long to look at is looked at by its end alone, and `verify --all` looks at all.
+
+use super::check::{self, Trust};
+use super::record::Record;
+use super::store::Store;
+use super::tier::{Tier, digests};
+use crate::ledger::entry::Line;
+use crate::ledger::recover::LEDGER_FILE;
+use crate::ledger::sessions::{self, SessionOnDisk};
+use crate::system::env::Env;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// Looked at in a fifth of a second.
+pub const QUICK: u64 = 64 << 20;
+
+pub struct Health<'a> {
+    env: &'a Env,
+    store: Option<Store>,
+    /// Bytes of ledgers that are still looked at as a whole.
+    budget: u64,
+}
+
+impl<'a> Health<'a> {
+    pub fn new(env: &'a Env, budget: u64) -> Self {
+        let store = Store::look(env).ok().flatten().map(Store::unlocked);
+        Self { env, store, budget }
+    }
+
+    /// What is wrong with this session, in words.
+    pub fn damage(&mut self, found: &SessionOnDisk) -> Option<String> {
+        let long = std::fs::metadata(found.path.join(LEDGER_FILE)).map_or(0, |meta| meta.len());
+        if let Some(left) = self.budget.checked_sub(long) {
+            self.budget = left;
+            match sessions::check(self.env, found) {
+                Ok(checked) if checked.failure.is_none() => {}
+                Ok(checked) => return checked.failure.map(|failure| failure.to_string()),
+                Err(failure) => return Some(failure.to_string()),
+            }
+        } else if sessions::session(found).is_none() {
+            return Some("its state cannot be read".to_owned());
+        }
+        self.contradicted(found)
+    }
+
+    /// The last entry that the log has of it is not where it was. Then all are looked at.
+    fn contradicted(&self, found: &SessionOnDisk) -> Option<String> {
+        let record = Record::of(self.store.as_ref()?, &found.session_id);
+        let span = record.spans.last()?;
+        let mut line = vec![0; usize::try_from(span.last).ok()?];
+        let file = File::open(found.path.join(LEDGER_FILE)).ok();
+        let at = span.bytes.saturating_sub(span.last);
+        let read = file.and_then(|file| file.read_exact_at(&mut line, at).ok());
+        let same =
+            read.and_then(|()| Line::read(line.strip_suffix(b"\n")?)).is_some_and(|line| line.digest == span.digest);
+        if same {
+            return None;
+        }
+        let log = check::examine(self.env, &Trust::default()).ok()??;
+        let missing = Tier::of(&log, &record, &digests(&found.path).ok()?).missing;
+        (missing > 0).then(|| format!("the log has {missing} entries of it that its ledger does not have"))
+    }
+}
+
+/// What is wrong with the log itself, in words.
+pub fn log_damage(env: &Env) -> Option<String> {
+    match check::examine(env, &Trust::default()) {
+        Ok(log) => log.and_then(|log| log.faults.into_iter().next()),
+        Err(failure) => Some(failure.to_string()),
+    }
+}

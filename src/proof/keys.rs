@@ -1,0 +1,168 @@
+//! The secrets of the log in `<config>/aops/keys`: the key that signs checkpoints, and the state of the seal.
+//!
+//! Reads and writes that folder alone. The jail hides it from commands, the gates refuse it to tools. Invariants: folder
+//! 0700, files 0600; the state that was replaced is overwritten, so that no seal of the past can be made again.
+
+use crate::model::error::{Code, Failure};
+use crate::system::env::Env;
+use crate::system::files::{make_all, replace_private};
+use crate::system::{folder, random};
+use aops_proof::frontier::Frontier;
+use aops_proof::note::{PublicKey, SecretKey, Use, base64, from_base64};
+use aops_proof::seal::SealKey;
+use aops_proof::tree::Hash;
+use rustix::fs::{CWD, OFlags};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+const NOTE: &str = "note.key";
+const SEAL: &str = "seal.json";
+const SPARE: &str = ".seal.spare";
+/// Public keys that signed before the last rotation, one a line.
+const OLD: &str = "old.pub";
+
+pub fn path(env: &Env) -> PathBuf {
+    env.config.join("aops/keys")
+}
+
+#[derive(Debug)]
+pub struct Keys {
+    dir: OwnedFd,
+    path: PathBuf,
+    pub note: SecretKey,
+    old: Vec<PublicKey>,
+}
+
+/// How far the log is signed, and the key of the next seal.
+#[derive(Clone, Debug)]
+pub struct Sealed {
+    pub key: SealKey,
+    pub frontier: Frontier,
+    /// The last line of the list of seals: a crash can have kept it out of there.
+    pub row: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredSeal {
+    epoch: u64,
+    key: String,
+    size: u64,
+    frontier: Vec<String>,
+    row: String,
+}
+
+fn hash(text: &str) -> Option<Hash> {
+    from_base64(text)?.try_into().ok()
+}
+
+/// A secret from the operating system.
+pub fn draw() -> Result<Hash, Failure> {
+    let mut drawn = [0; 32];
+    random::fill(&mut drawn).map_err(|e| Failure::storage("random bytes", e))?;
+    Ok(drawn)
+}
+
+fn broken(name: &str) -> Failure {
+    Failure::new(Code::StorageFailed, format!("`{name}` in `aops/keys` is no key of ours"))
+}
+
+impl Keys {
+    /// `None`: there is no key, and nothing is signed.
+    pub fn open(env: &Env) -> Result<Option<Self>, Failure> {
+        let path = path(env);
+        let Some(dir) = folder::enter(CWD, &path, false)? else { return Ok(None) };
+        let Some(text) = read(&dir, NOTE)? else { return Ok(None) };
+        let note = SecretKey::parse(&text).map_err(|_| broken(NOTE))?;
+        let old = read(&dir, OLD)?.unwrap_or_default();
+        let old = old.lines().map(PublicKey::parse).collect::<Result<_, _>>().map_err(|_| broken(OLD))?;
+        Ok(Some(Self { dir, path, note, old }))
+    }
+
+    /// A new key of this name, in the place of the one that is there.
+    pub fn make(env: &Env, origin: &str) -> Result<Self, Failure> {
+        let note =
+            SecretKey::new(origin, Use::Note, &draw()?).map_err(|what| Failure::new(Code::InputInvalid, what))?;
+        let old = Self::open(env)?.map(|keys| keys.known()).unwrap_or_default();
+        let path = path(env);
+        make_all(&path)?;
+        let storage = |e| Failure::storage(path.display(), e);
+        if !old.is_empty() {
+            let lines = lines(&old);
+            replace_private(&path.join(OLD), lines.as_bytes()).map_err(storage)?;
+        }
+        replace_private(&path.join(NOTE), format!("{}\n", note.stored()).as_bytes()).map_err(storage)?;
+        Self::open(env)?.ok_or_else(|| Failure::storage(path.display(), "is gone"))
+    }
+
+    pub fn origin(&self) -> String {
+        self.note.public().name
+    }
+
+    /// The key that signs now, then those that did before.
+    pub fn known(&self) -> Vec<PublicKey> {
+        let mut known = vec![self.note.public()];
+        known.extend(self.old.iter().cloned());
+        known
+    }
+
+    /// `None`: it was lost, or the key was made just now.
+    pub fn sealed(&self) -> Result<Option<Sealed>, Failure> {
+        let Some(text) = read(&self.dir, SEAL)? else { return Ok(None) };
+        let stored: StoredSeal = serde_json::from_str(&text).map_err(|_| broken(SEAL))?;
+        let frontier: Option<Vec<Hash>> = stored.frontier.iter().map(|text| hash(text)).collect();
+        let frontier = frontier.and_then(|hashes| Frontier::of(stored.size, hashes)).ok_or_else(|| broken(SEAL))?;
+        let key = SealKey::new(stored.epoch, hash(&stored.key).ok_or_else(|| broken(SEAL))?);
+        Ok(Some(Sealed { key, frontier, row: stored.row }))
+    }
+
+    /// On the disk when it returns; the key before it is overwritten.
+    pub fn keep(&self, sealed: &Sealed) -> Result<(), Failure> {
+        let stored = StoredSeal {
+            epoch: sealed.key.epoch,
+            key: base64(sealed.key.bytes()),
+            size: sealed.frontier.size(),
+            frontier: sealed.frontier.hashes().iter().map(|hash| base64(hash)).collect(),
+            row: sealed.row.clone(),
+        };
+        let text = serde_json::to_string(&stored).unwrap_or_default() + "\n";
+        let storage = |e: std::io::Error| Failure::storage(SEAL, e);
+        let write = |name: &str, bytes: &[u8]| -> Result<File, Failure> {
+            let (mut file, _) = folder::open_or_make(&self.dir, name, OFlags::WRONLY)?;
+            file.write_all(bytes).and_then(|()| file.set_len(bytes.len() as u64)).map_err(storage)?;
+            Ok(file)
+        };
+        write(SPARE, text.as_bytes())?.sync_data().map_err(storage)?;
+        folder::exchange(&self.dir, SPARE, SEAL).map_err(|e| storage(e.into()))?;
+        let Some((mut old, long)) = folder::open(&self.dir, SPARE, OFlags::WRONLY)? else { return Ok(()) };
+        old.write_all(&vec![b' '; usize::try_from(long).unwrap_or(0)]).map_err(storage)
+    }
+
+    /// Moves the keys into the folder of the log that they signed; its secrets are gone.
+    pub fn give_up(self, log: &Path) -> Result<(), Failure> {
+        let storage = |e| Failure::storage(self.path.display(), e);
+        let lines = lines(&self.known());
+        replace_private(&log.join(OLD), lines.as_bytes()).map_err(storage)?;
+        for name in [NOTE, SEAL, SPARE, OLD] {
+            match std::fs::remove_file(self.path.join(name)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(storage(error)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One key a line.
+fn lines(keys: &[PublicKey]) -> String {
+    let lines: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    lines.join("\n") + "\n"
+}
+
+fn read(dir: &OwnedFd, name: &str) -> Result<Option<String>, Failure> {
+    let Some((file, long)) = folder::open(dir, name, OFlags::RDONLY)? else { return Ok(None) };
+    let bytes = folder::read_at(&file, name, 0, long.min(1 << 20))?;
+    String::from_utf8(bytes).map(Some).map_err(|_| broken(name))
+}

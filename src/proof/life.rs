@@ -1,0 +1,109 @@
+//! The life of the log's key: made, rotated, lost. Each is an entry of the log itself.
+//!
+//! Writes keys and log. Invariants: a rotated key vouches for the one that follows it, by signing the checkpoint that holds
+//! the rotation; a log that is given up is set aside, never removed.
+
+use super::append::{self, Writer};
+use super::keys::{self, Keys, draw};
+use super::store::{self, Store};
+use crate::model::error::{Code, Failure};
+use crate::system::env::Env;
+use crate::text::sha256::hex;
+use aops_proof::note::{PublicKey, SecretKey};
+use serde_json::json;
+use std::fs;
+use std::path::PathBuf;
+
+/// Makes the key, and the log where there is none. A log without its key goes on with a new one.
+pub fn begin(env: &Env, origin: Option<&str>) -> Result<PublicKey, Failure> {
+    let store = append::lock(env)?;
+    if Keys::open(env)?.is_some() {
+        return Err(Failure::new(Code::InTheWay, "there is a key already"));
+    }
+    let before = store.checkpoint()?.map(|(checkpoint, _)| checkpoint.origin);
+    let what = if before.is_some() { "lost, and made anew" } else { "made" };
+    let origin = match origin.map(str::to_owned).or(before) {
+        Some(origin) => origin,
+        None => new_origin()?,
+    };
+    let keys = Keys::make(env, &origin)?;
+    let public = keys.note.public();
+    let mut writer = Writer::open(env, keys, store)?;
+    writer.say("key", &json!({"what": what, "key": public.to_string()}))?;
+    writer.sign(&[])?;
+    Ok(public)
+}
+
+/// Names no person and no machine.
+fn new_origin() -> Result<String, Failure> {
+    Ok(format!("aops-log.local/{}", &hex(&draw()?)[..16]))
+}
+
+/// A new key for the same log; the seal begins anew too.
+pub fn rotate(env: &Env) -> Result<(PublicKey, PublicKey), Failure> {
+    let store = append::lock(env)?;
+    let old = opened(env)?;
+    let mut writer = Writer::open(env, opened(env)?, store)?;
+    writer.take_keys(Keys::make(env, &old.origin())?)?;
+    let new = writer.public();
+    let words = json!({"what": "rotated", "old": old.note.public().to_string(), "key": new.to_string()});
+    writer.say("key", &words)?;
+    let public = old.note.public();
+    let also: [SecretKey; 1] = [old.note];
+    writer.sign(&also)?;
+    Ok((public, new))
+}
+
+/// Sets the log aside and begins another under a new name. Returns where the old one is.
+pub fn begin_anew(env: &Env) -> Result<(PublicKey, PathBuf), Failure> {
+    let lock = append::lock(env)?;
+    let keys = Keys::open(env)?;
+    let here = store::path(env);
+    let aside = (1..10_000).map(|n| here.with_extension(format!("old-{n}"))).find(|path| !path.exists());
+    let aside = aside.unwrap_or_default();
+    fs::rename(&here, &aside).map_err(|e| Failure::storage(here.display(), e))?;
+    if let Some(keys) = keys {
+        keys.give_up(&aside)?;
+    }
+    drop(lock);
+    Ok((begin(env, None)?, aside))
+}
+
+/// Removes key and log where no session was ever added: then an installation leaves nothing behind.
+pub fn forget_unused(env: &Env) -> Result<(), Failure> {
+    let Some(store) = Store::look(env)? else { return Ok(()) };
+    let own = store.text(append::EVENTS)?.unwrap_or_default().lines().count() as u64;
+    if store.size()? > own {
+        return Ok(());
+    }
+    for path in [store.path, keys::path(env)] {
+        fs::remove_dir_all(&path).map_err(|e| Failure::storage(path.display(), e))?;
+    }
+    Ok(())
+}
+
+fn opened(env: &Env) -> Result<Keys, Failure> {
+    Keys::open(env)?.ok_or_else(|| Failure::new(Code::InTheWay, "there is no key yet"))
+}
+
+/// How the log stands, without reading its leaves.
+#[derive(Debug)]
+pub struct Standing {
+    pub key: PublicKey,
+    pub old: Vec<PublicKey>,
+    pub size: u64,
+    pub leaves: u64,
+    /// The epoch of the next seal.
+    pub epoch: u64,
+}
+
+/// `None`: there is no key, or it cannot be seen from here.
+pub fn standing(env: &Env) -> Result<Option<Standing>, Failure> {
+    let Some(keys) = Keys::open(env)? else { return Ok(None) };
+    let mut known = keys.known();
+    let key = known.remove(0);
+    let sealed = keys.sealed()?;
+    let leaves = Store::look(env)?.map_or(Ok(0), |store| store.size())?;
+    let size = sealed.as_ref().map_or(0, |sealed| sealed.frontier.size());
+    Ok(Some(Standing { key, old: known, size, leaves, epoch: sealed.map_or(0, |sealed| sealed.key.epoch) }))
+}

@@ -1,0 +1,54 @@
+//! Checkpoints in the project's repository: git notes that are pushed with the work.
+//!
+//! Starts `git` through `system::git`. Invariant: a note holds checkpoints and nothing else of ours.
+
+use super::store::Store;
+use crate::model::error::Failure;
+use crate::system::env::Env;
+use crate::system::git::notes as git;
+use aops_proof::note::Note;
+use std::path::Path;
+
+/// Puts the newest checkpoint into the repository around this folder, and pushes it where the work is pushed.
+pub fn publish(env: &Env, project: &Path) -> Result<(), Failure> {
+    let Some(note) = Store::look(env)?.map(|store| store.checkpoint()).transpose()?.flatten() else { return Ok(()) };
+    if git::add(env, project, &note.1.to_string()).is_some() {
+        git::push(env, project);
+    }
+    Ok(())
+}
+
+/// The checkpoints in a text of many, one after the other.
+pub fn parse(lines: &str) -> Vec<Note> {
+    let (mut found, mut block) = (Vec::new(), String::new());
+    let is_signature = |line: &str| line.starts_with("— ");
+    let mut signed = false;
+    for line in lines.lines().chain([""]) {
+        if signed && !is_signature(line) {
+            found.extend(Note::parse(&block).ok());
+            block.clear();
+            signed = false;
+        }
+        signed |= is_signature(line);
+        if !(block.is_empty() && line.is_empty()) {
+            block += line;
+            block.push('\n');
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aops_proof::note::{SecretKey, Use};
+
+    #[test]
+    fn many_notes_in_one_text() {
+        let key = SecretKey::new("a.example", Use::Note, &[1; 32]).unwrap();
+        let note = |text: &str| Note { signatures: vec![key.sign(text, 0), key.sign(text, 1)], text: text.to_owned() };
+        let (one, two) = (note("a.example\n1\nx\n"), note("a.example\n2\ny\n"));
+        assert_eq!(parse(&format!("{one}\n{two}{one}")), [one.clone(), two, one]);
+        assert_eq!(parse("words\n\nof others\n"), []);
+    }
+}

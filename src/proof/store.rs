@@ -1,0 +1,207 @@
+//! The files of the log in `<config>/aops/log`: `leaves`, `checkpoint`, `seals`, and tiles for who reads the tree.
+//!
+//! Reads and writes that folder. Invariants: `leaves` only grows, 32 bytes at a time, and is on the disk before anything
+//! is signed; `seals` too; `checkpoint` and tiles can be made again from them and from the keys.
+
+use crate::model::error::Failure;
+use crate::system::env::Env;
+use crate::system::files::make_all;
+use crate::system::{folder, lock};
+use crate::text::sha256::Sum;
+use aops_proof::checkpoint::Checkpoint;
+use aops_proof::note::{Note, base64, from_base64};
+use aops_proof::tiles::{Reader, Tile, grow};
+use aops_proof::tree::{Hash, leaf_hash};
+use rustix::fs::{CWD, OFlags};
+use std::fmt;
+use std::fs;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const LOCK: &str = ".lock";
+const LEAVES: &str = "leaves";
+pub const CHECKPOINT: &str = "checkpoint";
+const SPARE: &str = ".checkpoint.new";
+const SEALS: &str = "seals";
+/// Bytes of a leaf: the digest of an entry.
+const LEAF: u64 = 32;
+
+pub fn path(env: &Env) -> PathBuf {
+    env.config.join("aops/log")
+}
+
+#[derive(Debug)]
+pub struct Store {
+    pub path: PathBuf,
+    dir: OwnedFd,
+    _lock: Option<fs::File>,
+}
+
+/// One seal: of which epoch, for which size and root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seal {
+    pub epoch: u64,
+    pub size: u64,
+    pub root: Hash,
+    pub mac: Hash,
+}
+
+impl Seal {
+    pub fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split(' ');
+        let mut number = || words.next()?.parse().ok();
+        let (epoch, size) = (number()?, number()?);
+        let mut hash = || from_base64(words.next()?)?.try_into().ok();
+        let (root, mac) = (hash()?, hash()?);
+        words.next().is_none().then_some(Self { epoch, size, root, mac })
+    }
+}
+
+impl fmt::Display for Seal {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} {} {} {}", self.epoch, self.size, base64(&self.root), base64(&self.mac))
+    }
+}
+
+impl Store {
+    /// For a writer; `None` where another process has it for longer than this.
+    pub fn lock(env: &Env, patience: Duration) -> Result<Option<Self>, Failure> {
+        let path = path(env);
+        let dir = if let Some(dir) = folder::enter(CWD, &path, false)? {
+            dir
+        } else {
+            make_all(&path)?;
+            folder::enter(CWD, &path, false)?.ok_or_else(|| Failure::storage(path.display(), "is gone"))?
+        };
+        let (file, _) = folder::open_or_make(&dir, LOCK, OFlags::RDWR)?;
+        Ok(lock::take(file, LOCK, patience).ok().map(|lock| Self { path, dir, _lock: Some(lock) }))
+    }
+
+    /// For a reader, who goes on without the lock where it cannot be had; `None` where there is no log.
+    pub fn look(env: &Env) -> Result<Option<Self>, Failure> {
+        let path = path(env);
+        let Some(dir) = folder::enter(CWD, &path, false)? else { return Ok(None) };
+        let file = folder::open(&dir, LOCK, OFlags::RDONLY)?;
+        let lock = file.and_then(|(file, _)| lock::take(file, LOCK, Duration::from_secs(2)).ok());
+        Ok(Some(Self { path, dir, _lock: lock }))
+    }
+
+    /// How many leaves there are. Bytes of a leaf that was cut short do not count.
+    pub fn size(&self) -> Result<u64, Failure> {
+        Ok(folder::open(&self.dir, LEAVES, OFlags::RDONLY)?.map_or(0, |(_, long)| long / LEAF))
+    }
+
+    /// The leaves from this one to before that one.
+    pub fn leaves(&self, from: u64, to: u64) -> Result<Vec<Sum>, Failure> {
+        let Some((file, _)) = folder::open(&self.dir, LEAVES, OFlags::RDONLY)?.filter(|_| from < to) else {
+            return Ok(Vec::new());
+        };
+        let bytes = folder::read_at(&file, LEAVES, from * LEAF, (to - from) * LEAF)?;
+        Ok(bytes.as_chunks::<32>().0.iter().map(|bytes| Sum(*bytes)).collect())
+    }
+
+    /// Adds leaves in one write; on the disk when it returns.
+    pub fn append(&self, leaves: &[Sum]) -> Result<(), Failure> {
+        let storage = |e| Failure::storage(LEAVES, e);
+        let (mut file, long) = folder::open_or_make(&self.dir, LEAVES, OFlags::RDWR | OFlags::APPEND)?;
+        if long % LEAF != 0 {
+            file.set_len(long - long % LEAF).map_err(storage)?;
+        }
+        let bytes: Vec<u8> = leaves.iter().flat_map(|leaf| leaf.0).collect();
+        file.write_all(&bytes).and_then(|()| file.sync_data()).map_err(storage)
+    }
+
+    pub fn checkpoint(&self) -> Result<Option<(Checkpoint, Note)>, Failure> {
+        Ok(self.text(CHECKPOINT)?.and_then(|text| {
+            let note = Note::parse(&text).ok()?;
+            Some((Checkpoint::parse(&note.text).ok()?, note))
+        }))
+    }
+
+    pub fn keep_checkpoint(&self, note: &Note) -> Result<(), Failure> {
+        Ok(folder::replace(&self.dir, CHECKPOINT, SPARE, note.to_string().as_bytes())?)
+    }
+
+    /// The lines of the list of seals.
+    pub fn seals(&self) -> Result<String, Failure> {
+        Ok(self.text(SEALS)?.unwrap_or_default())
+    }
+
+    pub fn last_seal(&self) -> Result<String, Failure> {
+        const LONGEST: u64 = 256;
+        let Some((file, long)) = folder::open(&self.dir, SEALS, OFlags::RDONLY)? else { return Ok(String::new()) };
+        let tail = folder::read_at(&file, SEALS, long.saturating_sub(LONGEST), long.min(LONGEST))?;
+        let tail = String::from_utf8_lossy(&tail).into_owned();
+        Ok(tail.lines().last().unwrap_or_default().to_owned())
+    }
+
+    pub fn add_seal(&self, row: &str) -> Result<(), Failure> {
+        let (file, _) = folder::append_line(&self.dir, SEALS, format!("{row}\n"))?;
+        file.sync_data().map_err(|e| Failure::storage(SEALS, e))
+    }
+
+    /// A text of the log; `None` where it is missing.
+    pub fn text(&self, name: &str) -> Result<Option<String>, Failure> {
+        let Some((file, long)) = folder::open(&self.dir, name, OFlags::RDONLY)? else { return Ok(None) };
+        Ok(Some(String::from_utf8_lossy(&folder::read_at(&file, name, 0, long)?).into_owned()))
+    }
+
+    /// Brings the tiles from this size to that one; makes all of them again where one is missing.
+    pub fn grow_tiles(&self, old: u64, size: u64) -> Result<(), Failure> {
+        let hashes = |from| -> Result<Vec<Hash>, Failure> {
+            Ok(self.leaves(from, size)?.iter().map(|leaf| leaf_hash(&leaf.0)).collect())
+        };
+        let grown = match grow(self, old, &hashes(old)?) {
+            Ok(grown) => grown,
+            Err(_) => grow(self, 0, &hashes(0)?).map_err(|what| Failure::storage("tile", what))?,
+        };
+        for (tile, bytes) in grown {
+            let path = self.path.join(tile.path());
+            make_all(path.parent().unwrap_or(&self.path))?;
+            write(&path, &bytes)?;
+            if tile.width == aops_proof::tiles::WIDTH {
+                let _ = fs::remove_dir_all(format!("{}.p", path.display()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The tiles that are there whole and are not what the leaves say. One that a kill cut short is made again.
+    pub fn odd_tiles(&self, leaves: &[Sum]) -> Vec<String> {
+        let hashes: Vec<Hash> = leaves.iter().map(|leaf| leaf_hash(&leaf.0)).collect();
+        let right = grow(self, 0, &hashes).unwrap_or_default();
+        let differs = |(tile, bytes): &(Tile, Vec<u8>)| {
+            fs::read(self.path.join(tile.path())).is_ok_and(|found| found.len() == bytes.len() && found != *bytes)
+        };
+        right.iter().filter(|tile| differs(tile)).map(|(tile, _)| tile.path()).collect()
+    }
+
+    /// The same without the lock.
+    #[must_use]
+    pub fn unlocked(self) -> Self {
+        Self { _lock: None, ..self }
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+}
+
+/// Writes a private file that can be made again.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
+    file.and_then(|mut file| file.write_all(bytes)).map_err(|e| Failure::storage(path.display(), e))
+}
+
+impl Reader for Store {
+    type Error = String;
+
+    fn read(&self, tile: Tile) -> Result<Vec<u8>, String> {
+        let full = Tile { width: aops_proof::tiles::WIDTH, ..tile };
+        let read = |path: &Path| fs::read(path).map_err(|e| format!("{}: {e}", path.display()));
+        read(&self.path.join(tile.path())).or_else(|_| read(&self.path.join(full.path())))
+    }
+}

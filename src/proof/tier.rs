@@ -1,0 +1,191 @@
+//! What the log proves of one session, and which of its leaves no session accounts for.
+//!
+//! Reads ledgers and records, writes nothing. Invariant: a tier holds for every entry of the ledger or is not reached; how
+//! far the next one holds is told beside.
+
+use super::check::Examined;
+use super::record::Record;
+use super::store::Store;
+use crate::ledger::recover::LEDGER_FILE;
+use crate::model::error::Failure;
+use crate::system::folder;
+use crate::text::sha256::Sum;
+use crate::text::time::timestamp;
+use rustix::fs::{CWD, OFlags};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// What is proven, each more than the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    Intact,
+    Sealed,
+    Witnessed,
+}
+
+impl Level {
+    pub const ALL: [Self; 3] = [Self::Intact, Self::Sealed, Self::Witnessed];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Intact => "intact",
+            Self::Sealed => "sealed",
+            Self::Witnessed => "witnessed",
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Tier {
+    pub level: Level,
+    /// Why the next level is not reached.
+    pub why: Option<String>,
+    /// Entries up to these are signed, and witnessed.
+    pub sealed_to: u64,
+    pub witnessed_to: u64,
+    /// When the witnesses saw them.
+    pub witnessed_at: Option<String>,
+    pub entries: u64,
+    /// Entries that the log has of this session and its ledger has not.
+    pub missing: u64,
+}
+
+/// The digests of a ledger's entries, in order.
+pub fn digests(folder: &Path) -> Result<Vec<Sum>, Failure> {
+    let Some(dir) = folder::enter(CWD, folder, false)? else { return Ok(Vec::new()) };
+    let Some((file, long)) = folder::open(&dir, LEDGER_FILE, OFlags::RDONLY)? else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    folder::each_line(&file, 0, long, |_, line| {
+        const BEGINS: usize = "{\"_digest\":\"".len();
+        let digest = line.get(BEGINS..BEGINS + 64).and_then(|text| Sum::read(std::str::from_utf8(text).ok()?));
+        found.push(digest.unwrap_or_default());
+        Some(())
+    })?;
+    Ok(found)
+}
+
+impl Tier {
+    /// Without a log.
+    pub fn without(entries: u64, why: &str) -> Self {
+        let why = Some(why.to_owned());
+        Self { level: Level::Intact, why, sealed_to: 0, witnessed_to: 0, witnessed_at: None, entries, missing: 0 }
+    }
+
+    pub fn of(log: &Examined, record: &Record, digests: &[Sum]) -> Self {
+        let places: Vec<Option<u64>> = digests.iter().map(|digest| log.place(digest)).collect();
+        let up_to =
+            |size: u64| places.iter().take_while(|place| place.is_some_and(|place| place < size)).count() as u64;
+        let (sealed_to, entries) = (up_to(log.signed), digests.len() as u64);
+        let witnessed_to = log.witnessed.as_ref().map_or(0, |witnessed| up_to(witnessed.size));
+        let level = match (sealed_to == entries, witnessed_to == entries) {
+            (_, true) if entries > 0 => Level::Witnessed,
+            (true, _) if entries > 0 => Level::Sealed,
+            _ => Level::Intact,
+        };
+        let why = match level {
+            Level::Intact => Some(log.faults.first().cloned().or_else(|| log.unsigned.clone()).unwrap_or_else(|| {
+                format!("entry {} is not in the signed log: the turn has not ended, or it was not added", sealed_to + 1)
+            })),
+            Level::Sealed => Some(
+                log.unwitnessed
+                    .clone()
+                    .unwrap_or_else(|| format!("entry {} was not seen by the witnesses yet", witnessed_to + 1)),
+            ),
+            Level::Witnessed => None,
+        };
+        let time = log.witnessed.as_ref().filter(|_| witnessed_to > 0).map(|witnessed| witnessed.time);
+        let witnessed_at = time.map(|time| timestamp(i64::try_from(time).unwrap_or(0).saturating_mul(1000)));
+        let missing = missing(log, record, &places);
+        Self { level, why, sealed_to, witnessed_to, witnessed_at, entries, missing }
+    }
+
+    /// The first entry after the last witnessed one.
+    pub fn unwitnessed(&self) -> Option<u64> {
+        (self.witnessed_to < self.entries).then_some(self.witnessed_to + 1)
+    }
+
+    pub fn to_json(&self) -> Value {
+        json!({
+            "tier": self.level.name(), "why_not_next": self.why, "sealed_to": self.sealed_to,
+            "witnessed_to": self.witnessed_to, "witnessed_at": self.witnessed_at,
+            "first_unwitnessed": self.unwitnessed(), "missing": self.missing,
+        })
+    }
+}
+
+/// Leaves that the record calls this session's, and that no entry of the ledger has.
+fn missing(log: &Examined, record: &Record, places: &[Option<u64>]) -> u64 {
+    let mut has: Vec<u64> = places.iter().flatten().copied().collect();
+    has.sort_unstable();
+    let size = log.leaves.len() as u64;
+    let leaves = record.spans.iter().flat_map(|span| span.first..span.end().min(size));
+    leaves.filter(|leaf| has.binary_search(leaf).is_err() && !log.is_explained(*leaf)).count() as u64
+}
+
+impl Examined {
+    /// A person removed or set aside the session of this leaf.
+    pub fn is_explained(&self, leaf: u64) -> bool {
+        self.explained.iter().any(|(first, count)| (*first..first + count).contains(&leaf))
+    }
+}
+
+/// Which leaves are accounted for.
+#[derive(Debug)]
+pub struct Account<'a> {
+    log: &'a Examined,
+    seen: Vec<bool>,
+}
+
+impl<'a> Account<'a> {
+    pub fn new(log: &'a Examined) -> Self {
+        let mut seen = vec![false; log.leaves.len()];
+        for (first, count) in &log.explained {
+            let range =
+                usize::try_from(*first).unwrap_or(usize::MAX)..usize::try_from(first + count).unwrap_or(usize::MAX);
+            seen.get_mut(range).into_iter().flatten().for_each(|leaf| *leaf = true);
+        }
+        Self { log, seen }
+    }
+
+    pub fn add(&mut self, digests: &[Sum]) {
+        for place in digests.iter().filter_map(|digest| self.log.place(digest)) {
+            if let Some(leaf) = usize::try_from(place).ok().and_then(|at| self.seen.get_mut(at)) {
+                *leaf = true;
+            }
+        }
+    }
+
+    /// Sessions whose entries are gone, with how many; without a name where nothing names them.
+    pub fn lost(&self, store: &Store) -> Vec<(String, u64)> {
+        let mut left: Vec<u64> = (0..).zip(&self.seen).filter(|(_, seen)| !**seen).map(|(leaf, _)| leaf).collect();
+        let mut lost = Vec::new();
+        for record in Record::all(store) {
+            let before = left.len();
+            left.retain(|leaf| !record.spans.iter().any(|span| (span.first..span.end()).contains(leaf)));
+            if left.len() < before {
+                lost.push((record.trace, (before - left.len()) as u64));
+            }
+        }
+        if !left.is_empty() {
+            lost.push((String::new(), left.len() as u64));
+        }
+        lost
+    }
+}
+
+/// The leaves of a session as ranges, by its record and by what is left of its ledger.
+pub fn spans(log: &Examined, record: &Record, digests: &[Sum]) -> Vec<(u64, u64)> {
+    let placed = digests.iter().filter_map(|digest| log.place(digest));
+    let recorded = record.spans.iter().flat_map(|span| span.first..span.end());
+    let mut leaves: Vec<u64> = placed.chain(recorded).filter(|leaf| *leaf < log.leaves.len() as u64).collect();
+    leaves.sort_unstable();
+    leaves.dedup();
+    let mut spans: Vec<(u64, u64)> = Vec::new();
+    for leaf in leaves {
+        match spans.last_mut() {
+            Some((first, count)) if *first + *count == leaf => *count += 1,
+            _ => spans.push((leaf, 1)),
+        }
+    }
+    spans
+}
