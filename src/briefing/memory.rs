@@ -11,6 +11,7 @@ mod answer;
 
 use crate::config::policy::Address;
 use crate::system::env::Env;
+use crate::system::tls::Tls;
 use rpc::{Client, Learnt};
 use serde_json::{Value, json};
 use std::fmt;
@@ -44,8 +45,14 @@ impl fmt::Display for Trouble {
 impl std::error::Error for Trouble {}
 
 /// One POST of JSON to any address: the status, and the answer's body.
-pub fn post(server: &Address, body: &str, deadline: Instant) -> Result<(u16, Vec<u8>), Trouble> {
-    let reply = http::post(server, &[], body, deadline)?;
+pub fn post(
+    server: &Address,
+    tls: Option<&Tls>,
+    headers: &[(&str, &str)],
+    body: &str,
+    deadline: Instant,
+) -> Result<(u16, Vec<u8>), Trouble> {
+    let reply = http::post(server, tls, headers, body, deadline)?;
     let status = reply.status;
     let (body, _) = reply.read_until(|_| None::<()>)?;
     Ok((status, body))

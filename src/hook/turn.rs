@@ -302,6 +302,7 @@ impl<'a> Turn<'a> {
         if event.kind == EventKind::SessionStart {
             (seen.boot, seen.folders) = (Some(boot_id()), Some(self.context.folders.clone()));
             seen.jail.clone_from(&self.jail);
+            seen.traceparent.clone_from(&env.traceparent);
             (seen.agentless, seen.client) = (self.context.start.agentless.clone(), client::process(env));
             seen.greets = observe::brought::greets(env, cwd);
             if let Some(client) = &seen.client {

@@ -192,6 +192,9 @@ pub struct Seen {
     /// Stop only: digests of the prompts that timers will send.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timers: Vec<String>,
+    /// `SessionStart` only: the span of the client's own trace, as it handed it on (`00-trace-span-flags`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
     /// Why this start or prompt is no person's, or why this agent's verdict does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unproven: Option<String>,

@@ -25,6 +25,8 @@ pub struct Env {
     /// The file with `export` lines that the host sources before later shell calls.
     pub env_file: Option<PathBuf>,
     pub client: String,
+    /// `$TRACEPARENT`, where it is one: the span in which the client runs us.
+    pub traceparent: Option<String>,
     /// What the client calls itself: `claude-code_2-1-325_harness`.
     pub agent: String,
     /// The session that the client runs this for, where it says so.
@@ -91,6 +93,9 @@ impl Env {
             project: path("CLAUDE_PROJECT_DIR").unwrap_or_default(),
             env_file: path("CLAUDE_ENV_FILE"),
             client_session: var("CLAUDE_CODE_SESSION_ID").map(|id| id.to_string_lossy().into_owned()),
+            traceparent: var("TRACEPARENT")
+                .and_then(|text| text.into_string().ok())
+                .filter(|text| is_traceparent(text)),
             agent: var("AI_AGENT").map(|agent| agent.to_string_lossy().into_owned()).unwrap_or_default(),
             client: var("CLAUDE_PID").map(|pid| pid.to_string_lossy().into_owned()).unwrap_or_default(),
             inside_client: OF_CLIENT.iter().any(|name| var(name).is_some())
@@ -219,6 +224,13 @@ pub fn panic_if_wanted() {
 #[cfg(debug_assertions)]
 pub fn fixed_lot() -> Option<u32> {
     std::env::var("AOPS_TEST_LOT").ok()?.parse().ok()
+}
+
+/// `00-<32 hex>-<16 hex>-<2 hex>`, as W3C Trace Context has it.
+fn is_traceparent(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let hex = |part: &&str| part.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    parts.iter().map(|part| part.len()).eq([2, 32, 16, 2]) && parts.iter().all(hex)
 }
 
 /// How many seconds east of UTC the clocks here are at this moment, by `TZ` or the system's zone.

@@ -11,3 +11,5 @@ pub mod threads;
 pub mod process;
 pub mod files;
 pub mod git;
+pub mod lookup;
+pub mod tls;

@@ -66,6 +66,7 @@ fn spans_reach_a_collector_and_hang_together() {
         ("gen_ai.usage.output_tokens", json!(171)),
         ("gen_ai.usage.cache_read.input_tokens", json!(1000)),
         ("gen_ai.usage.cache_creation.input_tokens", json!(50)),
+        ("gen_ai.usage.cache_write.input_tokens", json!(50)),
         ("aops.outcome", json!("success")),
         ("aops.cost_usd", json!(0.00767)),
     ];
@@ -96,6 +97,37 @@ fn spans_reach_a_collector_and_hang_together() {
     let read = named("execute_tool Read")[0];
     assert_eq!(read.parent.as_ref(), Some(&named("invoke_agent checker")[0].id), "inside its agent");
     assert_eq!(read.attributes["gen_ai.tool.call.id"], json!(inside.id));
+    // What refused the first write, and the stop: who, by which rule of which policy, and what came of it.
+    let guard = named("run_guardrail sandbox")[0];
+    assert_eq!(guard.parent.as_ref(), Some(&denied.id), "a child of what it judged");
+    let hash = sandbox.person(&["policy", "hash"]).out.trim().to_owned();
+    for (name, value) in [
+        ("gen_ai.operation.name", "run_guardrail"),
+        ("gen_ai.security.verdict.type", "deny"),
+        ("gen_ai.security.action.type", "block"),
+        ("gen_ai.security.policy.id", &hash),
+        ("gen_ai.security.policy.rule.id", "sandbox"),
+    ] {
+        assert_eq!(guard.attributes[name], json!(value), "{name}: {guard:?}");
+    }
+    assert_eq!(named("run_guardrail owed").len(), 1);
+    // Logs and metrics go beside them.
+    let logs = receiver.logs();
+    assert_eq!(said["logs"], json!(logs.len()));
+    assert!(logs.iter().all(|record| record.trace == root.trace && record.span == root.id), "{logs:?}");
+    let refusal = logs.iter().find(|record| record.event == "aops.refusal").unwrap();
+    assert!(refusal.severity == "WARN" && refusal.text.starts_with("sandbox: Write"), "{refusal:?}");
+    let points = receiver.points();
+    let point = |name: &str, key: &str, value: &str| {
+        points
+            .iter()
+            .find(|one| one.name == name && one.attributes.get(key) == Some(&json!(value)))
+            .map(|one| one.value)
+    };
+    assert_eq!(point("aops.refusals", "aops.gate", "sandbox"), Some(1.0));
+    assert_eq!(point("aops.tool_calls", "aops.call.outcome", "denied"), Some(1.0));
+    assert_eq!(point("aops.tokens", "gen_ai.token.type", "cache_write"), Some(50.0));
+    assert_eq!(point("aops.sessions", "aops.outcome", "success"), Some(1.0));
     // Sent again: the same trace.
     let _ = sandbox.person(&["export", "--format", "otlp", "--endpoint", &receiver.url(), "--json"]).json();
     assert_eq!(receiver.spans().len(), spans.len() * 2);
@@ -109,8 +141,111 @@ fn a_collector_that_is_not_there_or_refuses_is_told() {
     let _ = session.start("startup");
     let to = |url: &str| sandbox.person(&["export", "--format", "otlp", "--endpoint", url]);
     to("http://127.0.0.1:1").failed(1, &["is not there", "hint: does a collector listen"]);
-    to("https://example.org").failed(2, &["http://", "a collector on this machine"]);
+    to("ftp://127.0.0.1").failed(2, &["`https://` or `http://`"]);
+    to("https://nowhere.invalid").failed(2, &["`nowhere.invalid` has no address"]);
+    let header = ["export", "--format", "otlp", "--endpoint", "http://127.0.0.1:1", "--header", "no value"];
+    sandbox.person(&header).failed(2, &["`NAME=VALUE`"]);
     sandbox.person(&["export", "--format", "otlp"]).failed(2, &["--endpoint http://127.0.0.1:4318"]);
     let receiver = Receiver::refusing();
     to(&receiver.url()).failed(1, &["answered 400", "too many"]);
+}
+
+/// The client's own trace is linked, and the headers of a person go with every request.
+#[test]
+fn the_clients_trace_is_linked_and_headers_are_sent() {
+    let (trace, span) = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
+    let sandbox = Sandbox::new().with("TRACEPARENT", format!("00-{trace}-{span}-01"));
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("add a greeting");
+    let receiver = Receiver::new();
+    let url = receiver.url();
+    let sent = ["export", "--format", "otlp", "--endpoint", &url, "--header", "x-key=k 1"];
+    sandbox.person(&sent).said(&["log record", "metric"]);
+    let spans = receiver.spans();
+    let root = spans.iter().find(|span| span.parent.is_none()).unwrap();
+    assert_eq!(root.links, [(trace.to_owned(), span.to_owned())]);
+    assert!(receiver.heads().iter().all(|head| head.contains("x-key: k 1")), "{:?}", receiver.heads());
+    let other = Receiver::new();
+    let mut command = sandbox.command(crate::support::BINARY);
+    command.args(["export", "--format", "otlp"]).env("OTEL_EXPORTER_OTLP_ENDPOINT", other.url());
+    assert!(command.env("OTEL_EXPORTER_OTLP_HEADERS", "a=b%20c,d=e").output().unwrap().status.success());
+    assert!(other.heads().iter().all(|head| head.contains("a: b c") && head.contains("d: e")), "{:?}", other.heads());
+    let odd = Sandbox::new().with("TRACEPARENT", "00-zz-1-01");
+    let _ = odd.session().start("startup");
+    assert!(!odd.person(&["log", "--json"]).out.contains("traceparent"));
+}
+
+/// Hands what comes over TLS on to a plain port.
+const TLS_DOOR: &str = r#"
+import socket, ssl, sys, threading
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(sys.argv[1], sys.argv[2])
+door = socket.create_server(("127.0.0.1", 0))
+print(door.getsockname()[1], flush=True)
+def copy(a, b):
+    try:
+        while data := a.recv(65536):
+            b.sendall(data)
+    except OSError:
+        pass
+    finally:
+        for s in (a, b):
+            try: s.shutdown(socket.SHUT_RDWR)
+            except OSError: pass
+def serve(raw):
+    try:
+        outer = context.wrap_socket(raw, server_side=True)
+    except (ssl.SSLError, OSError):
+        return
+    inner = socket.create_connection(("127.0.0.1", int(sys.argv[3])))
+    threading.Thread(target=copy, args=(outer, inner), daemon=True).start()
+    copy(inner, outer)
+while True:
+    threading.Thread(target=serve, args=(door.accept()[0],), daemon=True).start()
+"#;
+
+/// A certificate for `localhost`, signed by an authority of its own: authority, certificate, key.
+fn certificates(sandbox: &Sandbox) -> [String; 3] {
+    let folder = sandbox.tmp();
+    let make = |line: &str| {
+        let output = sandbox.command("sh").current_dir(&folder).args(["-c", line]).output().unwrap();
+        assert!(output.status.success(), "`openssl` is needed: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+    make(&format!("openssl req -x509 {key} -keyout ca.key -out ca.pem -days 2 -subj /CN=test"));
+    make(&format!("openssl req {key} -keyout leaf.key -out leaf.csr -subj /CN=localhost"));
+    make("printf 'subjectAltName=DNS:localhost\nbasicConstraints=CA:FALSE\n' > leaf.ext");
+    make(
+        "openssl x509 -req -in leaf.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile leaf.ext -out leaf.pem",
+    );
+    ["ca.pem", "leaf.pem", "leaf.key"].map(|name| folder.join(name).display().to_string())
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a server that runs beside the test")]
+fn https_is_spoken_and_the_certificate_checked() {
+    use std::io::{BufRead, BufReader};
+    let sandbox = Sandbox::new();
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let receiver = Receiver::new();
+    let [authority, certificate, key] = certificates(&sandbox);
+    let mut command = std::process::Command::new("python3");
+    command.args(["-c", TLS_DOOR, &certificate, &key, &receiver.port().to_string()]);
+    let mut door = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut port = String::new();
+    BufReader::new(door.stdout.take().unwrap()).read_line(&mut port).unwrap();
+    let url = format!("https://localhost:{}", port.trim());
+    let mut send = sandbox.command(crate::support::BINARY);
+    send.args(["export", "--format", "otlp", "--json", "--endpoint", &url]);
+    let trusting = send.env("SSL_CERT_FILE", &authority).output().unwrap();
+    let doubting = send.env("SSL_CERT_FILE", &certificate).output().unwrap();
+    door.kill().unwrap();
+    door.wait().unwrap();
+    assert!(trusting.status.success(), "{}", String::from_utf8_lossy(&trusting.stderr));
+    let told: Value = serde_json::from_slice(&trusting.stdout).unwrap();
+    assert_eq!(told["spans"], json!(receiver.spans().len()));
+    assert_eq!(doubting.status.code(), Some(1), "nobody vouches for it");
+    assert!(String::from_utf8_lossy(&doubting.stderr).contains("certificate"), "{doubting:?}");
 }

@@ -64,6 +64,15 @@ fn a_dry_run_of_a_queue_shows_its_tasks() {
     empty.failed(2, &["`none.txt`", "one task per line"]);
 }
 
+#[test]
+fn the_policy_fits_on_a_terminal() {
+    let sandbox = Sandbox::new();
+    let shown = sandbox.on_terminal("policy show --color=never", "").out;
+    let wide: Vec<&str> = shown.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(shown.contains("small.never") && wide.is_empty(), "{wide:#?}");
+    assert!(sandbox.person(&["policy", "show"]).out.contains("\"migrations\"]"), "in a pipe it is whole");
+}
+
 /// What may come after these words, as the scripts ask it.
 fn completed(sandbox: &Sandbox, words: &[&str]) -> Vec<String> {
     let said = sandbox.person(&[&["__complete"], words].concat());

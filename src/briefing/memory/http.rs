@@ -5,6 +5,7 @@
 
 use super::Trouble;
 use crate::config::policy::Address;
+use crate::system::tls::{self, Tls, TlsStream};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -31,16 +32,33 @@ enum Left {
     UntilClose,
 }
 
+/// Bytes to a server and back, plain or encrypted.
+trait Wire: Read + Write {
+    fn socket(&self) -> &TcpStream;
+}
+
+impl Wire for TcpStream {
+    fn socket(&self) -> &TcpStream {
+        self
+    }
+}
+
+impl Wire for TlsStream {
+    fn socket(&self) -> &TcpStream {
+        &self.sock
+    }
+}
+
 /// A connection that waits no longer than the deadline.
 struct Timed {
-    stream: TcpStream,
+    stream: Box<dyn Wire>,
     deadline: Instant,
 }
 
 impl Read for Timed {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         loop {
-            let _ = self.stream.set_read_timeout(Some(time_left(self.deadline)?));
+            let _ = self.stream.socket().set_read_timeout(Some(time_left(self.deadline)?));
             match self.stream.read(into) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 done => return done,
@@ -51,7 +69,7 @@ impl Read for Timed {
 
 impl Write for Timed {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let _ = self.stream.set_write_timeout(Some(time_left(self.deadline)?));
+        let _ = self.stream.socket().set_write_timeout(Some(time_left(self.deadline)?));
         self.stream.write(bytes)
     }
 
@@ -78,11 +96,18 @@ impl From<io::Error> for Trouble {
 /// Sends one request and reads the head of its answer.
 pub(super) fn post(
     server: &Address,
+    tls: Option<&Tls>,
     headers: &[(&str, &str)],
     body: &str,
     deadline: Instant,
 ) -> Result<Reply, Trouble> {
-    let mut stream = Timed { stream: connect(server, deadline)?, deadline };
+    let plain = connect(server, deadline)?;
+    let _ = plain.set_read_timeout(Some(time_left(deadline)?));
+    let stream: Box<dyn Wire> = match tls {
+        Some(tls) => Box::new(tls::wrap(tls, &server.host, plain).map_err(Trouble::Said)?),
+        None => Box::new(plain),
+    };
+    let mut stream = Timed { stream, deadline };
     stream.write_all(request(server, headers, body).as_bytes())?;
     let mut from = BufReader::with_capacity(16 << 10, stream);
     let (status, headers) = head(&mut from)?.ok_or_else(|| Trouble::Said("does not speak HTTP".to_owned()))?;

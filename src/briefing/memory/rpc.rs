@@ -68,7 +68,7 @@ impl<'a> Client<'a> {
             headers.push(("MCP-Protocol-Version", PROTOCOL));
             headers.extend(Some(("Mcp-Session-Id", id.as_str())).filter(|_| !id.is_empty()));
         }
-        post(self.server, &headers, &message.to_string(), self.deadline)
+        post(self.server, None, &headers, &message.to_string(), self.deadline)
     }
 }
 

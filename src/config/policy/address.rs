@@ -1,9 +1,9 @@
-//! The address of a server, as configuration may name one.
+//! The address of a server, as configuration may name one, and as a person may on a command line.
 //!
-//! Reads a text, writes nothing. Invariants: only `http://`, which is all that is spoken; only numbers and `localhost`, so
-//! that nothing is ever looked up; no credentials, since the policy is recorded.
+//! Reads a text, writes nothing. Invariants: in configuration only `http://`, and only numbers and `localhost`, so that
+//! nothing is ever looked up; nowhere credentials, since the policy is recorded and a command line is seen.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
@@ -21,17 +21,35 @@ impl Address {
         let Some(rest) = url.strip_prefix("http://") else {
             return Err("a URL that begins with `http://`; nothing else is spoken".to_owned());
         };
-        let (host, path) = rest.find(['/', '?']).map_or((rest, ""), |at| rest.split_at(at));
-        if host.contains('@') {
-            return Err("a URL without user name and password: the policy is recorded".to_owned());
-        }
-        if path.bytes().any(|b| b <= b' ' || b == b'#' || !b.is_ascii()) {
-            return Err("a URL whose path has no blanks and no signs that must be encoded".to_owned());
-        }
+        let (host, path) = split(rest)?;
         let sockets =
-            sockets(host).ok_or("a URL whose host is a number or `localhost`, as `http://127.0.0.1:8765/mcp`")?;
-        let slash = if path.starts_with('/') { "" } else { "/" };
-        Ok(Self { sockets, host: host.to_owned(), path: format!("{slash}{path}") })
+            sockets(host, 80).ok_or("a URL whose host is a number or `localhost`, as `http://127.0.0.1:8765/mcp`")?;
+        Ok(Self { sockets, host: host.to_owned(), path })
+    }
+
+    /// The address that a person names: also by a host's name, whose numbers `look_up` gives, and for TLS.
+    pub fn of_person(url: &str, look_up: &dyn Fn(&str) -> Vec<IpAddr>) -> Result<Self, String> {
+        let secure = url.strip_prefix("https://").map(|rest| (443, rest));
+        let Some((port, rest)) = secure.or_else(|| url.strip_prefix("http://").map(|rest| (80, rest))) else {
+            return Err(format!("`{url}` is no URL that begins with `https://` or `http://`"));
+        };
+        let (host, path) = split(rest)?;
+        if let Some(sockets) = sockets(host, port) {
+            return Ok(Self { sockets, host: host.to_owned(), path });
+        }
+        let (name, port) = match host.rsplit_once(':') {
+            Some((name, given)) => (name, given.parse().map_err(|_| format!("`{host}` has no port that is a number"))?),
+            None => (host, port),
+        };
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'.' || b == b'-';
+        if name.is_empty() || name.starts_with('-') || !name.bytes().all(plain) {
+            return Err(format!("`{name}` is no name of a host"));
+        }
+        let sockets: Vec<SocketAddr> = look_up(name).into_iter().map(|ip| SocketAddr::new(ip, port)).collect();
+        if sockets.is_empty() {
+            return Err(format!("`{name}` has no address: it is not known here, or misspelt"));
+        }
+        Ok(Self { sockets, host: host.to_owned(), path })
     }
 
     pub fn is_loopback(&self) -> bool {
@@ -39,8 +57,21 @@ impl Address {
     }
 }
 
-fn sockets(host: &str) -> Option<Vec<SocketAddr>> {
-    let port = if host.ends_with(']') || !host.contains(':') { ":80" } else { "" };
+/// Host and path; the path with its query, and a slash at its beginning.
+fn split(rest: &str) -> Result<(&str, String), String> {
+    let (host, path) = rest.find(['/', '?']).map_or((rest, ""), |at| rest.split_at(at));
+    if host.contains('@') {
+        return Err("a URL without user name and password: the policy is recorded".to_owned());
+    }
+    if path.bytes().any(|b| b <= b' ' || b == b'#' || !b.is_ascii()) {
+        return Err("a URL whose path has no blanks and no signs that must be encoded".to_owned());
+    }
+    let slash = if path.starts_with('/') { "" } else { "/" };
+    Ok((host, format!("{slash}{path}")))
+}
+
+fn sockets(host: &str, port: u16) -> Option<Vec<SocketAddr>> {
+    let port = if host.ends_with(']') || !host.contains(':') { format!(":{port}") } else { String::new() };
     let full = format!("{host}{port}");
     let named = match full.strip_prefix("localhost:") {
         Some(port) => vec![format!("127.0.0.1:{port}"), format!("[::1]:{port}")],
@@ -53,6 +84,28 @@ fn sockets(host: &str) -> Option<Vec<SocketAddr>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_person_may_name_a_host() {
+        let look_up = |name: &str| if name == "otlp.example.org" { vec![[192, 0, 2, 7].into()] } else { Vec::new() };
+        let of = |url: &str| Address::of_person(url, &look_up);
+        let found = of("https://otlp.example.org/v1/traces").unwrap();
+        assert_eq!((found.sockets[0].to_string().as_str(), found.host.as_str()), ("192.0.2.7:443", "otlp.example.org"));
+        assert_eq!(of("http://otlp.example.org:4318/x").unwrap().sockets[0].port(), 4318);
+        assert_eq!(of("https://127.0.0.1").unwrap().sockets[0].port(), 443);
+        for bad in [
+            "otlp.example.org",
+            "ftp://otlp.example.org",
+            "https://other.example.org",
+            "https://u@otlp.example.org",
+            "https://otlp.example.org:x",
+            "https://-x",
+            "https://",
+            "https://a b/",
+        ] {
+            assert!(of(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn addresses_are_numbers() {

@@ -101,6 +101,7 @@ fn all() -> Vec<Fact> {
         shuts: true,
         starter: text(),
         timers: vec!["t".to_owned()],
+        traceparent: text(),
         unproven: text(),
     };
     let finding = AgentReport {

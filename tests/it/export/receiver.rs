@@ -9,11 +9,38 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// One request, decoded or refused.
-type Taken = Result<Vec<Span>, String>;
+type Taken = Result<Body, String>;
+
+/// What a request brought.
+#[derive(Clone, Debug)]
+enum Body {
+    Spans(Vec<Span>),
+    Logs(Vec<Record>),
+    Metrics(Vec<Point>),
+}
+
+/// A log record as a program would use it.
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    pub(super) trace: String,
+    pub(super) span: String,
+    pub(super) severity: String,
+    pub(super) event: String,
+    pub(super) text: String,
+}
+
+/// One count of a metric.
+#[derive(Clone, Debug)]
+pub(super) struct Point {
+    pub(super) name: String,
+    pub(super) attributes: BTreeMap<String, Value>,
+    pub(super) value: f64,
+}
 
 pub(super) struct Receiver {
     port: u16,
     taken: Arc<Mutex<Vec<Taken>>>,
+    heads: Arc<Mutex<Vec<String>>>,
 }
 
 /// A span as a program would use it.
@@ -27,6 +54,8 @@ pub(super) struct Span {
     pub(super) to: u64,
     pub(super) attributes: BTreeMap<String, Value>,
     pub(super) error: Option<String>,
+    /// Traces and spans that it names beside its own.
+    pub(super) links: Vec<(String, String)>,
 }
 
 // The messages of opentelemetry-proto as JSON writes them; a field it does not have is an error.
@@ -78,6 +107,101 @@ struct RawSpan {
     attributes: Vec<Pair>,
     #[serde(default)]
     status: Option<Status>,
+    #[serde(default)]
+    links: Vec<Link>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Link {
+    trace_id: String,
+    span_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct LogsRequest {
+    resource_logs: Vec<ResourceLogs>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct ResourceLogs {
+    #[serde(rename = "resource")]
+    _resource: Resource,
+    scope_logs: Vec<ScopeLogs>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct ScopeLogs {
+    #[serde(rename = "scope")]
+    _scope: Scope,
+    log_records: Vec<RawRecord>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct RawRecord {
+    time_unix_nano: String,
+    observed_time_unix_nano: String,
+    severity_number: u8,
+    severity_text: String,
+    event_name: String,
+    body: Any,
+    attributes: Vec<Pair>,
+    trace_id: String,
+    span_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct MetricsRequest {
+    resource_metrics: Vec<ResourceMetrics>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct ResourceMetrics {
+    #[serde(rename = "resource")]
+    _resource: Resource,
+    scope_metrics: Vec<ScopeMetrics>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScopeMetrics {
+    #[serde(rename = "scope")]
+    _scope: Scope,
+    metrics: Vec<Metric>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Metric {
+    name: String,
+    unit: String,
+    sum: MetricSum,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct MetricSum {
+    data_points: Vec<RawPoint>,
+    aggregation_temporality: u8,
+    is_monotonic: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct RawPoint {
+    attributes: Vec<Pair>,
+    start_time_unix_nano: String,
+    time_unix_nano: String,
+    #[serde(default)]
+    as_int: Option<String>,
+    #[serde(default)]
+    as_double: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -116,17 +240,43 @@ impl Receiver {
         Self::start(true)
     }
 
+    /// All log records.
+    #[track_caller]
+    pub(super) fn logs(&self) -> Vec<Record> {
+        let all = self.taken.lock().unwrap();
+        let of = |body: Body| if let Body::Logs(records) = body { records } else { Vec::new() };
+        all.iter().flat_map(|taken| of(taken.clone().unwrap())).collect()
+    }
+
+    #[track_caller]
+    pub(super) fn points(&self) -> Vec<Point> {
+        let all = self.taken.lock().unwrap();
+        let of = |body: Body| if let Body::Metrics(points) = body { points } else { Vec::new() };
+        all.iter().flat_map(|taken| of(taken.clone().unwrap())).collect()
+    }
+
+    /// The heads of all requests.
+    pub(super) fn heads(&self) -> Vec<String> {
+        self.heads.lock().unwrap().clone()
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+
     fn start(refuses: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let taken = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&taken);
+        let heads = Arc::new(Mutex::new(Vec::new()));
+        let known = Arc::clone(&heads);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                serve(&stream, refuses, &kept);
+                serve(&stream, refuses, &kept, &known);
             }
         });
-        Self { port, taken }
+        Self { port, taken, heads }
     }
 
     pub(super) fn url(&self) -> String {
@@ -136,11 +286,12 @@ impl Receiver {
     /// All that came; a request that was not right fails here.
     #[track_caller]
     pub(super) fn spans(&self) -> Vec<Span> {
-        self.taken.lock().unwrap().iter().flat_map(|taken| taken.clone().unwrap()).collect()
+        let of = |body: Body| if let Body::Spans(spans) = body { spans } else { Vec::new() };
+        self.taken.lock().unwrap().iter().flat_map(|taken| of(taken.clone().unwrap())).collect()
     }
 }
 
-fn serve(stream: &TcpStream, refuses: bool, kept: &Mutex<Vec<Taken>>) {
+fn serve(stream: &TcpStream, refuses: bool, kept: &Mutex<Vec<Taken>>, heads: &Mutex<Vec<String>>) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut head = Vec::new();
     loop {
@@ -160,12 +311,13 @@ fn serve(stream: &TcpStream, refuses: bool, kept: &Mutex<Vec<Taken>>) {
     };
     let mut body = vec![0; header("content-length").parse().unwrap_or(0)];
     reader.read_exact(&mut body).unwrap();
-    let taken = if head[0] != "POST /v1/traces HTTP/1.1" {
-        Err(format!("not the path of traces: {}", head[0]))
-    } else if header("content-type") != "application/json" {
-        Err(format!("not JSON: {}", header("content-type")))
-    } else {
-        decode(&body)
+    heads.lock().unwrap().push(head.join("\n"));
+    let taken = match head[0].as_str() {
+        _ if header("content-type") != "application/json" => Err(format!("not JSON: {}", header("content-type"))),
+        "POST /v1/traces HTTP/1.1" => decode(&body).map(Body::Spans),
+        "POST /v1/logs HTTP/1.1" => decode_logs(&body).map(Body::Logs),
+        "POST /v1/metrics HTTP/1.1" => decode_metrics(&body).map(Body::Metrics),
+        other => Err(format!("not the path of a signal: {other}")),
     };
     let (status, said) = match (&taken, refuses) {
         (Ok(_), false) => ("200 OK", json!({"partialSuccess": {}})),
@@ -202,12 +354,54 @@ fn decode(body: &[u8]) -> Result<Vec<Span>, String> {
     Ok(spans)
 }
 
-fn span(raw: RawSpan) -> Result<Span, String> {
-    let hex = |text: &str, long: usize| {
-        let good = text.len() == long && text.bytes().all(|b| b.is_ascii_hexdigit()) && text.bytes().any(|b| b != b'0');
-        if good { Ok(text.to_owned()) } else { Err(format!("`{text}` is not {long} hex digits")) }
+fn hex(text: &str, long: usize) -> Result<String, String> {
+    let good = text.len() == long && text.bytes().all(|b| b.is_ascii_hexdigit()) && text.bytes().any(|b| b != b'0');
+    if good { Ok(text.to_owned()) } else { Err(format!("`{text}` is not {long} hex digits")) }
+}
+
+fn nanos(text: &str) -> Result<u64, String> {
+    text.parse::<u64>().map_err(|e| format!("`{text}`: {e}"))
+}
+
+fn decode_logs(body: &[u8]) -> Result<Vec<Record>, String> {
+    let request: LogsRequest = serde_json::from_slice(body).map_err(|e| e.to_string())?;
+    let scopes = request.resource_logs.into_iter().flat_map(|resource| resource.scope_logs);
+    let record = |raw: RawRecord| {
+        nanos(&raw.time_unix_nano)?;
+        nanos(&raw.observed_time_unix_nano)?;
+        attributes(raw.attributes)?;
+        let Any::Text(text) = raw.body else { return Err("a body that is no text".to_owned()) };
+        if !(1..=24).contains(&raw.severity_number) {
+            return Err(format!("severity {}", raw.severity_number));
+        }
+        let (trace, span) = (hex(&raw.trace_id, 32)?, hex(&raw.span_id, 16)?);
+        Ok(Record { trace, span, severity: raw.severity_text, event: raw.event_name, text })
     };
-    let nanos = |text: &str| text.parse::<u64>().map_err(|e| format!("`{text}`: {e}"));
+    scopes.flat_map(|scope| scope.log_records).map(record).collect()
+}
+
+fn decode_metrics(body: &[u8]) -> Result<Vec<Point>, String> {
+    let request: MetricsRequest = serde_json::from_slice(body).map_err(|e| e.to_string())?;
+    let scopes = request.resource_metrics.into_iter().flat_map(|resource| resource.scope_metrics);
+    let mut points = Vec::new();
+    for metric in scopes.flat_map(|scope| scope.metrics) {
+        if metric.sum.aggregation_temporality != 2 || !metric.sum.is_monotonic || metric.unit.is_empty() {
+            return Err(format!("`{}` is no cumulative sum with a unit", metric.name));
+        }
+        for raw in metric.sum.data_points {
+            if nanos(&raw.start_time_unix_nano)? > nanos(&raw.time_unix_nano)? {
+                return Err("it ends before it begins".to_owned());
+            }
+            let whole =
+                raw.as_int.map(|text| text.parse::<u32>().map(f64::from).map_err(|e| e.to_string())).transpose()?;
+            let value = whole.or(raw.as_double).ok_or("a point without a value")?;
+            points.push(Point { name: metric.name.clone(), attributes: attributes(raw.attributes)?, value });
+        }
+    }
+    Ok(points)
+}
+
+fn span(raw: RawSpan) -> Result<Span, String> {
     if !(1..=5).contains(&raw.kind) || raw.name.is_empty() {
         return Err(format!("kind {} of `{}`", raw.kind, raw.name));
     }
@@ -225,6 +419,11 @@ fn span(raw: RawSpan) -> Result<Span, String> {
         to: nanos(&raw.end_time_unix_nano)?,
         attributes: attributes(raw.attributes)?,
         error,
+        links: raw
+            .links
+            .into_iter()
+            .map(|link| Ok((hex(&link.trace_id, 32)?, hex(&link.span_id, 16)?)))
+            .collect::<Result<_, String>>()?,
     })
 }
 

@@ -446,6 +446,7 @@ fn seen() -> Seen {
         shuts: true,
         starter: some(),
         timers: vec![digest()],
+        traceparent: some(),
         unproven: some(),
     }
 }
@@ -496,6 +497,7 @@ fn unseen() -> Seen {
         greets: None,
         starter: None,
         timers: Vec::new(),
+        traceparent: None,
         unproven: None,
         clashes: Vec::new(),
         agent_id: None,

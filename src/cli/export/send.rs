@@ -1,0 +1,122 @@
+//! Posts OTLP over HTTP in its JSON encoding to a collector: where it is, what goes with each request, and what it says.
+//!
+//! Asks the system for the numbers of a host's name, opens connections. Invariants: nothing is sent but to the address that a
+//! person named; a certificate is always checked; a header's value is never printed.
+
+use crate::briefing::memory;
+use crate::cli::{Io, Refused, refused};
+use crate::config::policy::Address;
+use crate::system::lookup;
+use crate::system::tls::{self, Tls};
+use crate::text::json::cut;
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+pub(super) struct Collector {
+    /// Without the path of a signal.
+    base: String,
+    /// Of the traces.
+    address: Address,
+    headers: Vec<(String, String)>,
+    tls: Option<Tls>,
+}
+
+/// One of OTLP's three, by the last part of its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Signal {
+    Traces,
+    Logs,
+    Metrics,
+}
+
+impl Signal {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Traces => "traces",
+            Self::Logs => "logs",
+            Self::Metrics => "metrics",
+        }
+    }
+}
+
+impl Collector {
+    pub(super) fn find(io: &Io, endpoint: &str, headers: Vec<(String, String)>) -> anyhow::Result<Self> {
+        let base = endpoint.trim_end_matches('/').trim_end_matches("/v1/traces").to_owned();
+        let tls = if base.starts_with("https://") { Some(tls::trust(io.env).or_else(refused)?) } else { None };
+        let hint = "hint: `--endpoint https://collector.example.org` or `--endpoint http://127.0.0.1:4318`";
+        let look_up = |name: &str| lookup::addresses(io.env, name);
+        let address = Address::of_person(&format!("{base}/v1/traces"), &look_up);
+        let address = address.or_else(|why| refused(format!("{why}\n{hint}")))?;
+        Ok(Self { base, address, headers, tls })
+    }
+
+    pub(super) fn url(&self, signal: Signal) -> String {
+        format!("{}/v1/{}", self.base, signal.path())
+    }
+
+    fn address(&self, signal: Signal) -> Address {
+        let below = self.address.path.trim_end_matches("/v1/traces");
+        Address { path: format!("{below}/v1/{}", signal.path()), ..self.address.clone() }
+    }
+
+    /// Sends one body. `false`: the collector takes no such signal.
+    pub(super) fn post(&self, signal: Signal, body: &Value) -> anyhow::Result<bool> {
+        let (url, server) = (self.url(signal), self.address(signal));
+        let hint = "hint: does a collector listen there for OTLP over HTTP?";
+        let failed = |why: String| Refused { code: 1, words: format!("`{url}` {why}\n{hint}") };
+        let headers: Vec<(&str, &str)> =
+            self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let sent = memory::post(&server, self.tls.as_ref(), &headers, &body.to_string(), Instant::now() + TIMEOUT);
+        let (status, said) = sent.map_err(|e| failed(e.to_string()))?;
+        if status == 404 && signal != Signal::Traces {
+            return Ok(false);
+        }
+        let said: Value = serde_json::from_slice(&said).unwrap_or_default();
+        let partial = &said["partialSuccess"];
+        let counts = ["rejectedSpans", "rejectedLogRecords", "rejectedDataPoints"];
+        let rejected = counts.iter().any(|name| partial[*name].as_str().is_some_and(|n| n != "0"));
+        if status != 200 || rejected {
+            let words = partial["errorMessage"].as_str().or(said["message"].as_str()).unwrap_or_default();
+            return Err(failed(format!("answered {status} {}", cut(words, 300))).into());
+        }
+        Ok(true)
+    }
+}
+
+/// The headers of the command line, else those of `OTEL_EXPORTER_OTLP_HEADERS`: `name=value`, several by commas.
+pub(super) fn headers<'a>(io: &Io, given: impl Iterator<Item = &'a String>) -> anyhow::Result<Vec<(String, String)>> {
+    let mut texts: Vec<String> = given.cloned().collect();
+    if texts.is_empty() {
+        let named = io.env.variables(|name| name == "OTEL_EXPORTER_OTLP_HEADERS").pop();
+        let named = named.map(|(_, value)| value.to_string_lossy().into_owned()).unwrap_or_default();
+        texts = named.split(',').filter(|text| !text.trim().is_empty()).map(unescape).collect();
+    }
+    texts.iter().map(|text| header(text)).collect()
+}
+
+fn header(text: &str) -> anyhow::Result<(String, String)> {
+    let plain = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+    let pair = text.split_once('=').map(|(name, value)| (name.trim(), value.trim()));
+    match pair.filter(|(name, value)| plain(name) && !value.contains(['\r', '\n', '\0'])) {
+        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+        None => refused("a header is `NAME=VALUE`\nhint: `--header 'authorization=Bearer …'`"),
+    }
+}
+
+/// `%20` is a blank there.
+fn unescape(text: &str) -> String {
+    let mut parts = text.trim().split('%');
+    let mut out = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        match part.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                out.extend_from_slice(&part.as_bytes()[2..]);
+            }
+            None => out.extend([b"%", part.as_bytes()].concat()),
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}

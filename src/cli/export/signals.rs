@@ -1,0 +1,87 @@
+//! Logs and metrics beside the spans: a record for everything that is worth a line in a timeline, and sums of each session.
+//!
+//! Pure. Invariants: the same session gives the same records; a sum counts from the session's start to its last event.
+
+use super::form::{attribute, nanos, resource, scope, span_id, trace_id};
+use crate::claude::usage::Sum;
+use crate::insight::document::Insights;
+use crate::insight::tally::TimelineEntry;
+use serde_json::{Value, json};
+
+/// A body of log records.
+pub(super) fn logs_body(records: &[Value]) -> Value {
+    json!({"resourceLogs": [{"resource": resource(), "scopeLogs": [{"scope": scope(), "logRecords": records}]}]})
+}
+
+pub(super) fn logs(session: &str, moments: &[TimelineEntry]) -> Vec<Value> {
+    let record = |moment: &TimelineEntry| {
+        let (number, text) = match moment.kind {
+            "refusal" | "rehearsed" | "audit" => (13, "WARN"),
+            "failure" | "block" => (17, "ERROR"),
+            _ => (9, "INFO"),
+        };
+        json!({
+            "timeUnixNano": nanos(moment.at_ms), "observedTimeUnixNano": nanos(moment.at_ms),
+            "severityNumber": number, "severityText": text, "eventName": format!("aops.{}", moment.kind),
+            "body": {"stringValue": moment.text},
+            "attributes": [attribute("gen_ai.conversation.id", session)],
+            "traceId": trace_id(session), "spanId": span_id(session, "session"),
+        })
+    };
+    moments.iter().map(record).collect()
+}
+
+/// A body of metrics.
+pub(super) fn metrics_body(metrics: &[Value]) -> Value {
+    json!({"resourceMetrics": [{"resource": resource(), "scopeMetrics": [{"scope": scope(), "metrics": metrics}]}]})
+}
+
+/// What is counted, in which unit: the attributes of each count, and the count.
+type Counts = Vec<(Vec<Value>, u64)>;
+
+pub(super) fn metrics(insights: &Insights, (began, end): (i64, i64)) -> Vec<Value> {
+    let session = || attribute("gen_ai.conversation.id", &insights.session_id);
+    let with = |name: &str, value: &str| vec![session(), attribute(name, value)];
+    let calls = &insights.tool_calls;
+    let outcomes = [("completed", calls.completed), ("failed", calls.failed), ("denied", calls.denied)];
+    let kinds = |sum: &Sum| {
+        [("input", sum.input), ("output", sum.output), ("cache_read", sum.cache_read), ("cache_write", sum.cache_write)]
+    };
+    let by_model = insights.tokens.by_model.iter();
+    let tokens: Counts = by_model
+        .flat_map(|(model, sum)| {
+            kinds(sum).map(|(kind, n)| {
+                let about = [session(), attribute("gen_ai.request.model", model), attribute("gen_ai.token.type", kind)];
+                (about.to_vec(), n)
+            })
+        })
+        .collect();
+    let refusals: Counts = insights.gates.iter().map(|(gate, n)| (with("aops.gate", gate), *n)).collect();
+    let audits = [("drawn", insights.audits.drawn), ("done", insights.audits.done)];
+    let counted: [(&str, &str, Counts); 5] = [
+        ("aops.sessions", "{session}", vec![(with("aops.outcome", &insights.outcome), 1)]),
+        ("aops.tool_calls", "{call}", outcomes.map(|(word, n)| (with("aops.call.outcome", word), n)).to_vec()),
+        ("aops.refusals", "{refusal}", refusals),
+        ("aops.audits", "{audit}", audits.map(|(word, n)| (with("aops.audit", word), n)).to_vec()),
+        ("aops.tokens", "{token}", tokens),
+    ];
+    let times = |mut point: Value| {
+        point["startTimeUnixNano"] = json!(nanos(began));
+        point["timeUnixNano"] = json!(nanos(end));
+        point
+    };
+    let sum = |name: &str, unit: &str, points: Vec<Value>| {
+        // Cumulative, and it only grows.
+        let sum = json!({"dataPoints": points, "aggregationTemporality": 2, "isMonotonic": true});
+        json!({"name": name, "unit": unit, "sum": sum})
+    };
+    let point = |(about, n): (Vec<Value>, u64)| times(json!({"attributes": about, "asInt": n.to_string()}));
+    let mut metrics: Vec<Value> = counted
+        .into_iter()
+        .filter(|(_, _, counts)| !counts.is_empty())
+        .map(|(name, unit, counts)| sum(name, unit, counts.into_iter().map(point).collect()))
+        .collect();
+    let cost = insights.cost_usd.map(|cost| times(json!({"attributes": [session()], "asDouble": cost})));
+    metrics.extend(cost.map(|cost| sum("aops.cost", "USD", vec![cost])));
+    metrics
+}

@@ -1,0 +1,333 @@
+//! A session as spans: the session, its phases, its agents, its calls, and each judgement that refused something.
+//!
+//! Reads a ledger and a transcript. Names follow the semantic conventions for generative models; the judgements those that are
+//! proposed for guardrails. Invariant: the same session gives the same ids.
+
+use super::form::{attribute, nanos, number, span_id, trace_id};
+use super::signals::{logs, metrics};
+use super::sum;
+use crate::claude::transcript::scan::phase_at;
+use crate::claude::usage::Sum;
+use crate::cli::Io;
+use crate::cli::range::FoundSession;
+use crate::insight::collect;
+use crate::insight::document::Insights;
+use crate::insight::tally::Tally;
+use crate::ledger::recover::LEDGER_FILE;
+use crate::model::call::CallState;
+use crate::model::event::EventKind;
+use crate::session::fact::{Fact, Seen, Step};
+use crate::text::json::cut;
+use crate::text::time;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// One session as OTLP tells it.
+pub(super) struct Told {
+    pub(super) spans: Vec<Value>,
+    pub(super) logs: Vec<Value>,
+    pub(super) metrics: Vec<Value>,
+}
+
+/// Nothing for a session without a ledger, or with an empty one.
+pub(super) fn tell(io: &Io, found: &FoundSession) -> anyhow::Result<Option<Told>> {
+    let Some(shelved) = &found.shelved else { return Ok(None) };
+    let Trace { mut tally, calls, agents, refused, parent } = Trace::of(&shelved.path, &found.session_id)?;
+    let (phases, end) = (tally.phases.clone(), tally.last_ms);
+    let Some((began, _)) = phases.first().copied() else { return Ok(None) };
+    let logs = logs(&found.session_id, &std::mem::take(&mut tally.moments));
+    let policy = tally.session.state.policy_hash.clone();
+    let insights = collect::finish(io.env, tally, &found.transcript, None)?;
+    let writer = SpanWriter { session: &found.session_id, phases: &phases, agents: &agents, end, policy: &policy };
+    let halted = Some("halted").filter(|_| insights.outcome == "failure");
+    let name = "invoke_agent claude-code";
+    let mut spans = vec![writer.span("session", None, name, (began, Some(end)), session_attributes(&insights), halted)];
+    let ends = phases.iter().skip(1).map(|(at, _)| *at).chain([end]);
+    spans.extend(phases.iter().zip(ends).map(|((from, phase), to)| writer.phase(*from, to, phase)));
+    spans.extend(agents.iter().map(|agent| writer.agent(agent)));
+    spans.extend(calls.iter().enumerate().map(|(n, call)| writer.call(n, call)));
+    let of_calls = calls.iter().enumerate().filter_map(|(n, call)| writer.guardrail(n, call));
+    spans.extend(of_calls.chain(refused.iter().enumerate().map(|(n, refused)| writer.refusal(n, refused))));
+    // The client's own trace goes on beside ours.
+    if let Some((trace, span)) = parent {
+        spans[0]["links"] = json!([{"traceId": trace, "spanId": span}]);
+    }
+    let metrics = metrics(&insights, (began, end));
+    Ok(Some(Told { spans, logs, metrics }))
+}
+
+struct SpanWriter<'a> {
+    session: &'a str,
+    phases: &'a [(i64, &'static str)],
+    agents: &'a [AgentSpan],
+    end: i64,
+    /// The hash of the policy in force.
+    policy: &'a str,
+}
+
+impl SpanWriter<'_> {
+    fn id(&self, what: &str) -> String {
+        span_id(self.session, what)
+    }
+
+    /// The judgement that refused a call, asked about it, or would have refused it: a child of the call.
+    fn guardrail(&self, n: usize, call: &CallSpan) -> Option<Value> {
+        let asked = call
+            .first
+            .reason
+            .as_ref()
+            .map(|reason| ("ask", call.first.gate.as_deref().unwrap_or_default(), reason.as_str()));
+        let denied = (call.last.to == CallState::Denied).then(|| {
+            ("deny", call.last.gate.as_deref().unwrap_or_default(), call.last.reason.as_deref().unwrap_or_default())
+        });
+        let would = call.first.rehearsed.as_ref();
+        let would = would.map(|would| ("audit", would.gate.as_str(), would.reason.as_str()));
+        let (verdict, gate, reason) = denied.or(asked).or(would)?;
+        let at = if verdict == "deny" { call.to_ms.unwrap_or(call.from_ms) } else { call.from_ms };
+        let parent = format!("call {n} {}", call.first.call.id);
+        Some(self.judgement(
+            &format!("guardrail {parent}"),
+            &parent,
+            gate,
+            verdict,
+            reason,
+            (call.from_ms, at),
+            "tool_call",
+        ))
+    }
+
+    /// A refused prompt, stop or other event.
+    fn refusal(&self, n: usize, refused: &RefusedEvent) -> Value {
+        let (at, gate, reason) = (refused.at_ms, refused.gate.as_str(), refused.reason.as_str());
+        let what = format!("guardrail event {n} {at}");
+        self.judgement(&what, &self.parent_at(at), gate, "deny", reason, (at, at), &refused.event)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "each is one attribute of the span")]
+    fn judgement(
+        &self,
+        what: &str,
+        parent: &str,
+        gate: &str,
+        verdict: &str,
+        reason: &str,
+        (from, to): (i64, i64),
+        target: &str,
+    ) -> Value {
+        let action = match verdict {
+            "deny" => "block",
+            "ask" => "escalate",
+            _ => "allow",
+        };
+        let attributes = vec![
+            attribute("gen_ai.operation.name", "run_guardrail"),
+            attribute("gen_ai.security.guardrail.name", gate),
+            attribute("gen_ai.security.target.type", target),
+            attribute("gen_ai.security.verdict.type", verdict),
+            attribute("gen_ai.security.verdict.reason", cut(reason, 500)),
+            attribute("gen_ai.security.action.type", action),
+            attribute("gen_ai.security.policy.id", self.policy),
+            attribute("gen_ai.security.policy.rule.id", &rule_of(gate, reason)),
+        ];
+        self.span(what, Some(parent), &format!("run_guardrail {gate}"), (from, Some(to)), attributes, None)
+    }
+
+    /// What is the phase at this time, or the session.
+    fn parent_at(&self, ms: i64) -> String {
+        let after = self.phases.partition_point(|(began, _)| *began <= ms);
+        after.checked_sub(1).map_or_else(|| "session".to_owned(), |at| format!("phase {}", self.phases[at].0))
+    }
+
+    fn phase(&self, from: i64, to: i64, phase: &str) -> Value {
+        let attributes = vec![attribute("aops.phase", phase)];
+        let (what, name) = (format!("phase {from}"), format!("phase {phase}"));
+        self.span(&what, Some("session"), &name, (from, Some(to)), attributes, None)
+    }
+
+    fn agent(&self, agent: &AgentSpan) -> Value {
+        let attributes = vec![
+            attribute("gen_ai.operation.name", "invoke_agent"),
+            attribute("gen_ai.provider.name", "anthropic"),
+            attribute("gen_ai.agent.name", &agent.kind),
+            attribute("gen_ai.agent.id", &agent.id),
+        ];
+        let (what, name) = (format!("agent {}", agent.id), format!("invoke_agent {}", agent.kind));
+        self.span(&what, Some(&self.parent_at(agent.from_ms)), &name, (agent.from_ms, agent.to_ms), attributes, None)
+    }
+
+    fn call(&self, n: usize, call: &CallSpan) -> Value {
+        let (id, tool, last) = (&call.first.call.id, &call.first.call.tool, &call.last);
+        let mut attributes = vec![
+            attribute("gen_ai.operation.name", "execute_tool"),
+            attribute("gen_ai.tool.name", tool),
+            attribute("gen_ai.tool.type", if tool.starts_with("mcp__") { "extension" } else { "function" }),
+            attribute("gen_ai.tool.call.id", id),
+            attribute("aops.phase", phase_at(self.phases, call.from_ms)),
+            attribute("aops.call.state", last.to.name()),
+        ];
+        let ended = call.to_ms.map(|_| last);
+        attributes.extend(ended.and_then(|last| last.gate.as_ref()).map(|gate| attribute("aops.gate", gate)));
+        let would = call.first.rehearsed.as_ref();
+        attributes.extend(would.map(|would| attribute("aops.rehearsed.gate", &would.gate)));
+        let error = match last.to {
+            CallState::Failed => Some("tool_error"),
+            CallState::Denied => Some("denied"),
+            _ => None,
+        };
+        attributes.extend(error.map(|kind| attribute("error.type", kind)));
+        let by_agent = call.first.agent_id.as_ref().filter(|id| self.agents.iter().any(|agent| agent.id == **id));
+        let parent = by_agent.map_or_else(|| self.parent_at(call.from_ms), |id| format!("agent {id}"));
+        let (what, name) = (format!("call {n} {id}"), format!("execute_tool {tool}"));
+        let error = error.map(|kind| last.reason.as_deref().unwrap_or(kind));
+        self.span(&what, Some(&parent), &name, (call.from_ms, call.to_ms), attributes, error)
+    }
+
+    /// One span. What has no end ends with the session; the session itself has no parent.
+    fn span(
+        &self,
+        what: &str,
+        parent: Option<&str>,
+        name: &str,
+        (from, to): (i64, Option<i64>),
+        mut attributes: Vec<Value>,
+        error: Option<&str>,
+    ) -> Value {
+        attributes.push(attribute("gen_ai.conversation.id", self.session));
+        let mut value = json!({
+            "traceId": trace_id(self.session), "spanId": self.id(what), "name": name, "kind": 1,
+            "startTimeUnixNano": nanos(from), "endTimeUnixNano": nanos(to.unwrap_or(self.end).max(from)),
+            "attributes": attributes,
+        });
+        if let Some(parent) = parent {
+            value["parentSpanId"] = json!(self.id(parent));
+        }
+        if let Some(error) = error {
+            value["status"] = json!({"code": 2, "message": cut(error, 500)});
+        }
+        value
+    }
+}
+
+fn session_attributes(insights: &Insights) -> Vec<Value> {
+    let sum = |count: fn(&Sum) -> u64| sum(insights, count);
+    let mut attributes = vec![
+        attribute("gen_ai.operation.name", "invoke_agent"),
+        attribute("gen_ai.provider.name", "anthropic"),
+        attribute("gen_ai.agent.name", "claude-code"),
+        // The conventions count cached tokens as input.
+        number("gen_ai.usage.input_tokens", sum(|sum| sum.input + sum.cache_read + sum.cache_write)),
+        number("gen_ai.usage.output_tokens", sum(|sum| sum.output)),
+        number("gen_ai.usage.cache_read.input_tokens", sum(|sum| sum.cache_read)),
+        // The conventions' name, and the one that is proposed.
+        number("gen_ai.usage.cache_creation.input_tokens", sum(|sum| sum.cache_write)),
+        number("gen_ai.usage.cache_write.input_tokens", sum(|sum| sum.cache_write)),
+        attribute("aops.outcome", &insights.outcome),
+        attribute("aops.project", &insights.project),
+    ];
+    let would = insights.rehearsed.values().sum::<u64>();
+    attributes.extend((would > 0).then(|| number("aops.rehearsed.refusals", would)));
+    let most = insights.tokens.by_model.iter().max_by_key(|(_, sum)| sum.tokens());
+    attributes.extend(most.map(|(model, _)| attribute("gen_ai.request.model", model)));
+    attributes.extend(insights.workflows_used.last().map(|workflow| attribute("aops.workflow", workflow)));
+    attributes.extend(insights.cost_usd.map(|cost| json!({"key": "aops.cost_usd", "value": {"doubleValue": cost}})));
+    attributes
+}
+
+/// The rule that spoke: a rule, a check or a danger rule by its id, else the gate.
+fn rule_of(gate: &str, reason: &str) -> String {
+    let named = ["rule `", "check `"].iter().find_map(|word| reason.split_once(word)?.1.split('`').next());
+    let named = named.filter(|_| matches!(gate, "rules" | "checks" | "danger" | "owed" | "sandbox"));
+    named.map_or_else(|| gate.to_owned(), |id| format!("{gate}/{}", cut(id, 64)))
+}
+
+/// An event that was refused.
+struct RefusedEvent {
+    at_ms: i64,
+    event: String,
+    gate: String,
+    reason: String,
+}
+
+/// A call: its first and its newest entry, and when it began and ended.
+struct CallSpan {
+    first: Step,
+    last: Step,
+    from_ms: i64,
+    to_ms: Option<i64>,
+}
+
+struct AgentSpan {
+    id: String,
+    kind: String,
+    from_ms: i64,
+    to_ms: Option<i64>,
+}
+
+/// The calls and agents of a session with their times, from its ledger.
+#[derive(Default)]
+struct Trace {
+    tally: Tally,
+    calls: Vec<CallSpan>,
+    agents: Vec<AgentSpan>,
+    refused: Vec<RefusedEvent>,
+    /// Trace and span in which the client started, where it said so.
+    parent: Option<(String, String)>,
+}
+
+impl Trace {
+    fn of(folder: &Path, session_id: &str) -> std::io::Result<Self> {
+        let mut trace = Self { tally: Tally::new(), ..Self::default() };
+        collect::entries(&folder.join(LEDGER_FILE), |line, fact| {
+            let at_ms = time::parse(line.ts).unwrap_or(0);
+            match fact {
+                Fact::Call(step) => trace.add_call(at_ms, step),
+                Fact::Event(seen) => {
+                    trace.add_agent(at_ms, seen);
+                    let parts: Vec<&str> = seen.traceparent.as_deref().unwrap_or_default().split('-').collect();
+                    if let [_, id, span, _] = parts[..] {
+                        trace.parent = Some((id.to_owned(), span.to_owned()));
+                    }
+                    let refused = seen.said.as_ref().filter(|said| said.ruling == "deny");
+                    trace.refused.extend(refused.map(|said| RefusedEvent {
+                        at_ms,
+                        event: seen.event.clone(),
+                        gate: said.gate.clone(),
+                        reason: said.reason.clone(),
+                    }));
+                }
+                _ => {}
+            }
+            trace.tally.add(session_id, line, fact);
+        })?;
+        Ok(trace)
+    }
+
+    fn add_call(&mut self, at_ms: i64, step: &Step) {
+        if step.to == CallState::Pending {
+            self.calls.push(CallSpan { first: step.clone(), last: step.clone(), from_ms: at_ms, to_ms: None });
+            return;
+        }
+        let open = |call: &&mut CallSpan| call.to_ms.is_none() && call.first.call.id == step.call.id;
+        if let Some(call) = self.calls.iter_mut().rev().find(open) {
+            call.last = step.clone();
+            call.to_ms = step.to.is_terminal().then_some(at_ms);
+        }
+    }
+
+    fn add_agent(&mut self, at_ms: i64, seen: &Seen) {
+        let Some(id) = &seen.agent_id else { return };
+        match EventKind::of(&seen.event) {
+            EventKind::SubagentStart => {
+                let kind = seen.agent_type.as_deref().unwrap_or("subagent");
+                let kind = crate::model::agent::bare(kind).to_owned();
+                self.agents.push(AgentSpan { id: id.clone(), kind, from_ms: at_ms, to_ms: None });
+            }
+            EventKind::SubagentStop => {
+                if let Some(agent) = self.agents.iter_mut().rev().find(|agent| agent.id == *id) {
+                    agent.to_ms = Some(at_ms);
+                }
+            }
+            _ => {}
+        }
+    }
+}
