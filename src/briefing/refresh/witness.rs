@@ -20,7 +20,7 @@ pub(super) fn show(env: &Env, project: &str, end: Instant) {
     {
         let mut post = |url: &str, body: &str| {
             let (status, said) =
-                memory::post(&Address::read(url)?, body, end).map_err(|trouble| trouble.to_string())?;
+                memory::post(&Address::read(url)?, None, &[], body, end).map_err(|trouble| trouble.to_string())?;
             Ok((status, String::from_utf8_lossy(&said).into_owned()))
         };
         let _ = ask::ask(env, &witness.url, &trust, &mut post);
