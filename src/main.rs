@@ -8,11 +8,10 @@
 use aops_hook::briefing::refresh;
 use aops_hook::cli::{self, complete};
 use aops_hook::hook;
-use aops_hook::jail::{self, shell};
+use aops_hook::jail::{confined, shell};
 use aops_hook::model::event::EventKind;
 use aops_hook::run::job;
 use aops_hook::system::env::Env;
-use aops_hook::system::process::confined;
 use aops_hook::system::signal;
 use std::ffi::{CStr, c_char, c_int};
 use std::io::IsTerminal;
@@ -32,8 +31,8 @@ extern "C" fn main(count: c_int, words: *const *const c_char) -> c_int {
         let line = unsafe { CStr::from_ptr(*words.add(arguments.len() - 1)) };
         return shell::run(line, &arguments, &Env::read().standing_here()).into();
     }
-    if arguments.get(1).is_some_and(|verb| verb == confined::VERB) {
-        return jail::confined::run(&arguments[2..], &Env::read().standing_here()).into();
+    if confined::is_call(&arguments) {
+        return confined::run(&arguments, &Env::read().standing_here()).into();
     }
     signal::settle();
     run(arguments).into()

@@ -48,8 +48,10 @@ impl<'a> Session<'a> {
 
     fn event(&self, name: &str, fields: &str) {
         let (id, home, cwd) = (self.id(), self.home.display(), self.project.display());
+        // As the client names the folder of a project's sessions.
+        let dashed = cwd.to_string().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
         let input = format!(
-            r#"{{"session_id":"{id}","transcript_path":"{home}/.claude/projects/-bench/{id}.jsonl","cwd":"{cwd}","hook_event_name":"{name}",{fields}}}"#
+            r#"{{"session_id":"{id}","transcript_path":"{home}/.claude/projects/{dashed}/{id}.jsonl","cwd":"{cwd}","hook_event_name":"{name}",{fields}}}"#
         );
         run(self.command(self.hook, &[name]), input.as_bytes());
     }

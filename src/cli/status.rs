@@ -130,6 +130,7 @@ fn describe_jail(jail: &JailState, session: &Session) -> String {
         }
         (Hold::Namespaces, true) => "namespaces: what is not known runs in a throwaway layer".to_owned(),
         (Hold::Namespaces, false) => format!("namespaces, without throwaway layers{why}"),
+        (Hold::Seatbelt, _) => format!("the sandbox of macOS, untested, without throwaway layers{why}"),
         (Hold::Landlock, _) => format!("Landlock, without throwaway layers{why}"),
         (Hold::Words, _) => format!("none: shell commands are judged by their words alone{why}"),
     }

@@ -43,13 +43,24 @@ pub fn load(env: &Env, cwd: &Path) -> Result<InForce, Failure> {
 
 /// The same in the mode that the start of a session chose.
 pub fn load_in(env: &Env, cwd: &Path, chosen: Option<ModeLevel>) -> Result<InForce, Failure> {
-    look_in(env, cwd, chosen).map_err(|problems| {
-        let mut words: Vec<String> = problems.iter().take(3).map(ToString::to_string).collect();
-        if problems.len() > words.len() {
-            words.push(format!("and {} more", problems.len() - words.len()));
-        }
-        Failure::new(Code::ConfigInvalid, words.join("\n"))
-    })
+    look_in(env, cwd, chosen).map_err(|problems| refused(&problems))
+}
+
+fn refused(problems: &[Problem]) -> Failure {
+    let mut words: Vec<String> = problems.iter().take(3).map(ToString::to_string).collect();
+    if problems.len() > words.len() {
+        words.push(format!("and {} more", problems.len() - words.len()));
+    }
+    Failure::new(Code::ConfigInvalid, words.join("\n"))
+}
+
+/// The policy alone, without the texts: for what is started before a session knows it.
+pub fn policy(env: &Env, cwd: &Path) -> Result<Policy, Failure> {
+    let found = config(&env.user_config, None).and_then(|user| {
+        let user = user.as_ref().map(|(file, text)| Source { file, text });
+        read_policy(env, &texts::project(env, cwd), user)
+    });
+    found.map(|(policy, _)| policy).map_err(|problems| refused(&problems))
 }
 
 /// The same, with every problem.

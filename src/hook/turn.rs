@@ -79,6 +79,9 @@ impl<'a> Turn<'a> {
         if ledger.session().memory.undoing.is_some() && !env.dry_run {
             checkpoint::rollback::resume(env, &mut ledger)?;
         }
+        if event.kind != EventKind::SessionStart {
+            jailed::tell(env, ledger.session().policy(), ledger.session().memory.jail.as_ref());
+        }
         let before = Before::of(ledger.session());
         let context = observe::call::look(env, &ledger, event)?;
         let begins = ledger.session().is_new();
@@ -243,6 +246,7 @@ impl<'a> Turn<'a> {
         if jail.is_some() {
             receipt::clear(&self.ledger.place().path);
         }
+        jailed::tell(self.env, self.policy(), jail.as_ref());
         self.jail = jail;
         if let Some(words) = told {
             self.add(Verdict::notice("jail", words));

@@ -1,28 +1,33 @@
-//! Systems without namespaces and Landlock: nothing holds, and everything says so.
+//! Systems without namespaces and Landlock: macOS has a sandbox, any other has nothing, and says so.
 //!
-//! Changes nothing in this process but what it becomes.
+//! Changes this process alone. Offers what `enter` offers on Linux, and is compiled there with the tests, which hold both
+//! to one form. The call of macOS' own library was never compiled.
 
 use super::plan::Ground;
+use super::receipt::Receipt;
+use super::seatbelt;
 use crate::model::profile::{Hold, JailState, Profile, Proof};
-use std::convert::Infallible;
-use std::ffi::{CStr, CString};
-use std::io;
+use std::ffi::CString;
 use std::path::Path;
 
 /// There are none here.
 pub enum Layers {}
 
 impl Layers {
-    pub fn report(self, _: super::receipt::Receipt, _: Proof) {
+    pub fn report(self, _: Receipt, _: Proof) {
         match self {}
     }
 }
 
-pub fn enter(hold: Hold, profile: Profile, _: &Ground, _: &Path) -> Result<Option<Layers>, String> {
-    if hold == Hold::Words {
-        Ok(None)
-    } else {
-        Err(format!("profile `{}` does not hold on this system", profile.name()))
+pub fn enter(hold: Hold, profile: Profile, ground: &Ground, _: &Path) -> Result<Option<Layers>, String> {
+    let unheld = || format!("profile `{}` does not hold on this system", profile.name());
+    match hold {
+        Hold::Words => Ok(None),
+        Hold::Seatbelt => {
+            let text = seatbelt::profile(&ground.plan(profile)).and_then(|text| CString::new(text).ok());
+            system::apply(&text.ok_or_else(unheld)?).map(|()| None)
+        }
+        Hold::Namespaces | Hold::Landlock => Err(unheld()),
     }
 }
 
@@ -30,27 +35,94 @@ pub fn lock(_: Hold, _: &Path) -> Result<(), String> {
     Ok(())
 }
 
-pub fn what_holds(ground: &Ground) -> JailState {
-    let project = ground.project.to_string_lossy().into_owned();
-    let why = "this system has neither namespaces nor Landlock".to_owned();
-    JailState { hold: Hold::Words, project, trial: false, why }
+pub fn holds(hold: Hold, _: Profile, _: &Ground) -> bool {
+    hold == Hold::Seatbelt && system::IS_THERE
 }
+
+/// Nothing is tried: a command that cannot enter its profile does not run.
+pub fn what_holds(ground: &Ground, wanted: Profile) -> JailState {
+    let project = ground.project.to_string_lossy().into_owned();
+    let hold = if holds(Hold::Seatbelt, wanted, ground) { Hold::Seatbelt } else { Hold::Words };
+    let why = if hold == Hold::Seatbelt { "macOS has no throwaway layers" } else { NOTHING };
+    JailState { hold, project, trial: false, why: why.to_owned() }
+}
+
+const NOTHING: &str = "this system has neither namespaces nor Landlock";
 
 /// Each means by name, and whether it holds for this project.
 pub fn what_each(ground: &Ground) -> Vec<(&'static str, Result<(), String>)> {
-    vec![("namespaces", Err(what_holds(ground).why))]
+    let held = what_holds(ground, Profile::Work);
+    vec![("sandbox (untested)", if held.is_on() { Ok(()) } else { Err(held.why) })]
 }
 
 pub fn close_on_exec() {}
 
-/// This process becomes another program; returns only if that fails.
-pub fn become_program(path: &CStr, words: &[CString], variables: &[CString]) -> io::Result<Infallible> {
-    let ended = |texts: &[CString]| texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
-    let (words, variables): (Vec<_>, Vec<_>) = (ended(words), ended(variables));
-    #[expect(unsafe_code, reason = "std would reset signals that the program must inherit")]
-    // SAFETY: both lists end with a null pointer and outlive the call.
-    unsafe {
-        libc::execve(path.as_ptr(), words.as_ptr(), variables.as_ptr());
+#[cfg(target_os = "macos")]
+#[allow(unsafe_code, reason = "no safe crate offers it")]
+mod system {
+    use std::ffi::{CStr, c_char, c_int};
+
+    pub(super) const IS_THERE: bool = true;
+
+    unsafe extern "C" {
+        /// What `sandbox-exec -p` calls.
+        fn sandbox_init(profile: *const c_char, flags: u64, error: *mut *mut c_char) -> c_int;
     }
-    Err(io::Error::last_os_error())
+
+    pub(super) fn apply(profile: &CStr) -> Result<(), String> {
+        let mut error: *mut c_char = std::ptr::null_mut();
+        // SAFETY: the profile ends with a zero byte, and so does the error, which is read before the process ends.
+        unsafe {
+            match sandbox_init(profile.as_ptr(), 0, &raw mut error) {
+                0 => Ok(()),
+                _ if error.is_null() => Err("the sandbox could not be entered".to_owned()),
+                _ => Err(CStr::from_ptr(error).to_string_lossy().into_owned()),
+            }
+        }
+    }
+}
+
+#[cfg(not(target_os = "macos"))]
+mod system {
+    use std::ffi::CStr;
+
+    pub(super) const IS_THERE: bool = false;
+
+    pub(super) fn apply(_: &CStr) -> Result<(), String> {
+        Err("there is no sandbox on this system".to_owned())
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::super::enter as here;
+    use super::*;
+
+    type Enter<L> = fn(Hold, Profile, &Ground, &Path) -> Result<Option<L>, String>;
+    type Each = fn(&Ground) -> Vec<(&'static str, Result<(), String>)>;
+
+    /// Whoever uses one may use the other.
+    #[test]
+    fn both_systems_offer_the_same() {
+        let _: (Enter<here::Layers>, Enter<Layers>) = (here::enter, enter);
+        let _: [fn(Hold, &Path) -> Result<(), String>; 2] = [here::lock, lock];
+        let _: [fn(Hold, Profile, &Ground) -> bool; 2] = [here::holds, holds];
+        let _: [fn(&Ground, Profile) -> JailState; 2] = [here::what_holds, what_holds];
+        let _: [Each; 2] = [here::what_each, what_each];
+        let _: [fn(); 2] = [here::close_on_exec, close_on_exec];
+        let _: (fn(here::Layers, Receipt, Proof), fn(Layers, Receipt, Proof)) = (here::Layers::report, Layers::report);
+    }
+
+    #[test]
+    fn where_nothing_holds_only_words_pass() {
+        let ground = Ground::default();
+        let enter = |hold, profile| enter(hold, profile, &ground, Path::new("/")).map(|layers| layers.is_none());
+        assert_eq!(enter(Hold::Words, Profile::Trial), Ok(true));
+        for hold in [Hold::Namespaces, Hold::Landlock, Hold::Seatbelt] {
+            assert!(enter(hold, Profile::Work).is_err());
+        }
+        let state = what_holds(&ground, Profile::Trial);
+        assert_eq!((state.hold, state.trial, state.why.as_str()), (Hold::Words, false, NOTHING));
+        assert_eq!(what_each(&ground), [("sandbox (untested)", Err(NOTHING.to_owned()))]);
+    }
 }

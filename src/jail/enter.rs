@@ -2,7 +2,7 @@
 //!
 //! Tries in a child process, so this one stays as it is; `enter` changes this process for good.
 
-pub use super::kernel::{become_program, close_on_exec};
+pub use super::kernel::close_on_exec;
 use super::kernel::{in_child, leave};
 pub use super::layer::Layers;
 use super::plan::Ground;
@@ -16,6 +16,7 @@ pub fn enter(hold: Hold, profile: Profile, ground: &Ground, cwd: &Path) -> Resul
     match hold {
         Hold::Namespaces => namespaces::enter(&ground.plan(profile), cwd),
         Hold::Landlock => landlock::enter(profile, ground).map(|()| None),
+        Hold::Seatbelt => Err("there is no sandbox of macOS here".to_owned()),
         Hold::Words => Ok(None),
     }
 }
@@ -51,21 +52,25 @@ pub fn what_each(ground: &Ground) -> Vec<(&'static str, Result<(), String>)> {
     ]
 }
 
-/// What holds for this project, found out by trying.
-pub fn what_holds(ground: &Ground) -> JailState {
+/// What holds for this project up to this profile, found out by trying.
+pub fn what_holds(ground: &Ground, wanted: Profile) -> JailState {
     let project = ground.project.to_string_lossy().into_owned();
-    let tried = |hold, profile| try_out(hold, profile, ground);
-    let why = match tried(Hold::Namespaces, Profile::Trial) {
-        Ok(()) => return JailState { hold: Hold::Namespaces, project, trial: true, why: String::new() },
-        Err(why) => why,
-    };
-    if tried(Hold::Namespaces, Profile::Work).is_ok() {
-        return JailState { hold: Hold::Namespaces, project, trial: false, why };
+    let mut whys: Vec<String> = Vec::new();
+    let tries = [(Hold::Namespaces, wanted), (Hold::Namespaces, Profile::Work), (Hold::Landlock, Profile::Work)];
+    for (n, (hold, profile)) in tries.into_iter().enumerate() {
+        if n == 1 && wanted == Profile::Work {
+            continue;
+        }
+        match try_out(hold, profile, ground) {
+            Ok(()) => {
+                let why = whys.into_iter().next().unwrap_or_default();
+                return JailState { hold, project, trial: profile == Profile::Trial, why };
+            }
+            Err(why) => whys.push(why),
+        }
     }
-    match tried(Hold::Landlock, Profile::Work) {
-        Ok(()) => JailState { hold: Hold::Landlock, project, trial: false, why },
-        Err(also) => JailState { hold: Hold::Words, project, trial: false, why: format!("{why}; {also}") },
-    }
+    whys.dedup();
+    JailState { hold: Hold::Words, project, trial: false, why: whys.join("; ") }
 }
 
 /// A layer of an ordinary user cannot hold files of a user or group that has no number in it.

@@ -3,8 +3,6 @@
 //! Changes this process alone. Invariant: `fork` is called only while the process has one thread.
 
 use rustix::process::{Pid, WaitOptions, waitpid};
-use std::convert::Infallible;
-use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -118,18 +116,6 @@ pub fn close_on_exec() {
     #[expect(unsafe_code, reason = "no safe crate offers it")]
     // SAFETY: it touches no memory.
     let _ = unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
-}
-
-/// This process becomes another program; returns only if that fails.
-pub fn become_program(path: &CStr, words: &[CString], variables: &[CString]) -> io::Result<Infallible> {
-    let ended = |texts: &[CString]| texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
-    let (words, variables): (Vec<_>, Vec<_>) = (ended(words), ended(variables));
-    #[expect(unsafe_code, reason = "std would reset signals that the program must inherit")]
-    // SAFETY: both lists end with a null pointer and outlive the call.
-    unsafe {
-        libc::execve(path.as_ptr(), words.as_ptr(), variables.as_ptr());
-    }
-    Err(io::Error::last_os_error())
 }
 
 /// In a forked process: closes these, so that their readers do not wait for it.

@@ -4,13 +4,13 @@
 //! Mounts and reads; what it writes to is the layer itself. Invariant: nothing outlives the processes of the command,
 //! however they end.
 
-use super::kernel::{UNSEEN, by_number, close_copies, fork_unseen, leave};
+use super::kernel::{UNSEEN, by_number, close_copies, fork_unseen, leave, set_writable};
 use super::plan::Plan;
 use super::receipt::Receipt;
 use crate::model::profile::Proof;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, fchmod, fchown, fstat, mkdirat, openat};
-use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, move_mount, open_tree, unmount};
 use rustix::process::{DumpableBehavior, PidfdFlags, pidfd_open, set_dumpable_behavior};
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 /// Entries of a layer that are looked at for the line about it, and names in that line.
 const MOST_ENTRIES: usize = 20_000;
 const MOST_NAMES: usize = 5;
+/// A folder of the temporary file system in which there is nothing.
+const EMPTY: &str = "e";
 
 pub struct Layers {
     disk: OwnedFd,
@@ -40,6 +42,7 @@ impl Layers {
         mount("aops-layer", UNSEEN, "tmpfs", MountFlags::NODEV, &*options)
             .map_err(|error| format!("temporary file system: {error}"))?;
         let disk = open(CWD, UNSEEN)?;
+        mkdirat(&disk, EMPTY, Mode::from_raw_mode(0o555)).map_err(|error| format!("layer: {error}"))?;
         Ok(Self { disk, upper: Vec::new(), project: plan.project.clone(), layer_mb: plan.layer_mb })
     }
 
@@ -62,6 +65,16 @@ impl Layers {
             .map_err(|error| format!("overlay: {error}"))?;
         self.upper.push((path.to_owned(), upper));
         Ok(())
+    }
+
+    /// From now on there is nothing in this folder, and nothing can be made in it.
+    pub(super) fn hide(&self, path: &Path) -> Result<(), String> {
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+        let failed = |error: std::io::Error| format!("hide: {error}");
+        let empty = open_tree(&self.disk, EMPTY, flags).map_err(|error| failed(error.into()))?;
+        set_writable(empty.as_fd(), false, false).map_err(failed)?;
+        let whole = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+        move_mount(&empty, "", CWD, path, whole).map_err(|error| failed(error.into()))
     }
 
     /// Takes the temporary file system out of sight; the overlays keep it.

@@ -7,6 +7,7 @@
 pub mod plan;
 pub mod line;
 pub mod receipt;
+mod program;
 #[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
@@ -17,7 +18,9 @@ mod layer;
 mod namespaces;
 #[cfg(target_os = "linux")]
 pub mod enter;
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(not(target_os = "linux"), test))]
+mod seatbelt;
+#[cfg(any(not(target_os = "linux"), test))]
 pub mod elsewhere;
 pub mod confined;
 mod own;

@@ -7,10 +7,10 @@
 use super::kernel::{UNSEEN, by_number, close_copies, fork, leave, raise_loopback, set_writable, unshare, wait_for};
 use super::layer::Layers;
 use super::plan::{Place, Plan, Way};
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, openat, statx};
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, mount_bind_recursive,
-    mount_change, move_mount, open_tree,
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, mount_change, move_mount,
+    open_tree,
 };
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 use std::ffi::CString;
@@ -50,7 +50,10 @@ pub(super) fn enter(plan: &Plan, cwd: &Path) -> Result<Option<Layers>, String> {
         tried("loopback device", raise_loopback())?;
     }
     let places = with_submounts(plan);
-    let opened: Vec<(&Place, OwnedFd)> = places.iter().filter_map(|place| Some((place, look(&place.path)?))).collect();
+    let mut opened: Vec<(&Place, OwnedFd)> = Vec::with_capacity(places.len());
+    for place in &places {
+        opened.extend(found(place)?.map(|original| (place, original)));
+    }
     if plan.read_only {
         let top = look(Path::new("/")).ok_or("`/` cannot be opened")?;
         tried("read-only mounts", set_writable(top.as_fd(), false, true))?;
@@ -98,7 +101,8 @@ fn enter_user_namespace(more: i32) -> Result<(), String> {
     }
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     // A superuser without the right to map all ids is in it already.
-    if fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| !map.trim().is_empty()) {
+    let is_mapped = || fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| !map.trim().is_empty());
+    if user != 0 || is_mapped() {
         tried("user namespace", unshare(libc::CLONE_NEWUSER | more))?;
     }
     tried("setgroups", fs::write("/proc/self/setgroups", "deny"))?;
@@ -150,8 +154,7 @@ fn hold_in_place(places: &[Place]) -> Result<(), String> {
         return Ok(());
     };
     let nothing = look(Path::new(UNSEEN)).ok_or_else(|| format!("`{UNSEEN}` cannot be opened"))?;
-    let copied = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::AT_RECURSIVE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
-    let view = tried("view", open_tree(CWD, around, copied))?;
+    let view = tried("view", view_of(around, &folders))?;
     tried("view", set_writable(view.as_fd(), false, true))?;
     tried("view", move_mount(&view, "", CWD, UNSEEN, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH))?;
     for folder in folders {
@@ -159,6 +162,20 @@ fn hold_in_place(places: &[Place]) -> Result<(), String> {
         tried(&folder.display().to_string(), mount_bind(by_number(&nothing), &seen))?;
     }
     tried("view", mount_bind(by_number(&nothing), UNSEEN))
+}
+
+/// A copy of what is mounted around these folders; with all mounts below only where one of the folders lies in such.
+fn view_of(around: &Path, folders: &[&Path]) -> rustix::io::Result<OwnedFd> {
+    let copied = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    let mount = |path: &Path| {
+        let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+        (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id)
+    };
+    let here = mount(around);
+    let alone = here.is_some() && folders.iter().all(|folder| mount(folder) == here);
+    let view = if alone { open_tree(CWD, around, copied) } else { Err(rustix::io::Errno::INVAL) };
+    // A mount that must cover what lies below goes along.
+    view.or_else(|_| open_tree(CWD, around, copied | OpenTreeFlags::AT_RECURSIVE))
 }
 
 /// Other file systems below a layer would be hidden by it: each gets a layer of its own.
@@ -169,7 +186,9 @@ fn with_submounts(plan: &Plan) -> Vec<Place> {
     if layers.is_empty() {
         return places;
     }
-    let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    // Large enough for most lists: the kernel writes them anew for every small piece.
+    let mut mounts = Vec::with_capacity(1 << 16);
+    let _ = fs::File::open("/proc/self/mountinfo").and_then(|mut list| list.read_to_end(&mut mounts));
     for line in mounts.split(|byte| *byte == b'\n') {
         let Some(word) = line.split(|byte| *byte == b' ').nth(4) else { continue };
         let path = unescaped(word);
@@ -195,38 +214,57 @@ fn unescaped(word: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(&bytes))
 }
 
+/// Every place has its real path, so a link there is meant itself.
 fn look(path: &Path) -> Option<OwnedFd> {
-    openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()
+    openat(CWD, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()
+}
+
+/// A place as it is before anything is mounted: a copy with all mounts below, where that will be mounted over it.
+fn found(place: &Place) -> Result<Option<OwnedFd>, String> {
+    let copied = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::AT_RECURSIVE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    if matches!(place.way, Way::Layer | Way::Hidden) || is_kernels(place) {
+        return Ok(look(&place.path));
+    }
+    if place.way == Way::Held {
+        return Ok(None);
+    }
+    match open_tree(CWD, &place.path, copied | OpenTreeFlags::AT_SYMLINK_NOFOLLOW) {
+        Ok(copy) => Ok(Some(copy)),
+        // It was removed meanwhile.
+        Err(rustix::io::Errno::NOENT) => Ok(None),
+        Err(_) if !place.needed => Ok(None),
+        Err(error) => Err(format!("`{}`: {error}", place.path.display())),
+    }
+}
+
+/// A mount of its own with many below: it is made read-only as it stands.
+fn is_kernels(place: &Place) -> bool {
+    place.path == Path::new("/sys")
 }
 
 fn apply(place: &Place, original: &OwnedFd, layers: Option<&mut Layers>) -> Result<(), String> {
     let path = place.path.as_path();
-    let bind = || tried("bind", mount_bind_recursive(by_number(original), path));
-    let again = || look(path).ok_or_else(|| "is gone".to_owned());
+    let whole = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    let bind = || tried("bind", move_mount(original, "", CWD, path, whole));
     match place.way {
         Way::Held => Ok(()),
-        Way::Pinned => bind(),
-        Way::Writable => {
-            bind()?;
-            // What was read-only before us stays so.
-            let _ = set_writable(again()?.as_fd(), true, true);
-            Ok(())
-        }
+        // What was read-only before us stays so.
+        Way::Pinned | Way::Writable => bind(),
         Way::ReadOnly => {
-            bind()?;
-            tried("read-only", set_writable(again()?.as_fd(), false, true))
+            tried("read-only", set_writable(original.as_fd(), false, true))?;
+            if is_kernels(place) { Ok(()) } else { bind() }
         }
-        Way::Hidden => hide(path),
-        Way::Layer => match layers {
-            Some(layers) => layers.cover(path, original),
-            None => Err("there is no layer".to_owned()),
-        },
+        Way::Hidden => hide(path, layers.as_deref()),
+        Way::Layer => layers.ok_or("there is no layer")?.cover(path, original),
     }
 }
 
-fn hide(path: &Path) -> Result<(), String> {
+fn hide(path: &Path, layers: Option<&Layers>) -> Result<(), String> {
     if !path.is_dir() {
         return tried("hide", mount_bind("/dev/null", path));
+    }
+    if let Some(layers) = layers {
+        return layers.hide(path);
     }
     let empty = CString::new("size=4k,mode=0755").unwrap_or_default();
     tried("hide", mount("none", path, "tmpfs", MountFlags::RDONLY, &*empty))

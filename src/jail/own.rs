@@ -13,10 +13,10 @@ const NAME: &str = "aops-hook";
 pub(super) fn arguments(line: &str, program: &Path) -> Option<Vec<String>> {
     let mut words = line::commands(line).iter().find_map(|command| plain_words(command))?;
     let named = words.remove(0);
-    let ours =
-        named == NAME || named.contains('/') && Path::new(&named).canonicalize().is_ok_and(|path| path == program);
-    let free = verbs::called(&words).is_some_and(|verb| verb.who == Who::Anyone) && !verbs::writes_files(&words);
-    (ours && free).then_some(words)
+    let is_free = verbs::called(&words).is_some_and(|verb| verb.who == Who::Anyone) && !verbs::writes_files(&words);
+    let is_ours =
+        || named == NAME || named.contains('/') && Path::new(&named).canonicalize().is_ok_and(|path| path == program);
+    (is_free && is_ours()).then_some(words)
 }
 
 /// The words of a line that is one command without expansion, redirection or another command beside it.

@@ -7,16 +7,18 @@ use crate::gate::guard::{Protected, ProtectedPlace};
 use crate::model::profile::Profile;
 use crate::system::env::Env;
 use rustix::fs::{Access, CWD};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
 
 /// What becomes of a place, in rising order of strictness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
     /// As it is, and on the same mount as the folder above it; it cannot be renamed or removed.
     Held,
-    /// The same, but on a mount of its own, which goes along into every namespace that is made of this one.
+    /// The same, but on a mount of its own, which goes along into every namespace that is made of this one. The only way
+    /// of a symlink, which stays what it is.
     Pinned,
     /// Changes go into a throwaway layer.
     Layer,
@@ -56,9 +58,13 @@ pub struct Ground {
     pub caches: Vec<PathBuf>,
     /// The client's own temporary files.
     pub clients: Vec<PathBuf>,
+    /// Sockets of programs that would do something outside of a throwaway layer, or folders of such.
+    pub services: Vec<PathBuf>,
     pub protected: Vec<ProtectedPlace>,
     /// Folders in which a settings file may be missing that could be made.
     pub settings: Vec<(PathBuf, Vec<&'static str>)>,
+    /// Folders of configuration and texts, in which files may be symlinks that lead elsewhere.
+    pub texts: Vec<PathBuf>,
     pub keys: PathBuf,
     pub root: bool,
     pub layer_mb: u64,
@@ -98,7 +104,7 @@ const CACHE_VARIABLES: [&str; 10] = [
     "XDG_CACHE_HOME",
     "npm_config_cache",
 ];
-/// Sockets of programs that would do something outside of a throwaway layer.
+/// Sockets of programs that would do something outside of a throwaway layer, or folders of such.
 const SERVICES: [&str; 9] = [
     "/run/containerd",
     "/run/crio",
@@ -110,7 +116,19 @@ const SERVICES: [&str; 9] = [
     "/run/systemd/private",
     "/run/user",
 ];
-/// What lets the superuser leave any namespace.
+/// The same in the home, and what names one in the environment.
+const SERVICES_AT_HOME: [&str; 8] = [
+    ".colima",
+    ".docker/desktop",
+    ".docker/run",
+    ".gnupg/S.gpg-agent",
+    ".gnupg/S.gpg-agent.ssh",
+    ".lima",
+    ".orbstack/run",
+    ".rd",
+];
+const SERVICE_VARIABLES: [&str; 2] = ["DOCKER_HOST", "SSH_AUTH_SOCK"];
+/// What lets the superuser leave any namespace. Where everything is read-only, `/proc` alone is not.
 const SYSTEM: [&str; 5] = ["/proc/bus", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/sys"];
 
 impl Ground {
@@ -134,7 +152,13 @@ impl Ground {
         let clients = clients.chain(temporary.iter().map(|folder| folder.join(format!("claude-{uid}")))).collect();
         let in_home = CACHES.iter().map(|name| env.home.join(name));
         let named = CACHE_VARIABLES.iter().filter_map(|name| variable(name)).filter(absolute);
+        let sockets = SERVICE_VARIABLES.iter().filter_map(|name| variable(name));
+        let sockets =
+            sockets.map(|path| path.strip_prefix("unix:").map(|path| Path::new("/").join(path)).unwrap_or(path));
+        let services =
+            SERVICES.iter().map(PathBuf::from).chain(SERVICES_AT_HOME.iter().map(|name| env.home.join(name)));
         Self {
+            services: services.chain(sockets.filter(absolute)).collect(),
             project: project.to_owned(),
             home: env.home.clone(),
             kept: vec![env.home.clone(), env.config.clone(), env.user_config.clone(), env.data.clone()],
@@ -146,6 +170,7 @@ impl Ground {
                 (env.config.clone(), vec!["settings.json"]),
                 (project.join(".claude"), vec!["settings.json", "settings.local.json"]),
             ],
+            texts: vec![env.user_config.clone(), project.join(".aops")],
             keys: env.config.join("aops/keys"),
             root: rustix::process::geteuid().is_root(),
             layer_mb: 0,
@@ -167,14 +192,15 @@ impl Ground {
             Profile::Trial => {
                 wishes.add(&self.project, Way::Layer, true);
                 wishes.add_all(self.temporary.iter().chain(&self.caches), Way::Layer);
-                wishes.add_all(SERVICES.iter().map(Path::new), Way::Hidden);
+                wishes.add_all(&self.services, Way::Hidden);
                 self.shut(&mut wishes);
             }
         }
         if profile != Profile::None {
             wishes.add(&self.keys, Way::Hidden, false);
             // Nothing can be renamed above them, so they come after what is pinned.
-            wishes.add_all(SYSTEM.iter().filter(|_| self.root).map(Path::new), Way::ReadOnly);
+            let open = |path: &&&str| profile == Profile::Work || path.starts_with("/proc");
+            wishes.add_all(SYSTEM.iter().filter(|_| self.root).filter(open).map(Path::new), Way::ReadOnly);
         }
         let project = wishes.look_up(&self.project).unwrap_or_else(|| self.project.clone());
         Plan {
@@ -208,6 +234,13 @@ impl Ground {
         for place in &self.protected {
             wishes.add(Path::new(&place.path), Way::ReadOnly, true);
         }
+        let (home, project) = (wishes.look_up(&self.home), wishes.look_up(&self.project));
+        let is_above = |path: &Path| [&home, &project].into_iter().flatten().any(|known| known.starts_with(path));
+        for link in self.texts.iter().flat_map(|folder| links_below(folder, DEEPEST)) {
+            if wishes.look_up(&link).is_some_and(|path| !is_above(&path)) {
+                wishes.add(&link, Way::ReadOnly, true);
+            }
+        }
         let linked = self.linked(wishes);
         wishes.pin(&|folder| linked.iter().any(|known| known.starts_with(folder)));
     }
@@ -222,7 +255,7 @@ impl Ground {
 
     /// No new file can be made in this folder; what it holds already stays as it is.
     fn lock_folder(&self, folder: &Path, wishes: &mut Wishes) {
-        let Ok(items) = std::fs::read_dir(folder) else { return };
+        let Ok(items) = fs::read_dir(folder) else { return };
         wishes.add(folder, Way::ReadOnly, true);
         let guarded = |path: &Path| self.protected.iter().any(|place| Path::new(&place.path).starts_with(path));
         for item in items.flatten().map(|item| item.path()).filter(|path| !guarded(path)) {
@@ -239,6 +272,8 @@ struct Wishes {
     all: BTreeMap<PathBuf, (Way, bool)>,
     /// What was looked up: most places share the folders above them.
     known: BTreeMap<PathBuf, Option<PathBuf>>,
+    /// The symlinks on the way to them: each in a real folder.
+    links: BTreeSet<PathBuf>,
 }
 
 impl Wishes {
@@ -253,12 +288,29 @@ impl Wishes {
         if let Some(known) = self.known.get(path) {
             return known.clone();
         }
-        let found = match (path.parent(), path.file_name()) {
-            (Some(folder), Some(name)) => self.look_up(folder).and_then(|folder| real(folder.join(name))),
-            _ => path.canonicalize().ok(),
+        // A link that leads back to itself leads nowhere.
+        self.known.insert(path.to_owned(), None);
+        let found = match (path.parent(), path.components().next_back()) {
+            (Some(folder), Some(Component::Normal(name))) => {
+                self.look_up(folder).and_then(|folder| self.real(folder.join(name)))
+            }
+            (Some(folder), Some(Component::ParentDir)) => {
+                self.look_up(folder).map(|folder| folder.parent().unwrap_or(&folder).to_owned())
+            }
+            _ => Some(path.to_owned()).filter(|path| path.is_absolute()),
         };
         self.known.insert(path.to_owned(), found.clone());
         found
+    }
+
+    /// What this name in a real folder is; nothing where nothing is there.
+    fn real(&mut self, place: PathBuf) -> Option<PathBuf> {
+        if !place.symlink_metadata().ok()?.is_symlink() {
+            return Some(place);
+        }
+        let to = place.parent()?.join(place.read_link().ok()?);
+        self.links.insert(place);
+        self.look_up(&to)
     }
 
     fn add_all<P: AsRef<Path>>(&mut self, paths: impl IntoIterator<Item = P>, way: Way) {
@@ -272,16 +324,25 @@ impl Wishes {
         folder.ancestors().any(|above| self.all.get(above).is_some_and(|(way, _)| loose(*way)))
     }
 
-    /// The folders above each place can be renamed by whoever may write in the folder above them: then another file could
-    /// take the place's name. `linked`: no mount may lie between this folder and others.
+    /// The folders above each place can be renamed by whoever may write in the folder above them, and a symlink on the way
+    /// can be replaced: then another file could take the place's name. `linked`: no mount may lie between this folder and
+    /// others.
     fn pin(&mut self, linked: &dyn Fn(&Path) -> bool) {
-        let places: Vec<PathBuf> = self.all.keys().cloned().collect();
+        let links = std::mem::take(&mut self.links);
+        let places: Vec<PathBuf> = self.all.keys().chain(&links).cloned().collect();
+        // Most places share the folders above them.
+        let mut shut: BTreeSet<PathBuf> = BTreeSet::new();
         for place in places {
-            for folder in place.ancestors().skip(1).take_while(|folder| folder.parent().is_some()) {
-                let above = folder.parent().unwrap_or(folder);
-                if !self.all.contains_key(folder) && may_write(above) {
-                    let way = if linked(folder) { Way::Held } else { Way::Pinned };
-                    self.all.insert(folder.to_owned(), (way, true));
+            for path in place.ancestors().skip(usize::from(!links.contains(&place))) {
+                let Some(above) = path.parent() else { break };
+                if self.all.contains_key(path) || shut.contains(path) {
+                    continue;
+                }
+                if may_write(above) {
+                    let way = if linked(path) && !links.contains(path) { Way::Held } else { Way::Pinned };
+                    self.all.insert(path.to_owned(), (way, true));
+                } else {
+                    shut.insert(path.to_owned());
                 }
             }
         }
@@ -295,14 +356,28 @@ impl Wishes {
     }
 }
 
-fn may_write(folder: &Path) -> bool {
-    rustix::fs::accessat(CWD, folder, Access::WRITE_OK, rustix::fs::AtFlags::EACCESS).is_ok()
+/// How deep texts lie in a folder of ours: `templates/owed/push.md`.
+const DEEPEST: usize = 2;
+/// Records of runs lie beside a project's texts; there may be many.
+const RUNS: &str = "runs";
+
+/// The symlinks in this folder and below it.
+fn links_below(folder: &Path, depth: usize) -> Vec<PathBuf> {
+    let mut links = Vec::new();
+    for item in fs::read_dir(folder).into_iter().flatten().flatten() {
+        match item.file_type() {
+            Ok(kind) if kind.is_symlink() => links.push(item.path()),
+            Ok(kind) if kind.is_dir() && depth > 0 && item.file_name() != RUNS => {
+                links.extend(links_below(&item.path(), depth - 1));
+            }
+            _ => {}
+        }
+    }
+    links
 }
 
-/// What this name in a real folder is; nothing where nothing is there.
-fn real(place: PathBuf) -> Option<PathBuf> {
-    let meta = place.symlink_metadata().ok()?;
-    if meta.is_symlink() { place.canonicalize().ok() } else { Some(place) }
+fn may_write(folder: &Path) -> bool {
+    rustix::fs::accessat(CWD, folder, Access::WRITE_OK, rustix::fs::AtFlags::EACCESS).is_ok()
 }
 
 /// The file that the client's line writes its working directory to, if it may be one.

@@ -4,10 +4,11 @@
 //! and exit code are the command's own; without a decision about the command it runs in the strictest profile that holds,
 //! or not at all, with exit code 126.
 
-use super::enter::{become_program, close_on_exec, enter, lock, what_holds};
+use super::enter::{close_on_exec, enter, lock, what_holds};
 use super::line;
 use super::own;
 use super::plan::{Ground, is_folder_file};
+use super::program::become_program;
 use super::receipt::{self, Receipt};
 use crate::config::in_force;
 use crate::config::policy::jail::{Harness, Jail, JailLevel};
@@ -18,10 +19,10 @@ use crate::session::memory::OpenCall;
 use crate::system::env::{Env, JOB};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::ffi::{CStr, CString, OsString};
+use std::ffi::{CStr, OsString};
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -113,7 +114,7 @@ fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) 
         return exec_own(line, &words, &ground, env, variables);
     }
     let shell = if step.is_some() { STEP_SHELL.into() } else { shell(line, variables) };
-    exec(whole, shell, variables, order.messaging)
+    exec(whole, &shell, variables, order.messaging)
 }
 
 /// The receipt of the first of these calls that has none yet.
@@ -152,7 +153,7 @@ impl Order {
             (profile, notice) = (Profile::None, "");
         }
         ground.network = by_agent && jail.test_network;
-        let state = held(known, &jail, &ground, harness);
+        let state = held(known, &jail, &ground, profile);
         let (hold, profile) = settle(&state, &jail, profile)?;
         Ok(Self {
             hold,
@@ -166,14 +167,14 @@ impl Order {
     }
 }
 
-/// What the session found at its start; a command that comes before it, or without one, finds out by itself.
-fn held(known: Option<JailState>, jail: &Jail, ground: &Ground, harness: bool) -> JailState {
+/// What the session found at its start. A command that comes before it, or without one (a server of the client may be
+/// started first), finds out by itself, and only about its own profile.
+fn held(known: Option<JailState>, jail: &Jail, ground: &Ground, profile: Profile) -> JailState {
     match known {
-        // A server of the client may be started before the session is.
         _ if jail.level == JailLevel::Off => JailState::default(),
         Some(state) => state,
-        None if harness || !ground.project.as_os_str().is_empty() => what_holds(ground),
-        None => JailState::default(),
+        None if profile == Profile::None && jail.level == JailLevel::Auto => JailState::default(),
+        None => what_holds(ground, profile.max(Profile::Work)),
     }
 }
 
@@ -181,7 +182,7 @@ fn held(known: Option<JailState>, jail: &Jail, ground: &Ground, harness: bool) -
 fn policy(env: &Env, session: Option<&Session>) -> Result<Jail, String> {
     match session {
         Some(session) => Ok(session.policy().jail.clone()),
-        None => in_force::load(env, &env.cwd).map(|found| found.policy.jail).map_err(|failure| failure.to_string()),
+        None => in_force::policy(env, &env.cwd).map(|policy| policy.jail).map_err(|failure| failure.to_string()),
     }
 }
 
@@ -261,19 +262,13 @@ fn shell(line: &str, variables: &Variables) -> PathBuf {
     variables.get("SHELL").map(Path::new).filter(zsh).unwrap_or(Path::new(SHELL)).to_owned()
 }
 
-fn c_text(bytes: Vec<u8>) -> Result<CString, String> {
-    CString::new(bytes).map_err(|_| "it holds a zero byte".to_owned())
-}
-
-fn exec(line: &CStr, shell: PathBuf, variables: &Variables, messaging: bool) -> Result<Infallible, String> {
-    let shell = c_text(shell.into_os_string().into_vec())?;
+fn exec(line: &CStr, shell: &Path, variables: &Variables, messaging: bool) -> Result<Infallible, String> {
     let chained = variables.get(CHAINED).filter(|program| !program.is_empty());
     let line = match chained {
         Some(program) => [program.as_bytes(), b" ", &quoted(line.to_bytes())].concat(),
         None => line.to_bytes().to_vec(),
     };
-    let words = [shell.clone(), c_text(b"-c".to_vec())?, c_text(line)?];
-    become_with(&shell, &words, variables, messaging)
+    become_program(&[shell.as_os_str().as_bytes(), b"-c", &line], kept(variables, messaging))
 }
 
 /// Our own program, and the working directory told as the shell would have told it.
@@ -289,24 +284,14 @@ fn exec_own(
         std::fs::write(file, told).map_err(|error| error.to_string())?;
     }
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let program = c_text(program.into_os_string().into_vec())?;
-    let arguments = arguments.iter().map(|word| c_text(word.clone().into_bytes()));
-    let words: Vec<CString> = std::iter::once(Ok(program.clone())).chain(arguments).collect::<Result<_, _>>()?;
-    become_with(&program, &words, variables, false)
+    let arguments = arguments.iter().map(String::as_bytes);
+    let words: Vec<&[u8]> = std::iter::once(program.as_os_str().as_bytes()).chain(arguments).collect();
+    become_program(&words, kept(variables, false))
 }
 
-fn become_with(
-    program: &CStr,
-    words: &[CString],
-    variables: &Variables,
-    messaging: bool,
-) -> Result<Infallible, String> {
-    let keeps = |name: &str| messaging || !MESSAGING.contains(&name);
-    let mut given = Vec::new();
-    for (name, value) in variables.iter().filter(|(name, _)| keeps(name)) {
-        given.push(c_text([name.as_bytes(), b"=", value.as_bytes()].concat())?);
-    }
-    become_program(program, words, &given).map_err(|error| format!("`{}`: {error}", program.to_string_lossy()))
+/// The variables that a command gets.
+fn kept(variables: &Variables, messaging: bool) -> impl Iterator<Item = (&String, &OsString)> {
+    variables.iter().filter(move |(name, _)| messaging || !MESSAGING.contains(&name.as_str()))
 }
 
 /// One word of a shell line.

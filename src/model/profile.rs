@@ -44,6 +44,8 @@ pub enum Hold {
     Namespaces,
     /// Landlock: no throwaway layers, and what is protected inside the project is not held.
     Landlock,
+    /// The sandbox of macOS: no throwaway layers; untested.
+    Seatbelt,
     #[default]
     Words,
 }

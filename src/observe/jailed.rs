@@ -11,7 +11,7 @@ use crate::jail::plan::Ground;
 use crate::jail::receipt;
 use crate::model::call::{Effect, ToolCall};
 use crate::model::event::{Event, EventKind};
-use crate::model::profile::{Hold, JailState, Proof};
+use crate::model::profile::{Hold, JailState, Profile, Proof};
 use crate::observe::tampering;
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
@@ -34,6 +34,14 @@ const MESSAGE: &str = "<cross-session-message";
 /// A prompt that no person wrote.
 pub fn is_message(prompt: &str) -> bool {
     prompt.trim_start().starts_with(MESSAGE)
+}
+
+/// What the session knows about its jail is told to whoever starts programs; where it knows nothing yet, they look.
+pub fn tell(env: &Env, policy: &Policy, jail: Option<&JailState>) {
+    let off = policy.jail.level == JailLevel::Off;
+    if let Some(holds) = jail.map(|jail| jail.hold == Hold::Namespaces).or(off.then_some(false)) {
+        let _ = env.is_confining.set(holds && !off);
+    }
 }
 
 /// The jail of a session that starts now, and what the person is told of it.
@@ -60,7 +68,7 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
         |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| PathBuf::from(value));
     let mut ground = Ground::of(env, &project, &variable);
     ground.layer_mb = jail.layer_mb;
-    let state = what_holds(&ground);
+    let state = what_holds(&ground, Profile::Trial);
     let told = match (state.hold, state.trial) {
         (Hold::Namespaces, true) => None,
         (Hold::Namespaces, false) => {
@@ -69,6 +77,7 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
         (Hold::Landlock, _) => {
             Some("namespaces do not hold here, so shell commands are held by Landlock, which knows no throwaway layers")
         }
+        (Hold::Seatbelt, _) => Some("shell commands are held by the sandbox of macOS, which nobody has tested yet"),
         (Hold::Words, _) => {
             Some("the kernel does not hold shell commands here, so they are judged by their words alone")
         }

@@ -1,13 +1,14 @@
 //! Folders, variables and time, read once at the start.
 //!
 //! The only reader of the environment and the clock. Invariant: an `Env` never changes, so every decision of one process
-//! sees the same values.
+//! sees the same values; what it does not know yet can be told once.
 
 #![expect(clippy::disallowed_methods, reason = "the one place that reads the environment and the clock")]
 
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 #[derive(Clone, Debug, Default)]
@@ -48,6 +49,8 @@ pub struct Env {
     pub mode: Option<String>,
     /// The program through which the client starts shell commands.
     pub shell_prefix: Option<String>,
+    /// Whether namespaces hold what we start on an agent's files: told by the session, once its state is read.
+    pub is_confining: OnceLock<bool>,
     /// Registered as a plugin: our agents carry its prefix.
     pub is_plugin: bool,
     /// Where that plugin is, as the client says.

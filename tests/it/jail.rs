@@ -11,11 +11,12 @@ mod links;
 mod ordinary;
 mod ourselves;
 mod places;
+mod symlinks;
 mod world;
 
 use serde_json::json;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use world::Jailed;
 
 #[test]
@@ -128,6 +129,25 @@ fn a_reviewers_command_changes_nothing_whatever_it_runs() {
     }
 }
 
+/// Tests may need a server of the machine: a person allows it to agents, never to lines before the plan.
+#[test]
+fn a_reviewers_tests_have_the_network_where_a_person_says_so() {
+    let world = Jailed::with("[jail]\ntest_network = true\n");
+    let server = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = server.local_addr().unwrap().port();
+    let script = format!("import socket\nprint(socket.socket().connect_ex(('127.0.0.1', {port})))\nopen('x', 'w')\n");
+    world.sandbox.put("ask.py", &script);
+    let session = world.prompted();
+    let ran = session.ran("python3 ask.py");
+    assert_eq!((ran.profile().as_str(), ran.out.as_str()), ("trial", "111\n"), "{ran:?}");
+    session.inner.hydrate("minor-edit", "new");
+    let start = session.inner.event("SubagentStart", json!({"agent_id": "a1", "agent_type": "qa-verifier"}));
+    assert_eq!(start.code, Some(0), "{start:?}");
+    let ran = session.ran_by("python3 ask.py", Some(("a1", "qa-verifier")));
+    assert_eq!((ran.profile().as_str(), ran.out.as_str()), ("trial", "0\n"), "{ran:?}");
+    assert!(!world.project().join("x").exists());
+}
+
 /// The variable can be set anew by a project's settings; then nothing proves what ran.
 #[test]
 fn a_command_that_ran_without_the_jail_is_a_violation() {
@@ -211,6 +231,28 @@ fn programs_of_the_harness_work_but_cannot_touch_what_guards() {
     assert_eq!(fs::read_to_string(&settings).unwrap(), "{}");
     let ran = world.shell("true", &[agent]);
     assert_eq!(ran.code, Some(0), "before the session: {ran:?}");
+}
+
+/// What the client's variable named before us goes on being called, and is held too.
+#[test]
+fn a_foreign_program_is_called_inside_the_jail() {
+    let world = Jailed::new();
+    let session = world.prompted();
+    let settings = world.sandbox.config().join("settings.json");
+    fs::write(&settings, "{}").unwrap();
+    let logger = world
+        .sandbox
+        .put("logger.sh", "#!/bin/sh\necho called; echo x > $HOME/.claude/settings.json\nexec sh -c \"$1\"\n");
+    fs::set_permissions(&logger, fs::Permissions::from_mode(0o755)).unwrap();
+    let variables = [
+        ("AI_AGENT", "claude-code_2-1-325_harness"),
+        ("CLAUDE_CODE_SESSION_ID", session.inner.id.as_str()),
+        ("AOPS_SHELL_PREFIX", logger.to_str().unwrap()),
+    ];
+    let ran = world.shell("echo \"it's\"; exit 3", &variables);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(3), "called\nit's\n"), "{ran:?}");
+    assert!(ran.err.contains("Read-only file system"), "{ran:?}");
+    assert_eq!(fs::read_to_string(&settings).unwrap(), "{}");
 }
 
 #[test]

@@ -82,6 +82,7 @@ pub static VERBS: &[Verb] = &[
     writes("__refresh-start", Who::OutsideClient),
     writes("__step", Who::OutsideClient),
     writes("__confined", Who::OutsideClient),
+    writes("__held", Who::OutsideClient),
     // The client runs it in the place of a shell, a run for its command steps.
     writes("shell", Who::OutsideClient),
     writes("__line", Who::OutsideClient),

@@ -6,13 +6,18 @@
 use crate::system::env::Env;
 use std::path::{Path, PathBuf};
 
-/// An internal verb: the program and its arguments follow.
+/// Two internal verbs: the program and its arguments follow. The second looks by itself whether anything holds. Neither
+/// gives whoever calls it more than the program would.
+pub const HELD: &str = "__held";
 pub const VERB: &str = "__confined";
 
-/// The program to start, and its arguments. Where the client does not start commands through us, it is the program itself.
+/// The program to start, and its arguments. It is the program itself where the client does not start commands through us,
+/// and where the session knows that namespaces hold nothing.
 pub fn words(env: &Env, program: &Path, arguments: &[String]) -> (PathBuf, Vec<String>) {
-    let own = if env.is_jailing() { std::env::current_exe().ok() } else { None };
+    let known = env.is_confining.get().copied();
+    let own = if env.is_jailing() && known != Some(false) { std::env::current_exe().ok() } else { None };
     let Some(own) = own else { return (program.to_owned(), arguments.to_vec()) };
-    let before = [VERB.to_owned(), program.to_string_lossy().into_owned()];
+    let verb = if known.is_some() { HELD } else { VERB };
+    let before = [verb.to_owned(), program.to_string_lossy().into_owned()];
     (own, before.into_iter().chain(arguments.iter().cloned()).collect())
 }

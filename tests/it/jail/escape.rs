@@ -133,6 +133,33 @@ fn no_way_out_changes_what_guards_the_session() {
     }
 }
 
+/// Programs that run outside would do what they are asked; with the sandbox open they are a person's to use.
+#[test]
+fn sockets_of_services_are_out_of_sight_in_a_trial() {
+    let mut world = Jailed::new();
+    let home = world.sandbox.home();
+    let [docker, agent, gpg] =
+        [".docker/run/docker.sock", "agents/ssh", ".gnupg/S.gpg-agent"].map(|name| home.join(name));
+    let servers = [&docker, &agent, &gpg].map(|socket| {
+        fs::create_dir_all(socket.parent().unwrap()).unwrap();
+        std::os::unix::net::UnixListener::bind(socket).unwrap()
+    });
+    world.sandbox = world.sandbox.with("SSH_AUTH_SOCK", agent.to_str().unwrap());
+    world.sandbox.put(
+        "ask.py",
+        "import os, socket\nfor name in ['.docker/run/docker.sock', 'agents/ssh', '.gnupg/S.gpg-agent']:\n\
+         \x20   try: socket.socket(socket.AF_UNIX).connect(os.environ['HOME'] + '/' + name); print('open')\n\
+         \x20   except OSError: print('held')\n",
+    );
+    let session = world.prompted();
+    let ran = session.ran("python3 ask.py");
+    assert_eq!((ran.profile().as_str(), ran.out.as_str()), ("trial", "held\nheld\nheld\n"), "{ran:?}");
+    session.inner.hydrate("minor-edit", "new");
+    let ran = session.ran("python3 ask.py");
+    assert_eq!((ran.profile().as_str(), ran.out.as_str()), ("work", "open\nopen\nopen\n"), "{ran:?}");
+    drop(servers);
+}
+
 /// What a person's project needs stays as it is.
 #[test]
 fn what_is_not_protected_can_be_changed() {

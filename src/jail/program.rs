@@ -1,0 +1,35 @@
+//! Becomes another program.
+//!
+//! Invariant: signals, streams and process group go on as they are.
+
+use std::convert::Infallible;
+use std::ffi::{CStr, CString, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+
+fn c_text(bytes: &[u8]) -> Result<CString, String> {
+    CString::new(bytes).map_err(|_| "it holds a zero byte".to_owned())
+}
+
+/// This process becomes the program that the first word names; returns only if that fails.
+pub(super) fn become_program<'a>(
+    words: &[&[u8]],
+    variables: impl Iterator<Item = (&'a String, &'a OsString)>,
+) -> Result<Infallible, String> {
+    let words: Vec<CString> = words.iter().map(|word| c_text(word)).collect::<Result<_, _>>()?;
+    let given = variables.map(|(name, value)| c_text(&[name.as_bytes(), b"=", value.as_bytes()].concat()));
+    let given: Vec<CString> = given.collect::<Result<_, _>>()?;
+    let program = words.first().ok_or("no program is named")?;
+    Err(format!("`{}`: {}", program.to_string_lossy(), execute(program, &words, &given)))
+}
+
+fn execute(program: &CStr, words: &[CString], variables: &[CString]) -> io::Error {
+    let ended = |texts: &[CString]| texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
+    let (words, variables): (Vec<_>, Vec<_>) = (ended(words), ended(variables));
+    #[expect(unsafe_code, reason = "std would reset signals that the program must inherit")]
+    // SAFETY: both lists end with a null pointer and outlive the call.
+    unsafe {
+        libc::execve(program.as_ptr(), words.as_ptr(), variables.as_ptr());
+    }
+    io::Error::last_os_error()
+}
