@@ -6,6 +6,7 @@ use crate::briefing::memory;
 use crate::config::in_force;
 use crate::config::policy::Address;
 use crate::config::policy::witness::WitnessGit;
+use crate::proof::store::Store;
 use crate::proof::{ask, notes, trust};
 use crate::system::env::Env;
 use crate::system::{lookup, tls};
@@ -14,6 +15,9 @@ use std::time::Instant;
 
 /// Whatever goes wrong is kept beside the log, and `verify` tells it.
 pub(super) fn show(env: &Env, project: &str, end: Instant) {
+    if !matches!(Store::look(env), Ok(Some(_))) {
+        return; // there is no log
+    }
     let Ok(in_force) = in_force::load(env, Path::new(project)) else { return };
     let witness = &in_force.policy.witness;
     if let Ok(trust) = trust::of(&in_force.policy)

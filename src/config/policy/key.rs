@@ -133,7 +133,7 @@ fn fields() -> Vec<Key> {
     jail.without: Form::Names, Keep, "programs that run without the jail, each in a line of its own";
     witness.url: Form::Names, Keep, "witnesses that are asked to sign the log's checkpoints, as `http://127.0.0.1:7380`";
     witness.key: Form::Names, Keep, "the public keys of these witnesses";
-    witness.quorum: Form::Whole(0, 64), Raise, "how many of them must have signed; 0 is all";
+    witness.quorum: Form::Whole(0, 64), Keep, "how many of them must have signed; 0 is all";
     witness.git: Form::OneOf(WitnessGit::WORDS), Raise,
         "whether the log's checkpoints go into git notes of the project, pushed with the work";
     run.claude: Form::Text, Keep, "the client that `run` starts";

@@ -104,6 +104,14 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
     ("gates.push", "\"off\"", "\"warn\"", Ok("\"warn\"")),
     ("gates.push", "", "\"off\"", Err(())),
     ("run.on_pause", "", "\"continue\"", Err(())),
+    ("witness.url", "[\"http://[::1]:8\"]", "[\"http://[::1]:8\"]", Ok("[\"http://[::1]:8\"]")),
+    ("witness.url", "", "[\"http://[::1]:8\"]", Err(())),
+    ("witness.key", "[\"k\"]", "[\"k\"]", Ok("[\"k\"]")),
+    ("witness.key", "[\"k\"]", "[\"other\"]", Err(())),
+    ("witness.quorum", "2", "2", Ok("2")),
+    ("witness.quorum", "", "1", Err(())), // 0 is all of them
+    ("witness.git", "", "\"notes\"", Ok("\"notes\"")),
+    ("witness.git", "\"notes\"", "\"off\"", Err(())),
 ];
 
 #[test]

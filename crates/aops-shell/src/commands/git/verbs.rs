@@ -52,7 +52,7 @@ pub(super) static LOOKING: &[(&str, &[&str])] = &[
     ("range-diff", &[DIFF, "--no-dual-color --creation-factor= --left-only --right-only --notes --no-notes"]),
     ("rev-list", &[DIFF, LOG, "--header --oneline --quiet --max-age= --min-age= --use-bitmap-index --filter= --missing="]),
     ("rev-parse", &["-q --abbrev-ref --all --branches --tags --remotes --glob= --exclude= --disambiguate= --git-dir --absolute-git-dir --git-common-dir --show-toplevel --show-cdup --show-prefix --show-superproject-working-tree --show-object-format --show-ref-format --is-inside-work-tree --is-inside-git-dir --is-bare-repository --is-shallow-repository --resolve-git-dir --git-path --verify --quiet --short --symbolic --symbolic-full-name --local-env-vars --path-format= --default= --revs-only --no-revs --flags --no-flags --since= --until= --prefix= --shared-index-path --not --end-of-options"]),
-    ("shortlog", &[LOG, "-snec -w? --numbered --summary --email --group= --committer"]),
+    ("shortlog", &["-snec -w? --numbered --summary --email --group= --committer", LOG]), // its own `-n` takes nothing
     ("show", &[DIFF, LOG]),
     ("show-branch", &["-ar --all --remotes --current --topo-order --date-order --sparse --more= --list --merge-base --independent --no-name --sha1-name --topics --color --no-color"]),
     ("show-ref", &["-dhqs --head --tags --heads --branches --dereference --hash --verify --quiet --abbrev --exists"]),
