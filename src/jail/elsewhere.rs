@@ -99,18 +99,20 @@ mod tests {
     use super::*;
 
     type Enter<L> = fn(Hold, Profile, &Ground, &Path) -> Result<Option<L>, String>;
+    type Lock = fn(Hold, &Path) -> Result<(), String>;
+    type Report<L> = fn(L, Receipt, Proof);
     type Each = fn(&Ground) -> Vec<(&'static str, Result<(), String>)>;
 
     /// Whoever uses one may use the other.
     #[test]
     fn both_systems_offer_the_same() {
         let _: (Enter<here::Layers>, Enter<Layers>) = (here::enter, enter);
-        let _: [fn(Hold, &Path) -> Result<(), String>; 2] = [here::lock, lock];
+        let _: [Lock; 2] = [here::lock, lock];
         let _: [fn(Hold, Profile, &Ground) -> bool; 2] = [here::holds, holds];
         let _: [fn(&Ground, Profile) -> JailState; 2] = [here::what_holds, what_holds];
         let _: [Each; 2] = [here::what_each, what_each];
         let _: [fn(); 2] = [here::close_on_exec, close_on_exec];
-        let _: (fn(here::Layers, Receipt, Proof), fn(Layers, Receipt, Proof)) = (here::Layers::report, Layers::report);
+        let _: (Report<here::Layers>, Report<Layers>) = (here::Layers::report, Layers::report);
     }
 
     #[test]
