@@ -51,8 +51,8 @@ fn print_script(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 
 // Each asks the program, and knows the commands where there is none. Files are the shell's own business.
 
-const BASH: &str = include_str!("complete/bash.sh");
-const ZSH: &str = include_str!("complete/zsh.sh");
+const BASH: &str = include_str!("complete/bash.bash");
+const ZSH: &str = include_str!("complete/zsh.zsh");
 const FISH: &str = include_str!("complete/fish.fish");
 
 /// Prints what can stand in the place of the last of these words, a line each: the value, a tab, what it is.
