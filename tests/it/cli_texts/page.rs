@@ -52,5 +52,9 @@ fn the_page_of_commands_is_current() {
         std::fs::write(path, &page).unwrap();
     }
     let there = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(there == page, "docs/commands.md is old\nhint: run `INSTA_UPDATE=always cargo nextest run cli_texts`");
+    let changed = there.lines().zip(page.lines()).find(|(old, new)| old != new);
+    assert!(
+        there == page,
+        "docs/commands.md is old: {changed:?}\nhint: run `INSTA_UPDATE=always cargo nextest run cli_texts`"
+    );
 }
