@@ -4,8 +4,8 @@
 //! the target of 1 ms: the rest is a busy machine's.
 #![expect(clippy::print_stdout, reason = "a table for people")]
 
-use aops_hook::claude::wire::read;
 use aops_hook::gate;
+use aops_hook::host::claude::wire::read;
 use aops_hook::observe;
 use aops_hook::session::fold::Session;
 use aops_hook::system::env::Env;

@@ -1,6 +1,6 @@
 //! `aops-hook`: the guard and memory of Claude Code.
 //!
-//! The client runs this program at every hook event. [`hook`] is the way of one event: [`claude::wire`] reads it,
+//! The client runs this program at every hook event. [`hook`] is the way of one event: [`host::claude::wire`] reads it,
 //! [`ledger`] locks the session, [`observe`] looks at the world, [`gate`] judges, [`briefing`] adds what the model needs
 //! to know, the ledger records, and the wire answers. Everything a person asks later ([`cli`]) is derived from the ledger.
 //!
@@ -26,7 +26,7 @@ pub mod tool; // what a tool call does and touches: pure
 pub mod system; // environment, clock, processes, files, locks, git
 pub mod config; // policy, workflows, texts, and which are in force
 pub mod session; // facts folded into one state: pure
-pub mod claude; // what the client sends, wants to hear, and stores
+pub mod host; // the clients: what each sends, wants to hear, and stores
 pub mod ledger; // the chain of entries on disk
 pub mod proof; // the log over all sessions, signed and sealed
 pub mod gate; // the rules that judge an event: pure

@@ -17,7 +17,7 @@ use crate::checkpoint::form::describe::{self, RunView, Usage};
 use crate::checkpoint::form::{Checkpoint, CheckpointKind, Id, Identity, SCHEMA, Timing, ToolInvocation, text};
 use crate::checkpoint::store::{Store, read_file};
 use crate::checkpoint::{store::index::IndexRow, tree::Artifacts};
-use crate::claude::transcript;
+use crate::host::claude::transcript;
 use crate::ledger::session_folder::{self, dashed};
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::ledger::{entry::Line, open::Ledger, recover::LEDGER_FILE};

@@ -12,7 +12,7 @@ mod trace;
 
 use super::range::{self, FoundSession, since_option};
 use super::{Command, Io, allowed, operand, option, refused, text};
-use crate::claude::usage::Sum;
+use crate::host::claude::usage::Sum;
 use crate::insight::document::Insights;
 use crate::ledger::recover::LEDGER_FILE;
 use crate::text::plain::count;

@@ -12,8 +12,8 @@ mod question;
 
 use super::mode::Change;
 use super::{Command, Io, flag, option};
-use crate::claude::settings::{StatusLine, status_line, unregister};
 use crate::config::policy::ModeLevel;
+use crate::host::claude::settings::{StatusLine, status_line, unregister};
 use crate::model::event::EVENTS;
 use crate::proof::keys::Keys;
 use crate::proof::life;

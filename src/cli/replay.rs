@@ -7,11 +7,11 @@
 use super::past::{self, Answered, Asked, Batch};
 use super::table::{Tone, clean};
 use super::{Command, Io, session, session_operand, status};
-use crate::claude::wire::read;
 use crate::config::in_force;
 use crate::config::policy::Policy;
 use crate::gate::{Context, moved};
 use crate::hook;
+use crate::host::claude::wire::read;
 use crate::ledger::sessions;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind, Refusal};

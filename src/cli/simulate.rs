@@ -5,8 +5,8 @@
 
 use super::table::{Tone, clean};
 use super::{Command, Io, flag, operand, refused, text};
-use crate::claude::wire::answer::{self, Answer};
 use crate::hook;
+use crate::host::claude::wire::answer::{self, Answer};
 use crate::ledger::session_folder::SessionKey;
 use crate::ledger::sessions;
 use crate::model::error::Failure;

@@ -7,7 +7,7 @@ mod write;
 
 use super::range::{self, FoundSession};
 use super::{Command, Io, flag, refused, session_operand, text};
-use crate::claude::transcript::entry::{Beside, Lines, Message, Read, TranscriptEntry, beside};
+use crate::host::claude::transcript::entry::{Beside, Lines, Message, Read, TranscriptEntry, beside};
 use crate::insight::collect;
 use crate::insight::tally::words;
 use crate::ledger::recover::LEDGER_FILE;

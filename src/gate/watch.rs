@@ -4,7 +4,7 @@
 //! free. Way out: a person edits the file or runs the verb in a terminal of their own.
 
 use super::{CallContext, Context, EndContext, danger, guard};
-use crate::claude::disarm;
+use crate::host::claude::disarm;
 use crate::model::event::{Event, EventKind};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;

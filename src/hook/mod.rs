@@ -9,7 +9,7 @@ mod spool;
 
 pub use turn::{first_entry, judge};
 
-use crate::claude::wire::{answer, read};
+use crate::host::claude::wire::{answer, read};
 use crate::model::error::{Code, Failure};
 use crate::model::event::EventKind;
 use crate::model::verdict::Verdict;

@@ -6,7 +6,7 @@
 //! system call more.
 
 use super::turn::Turn;
-use crate::claude::wire::read;
+use crate::host::claude::wire::read;
 use crate::model::error::{Code, Failure};
 use crate::model::event::{Event, EventKind};
 use crate::model::verdict::Ruling;

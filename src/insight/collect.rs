@@ -4,8 +4,8 @@
 //! appears whole or not at all; what an analysis found is never lost to a later write; a session whose transcript is too
 //! long for the time there is keeps the tokens it was last known to have used.
 
-use crate::claude::transcript::scan::{Lens, Scan, scan};
-use crate::claude::usage::{Prices, Tokens};
+use crate::host::claude::transcript::scan::{Lens, Scan, scan};
+use crate::host::claude::usage::{Prices, Tokens};
 use crate::insight::{document::Insights, tally::Tally};
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::ledger::{entry::Line, open::Ledger, recover::LEDGER_FILE, session_folder::dashed};

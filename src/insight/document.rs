@@ -3,7 +3,7 @@
 //! Pure. Stored type, version `schema`: fields in sorted order. Invariants: no value is invented, so an unknown field is
 //! empty or null; a check is about forms, not about words, and an unknown field is kept.
 
-use crate::claude::usage::Tokens;
+use crate::host::claude::usage::Tokens;
 use crate::text::json::{self, cut};
 use crate::text::redact::redact;
 use aops_ledger::json::unchanged;

@@ -6,7 +6,7 @@
 
 mod chart;
 
-use crate::claude::usage::Sum;
+use crate::host::claude::usage::Sum;
 use crate::insight::document::{Calls, Insights, micros, usd};
 use crate::insight::tally::{Followed, TimelineEntry};
 use crate::model::phase::Phase;

@@ -4,9 +4,9 @@
 //! for. Invariants: a lower mode holds only where a person outside of any tool call asked for it; a mode that cannot be read
 //! is none; where nothing says otherwise, the client has agents.
 
-use crate::claude::settings::PROGRAM;
 use crate::config::in_force;
 use crate::config::policy::ModeLevel;
+use crate::host::claude::settings::PROGRAM;
 use crate::ledger::sessions;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};

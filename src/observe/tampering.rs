@@ -3,8 +3,8 @@
 //! Reads size, times, inode and mode of settings, configuration and program; the text only of a file for which one of these
 //! changed. Invariant: unchanged files cost one system call each, and nothing here writes.
 
-use crate::claude::disarm;
 use crate::gate::guard::Protected;
+use crate::host::claude::disarm;
 use crate::model::event::Event;
 use crate::system::env::Env;
 use crate::text::sha256::sha256;

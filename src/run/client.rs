@@ -5,10 +5,10 @@
 
 pub use crate::insight::document::{micros, usd};
 
-use crate::claude::settings::{self, prefix};
 use crate::config::policy::Policy;
 use crate::config::policy::jail::JailLevel;
 use crate::config::texts::{Kind, Texts};
+use crate::host::claude::settings::{self, prefix};
 use crate::model::agent::ours;
 use crate::model::phase::Sandbox;
 use crate::run::plan::{PlannedStep, StepAction};

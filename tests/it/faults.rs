@@ -7,9 +7,9 @@ pub(crate) mod python_verifier;
 pub(crate) mod strace;
 
 use crate::support::Answer;
-use aops_hook::claude::wire::read;
 use aops_hook::gate::facts;
 use aops_hook::gate::{self, Context};
+use aops_hook::host::claude::wire::read;
 use aops_hook::ledger::chain::{Damage, Walk};
 use aops_hook::ledger::open::Ledger;
 use aops_hook::ledger::session_folder::SessionKey;

@@ -1,8 +1,8 @@
 //! `install` and `uninstall` with the real program in throwaway homes.
 
 use crate::support::{BINARY, real_home};
-use aops_hook::claude::settings::survey;
 use aops_hook::config::texts;
+use aops_hook::host::claude::settings::survey;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

@@ -3,7 +3,7 @@
 
 use crate::faults::passed;
 use crate::support::{Answer, NO_TRACKER, Sandbox, Session, fenced};
-use aops_hook::claude::transcript::scan::{Lens, scan};
+use aops_hook::host::claude::transcript::scan::{Lens, scan};
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

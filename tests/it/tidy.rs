@@ -157,7 +157,8 @@ fn the_hosts_words_stay_on_the_wire() {
     let words = ["permissionDecision", "hookSpecificOutput", "additionalContext", "systemMessage"];
     let mut wrong = Vec::new();
     for (file, text) in all_rust_files() {
-        let leaks = words.iter().filter(|word| code(&text).contains(**word) && !file.starts_with("src/claude/wire"));
+        let leaks =
+            words.iter().filter(|word| code(&text).contains(**word) && !file.starts_with("src/host/claude/wire"));
         wrong.extend(leaks.map(|word| format!("{file}: {word}")));
     }
     assert!(wrong.is_empty(), "{wrong:?}");

@@ -5,7 +5,7 @@
 use super::{
     AgentState, AgentStatus, GateOutcome, Governance, Intake, Invocations, Orchestrator, TokenUsage, ToolInvocation,
 };
-use crate::claude::usage::Sum;
+use crate::host::claude::usage::Sum;
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::fold::Session;
 use crate::session::memory::LastRun;

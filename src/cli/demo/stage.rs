@@ -2,9 +2,9 @@
 //!
 //! Fills a throwaway world with a project under git and a remote; starts our own program, `git` and `sh` there.
 
-use crate::claude::wire::answer::{Heard, hear};
 use crate::cli::past;
 use crate::cli::world::World;
+use crate::host::claude::wire::answer::{Heard, hear};
 use crate::ledger::session_folder::SessionKey;
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::session::fold::Session;

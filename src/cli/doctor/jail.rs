@@ -4,11 +4,11 @@
 
 use super::registration::{HookFileKind, Scene};
 use super::{Report, bad};
-use crate::claude::settings::prefix;
 use crate::cli::install::Level;
 use crate::cli::install::plan::read_settings;
 use crate::config::in_force;
 use crate::config::policy::jail::JailLevel;
+use crate::host::claude::settings::prefix;
 use crate::jail::enter::what_each;
 use crate::jail::plan::Ground;
 use crate::system::env::names_us;

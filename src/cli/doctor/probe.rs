@@ -5,8 +5,8 @@
 
 use super::registration::{Scene, several};
 use super::{Report, bad, payload, program, report};
-use crate::claude::settings::Registered;
 use crate::cli::world::World;
+use crate::host::claude::settings::Registered;
 use crate::model::event::EVENTS;
 use crate::system::process::{Ending, Outcome};
 use serde_json::{Map, Value};

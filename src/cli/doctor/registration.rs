@@ -5,10 +5,10 @@
 //! Invariant: a place that cannot be read is a place with an error, never one left out.
 
 use super::{Report, bad, report, shell_word};
-use crate::claude::settings::{Registered, Survey, survey};
 use crate::cli::install::Level;
 use crate::cli::install::placing::found_by_script;
 use crate::cli::install::plan::read_settings;
+use crate::host::claude::settings::{Registered, Survey, survey};
 use crate::model::event::EVENTS;
 use crate::system::env::Env;
 use serde_json::Value;

@@ -3,7 +3,7 @@
 //! Pure. Invariants: the same session gives the same records; a sum counts from the session's start to its last event.
 
 use super::form::{attribute, nanos, resource, scope, span_id, trace_id};
-use crate::claude::usage::Sum;
+use crate::host::claude::usage::Sum;
 use crate::insight::document::Insights;
 use crate::insight::tally::TimelineEntry;
 use serde_json::{Value, json};

@@ -6,10 +6,10 @@
 use super::form::{attribute, nanos, number, span_id, trace_id};
 use super::signals::{logs, metrics};
 use super::sum;
-use crate::claude::transcript::scan::phase_at;
-use crate::claude::usage::Sum;
 use crate::cli::Io;
 use crate::cli::range::FoundSession;
+use crate::host::claude::transcript::scan::phase_at;
+use crate::host::claude::usage::Sum;
 use crate::insight::collect;
 use crate::insight::document::Insights;
 use crate::insight::tally::Tally;

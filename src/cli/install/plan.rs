@@ -6,11 +6,13 @@
 use super::Level;
 use super::placing::{OwnText, Placing, SCRIPT_COMMAND};
 use super::receipt::{Edited, Placed, Receipt, back_up, quote_path};
-use crate::claude::settings::prefix::{self, with_prefix};
-use crate::claude::settings::{PROGRAM, StatusLine, Unreadable, register, status_line, unregister, with_status_line};
 use crate::config::in_force;
 use crate::config::policy::jail::JailLevel;
 use crate::config::problem::position;
+use crate::host::claude::settings::prefix::{self, with_prefix};
+use crate::host::claude::settings::{
+    PROGRAM, StatusLine, Unreadable, register, status_line, unregister, with_status_line,
+};
 use crate::system::env::{Env, names_us};
 use crate::system::files::{self, Found};
 use crate::text::sha256::sha256;

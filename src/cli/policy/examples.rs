@@ -2,7 +2,6 @@
 //!
 //! Reads what is in force, writes nothing. Invariant: an example is described to a rule exactly as a real call would be.
 
-use crate::claude::wire::read;
 use crate::cli::Io;
 use crate::cli::table::{Tone, clean};
 use crate::config::in_force::InForce;
@@ -10,6 +9,7 @@ use crate::config::policy::SourceLine;
 use crate::config::policy::rule::Example;
 use crate::gate::CallContext;
 use crate::gate::rules;
+use crate::host::claude::wire::read;
 use crate::model::call::Effect;
 use crate::model::event::Event;
 use crate::observe;

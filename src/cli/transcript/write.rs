@@ -5,8 +5,8 @@
 //! around it.
 
 use super::{CallOutcome, CallOutcomes, GateNotes};
-use crate::claude::transcript::entry::{Block, Lines, Read, TranscriptEntry, text};
 use crate::gate::sandbox;
+use crate::host::claude::transcript::entry::{Block, Lines, Read, TranscriptEntry, text};
 use crate::model::call::{CallKey, CallState, ToolCall};
 use crate::text::json::{self, cut};
 use crate::text::plain::plain;

@@ -208,7 +208,7 @@ fn facts(out: &mut String, card: &Card) {
         ("time", span(insights.phase_ms.values().sum())),
     ];
     let tokens: u64 =
-        insights.tokens.by_model.values().map(crate::claude::usage::Sum::tokens).fold(0, u64::saturating_add);
+        insights.tokens.by_model.values().map(crate::host::claude::usage::Sum::tokens).fold(0, u64::saturating_add);
     if tokens > 0 {
         let models: Vec<&str> = insights.tokens.by_model.keys().map(String::as_str).collect();
         facts.push(("tokens", format!("{} ({})", short(tokens), one_line(&models.join(", "), 80))));

@@ -3,10 +3,10 @@
 
 use super::world::World;
 use super::{CONFIGS, make, moves};
-use aops_hook::claude::wire::read;
 use aops_hook::config::policy::check::Moment;
 use aops_hook::gate::{self, Context};
 use aops_hook::hook;
+use aops_hook::host::claude::wire::read;
 use aops_hook::model::call::{CallKey, CallState, Effect, ToolCall};
 use aops_hook::model::event::{EVENTS, Event};
 use aops_hook::model::phase::Phase;

@@ -1,10 +1,10 @@
 //! A session and the world around it, moved by the library's own gates, records and fold: no process, no clock, no luck
 //! but what is given.
 
-use aops_hook::claude::wire::read;
 use aops_hook::config::policy::{self, Policy, Source};
 use aops_hook::gate::{Context, checks, facts};
 use aops_hook::hook;
+use aops_hook::host::claude::wire::read;
 use aops_hook::model::event::Event;
 use aops_hook::model::verdict::{Ruling, Verdict};
 use aops_hook::model::worktree::Worktree;

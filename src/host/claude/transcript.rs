@@ -7,7 +7,7 @@
 pub mod entry;
 pub mod scan;
 
-use crate::claude::usage::Sum;
+use crate::host::claude::usage::Sum;
 use crate::text::json::{self, Json, cut};
 use crate::text::redact::redact;
 use crate::text::template::one_line;

@@ -4,7 +4,7 @@
 //! of that message has it; memory grows by eight bytes a message and by nothing else.
 
 use super::entry::{Lines, Message, Read, TranscriptEntry, Used, beside, text};
-use crate::claude::usage::{Prices, Tokens, Usage};
+use crate::host::claude::usage::{Prices, Tokens, Usage};
 use crate::model::agent::bare;
 use crate::session::prompt::Prompt;
 use crate::text::json::{self, cut};

@@ -1,6 +1,6 @@
 //! Claude Code: what it sends, how it wants to be answered, and the files it keeps.
 //!
-//! No other folder knows its JSON. Another client would be a folder beside this one.
+//! No other folder knows its JSON. Another client is a folder beside this one.
 
 pub mod wire;
 pub mod settings;

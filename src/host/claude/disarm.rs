@@ -2,7 +2,7 @@
 //!
 //! Reads text; writes nothing. Invariant: an entry counts only if it runs our program for every call of its event.
 
-use crate::claude::settings::{PROGRAM, program};
+use crate::host::claude::settings::{PROGRAM, program};
 use serde_json::Value;
 
 /// The events for which this text runs our program, unconditionally.

@@ -3,7 +3,7 @@
 //! Reads nothing but its argument. Invariant: any JSON object that names the event and a session is read, whatever else it
 //! holds or lacks; any other input is a failure, which the caller turns into a refusal or a warning.
 
-use crate::claude::wire::result;
+use crate::host::claude::wire::result;
 use crate::model::call::{CallKey, PlanMade, ToolCall};
 use crate::model::error::{Code, Failure};
 use crate::model::event::{Event, EventKind};

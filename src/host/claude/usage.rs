@@ -89,7 +89,7 @@ impl Tokens {
     }
 }
 
-pub const SHIPPED: &str = include_str!("../../prices.json");
+pub const SHIPPED: &str = include_str!("../../../prices.json");
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
