@@ -9,7 +9,7 @@ use super::plan::Plan;
 use super::receipt::Receipt;
 use crate::model::profile::Proof;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, fchmod, fchown, fstat, mkdirat, openat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, chmodat, chownat, fstat, mkdirat, openat};
 use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, move_mount, open_tree, unmount};
 use rustix::process::{DumpableBehavior, PidfdFlags, pidfd_open, set_dumpable_behavior};
 use std::ffi::CString;
@@ -24,46 +24,62 @@ const EMPTY: &str = "e";
 
 pub struct Layers {
     disk: OwnedFd,
-    /// The covered folder, and its upper folder.
-    upper: Vec<(PathBuf, OwnedFd)>,
+    /// Who made the temporary file system, and everything in it that has no other owner.
+    own: (u32, u32),
+    /// Each covered folder with the number of its upper one; one that could not be covered has used a number too.
+    covered: Vec<(usize, PathBuf)>,
+    next: usize,
     project: PathBuf,
     layer_mb: u64,
 }
 
 fn open(at: impl AsFd, name: &str) -> Result<OwnedFd, String> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    openat(at, name, flags, Mode::empty()).map_err(|error| format!("layer: {error}"))
+    openat(at, name, flags, Mode::empty()).map_err(failed)
+}
+
+fn failed(error: rustix::io::Errno) -> String {
+    format!("layer: {error}")
+}
+
+/// The upper folder of this number in the temporary file system, and the one that an overlay works in.
+fn names(number: usize) -> [String; 2] {
+    [format!("u{number}"), format!("w{number}")]
 }
 
 impl Layers {
-    /// The temporary file system is made where nobody looks, used by number, and taken off again.
+    /// The temporary file system is made where nobody looks, used from there, and taken off again.
     pub(super) fn new(plan: &Plan) -> Result<Self, String> {
         let options = CString::new(format!("size={}m,mode=0700", plan.layer_mb)).unwrap_or_default();
         mount("aops-layer", UNSEEN, "tmpfs", MountFlags::NODEV, &*options)
             .map_err(|error| format!("temporary file system: {error}"))?;
         let disk = open(CWD, UNSEEN)?;
-        mkdirat(&disk, EMPTY, Mode::from_raw_mode(0o555)).map_err(|error| format!("layer: {error}"))?;
-        Ok(Self { disk, upper: Vec::new(), project: plan.project.clone(), layer_mb: plan.layer_mb })
+        let own = fstat(&disk).map(|made| (made.st_uid, made.st_gid)).map_err(failed)?;
+        mkdirat(&disk, EMPTY, Mode::from_raw_mode(0o555)).map_err(failed)?;
+        Ok(Self { disk, own, covered: Vec::new(), next: 0, project: plan.project.clone(), layer_mb: plan.layer_mb })
     }
 
     /// What is changed below this folder from now on goes into a layer of its own.
     pub(super) fn cover(&mut self, path: &Path, original: &OwnedFd) -> Result<(), String> {
-        let (above, work) = (format!("u{}", self.upper.len()), format!("w{}", self.upper.len()));
+        let number = self.next;
+        self.next += 1;
+        let [above, work] = names(number);
+        let like = fstat(original).map_err(failed)?;
         for name in [&above, &work] {
-            mkdirat(&self.disk, name, Mode::RWXU).map_err(|error| format!("layer: {error}"))?;
+            mkdirat(&self.disk, name, Mode::RWXU).map_err(failed)?;
         }
-        let (upper, work) = (open(&self.disk, &above)?, open(&self.disk, &work)?);
-        let like = fstat(original).map_err(|error| format!("layer: {error}"))?;
         // The covered folder looks like its upper one. An owner who has no number here cannot be given.
-        let (user, group) = (rustix::fs::Uid::from_raw(like.st_uid), rustix::fs::Gid::from_raw(like.st_gid));
-        let _ = fchown(&upper, Some(user), Some(group));
-        let _ = fchmod(&upper, Mode::from_raw_mode(like.st_mode));
-        let (lower, upper_name, work) = (by_number(original), by_number(&upper), by_number(&work));
-        let options = format!("lowerdir={lower},upperdir={upper_name},workdir={work},userxattr");
+        if (like.st_uid, like.st_gid) != self.own {
+            let (user, group) = (rustix::fs::Uid::from_raw(like.st_uid), rustix::fs::Gid::from_raw(like.st_gid));
+            let _ = chownat(&self.disk, &above, Some(user), Some(group), AtFlags::empty());
+        }
+        let _ = chmodat(&self.disk, &above, Mode::from_raw_mode(like.st_mode), AtFlags::empty());
+        let lower = by_number(original);
+        let options = format!("lowerdir={lower},upperdir={UNSEEN}/{above},workdir={UNSEEN}/{work},userxattr");
         let options = CString::new(options).unwrap_or_default();
         mount("overlay", path, "overlay", MountFlags::empty(), &*options)
             .map_err(|error| format!("overlay: {error}"))?;
-        self.upper.push((path.to_owned(), upper));
+        self.covered.push((number, path.to_owned()));
         Ok(())
     }
 
@@ -100,8 +116,9 @@ impl Layers {
     /// `3 files changed in a throwaway layer and are gone: target/…, x.txt`, with a word about a layer that is full.
     fn describe(&self) -> String {
         let mut found = Changed::default();
-        for (path, upper) in &self.upper {
-            if let (Ok(inside), Ok(folder)) = (path.strip_prefix(&self.project), open(upper, ".")) {
+        for (number, path) in &self.covered {
+            let Ok(inside) = path.strip_prefix(&self.project) else { continue };
+            if let Ok(folder) = open(&self.disk, &names(*number)[0]) {
                 found.walk(&folder, inside, 0);
             }
         }

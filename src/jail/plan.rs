@@ -72,62 +72,36 @@ pub struct Ground {
 }
 
 /// Folders in the home that tools keep what they can fetch or make again in.
+#[rustfmt::skip]
 const CACHES: [&str; 17] = [
-    ".bun",
-    ".cache",
-    ".cargo",
-    ".composer",
-    ".deno",
-    ".gem",
-    ".gradle",
-    ".ivy2",
-    ".local/share/pnpm",
-    ".m2",
-    ".npm",
-    ".nuget",
-    ".pnpm-store",
-    ".rustup",
-    ".sbt",
-    ".yarn",
-    "go",
+    ".bun", ".cache", ".cargo", ".composer", ".deno", ".gem", ".gradle", ".ivy2", ".local/share/pnpm", ".m2",
+    ".npm", ".nuget", ".pnpm-store", ".rustup", ".sbt", ".yarn", "go",
 ];
 /// Variables that name such a folder.
+#[rustfmt::skip]
 const CACHE_VARIABLES: [&str; 10] = [
-    "CARGO_HOME",
-    "CARGO_TARGET_DIR",
-    "GOCACHE",
-    "GOMODCACHE",
-    "GOPATH",
-    "GRADLE_USER_HOME",
-    "PIP_CACHE_DIR",
-    "UV_CACHE_DIR",
-    "XDG_CACHE_HOME",
-    "npm_config_cache",
+    "CARGO_HOME", "CARGO_TARGET_DIR", "GOCACHE", "GOMODCACHE", "GOPATH", "GRADLE_USER_HOME", "PIP_CACHE_DIR",
+    "UV_CACHE_DIR", "XDG_CACHE_HOME", "npm_config_cache",
 ];
 /// Sockets of programs that would do something outside of a throwaway layer, or folders of such.
+#[rustfmt::skip]
 const SERVICES: [&str; 9] = [
-    "/run/containerd",
-    "/run/crio",
-    "/run/dbus",
-    "/run/docker.sock",
-    "/run/podman",
-    "/run/screen",
-    "/run/snapd.socket",
-    "/run/systemd/private",
-    "/run/user",
+    "/run/containerd", "/run/crio", "/run/dbus", "/run/docker.sock", "/run/podman", "/run/screen",
+    "/run/snapd.socket", "/run/systemd/private", "/run/user",
 ];
-/// The same in the home, and what names one in the environment.
+/// The same in the home, and variables that name one: `unix:///path`, `unix:path=/path,guid=…`, `/path,123,0`.
+#[rustfmt::skip]
 const SERVICES_AT_HOME: [&str; 8] = [
-    ".colima",
-    ".docker/desktop",
-    ".docker/run",
-    ".gnupg/S.gpg-agent",
-    ".gnupg/S.gpg-agent.ssh",
-    ".lima",
-    ".orbstack/run",
-    ".rd",
+    ".colima", ".docker/desktop", ".docker/run", ".gnupg/S.gpg-agent", ".gnupg/S.gpg-agent.ssh", ".lima",
+    ".orbstack/run", ".rd",
 ];
-const SERVICE_VARIABLES: [&str; 2] = ["DOCKER_HOST", "SSH_AUTH_SOCK"];
+#[rustfmt::skip]
+const SERVICE_VARIABLES: [&str; 9] = [
+    "CONTAINER_HOST", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "KITTY_LISTEN_ON", "NVIM", "SSH_AUTH_SOCK",
+    "TMUX", "VSCODE_IPC_HOOK_CLI", "WEZTERM_UNIX_SOCKET",
+];
+/// Databases of this machine: out of reach where its network is.
+const DATABASES: [&str; 3] = ["/run/mysqld", "/run/postgresql", "/run/redis"];
 /// What lets the superuser leave any namespace. Where everything is read-only, `/proc` alone is not.
 const SYSTEM: [&str; 5] = ["/proc/bus", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/sys"];
 
@@ -152,9 +126,7 @@ impl Ground {
         let clients = clients.chain(temporary.iter().map(|folder| folder.join(format!("claude-{uid}")))).collect();
         let in_home = CACHES.iter().map(|name| env.home.join(name));
         let named = CACHE_VARIABLES.iter().filter_map(|name| variable(name)).filter(absolute);
-        let sockets = SERVICE_VARIABLES.iter().filter_map(|name| variable(name));
-        let sockets =
-            sockets.map(|path| path.strip_prefix("unix:").map(|path| Path::new("/").join(path)).unwrap_or(path));
+        let sockets = SERVICE_VARIABLES.iter().filter_map(|name| variable(name)).map(|value| socket(&value));
         let services =
             SERVICES.iter().map(PathBuf::from).chain(SERVICES_AT_HOME.iter().map(|name| env.home.join(name)));
         Self {
@@ -193,6 +165,7 @@ impl Ground {
                 wishes.add(&self.project, Way::Layer, true);
                 wishes.add_all(self.temporary.iter().chain(&self.caches), Way::Layer);
                 wishes.add_all(&self.services, Way::Hidden);
+                wishes.add_all(DATABASES.iter().filter(|_| !self.network), Way::Hidden);
                 self.shut(&mut wishes);
             }
         }
@@ -264,6 +237,15 @@ impl Ground {
             }
         }
     }
+}
+
+/// The path in the value of a variable that names a socket.
+fn socket(value: &Path) -> PathBuf {
+    let value = value.to_string_lossy();
+    let value = value.strip_prefix("unix:").unwrap_or(&value);
+    let value = value.strip_prefix("path=").unwrap_or(value).split([',', ';']).next().unwrap_or_default();
+    // As many slashes as a tool likes: `unix:///run/x`.
+    if value.starts_with('/') { Path::new("/").join(value.trim_start_matches('/')) } else { value.into() }
 }
 
 /// What is wanted, by real path.

@@ -134,7 +134,8 @@ impl Order {
         let text = |name: &str| variables.get(name).map(|value| value.to_string_lossy().into_owned());
         let harness = text("AI_AGENT").is_some_and(|agent| agent.ends_with("_harness"));
         let id = text("CLAUDE_CODE_SESSION_ID").unwrap_or_default();
-        let found = if step.is_none() { sessions::find_anywhere(env, &id, &env.cwd) } else { None };
+        let own = std::env::current_exe().ok().and_then(|program| own::arguments(line, &program));
+        let found = if step.is_none() { session_of(env, &id, harness || own.is_some())? } else { None };
         let session = found.as_ref().map(|(_, session)| session);
         let jail = policy(env, session)?;
         let project = if env.project.as_os_str().is_empty() { &env.cwd } else { &env.project };
@@ -143,7 +144,6 @@ impl Order {
         let path = |name: &str| variables.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let mut ground = Ground::of(env, &project, &path);
         ground.layer_mb = jail.layer_mb;
-        let own = std::env::current_exe().ok().and_then(|program| own::arguments(line, &program));
         let chosen = match step {
             Some(profile) => Chosen { profile, calls: None, by_agent: true, notice: "" },
             None => choose(line, harness, &jail, env, found.as_ref()),
@@ -164,6 +164,14 @@ impl Order {
             calls,
             notice: if hold == Hold::Words { "" } else { notice },
         })
+    }
+}
+
+/// The session of this id. Where its record proves nothing, only what needs no decision goes on without one.
+fn session_of(env: &Env, id: &str, undecided: bool) -> Result<Option<(PathBuf, Session)>, String> {
+    match sessions::find_anywhere(env, id, &env.cwd) {
+        Err(_) if undecided || policy(env, None)?.level == JailLevel::Off => Ok(None),
+        found => found.map_err(|failure| format!("what was decided about it cannot be read: {failure}")),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::ledger::heads::{self, Head};
 use crate::ledger::lock::Lock;
 use crate::ledger::recover::{self, LEDGER_FILE, SessionFiles, StateFile};
 use crate::ledger::session_folder::{self, SessionFolder, SessionKey, dashed, is_session_folder};
-use crate::model::error::Failure;
+use crate::model::error::{Code, Failure};
 use crate::session::fold::Session;
 use crate::session::state::State;
 use crate::system::env::{Env, boot_id};
@@ -187,21 +187,47 @@ pub fn find(env: &Env, key: SessionKey) -> Option<Session> {
 }
 
 /// The session of this id with its folder, wherever it began: looked for in the project of this folder and of those above
-/// it, then in all.
-pub fn find_anywhere(env: &Env, session_id: &str, cwd: &Path) -> Option<(PathBuf, Session)> {
+/// it, then in all. An error where its folder is there and what it holds proves nothing.
+pub fn find_anywhere(env: &Env, session_id: &str, cwd: &Path) -> Result<Option<(PathBuf, Session)>, Failure> {
     if session_id.is_empty() {
-        return None;
+        return Ok(None);
     }
     let trace = trace_id(session_id);
     let here = cwd.ancestors().map(|folder| env.projects().join(dashed(&folder.to_string_lossy())));
     let all = || std::fs::read_dir(env.projects()).into_iter().flatten().flatten().map(|item| item.path());
-    here.chain(std::iter::once_with(all).flatten()).find_map(|project| {
-        [8, 16].into_iter().find_map(|width| {
-            let place = session_folder::find_in(env, &project, session_id, width).ok()??;
-            let session = in_place(&place).filter(|session| session.state.session_id == trace)?;
-            Some((place.path, session))
-        })
-    })
+    for project in here.chain(std::iter::once_with(all).flatten()) {
+        for width in [8, 16] {
+            let Ok(Some(place)) = session_folder::find_in(env, &project, session_id, width) else { continue };
+            if let Some(session) = proven(&place, &trace)? {
+                return Ok(Some((place.path, session)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The session of this folder, if it is this one and the ledger still holds the entry that its state was written with.
+fn proven(place: &SessionFolder, trace: &str) -> Result<Option<Session>, Failure> {
+    let gone = || Failure::storage(place.path.join(LEDGER_FILE).display(), "is gone");
+    // Read without the lock: a hook may swap the state meanwhile, so try again.
+    for _ in 0..3 {
+        let state_file = StateFile::read(&place.dir)?;
+        let (file, long) = match (folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY)?, &state_file) {
+            (Some((_, 0)) | None, StateFile::Missing) => return Ok(None),
+            (opened, _) => opened.ok_or_else(gone)?,
+        };
+        let StateFile::Whole(session, witness) = state_file else { continue };
+        if session.state.session_id != trace {
+            return Ok(None);
+        }
+        let dir = &place.dir;
+        let files = SessionFiles { dir, file: &file, trace, long, head: None, lapsed: 0, boot: "", dry_run: true };
+        if files.holds(&session, &witness)? {
+            return Ok(Some(*session));
+        }
+    }
+    let what = format!("the state and the ledger in `{}` do not agree", place.path.display());
+    Err(Failure::new(Code::RecoveryFailed, what))
 }
 
 fn in_place(place: &SessionFolder) -> Option<Session> {

@@ -7,6 +7,7 @@ mod cost;
 mod escape;
 mod everyday;
 mod fallback;
+mod handover;
 mod links;
 mod ordinary;
 mod ourselves;
@@ -15,8 +16,9 @@ mod symlinks;
 mod world;
 
 use serde_json::json;
+use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::PermissionsExt;
 use world::Jailed;
 
 #[test]
@@ -87,13 +89,32 @@ fn a_trial_shares_no_memory_with_others() {
     assert_ne!(ran.out.trim(), fs::read_link("/proc/self/ns/ipc").unwrap().to_str().unwrap());
 }
 
+/// Words say that it reads; a program of that name, placed before the real one, does something else.
 #[test]
 fn a_line_that_reads_cannot_write_and_has_the_network() {
-    let world = Jailed::new();
+    let mut world = Jailed::new();
+    let server = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = server.local_addr().unwrap().port();
+    let script = format!(
+        "#!/usr/bin/env python3\nimport os, socket, sys\n\
+         print(open(sys.argv[1]).read().strip(), socket.socket().connect_ex(('127.0.0.1', {port})))\n\
+         for folder in ['.', os.environ['HOME'], '/etc', os.environ['TMPDIR']]:\n\
+         \x20   try: open(folder + '/planted', 'w'); print('written')\n\
+         \x20   except OSError as error: print(error.strerror)\n"
+    );
     world.sandbox.put("a.txt", "one\n");
+    let planted = world.sandbox.put("bin/cksum", &script);
+    fs::set_permissions(&planted, fs::Permissions::from_mode(0o755)).unwrap();
+    let (_, others) = world.sandbox.environment().into_iter().find(|(name, _)| name == "PATH").unwrap();
+    let path = [planted.parent().unwrap().as_os_str(), &others].join(OsStr::new(":"));
+    world.sandbox = world.sandbox.with("PATH", path);
     let session = world.prompted();
-    let ran = session.ran("cat a.txt");
-    assert_eq!((ran.code, ran.out.as_str(), ran.profile().as_str()), (Some(0), "one\n", "read"), "{ran:?}");
+    let before = world.tree();
+    let ran = session.ran("cksum a.txt");
+    let held = ["Read-only file system"; 3].join("\n");
+    assert_eq!((ran.code, ran.profile().as_str()), (Some(0), "read"), "{ran:?}");
+    assert_eq!(ran.out, format!("one 0\n{held}\nwritten\n"), "{ran:?}");
+    assert_eq!(world.tree(), before);
 }
 
 #[test]
@@ -307,62 +328,6 @@ fn the_command_is_the_process_that_was_started() {
     assert_eq!((ran.code, ran.signal), (None, Some(15)), "{ran:?}");
     let ran = session.ran("make -v > /dev/null; exit 130");
     assert_eq!(ran.code, Some(130), "{ran:?}");
-}
-
-#[test]
-fn paths_with_blanks_links_and_other_letters_are_held() {
-    for name in ["with blank", "grüße, 日本: a", "-dash"] {
-        let world = Jailed::below(name);
-        world.sandbox.put("a.txt", "one\n");
-        let link = world.sandbox.tmp().join("link");
-        symlink(world.project(), &link).unwrap();
-        let session = world.prompted();
-        world.sandbox.put("try.sh", "echo two > a.txt; cat a.txt; pwd -P\n");
-        world.sandbox.put("work.sh", "echo x > .aops/config.toml; echo two > a.txt\n");
-        let before = world.tree();
-        let ran = session.ran(&format!("cd '{}' && sh try.sh", link.display()));
-        assert_eq!(ran.code, Some(0), "{name}: {ran:?}");
-        assert_eq!(ran.out, format!("two\n{}\n", world.project().display()), "{name}");
-        assert_eq!(world.tree(), before, "{name}");
-        session.inner.hydrate("minor-edit", "new");
-        let ran = session.ran("sh work.sh");
-        assert!(ran.err.contains("Read-only file system"), "{name}: {ran:?}");
-        assert_eq!(fs::read_to_string(world.project().join("a.txt")).unwrap(), "two\n");
-    }
-}
-
-/// A worktree of a repository that lies elsewhere, and a folder of the project on a disk of its own.
-#[test]
-fn worktrees_and_other_disks_are_held() {
-    let world = Jailed::new();
-    let sandbox = &world.sandbox;
-    let main = sandbox.tmp().join("main");
-    let main = main.to_str().unwrap();
-    sandbox.git(&["init", "-q", "-b", "main", main]);
-    for arguments in [
-        &[
-            "-C",
-            main,
-            "-c",
-            "user.email=t@example.invalid",
-            "-c",
-            "user.name=t",
-            "commit",
-            "-q",
-            "--allow-empty",
-            "-m",
-            "x",
-        ][..],
-        &["-C", main, "worktree", "add", "-q", sandbox.project().join("tree").to_str().unwrap()],
-    ] {
-        sandbox.git(arguments);
-    }
-    sandbox.put("tree/try.sh", "echo x > new; git status --short; df --output=fstype . | tail -1\n");
-    let session = world.prompted();
-    let before = world.tree();
-    let ran = session.ran("cd tree && sh try.sh");
-    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "?? new\n?? try.sh\noverlay\n"), "{ran:?}");
-    assert_eq!(world.tree(), before);
 }
 
 #[test]

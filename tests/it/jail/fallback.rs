@@ -3,14 +3,21 @@
 use super::world::Jailed;
 use crate::support::{Answer, BINARY, Session};
 use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
 
 /// Runs this in a user namespace in which no further one can be made, as in a container that forbids them.
 fn without_namespaces(world: &Jailed, arguments: &[&str], input: &str, variables: &[(&str, &str)]) -> Answer {
     let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"";
-    let mut command = world.sandbox.command("unshare");
-    command.args(["--user", "--map-root-user", "sh", "-ec", script, BINARY]).args(arguments).write_stdin(input);
-    command.envs(variables.iter().copied());
-    Answer::of(arguments[0], &command.output().expect("`unshare` is needed: install util-linux"))
+    under(world, &["unshare", "--user", "--map-root-user", "sh", "-ec", script, BINARY], arguments, input, variables)
+}
+
+/// Runs our program by these words before its arguments.
+fn under(world: &Jailed, words: &[&str], arguments: &[&str], input: &str, variables: &[(&str, &str)]) -> Answer {
+    let mut command = world.sandbox.command(words[0]);
+    command.args(&words[1..]).args(arguments).write_stdin(input).envs(variables.iter().copied());
+    let ran = command.output().unwrap_or_else(|error| panic!("`{}` is needed, install it: {error}", words[0]));
+    Answer::of(arguments[0], &ran)
 }
 
 fn hook(world: &Jailed, session: &Session, event: &str, fields: Value) -> Answer {
@@ -114,6 +121,96 @@ fn a_command_that_cannot_be_held_does_not_run() {
     let ran = world.shell("touch x", &[("CLAUDE_CODE_SESSION_ID", "unheard-of")]);
     assert!(ran.code == Some(126) && ran.err.contains("CONFIG_INVALID"), "{ran:?}");
     assert!(!world.project().join("x").exists());
+}
+
+/// What was decided stands in the session's record. Where that proves nothing, no command runs, in any profile; what needs
+/// no decision does: our own commands, which find the damage, and programs of the harness.
+#[test]
+fn without_a_record_that_can_be_read_no_command_runs() {
+    type Damage = fn(&Path);
+    let damages: [(&str, Damage); 5] = [
+        ("the last entry was changed", |folder| {
+            let ledger = folder.join("ledger.jsonl");
+            let mut bytes = fs::read(&ledger).unwrap();
+            let at = bytes.len() - 40;
+            bytes[at] ^= 1;
+            fs::write(ledger, bytes).unwrap();
+        }),
+        ("the tail was cut", |folder| {
+            let ledger = fs::OpenOptions::new().write(true).open(folder.join("ledger.jsonl")).unwrap();
+            ledger.set_len(ledger.metadata().unwrap().len() / 2).unwrap();
+        }),
+        ("the ledger is gone", |folder| fs::remove_file(folder.join("ledger.jsonl")).unwrap()),
+        ("the ledger is no file", |folder| {
+            fs::remove_file(folder.join("ledger.jsonl")).unwrap();
+            fs::create_dir(folder.join("ledger.jsonl")).unwrap();
+        }),
+        ("the state was edited", |folder| {
+            let state = folder.join("session-state.json");
+            let text = fs::read_to_string(&state).unwrap();
+            fs::write(state, text.replacen("open", "shut", 1)).unwrap();
+        }),
+    ];
+    for (name, damage) in damages {
+        let world = Jailed::new();
+        let session = world.prompted();
+        session.inner.hydrate("minor-edit", "new");
+        let call = session.inner.call("Bash", json!({"command": "touch x"}));
+        session.inner.pre(&call).silent();
+        damage(&session.inner.folder());
+        let ran = session.line("touch x").output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!((ran.status.code(), ran.stdout.is_empty()), (Some(126), true), "{name}: {said}");
+        let clear = said.starts_with("aops-hook did not run this command: what was decided about it cannot be read: ");
+        assert!(clear && said.contains("hint: `aops-hook doctor`"), "{name}: {said}");
+        assert!(!world.project().join("x").exists(), "{name}");
+        let id = ("CLAUDE_CODE_SESSION_ID", session.inner.id.as_str());
+        let ours = world.shell(&format!("{BINARY} sessions"), &[id]);
+        assert_eq!(ours.code, Some(0), "{name}: {ours:?}");
+        let server = world.shell("touch y", &[id, ("AI_AGENT", "claude-code_harness")]);
+        assert!(server.code == Some(0) && world.project().join("y").exists(), "{name}: {server:?}");
+        world.sandbox.configure("[jail]\nlevel = \"off\"\n");
+        assert_eq!(world.shell("touch z", &[id]).code, Some(0), "{name}: a person has switched it off");
+    }
+}
+
+/// The three levels, each made for real: `doctor` tries each means and says why one does not hold, `status` says what a
+/// session has.
+#[test]
+fn doctor_and_status_name_each_level() {
+    type Run = fn(&Jailed, &[&str], &str) -> Answer;
+    let bare: Run = |world, arguments, input| under(world, &[BINARY], arguments, input, &[]);
+    let landlock: Run = |world, arguments, input| without_namespaces(world, arguments, input, &[]);
+    let words: Run = |world, arguments, input| under(world, &["python3", "-c", NEITHER, BINARY], arguments, input, &[]);
+    let held = "namespaces: holds; throwaway layers: holds; Landlock: holds";
+    let levels: [(Run, &str, &[&str], &str); 3] = [
+        (bare, "ok", &[held], "namespaces: what is not known runs in a throwaway layer"),
+        (
+            landlock,
+            "ok",
+            &["namespaces: does not hold (user namespace: ", "throwaway layers: does not hold (", "Landlock: holds"],
+            "Landlock, without throwaway layers (user namespace: ",
+        ),
+        (
+            words,
+            "note",
+            &["namespaces: does not hold (", "Landlock: does not hold (", "judged by their words alone"],
+            "none: shell commands are judged by their words alone (",
+        ),
+    ];
+    for (run, level, found, told) in levels {
+        let world = Jailed::new();
+        assert_eq!(world.sandbox.person(&["install"]).code, Some(0));
+        let session = world.sandbox.session();
+        let payload = session.payload("SessionStart", json!({"source": "startup"})).to_string();
+        assert_eq!(run(&world, &["SessionStart"], &payload).code, Some(0));
+        let doctor = run(&world, &["doctor", "--json"], "").json_of_any_exit();
+        let row = doctor.as_array().unwrap().iter().find(|row| row["check"] == "jail").unwrap();
+        let said = format!("{} {}", row["finding"].as_str().unwrap(), row["fix"].as_str().unwrap_or_default());
+        assert!(row["level"] == level && found.iter().all(|words| said.contains(words)), "{row}");
+        let status = world.sandbox.person(&["status", &session.id]);
+        assert!(status.out.contains(told), "{told}: {status:?}");
+    }
 }
 
 /// The variable is set, and the configuration asks for no jail, or for one that cannot be.

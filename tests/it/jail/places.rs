@@ -84,3 +84,59 @@ fn a_project_of_another_group_is_held() {
     assert!(world.project().join("made.txt").exists());
     assert_eq!(fs::read_to_string(world.project().join(".claude/settings.json")).unwrap(), "{}\n");
 }
+
+#[test]
+fn paths_with_blanks_links_and_other_letters_are_held() {
+    for name in ["with blank", "grüße, 日本: a", "-dash"] {
+        let world = Jailed::below(name);
+        world.sandbox.put("a.txt", "one\n");
+        let link = world.sandbox.tmp().join("link");
+        symlink(world.project(), &link).unwrap();
+        let session = world.prompted();
+        world.sandbox.put("try.sh", "echo two > a.txt; cat a.txt; pwd -P\n");
+        world.sandbox.put("work.sh", "echo x > .aops/config.toml; echo two > a.txt\n");
+        let before = world.tree();
+        let ran = session.ran(&format!("cd '{}' && sh try.sh", link.display()));
+        assert_eq!(ran.code, Some(0), "{name}: {ran:?}");
+        assert_eq!(ran.out, format!("two\n{}\n", world.project().display()), "{name}");
+        assert_eq!(world.tree(), before, "{name}");
+        session.inner.hydrate("minor-edit", "new");
+        let ran = session.ran("sh work.sh");
+        assert!(ran.err.contains("Read-only file system"), "{name}: {ran:?}");
+        assert_eq!(fs::read_to_string(world.project().join("a.txt")).unwrap(), "two\n");
+    }
+}
+
+/// A worktree of a repository that lies elsewhere, and a folder of the project on a disk of its own.
+#[test]
+fn worktrees_and_other_disks_are_held() {
+    let world = Jailed::new();
+    let sandbox = &world.sandbox;
+    let main = sandbox.tmp().join("main");
+    let main = main.to_str().unwrap();
+    sandbox.git(&["init", "-q", "-b", "main", main]);
+    for arguments in [
+        &[
+            "-C",
+            main,
+            "-c",
+            "user.email=t@example.invalid",
+            "-c",
+            "user.name=t",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "x",
+        ][..],
+        &["-C", main, "worktree", "add", "-q", sandbox.project().join("tree").to_str().unwrap()],
+    ] {
+        sandbox.git(arguments);
+    }
+    sandbox.put("tree/try.sh", "echo x > new; git status --short; df --output=fstype . | tail -1\n");
+    let session = world.prompted();
+    let before = world.tree();
+    let ran = session.ran("cd tree && sh try.sh");
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "?? new\n?? try.sh\noverlay\n"), "{ran:?}");
+    assert_eq!(world.tree(), before);
+}
