@@ -14,12 +14,13 @@ mod secret;
 mod forms;
 mod table;
 mod sql;
+mod remote;
+mod outgoing;
 mod system;
 mod swept;
 mod files;
 mod rights;
 mod git;
-mod remote;
 mod cloud;
 mod carrier;
 mod code;
@@ -43,7 +44,8 @@ const LONGEST: usize = 1024;
 
 /// What is dangerous in this line, in the order of its commands; each rule once.
 pub fn dangers(line: &Line, place: &Place) -> Vec<Danger> {
-    let mut search = Search { place, found: Vec::new(), shown: Vec::new(), links: Vec::new(), depth: 0 };
+    let mut search =
+        Search { place, found: Vec::new(), shown: Vec::new(), links: Vec::new(), pipes: Vec::new(), depth: 0 };
     search.line(line);
     if line.unclear && line.commands.is_empty() && line.text.len() < LONGEST {
         search.pieces(&line.text);
@@ -59,6 +61,8 @@ struct Search<'a> {
     shown: Vec<Simple>,
     /// Links that the line makes, and where they lead.
     links: Vec<(Word, Word)>,
+    /// The names of pipes that the line makes.
+    pipes: Vec<String>,
     depth: usize,
 }
 
@@ -70,6 +74,7 @@ impl Search<'_> {
             self.add_what("unknown-code", line.text.chars().take(80).collect());
         }
         self.links.extend(line.links.iter().cloned());
+        self.pipes.extend(outgoing::pipes(line));
         for simple in &line.commands {
             self.simple(simple);
         }
@@ -135,6 +140,9 @@ impl Search<'_> {
         let mut whole = Simple::default();
         whole.words.push(Word::of(text));
         code::judge(self, &whole, text);
+        if outgoing::talks_beside(text) {
+            self.add("file-send", &whole);
+        }
         for piece in text.split(SIGNS) {
             let piece = WORDS.iter().fold(piece.trim(), |piece, word| piece.strip_prefix(word).unwrap_or(piece).trim());
             let ground = Ground { cwd: self.place.cwd, home: self.place.home, variables: &[] };

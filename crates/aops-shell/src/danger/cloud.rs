@@ -3,7 +3,7 @@
 use super::Search;
 use super::call::{Call, code};
 use super::table::FORMS;
-use super::{forms, remote, secret, sql};
+use super::{forms, outgoing, remote, secret, sql};
 use crate::syntax::Word;
 
 /// A program of the table of forms.
@@ -99,4 +99,5 @@ pub(super) fn request(search: &mut Search, call: &Call) {
         super::files::written(search, call.simple, word);
     }
     secret::sends(search, call);
+    outgoing::sends(search, call);
 }

@@ -104,7 +104,10 @@ pub(super) fn judge(search: &mut Search, simple: &Simple, text: &str) {
     let lower = text.to_lowercase();
     let fetches = calls(&["urlopen", "urlretrieve", "fetch", "get", "get_response"])
         && ["urllib", "requests", "httpx", "http", "lwp", "aiohttp"].iter().any(|name| lower.contains(name));
-    let evaluates = calls(&["exec", "eval", "compile", "instance_eval", "function", "runincontext", "execfile"]);
+    let evaluators = ["exec", "eval", "compile", "instance_eval", "function", "runincontext", "execfile"];
+    let is_pattern = |called: &Called| called.whole.to_lowercase() == "re.compile";
+    let evaluates =
+        program.calls.iter().any(|called| evaluators.contains(&called.name.as_str()) && !is_pattern(called));
     let decodes = calls(&[
         "b64decode",
         "urlsafe_b64decode",
@@ -122,6 +125,9 @@ pub(super) fn judge(search: &mut Search, simple: &Simple, text: &str) {
         || lower.contains("atob"));
     if evaluates && fetches {
         search.add("remote-code", simple);
+    }
+    if !simple.fed.is_empty() && simple.script.is_none() && evaluates_input(&lower) {
+        search.add(remote::by_source(&simple.fed), simple);
     }
     let runs = calls(&["system", "popen", "call", "check_call", "check_output", "exec", "execsync"])
         || text.contains("shell=True");
@@ -146,6 +152,14 @@ pub(super) fn judge(search: &mut Search, simple: &Simple, text: &str) {
     {
         search.add("secret-send", simple);
     }
+}
+
+/// `exec(sys.stdin.read())`: what arrives is not read but run.
+fn evaluates_input(lower: &str) -> bool {
+    const INPUT: &[&str] = &["stdin", "input()", "open(0", "filesync(0", "<>", "fileinput", "php://input"];
+    let is_part = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.'));
+    let runs = |word: &str| matches!(word, "exec" | "eval" | "system" | "os.system" | "os.popen" | "instance_eval");
+    INPUT.iter().any(|name| lower.contains(name)) && lower.split(is_part).any(runs)
 }
 
 fn one(search: &mut Search, simple: &Simple, called: &Called, program: &Program) {

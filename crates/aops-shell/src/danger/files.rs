@@ -15,6 +15,7 @@ pub(super) fn removed<'w>(search: &mut Search, simple: &Simple, words: impl Into
         guarded_name(search, simple, word, true);
         let rule = match spot {
             _ if sweeps_sources(search, simple, word) => "rm-source",
+            Spot::Scratch if search.place.is_temporary(simple, word) => "rm-system",
             Spot::Scratch | Spot::Inside => continue,
             Spot::Source => "rm-source",
             Spot::Unknown => "rm-unknown",
@@ -119,7 +120,7 @@ pub(super) fn find(search: &mut Search, call: &Call) {
     search.add(if gravest == Spot::Root { "rm-system" } else { "find-delete" }, call.simple);
 }
 
-/// Every alternative of the search asks for the name of a file that a tool makes again.
+/// Every alternative of the search asks for the name of a file that a tool makes again, or for what is empty.
 fn only_made_again(call: &Call, spot: Spot) -> bool {
     let is_name = |pair: &[String]| matches!(pair[0].as_str(), "-name" | "-iname");
     let plain = !call.texts.iter().any(|text| matches!(text.as_str(), "!" | "-not"));
@@ -127,7 +128,8 @@ fn only_made_again(call: &Call, spot: Spot) -> bool {
     plain
         && ways.all(|way| {
             let mut names = way.windows(2).filter(|pair| is_name(pair)).peekable();
-            names.peek().is_some() && names.all(|pair| is_made_again(&pair[1], spot))
+            let empty = way.iter().any(|text| text == "-empty");
+            empty || names.peek().is_some() && names.all(|pair| is_made_again(&pair[1], spot))
         })
 }
 
@@ -243,7 +245,7 @@ pub(super) fn rsync(search: &mut Search, call: &Call) {
     let target = call.operands().last().map(|(_, word)| *word);
     let scratch = |word: &Word| !word.lossy().contains(':') && search.place.is_scratch(call.simple, word);
     let lost = call.options().any(deletes) && !target.is_some_and(scratch);
-    if (lost || call.has(&["--remove-source-files"])) && !call.has(&["-n"]) {
+    if (lost || call.has(&["--remove-source-files"])) && !call.has(&["-n", "--list-only"]) {
         search.add("sync-delete", call.simple);
     }
     system::option_lines(search, call);

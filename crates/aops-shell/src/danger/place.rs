@@ -103,6 +103,14 @@ impl Place<'_> {
             let under = |root: &Word| Word { bits: [&root.bits, &word.bits[1..]].concat(), ..Word::default() };
             return roots.iter().flatten().map(|root| self.from(folder, &under(root))).max().unwrap_or(Spot::Unknown);
         }
+        // What a search finds lies below what it searches: `find /tmp/x -exec rm -rf {} +`.
+        let all = |name: &Word| name.lossy().strip_suffix("/**").is_some_and(is_temporary);
+        let deep = |name: &Word| name.bits.windows(2).any(|pair| pair == [Bit::Star, Bit::Star]) && !all(name);
+        if !word.named.is_empty()
+            && word.named.iter().all(|name| deep(name) && self.from(folder, name) == Spot::Scratch)
+        {
+            return Spot::Scratch;
+        }
         let path = word.from_folder(folder);
         match path.bits.iter().position(|bit| *bit == Bit::Any) {
             Some(at) => self.partly(word, &path, at),
@@ -200,10 +208,23 @@ impl Place<'_> {
         }
     }
 
+    /// It names a temporary folder, and not what is in it: `/tmp`, not `/tmp/*`.
+    pub(super) fn is_temporary(&self, simple: &Simple, word: &Word) -> bool {
+        let here = Word::of(self.cwd);
+        let folder = simple.folders.first().unwrap_or(&here);
+        is_temporary(word.from_folder(folder).tidied().lossy().trim_end_matches('/'))
+    }
+
     /// Below a temporary folder, and not below home or project.
     pub(super) fn is_scratch(&self, simple: &Simple, word: &Word) -> bool {
         self.spot(simple, word) == Spot::Scratch
     }
+}
+
+/// A temporary folder itself: what everybody keeps in it goes with it.
+fn is_temporary(path: &str) -> bool {
+    let of_user = |rest: &str| rest.is_empty() || rest.bytes().all(|byte| byte.is_ascii_digit());
+    TEMPORARY.contains(&path) || below(path, "/run/user").is_some_and(of_user)
 }
 
 /// The root, or a folder whose loss is the loss of a system or of everybody's home.

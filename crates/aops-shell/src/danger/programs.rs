@@ -25,7 +25,7 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
         "chown" | "chgrp" | "setfacl" | "chattr" => rights::chown,
         "kill" => system::kill,
         "pkill" | "killall" | "killall5" | "skill" => system::pkill,
-        "nc" | "ncat" | "netcat" | "socat" => system::netcat,
+        "nc" | "ncat" | "netcat" | "socat" | "telnet" | "tftp" => system::netcat,
         "history" => system::history,
         "fallocate" | "mkfile" => system::fallocate,
         "ssh-keygen" => files::ssh_keygen,
@@ -60,8 +60,8 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
         },
         "cmd" => carrier::cmd,
         "lvm" | "watch" => carrier::direct,
-        "sftp" | "ftp" | "telnet" | "mail" | "mailx" | "mutt" | "sendmail" | "msmtp" | "magic-wormhole"
-        | "wormhole" | "croc" | "transfer" => secret::sends,
+        "sftp" | "ftp" | "mail" | "mailx" | "mutt" | "sendmail" | "msmtp" | "magic-wormhole" | "wormhole" | "croc"
+        | "transfer" => secret::sends,
         "ssh" | "mosh" | "sshpass" | "autossh" => carrier::ssh,
         "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "mksh" | "fish" | "yash" | "rbash" | "csh" | "tcsh" => {
             remote::interpreter
@@ -94,9 +94,7 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
         "powershell" | "pwsh" => super::windows::powershell,
         "del" | "erase" | "rd" | "format" | "diskpart" | "vssadmin" | "wmic" | "cipher" | "reg" | "schtasks"
         | "net" => super::windows::command,
-        _ if name.starts_with("mkfs.") || name.starts_with("newfs_") => {
-            |search, call| search.add("disk-write", call.simple)
-        }
+        _ if name.starts_with("mkfs.") || name.starts_with("newfs_") => system::mkfs,
         _ if name.starts_with("git-") => |search, call| {
             let line: Vec<String> = call.words.iter().map(super::call::quoted).collect();
             search.text(&format!("git {} {}", &call.name[4..], line.join(" ")), call.simple);

@@ -37,7 +37,7 @@ const FOLDERS: &[&str] = &[
     "/etc/sudoers.d/", "/aops/keys/",
 ];
 const PLAIN: &[&str] =
-    &["known_hosts", "known_hosts.old", "authorized_keys", "config", "gpg.conf", "gpg-agent.conf", ".pub"];
+    &["known_hosts", "known_hosts.old", "authorized_keys", "config", "gpg.conf", "gpg-agent.conf", ".pub", ".md"];
 
 /// Folders whose name says that there are keys in them.
 const KEY_FOLDERS: &[&str] = &["certs", "/.ssh", "/.gnupg", "/.aws", "secrets", "private-keys"];

@@ -18,7 +18,8 @@ pub(super) fn is_found(search: &Search, simple: &Simple, word: &Word) -> bool {
 
 /// Files of this name are made again by a tool, or left over in the project by one.
 pub(super) fn is_made_again(name: &str, spot: Spot) -> bool {
-    const GENERATED: &[&str] = &["*.pyc", "*.pyo", "__pycache__", ".DS_Store", "node_modules", ".pytest_cache"];
+    const GENERATED: &[&str] =
+        &["*.pyc", "*.pyo", "*.class", "*.o", "__pycache__", ".DS_Store", "node_modules", ".pytest_cache"];
     const LEFT_OVER: &[&str] = &["*.orig", "*.rej", "*.bak", "*.tmp", "*.log", "*.swp", "*~"];
     let ours = matches!(spot, Spot::Scratch | Spot::Inside | Spot::Source | Spot::Project);
     GENERATED.contains(&name) || ours && LEFT_OVER.contains(&name)

@@ -2,32 +2,84 @@
 
 use super::Search;
 use super::call::Call;
-use super::secret;
+use super::{outgoing, secret};
 use crate::syntax::Line;
 
-/// `:(){ :|:& };:`: a function that starts itself twice.
+/// `:(){ :|:& };:`: functions that start themselves, or one another, without end.
 pub(super) fn fork_bomb(search: &mut Search, line: &Line) {
     if !line.text.contains('&') {
         return;
     }
-    let text: String = line.text.chars().filter(|c| !c.is_whitespace()).collect();
-    let bomb = text.match_indices("(){").any(|(at, _)| {
-        let before = &text[..at];
-        let begin = before.rfind([';', '&', '|', '(', '{', '\'', '"', '\n']).map_or(0, |at| at + 1);
-        let name = before[begin..].trim_start_matches("function");
-        let body = &text[at + 3..];
-        // `b() { b & }`: a call of its own, left behind.
-        let own = body.split('}').next().unwrap_or_default();
-        let begins =
-            |at: usize| !own[..at].ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'));
-        let again = own
-            .match_indices(&format!("{name}&"))
-            .any(|(at, call)| begins(at) && !own[at + call.len()..].starts_with('&'));
-        !name.is_empty() && (body.contains(&format!("{name}|{name}")) || again)
-    });
-    if bomb || loops_apart(&line.text) {
+    // Between quotes it is prose, unless a shell gets it.
+    let is_shell = |name: &str| name.ends_with("sh") || name == "eval";
+    let runs = line.text.contains("-c ") || line.commands.iter().any(|simple| simple.name().is_none_or(is_shell));
+    let text = |sign: &str| if runs { line.text.replace(['"', '\''], sign) } else { unquoted(&line.text) };
+    if start_each_other(&text(";")) || loops_apart(&text(" ")) {
         search.add_what("fork-bomb", line.text.chars().take(80).collect());
     }
+}
+
+/// Functions of one line that are looked at.
+const FUNCTIONS: usize = 16;
+
+/// A ring of functions that call one another, one of which leaves the next behind or in a pipe.
+fn start_each_other(text: &str) -> bool {
+    let all = functions(text);
+    let ways = |from: usize, how: fn(&str, &str) -> bool| -> Vec<usize> {
+        (0..all.len()).filter(|to| how(&all[from].1, &all[*to].0)).collect()
+    };
+    let comes_back = |first: usize, next: usize| {
+        let (mut seen, mut at) = (vec![next], 0);
+        while let Some(from) = seen.get(at).copied() {
+            let more = ways(from, calls).into_iter().filter(|to| !seen.contains(to)).collect::<Vec<_>>();
+            seen.extend(more);
+            at += 1;
+        }
+        seen.contains(&first)
+    };
+    (0..all.len()).any(|first| ways(first, starts).into_iter().any(|next| comes_back(first, next)))
+}
+
+/// The functions of a line, each with its body, without blanks.
+fn functions(text: &str) -> Vec<(String, String)> {
+    // `function f {` is `f() {`.
+    let mut plain = String::with_capacity(text.len());
+    for (n, part) in text.split("function ").enumerate() {
+        let end = part.find(|c: char| c.is_whitespace() || "({".contains(c)).unwrap_or(part.len());
+        let (name, rest) = part.split_at(if n == 0 { 0 } else { end });
+        let brace = rest.trim_start().starts_with('{') && n > 0;
+        plain.extend([if n == 0 { "" } else { ";" }, name, if brace { "()" } else { "" }, rest]);
+    }
+    plain.retain(|c| !c.is_whitespace());
+    let found = plain.match_indices("(){").take(FUNCTIONS).map(|(at, sign)| {
+        let before = &plain[..at];
+        let begin = before.rfind([';', '&', '|', '(', '{', '}', '\'', '"', '\n']).map_or(0, |at| at + 1);
+        let (rest, mut depth) = (&plain[at + sign.len()..], 1);
+        let closes = |c: char| {
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            depth == 0
+        };
+        let body = rest.find(closes).map_or(rest, |end| &rest[..end]);
+        (before[begin..].to_owned(), body.to_owned())
+    });
+    found.filter(|(name, _)| !name.is_empty()).collect()
+}
+
+/// Whether this body calls the function: where a command begins.
+fn calls(body: &str, name: &str) -> bool {
+    called(body, name).any(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || "_-./=(".contains(c)))
+}
+
+/// The same, and it is left behind, or feeds another command: `f&`, `f|`.
+fn starts(body: &str, name: &str) -> bool {
+    let once = |rest: &str, sign: char| rest.starts_with(sign) && !rest[1..].starts_with(sign);
+    called(body, name).any(|rest| once(rest, '&') || once(rest, '|'))
+}
+
+/// What follows the name wherever a command of that name may begin.
+fn called<'b>(body: &'b str, name: &'b str) -> impl Iterator<Item = &'b str> {
+    let begins = |at: usize| body[..at].is_empty() || body[..at].ends_with([';', '&', '|', '(', '{', '!']);
+    body.match_indices(name).filter(move |(at, _)| begins(*at)).map(move |(at, _)| &body[at + name.len()..])
 }
 
 fn unquoted(text: &str) -> String {
@@ -48,8 +100,6 @@ fn unquoted(text: &str) -> String {
 
 /// `while true; do work & done`: a loop without an end, whose last job nobody waits for.
 fn loops_apart(text: &str) -> bool {
-    // Between quotes it is prose, unless a shell gets it.
-    let text = if text.contains("-c ") { text.replace(['"', '\''], " ") } else { unquoted(text) };
     let spaced = text
         .replace([';', '\n'], " ; ")
         .replace("&&", " and ")
@@ -61,6 +111,7 @@ fn loops_apart(text: &str) -> bool {
         "while" => {
             matches!(words.get(at + 1), Some(&("true" | ":" | "/bin/true" | "/usr/bin/true" | "1")))
                 || matches!(words.get(at + 1..at + 3), Some(["[[" | "[", "1" | "true"]))
+                || matches!(words.get(at + 1..at + 4), Some(["(", "(", "1"]))
         }
         "until" => matches!(words.get(at + 1), Some(&("false" | "/bin/false" | "/usr/bin/false"))),
         // `for ((i=0;;i++))`: nothing between the two signs.
@@ -73,12 +124,15 @@ fn loops_apart(text: &str) -> bool {
         let end = words[at..].iter().position(|word| *word == "done").map_or(words.len(), |end| at + end);
         let body = &words[at..end];
         let last = body.iter().rposition(|word| *word == "&");
-        // In a subshell, or where it may not run, it holds nothing back.
+        // In a subshell, where it may not run, or left behind itself, it holds nothing back.
         let held = |at: usize| {
-            let sure = !matches!(body[at - 1], "(" | "then" | "else");
-            sure && matches!(body[at], "wait" | "sleep" | "break" | "exit" | "return" | "read")
+            let sure = at > 0 && !matches!(body[at - 1], "(" | "then" | "else");
+            let end = body[at..].iter().find(|word| matches!(**word, ";" | "&" | ")" | "and"));
+            let waits = body[at] == "wait" && last.is_some_and(|last| at > last);
+            let rests = matches!(body[at], "sleep" | "break" | "exit" | "return" | "read");
+            sure && end != Some(&"&") && (waits || rests)
         };
-        last.is_some_and(|last| body.get(last + 1) == Some(&")") || !(last + 1..body.len()).any(held))
+        last.is_some_and(|last| body.get(last + 1) == Some(&")") || !(0..body.len()).any(held))
     })
 }
 
@@ -104,7 +158,9 @@ pub(super) fn pkill(search: &mut Search, call: &Call) {
 
 /// A connection that hands out a shell.
 pub(super) fn netcat(search: &mut Search, call: &Call) {
-    let hands = call.has(&["-e", "-c", "--exec", "--sh-exec"])
+    // The letters of `telnet` and `tftp` say something else.
+    let executes = call.has(&["-e", "-c", "--exec", "--sh-exec"]) && !matches!(call.name, "telnet" | "tftp");
+    let hands = executes
         || call
             .texts
             .iter()
@@ -118,6 +174,14 @@ pub(super) fn netcat(search: &mut Search, call: &Call) {
         search.add("service-stop", call.simple);
     }
     secret::sends(search, call);
+    outgoing::sends(search, call);
+}
+
+/// `mkfs.ext4 /dev/sdb1`; with `-n` it only says what it would do.
+pub(super) fn mkfs(search: &mut Search, call: &Call) {
+    if !call.has(&["-n"]) {
+        search.add("disk-write", call.simple);
+    }
 }
 
 /// `fallocate -l 1T file`

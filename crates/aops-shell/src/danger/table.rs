@@ -236,7 +236,8 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("firewall-off", &["ifconfig"], &["* down"]),
     ("firewall-off", &["nmcli"], &["networking off", "connection|con|device|dev delete|down|disconnect", "radio =off"]),
     // Disks.
-    ("disk-write", &["mkfs", "mkswap", "wipefs", "mke2fs", "blkdiscard", "pvremove", "vgremove", "lvremove", "vgreduce", "lvreduce", "pvmove", "sfdisk", "gdisk", "cgdisk", "cfdisk", "zerofree", "sdparm", "newfs", "dmraid", "scrub", "nwipe"], &["!-n|--no-act|-l|--list|-d|--dump|-J *"]),
+    ("disk-write", &["mkfs", "mkswap", "mke2fs", "blkdiscard", "pvremove", "vgremove", "lvremove", "vgreduce", "lvreduce", "pvmove", "sfdisk", "gdisk", "cgdisk", "cfdisk", "zerofree", "sdparm", "newfs", "dmraid", "scrub", "nwipe"], &["!-n|--no-act|-l|--list|-d|--dump|-J|--test *"]),
+    ("disk-write", &["wipefs"], &["!-n|--no-act +-a|--all|-o|--offset"]),
     ("disk-write", &["fdisk"], &["!-l|--list|-x|-s|--getsz *"]),
     ("disk-write", &["sgdisk"], &["!-p|--print|-i|-v *", "+-Z|--zap-all|-o|-d"]),
     ("disk-write", &["parted"], &["* mklabel|mkpart|rm|resizepart|mktable|set|rescue|move", "* * mklabel|mkpart|rm|resizepart|mktable", "=mklabel", "=rm", "=mkpart", "=mktable", "/dev/* ~print|p|unit|help|align-check"]),
@@ -256,6 +257,7 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("disk-write", &["nbd-client", "losetup", "swapoff", "umount"], &["+-d|-D|--detach|--detach-all|-a|-f|--force|-l|--lazy"]),
     ("disk-write", &["mount"], &["+--bind|--rbind|--move|-B =/", "+-o =*remount*"]),
     ("disk-write", &["grub-install", "efibootmgr", "bcdedit", "flashrom", "ipmitool"], &["+-B|--delete-bootnum|-w|-E", "/dev/*", "chassis power off|reset|cycle", "=/delete*"]),
+    ("unknown-code", &["hash"], &["+-p"]),
     ("system-write", &["sysctl"], &["+-w|-p", "=*=*"]),
     // Secrets shown.
     ("secret-print", &["gh"], &["auth token", "auth status +-t|--show-token"]),

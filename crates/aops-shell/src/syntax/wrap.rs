@@ -54,7 +54,7 @@ static WRAPPERS: &[Wrapper] = &[
     acting(&["taskset", "chrt", "chroot", "setarch"], "", 1),
     acting(&["strace", "ltrace"], "-e= -p= -s= -u= -o= --output=", 0),
     acting(&["flock"], "-w= -E=", 1),
-    acting(&["parallel"], "-j= --jobs= -n= -N= -a= --results= --joblog= --tmpdir= --colsep= --delimiter= --sshlogin=", 0),
+    acting(&["parallel"], "-j= --jobs= -n= -N= -a= -S= --results= --joblog= --tmpdir= --colsep= --delimiter= --sshlogin=", 0),
 ];
 
 impl Wrapper {
