@@ -67,6 +67,8 @@ impl<'a> Session<'a> {
 
     /// How fast the whole chain is checked, best of five: the machine is shared.
     pub(crate) fn verified(&self) {
+        // A turn's end exports the head, as in every session that is not cut off.
+        self.event("Stop", &self.payload("Stop", r#""stop_hook_active":false,"last_assistant_message":"done""#));
         let began = Instant::now();
         let best = (0..5).map(|_| run(command(self.hook, &["verify", &self.id], &self.home), b"").wall).min();
         let best = best.unwrap_or_else(|| began.elapsed());

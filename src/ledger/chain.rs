@@ -11,7 +11,6 @@ use aops_ledger::chain::{self, Fold};
 use aops_ledger::failure::{self, Kind};
 
 pub type Walk = chain::Walk<Session>;
-pub type Ready = chain::Ready<Fact>;
 
 impl Fold for Session {
     type Fact = Fact;
@@ -46,11 +45,6 @@ impl Fold for Session {
     fn memory_digest(&self) -> String {
         digest_of(&self.memory)
     }
-}
-
-/// Checks each line on its own, in a thread that reads ahead.
-pub fn prepare(bytes: &[u8]) -> Vec<Ready> {
-    chain::prepare::<Session>(bytes)
 }
 
 impl From<Kind> for Code {

@@ -27,7 +27,7 @@ pub fn exports(fact: &Fact) -> bool {
 /// leave the last one out, and no other.
 pub fn check_heads(ledger: &File, long: u64, newest: u64) -> Result<(), Failure> {
     let (mut owed, mut export, mut synced) = (Vec::new(), false, false);
-    folder::each_line(ledger, 0, long, |_, line| {
+    folder::each_line(ledger, start_of_unexported(ledger, long, newest)?, long, |_, line| {
         let Some(line) = line.strip_suffix(b"\n").and_then(Line::read) else { return Some(()) };
         if let Some(fact) = Fact::read(line.kind, line.with) {
             export |= exports(&fact);
@@ -43,4 +43,22 @@ pub fn check_heads(ledger: &File, long: u64, newest: u64) -> Result<(), Failure>
     let left = if newest == 0 { "holds none of this session".to_owned() } else { format!("ends at entry {newest}") };
     let what = format!("`heads.jsonl` {left}, but the head of entry {seq} was exported: it was removed");
     Err(Failure::new(Code::RecoveryFailed, what))
+}
+
+/// A line at which all that came after entry `newest` is still to come; looked for from the end.
+fn start_of_unexported(ledger: &File, long: u64, newest: u64) -> Result<u64, Failure> {
+    let mut window = 64 << 10;
+    while window < long {
+        let bytes = folder::read_at(ledger, "lines", long - window, window)?;
+        let line = bytes.iter().position(|b| *b == b'\n').map(|end| end + 1);
+        let first =
+            line.and_then(|start| Some((start, bytes[start..].split(|b| *b == b'\n').next().and_then(Line::read)?)));
+        if let Some((start, line)) = first
+            && line.seq <= newest
+        {
+            return Ok(long - window + start as u64);
+        }
+        window *= 4;
+    }
+    Ok(0)
 }

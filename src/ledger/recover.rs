@@ -268,6 +268,16 @@ fn snapshot_in(bytes: &[u8], trace: &str) -> Option<(usize, Session)> {
     })
 }
 
+/// Where each snapshot ends, and the session that it holds. The next entries are checked against it by [`Walk`] alone.
+pub fn snapshots(ledger: &File, long: u64, trace: &str) -> Result<Vec<(u64, Session)>, Failure> {
+    let mut found = Vec::new();
+    folder::each_line(ledger, 0, long, |from, line| {
+        found.extend(snapshot_in(line, trace).map(|(end, session)| (from + end as u64, session)));
+        Some(())
+    })?;
+    Ok(found)
+}
+
 /// Uncommitted files when the session began, from the entry that recorded them: mostly the second of the ledger.
 pub fn baseline(memory: &Memory, ledger: &File, long: u64) -> Result<BTreeMap<String, String>, Failure> {
     let Some(digest) = &memory.baseline_sha256 else { return Ok(memory.baseline.clone()) };

@@ -3,7 +3,7 @@
 //! Reads session folders, writes nothing. Invariant: a folder that cannot be read is still listed; a session whose folder
 //! is gone is still known by its exported head.
 
-use crate::ledger::chain::{Ready, Walk, end_of_last_batch, prepare};
+use crate::ledger::chain::Walk;
 use crate::ledger::entry::Line;
 use crate::ledger::exporting;
 use crate::ledger::heads::{self, Head};
@@ -14,7 +14,7 @@ use crate::model::error::{Code, Failure};
 use crate::session::fold::Session;
 use crate::session::state::State;
 use crate::system::env::{Env, boot_id};
-use crate::system::folder;
+use crate::system::{folder, threads};
 use crate::text::json;
 use crate::text::sha256::{sha256, trace_id};
 use crate::text::time;
@@ -22,8 +22,6 @@ use rustix::fs::OFlags;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
-use std::thread;
 use std::time::{Duration, SystemTime};
 
 #[derive(Clone, Debug)]
@@ -261,7 +259,7 @@ pub fn check_locked(env: &Env, found: &SessionOnDisk, locked: bool) -> Result<Ch
         walk.vouch(older.seq, &older.digest);
     }
     let mut bad = None;
-    let (torn_bytes, failure) = match walk_all(&mut walk, &file, long, &mut bad) {
+    let (torn_bytes, failure) = match walk_all(&mut walk, &file, long, trace, &mut bad) {
         Ok(torn) => (torn, files.witnessed(&state_file, &walk).err()),
         Err(failure) => (0, Some(files.explain(failure, &state_file))),
     };
@@ -300,52 +298,47 @@ fn hash_in(path: &Path) -> Option<String> {
     Some(path.file_name()?.to_str()?.split_once('-')?.1.to_owned())
 }
 
-/// Walks every entry up to `long`, a megabyte at a time. Returns the number of torn bytes after the last mark. `bad` is the
-/// first damaged entry, which can come after intact ones of a batch without its mark.
-fn walk_all(walk: &mut Walk, file: &File, long: u64, bad: &mut Option<u64>) -> Result<u64, Failure> {
-    thread::scope(|scope| {
-        let (send, chunks) = mpsc::sync_channel::<Piece>(2);
-        // Checks digests and reads facts while this thread folds the lines before.
-        scope.spawn(move || read_ahead(file, long, &send));
-        for chunk in chunks {
-            let (bytes, ready) = chunk?;
-            let done = walk.take(&bytes, ready).map_err(|damage| {
-                *bad = Some(damage.seq);
-                Failure::from(damage)
-            })?;
-            recover::check_tear(walk, &bytes[done..])?;
-            if walk.bytes + (bytes.len() - done) as u64 == long {
-                return Ok((bytes.len() - done) as u64);
-            }
-        }
-        Ok(0)
-    })
+/// Walks the parts between snapshots at the same time. A part ends with the snapshot that the next one begins with, so a
+/// snapshot counts only if the entries before it lead there. `bad`: the first entry that is wrong.
+fn walk_all(walk: &mut Walk, file: &File, long: u64, trace: &str, bad: &mut Option<u64>) -> Result<u64, Failure> {
+    let snapshots = recover::snapshots(file, long, trace)?.into_iter().filter(|(at, _)| *at < long);
+    let rest = snapshots.map(|(at, session)| walk.from_snapshot(session, at));
+    let parts: Vec<Walk> = std::iter::once(walk.clone()).chain(rest).collect();
+    let ends = parts.iter().skip(1).map(|part| part.bytes).chain([long]);
+    let parts: Vec<(usize, &Walk, u64)> =
+        parts.iter().zip(ends).enumerate().map(|(n, (part, end))| (n, part, end)).collect();
+    let mut walked = threads::map(&parts, |(n, part, end)| Some((*n, walk_part((*part).clone(), file, *end))));
+    walked.sort_by_key(|(n, _)| *n);
+    let mut torn = 0;
+    for (_, (part, result)) in walked {
+        *walk = part;
+        torn = result.map_err(|(failure, seq)| {
+            *bad = seq;
+            failure
+        })?;
+    }
+    Ok(torn)
 }
 
-/// Some lines, and the result of checking each on its own.
-type Piece = Result<(Vec<u8>, Vec<Ready>), Failure>;
-
-/// Sends the ledger in pieces that end with a batch, until the receiver is gone.
-fn read_ahead(file: &File, long: u64, send: &mpsc::SyncSender<Piece>) {
-    const CHUNK: u64 = 1 << 20;
-    let (mut at, mut window) = (0, CHUNK);
-    while at < long {
-        let want = (long - at).min(window);
-        let mut bytes = match folder::read_at(file, LEDGER_FILE, at, want) {
+/// From where this walk stands to `end`: the bytes after the last batch, or what is wrong and with which entry.
+fn walk_part(mut walk: Walk, file: &File, end: u64) -> (Walk, Result<u64, (Failure, Option<u64>)>) {
+    let mut window = 1 << 20;
+    loop {
+        let want = (end - walk.bytes).min(window);
+        let bytes = match folder::read_at(file, LEDGER_FILE, walk.bytes, want) {
             Ok(bytes) => bytes,
-            Err(failure) => return drop(send.send(Err(failure.into()))),
+            Err(failure) => return (walk, Err((failure.into(), None))),
         };
-        if at + want < long {
-            let Some(end) = end_of_last_batch(&bytes) else {
-                window *= 2; // a batch longer than the window
-                continue;
-            };
-            bytes.truncate(end);
-        }
-        at += bytes.len() as u64;
-        let ready = prepare(&bytes);
-        if send.send(Ok((bytes, ready))).is_err() {
-            return;
+        let last = walk.bytes + want == end;
+        match walk.feed(&bytes) {
+            Err(damage) => return (walk, Err((Failure::from(damage.clone()), Some(damage.seq)))),
+            Ok(done) if last => {
+                let rest = &bytes[done..];
+                let torn = recover::check_tear(&walk, rest).map(|()| rest.len() as u64);
+                return (walk, torn.map_err(|failure| (failure, None)));
+            }
+            Ok(0) => window *= 2, // a batch longer than the window
+            Ok(_) => {}
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::faults::namespace::Namespace;
 use crate::faults::{self, ID, LEDGER, STATE, Workshop, passed, python_verifier, sound, steps, walk};
 use crate::ledger_damage::rebuilt;
 use crate::support::{Answer, BINARY, Sandbox, Session};
+use aops_hook::ledger::sessions::{self, SessionOnDisk};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +12,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// A child we may kill: `assert_cmd` only waits.
 #[expect(clippy::disallowed_methods, reason = "a writer that can be killed while it works")]
@@ -172,6 +173,39 @@ fn a_snapshot_at_least_every_1024_entries_and_a_lost_state_is_rebuilt_from_it() 
     fs::write(workshop.folder().join(LEDGER), &mended).unwrap();
     workshop.pre("after").unwrap();
     sound(ID, &workshop.folder());
+}
+
+/// The parts between snapshots are checked at the same time; the answer is that of one walk from the beginning.
+#[test]
+fn parts_that_are_checked_together_say_what_one_walk_says() {
+    let workshop = grown(3000);
+    let good = workshop.file(LEDGER);
+    let found = SessionOnDisk { session_id: ID.to_owned(), path: workshop.folder(), changed: SystemTime::UNIX_EPOCH };
+    let check = |bytes: &[u8]| {
+        fs::write(workshop.folder().join(LEDGER), bytes).unwrap();
+        sessions::check(&workshop.env, &found).unwrap()
+    };
+    let whole = check(&good);
+    assert!(whole.failure.is_none(), "{:?}", whole.failure);
+    rebuilt(&whole.session, &walk(ID, &good).unwrap().0.folded, "whole");
+    let lines: Vec<&[u8]> = good.split_inclusive(|byte| *byte == b'\n').collect();
+    let snapshot = |line: &&[u8]| memchr::memmem::find(line, b",\"type\":\"snapshot\",").is_some();
+    let first = lines.iter().position(snapshot).unwrap();
+    let mut cases: Vec<Vec<u8>> = vec![
+        [&lines[..first - 8], &lines[first..]].concat().concat(),
+        [&lines[..first], &lines[first + 1..]].concat().concat(),
+        [&lines[..=first], &lines[first..]].concat().concat(),
+    ];
+    for byte in (100..good.len()).step_by(good.len() / 40) {
+        let mut bad = good.clone();
+        bad[byte] ^= 2;
+        cases.push(bad);
+    }
+    for (n, bad) in cases.iter().enumerate() {
+        let (said, damage) = (check(bad), walk(ID, bad).unwrap_err());
+        let code = said.failure.map(|failure| failure.code);
+        assert_eq!((code, said.seq), (Some(damage.kind.into()), Some(damage.seq)), "case {n}");
+    }
 }
 
 /// A megabyte of payloads brings the snapshot early.

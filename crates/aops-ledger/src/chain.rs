@@ -7,6 +7,7 @@ use crate::entry::{ENTRY, Layout, Line};
 use crate::failure::Kind;
 use crate::json::quoted;
 use memchr::{memchr, memrchr};
+use std::collections::BTreeMap;
 
 /// What entries are folded into.
 pub trait Fold {
@@ -58,8 +59,8 @@ pub struct Walk<F> {
     /// Where the last snapshot ended: bytes, sequence number.
     pub snapshot: (u64, u64),
     trace: String,
-    /// Entries that a witness vouches for: number, digest.
-    vouched: Vec<(u64, String)>,
+    /// The digests that witnesses vouch for, by the number of the entry.
+    vouched: BTreeMap<u64, Vec<String>>,
     /// Of the current state, while it is known.
     state_digest: Option<String>,
 }
@@ -73,40 +74,42 @@ impl<F: Fold> Walk<F> {
             last: 0,
             snapshot: (bytes, 0),
             trace: trace.to_owned(),
-            vouched: Vec::new(),
+            vouched: BTreeMap::new(),
             state_digest: None,
         }
     }
 
     /// Entry `seq` must have this digest.
     pub fn vouch(&mut self, seq: u64, digest: &str) {
-        self.vouched.push((seq, digest.to_owned()));
+        self.vouched.entry(seq).or_default().push(digest.to_owned());
+    }
+
+    /// The walk that goes on from a snapshot, with the same witnesses.
+    #[must_use]
+    pub fn from_snapshot(&self, folded: F, bytes: u64) -> Self {
+        let snapshot = (bytes, folded.tip().0);
+        let (trace, vouched) = (self.trace.clone(), self.vouched.clone());
+        Self { folded, bytes, last: 0, snapshot, trace, vouched, state_digest: None }
     }
 
     /// Applies all complete batches and returns their length.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<usize, Damage> {
-        self.take(bytes, prepare::<F>(bytes))
-    }
-
-    /// The same for lines that were prepared before, perhaps by another thread.
-    pub fn take(&mut self, bytes: &[u8], ready: Vec<Ready<F::Fact>>) -> Result<usize, Damage> {
         let (mut batch, mut at, mut done) = (Vec::new(), 0, 0);
         let (mut seq, known) = (self.folded.tip().0, self.folded.tip().1.to_owned());
         let mut head = known.as_str();
         let trace = F::ONE_TRACE.then(|| quoted(&self.trace));
-        for Ready { long, holds, fact } in ready {
-            let line = Some(&bytes[at..at + long]).filter(|_| holds);
-            let line = check::<F>(line, seq + 1, head, trace.as_deref())?;
-            if self.vouched.iter().any(|(seq, digest)| *seq == line.seq && digest != line.digest) {
+        while let Some(long) = memchr(b'\n', &bytes[at..]) {
+            let line = check::<F>(&bytes[at..at + long], seq + 1, head, trace.as_deref())?;
+            if self.vouched.get(&line.seq).is_some_and(|known| known.iter().any(|digest| digest != line.digest)) {
                 let what = "is not the one that was acknowledged";
                 return Err(Damage { kind: Kind::RecoveryFailed, seq: line.seq, what });
             }
             (seq, head) = (line.seq, line.digest);
-            batch.push((line, fact));
+            batch.push(line);
             at += long + 1;
             if line.mark.is_some() || !F::LAYOUT.marked {
-                for (line, fact) in batch.drain(..) {
-                    self.apply(&line, fact)?;
+                for line in batch.drain(..) {
+                    self.apply(&line)?;
                 }
                 self.bytes += (at - done) as u64;
                 self.last = long as u64 + 1;
@@ -119,9 +122,10 @@ impl<F: Fold> Walk<F> {
         Ok(done)
     }
 
-    fn apply(&mut self, line: &Line, fact: Option<F::Fact>) -> Result<(), Damage> {
+    fn apply(&mut self, line: &Line) -> Result<(), Damage> {
         let damage = |kind, what| Damage { kind, seq: line.seq, what };
-        let fact = fact.ok_or(damage(Kind::InvalidTransition, "holds a fact this version does not know"))?;
+        let fact = F::read(line.kind, line.with)
+            .ok_or(damage(Kind::InvalidTransition, "holds a fact this version does not know"))?;
         if self.folded.changes_state(&fact) {
             self.state_digest = None;
         }
@@ -137,25 +141,6 @@ impl<F: Fold> Walk<F> {
     }
 }
 
-#[derive(Debug)]
-pub struct Ready<Fact> {
-    long: usize,
-    holds: bool,
-    fact: Option<Fact>,
-}
-
-/// Checks the digest of each complete line and reads its fact: most of the work of a walk.
-pub fn prepare<F: Fold>(bytes: &[u8]) -> Vec<Ready<F::Fact>> {
-    let mut ready = Vec::new();
-    let mut at = 0;
-    while let Some(long) = memchr(b'\n', &bytes[at..]) {
-        let line = Line::read_as(F::LAYOUT, &bytes[at..at + long]).filter(Line::holds);
-        ready.push(Ready { long, holds: line.is_some(), fact: line.and_then(|line| F::read(line.kind, line.with)) });
-        at += long + 1;
-    }
-    ready
-}
-
 /// Where the last marked line of these bytes ends; `None` where no marked line is complete.
 pub fn end_of_last_batch(bytes: &[u8]) -> Option<usize> {
     let mut end = memrchr(b'\n', bytes)?;
@@ -168,9 +153,9 @@ pub fn end_of_last_batch(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-fn check<'a, F: Fold>(line: Option<&'a [u8]>, seq: u64, head: &str, trace: Option<&str>) -> Result<Line<'a>, Damage> {
+fn check<'a, F: Fold>(line: &'a [u8], seq: u64, head: &str, trace: Option<&str>) -> Result<Line<'a>, Damage> {
     let damage = |kind, what| Damage { kind, seq, what };
-    let line = line.and_then(|line| Line::read_as(F::LAYOUT, line));
+    let line = Line::read_as(F::LAYOUT, line).filter(Line::holds);
     let line = line.ok_or(damage(Kind::ChecksumMismatch, "does not match its digest"))?;
     if line.seq != seq {
         return Err(damage(Kind::SequenceGap, "is missing, repeated or out of order"));
