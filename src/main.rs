@@ -43,7 +43,7 @@ fn run(arguments: Vec<String>) -> u8 {
     let called = arguments.first().map(String::as_str).unwrap_or_default();
     let first = arguments.get(1).map(String::as_str);
     match first.filter(|word| EventKind::is_event_name(word)).or_else(|| by_name(called)) {
-        // Inside the client nobody types, and no system call is spent on asking.
+        // The client is no terminal; no system call is spent on asking.
         Some(event) if !env.of_claude && std::io::stdin().is_terminal() => cli::typed_by_hand(event),
         Some(event) => hook::run(Some(event), &env),
         None if first.is_none() && !std::io::stdin().is_terminal() => hook::run(None, &env),

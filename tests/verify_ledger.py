@@ -4,10 +4,11 @@ signatures, cosignatures, seals and ways to the root. Signatures need the packag
 
 usage: verify_ledger.py FOLDER…     prints a line each: {"ok", "entries", "code", "seq", "torn_bytes"}
        verify_ledger.py --canonical prints every line of standard input in the form of RFC 8785
-       verify_ledger.py --log LOG --key KEY [--witness KEY]… [--seal SEAL] [FOLDER…]
+       verify_ledger.py --log LOG --key KEY… [--witness KEY]… [--seal SEAL] [FOLDER…]
                                     the log, and how far each session is signed and witnessed in it
-       verify_ledger.py --proof FILE --key KEY [--witness KEY]…
+       verify_ledger.py --proof FILE --key KEY… [--witness KEY]…
                                     one entry: {"ok", "tier", "entry", "index", "size", "times"}
+Each KEY of the log must have signed; ML-DSA-44 keys need `cryptography` 47 or newer.
 """
 import argparse
 import base64
@@ -184,26 +185,33 @@ def unbase(text):
 
 
 class Key:
-    """`name+id+key`: 1 signs notes, 4 cosigns them with a time."""
+    """`name+id+key`: 1 signs notes, 4 cosigns them with a time, 6 does so with ML-DSA-44."""
 
     def __init__(self, text):
         self.name, id, key = text.strip().split("+", 2)
         self.bytes = unbase(key)
         self.kind, self.id = self.bytes[0], bytes.fromhex(id)
-        if self.id != sha(self.name.encode(), b"\n", self.bytes)[:4] or self.kind not in (1, 4):
+        if self.id != sha(self.name.encode(), b"\n", self.bytes)[:4] or self.kind not in (1, 4, 6):
             raise Damage(f"no key: {text}")
 
-    def time(self, text, signature):
+    def time(self, checkpoint, signature):
         """The time of the cosignature, or zero; raises where it is not this key's."""
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-        time, message = 0, text
-        if self.kind == 4:
+        time, message, public = 0, checkpoint.text.encode(), Ed25519PublicKey
+        if self.kind != 1:
             time, signature = int.from_bytes(signature[:8], "big"), signature[8:]
-            message = b"cosignature/v1\ntime %d\n" % time + text
+            message = b"cosignature/v1\ntime %d\n" % time + message
+        if self.kind == 6:
+            from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PublicKey
+
+            name, origin = self.name.encode(), checkpoint.origin.encode()
+            message = b"subtree/v1\n\0" + bytes([len(name)]) + name + time.to_bytes(8, "big") + bytes([len(origin)]) + origin
+            message += bytes(8) + checkpoint.size.to_bytes(8, "big") + checkpoint.root
+            public = MLDSA44PublicKey
         try:
-            Ed25519PublicKey.from_public_bytes(self.bytes[1:]).verify(signature, message)
+            public.from_public_bytes(self.bytes[1:]).verify(signature, message)
         except InvalidSignature:
             raise Damage(f"the signature of {self.name} is wrong") from None
         return time
@@ -224,15 +232,15 @@ class Checkpoint:
             signature = unbase(signature)
             for key in keys:
                 if dash == "\u2014" and key.name == name and key.id == signature[:4]:
-                    found[f"{key.name}+{key.id.hex()}"] = key.time(self.text.encode(), signature[4:])
+                    found[f"{key.name}+{key.id.hex()}"] = key.time(self, signature[4:])
         return found
 
 
-def tier(signers, key, witnesses):
+def tier(signers, keys, witnesses):
     named = lambda key: f"{key.name}+{key.id.hex()}"
     seen = {named(other) for other in witnesses if named(other) in signers}
-    if named(key) not in signers:
-        raise Damage("the key of the log has not signed")
+    if not keys or any(named(key) not in signers for key in keys):
+        raise Damage("a key of the log has not signed")
     return "witnessed" if witnesses and len(seen) == len(witnesses) else "sealed"
 
 
@@ -252,7 +260,7 @@ def check_seals(lines, origin, seal):
             raise Damage(f"seal {at} was not made with this key")
 
 
-def verify_log(folder, key, witnesses, seal, sessions):
+def verify_log(folder, keys, witnesses, seal, sessions):
     head = Checkpoint((folder / "checkpoint").read_text())
     seals = [(int(at), int(size), root, mac) for at, size, root, mac in (line.split(" ") for line in (folder / "seals").read_text().splitlines())]
     for before, after in zip(seals, seals[1:]):
@@ -261,12 +269,12 @@ def verify_log(folder, key, witnesses, seal, sessions):
     if not seals or seals[-1][1] < head.size:
         raise Damage("the last seal is older than the checkpoint")
     claims = [(head.size, head.root)] + [(size, unbase(root)) for _, size, root, _ in seals]
-    signed = head.size if tier(head.signers([key]), key, []) else 0
+    signed = head.size if tier(head.signers(keys), keys, []) else 0
     witnessed = 0
     if witnesses and (folder / "witnessed").exists():
         seen = Checkpoint((folder / "witnessed").read_text())
         claims.append((seen.size, seen.root))
-        witnessed = seen.size if tier(seen.signers([key, *witnesses]), key, witnesses) == "witnessed" else 0
+        witnessed = seen.size if tier(seen.signers([*keys, *witnesses]), keys, witnesses) == "witnessed" else 0
     data = (folder / "leaves").read_bytes()
     leaves = [data[at : at + 32] for at in range(0, len(data) - 31, 32)]
     tree = Tree()
@@ -288,7 +296,7 @@ def verify_log(folder, key, witnesses, seal, sessions):
     return {"ok": True, "origin": head.origin, "signed": signed, "witnessed": witnessed, "leaves": len(leaves), "seals": len(seals), "sessions": told}
 
 
-def verify_proof(text, key, witnesses):
+def verify_proof(text, keys, witnesses):
     if text.startswith("aops-proof/v1 intact\n"):
         entry = unbase(text.split("\n")[1].removeprefix("extra ")).decode()
         return {"ok": content_of(entry) is not None, "tier": "intact", "entry": entry}
@@ -300,8 +308,8 @@ def verify_proof(text, key, witnesses):
     checkpoint = Checkpoint(note)
     if climb(content_of(entry), index, checkpoint.size, [unbase(line) for line in lines[3:]]) != checkpoint.root:
         raise Damage("the entry is not in the log that this checkpoint describes")
-    signers = checkpoint.signers([key, *witnesses])
-    reached = tier(signers, key, witnesses)
+    signers = checkpoint.signers([*keys, *witnesses])
+    reached = tier(signers, keys, witnesses)
     times = {name: time for name, time in signers.items() if time}
     return {"ok": True, "tier": reached, "entry": entry, "index": index, "size": checkpoint.size, "times": times}
 
@@ -319,13 +327,14 @@ def content_of(entry):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("--log", "--proof", "--key", "--seal"):
+    for name in ("--log", "--proof", "--seal"):
         parser.add_argument(name)
-    parser.add_argument("--witness", action="append", default=[])
+    for name in ("--key", "--witness"):
+        parser.add_argument(name, action="append", default=[])
     parser.add_argument("folders", nargs="*", type=pathlib.Path)
     given = parser.parse_args()
     try:
-        keys = (Key(given.key) if given.key else None, [Key(text) for text in given.witness])
+        keys = [[Key(text) for text in texts] for texts in (given.key, given.witness)]
         if given.log:
             print(json.dumps(verify_log(pathlib.Path(given.log), *keys, given.seal, given.folders)))
         elif given.proof:

@@ -129,7 +129,7 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         mode.carry_out()?;
     }
     if !dry_run && Keys::open(io.env)?.is_none() {
-        life::begin(io.env, None)?;
+        life::begin(io.env, None, None)?;
     }
     if io.json {
         return io.print(told.to_json(mode.as_ref()));

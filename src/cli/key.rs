@@ -4,11 +4,15 @@
 //! when a person asks, since who has it can seal from that epoch on.
 
 use super::{Command, Io, allowed, flag, option, refused, text, who_may, yes};
-use crate::proof::keys::Keys;
+use crate::proof::keys::{AgentKey, Keys};
 use crate::proof::life::{self, Standing};
-use aops_proof::note::base64;
-use clap::ArgMatches;
+use crate::system::ssh_agent::{self, Identity};
+use crate::text::sha256::Sum;
+use anyhow::Context;
+use aops_proof::text::base64;
+use clap::{Arg, ArgMatches};
 use serde_json::json;
+use std::path::Path;
 
 pub const COMMAND: Command = Command {
     name: "key",
@@ -28,8 +32,11 @@ pub(super) static VERBS: &[Command] = &[
         examples: &[
             ("aops-hook key init", "under a name drawn by chance"),
             ("aops-hook key init --origin example.com/ledger", "under a name of your own"),
+            ("aops-hook key init --ssh-agent me@laptop", "with an Ed25519 key of your ssh-agent, by its comment"),
         ],
-        arguments: |row| row.arg(option("origin", "NAME", "The log's name: no blanks, no `+`; it stays for ever")),
+        arguments: |row| {
+            row.arg(option("origin", "NAME", "The log's name: no blanks, no `+`; it stays for ever")).args(agents())
+        },
         run: init,
     },
     Command {
@@ -46,20 +53,57 @@ pub(super) static VERBS: &[Command] = &[
             ("aops-hook key rotate", "witnesses must be told the new key"),
             ("aops-hook key rotate --new-log", "set a damaged log aside and begin another"),
         ],
-        arguments: |row| row.arg(flag("new-log", "Set the log aside and begin another under a new name")),
+        arguments: |row| {
+            let new = flag("new-log", "Set the log aside and begin another under a new name");
+            row.args(agents()).arg(new.conflicts_with("ssh-agent"))
+        },
         run: rotate,
     },
     Command {
         name: "export",
-        about: "Print the public key, or the key with which seals are checked",
+        about: "Print a public key, or the key with which seals are checked",
         examples: &[
             ("aops-hook key export", "the public key, for a witness or for `verify_ledger.py`"),
+            ("aops-hook key export --ml-dsa", "the one that quantum computers cannot forge either"),
             ("aops-hook key export --seal", "keep it on another machine: it checks every seal from now on"),
         ],
-        arguments: |row| row.arg(flag("seal", "The key of the next seal, a secret")),
+        arguments: |row| {
+            let ml_dsa = flag("ml-dsa", "The ML-DSA-44 key, which signs beside the other");
+            row.args([ml_dsa.conflicts_with("seal"), flag("seal", "The key of the next seal, a secret")])
+        },
         run: export,
     },
 ];
+
+fn agents() -> [Arg; 2] {
+    let key = "Sign with this Ed25519 key of an ssh-agent: its comment or SHA256 fingerprint";
+    let socket = "The agent's socket; default: what `SSH_AUTH_SOCK` names at each turn's end";
+    [option("ssh-agent", "KEY", key), option("socket", "PATH", socket).requires("ssh-agent")]
+}
+
+/// As `ssh-add -l` prints it.
+fn fingerprint(identity: &Identity) -> String {
+    format!("SHA256:{}", base64(&Sum::of(&Identity::blob(&identity.key)).0).trim_end_matches('='))
+}
+
+/// The agent's key that a person named.
+fn agent_key(given: &ArgMatches, io: &Io) -> anyhow::Result<Option<AgentKey>> {
+    let Some(named) = text(given, "ssh-agent") else { return Ok(None) };
+    let own = text(given, "socket").map(|path| io.env.from_here(Path::new(path)));
+    let Some(socket) = own.clone().or_else(ssh_agent::socket) else {
+        return refused("no ssh-agent: `SSH_AUTH_SOCK` names none\nhint: `eval $(ssh-agent)`, `ssh-add`, and again");
+    };
+    let offered = ssh_agent::list(&socket).with_context(|| format!("`{}`", socket.display()))?;
+    let fits = |one: &&Identity| one.comment == named || fingerprint(one) == named;
+    let found: Vec<&Identity> = offered.iter().filter(fits).collect();
+    let [found] = found[..] else {
+        let list: Vec<String> = offered.iter().map(|one| format!("{} {}", fingerprint(one), one.comment)).collect();
+        let there = if list.is_empty() { "it has no Ed25519 key".to_owned() } else { list.join("\n") };
+        let many = if found.is_empty() { "no" } else { "more than one" };
+        return refused(format!("{many} key `{named}` in the ssh-agent\nhint: name one of these:\n{there}"));
+    };
+    Ok(Some(AgentKey { key: found.key, socket: own }))
+}
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let Some((verb, given)) = Command::find(VERBS, given) else { return Ok(2) };
@@ -72,7 +116,7 @@ fn init(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if Keys::open(io.env)?.is_some() {
         return refused("there is a key already\nhint: `aops-hook key show`; `aops-hook key rotate` makes a new one");
     }
-    let key = life::begin(io.env, text(given, "origin"))?;
+    let key = life::begin(io.env, text(given, "origin"), agent_key(given, io)?.as_ref())?;
     io.answer(&json!({"key": key.to_string(), "origin": key.name}), format!("made the key of log {}\n{key}", key.name))
 }
 
@@ -86,13 +130,15 @@ fn standing(io: &Io) -> anyhow::Result<Standing> {
 }
 
 fn show(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let Standing { key, old, size, leaves, epoch } = standing(io)?;
+    let Standing { key, ml_dsa, old, size, leaves, epoch } = standing(io)?;
     let old: Vec<String> = old.iter().map(ToString::to_string).collect();
     let value = json!({
-        "key": key.to_string(), "origin": key.name, "signed": size, "leaves": leaves, "epoch": epoch, "old": old,
+        "key": key.to_string(), "ml_dsa": ml_dsa.as_ref().map(ToString::to_string), "origin": key.name,
+        "signed": size, "leaves": leaves, "epoch": epoch, "old": old,
     });
     let before = if old.is_empty() { String::new() } else { format!("\nbefore it: {}", old.join(", ")) };
-    io.answer(&value, format!("{key}\nlog {}, {size} entries signed, {epoch} seals{before}", key.name))
+    let with = if ml_dsa.is_some() { " with Ed25519 and ML-DSA-44" } else { "" };
+    io.answer(&value, format!("{key}\nlog {}, {size} entries signed{with}, {epoch} seals{before}", key.name))
 }
 
 fn rotate(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
@@ -102,13 +148,19 @@ fn rotate(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return io.answer(&json!({"key": key.to_string(), "origin": key.name, "aside": aside}), words);
     }
     standing(io)?;
-    let (old, new) = life::rotate(io.env)?;
+    let (old, new) = life::rotate(io.env, agent_key(given, io)?.as_ref())?;
     let words = format!("{new}\nhint: tell your witnesses; `aops-hook key export --seal` exports the new seal");
     io.answer(&json!({"key": new.to_string(), "old": old.to_string(), "origin": new.name}), words)
 }
 
 fn export(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let Standing { key, .. } = standing(io)?;
+    let Standing { key, ml_dsa, .. } = standing(io)?;
+    if given.get_flag("ml-dsa") {
+        let Some(key) = ml_dsa else {
+            return refused("this log has no ML-DSA-44 key\nhint: `aops-hook key rotate` makes new keys, one of them");
+        };
+        return io.answer(&json!({"key": key.to_string()}), &key);
+    }
     if !given.get_flag("seal") {
         return io.answer(&json!({"key": key.to_string()}), &key);
     }

@@ -165,7 +165,7 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
         },
         yes: given.try_get_one::<bool>("yes").ok().flatten().copied().unwrap_or(false),
     };
-    // Showing what would change needs nobody at a terminal.
+    // Showing what would change needs no person at a terminal.
     let tries = given.try_get_one::<bool>("dry-run").ok().flatten() == Some(&true);
     let who = if tries { who_may(command.name).without_terminal() } else { who_may(command.name) };
     let said = allowed(command.name, who, &io).and_then(|()| (command.run)(given, &mut io));
@@ -193,7 +193,7 @@ fn clap_color(arguments: &[String]) -> clap::ColorChoice {
     }
 }
 
-/// What an event's name typed by hand comes to: nobody sends an event, and waiting for one would look like hanging.
+/// What an event's name typed by hand comes to: no event will arrive on stdin, and waiting for one would look like hanging.
 pub fn typed_by_hand(event: &str) -> u8 {
     let word = event.to_lowercase();
     let hint = match COMMANDS.iter().find(|command| command.name == word) {

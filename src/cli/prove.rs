@@ -1,4 +1,4 @@
-//! `prove`: one entry in one file, for somebody who has nothing else of ours but the public keys.
+//! `prove`: one entry in one file, for a reader who has only the public keys.
 //!
 //! Reads ledger and log; writes the file that it is told. Invariant: what is written is checked first.
 

@@ -72,7 +72,7 @@ fn goes_to_file() -> bool {
     about.is_ok_and(|about| rustix::fs::FileType::from_raw_mode(about.st_mode) == rustix::fs::FileType::RegularFile)
 }
 
-/// The sums in words: a page of HTML on a terminal or in a pipe helps nobody.
+/// The sums in words: HTML is of no use on a terminal or in a pipe.
 fn say(io: &mut Io, sums: &Sums, unreadable: usize) -> anyhow::Result<u8> {
     let list =
         |of: &BTreeMap<String, u64>| of.iter().map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ");

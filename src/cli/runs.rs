@@ -137,7 +137,7 @@ fn to_json(io: &Io, run: &RunState) -> Value {
     })
 }
 
-/// Removes what nobody waits for: runs that passed. A blocked, paused or unresolved one stays, however old it is.
+/// Removes runs that passed. A blocked, paused or unresolved one stays, however old it is.
 fn collect(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let wish = Wish::read("runs gc", given, io)?;
     let artifacts = RunArtifacts::of(&project_root(io.env));

@@ -115,7 +115,7 @@ fn changed_ms(shelved: &SessionOnDisk) -> i64 {
 fn session_to_json(row: &Row, boot: &str) -> Value {
     let Row { damage, short, shelved, session } = row;
     let session = session.as_ref();
-    let state = session.map(|session| &session.state);
+    let state = session.map(|session| &*session.state);
     json!({
         "damage": damage, "short": short, "live": session.is_some_and(|session| is_live(session, boot)),
         "project": session.map(|session| &session.memory.root), "started_at": state.map(|state| &state.started_at),

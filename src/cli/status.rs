@@ -270,7 +270,7 @@ const LARGEST_INPUT: u64 = 1 << 20;
 fn show_status_line(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let mut input = String::new();
     let session = if std::io::stdin().is_terminal() {
-        // Typed by hand: nobody sends what the client would.
+        // Typed by hand: no client sends its input.
         let newest = sessions::pick(io.env, None).ok().and_then(|found| sessions::session(&found));
         if newest.is_none() {
             return io.print("no session in this project yet; Claude Code shows this line when `aops-hook install --statusline` set it");

@@ -29,8 +29,8 @@ use crate::system::files::make_all;
 use crate::system::git;
 use crate::text::sha256::sha256;
 use anyhow::Context;
-use aops_proof::note::PublicKey;
-use clap::ArgMatches;
+use aops_proof::key::PublicKey;
+use clap::{ArgAction, ArgMatches};
 use serde_json::json;
 use std::fs;
 use std::io::ErrorKind;
@@ -50,8 +50,8 @@ pub const COMMAND: Command = Command {
     ],
     arguments: |row| {
         let help = "Set a damaged ledger aside as ….broken-N and begin a new one (needs a person)";
-        let key =
-            option("key", "KEY", "Check the log's signature with this public key; default: the one on this machine");
+        let key = option("key", "KEY", "This public key must have signed the log; default: those on this machine");
+        let key = key.action(ArgAction::Append);
         let seal = option("seal", "FILE", "Check the seals with the key that `key export --seal` printed");
         let all =
             flag("all", "Every session, and the log over all of them").conflicts_with_all(["session", "quarantine"]);
@@ -63,7 +63,8 @@ pub const COMMAND: Command = Command {
 
 /// With what the log is checked; and, where git notes are, whether they come from the remote.
 fn trusted(given: &ArgMatches, io: &Io) -> anyhow::Result<(Trust, Option<bool>)> {
-    let key = text(given, "key").map(PublicKey::parse).transpose().or_else(refused)?;
+    let keys = given.get_many::<String>("key").unwrap_or_default().map(|text| PublicKey::parse(text));
+    let keys: Vec<PublicKey> = keys.collect::<Result<_, _>>().or_else(refused)?;
     let seal = match text(given, "seal") {
         None => None,
         Some(path) => {
@@ -72,7 +73,7 @@ fn trusted(given: &ArgMatches, io: &Io) -> anyhow::Result<(Trust, Option<bool>)>
             Some(read_seal_key(&said).map_or_else(|| refused(odd), Ok)?)
         }
     };
-    let mut trust = Trust { key, seal, ..trust::here(io.env)? };
+    let mut trust = Trust { keys, seal, ..trust::here(io.env)? };
     if !given.get_flag("git") {
         return Ok((trust, None));
     }

@@ -1,12 +1,12 @@
 //! `witness serve`: a witness for logs of others, for use under another user, on another machine or in CI.
 //!
 //! Listens on one address and keeps its state in one folder. Invariants: one request is judged at a time; a connection has
-//! ten seconds and a bounded size, so nobody holds up the others for long.
+//! ten seconds and a bounded size, so one slow client delays the others only briefly.
 
 use super::{Command, Io, allowed, option, refused, text, who_may};
 use crate::proof::serve::WitnessState;
 use anyhow::Context;
-use aops_proof::note::PublicKey;
+use aops_proof::key::PublicKey;
 use clap::{ArgAction, ArgMatches};
 use serde_json::json;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -62,14 +62,15 @@ fn serve(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let state = WitnessState::open(&folder, text(given, "name").unwrap_or_default(), logs)?;
     let address = text(given, "listen").unwrap_or_default();
     let listener = TcpListener::bind(address).with_context(|| format!("`{address}`"))?;
-    let (key, address) = (state.key().to_string(), listener.local_addr()?);
-    io.answer(&json!({"key": key, "listens": address.to_string()}), format!("{key}\nlistens on http://{address}"))?;
+    let ([key, ml_dsa], address) = (state.keys().map(ToString::to_string), listener.local_addr()?);
+    let value = json!({"key": key, "listens": address.to_string(), "ml_dsa": ml_dsa});
+    io.answer(&value, format!("{key}\n{ml_dsa}\nlistens on http://{address}"))?;
     io.out.flush()?;
     let (state, env) = (Mutex::new(state), io.env);
     std::thread::scope(|scope| {
         for connection in listener.incoming().flatten() {
             let state = &state;
-            // Who sends nothing holds up nobody: only judging is one at a time.
+            // A silent connection delays no other: only judging is one at a time.
             scope.spawn(move || {
                 let answered = answer(connection, |body| {
                     let state = state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

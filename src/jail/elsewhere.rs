@@ -103,7 +103,7 @@ mod tests {
     type Report<L> = fn(L, Receipt, Proof);
     type Each = fn(&Ground) -> Vec<(&'static str, Result<(), String>)>;
 
-    /// Whoever uses one may use the other.
+    /// Code that uses one may use the other.
     #[test]
     fn both_systems_offer_the_same() {
         let _: (Enter<here::Layers>, Enter<Layers>) = (here::enter, enter);

@@ -48,7 +48,7 @@ fn names(number: usize) -> [String; 2] {
 }
 
 impl Layers {
-    /// The temporary file system is made where nobody looks, used from there, and taken off again.
+    /// The temporary file system is mounted on a folder that no command sees, used from there, and unmounted again.
     pub(super) fn new(plan: &Plan) -> Result<Self, String> {
         let options = CString::new(format!("size={}m,mode=0700", plan.layer_mb)).unwrap_or_default();
         mount("aops-layer", UNSEEN, "tmpfs", MountFlags::NODEV, &*options)

@@ -141,7 +141,7 @@ fn enter_with_all_ids(more: i32) -> Result<bool, String> {
 }
 
 /// The kernel renames and removes no folder on which something is mounted, whichever view of it that is. So a view of
-/// their surroundings is made where nobody can look, and on these folders something is mounted there: what a command sees
+/// their surroundings is made in a hidden folder, and on these folders something is mounted there: what a command sees
 /// of them stays one mount, and hard links between them work.
 fn hold_in_place(places: &[Place]) -> Result<(), String> {
     // The deepest first: what is mounted covers what lies below.

@@ -306,7 +306,7 @@ impl Wishes {
         folder.ancestors().any(|above| self.all.get(above).is_some_and(|(way, _)| loose(*way)))
     }
 
-    /// The folders above each place can be renamed by whoever may write in the folder above them, and a symlink on the way
+    /// The folders above each place can be renamed by a command that may write in the folder above them, and a symlink on the way
     /// can be replaced: then another file could take the place's name. `linked`: no mount may lie between this folder and
     /// others.
     fn pin(&mut self, linked: &dyn Fn(&Path) -> bool) {

@@ -59,7 +59,7 @@ struct Order {
     own: Option<Vec<String>>,
     /// The session's folder, and the calls that it may be: the same command may wait more than once.
     calls: Option<(PathBuf, Vec<String>)>,
-    /// Told to whoever reads the command's errors.
+    /// Written to the command's standard error.
     notice: &'static str,
 }
 

@@ -41,6 +41,6 @@ pub fn check_heads(ledger: &File, long: u64, newest: u64) -> Result<(), Failure>
     })?;
     let [.., seq, _] = owed.as_slice() else { return Ok(()) };
     let left = if newest == 0 { "holds none of this session".to_owned() } else { format!("ends at entry {newest}") };
-    let what = format!("`heads.jsonl` {left}, but the head of entry {seq} was exported: somebody removed it");
+    let what = format!("`heads.jsonl` {left}, but the head of entry {seq} was exported: it was removed");
     Err(Failure::new(Code::RecoveryFailed, what))
 }

@@ -18,7 +18,6 @@ use crate::session::fact::{Blocked, Fact, Snapshot, Step};
 use crate::session::fold::Session;
 use crate::session::memory::Witness;
 use crate::session::phase_end::PhaseEnd;
-use crate::session::state::State;
 use crate::system::env::{Env, boot_id};
 use crate::system::{files, folder};
 use crate::text::plain::plain;
@@ -384,10 +383,10 @@ impl Ledger {
     /// Indented, with the digest of the canonical form.
     fn write_state(&self) -> Result<(), Failure> {
         let walk = &self.loaded.walk;
-        let Session { state, memory, seq, head } = walk.folded.clone();
+        let Session { mut state, memory, seq, head } = walk.folded.clone();
         let (binary, bytes, last) = (OURS.to_owned(), walk.bytes, walk.last);
         let witness = Witness { binary, bytes, head, last, memory, seq, snapshot: walk.snapshot };
-        let mut state = State { ledger: Some(witness), ..state };
+        state.ledger = Some(witness);
         state.digest = Some(digest_of(&state));
         let text = serde_json::to_string_pretty(&state).unwrap_or_default() + "\n";
         Ok(folder::replace(&self.place.dir, STATE_FILE, SPARE_FILE, text.as_bytes())?)

@@ -310,7 +310,7 @@ impl StateFile {
     }
 
     fn parse(bytes: Vec<u8>) -> Self {
-        let Ok(mut state) = serde_json::from_slice::<State>(&bytes) else {
+        let Ok(mut state) = serde_json::from_slice::<Box<State>>(&bytes) else {
             return StateFile::Untrusted(bytes);
         };
         let digest = state.digest.take();

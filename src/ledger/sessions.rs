@@ -62,7 +62,7 @@ pub fn beside(session: &SessionOnDisk) -> Vec<SessionOnDisk> {
 }
 
 /// The state of the newest session of the same project beside this one. Reads one state file.
-pub fn newest_beside(own: &Path) -> Option<State> {
+pub fn newest_beside(own: &Path) -> Option<Box<State>> {
     let names = std::fs::read_dir(own.parent()?).ok()?.flatten();
     let beside = names.filter(|item| item.file_name().to_str().is_some_and(is_session_folder) && item.path() != own);
     let changed = |path: &Path| std::fs::symlink_metadata(path.join(LEDGER_FILE)).and_then(|m| m.modified()).ok();
@@ -162,7 +162,7 @@ pub fn exported(env: &Env, given: &str) -> Option<Head> {
 }
 
 /// The state file as it is, if it can be trusted.
-pub fn state(found: &SessionOnDisk) -> Option<State> {
+pub fn state(found: &SessionOnDisk) -> Option<Box<State>> {
     Some(session(found)?.state)
 }
 

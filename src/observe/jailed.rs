@@ -36,7 +36,7 @@ pub fn is_message(prompt: &str) -> bool {
     prompt.trim_start().starts_with(MESSAGE)
 }
 
-/// What the session knows about its jail is told to whoever starts programs; where it knows nothing yet, they look.
+/// Code that starts programs learns here what the session knows about its jail; where it knows nothing yet, it looks itself.
 pub fn tell(env: &Env, policy: &Policy, jail: Option<&JailState>) {
     let off = policy.jail.level == JailLevel::Off;
     if let Some(holds) = jail.map(|jail| jail.hold == Hold::Namespaces).or(off.then_some(false)) {
@@ -77,7 +77,7 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
         (Hold::Landlock, _) => {
             Some("namespaces do not hold here, so shell commands are held by Landlock, which knows no throwaway layers")
         }
-        (Hold::Seatbelt, _) => Some("shell commands are held by the sandbox of macOS, which nobody has tested yet"),
+        (Hold::Seatbelt, _) => Some("shell commands are held by the sandbox of macOS, which is untested"),
         (Hold::Words, _) => {
             Some("the kernel does not hold shell commands here, so they are judged by their words alone")
         }

@@ -58,7 +58,7 @@ fn with_link(env: &Env, program: String) -> Vec<String> {
 }
 
 /// What is known now of settings, configuration and program, by path: `length:mtime:inode:mode:ctime:digest`, all zero where
-/// there is no file. A program without its execute bit no longer guards, so the mode counts. Whoever edits in place can
+/// there is no file. A program without its execute bit no longer guards, so the mode counts. An edit in place can
 /// set the time of the last change back, but not the `ctime`. A mark of `old` whose `stat` still holds is kept unread.
 pub fn marks(protected: &Protected, old: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let Protected { config, project, user_config, binaries, .. } = protected;

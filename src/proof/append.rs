@@ -1,7 +1,7 @@
 //! Adds the entries of a session to the log and signs its head: at the end of a turn, and when a block begins or ends.
 //!
 //! Reads ledgers, writes the log and the state of the seal. Invariants: in this order, each on the disk before the next:
-//! entries, leaves, the state of the seal, the seal; a crash in between is repaired by whoever comes next; a log that is
+//! entries, leaves, the state of the seal, the seal; after a crash in between the next process repairs it; a log that is
 //! shorter than what was signed is not signed again. Who cannot get the lock leaves a note, and the next one adds for both.
 
 use super::keys::{Keys, Sealed, draw};
@@ -19,7 +19,7 @@ use crate::text::stored::canonical;
 use crate::text::time::timestamp;
 use aops_proof::checkpoint::Checkpoint;
 use aops_proof::frontier::Frontier;
-use aops_proof::note::{Note, PublicKey, SecretKey};
+use aops_proof::note::Note;
 use aops_proof::seal::SealKey;
 use aops_proof::tree::leaf_hash;
 use rustix::fs::{CWD, OFlags};
@@ -36,7 +36,7 @@ const LONGER: Duration = Duration::from_secs(10);
 pub const EVENTS: &str = "events.jsonl";
 /// The name under which they are recorded.
 pub const LOG: &str = "log";
-/// Sessions whose entries somebody else has to add.
+/// Sessions whose entries another process has to add.
 const LATE: &str = "late";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub fn add(env: &Env, trace: &str, folder: &Path) -> Result<Added, Failure> {
     };
     let mut writer = Writer::open(env, keys, store)?;
     writer.take(trace, &folder.join(LEDGER_FILE))?;
-    writer.sign(&[])
+    writer.sign(None)
 }
 
 /// Writes an entry of the log's own and signs. `None`: there is no key.
@@ -67,7 +67,7 @@ pub fn say(env: &Env, kind: &str, with: &Value) -> Result<Option<u64>, Failure> 
     let store = lock(env)?;
     let mut writer = Writer::open(env, keys, store)?;
     writer.say(kind, with)?;
-    match writer.sign(&[])? {
+    match writer.sign(None)? {
         Added::Signed(size) => Ok(Some(size)),
         _ => Ok(None),
     }
@@ -136,10 +136,6 @@ impl<'a> Writer<'a> {
         self.keys = keys;
         self.sealed.key = SealKey::new(self.sealed.key.epoch, draw()?);
         Ok(())
-    }
-
-    pub fn public(&self) -> PublicKey {
-        self.keys.note.public()
     }
 
     /// Takes the entries of a ledger that are not in the log yet.
@@ -227,8 +223,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Adds also what others left, then signs. `also`: keys that sign this checkpoint too.
-    pub fn sign(mut self, also: &[SecretKey]) -> Result<Added, Failure> {
+    /// Adds also what others left, then signs. `also`: the keys of before a rotation, which sign this checkpoint too.
+    pub fn sign(mut self, also: Option<&Keys>) -> Result<Added, Failure> {
         let events = self.store.file(EVENTS);
         self.take(LOG, &events)?;
         self.take_late();
@@ -245,12 +241,15 @@ impl<'a> Writer<'a> {
         let root = self.sealed.frontier.root();
         let checkpoint = Checkpoint { origin: self.keys.origin(), size, root };
         let current = self.store.checkpoint()?.filter(|(known, _)| *known == checkpoint);
-        if size == old && current.is_some() && also.is_empty() && !self.sealed.row.is_empty() {
+        if size == old && current.is_some() && also.is_none() && !self.sealed.row.is_empty() {
             return Ok(Added::Signed(size));
         }
         let text = checkpoint.to_string();
-        let keys = std::iter::once(&self.keys.note).chain(also);
-        let note = Note { signatures: keys.map(|key| key.sign(&text, 0)).collect(), text };
+        let mut signatures = self.keys.sign(&text)?;
+        if let Some(also) = also {
+            signatures.extend(also.sign(&text)?);
+        }
+        let note = Note { signatures, text };
         if size > old || self.sealed.row.is_empty() {
             self.seal(&checkpoint)?;
         }

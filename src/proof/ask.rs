@@ -3,14 +3,15 @@
 //! Reads the log, writes the cosigned checkpoint. Invariants: nothing but checkpoint and hashes leaves the machine; a
 //! witness that has seen more than we have is told to the person, for then the log was put back.
 
-use super::check::{TROUBLE, Trust, WITNESSED};
+use super::check::{TROUBLE, Trust, WITNESSED, count_witnesses};
 use super::store::Store;
 use crate::model::error::Failure;
 use crate::system::env::Env;
 use crate::system::files::replace_private;
 use crate::text::sha256::sha256;
 use aops_proof::checkpoint::Checkpoint;
-use aops_proof::note::{Note, Signature};
+use aops_proof::key::Signature;
+use aops_proof::note::Note;
 use aops_proof::tree::{consistency, leaf_hash};
 use aops_proof::whole::Whole;
 use aops_proof::witness::Request;
@@ -32,10 +33,10 @@ pub fn ask(env: &Env, urls: &[String], trust: &Trust, post: Post) -> Result<bool
     let Some(store) = Store::look(env)? else { return Ok(false) };
     let Some((head, note)) = store.checkpoint()? else { return Ok(false) };
     let leaves = store.leaves(0, head.size)?;
-    // Whoever signs a turn meanwhile is not held up.
+    // A process that signs a turn meanwhile does not wait.
     let store = store.unlocked();
     let known = store.text(WITNESSED)?.and_then(|text| Note::parse(&text).ok());
-    let has = |note: &Note| note.signers(&trust.witnesses).map_or(0, |signers| signers.len() as u64);
+    let has = |note: &Note| note.signers(&trust.witnesses).map_or(0, |signers| count_witnesses(&signers));
     if known.as_ref().is_some_and(|known| known.text == note.text && has(known) >= trust.quorum.max(1)) {
         return Ok(true);
     }

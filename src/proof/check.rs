@@ -11,11 +11,13 @@ use crate::system::env::Env;
 use crate::text::sha256::{NO_DIGEST, Sum};
 use aops_proof::checkpoint::Checkpoint;
 use aops_proof::frontier::Frontier;
-use aops_proof::note::{Note, PublicKey, from_base64};
+use aops_proof::key::{PublicKey, Use};
+use aops_proof::note::Note;
 use aops_proof::seal::SealKey;
+use aops_proof::text::from_base64;
 use aops_proof::tree::{Hash, leaf_hash};
 use serde_json::Value;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A checkpoint that so many witnesses have seen that it counts.
 #[derive(Clone, Debug)]
@@ -29,8 +31,8 @@ pub struct Witnessed {
 /// With what a log is checked beside its own files.
 #[derive(Debug, Default)]
 pub struct Trust {
-    /// The public key, where it does not come from the keys on this machine.
-    pub key: Option<PublicKey>,
+    /// Public keys that must have signed, where they do not come from this machine.
+    pub keys: Vec<PublicKey>,
     /// The key of the seal that a person exported.
     pub seal: Option<SealKey>,
     pub witnesses: Vec<PublicKey>,
@@ -70,6 +72,29 @@ pub struct Examined {
     pub explained: Vec<(u64, u64)>,
 }
 
+/// The public keys of the log.
+struct LogKeys {
+    all: Vec<PublicKey>,
+    /// Those that sign together.
+    current: Vec<PublicKey>,
+}
+
+impl LogKeys {
+    fn of(keys: Option<&Keys>, trust: &Trust) -> Self {
+        match keys {
+            _ if !trust.keys.is_empty() => Self { all: trust.keys.clone(), current: trust.keys.clone() },
+            Some(keys) => Self { all: keys.known(), current: keys.current() },
+            None => Self { all: Vec::new(), current: Vec::new() },
+        }
+    }
+
+    /// One of the current keys signed and another did not: a broken algorithm must not be enough to forge a checkpoint.
+    fn are_parted(&self, signers: &[(&PublicKey, u64)]) -> bool {
+        let signed = self.current.iter().filter(|key| signers.iter().any(|(signer, _)| signer == key)).count();
+        signed > 0 && signed < self.current.len()
+    }
+}
+
 /// A root that the leaves must have at this size, and who says so.
 type Claims = BTreeMap<u64, Vec<(String, Hash)>>;
 
@@ -82,10 +107,7 @@ pub fn examine(env: &Env, trust: &Trust) -> Result<Option<Examined>, Failure> {
     let Some(store) = Store::look(env)? else { return Ok(None) };
     let keys = Keys::open(env)?;
     let (mut look, mut claims) = (Look::default(), Claims::new());
-    let known = match &trust.key {
-        Some(key) => vec![key.clone()],
-        None => keys.as_ref().map(Keys::known).unwrap_or_default(),
-    };
+    let known = LogKeys::of(keys.as_ref(), trust);
     let state = keys.as_ref().map(Keys::sealed).transpose()?.flatten();
     if let Some(state) = &state {
         let claim = ("what was signed last".to_owned(), state.frontier.root());
@@ -121,8 +143,8 @@ pub fn examine(env: &Env, trust: &Trust) -> Result<Option<Examined>, Failure> {
 }
 
 /// Each that our key signed must be of this log.
-fn kept_elsewhere(seen: &[Note], known: &[PublicKey], claims: &mut Claims) -> u64 {
-    let ours = |note: &&Note| note.signers(known).is_ok_and(|signers| !signers.is_empty());
+fn kept_elsewhere(seen: &[Note], known: &LogKeys, claims: &mut Claims) -> u64 {
+    let ours = |note: &&Note| note.signers(&known.all).is_ok_and(|signers| !signers.is_empty());
     let heads: Vec<_> = seen.iter().filter(ours).filter_map(|note| Checkpoint::parse(&note.text).ok()).collect();
     for head in &heads {
         claims.entry(head.size).or_default().push(("a checkpoint in git".to_owned(), head.root));
@@ -143,7 +165,7 @@ impl Look {
     fn checkpoint(
         &mut self,
         store: &Store,
-        known: &[PublicKey],
+        known: &LogKeys,
         last: Option<u64>,
         claims: &mut Claims,
     ) -> Result<Option<Checkpoint>, Failure> {
@@ -159,26 +181,24 @@ impl Look {
             self.unsigned =
                 Some(format!("the checkpoint is an old one, of size {size}, where {last} was signed; {next}"));
         }
-        match note.signers(known) {
-            _ if known.is_empty() => {
+        match note.signers(&known.all) {
+            _ if known.all.is_empty() => {
                 self.unsigned = Some("no key can be seen from here, so the signature was not checked".to_owned());
             }
             Ok(signers) if signers.is_empty() => {
                 self.faults.push("the checkpoint is signed by a key that is not known here".to_owned());
             }
             Err(why) => self.faults.push(format!("the checkpoint: {why}")),
+            Ok(signers) if known.are_parted(&signers) => {
+                self.faults
+                    .push("the checkpoint is signed by one of the keys of the log, but not by the other".to_owned());
+            }
             Ok(_) => self.signed = head.size,
         }
         Ok(Some(head))
     }
 
-    fn witnessed(
-        &mut self,
-        store: &Store,
-        known: &[PublicKey],
-        trust: &Trust,
-        claims: &mut Claims,
-    ) -> Result<(), Failure> {
+    fn witnessed(&mut self, store: &Store, known: &LogKeys, trust: &Trust, claims: &mut Claims) -> Result<(), Failure> {
         if trust.witnesses.is_empty() {
             self.unwitnessed = Some("no witness is configured".to_owned());
             return Ok(());
@@ -194,19 +214,20 @@ impl Look {
             return Ok(());
         };
         claims.entry(head.size).or_default().push(("the witnessed checkpoint".to_owned(), head.root));
-        let ours = note.signers(known).map(|signers| !signers.is_empty());
+        let ours = note.signers(&known.all).map(|signers| !signers.is_empty());
         match note.signers(&trust.witnesses) {
             Err(why) => self.faults.push(format!("the witnessed checkpoint: {why}")),
             Ok(_) if ours != Ok(true) => {
                 self.unwitnessed = Some("the witnessed checkpoint is not signed by our key".to_owned());
             }
-            Ok(signers) if (signers.len() as u64) < trust.quorum.max(1) => {
-                let (has, wants) = (signers.len(), trust.quorum.max(1));
+            Ok(signers) if count_witnesses(&signers) < trust.quorum.max(1) => {
+                let (has, wants) = (count_witnesses(&signers), trust.quorum.max(1));
                 self.unwitnessed = Some(format!("{has} of {wants} witnesses have signed"));
             }
             Ok(signers) => {
                 let time = signers.iter().map(|(_, time)| *time).max().unwrap_or(0);
-                let names = signers.iter().map(|(key, _)| key.name.clone()).collect();
+                let names: BTreeSet<String> = signers.iter().map(|(key, _)| key.name.clone()).collect();
+                let names = names.into_iter().collect();
                 self.witnessed = Some(Witnessed { size: head.size, time, names });
             }
         }
@@ -257,7 +278,7 @@ impl Look {
         Ok(count)
     }
 
-    /// Builds the tree once and compares it with every root that somebody claims.
+    /// Builds the tree once and compares it with every claimed root.
     fn compare(&mut self, leaves: &[Sum], claims: &Claims) {
         let (mut tree, mut right) = (Frontier::default(), 0);
         for (size, said) in claims {
@@ -282,6 +303,13 @@ impl Look {
         self.signed = self.signed.min(size);
         self.witnessed = self.witnessed.take().filter(|witnessed| witnessed.size <= size);
     }
+}
+
+/// How many witnesses these are, at the least: one may sign with two kinds of keys, and two may have one name.
+pub fn count_witnesses(signers: &[(&PublicKey, u64)]) -> u64 {
+    let names: BTreeSet<&str> = signers.iter().map(|(key, _)| key.name.as_str()).collect();
+    let of = |used: Use| signers.iter().filter(|(key, _)| key.used == used).count();
+    names.len().max(of(Use::Cosignature)).max(of(Use::MlDsa)) as u64
 }
 
 /// The newest checkpoint with enough cosignatures, and why there is none newer.

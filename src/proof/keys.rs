@@ -1,4 +1,4 @@
-//! The secrets of the log in `<config>/aops/keys`: the key that signs checkpoints, and the state of the seal.
+//! The secrets of the log in `<config>/aops/keys`: the keys that sign checkpoints, and the state of the seal.
 //!
 //! Reads and writes that folder alone. The jail hides it from commands, the gates refuse it to tools. Invariants: folder
 //! 0700, files 0600; the state that was replaced is overwritten, so that no seal of the past can be made again.
@@ -6,10 +6,11 @@
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
 use crate::system::files::{make_all, replace_private};
-use crate::system::{folder, random};
+use crate::system::{folder, random, ssh_agent};
 use aops_proof::frontier::Frontier;
-use aops_proof::note::{PublicKey, SecretKey, Use, base64, from_base64};
+use aops_proof::key::{PublicKey, SecretKey, Signature, Use};
 use aops_proof::seal::SealKey;
+use aops_proof::text::{base64, from_base64};
 use aops_proof::tree::Hash;
 use rustix::fs::{CWD, OFlags};
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,9 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 const NOTE: &str = "note.key";
+const ML_DSA: &str = "ml-dsa.key";
+/// How `note.key` begins where an ssh-agent has the secret.
+const AGENT: &str = "AGENT+KEY+";
 const SEAL: &str = "seal.json";
 const SPARE: &str = ".seal.spare";
 /// Public keys that signed before the last rotation, one a line.
@@ -32,8 +36,65 @@ pub fn path(env: &Env) -> PathBuf {
 pub struct Keys {
     dir: OwnedFd,
     path: PathBuf,
-    pub note: SecretKey,
+    note: NoteKey,
+    /// Signs beside it. Keys that were made before there was one have none.
+    ml_dsa: Option<SecretKey>,
     old: Vec<PublicKey>,
+}
+
+/// The key that signs checkpoints with Ed25519.
+#[derive(Debug)]
+pub enum NoteKey {
+    Here(SecretKey),
+    /// A key of an ssh-agent. Without a socket it is the one that `SSH_AUTH_SOCK` names.
+    Agent {
+        public: PublicKey,
+        socket: Option<PathBuf>,
+    },
+}
+
+impl NoteKey {
+    fn parse(text: &str) -> Option<Self> {
+        let Some(rest) = text.strip_prefix(AGENT) else { return SecretKey::parse(text).ok().map(Self::Here) };
+        let (public, socket) = rest.split_once('\n')?;
+        let socket = Some(PathBuf::from(socket.trim_end_matches('\n'))).filter(|path| path.is_absolute());
+        Some(Self::Agent { public: PublicKey::parse(public).ok()?, socket })
+    }
+
+    fn stored(&self) -> String {
+        match self {
+            Self::Here(key) => key.stored() + "\n",
+            Self::Agent { public, socket } => {
+                format!("{AGENT}{public}\n{}\n", socket.as_deref().unwrap_or(Path::new("")).display())
+            }
+        }
+    }
+
+    fn public(&self) -> &PublicKey {
+        match self {
+            Self::Here(key) => key.public(),
+            Self::Agent { public, .. } => public,
+        }
+    }
+
+    fn sign(&self, text: &str) -> Result<Option<Signature>, Failure> {
+        let (public, socket) = match self {
+            Self::Here(key) => return Ok(key.sign(text, 0)),
+            Self::Agent { public, socket } => (public, socket.clone().or_else(ssh_agent::socket)),
+        };
+        let failed = |what: String| Failure::new(Code::StorageFailed, format!("the ssh-agent: {what}"));
+        let socket = socket.ok_or_else(|| failed("`SSH_AUTH_SOCK` names none".to_owned()))?;
+        let bytes = ssh_agent::sign(&socket, public.bytes(), text.as_bytes());
+        let bytes = bytes.map_err(|error| failed(format!("`{}`: {error}", socket.display())))?;
+        Ok(Some(public.accept(text, &bytes).ok_or_else(|| failed("its signature is wrong".to_owned()))?))
+    }
+}
+
+/// A key of an ssh-agent, and its socket where that is not `SSH_AUTH_SOCK`'s.
+#[derive(Clone, Debug)]
+pub struct AgentKey {
+    pub key: [u8; 32],
+    pub socket: Option<PathBuf>,
 }
 
 /// How far the log is signed, and the key of the next seal.
@@ -75,16 +136,27 @@ impl Keys {
         let path = path(env);
         let Some(dir) = folder::enter(CWD, &path, false)? else { return Ok(None) };
         let Some(text) = read(&dir, NOTE)? else { return Ok(None) };
-        let note = SecretKey::parse(&text).map_err(|_| broken(NOTE))?;
+        let note = NoteKey::parse(&text).ok_or_else(|| broken(NOTE))?;
+        let ml_dsa = read(&dir, ML_DSA)?.map(|text| SecretKey::parse(&text)).transpose();
+        let ml_dsa = ml_dsa.map_err(|_| broken(ML_DSA))?;
         let old = read(&dir, OLD)?.unwrap_or_default();
         let old = old.lines().map(PublicKey::parse).collect::<Result<_, _>>().map_err(|_| broken(OLD))?;
-        Ok(Some(Self { dir, path, note, old }))
+        Ok(Some(Self { dir, path, note, ml_dsa, old }))
     }
 
-    /// A new key of this name, in the place of the one that is there.
-    pub fn make(env: &Env, origin: &str) -> Result<Self, Failure> {
-        let note =
-            SecretKey::new(origin, Use::Note, &draw()?).map_err(|what| Failure::new(Code::InputInvalid, what))?;
+    /// New keys of this name, in the place of those that are there. `agent`: a key of an ssh-agent that signs.
+    pub fn make(env: &Env, origin: &str, agent: Option<&AgentKey>) -> Result<Self, Failure> {
+        let invalid = |what| Failure::new(Code::InputInvalid, what);
+        let drawn = |used| SecretKey::new(origin, used, &draw()?).map_err(invalid);
+        let ml_dsa = drawn(Use::MlDsa)?;
+        let note = match agent {
+            None => NoteKey::Here(drawn(Use::Note)?),
+            Some(AgentKey { key, socket }) => {
+                let public = PublicKey::new(origin, Use::Note, key);
+                let public = public.ok_or_else(|| invalid("the ssh-agent's key is none".to_owned()))?;
+                NoteKey::Agent { public, socket: socket.clone() }
+            }
+        };
         let old = Self::open(env)?.map(|keys| keys.known()).unwrap_or_default();
         let path = path(env);
         make_all(&path)?;
@@ -93,19 +165,42 @@ impl Keys {
             let lines = lines(&old);
             replace_private(&path.join(OLD), lines.as_bytes()).map_err(storage)?;
         }
-        replace_private(&path.join(NOTE), format!("{}\n", note.stored()).as_bytes()).map_err(storage)?;
+        // The one whose absence would be noticed comes last.
+        replace_private(&path.join(ML_DSA), format!("{}\n", ml_dsa.stored()).as_bytes()).map_err(storage)?;
+        replace_private(&path.join(NOTE), note.stored().as_bytes()).map_err(storage)?;
         Self::open(env)?.ok_or_else(|| Failure::storage(path.display(), "is gone"))
     }
 
     pub fn origin(&self) -> String {
-        self.note.public().name
+        self.note.public().name.clone()
     }
 
-    /// The key that signs now, then those that did before.
+    pub fn note(&self) -> &PublicKey {
+        self.note.public()
+    }
+
+    pub fn ml_dsa(&self) -> Option<&PublicKey> {
+        self.ml_dsa.as_ref().map(SecretKey::public)
+    }
+
+    /// The keys that sign now.
+    pub fn current(&self) -> Vec<PublicKey> {
+        std::iter::once(self.note()).chain(self.ml_dsa()).cloned().collect()
+    }
+
+    /// The keys that signed before the last rotation.
+    pub fn old(&self) -> &[PublicKey] {
+        &self.old
+    }
+
     pub fn known(&self) -> Vec<PublicKey> {
-        let mut known = vec![self.note.public()];
-        known.extend(self.old.iter().cloned());
-        known
+        [self.current(), self.old.clone()].concat()
+    }
+
+    /// The signatures of the keys that sign now.
+    pub fn sign(&self, text: &str) -> Result<Vec<Signature>, Failure> {
+        let ml_dsa = self.ml_dsa.as_ref().and_then(|key| key.sign(text, 0));
+        Ok(self.note.sign(text)?.into_iter().chain(ml_dsa).collect())
     }
 
     /// `None`: it was lost, or the key was made just now.
@@ -145,7 +240,7 @@ impl Keys {
         let storage = |e| Failure::storage(self.path.display(), e);
         let lines = lines(&self.known());
         replace_private(&log.join(OLD), lines.as_bytes()).map_err(storage)?;
-        for name in [NOTE, SEAL, SPARE, OLD] {
+        for name in [NOTE, ML_DSA, SEAL, SPARE, OLD] {
             match std::fs::remove_file(self.path.join(name)) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(storage(error)),
                 _ => {}

@@ -4,18 +4,18 @@
 //! the rotation; a log that is given up is set aside, never removed.
 
 use super::append::{self, Writer};
-use super::keys::{self, Keys, draw};
+use super::keys::{self, AgentKey, Keys, draw};
 use super::store::{self, Store};
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
 use crate::text::sha256::hex;
-use aops_proof::note::{PublicKey, SecretKey};
+use aops_proof::key::PublicKey;
 use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
 
 /// Makes the key, and the log where there is none. A log without its key goes on with a new one.
-pub fn begin(env: &Env, origin: Option<&str>) -> Result<PublicKey, Failure> {
+pub fn begin(env: &Env, origin: Option<&str>, agent: Option<&AgentKey>) -> Result<PublicKey, Failure> {
     let store = append::lock(env)?;
     if Keys::open(env)?.is_some() {
         return Err(Failure::new(Code::InTheWay, "there is a key already"));
@@ -26,11 +26,12 @@ pub fn begin(env: &Env, origin: Option<&str>) -> Result<PublicKey, Failure> {
         Some(origin) => origin,
         None => new_origin()?,
     };
-    let keys = Keys::make(env, &origin)?;
-    let public = keys.note.public();
+    let keys = Keys::make(env, &origin, agent)?;
+    let words = json!({"what": what, "key": keys.note().to_string(), "ml_dsa": keys.ml_dsa().map(ToString::to_string)});
+    let public = keys.note().clone();
     let mut writer = Writer::open(env, keys, store)?;
-    writer.say("key", &json!({"what": what, "key": public.to_string()}))?;
-    writer.sign(&[])?;
+    writer.say("key", &words)?;
+    writer.sign(None)?;
     Ok(public)
 }
 
@@ -40,17 +41,17 @@ fn new_origin() -> Result<String, Failure> {
 }
 
 /// A new key for the same log; the seal begins anew too.
-pub fn rotate(env: &Env) -> Result<(PublicKey, PublicKey), Failure> {
+pub fn rotate(env: &Env, agent: Option<&AgentKey>) -> Result<(PublicKey, PublicKey), Failure> {
     let store = append::lock(env)?;
     let old = opened(env)?;
     let mut writer = Writer::open(env, opened(env)?, store)?;
-    writer.take_keys(Keys::make(env, &old.origin())?)?;
-    let new = writer.public();
-    let words = json!({"what": "rotated", "old": old.note.public().to_string(), "key": new.to_string()});
+    let keys = Keys::make(env, &old.origin(), agent)?;
+    let (public, new) = (old.note().clone(), keys.note().clone());
+    let ml_dsa = keys.ml_dsa().map(ToString::to_string);
+    writer.take_keys(keys)?;
+    let words = json!({"what": "rotated", "old": public.to_string(), "key": new.to_string(), "ml_dsa": ml_dsa});
     writer.say("key", &words)?;
-    let public = old.note.public();
-    let also: [SecretKey; 1] = [old.note];
-    writer.sign(&also)?;
+    writer.sign(Some(&old))?;
     Ok((public, new))
 }
 
@@ -66,7 +67,7 @@ pub fn begin_anew(env: &Env) -> Result<(PublicKey, PathBuf), Failure> {
         keys.give_up(&aside)?;
     }
     drop(lock);
-    Ok((begin(env, None)?, aside))
+    Ok((begin(env, None, None)?, aside))
 }
 
 /// Removes key and log where no session was ever added: then an installation leaves nothing behind.
@@ -90,6 +91,7 @@ fn opened(env: &Env) -> Result<Keys, Failure> {
 #[derive(Debug)]
 pub struct Standing {
     pub key: PublicKey,
+    pub ml_dsa: Option<PublicKey>,
     pub old: Vec<PublicKey>,
     pub size: u64,
     pub leaves: u64,
@@ -100,10 +102,10 @@ pub struct Standing {
 /// `None`: there is no key, or it cannot be seen from here.
 pub fn standing(env: &Env) -> Result<Option<Standing>, Failure> {
     let Some(keys) = Keys::open(env)? else { return Ok(None) };
-    let mut known = keys.known();
-    let key = known.remove(0);
+    let (key, ml_dsa, old) = (keys.note().clone(), keys.ml_dsa().cloned(), keys.old().to_vec());
     let sealed = keys.sealed()?;
     let leaves = Store::look(env)?.map_or(Ok(0), |store| store.size())?;
     let size = sealed.as_ref().map_or(0, |sealed| sealed.frontier.size());
-    Ok(Some(Standing { key, old: known, size, leaves, epoch: sealed.map_or(0, |sealed| sealed.key.epoch) }))
+    let epoch = sealed.map_or(0, |sealed| sealed.key.epoch);
+    Ok(Some(Standing { key, ml_dsa, old, size, leaves, epoch }))
 }

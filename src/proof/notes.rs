@@ -41,12 +41,15 @@ pub fn parse(lines: &str) -> Vec<Note> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aops_proof::note::{SecretKey, Use};
+    use aops_proof::key::{SecretKey, Use};
 
     #[test]
     fn many_notes_in_one_text() {
         let key = SecretKey::new("a.example", Use::Note, &[1; 32]).unwrap();
-        let note = |text: &str| Note { signatures: vec![key.sign(text, 0), key.sign(text, 1)], text: text.to_owned() };
+        let note = |text: &str| Note {
+            signatures: [0, 1].iter().filter_map(|time| key.sign(text, *time)).collect(),
+            text: text.to_owned(),
+        };
         let (one, two) = (note("a.example\n1\nx\n"), note("a.example\n2\ny\n"));
         assert_eq!(parse(&format!("{one}\n{two}{one}")), [one.clone(), two, one]);
         assert_eq!(parse("words\n\nof others\n"), []);

@@ -62,5 +62,5 @@ const BARE: &str = "aops-proof/v1 intact\nextra ";
 
 /// Without a signed log there is nothing but the entry, whose digest holds.
 fn bare(extra: &[u8]) -> String {
-    format!("{BARE}{}\n", aops_proof::note::base64(extra))
+    format!("{BARE}{}\n", aops_proof::text::base64(extra))
 }

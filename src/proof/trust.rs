@@ -5,9 +5,9 @@ use crate::config::in_force;
 use crate::config::policy::Policy;
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
-use aops_proof::note::{PublicKey, Use};
+use aops_proof::key::{PublicKey, Use};
 
-/// By the configuration where the person stands; nobody where it cannot be read, since a ledger is checked all the same.
+/// By the configuration where the person stands; no key where it cannot be read, since a ledger is checked all the same.
 pub fn here(env: &Env) -> Result<Trust, Failure> {
     in_force::load(env, &env.cwd).map_or_else(|_| Ok(Trust::default()), |in_force| of(&in_force.policy))
 }
@@ -15,7 +15,7 @@ pub fn here(env: &Env) -> Result<Trust, Failure> {
 pub fn of(policy: &Policy) -> Result<Trust, Failure> {
     let odd = |what: String| Failure::new(Code::ConfigInvalid, format!("`witness.key`: {what}"));
     let keys = policy.witness.key.iter().map(|text| match PublicKey::parse(text) {
-        Ok(key) if key.used == Use::Cosignature => Ok(key),
+        Ok(key) if key.used != Use::Note => Ok(key),
         Ok(key) => Err(odd(format!("`{}` is no witness's key", key.name))),
         Err(what) => Err(odd(what)),
     });

@@ -449,8 +449,8 @@ pub struct Concluded {
 /// The whole fold, so that a lost state is rebuilt from here.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Snapshot {
-    pub memory: Memory,
-    pub state: State,
+    pub memory: Box<Memory>,
+    pub state: Box<State>,
 }
 
 impl Fact {

@@ -30,8 +30,9 @@ const MOST_TIMERS: usize = 64;
 
 #[derive(Clone, Debug)]
 pub struct Session {
-    pub state: State,
-    pub memory: Memory,
+    /// Both are large: on the stack each move of a session would touch several pages more, at every event.
+    pub state: Box<State>,
+    pub memory: Box<Memory>,
     /// The last entry.
     pub seq: u64,
     pub head: String,
@@ -39,7 +40,7 @@ pub struct Session {
 
 impl Default for Session {
     fn default() -> Self {
-        Self { state: State::empty(), memory: Memory::default(), seq: 0, head: NO_DIGEST.to_owned() }
+        Self { state: Box::new(State::empty()), memory: Box::default(), seq: 0, head: NO_DIGEST.to_owned() }
     }
 }
 

@@ -23,7 +23,7 @@ pub struct Witness {
     pub head: String,
     /// Length of its last line.
     pub last: u64,
-    pub memory: Memory,
+    pub memory: Box<Memory>,
     pub seq: u64,
     /// Where the last snapshot ended: bytes, sequence number.
     pub snapshot: (u64, u64),

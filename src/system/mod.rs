@@ -13,3 +13,4 @@ pub mod files;
 pub mod git;
 pub mod lookup;
 pub mod tls;
+pub mod ssh_agent;

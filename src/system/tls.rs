@@ -1,6 +1,6 @@
 //! Encrypted connections, for what a person sends to another machine. No hook opens one.
 //!
-//! Reads the system's list of authorities. Invariants: the server's name is always checked; without authorities nobody is
+//! Reads the system's list of authorities. Invariants: the server's name is always checked; without authorities no server is
 //! trusted.
 
 use crate::system::env::Env;

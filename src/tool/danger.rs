@@ -43,7 +43,7 @@ fn found(id: &str, what: String) -> Vec<Danger> {
     rule(id).map(|rule| Danger { rule, what }).into_iter().collect()
 }
 
-/// A project's own file of secrets is written with a plan (`small.never`); that shows its content to nobody.
+/// A project's own file of secrets is written with a plan (`small.never`); that does not show its content.
 fn is_planned(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default().to_lowercase();
     (name.contains("secret") || name.contains("credential")) && !path.contains("/.") && !name.starts_with('.')

@@ -21,7 +21,7 @@ pub struct Tracks {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum How {
-    /// Somebody works on them from now on.
+    /// They are being worked on from now on.
     Claims,
     /// They are closed or handed back.
     Leaves,

@@ -154,7 +154,7 @@ pub(crate) fn rebuilt(found: &Session, truth: &Session, case: &str) {
     assert!(found.seq == truth.seq || found.seq == truth.seq + 1, "{case}: {} entries", found.seq);
     assert_eq!(digest_of(&found.state), digest_of(&truth.state), "{case}");
     let synced = truth.memory.synced;
-    assert_eq!(Memory { synced, ..found.memory.clone() }, truth.memory, "{case}");
+    assert_eq!(Memory { synced, ..*found.memory.clone() }, *truth.memory, "{case}");
 }
 
 #[test]

@@ -2,13 +2,15 @@
 
 mod attacks;
 mod crash;
+mod kinds;
 mod proofs;
 mod shown;
 mod witness;
 
 use crate::support::{Answer, BINARY, NO_TRACKER, Sandbox, Session};
 use aops_proof::checkpoint::Checkpoint;
-use aops_proof::note::{Note, PublicKey};
+use aops_proof::key::PublicKey;
+use aops_proof::note::Note;
 use aops_proof::tree::{Hash, leaf_hash, root};
 use aops_proof::whole::Whole;
 use serde_json::{Value, json};
@@ -72,6 +74,13 @@ pub(crate) fn tree(sandbox: &Sandbox) -> Whole {
 pub(crate) fn public_key(sandbox: &Sandbox) -> PublicKey {
     let shown = sandbox.person(&["key", "show", "--json"]).json();
     PublicKey::parse(shown["key"].as_str().unwrap()).unwrap()
+}
+
+/// `--key` for each key that signs.
+pub(crate) fn key_arguments(sandbox: &Sandbox) -> [String; 4] {
+    let shown = sandbox.person(&["key", "show", "--json"]).json();
+    let [key, ml_dsa] = ["key", "ml_dsa"].map(|name| shown[name].as_str().unwrap().to_owned());
+    ["--key".to_owned(), key, "--key".to_owned(), ml_dsa]
 }
 
 /// The checkpoint, which our key signed and whose root is that of the leaves.

@@ -177,7 +177,7 @@ fn renew(dir: &OwnedFd, long: u64) {
     if lock.try_lock().is_err() {
         return;
     }
-    // Opened under the lock: nobody replaces it now.
+    // Opened under the lock, so no other process replaces it now.
     let Ok(Some((file, long))) = folder::open(dir, FILE, OFlags::RDWR) else { return };
     let heads = Indexed { keys: &KEYS, dir, lines: &file, long, tag: 0 };
     let table = heads.up_to_date().or_else(|| heads.rebuild());

@@ -1,6 +1,6 @@
 //! The head of a log as the text of a note: origin, size, root (C2SP `tlog-checkpoint`).
 
-use super::note::{base64, from_base64};
+use super::text::{base64, from_base64};
 use super::tree::Hash;
 use std::fmt;
 

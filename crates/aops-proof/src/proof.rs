@@ -1,7 +1,9 @@
 //! A proof that one leaf is in a log, in one file that is checked offline (C2SP `tlog-proof`).
 
 use super::checkpoint::{Checkpoint, hash, whole_number};
-use super::note::{Note, PublicKey, base64, from_base64};
+use super::key::PublicKey;
+use super::note::Note;
+use super::text::{base64, from_base64};
 use super::tree::{Hash, is_included};
 use std::fmt;
 
@@ -69,7 +71,7 @@ impl fmt::Display for Proof {
 
 #[cfg(test)]
 mod tests {
-    use super::super::note::{SecretKey, Use};
+    use super::super::key::{SecretKey, Use};
     use super::super::tree::{leaf_hash, node_hash};
     use super::*;
 
@@ -78,11 +80,11 @@ mod tests {
         let (a, b) = (leaf_hash(b"a"), leaf_hash(b"b"));
         let key = SecretKey::new("x.example/log", Use::Note, &[1; 32]).unwrap();
         let text = Checkpoint { origin: "x.example/log".to_owned(), size: 2, root: node_hash(&a, &b) }.to_string();
-        let note = Note { signatures: vec![key.sign(&text, 0)], text };
+        let note = Note { signatures: vec![key.sign(&text, 0).unwrap()], text };
         let proof = Proof { extra: b"b".to_vec(), index: 1, path: vec![a], note };
         let read = Proof::parse(&proof.to_string()).unwrap();
         assert_eq!(read, proof);
-        let keys = [key.public()];
+        let keys = [key.public().clone()];
         assert_eq!(read.check(&b, &keys).unwrap().signers, [(&keys[0], 0)]);
         assert!(read.check(&a, &keys).unwrap_err().contains("not in the log"));
         assert_eq!(read.check(&b, &[]).unwrap().signers, []);

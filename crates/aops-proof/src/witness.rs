@@ -3,7 +3,9 @@
 //! Invariant: who stores [`Answer::Signed`]'s checkpoint before the answer is sent never signs two histories of one log.
 
 use super::checkpoint::{Checkpoint, hash, whole_number};
-use super::note::{Note, PublicKey, SecretKey, base64};
+use super::key::{PublicKey, SecretKey};
+use super::note::Note;
+use super::text::base64;
 use super::tree::{Hash, empty_root, is_consistent};
 use std::fmt;
 
@@ -49,8 +51,8 @@ pub enum Answer {
     Conflict(u64),
     /// 422: it does not continue what was signed last.
     Inconsistent,
-    /// 200: to be stored, then answered with the line.
-    Signed { checkpoint: Checkpoint, line: String },
+    /// 200: to be stored, then answered with these lines.
+    Signed { checkpoint: Checkpoint, lines: String },
 }
 
 impl Answer {
@@ -72,17 +74,18 @@ impl Answer {
             Self::UnknownLog => "no key is known for this log\n".to_owned(),
             Self::Conflict(size) => format!("{size}\n"),
             Self::Inconsistent => "it does not continue what was signed last\n".to_owned(),
-            Self::Signed { line, .. } => line.clone(),
+            Self::Signed { lines, .. } => lines.clone(),
         }
     }
 }
 
 /// Judges a request. `keys`: those of all logs, by origin as their name. `known`: what was signed last for an origin.
+/// `with`: each of these signs.
 pub fn judge(
     body: &str,
     keys: &[PublicKey],
     known: impl FnOnce(&str) -> Option<Checkpoint>,
-    key: &SecretKey,
+    with: &[SecretKey],
     now: u64,
 ) -> Answer {
     let read = Request::parse(body).and_then(|request| Ok((Checkpoint::parse(&request.note.text)?, request)));
@@ -111,32 +114,33 @@ pub fn judge(
     if hollow || !is_consistent(last.size, &last.root, checkpoint.size, &checkpoint.root, &request.path) {
         return Answer::Inconsistent;
     }
-    let line = key.sign(&request.note.text, now).to_string();
-    Answer::Signed { checkpoint, line }
+    let lines = with.iter().filter_map(|key| key.sign(&request.note.text, now)).map(|line| line.to_string()).collect();
+    Answer::Signed { checkpoint, lines }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::note::Use;
+    use super::super::key::Use;
     use super::super::tree::{leaf_hash, node_hash};
     use super::*;
 
     struct World {
         log: SecretKey,
-        witness: SecretKey,
+        witness: [SecretKey; 2],
         keys: Vec<PublicKey>,
     }
 
     impl World {
         fn new() -> Self {
             let log = SecretKey::new("a.example/log", Use::Note, &[1; 32]).unwrap();
-            let witness = SecretKey::new("w.example", Use::Cosignature, &[2; 32]).unwrap();
-            Self { keys: vec![log.public()], log, witness }
+            let witness =
+                [Use::Cosignature, Use::MlDsa].map(|used| SecretKey::new("w.example", used, &[2; 32]).unwrap());
+            Self { keys: vec![log.public().clone()], log, witness }
         }
 
         fn note(&self, size: u64, root: Hash) -> Note {
             let text = Checkpoint { origin: "a.example/log".to_owned(), size, root }.to_string();
-            Note { signatures: vec![self.log.sign(&text, 0)], text }
+            Note { signatures: vec![self.log.sign(&text, 0).unwrap()], text }
         }
 
         fn ask(&self, old: u64, path: &[Hash], note: &Note, known: Option<(u64, Hash)>) -> Answer {
@@ -151,11 +155,11 @@ mod tests {
         let world = World::new();
         let (a, b) = (leaf_hash(b"a"), leaf_hash(b"b"));
         let (one, two) = (world.note(1, a), world.note(2, node_hash(&a, &b)));
-        let Answer::Signed { checkpoint, line } = world.ask(0, &[], &one, None) else { panic!() };
+        let Answer::Signed { checkpoint, lines } = world.ask(0, &[], &one, None) else { panic!() };
         assert_eq!((checkpoint.size, checkpoint.root), (1, a));
-        let cosigned = Note::parse(&format!("{one}{line}")).unwrap();
-        let witnesses = [world.witness.public()];
-        assert_eq!(cosigned.signers(&witnesses).unwrap(), [(&witnesses[0], 99)]);
+        let cosigned = Note::parse(&format!("{one}{lines}")).unwrap();
+        let witnesses = world.witness.each_ref().map(|key| key.public().clone());
+        assert_eq!(cosigned.signers(&witnesses).unwrap(), [(&witnesses[0], 99), (&witnesses[1], 99)]);
         assert_eq!(world.ask(1, &[b], &two, Some((1, a))).status(), 200);
         // The same again, and what is not the next one.
         assert_eq!(world.ask(1, &[], &one, Some((1, a))).status(), 200);
@@ -168,14 +172,14 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_known_signed_is_refused() {
+    fn what_no_known_key_signed_is_refused() {
         let mut world = World::new();
         let note = world.note(1, leaf_hash(b"a"));
         let mut wrong = note.clone();
         wrong.text = wrong.text.replace("\n1\n", "\n2\n");
         assert_eq!(world.ask(0, &[], &wrong, None).status(), 403);
         let other = SecretKey::new("a.example/log", Use::Note, &[3; 32]).unwrap();
-        let strange = Note { signatures: vec![other.sign(&note.text, 0)], text: note.text.clone() };
+        let strange = Note { signatures: vec![other.sign(&note.text, 0).unwrap()], text: note.text.clone() };
         assert_eq!(world.ask(0, &[], &strange, None).status(), 403);
         world.keys.clear();
         assert_eq!(world.ask(0, &[], &note, None).status(), 404);

@@ -112,7 +112,7 @@ impl Search<'_> {
             files::unnamed(self, simple);
         }
         if name.contains('=') {
-            // `1A=2 rm -rf /`: no variable is called so, but somebody meant it.
+            // `1A=2 rm -rf /`: not a valid assignment, but the command after it was meant.
             return self.words(&simple.words[1..], simple);
         }
         if name == "{}" || name.contains('…') {

@@ -99,7 +99,7 @@ impl Teller {
         self.open.iter_mut().find(|known| known.first.call == *key)
     }
 
-    /// The calls whose end nobody reported.
+    /// Calls without a recorded end.
     pub(super) fn still_open(&mut self, root: &str) -> Vec<Told> {
         let told = |known: Begun| {
             let base = Told { seq: known.seq, ts: known.ts, tone: Tone::Quiet, ..Told::default() };

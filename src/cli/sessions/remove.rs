@@ -38,7 +38,7 @@ use std::time::UNIX_EPOCH;
 
 pub(super) const GC: Command = Command {
     name: "gc",
-    about: "Remove old sessions that nobody waits for (needs a person at a terminal)",
+    about: "Remove old sessions that wait for no answer (needs a person at a terminal)",
     examples: &[
         ("aops-hook sessions gc --older-than 90d --dry-run", "show what it would remove"),
         ("aops-hook sessions gc --older-than 90d", "remove their ledgers and checkpoints; insights stay"),
@@ -102,7 +102,7 @@ fn held(env: &Env, found: &SessionOnDisk, locked: bool) -> Result<Session, Strin
     }
 }
 
-/// What of it waits for somebody.
+/// What of it waits for an answer.
 fn unresolved(session: &Session) -> Option<&'static str> {
     let (state, memory) = (&session.state, &session.memory);
     let phase = memory.progress.before.map_or(state.phase, |(phase, _)| phase);

@@ -141,7 +141,7 @@ fn what_cannot_be_read_is_a_problem() {
     assert_eq!(said(&odd).code, Code::ConfigInvalid);
 }
 
-/// Opening a pipe waits for somebody to write to it; we do not.
+/// Opening a pipe would wait for a writer; we do not wait.
 #[test]
 fn a_pipe_is_no_configuration() {
     let world = world();

@@ -96,7 +96,7 @@ fn a_client_without_agents_is_not_sent_to_one() {
         (session.state.audit.due, session.state.audit.writes_since) = (true, 99);
     });
     passes(&due, &call("Write"), &writes());
-    // At the end nobody is asked for a report that cannot come.
+    // At the end no report is asked for that cannot come.
     let owing = agentless(&|session| {
         session.memory.progress.gates = vec!["qa".into()];
         session.memory.progress.reflected = false;

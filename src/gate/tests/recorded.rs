@@ -117,7 +117,7 @@ fn a_call_ends_once() {
     assert_eq!(first(&todos).todos, Some((1, 2)));
     let launched = done(&in_flight(Executing), &ends("PostToolUse", |call| call.launched = true), &plain);
     assert!(!first(&launched).launched, "it starts none of our agents");
-    assert_eq!(kinds(&done(&working(), &post, &plain)), ["violation"], "nobody asked for it");
+    assert_eq!(kinds(&done(&working(), &post, &plain)), ["violation"], "it was not asked for");
     let before = Context { past: Some(Step::default()), ..Context::default() };
     assert_eq!(kinds(&done(&working(), &post, &before)), ["event"], "it ended before");
     let marks = |value: &str| Some(BTreeMap::from([("f".to_owned(), value.to_owned())]));

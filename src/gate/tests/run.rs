@@ -141,7 +141,7 @@ fn a_step_owes_what_its_checks_ask_for_and_a_last_verification() {
     };
     assert_eq!(owes(&working(), &ran("INTERVENTION_REQUIRED")), ["checks"]);
     let warned = with_policy(|policy| policy.gates.checks = Level::Warn);
-    assert!(owes(&warned, &ran("INTERVENTION_REQUIRED")).is_empty(), "nobody insists");
+    assert!(owes(&warned, &ran("INTERVENTION_REQUIRED")).is_empty(), "the gate only warns");
     assert!(owes(&working(), &ran("HALT")).is_empty(), "the work ends");
     let said = judge(&working(), &event("Stop"), &ran("ASK_USER"));
     assert!(said.debts.is_empty() && said.phrase.is_some(), "the driver asks: {said:?}");

@@ -161,7 +161,7 @@ fn all() -> Vec<Fact> {
         Fact::Checkpoint(Taken { digest: "d".to_owned(), id: "i".to_owned(), trigger: "t".to_owned() }),
         Fact::Rollback(undone()),
         Fact::Insights(Concluded { insights: raw() }),
-        Fact::Snapshot(Box::new(Snapshot { memory, state })),
+        Fact::Snapshot(Box::new(Snapshot { memory: memory.into(), state: state.into() })),
     ]
 }
 

@@ -110,7 +110,7 @@ fn full() -> (State, Memory) {
     };
     let mut state = State::empty();
     state.digest = text();
-    state.ledger = Some(Witness { memory: memory.clone(), ..Witness::default() });
+    state.ledger = Some(Witness { memory: memory.clone().into(), ..Witness::default() });
     state.subagents = BTreeMap::from([("critic".to_owned(), subagent)]);
     state.task = Some(Task::default());
     (state, memory)

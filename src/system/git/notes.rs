@@ -39,7 +39,7 @@ pub fn push(env: &Env, cwd: &Path) -> Option<bool> {
     if push().is_some() {
         return Some(true);
     }
-    // Somebody else pushed notes meanwhile: both are kept.
+    // Another clone pushed notes meanwhile: both are kept.
     fetch(env, cwd, &remote)?;
     notes(env, cwd, &["merge", "--quiet", "--strategy", "union", THEIRS])?;
     push().map(|_| true)

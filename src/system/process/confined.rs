@@ -7,7 +7,7 @@ use crate::system::env::Env;
 use std::path::{Path, PathBuf};
 
 /// Two internal verbs: the program and its arguments follow. The second looks by itself whether anything holds. Neither
-/// gives whoever calls it more than the program would.
+/// gives its caller more than the program would.
 pub const HELD: &str = "__held";
 pub const VERB: &str = "__confined";
 

@@ -1,6 +1,6 @@
 //! One entry in one file, and a second verifier in another language that agrees on logs and proofs.
 
-use super::{log, public_key, session, turn, verify, world};
+use super::{key_arguments, log, public_key, session, turn, verify, world};
 use crate::support::{NO_TRACKER, Sandbox};
 use serde_json::{Value, json};
 use std::fs;
@@ -33,12 +33,13 @@ fn both_verifiers_agree_on_a_log_and_on_every_kind_of_damage() {
     two.pre(&call).silent();
     let file = sandbox.tmp().join("seal.txt");
     fs::write(&file, &seal).unwrap();
-    let (key, folder) = (public_key(&sandbox).to_string(), log(&sandbox));
+    let (keys, folder) = (key_arguments(&sandbox), log(&sandbox));
+    let keys = keys.each_ref().map(String::as_str);
     let ours = || verify(&sandbox, &["--all", "--seal", text(&file)]);
     let folders = [one.folder(), two.folder()];
     let theirs = || {
-        let line = ["--log", text(&folder), "--key", &key, "--seal", &seal, text(&folders[0]), text(&folders[1])];
-        second(&line)
+        let line = ["--log", text(&folder), "--seal", &seal, text(&folders[0]), text(&folders[1])];
+        second(&[&line, &keys[..]].concat())
     };
     let (said, other) = (ours(), theirs());
     assert_eq!((&said["ok"], &other["ok"]), (&json!(true), &json!(true)), "{said} {other}");
@@ -76,14 +77,16 @@ fn every_entry_can_be_proven_offline() {
     let sandbox = world();
     let one = session(&sandbox);
     let _ = session(&sandbox);
-    let key = public_key(&sandbox).to_string();
+    let keys = key_arguments(&sandbox);
+    let keys = keys.each_ref().map(String::as_str);
     let file = sandbox.tmp().join("x.tlog-proof");
+    let check = || second(&[&["--proof", text(&file)], &keys[..]].concat());
     let ledger = fs::read_to_string(one.folder().join("ledger.jsonl")).unwrap();
     for (line, seq) in ledger.lines().zip(1..) {
         let asked = format!("{}:{seq}", one.id);
         let said = sandbox.person(&["prove", &asked, "-o", text(&file), "--json"]).json();
         assert_eq!(said["tier"], "sealed", "{said}");
-        let other = second(&["--proof", text(&file), "--key", &key]);
+        let other = check();
         assert_eq!(
             (&other["ok"], &other["tier"], &other["entry"]),
             (&json!(true), &json!("sealed"), &json!(line)),
@@ -99,12 +102,12 @@ fn every_entry_can_be_proven_offline() {
         let lines = good.lines().enumerate().map(|(at, own)| if at == n { changed.as_str() } else { own });
         let bad = lines.collect::<Vec<_>>().join("\n") + "\n";
         fs::write(&file, bad).unwrap();
-        let said = second(&["--proof", text(&file), "--key", &key]);
+        let said = check();
         assert!(said["ok"] == false || changed == line, "line {n}: {said}");
     }
     let asked = format!("{}:2", one.id);
     sandbox.person(&["prove", &asked, "--digest-only", "-o", text(&file)]).said(&["entry 2, sealed"]);
-    let said = second(&["--proof", text(&file), "--key", &key]);
+    let said = check();
     assert_eq!((&said["ok"], said["entry"].as_str().unwrap().len()), (&json!(true), 64), "{said}");
     assert!(!fs::read_to_string(&file).unwrap().contains(&one.id));
     sandbox.person(&["prove", "nonsense"]).failed(2, &["names no entry"]);

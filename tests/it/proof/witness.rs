@@ -245,7 +245,7 @@ fn what_a_witness_answers() {
 fn a_thousand_sessions_are_cosigned() {
     let workshop = Workshop::new();
     let env = &workshop.env;
-    let key = life::begin(env, None).unwrap();
+    let key = life::begin(env, None, None).unwrap();
     let server = Server::start(&workshop.path().join("witness"), &[&key.to_string()]);
     let mut policy = Policy::default();
     policy.witness.key = vec![server.key.clone()];

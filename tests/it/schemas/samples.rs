@@ -397,13 +397,13 @@ pub(crate) fn states() -> Vec<Value> {
         bytes: 1,
         head: digest(),
         last: 1,
-        memory: memory(),
+        memory: memory().into(),
         seq: 1,
         snapshot: (0, 0),
     };
     let waiting = State { task: Some(Task { intent: None, n: 1, waiver: None, writes: 0 }), ..state() };
     let on_disk = |(state, memory): (State, Memory)| {
-        let ledger = Some(Witness { memory, ..witness.clone() });
+        let ledger = Some(Witness { memory: memory.into(), ..witness.clone() });
         State { digest: Some(digest()), ledger, ..state }
     };
     [
@@ -626,11 +626,11 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Checkpoint(Taken { digest: digest(), id: text(), trigger: text() }),
         Fact::Rollback(undone()),
         Fact::Insights(Concluded { insights: raw() }),
-        Fact::Snapshot(Box::new(Snapshot { memory: memory(), state: state() })),
-        Fact::Snapshot(Box::new(Snapshot { memory: calm(), state: bare() })),
+        Fact::Snapshot(Box::new(Snapshot { memory: memory().into(), state: state().into() })),
+        Fact::Snapshot(Box::new(Snapshot { memory: calm().into(), state: bare().into() })),
         Fact::Snapshot(Box::new(Snapshot {
-            memory: Memory { chosen: Some(unheld()), jail: Some(unjailed()), ..memory() },
-            state: State { task: Some(Task::default()), ..state() },
+            memory: Memory { chosen: Some(unheld()), jail: Some(unjailed()), ..memory() }.into(),
+            state: State { task: Some(Task::default()), ..state() }.into(),
         })),
     ];
     let mut kinds: Vec<(&'static str, Vec<Value>)> = Vec::new();

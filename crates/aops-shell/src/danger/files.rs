@@ -73,7 +73,7 @@ pub(super) fn rm(search: &mut Search, call: &Call) {
     secret::named(search, call.simple, words, "secret-file");
 }
 
-/// A program whose name only the running shell knows, called as nobody calls anything but `rm`: `"$TOOL" -rf /`. Or one
+/// A program whose name only the running shell knows, called with options that only `rm` takes: `"$TOOL" -rf /`. Or one
 /// whose name is an assignment to no variable: `1A=2 rm -rf /`.
 pub(super) fn unnamed(search: &mut Search, simple: &Simple) {
     let words = &simple.words[1..];

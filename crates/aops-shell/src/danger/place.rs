@@ -81,7 +81,7 @@ impl Place<'_> {
         let here = Word::of(self.cwd);
         let folders: &[Word] = if simple.folders.is_empty() { std::slice::from_ref(&here) } else { &simple.folders };
         let spot = folders.iter().map(|folder| self.from(folder, word)).max().unwrap_or(Spot::Inside);
-        // `TMPDIR=/x rm -rf $TMPDIR/y`: whoever writes that means something else than the shell does.
+        // `TMPDIR=/x rm -rf $TMPDIR/y`: the shell expands `$TMPDIR` before the assignment; the writer expects it after.
         let elsewhere = |value: &Word| self.text(&value.tidied().lossy()) != Spot::Scratch;
         let set = |name: &String| {
             let value = simple.assigned.iter().position(|set| set == name).and_then(|at| simple.values.get(at));
@@ -119,7 +119,7 @@ impl Place<'_> {
         }
     }
 
-    /// `../other` beside a project that is itself below a temporary folder is somebody's.
+    /// `../other` beside a project that is itself below a temporary folder is another project's.
     fn beside(&self, path: &str) -> Spot {
         let spot = self.text(path);
         let folder = path.trim_end_matches('/').rsplit_once('/').map_or("", |(folder, _)| folder);

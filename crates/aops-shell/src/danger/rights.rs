@@ -44,7 +44,7 @@ fn opens(mode: &str) -> bool {
     })
 }
 
-/// `chown`, `chgrp`, `setfacl` over a tree of the system, or of somebody's home.
+/// `chown`, `chgrp`, `setfacl` over a tree of the system or a home.
 pub(super) fn chown(search: &mut Search, call: &Call) {
     let whole = call.has(&["-R", "--recursive"]);
     let operands: Vec<&Word> = call.operands().into_iter().map(|(_, word)| word).collect();

@@ -37,7 +37,7 @@ pub(super) fn sweeps_sources(search: &Search, simple: &Simple, word: &Word) -> b
     inside && (folder == Spot::Source || folder != Spot::Scratch && is_source(&last.lossy()))
 }
 
-/// The name of a file that somebody wrote, by its end.
+/// Whether the name's extension is one of source or text files.
 fn is_source(name: &str) -> bool {
     #[rustfmt::skip]
     const ENDS: &[&str] = &[

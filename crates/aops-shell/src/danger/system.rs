@@ -101,7 +101,7 @@ fn unquoted(text: &str) -> String {
     text.chars().filter(outside).collect()
 }
 
-/// `while true; do work & done`: a loop without an end, whose last job nobody waits for.
+/// `while true; do work & done`: an endless loop that starts background jobs and never waits for them.
 fn loops_apart(text: &str) -> bool {
     let spaced = text
         .replace([';', '\n'], " ; ")

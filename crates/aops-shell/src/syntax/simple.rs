@@ -22,7 +22,7 @@ impl Walk {
         command.words.iter().for_each(|word| self.word(word, &mut simple.words, &inner));
         simple.writes = self.redirects(&command.redirects, &mut own);
         if simple.words.is_empty() {
-            // Nothing runs that could see them, and whoever shares variables makes setting one copy them all.
+            // Nothing runs that could see them, and setting one while the map is shared would copy the map.
             own.variables = Rc::default();
         }
         for (name, values) in assigned {
@@ -143,7 +143,7 @@ impl Walk {
         (assignment.name.to_owned(), values)
     }
 
-    /// `ln -s to link`, `ln -s to other folder`: whoever writes to the link later writes to what it leads to.
+    /// `ln -s to link`, `ln -s to other folder`: a later write to the link goes to its target.
     fn link(&mut self, simple: &Simple) {
         let Some(folder) = simple.folders.first() else { return };
         let mut given = operands(simple);

@@ -297,7 +297,7 @@ pub(super) fn sum<'t>(raw: &'t Raw<'t>, scope: &'t Scope) -> Expanded<'t> {
     scan.done
 }
 
-/// `{1..9}`: numbers, though nobody says which.
+/// `{1..9}`: numbers that we do not enumerate.
 fn is_sequence(raw: &str) -> bool {
     let inside = raw.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default();
     inside.contains("..") && inside.bytes().all(|b| b.is_ascii_digit() || b == b'.')

@@ -40,7 +40,7 @@ fn corners() {
     }
 }
 
-/// What a driver leaves of a run is nobody's to write, wherever the project lies.
+/// A run's own files may not be written by any call, wherever the project lies.
 #[test]
 fn packets_of_a_run() {
     for (line, wanted) in [

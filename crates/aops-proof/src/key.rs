@@ -1,0 +1,238 @@
+//! Keys and their signatures: Ed25519 over notes (C2SP `signed-note`), Ed25519 and ML-DSA-44 over checkpoints
+//! (`tlog-cosignature`).
+//!
+//! Invariant: a secret key is wiped when it is dropped, and never printed by `Debug`.
+
+use super::checkpoint::Checkpoint;
+use super::text::{base64, from_base64};
+use super::tiles::hex;
+use ed25519_dalek::{Signer as _, VerifyingKey};
+use ml_dsa::{KeyExport as _, Keypair as _, MlDsa44};
+use sha2::{Digest as _, Sha256};
+use std::fmt;
+
+/// What a key signs, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// The text of a note, with Ed25519.
+    Note,
+    /// A checkpoint with the time at which it was seen, with Ed25519.
+    Cosignature,
+    /// The same with ML-DSA-44, which a quantum computer cannot forge. A log signs its own checkpoints so, without a time.
+    MlDsa,
+}
+
+impl Use {
+    fn byte(self) -> u8 {
+        match self {
+            Self::Note => 1,
+            Self::Cosignature => 4,
+            Self::MlDsa => 6,
+        }
+    }
+
+    fn of(byte: u8) -> Option<Self> {
+        [Self::Note, Self::Cosignature, Self::MlDsa].into_iter().find(|one| one.byte() == byte)
+    }
+
+    /// Bytes of a public key.
+    fn long(self) -> usize {
+        if self == Self::MlDsa { 1312 } else { 32 }
+    }
+
+    /// What is signed. `None`: an ML-DSA key signs checkpoints only.
+    fn message(self, name: &str, time: u64, text: &str) -> Option<Vec<u8>> {
+        Some(match self {
+            Self::Note => text.into(),
+            Self::Cosignature => format!("cosignature/v1\ntime {time}\n{text}").into(),
+            Self::MlDsa => {
+                let Checkpoint { origin, size, root } = Checkpoint::parse(text).ok()?;
+                let short = |text: &str| u8::try_from(text.len()).ok().filter(|long| *long > 0);
+                let parts: [&[u8]; 9] = [
+                    b"subtree/v1\n\0",
+                    &[short(name)?],
+                    name.as_bytes(),
+                    &time.to_be_bytes(),
+                    &[short(&origin)?],
+                    origin.as_bytes(),
+                    &0_u64.to_be_bytes(),
+                    &size.to_be_bytes(),
+                    &root,
+                ];
+                parts.concat()
+            }
+        })
+    }
+}
+
+/// A name without blanks and plus signs, as a key must have.
+pub(crate) fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c.is_control() || c == '+')
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicKey {
+    pub name: String,
+    pub used: Use,
+    bytes: Vec<u8>,
+}
+
+impl PublicKey {
+    /// The key with these bytes. `None`: they are no key, or the name is none.
+    pub fn new(name: &str, used: Use, bytes: &[u8]) -> Option<Self> {
+        let fits = match used {
+            Use::MlDsa => bytes.len() == used.long(),
+            _ => VerifyingKey::from_bytes(bytes.try_into().ok()?).is_ok(),
+        };
+        (fits && is_name(name)).then(|| Self { name: name.to_owned(), used, bytes: bytes.to_vec() })
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub fn id(&self) -> [u8; 4] {
+        let mut hash = Sha256::new();
+        for part in [self.name.as_bytes(), b"\n", &[self.used.byte()], &self.bytes] {
+            hash.update(part);
+        }
+        let [a, b, c, d, ..]: [u8; 32] = hash.finalize().into();
+        [a, b, c, d]
+    }
+
+    /// `name+id+key`, as witnesses are configured with.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let odd = || format!("`{text}` is no key: it has the form `name+00000000+…`");
+        let (name, rest) = text.split_once('+').ok_or_else(odd)?;
+        let (id, key) = rest.split_once('+').ok_or_else(odd)?;
+        let bytes = from_base64(key).ok_or_else(odd)?;
+        let (used, key) = bytes.split_first().ok_or_else(odd)?;
+        let used = Use::of(*used).ok_or_else(|| format!("`{name}` has a key of kind {used}, which is not known"))?;
+        Self::new(name, used, key).filter(|parsed| hex(&parsed.id()) == id).ok_or_else(odd)
+    }
+
+    /// The time of the cosignature (zero for others), if this is a signature of the text by this key.
+    pub(crate) fn check(&self, text: &str, signature: &Signature) -> Option<u64> {
+        let (mut time, mut bytes) = (0, &signature.bytes[..]);
+        if self.used != Use::Note {
+            let (first, rest) = bytes.split_first_chunk::<8>()?;
+            (time, bytes) = (u64::from_be_bytes(*first), rest);
+        }
+        let message = self.used.message(&self.name, time, text)?;
+        let right = if self.used == Use::MlDsa {
+            let key = ml_dsa::VerifyingKey::<MlDsa44>::decode(self.bytes[..].try_into().ok()?);
+            key.verify_with_context(&message, &[], &ml_dsa::Signature::try_from(bytes).ok()?)
+        } else {
+            let key = VerifyingKey::from_bytes(self.bytes[..].try_into().ok()?).ok()?;
+            key.verify_strict(&message, &ed25519_dalek::Signature::from_slice(bytes).ok()?).is_ok()
+        };
+        right.then_some(time)
+    }
+
+    /// A signature of the text that another program made with this key. `None`: it is not.
+    pub fn accept(&self, text: &str, bytes: &[u8]) -> Option<Signature> {
+        let signature = Signature { name: self.name.clone(), id: self.id(), bytes: bytes.to_vec() };
+        self.check(text, &signature).map(|_| signature)
+    }
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let key = [&[self.used.byte()], &self.bytes[..]].concat();
+        write!(f, "{}+{}+{}", self.name, hex(&self.id()), base64(&key))
+    }
+}
+
+enum Secret {
+    Ed25519(Box<ed25519_dalek::SigningKey>),
+    MlDsa(Box<ml_dsa::SigningKey<MlDsa44>>),
+}
+
+/// Wiped when it is dropped.
+pub struct SecretKey {
+    public: PublicKey,
+    secret: Secret,
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "SecretKey({})", self.public.name)
+    }
+}
+
+impl SecretKey {
+    /// A key from 32 random bytes.
+    pub fn new(name: &str, used: Use, seed: &[u8; 32]) -> Result<Self, String> {
+        let (secret, bytes) = if used == Use::MlDsa {
+            let key = ml_dsa::SigningKey::<MlDsa44>::from_seed(&(*seed).into());
+            let public = key.verifying_key().to_bytes().to_vec();
+            (Secret::MlDsa(Box::new(key)), public)
+        } else {
+            let key = ed25519_dalek::SigningKey::from_bytes(seed);
+            let public = key.verifying_key().as_bytes().to_vec();
+            (Secret::Ed25519(Box::new(key)), public)
+        };
+        let odd = || format!("`{name}` cannot name a key: no blanks, no `+`");
+        Ok(Self { public: PublicKey::new(name, used, &bytes).ok_or_else(odd)?, secret })
+    }
+
+    pub fn public(&self) -> &PublicKey {
+        &self.public
+    }
+
+    /// The form in which it is stored: `PRIVATE+KEY+name+id+seed`.
+    pub fn stored(&self) -> String {
+        let seed = match &self.secret {
+            Secret::Ed25519(key) => &key.as_bytes()[..],
+            Secret::MlDsa(key) => key.as_seed(),
+        };
+        let seed = base64(&[&[self.public.used.byte()], seed].concat());
+        format!("PRIVATE+KEY+{}+{}+{seed}", self.public.name, hex(&self.public.id()))
+    }
+
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let odd = || "this is no secret key: it has the form `PRIVATE+KEY+name+00000000+…`".to_owned();
+        let rest = text.trim_end().strip_prefix("PRIVATE+KEY+").ok_or_else(odd)?;
+        let mut parts = rest.splitn(3, '+');
+        let (Some(name), Some(id), Some(seed)) = (parts.next(), parts.next(), parts.next()) else { return Err(odd()) };
+        let bytes = from_base64(seed).ok_or_else(odd)?;
+        let (used, seed) = bytes.split_first().ok_or_else(odd)?;
+        let key = Self::new(name, Use::of(*used).ok_or_else(odd)?, <&[u8; 32]>::try_from(seed).map_err(|_| odd())?)?;
+        if hex(&key.public.id()) == id { Ok(key) } else { Err(odd()) }
+    }
+
+    /// Signs the text of a note; a plain note tells no time. `None`: an ML-DSA key signs checkpoints only.
+    pub fn sign(&self, text: &str, time: u64) -> Option<Signature> {
+        let PublicKey { name, used, .. } = &self.public;
+        let message = used.message(name, time, text)?;
+        let signature = match &self.secret {
+            Secret::Ed25519(key) => key.sign(&message).to_bytes().to_vec(),
+            Secret::MlDsa(key) => key.expanded_key().sign_deterministic(&message, &[]).ok()?.encode().to_vec(),
+        };
+        let time = time.to_be_bytes();
+        let bytes = [if *used == Use::Note { &[] } else { &time[..] }, &signature].concat();
+        Some(Signature { name: name.clone(), id: self.public.id(), bytes })
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    pub name: String,
+    pub id: [u8; 4],
+    bytes: Vec<u8>,
+}
+
+impl Signature {
+    pub fn parse(line: &str) -> Option<Self> {
+        let (name, rest) = line.strip_prefix("— ")?.split_once(' ')?;
+        let bytes = from_base64(rest)?;
+        let (id, bytes) = bytes.split_first_chunk::<4>()?;
+        (is_name(name) && !bytes.is_empty()).then(|| Self { name: name.to_owned(), id: *id, bytes: bytes.to_vec() })
+    }
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        writeln!(f, "— {} {}", self.name, base64(&[&self.id, &self.bytes[..]].concat()))
+    }
+}
