@@ -3,7 +3,7 @@
 //! Reads one ledger, writes nothing. Invariants: with `--json` entries are printed as they stand in the ledger; a call has its
 //! line where it ended, one that never ended at the end; a refusal is never cut.
 
-mod told;
+pub(super) mod told;
 
 use super::past::open;
 use super::range::{since, since_option};
@@ -103,15 +103,16 @@ impl Backlog {
 }
 
 /// What a person wants to see.
-struct Wanted {
-    refused: bool,
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wanted {
+    pub(super) refused: bool,
     /// In lower case.
-    tool: Option<String>,
+    pub(super) tool: Option<String>,
     since: Option<i64>,
 }
 
 impl Wanted {
-    fn has(&self, one: &Told) -> bool {
+    pub(super) fn has(&self, one: &Told) -> bool {
         let of_tool = |wanted: &String| {
             let tool = one.tool.to_lowercase();
             tool == *wanted || tool.strip_prefix(wanted.as_str()).is_some_and(|rest| rest.starts_with("__"))
@@ -168,7 +169,7 @@ fn one_line(reason: &str) -> String {
 }
 
 /// A line in lines of so many characters, broken between words where that is possible.
-fn wrap(line: &str, room: usize) -> Vec<String> {
+pub(super) fn wrap(line: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in line.split(' ') {
         let last = lines.last_mut().map_or(0, |last| last.chars().count());

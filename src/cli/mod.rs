@@ -32,6 +32,7 @@ pub mod transcript;
 pub mod insights;
 pub mod why;
 pub mod workflow;
+pub mod watch;
 pub mod complete;
 pub mod man;
 
@@ -108,6 +109,7 @@ impl Io<'_> {
 pub static COMMANDS: &[Command] = &[
     status::STATUS,
     sessions::COMMAND,
+    watch::COMMAND,
     log::COMMAND,
     verify::COMMAND,
     prove::COMMAND,

@@ -155,6 +155,11 @@ fn insights(state: &State) -> Option<Value> {
     state.insights.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok())
 }
 
+/// In dollars, as the last insights have it.
+pub(super) fn cost(state: &State) -> Option<f64> {
+    insights(state)?.get("cost_usd")?.as_f64()
+}
+
 /// What the rehearsed mode would have refused, by gate, as the last insights have it.
 fn rehearsed(state: &State) -> Value {
     insights(state).and_then(|said| said.get("rehearsed").cloned()).unwrap_or_else(|| json!({}))
@@ -172,7 +177,7 @@ fn outcome(state: &State) -> String {
 }
 
 /// A client of this session is there, and works or waits.
-fn is_live(session: &Session, boot: &str) -> bool {
+pub(super) fn is_live(session: &Session, boot: &str) -> bool {
     let alive = session.memory.client.as_ref().is_some_and(clients::is_alive);
     session.state.ended_at.is_none() && session.memory.boot == boot && alive
 }

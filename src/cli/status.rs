@@ -186,17 +186,21 @@ pub fn sandbox(session: &Session) -> Sandbox {
     if held || session.memory.run.is_some() { session.state.sandbox } else { Sandbox::Open }
 }
 
+/// Whom the loop waits for.
+pub(super) fn waits_for(session: &Session) -> &'static str {
+    match session.state.phase {
+        _ if session.blocked().is_some() => "a person",
+        _ if sandbox(session) == Sandbox::Open => "",
+        _ if session.state.state.hydration_pending => "`prompt-hydrator`",
+        Phase::Review => "`critic`",
+        _ => "",
+    }
+}
+
 /// What the loop wants next.
 fn demands(session: &Session, owed: &[String]) -> Vec<Row> {
     let state = &session.state;
-    let waits_for = match state.phase {
-        _ if session.blocked().is_some() => "a person",
-        _ if sandbox(session) == Sandbox::Open => "",
-        _ if state.state.hydration_pending => "`prompt-hydrator`",
-        Phase::Review => "`critic`",
-        _ => "",
-    };
-    let mut rows = vec![("waits for", waits_for.to_owned(), Tone::Warn)];
+    let mut rows = vec![("waits for", waits_for(session).to_owned(), Tone::Warn)];
     if owed.is_empty() {
         rows.push(("owed", "nothing".to_owned(), Tone::Plain));
     } else {
@@ -348,7 +352,7 @@ pub fn folder(env: &Env, shelved: &SessionOnDisk, session: &Session) -> Option<P
 }
 
 /// What the task owes now. Without a folder to look at, commit and push are as the last Stop found them.
-fn owed(env: &Env, session: &Session, tree: Option<(&Path, &BTreeMap<String, String>)>) -> Vec<String> {
+pub(super) fn owed(env: &Env, session: &Session, tree: Option<(&Path, &BTreeMap<String, String>)>) -> Vec<String> {
     let last = |name: &str| session.state.stop.owed.iter().any(|owed| owed == name);
     let tree = match tree {
         Some((folder, baseline)) if session.state.task.as_ref().is_some_and(|task| task.writes > 0) => {

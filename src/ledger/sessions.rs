@@ -69,7 +69,8 @@ pub fn newest_beside(own: &Path) -> Option<Box<State>> {
     state(&on_disk(newest)?)
 }
 
-fn on_disk(path: PathBuf) -> Option<SessionOnDisk> {
+/// The session in this folder; nothing where none was recorded yet.
+pub fn on_disk(path: PathBuf) -> Option<SessionOnDisk> {
     let place = session_folder::open(path.clone()).ok()??;
     let changed = std::fs::symlink_metadata(path.join(LEDGER_FILE)).and_then(|m| m.modified());
     let session_id = match StateFile::read(&place.dir).ok()? {

@@ -128,9 +128,14 @@ impl RunArtifacts {
         Ok(())
     }
 
+    /// The attempt ledger.
+    pub fn ledger(&self) -> PathBuf {
+        self.folder.join(LEDGER)
+    }
+
     /// Every run of this project whose files were not removed, oldest first.
     pub fn runs(&self) -> Result<Vec<RunState>, Failure> {
-        let path = self.folder.join(LEDGER);
+        let path = self.ledger();
         match fs::read(&path) {
             Ok(bytes) => Ok(fold(&self.parse(&bytes)?.0.told).into_iter().filter(|run| !run.removed).collect()),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
@@ -140,7 +145,7 @@ impl RunArtifacts {
 
     /// One more line. A torn line that a killed driver left is cut off: it was never acknowledged.
     pub fn append(&self, run_id: &str, deed: AttemptFact) -> Result<AttemptEntry, Failure> {
-        let path = self.folder.join(LEDGER);
+        let path = self.ledger();
         let storage = |e| Failure::storage(path.display(), e);
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let mut file = opened.map_err(storage)?;
@@ -157,12 +162,12 @@ impl RunArtifacts {
     }
 
     pub fn head(&self) -> String {
-        let bytes = fs::read(self.folder.join(LEDGER)).unwrap_or_default();
+        let bytes = fs::read(self.ledger()).unwrap_or_default();
         Attempts::read(&bytes).unwrap_or_default().0.head
     }
 
     fn parse(&self, bytes: &[u8]) -> Result<(Attempts, usize), Failure> {
-        let path = self.folder.join(LEDGER);
+        let path = self.ledger();
         let what = |failure: Failure| format!("`{}`: {}", path.display(), failure.what);
         Attempts::read(bytes).map_err(|damage| Failure::new(Code::ChecksumMismatch, what(damage.into())))
     }

@@ -169,6 +169,7 @@ const IN_AN_EMPTY_PROJECT: &[&str] = &[
 
 /// What a wrong command line is told.
 const WRONG_USAGE: &[&str] = &[
+    "watch",
     "statsu",
     "status --jsn",
     "status nobody",

@@ -70,6 +70,28 @@ fn every_promise_names_tests_that_exist() {
     }
 }
 
+/// What the pages say of a corpus is what it holds.
+#[test]
+fn the_pages_count_the_corpora() {
+    let count = |name: &str, comment: &str| {
+        let text = read(&format!("tests/fixtures/{name}"));
+        text.lines().filter(|line| !line.is_empty() && !line.starts_with(comment)).count()
+    };
+    let (shapes, texts) = (count("redact/secrets.txt", "# "), count("redact/harmless.txt", "# "));
+    let (destructive, harmless) = (count("danger/destructive.txt", "# "), count("danger/harmless.txt", "# "));
+    let figures = [
+        ("guarantees", format!("of {} everyday lines that only look", count("effect/everyday.txt", "#"))),
+        ("guarantees", format!("| {} everyday lines (git, cargo", count("jail/everyday.txt", "#"))),
+        ("guarantees", format!("of {destructive} and {harmless} lines of our own")),
+        ("guarantees", format!("| {shapes} shapes of secrets")),
+        ("guarantees", format!("; {texts} harmless texts stay")),
+        ("threat-model", format!(": {shapes} shapes and {texts} harmless texts")),
+    ];
+    for (page, words) in figures {
+        assert!(read(&format!("docs/{page}.md")).contains(&words), "docs/{page}.md does not say `{words}`");
+    }
+}
+
 pub(crate) fn has_test(file: &str, function: &str) -> bool {
     let below = ["", "tests/it/"].map(|folder| root().join(folder).join(file));
     let text = below.iter().find_map(|path| fs::read_to_string(path).ok()).unwrap_or_default();

@@ -71,6 +71,7 @@ mod tracker;
 mod transcript;
 mod upgrade;
 mod waive;
+mod watch;
 mod weight;
 mod why;
 mod wire_answers;

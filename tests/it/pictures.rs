@@ -4,7 +4,8 @@
 use crate::client::Client;
 use crate::model::{Model, Turn};
 use crate::report::history;
-use crate::support::{BINARY, Sandbox};
+use crate::support::{BINARY, NO_TRACKER, Sandbox};
+use crate::watch::cockpit;
 use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
@@ -48,4 +49,28 @@ fn refusal() {
     terminal.type_prompt("greet people by name, with a test");
     terminal.wait_for("the end", |screen| screen.contains("needs a plan first") && screen.contains("hydrate"));
     fs::write(folder().join("refusal.ansi"), sandbox.scrub(&terminal.coloured())).unwrap();
+}
+
+/// The cockpit with three sessions: one that works, one that is blocked, one that ended.
+#[test]
+#[ignore = "docs/pictures/make draws the pictures with it"]
+fn watch() {
+    let sandbox = Sandbox::named("greet");
+    sandbox.configure(NO_TRACKER);
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("fix the typo in the heading");
+    let _ = session.end();
+    let blocked = sandbox.working();
+    blocked.write("page.html").silent();
+    sandbox.person(&["block", &blocked.id, "--reason", "the wrong branch, let me look"]).said(&["blocked"]);
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("greet people by name, with a test");
+    session.write("greet.sh").refused(&["sandbox"]);
+    let screen = cockpit(&sandbox, (120, 24), "aops-hook watch");
+    screen.shows(&["3 sessions, 2 live, 1 waits for you", "Write greet.sh"]);
+    screen.press("Down");
+    screen.shows(&["refusal   Write greet.sh"]);
+    fs::write(folder().join("watch.ansi"), sandbox.scrub(&screen.coloured())).unwrap();
 }

@@ -14,5 +14,6 @@ mod packets;
 mod real_client;
 mod task;
 mod terminal;
+mod watch;
 mod way_back;
 mod world;

@@ -5,6 +5,7 @@
 
 mod answer;
 mod session;
+pub(crate) mod tmux;
 mod work;
 
 pub(crate) use answer::Answer;

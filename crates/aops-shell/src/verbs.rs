@@ -40,6 +40,8 @@ const fn writes(name: &'static str, who: Who) -> Verb {
 #[rustfmt::skip]
 pub static VERBS: &[Verb] = &[
     reads("status"), reads("sessions"),
+    // Its keys do what `block`, `clear-block`, `waive`, `resolve` and `checkpoint rollback` do.
+    writes("watch", Who::OutsideClient),
     writes("sessions gc", Who::OutsideClient),
     reads("log"), reads("verify"),
     writes("verify --quarantine", Who::AtTerminal),

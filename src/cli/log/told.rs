@@ -16,18 +16,18 @@ use crate::text::time;
 const LONGEST_PROMPT: usize = 2000;
 
 /// One line: what happened, and of a refusal every word.
-#[derive(Debug, Default)]
-pub(super) struct Told {
-    pub(super) seq: u64,
-    pub(super) ts: String,
-    pub(super) word: String,
-    pub(super) text: String,
-    pub(super) reason: Option<String>,
-    pub(super) tone: Tone,
-    pub(super) tool: String,
-    pub(super) refused: bool,
+#[derive(Clone, Debug, Default)]
+pub(in crate::cli) struct Told {
+    pub(in crate::cli) seq: u64,
+    pub(in crate::cli) ts: String,
+    pub(in crate::cli) word: String,
+    pub(in crate::cli) text: String,
+    pub(in crate::cli) reason: Option<String>,
+    pub(in crate::cli) tone: Tone,
+    pub(in crate::cli) tool: String,
+    pub(in crate::cli) refused: bool,
     /// With `--json`: the entry as it stands in the ledger.
-    pub(super) raw: Option<Vec<u8>>,
+    pub(in crate::cli) raw: Option<Vec<u8>>,
 }
 
 /// A call that has begun.
@@ -39,13 +39,13 @@ struct Begun {
 }
 
 #[derive(Default)]
-pub(super) struct Teller {
+pub(in crate::cli) struct Teller {
     open: Vec<Begun>,
 }
 
 impl Teller {
     /// The line that this entry completes, if it does. `raw`: each entry is a line of its own.
-    pub(super) fn take(&mut self, line: &[u8], root: &str, raw: bool) -> Option<Told> {
+    pub(in crate::cli) fn take(&mut self, line: &[u8], root: &str, raw: bool) -> Option<Told> {
         let Some(entry) = line.strip_suffix(b"\n").and_then(Line::read) else {
             let text = "(not an entry: `aops-hook verify` says more)".to_owned();
             return Some(Told { text, tone: Tone::Bad, raw: raw.then(|| line.to_vec()), ..Told::default() });
@@ -100,15 +100,15 @@ impl Teller {
     }
 
     /// Calls without a recorded end.
-    pub(super) fn still_open(&mut self, root: &str) -> Vec<Told> {
-        let told = |known: Begun| {
-            let base = Told { seq: known.seq, ts: known.ts, tone: Tone::Quiet, ..Told::default() };
+    pub(in crate::cli) fn still_open(&self, root: &str) -> Vec<Told> {
+        let told = |known: &Begun| {
+            let base = Told { seq: known.seq, ts: known.ts.clone(), tone: Tone::Quiet, ..Told::default() };
             let asked = known.first.reason.is_some();
             let word = if asked { "asked" } else { "no end" }.to_owned();
             let (text, tool) = (describe(&known.first, root) + &known.ended, known.first.call.tool.clone());
-            Told { word, text, tool, reason: known.first.reason, ..base }
+            Told { word, text, tool, reason: known.first.reason.clone(), ..base }
         };
-        self.open.drain(..).map(told).collect()
+        self.open.iter().map(told).collect()
     }
 }
 

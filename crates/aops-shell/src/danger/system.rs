@@ -25,19 +25,21 @@ const FUNCTIONS: usize = 16;
 /// A ring of functions that call one another, one of which leaves the next behind or in a pipe.
 fn start_each_other(text: &str) -> bool {
     let all = functions(text);
-    let ways = |from: usize, how: fn(&str, &str) -> bool| -> Vec<usize> {
-        (0..all.len()).filter(|to| how(&all[from].1, &all[*to].0)).collect()
+    let ways = |how: fn(&str, &str) -> bool| -> Vec<Vec<usize>> {
+        let of = |body: &str| (0..all.len()).filter(|to| how(body, &all[*to].0)).collect();
+        all.iter().map(|(_, body)| of(body)).collect()
     };
+    let (started, called) = (ways(starts), ways(calls));
     let comes_back = |first: usize, next: usize| {
         let (mut seen, mut at) = (vec![next], 0);
         while let Some(from) = seen.get(at).copied() {
-            let more = ways(from, calls).into_iter().filter(|to| !seen.contains(to)).collect::<Vec<_>>();
+            let more: Vec<usize> = called[from].iter().filter(|to| !seen.contains(to)).copied().collect();
             seen.extend(more);
             at += 1;
         }
         seen.contains(&first)
     };
-    (0..all.len()).any(|first| ways(first, starts).into_iter().any(|next| comes_back(first, next)))
+    started.iter().enumerate().any(|(first, ways)| ways.iter().any(|next| comes_back(first, *next)))
 }
 
 /// The functions of a line, each with its body, without blanks.
@@ -50,10 +52,11 @@ fn functions(text: &str) -> Vec<(String, String)> {
         let brace = rest.trim_start().starts_with('{') && n > 0;
         plain.extend([if n == 0 { "" } else { ";" }, name, if brace { "()" } else { "" }, rest]);
     }
+    let mut plain = plain.replace(")\n{", "){").replace('\n', ";");
     plain.retain(|c| !c.is_whitespace());
     let found = plain.match_indices("(){").take(FUNCTIONS).map(|(at, sign)| {
         let before = &plain[..at];
-        let begin = before.rfind([';', '&', '|', '(', '{', '}', '\'', '"', '\n']).map_or(0, |at| at + 1);
+        let begin = before.rfind([';', '&', '|', '(', '{', '}', '\'', '"']).map_or(0, |at| at + 1);
         let (rest, mut depth) = (&plain[at + sign.len()..], 1);
         let closes = |c: char| {
             depth += i32::from(c == '{') - i32::from(c == '}');

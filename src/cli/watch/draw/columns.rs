@@ -1,0 +1,79 @@
+//! Which columns a list has, and how wide they are on a screen of this width.
+//!
+//! Pure. Invariant: on 80 columns every one of them is there.
+
+use crate::cli::table::cut;
+use std::borrow::Cow;
+
+pub(super) struct Column {
+    name: &'static str,
+    pub(super) at: usize,
+    pub(super) wide: usize,
+}
+
+/// Name, least width, and the share of what is left of the screen.
+type Plan = (&'static str, usize, usize);
+
+const SESSIONS: [Plan; 8] = [
+    ("state", 5, 0),
+    ("project", 10, 1),
+    ("phase", 8, 0),
+    ("waits for", 13, 3),
+    ("cost", 7, 0),
+    ("last refusal", 13, 3),
+    ("ok?", 3, 0),
+    ("prompt", 12, 4),
+];
+
+const CHECKPOINTS: [Plan; 5] =
+    [("checkpoint", 30, 2), ("name", 8, 1), ("age", 6, 0), ("why", 8, 1), ("changed", 22, 4)];
+
+pub(super) fn sessions(width: usize) -> Vec<Column> {
+    plan(&SESSIONS, width)
+}
+
+pub(super) fn checkpoints(width: usize) -> Vec<Column> {
+    plan(&CHECKPOINTS, width)
+}
+
+/// After the mark of the chosen line, one blank between two of them.
+fn plan(plans: &[Plan], width: usize) -> Vec<Column> {
+    let least: usize = plans.iter().map(|(_, least, _)| least + 1).sum();
+    let shares: usize = plans.iter().map(|(.., share)| share).sum();
+    let spare = width.saturating_sub(least + 1);
+    let mut at = 2;
+    let column = |(name, least, share): &Plan| {
+        let column = Column { name, at, wide: least + spare * share / shares.max(1) };
+        at += column.wide + 1;
+        column
+    };
+    plans.iter().map(column).collect()
+}
+
+pub(super) fn head(columns: &[Column]) -> String {
+    let mut line = String::new();
+    for column in columns {
+        line.push_str(&" ".repeat(column.at.saturating_sub(line.chars().count())));
+        line.push_str(column.name);
+    }
+    line
+}
+
+/// The beginning that fits.
+pub(super) fn fit(text: &str, wide: usize) -> Cow<'_, str> {
+    cut(text, wide)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_columns_are_on_the_smallest_screen() {
+        for (columns, width) in [(sessions(80), 80), (checkpoints(80), 80), (sessions(200), 200)] {
+            let last = columns.last().unwrap();
+            assert!(last.at + last.wide <= width, "{} + {}", last.at, last.wide);
+            assert!(columns.iter().all(|column| column.wide >= column.name.len().min(column.wide)));
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Makes the row of one session out of its state and its ledger.
+
+use super::refusal::last_refusal;
+use super::{Head, Health, Known, LEDGER_FILE, Life, Row, STATE_FILE, sessions};
+use crate::cli::sessions::{cost, is_live};
+use crate::cli::status;
+use crate::config::policy::{Folder, choose::shorten};
+use crate::ledger::sessions::SessionOnDisk;
+use crate::session::fold::Session;
+use crate::system::env::Env;
+use crate::text::template::one_line;
+use std::path::{Path, PathBuf};
+
+/// Longer prompts and refusals are told by their beginning.
+const LONGEST: usize = 300;
+
+/// Reads it; `then` is what was known of it. Nothing where nothing was recorded yet.
+pub(super) fn load(env: &Env, boot: &str, path: &Path, then: Option<&Known>, health: &mut Health) -> Option<Known> {
+    let (ledger, state) = (path.join(LEDGER_FILE), path.join(STATE_FILE));
+    // Before anything is read: what changes meanwhile is read again.
+    let stamps = [super::stamp(&ledger), super::stamp(&state)];
+    let found = sessions::on_disk(path.to_path_buf())?;
+    let session = sessions::session(&found);
+    let mut row = session.as_ref().map_or_else(|| unread(&found), |session| row(env, boot, &found, session));
+    let from = then.map_or(0, Known::long);
+    let newest = last_refusal(&ledger, from, &row.root.to_string_lossy());
+    row.refusal = newest.map(|words| one_line(&words, LONGEST)).or_else(|| then?.row.refusal.clone());
+    let found_before = || then?.row.damage.clone().filter(|_| from > super::WALKED);
+    row.damage = health.damage(&found).or_else(found_before);
+    let client = session.and_then(|session| session.memory.client);
+    Some(Known { ledger, state, stamps, client, row })
+}
+
+fn row(env: &Env, boot: &str, found: &SessionOnDisk, session: &Session) -> Row {
+    let state = &session.state;
+    let life = match (&state.ended_at, is_live(session, boot)) {
+        (Some(_), _) => Life::Ended,
+        (None, true) => Life::Live,
+        (None, false) => Life::Left,
+    };
+    let prompt = one_line(state.hydration.original_prompt.as_deref().unwrap_or_default().trim(), LONGEST);
+    let asked = session.memory.calls.iter().find_map(|open| open.reason.as_ref());
+    let asked = asked.map(|reason| one_line(reason.lines().next().unwrap_or_default(), LONGEST));
+    let root = PathBuf::from(&session.memory.root);
+    Row {
+        id: state.session_id.clone(),
+        path: found.path.clone(),
+        place: shorten(Folder { path: &session.memory.root, home: &env.home.to_string_lossy() }),
+        project: root.file_name().unwrap_or(root.as_os_str()).to_string_lossy().into_owned(),
+        root,
+        life,
+        mode: session.policy().mode.level().word(),
+        phase: state.phase.name(),
+        blocked: session.blocked().map(|reason| one_line(reason, 2000)),
+        asked,
+        owed: if life == Life::Ended { String::new() } else { owed(env, session) },
+        cost: cost(state),
+        prompt,
+        began: state.started_at.clone(),
+        ..Row::default()
+    }
+}
+
+/// Whom the loop waits for; else what the task owes before it may end.
+fn owed(env: &Env, session: &Session) -> String {
+    let debts = status::owed(env, session, None);
+    match status::waits_for(session) {
+        "" if debts.is_empty() => String::new(),
+        "" => debts.join(", "),
+        agent => agent.to_owned(),
+    }
+}
+
+fn unread(found: &SessionOnDisk) -> Row {
+    let project = found.path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
+    Row {
+        id: found.session_id.clone(),
+        path: found.path.clone(),
+        place: project.clone(),
+        project,
+        life: Life::Unreadable,
+        ..Row::default()
+    }
+}
+
+pub(super) fn lost(head: &Head) -> Row {
+    let damage = format!("only the exported head is left; look with `aops-hook verify {}`", head.session_id);
+    let row = Row {
+        id: head.session_id.clone(),
+        place: head.project.clone(),
+        project: head.project.clone(),
+        life: Life::Lost,
+        blocked: head.blocked.then(|| head.reason.clone().unwrap_or_default()),
+        damage: Some(damage),
+        began: head.ts.clone(),
+        ..Row::default()
+    };
+    row.clean()
+}

@@ -1,0 +1,79 @@
+//! The second thread: it looks at the sessions once a second, and does what keys ask for in between.
+//!
+//! Reads ledgers, carries out orders. Invariant: the screen never waits for it; it ends when nobody listens any more.
+
+use super::model::{Checkpoint, News, Wish};
+use super::order::Order;
+use super::read::Reader;
+use super::tail::Tail;
+use crate::system::env::Env;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+pub(super) const EVERY: Duration = Duration::from_secs(1);
+
+/// Works until the channel of wishes is closed.
+pub(super) fn work(env: &Env, wishes: &Receiver<Wish>, tell: &mut dyn FnMut(News)) {
+    let (mut reader, mut tail) = (Reader::new(env), None::<Tail>);
+    let tell: &mut dyn FnMut(News) = &mut |news: News| {
+        if !news.is_empty() {
+            tell(news);
+        }
+    };
+    loop {
+        let began = Instant::now();
+        reader.refresh(tell);
+        if let Some(tail) = &mut tail {
+            tail.read(tell);
+        }
+        loop {
+            match wishes.recv_timeout(EVERY.saturating_sub(began.elapsed())) {
+                Ok(wish) => {
+                    let changes = matches!(wish, Wish::CarryOut(_));
+                    grant(env, wish, &mut tail, tell);
+                    if changes {
+                        break;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => break,
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+}
+
+fn grant(env: &Env, wish: Wish, tail: &mut Option<Tail>, tell: &mut dyn FnMut(News)) {
+    match wish {
+        Wish::Follow(which) => {
+            *tail = which.map(|(path, root)| Tail::new(path, root));
+            if let Some(tail) = tail {
+                tail.read(tell);
+            }
+        }
+        Wish::Checkpoints(folder) => tell(News::Checkpoints(checkpoints(env, folder))),
+        Wish::Show(order) => {
+            let (Ok(text) | Err(text)) = order.carry_out(env, false);
+            tell(News::Text { title: order.line(), text });
+        }
+        Wish::Preview(order) => match order.tried().carry_out(env, false) {
+            Ok(text) => tell(News::Sure { order, text }),
+            Err(why) => tell(News::Done { order, said: Err(why) }),
+        },
+        Wish::CarryOut(order) => {
+            let said = order.carry_out(env, true);
+            tell(News::Done { order, said });
+        }
+    }
+}
+
+/// The rows that `checkpoint list` prints.
+fn checkpoints(env: &Env, folder: PathBuf) -> Result<Vec<Checkpoint>, String> {
+    let said = Order::new(folder, &["checkpoint", "list"]).carry_out(env, false)?;
+    let row = |line: &str| {
+        let mut cells = line.split('\t').map(str::to_owned);
+        let mut next = || cells.next();
+        Some(Checkpoint { id: next()?, name: next()?, age: next()?, why: next()?, changed: next()? })
+    };
+    Ok(said.lines().filter_map(row).collect())
+}
