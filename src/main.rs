@@ -9,6 +9,7 @@ use aops_hook::briefing::refresh;
 use aops_hook::cli::{self, complete};
 use aops_hook::hook;
 use aops_hook::jail::{confined, shell};
+use aops_hook::model::client::Client;
 use aops_hook::model::event::EventKind;
 use aops_hook::run::job;
 use aops_hook::system::env::Env;
@@ -43,6 +44,9 @@ fn run(arguments: Vec<String>) -> u8 {
     let called = arguments.first().map(String::as_str).unwrap_or_default();
     let first = arguments.get(1).map(String::as_str);
     match first.filter(|word| EventKind::is_event_name(word)).or_else(|| by_name(called)) {
+        Some(event) if arguments.get(2).is_some_and(|word| word == Client::OPTION) => {
+            hook::run_for(arguments.get(3).map_or("", String::as_str), event, env)
+        }
         // The client is no terminal; no system call is spent on asking.
         Some(event) if !env.of_claude && std::io::stdin().is_terminal() => cli::typed_by_hand(event),
         Some(event) => hook::run(Some(event), &env),

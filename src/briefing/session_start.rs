@@ -9,6 +9,7 @@ use crate::config::texts::{self, Library};
 use crate::gate::{Context, owed};
 use crate::ledger::open::Ledger;
 use crate::model::agent::AGENTS;
+use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::Event;
 use crate::model::phase::{Phase, Sandbox};
@@ -133,6 +134,10 @@ fn text_at(path: &Path) -> Option<String> {
 
 /// The project's `AGENTS.md`, unless a `CLAUDE.md` that the client reads brings it; a long one by its path.
 fn agents(env: &Env, cwd: &Path, wanted: bool) -> Option<String> {
+    if env.host == Client::Codex {
+        // It reads the file itself.
+        return None;
+    }
     let root = texts::project(env, cwd);
     let folders: Vec<&Path> = cwd.ancestors().take_while(|folder| folder.starts_with(&root)).collect();
     let mut found = folders.iter().map(|folder| folder.join("AGENTS.md")).filter(|_| wanted);

@@ -10,6 +10,7 @@ mod program;
 mod probe;
 mod jail;
 mod notes;
+mod codex;
 
 use super::table::{Tone, clean};
 use super::{Command, Io};
@@ -66,6 +67,7 @@ static CHECKS: &[Check] = &[
     ("texts", Weight::Bad, program::texts),
     ("agents", Weight::Note, notes::shadowed),
     ("hooks", Weight::Bad, probe::hooks),
+    ("codex", Weight::Bad, codex::codex),
     ("client", Weight::Bad, program::client),
     ("client", Weight::Note, notes::has_client),
     ("last call", Weight::Note, notes::last_call),

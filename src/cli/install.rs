@@ -9,11 +9,13 @@ pub mod receipt;
 pub mod placing;
 pub mod plan;
 mod question;
+mod codex;
 
 use super::mode::Change;
-use super::{Command, Io, flag, option};
+use super::{Command, Io, flag, option, text};
 use crate::config::policy::ModeLevel;
 use crate::host::claude::settings::{StatusLine, status_line, unregister};
+use crate::model::client::Client;
 use crate::model::event::EVENTS;
 use crate::proof::keys::Keys;
 use crate::proof::life;
@@ -39,6 +41,7 @@ pub const INSTALL: Command = Command {
             "For everyone in this project; who has no aops-hook is told so, and not held up",
         ),
         ("aops-hook install --statusline", "The same, with phase and sandbox in the client's status line"),
+        ("aops-hook install --client codex", "For Codex CLI: hooks, trust in them, and our agents below `$CODEX_HOME`"),
         ("aops-hook install --dry-run", "Show what would change, change nothing"),
     ],
     arguments: |row| {
@@ -48,7 +51,7 @@ pub const INSTALL: Command = Command {
         // For `install.sh`, which ends with the same two lines itself.
         let plain = flag("without-ending", "").hide(true);
         let yes = flag("yes", "Ask nothing; without `--mode` the mode stays as it is");
-        Level::arguments(row).args([mode, statusline, dry_run(), yes, plain])
+        Level::arguments(row).args([mode, statusline, client(), dry_run(), yes, plain])
     },
     run: install,
 };
@@ -59,9 +62,10 @@ pub const UNINSTALL: Command = Command {
     examples: &[
         ("aops-hook uninstall", "For this user"),
         ("aops-hook uninstall --project", "For this project"),
+        ("aops-hook uninstall --client codex", "From Codex CLI"),
         ("aops-hook uninstall --dry-run", "Show what would change, change nothing"),
     ],
-    arguments: |row| Level::arguments(row).arg(dry_run()),
+    arguments: |row| Level::arguments(row).args([client(), dry_run()]),
     run: uninstall,
 };
 
@@ -118,7 +122,22 @@ fn dry_run() -> Arg {
     flag("dry-run", "Show what would change, change nothing")
 }
 
+/// The client, where it is not Claude Code.
+fn client() -> Arg {
+    let help = "The client whose files are meant: claude (the default) or codex";
+    option(CLIENT, "NAME", help).value_parser(["claude", "codex"]).hide_possible_values(true).conflicts_with("level")
+}
+
+const CLIENT: &str = "client";
+
+fn is_codex(given: &ArgMatches) -> bool {
+    text(given, CLIENT) == Some(Client::Codex.name())
+}
+
 fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    if is_codex(given) {
+        return codex::install(given, io);
+    }
     let plan = Plan::make(io.env, Level::given(given), given.get_flag("statusline"))?;
     let mode = question::change(given, io)?;
     let dry_run = given.get_flag("dry-run");
@@ -227,6 +246,9 @@ fn events() -> usize {
 }
 
 fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    if is_codex(given) {
+        return codex::uninstall(given, io);
+    }
     let undo = Undo::make(io.env, Level::given(given))?;
     let dry_run = given.get_flag("dry-run");
     let (value, words) = (undo.to_json(dry_run), format!("{}{}", undo.words(dry_run), kept(io.env)));

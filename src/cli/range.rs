@@ -25,14 +25,12 @@ pub struct FoundSession {
     changed: SystemTime,
 }
 
-impl From<SessionOnDisk> for FoundSession {
-    fn from(shelved: SessionOnDisk) -> Self {
-        let (session_id, transcript) = (shelved.session_id.clone(), transcript_of(&shelved));
+impl FoundSession {
+    fn of(env: &Env, shelved: SessionOnDisk) -> Self {
+        let (session_id, transcript) = (shelved.session_id.clone(), transcript_of(env, &shelved));
         Self { session_id, transcript, changed: shelved.changed, shelved: Some(shelved) }
     }
-}
 
-impl FoundSession {
     /// What it came to, as far as it goes.
     pub fn insights(&self, env: &Env) -> Result<Insights, Failure> {
         match &self.shelved {
@@ -74,7 +72,7 @@ pub fn choose(given: &ArgMatches, io: &Io) -> anyhow::Result<Vec<FoundSession>> 
 pub fn all(env: &Env, since: Option<i64>) -> Vec<FoundSession> {
     let after = since.map(|ms| SystemTime::UNIX_EPOCH + Duration::from_millis(ms.max(0).cast_unsigned()));
     let with_id = sessions::all(env).into_iter().filter(|shelved| !shelved.session_id.is_empty());
-    let mut found: Vec<FoundSession> = with_id.map(FoundSession::from).collect();
+    let mut found: Vec<FoundSession> = with_id.map(|shelved| FoundSession::of(env, shelved)).collect();
     let known: BTreeSet<PathBuf> = found.iter().map(|found| found.transcript.clone()).collect();
     found.extend(transcripts(env).into_iter().filter(|other| !known.contains(&other.transcript)));
     found.retain(|found| after.is_none_or(|after| found.changed >= after));
@@ -85,7 +83,7 @@ pub fn all(env: &Env, since: Option<i64>) -> Vec<FoundSession> {
 /// The session a person means, also one that only has a transcript.
 pub fn pick(env: &Env, given: Option<&str>) -> anyhow::Result<FoundSession> {
     let missing = match sessions::pick(env, given) {
-        Ok(shelved) => return Ok(shelved.into()),
+        Ok(shelved) => return Ok(FoundSession::of(env, shelved)),
         Err(words) => words,
     };
     let Some(given) = given.filter(|given| !given.is_empty()) else { return refused(missing) };

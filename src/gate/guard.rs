@@ -11,6 +11,7 @@ mod unguarded;
 mod verb;
 pub mod executable;
 mod hidden;
+mod interactive;
 #[cfg(test)]
 mod tests;
 
@@ -28,7 +29,9 @@ pub fn judge(protected: &Protected, targets: &Targets) -> Verdict {
          hint: split it into smaller calls, or put long content into a file first"
             .to_owned()
     });
-    let refusal = over.or_else(path).or_else(verb).or_else(hidden);
+    let typed = || interactive::refused(targets).or_else(|| interactive::patches(targets));
+    let typed = || typed().filter(|_| !protected.codex.is_empty());
+    let refusal = over.or_else(path).or_else(verb).or_else(hidden).or_else(typed);
     refusal.map_or_else(Verdict::pass, |words| Verdict::deny("guard", words))
 }
 

@@ -4,16 +4,20 @@
 //! a panic too; what could not be recorded was not allowed.
 
 mod turn;
+mod cap;
 mod afterwards;
 mod spool;
 
 pub use turn::{first_entry, judge};
 
+use crate::host;
 use crate::host::claude::wire::{answer, read};
+use crate::model::client::Client;
 use crate::model::error::{Code, Failure};
 use crate::model::event::EventKind;
 use crate::model::verdict::Verdict;
 use crate::system::env::Env;
+use crate::system::process::kin;
 use std::io::Read;
 use turn::Turn;
 
@@ -21,11 +25,14 @@ use turn::Turn;
 const LARGEST_INPUT: u64 = 64 << 20;
 
 /// The hook: reads stdin, answers, returns the exit code. Without a name the event is what the payload says: some clients
-/// run a hook without its arguments. A caller that is not Claude Code is let go.
+/// run a hook without its arguments. A caller that is neither registered by name nor Claude Code is let go.
 pub fn run(name: Option<&str>, env: &Env) -> u8 {
-    answer_panics(name.map_or(EventKind::Other, EventKind::of));
+    answer_panics(env.host, name.map_or(EventKind::Other, EventKind::of));
     let input = input();
-    if !env.of_claude && !input.as_ref().is_ok_and(|input| read::is_claudes(input)) {
+    if !host::is_answered(env.host) {
+        return answer::deliver(EventKind::Other, &answer::stand_aside());
+    }
+    if env.host == Client::Claude && !env.of_claude && !input.as_ref().is_ok_and(|input| read::is_claudes(input)) {
         return answer::deliver(EventKind::Other, &answer::stand_aside());
     }
     let said = input.as_ref().ok().filter(|_| name.is_none()).and_then(|input| read::name(input));
@@ -34,13 +41,27 @@ pub fn run(name: Option<&str>, env: &Env) -> u8 {
         return answer::deliver(EventKind::Other, &answer::fail_unnamed(&input.err().unwrap_or(none)));
     };
     let kind = EventKind::of(name);
-    answer_panics(kind);
-    let said = match input.and_then(|input| walk(name, &input, env).map_err(|failure| kept(name, &input, env, failure)))
-    {
-        Ok(verdict) => answer::spell(kind, &verdict),
-        Err(failure) => answer::fail(kind, &failure),
+    answer_panics(env.host, kind);
+    let said = match &input {
+        Ok(input) => match walk(name, input, env).map_err(|failure| kept(name, input, env, failure)) {
+            Ok(verdict) => host::spell(env.host, kind, &verdict, input),
+            Err(failure) => host::fail(env.host, kind, &failure),
+        },
+        Err(failure) => host::fail(env.host, kind, failure),
     };
     answer::deliver(kind, &said)
+}
+
+/// The same for a client that was registered by this name. One that we do not know is let go.
+pub fn run_for(client: &str, name: &str, env: Env) -> u8 {
+    match Client::of(client) {
+        None => answer::deliver(EventKind::Other, &answer::stand_aside()),
+        Some(Client::Claude) => run(Some(name), &env),
+        Some(host) => {
+            let process = kin::named_above(host.name());
+            run(Some(name), &env.of_host(host, process))
+        }
+    }
 }
 
 /// An event that is not asked again is kept where the lock was not to be had.
@@ -51,13 +72,13 @@ fn kept(name: &str, input: &[u8], env: &Env, failure: Failure) -> Failure {
 
 /// The verdict on one event, recorded. In a dry run the verdict is the same and nothing is written.
 pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
-    let event = read::read(name, input)?;
+    let event = host::read(env.host, name, input)?;
     #[cfg(debug_assertions)]
     crate::system::env::panic_if_wanted();
     let owed = if env.dry_run { None } else { spool::fold_in(env, &event)? };
     let mut turn = Turn::open(env, &event)?;
     turn.late_debts = owed;
-    let turn = turn.judge()?;
+    let turn = cap::hold(turn.judge()?);
     let turn = turn.say()?;
     let turn = turn.record()?;
     turn.afterwards()
@@ -74,11 +95,11 @@ fn input() -> Result<Vec<u8>, Failure> {
 }
 
 /// Answers a panic like any other failure. Works under `panic = "abort"` too.
-fn answer_panics(kind: EventKind) {
+fn answer_panics(client: Client, kind: EventKind) {
     std::panic::set_hook(Box::new(move |panic| {
         let place = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
         let failure = Failure::new(Code::Panic, format!("a bug in aops-hook{place}"));
-        let code = answer::deliver(kind, &answer::fail(kind, &failure));
+        let code = answer::deliver(kind, &host::fail(client, kind, &failure));
         #[expect(clippy::exit, reason = "a panic must end in an answer, not in an abort")]
         std::process::exit(code.into());
     }));

@@ -6,6 +6,7 @@
 //! system call more.
 
 use super::turn::Turn;
+use crate::host;
 use crate::host::claude::wire::read;
 use crate::model::error::{Code, Failure};
 use crate::model::event::{Event, EventKind};
@@ -37,7 +38,7 @@ pub(super) fn keep(env: &Env, name: &str, input: &[u8], failure: Failure) -> Fai
 }
 
 fn write(env: &Env, name: &str, input: &[u8]) -> Result<(), Failure> {
-    let event = read::read(name, input)?;
+    let event = host::read(env.host, name, input)?;
     let text = read::redacted(input).unwrap_or_default();
     let folder = folder(env, &event.session_id);
     make_all(&folder)?;
@@ -54,7 +55,7 @@ pub(super) fn fold_in(env: &Env, now: &Event) -> Result<Option<String>, Failure>
     waiting.sort();
     let mut owed = None;
     for path in waiting {
-        match read_kept(&path, &now.session_id) {
+        match read_kept(env, &path, &now.session_id) {
             Some(event) => owed = record(env, &path, &event)?.or(owed),
             None => drop(fs::rename(&path, path.with_extension(UNREADABLE))),
         }
@@ -63,9 +64,9 @@ pub(super) fn fold_in(env: &Env, now: &Event) -> Result<Option<String>, Failure>
     Ok(owed)
 }
 
-fn read_kept(path: &Path, session_id: &str) -> Option<Event> {
+fn read_kept(env: &Env, path: &Path, session_id: &str) -> Option<Event> {
     let bytes = fs::read(path).ok()?;
-    let event = read::read(&read::name(&bytes)?, &bytes).ok()?;
+    let event = host::read(env.host, &read::name(&bytes)?, &bytes).ok()?;
     let ends = matches!(event.kind, EventKind::Stop | EventKind::SubagentStop);
     (ends && event.session_id == session_id).then_some(event)
 }

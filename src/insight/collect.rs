@@ -4,8 +4,9 @@
 //! appears whole or not at all; what an analysis found is never lost to a later write; a session whose transcript is too
 //! long for the time there is keeps the tokens it was last known to have used.
 
-use crate::host::claude::transcript::scan::{Lens, Scan, scan};
+use crate::host::claude::transcript::scan::{Lens, Scan};
 use crate::host::claude::usage::{Prices, Tokens};
+use crate::host::{codex::rollout, scan};
 use crate::insight::{document::Insights, tally::Tally};
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::ledger::{entry::Line, open::Ledger, recover::LEDGER_FILE, session_folder::dashed};
@@ -68,7 +69,12 @@ pub fn tally(folder: &Path, trace: &str) -> Result<Tally, Failure> {
     read.map(|()| tally).map_err(|e| Failure::storage(folder.display(), e))
 }
 
-pub fn transcript_of(shelved: &SessionOnDisk) -> PathBuf {
+pub fn transcript_of(env: &Env, shelved: &SessionOnDisk) -> PathBuf {
+    if !shelved.path.starts_with(&env.config)
+        && let Some(found) = rollout::find(&env.codex.join("sessions"), &shelved.session_id)
+    {
+        return found;
+    }
     let project = shelved.path.parent().unwrap_or(Path::new("/"));
     project.join(format!("{}.jsonl", shelved.session_id))
 }
@@ -188,6 +194,6 @@ pub fn sweep(env: &Env, project: &str) {
         if tally.session.is_new() || head == Some(tally.session.head.as_str()) {
             continue;
         }
-        let _ = finish(env, tally, &transcript_of(shelved), None).and_then(|insights| write(env, &insights));
+        let _ = finish(env, tally, &transcript_of(env, shelved), None).and_then(|insights| write(env, &insights));
     }
 }

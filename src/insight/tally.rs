@@ -13,6 +13,7 @@ use crate::session::fact::{Fact, Reported, Said, Seen, Step};
 use crate::session::{fold::Session, prompt::Prompt};
 use crate::text::json::{self, Json, cut};
 use crate::text::template::one_line;
+use crate::tool::input::patched_files;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -41,8 +42,8 @@ pub struct Tally {
     pub root: String,
     /// Refusals that nothing has followed yet.
     waiting: Vec<String>,
-    /// Tool calls in flight: the file they change.
-    open: Vec<(CallKey, Option<String>)>,
+    /// Tool calls in flight: the files they change.
+    open: Vec<(CallKey, Vec<String>)>,
     /// Why the last turn ended.
     stopped: Option<String>,
     /// Why the session ended.
@@ -168,7 +169,7 @@ impl Tally {
             if self.open.len() >= MOST {
                 self.open.remove(0);
             }
-            self.open.push((step.call.clone(), changed_file(step)));
+            self.open.push((step.call.clone(), changed_files(step)));
         }
         let count: fn(&mut Calls) -> &mut u64 = match step.to {
             CallState::Completed => |calls| &mut calls.completed,
@@ -176,7 +177,7 @@ impl Tally {
             state if state.is_terminal() => |calls| &mut calls.denied,
             _ => return,
         };
-        let path = at.and_then(|at| self.open.remove(at).1);
+        let paths = at.map(|at| self.open.remove(at).1).unwrap_or_default();
         let name = cut(&step.call.tool, 64);
         *count(&mut self.insights.tool_calls) += 1;
         if let Some(calls) = self.tools.get_mut(name) {
@@ -188,9 +189,9 @@ impl Tally {
             step.gate.iter().for_each(|gate| self.count_refusal(gate));
             return;
         }
-        if let Some(path) = path.filter(|_| step.to == CallState::Completed) {
+        for path in paths.iter().filter(|_| step.to == CallState::Completed) {
             let inside = path.strip_prefix(&format!("{}/", self.root)).filter(|_| !self.root.is_empty());
-            push_new(&mut self.insights.files_changed, inside.unwrap_or(&path));
+            push_new(&mut self.insights.files_changed, inside.unwrap_or(path));
         }
         if !matches!(name, "Agent" | "Task") {
             self.follow(|next| &mut next.worked);
@@ -293,13 +294,17 @@ fn spent(phases: &[(i64, &'static str)], last_ms: i64) -> BTreeMap<String, u64> 
     spent
 }
 
-fn changed_file(step: &Step) -> Option<String> {
-    let edits = matches!(step.call.tool.as_str(), "Write" | "Edit" | "MultiEdit" | "NotebookEdit");
-    if !edits || step.effect != Some(Effect::Write) {
-        return None;
+fn changed_files(step: &Step) -> Vec<String> {
+    let input = step.input.as_ref().filter(|_| step.effect == Some(Effect::Write)).map_or("", |input| input.get());
+    match step.call.tool.as_str() {
+        "apply_patch" => patched_files(input),
+        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => {
+            let input = json::read(input).ok();
+            let path = |name: &str| input.as_ref().and_then(|input| input.text_of(name));
+            path("file_path").or_else(|| path("notebook_path")).into_iter().collect()
+        }
+        _ => Vec::new(),
     }
-    let input = json::read(step.input.as_ref()?.get()).ok()?;
-    input.text_of("file_path").or_else(|| input.text_of("notebook_path"))
 }
 
 /// `none`, `n/a` and the like are nothing.

@@ -3,6 +3,7 @@
 //! Reads and makes folders below a project's folder; touches no file in them. Invariants: a name that comes from outside
 //! is used only as one part of a path; the session's own folder is never a symlink; a session is found on later days too.
 
+use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::system::env::Env;
 use crate::system::files::{make, make_all};
@@ -38,6 +39,9 @@ impl SessionKey<'_> {
     /// The project folders it can be in: that of a well-formed transcript path, then that of the working directory.
     pub fn projects(&self, env: &Env) -> Vec<PathBuf> {
         let by_cwd = env.projects().join(dashed(self.cwd));
+        if env.host != Client::Claude {
+            return vec![by_cwd];
+        }
         match well_formed(self.transcript_path, self.session_id) {
             Some(by_transcript) if by_transcript == by_cwd => vec![by_cwd],
             Some(by_transcript) => vec![by_transcript, by_cwd],
@@ -58,7 +62,9 @@ pub fn find(env: &Env, key: SessionKey, width: usize) -> Result<Option<SessionFo
             }
         }
     }
-    for project in &projects {
+    // The transcript of another client says nothing of the project, and its working directory may move within a session.
+    let others = if env.host == Client::Claude { Vec::new() } else { env.own_projects() };
+    for project in projects.iter().chain(&others) {
         if let Some(place) = older(project, hash)? {
             return Ok(Some(place));
         }

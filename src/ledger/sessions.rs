@@ -42,8 +42,7 @@ pub struct Checked {
 
 /// Every session folder of every project, newest last.
 pub fn all(env: &Env) -> Vec<SessionOnDisk> {
-    let projects = std::fs::read_dir(env.projects()).into_iter().flatten().flatten();
-    let mut found: Vec<SessionOnDisk> = projects.flat_map(|project| in_project(project.path())).collect();
+    let mut found: Vec<SessionOnDisk> = env.all_projects().into_iter().flat_map(in_project).collect();
     found.sort_by_key(|session| session.changed);
     found
 }
@@ -115,8 +114,8 @@ pub fn pick(env: &Env, given: Option<&str>) -> Result<SessionOnDisk, String> {
 
 fn newest_here(env: &Env) -> Result<SessionOnDisk, String> {
     for folder in env.cwd.ancestors() {
-        let project = env.projects().join(dashed(&folder.to_string_lossy()));
-        if let Some(newest) = newest(in_project(project)) {
+        let projects = env.projects_named(&dashed(&folder.to_string_lossy()));
+        if let Some(newest) = newest(projects.into_iter().flat_map(in_project).collect()) {
             return Ok(newest);
         }
     }
@@ -193,7 +192,7 @@ pub fn find_anywhere(env: &Env, session_id: &str, cwd: &Path) -> Result<Option<(
     }
     let trace = trace_id(session_id);
     let here = cwd.ancestors().map(|folder| env.projects().join(dashed(&folder.to_string_lossy())));
-    let all = || std::fs::read_dir(env.projects()).into_iter().flatten().flatten().map(|item| item.path());
+    let all = || env.all_projects();
     for project in here.chain(std::iter::once_with(all).flatten()) {
         for width in [8, 16] {
             let Ok(Some(place)) = session_folder::find_in(env, &project, session_id, width) else { continue };

@@ -9,6 +9,7 @@ use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, is_w
 use crate::ledger::{heads, open::Ledger};
 use crate::model::agent::{AGENTS, PLUGIN_PREFIX, ours};
 use crate::model::call::{Effect, ToolCall};
+use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::observe::tampering::{self, Trip};
@@ -200,7 +201,9 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let executable = executable::written(env, &protected, call, &reach);
     let shut = session.is_shut() || session.memory.run.is_some();
     let brought = if shut { executable::used(env, Path::new(&event.cwd), call) } else { None };
-    let tests = policy.evidence.test.as_deref().map_or(Evidence::Other, |test| evidence::of(test, call, &reach));
+    // Codex does not tell how a command ended.
+    let test = policy.evidence.test.as_deref().filter(|_| env.host != Client::Codex);
+    let tests = test.map_or(Evidence::Other, |test| evidence::of(test, call, &reach));
     let format = policy.close.format.as_deref();
     let formats = format.is_some_and(|format| evidence::of(format, call, &reach) != Evidence::Other);
     let tracks = tracking::of(&policy.tracker.command, tool, input, &reach);

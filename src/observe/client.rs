@@ -8,6 +8,7 @@ use crate::config::in_force;
 use crate::config::policy::ModeLevel;
 use crate::host::claude::settings::PROGRAM;
 use crate::ledger::sessions;
+use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::observe::tampering;
@@ -94,7 +95,8 @@ const TOOL: [&str; 2] = ["Agent", "Task"];
 /// Why this client cannot start agents; nothing where it can, or where that is not known.
 pub fn agentless(env: &Env, event: &Event) -> Option<String> {
     let line = env.client.parse().map(kin::command_line).unwrap_or_default();
-    by_command_line(&line).or_else(|| by_settings(env, event))
+    let claudes = || by_settings(env, event);
+    by_command_line(&line).or_else(|| if env.host == Client::Claude { claudes() } else { None })
 }
 
 fn by_command_line(line: &[String]) -> Option<String> {

@@ -1,11 +1,13 @@
 //! Finds foreign agent files that carry our agents' names.
 //!
-//! Reads `.claude/agents` of the project and of the client's folder, at every depth. Why: the client starts an agent by the
+//! Reads `.claude/agents` (`.codex/agents`) of the project and of the client's folder, at every depth. Why: the client starts an agent by the
 //! `name` in its file, and a repository must not bring its own critic. Invariants: a file is ours only by its text: the
 //! shipped one, or the user's own in our configuration folder; a file with our name that cannot be read is foreign.
 
 use crate::config::texts::{self, Kind};
+use crate::host::codex;
 use crate::model::agent::{AGENTS, FILE_PREFIX, PLUGIN_PREFIX, bare, meant, ours};
+use crate::model::client::Client;
 use crate::system::env::Env;
 use crate::system::process::kin;
 use crate::text::json::{self, Json};
@@ -73,17 +75,25 @@ pub fn rename(text: &str, name: &str) -> String {
 
 /// Every agent file that the client may read here, the project's first.
 fn files(env: &Env, cwd: &Path) -> Vec<PathBuf> {
-    let projects = cwd.ancestors().map(|folder| folder.join(".claude/agents"));
+    let (name, own, kind) = match env.host {
+        Client::Codex => (".codex/agents", &env.codex, "toml"),
+        _ => (".claude/agents", &env.config, "md"),
+    };
+    let projects = cwd.ancestors().map(|folder| folder.join(name));
     let mut all = Vec::new();
-    for folder in projects.chain([env.config.join("agents")]) {
+    for folder in projects.chain([own.join("agents")]) {
         let mut files = Vec::new();
-        list(&folder, DEEPEST, &mut files);
+        list_kind(&folder, DEEPEST, kind, &mut files);
         all.extend(files);
     }
     all
 }
 
 pub fn list(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) {
+    list_kind(folder, deep, "md", files);
+}
+
+fn list_kind(folder: &Path, deep: usize, kind: &str, files: &mut Vec<PathBuf>) {
     let items = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut items: Vec<PathBuf> = items.map(|item| item.path()).collect();
     items.sort();
@@ -91,10 +101,10 @@ pub fn list(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) {
         if files.len() >= MOST {
             return;
         }
-        if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("md")) {
+        if path.extension().is_some_and(|end| end.eq_ignore_ascii_case(kind)) {
             files.push(path);
         } else if deep > 0 && path.is_dir() {
-            list(&path, deep - 1, files);
+            list_kind(&path, deep - 1, kind, files);
         }
     }
 }
@@ -112,6 +122,10 @@ pub fn foreign_name(env: &Env, path: &Path) -> Option<String> {
 pub fn name_in(env: &Env, path: &Path, text: &str) -> Option<String> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let one_of = |name: &str| meant(name).filter(|name| !name.starts_with(PLUGIN_PREFIX));
+    if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("toml")) {
+        let name = one_of(&stem).or_else(|| one_of(&codex::agents::name(text)?))?;
+        return (!codex::agents::is_ours(&name, text)).then_some(name);
+    }
     let name = one_of(&stem).or_else(|| one_of(&read_name(text)?))?;
     let (bare, is_renamed) = (bare(&name), name.starts_with(FILE_PREFIX));
     let expected = |own: &str| if is_renamed { rename(own, bare) == text } else { own == text };

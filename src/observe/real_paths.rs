@@ -17,6 +17,7 @@ const LINKS: usize = 16;
 pub fn variables(protected: &Protected) -> Vec<(String, String)> {
     let xdg = Path::new(&protected.user_config).parent().map(|path| path.to_string_lossy().into_owned());
     let known = [
+        ("CODEX_HOME", Some(protected.codex.clone()).filter(|path| !path.is_empty())),
         ("CLAUDE_CONFIG_DIR", Some(protected.config.clone())),
         ("CLAUDE_PROJECT_DIR", Some(protected.project.clone())),
         ("XDG_CONFIG_HOME", xdg),

@@ -26,8 +26,8 @@ pub fn is_of(env: &Env, cwd: &Path, head: &Head) -> bool {
 
 /// The root of the project that this session began in.
 fn began_in(env: &Env, head: &Head) -> Option<PathBuf> {
-    let found = sessions::in_project(env.projects().join(&head.project));
-    let found = found.into_iter().find(|found| found.session_id == head.session_id)?;
+    let mut found = env.projects_named(&head.project).into_iter().flat_map(sessions::in_project);
+    let found = found.find(|found| found.session_id == head.session_id)?;
     let root = sessions::session(&found)?.memory.root;
     (!root.is_empty()).then(|| PathBuf::from(root))
 }

@@ -5,6 +5,7 @@
 
 use crate::gate::guard::Protected;
 use crate::host::claude::disarm;
+use crate::model::client::Client;
 use crate::model::event::Event;
 use crate::system::env::Env;
 use crate::text::sha256::sha256;
@@ -35,6 +36,8 @@ pub fn protected(env: &Env, event: &Event) -> Protected {
     Protected {
         home: text(&env.home),
         config: text(&env.config),
+        codex: if env.host == Client::Codex { text(&env.codex) } else { String::new() },
+        sessions: text(&env.data.join("sessions/codex")),
         user_config: text(&env.user_config),
         project,
         binaries: with_link(env, program),
@@ -70,7 +73,10 @@ pub fn marks(protected: &Protected, old: &BTreeMap<String, String>) -> BTreeMap<
         format!("{user_config}/config.toml"),
         format!("{project}/.aops/config.toml"),
     ];
-    let files = files.into_iter().map(|path| (mark(&path, true, old), path));
+    let bases = [protected.codex.clone(), format!("{project}/.codex")];
+    let of_codex = bases.iter().flat_map(|base| ["hooks.json", "config.toml"].map(|name| format!("{base}/{name}")));
+    let of_codex = of_codex.filter(|_| !protected.codex.is_empty());
+    let files = files.into_iter().chain(of_codex).map(|path| (mark(&path, true, old), path));
     let programs = binaries.iter().map(|path| (mark(path, false, old), path.clone()));
     files.chain(programs).map(|(mark, path)| (path, mark)).collect()
 }

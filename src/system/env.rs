@@ -5,6 +5,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the one place that reads the environment and the clock")]
 
+use crate::model::client::Client;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 #[derive(Clone, Debug, Default)]
 pub struct Env {
     pub home: PathBuf,
+    /// Whose events this process answers.
+    pub host: Client,
+    /// `$CODEX_HOME`, else `$HOME/.codex`.
+    pub codex: PathBuf,
     /// `$CLAUDE_CONFIG_DIR`, else `$HOME/.claude`: where Claude Code keeps settings and sessions.
     pub config: PathBuf,
     /// Our own user configuration folder: `$XDG_CONFIG_HOME/aops` or the platform's.
@@ -90,6 +95,7 @@ impl Env {
             base.join("aops")
         };
         Self {
+            codex: path("CODEX_HOME").unwrap_or_else(|| home.join(".codex")),
             config: path("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")),
             user_config: platform("XDG_CONFIG_HOME", ".config"),
             data: path("ACA_DATA").unwrap_or_else(|| platform("XDG_DATA_HOME", ".local/share")),
@@ -126,6 +132,24 @@ impl Env {
         }
     }
 
+    /// The same for an event of another client, whose process this is: what Claude Code says of itself is not about it.
+    #[must_use]
+    pub fn of_host(self, host: Client, process: Option<i32>) -> Self {
+        Self {
+            host,
+            client: process.map(|pid| pid.to_string()).unwrap_or_default(),
+            project: PathBuf::new(),
+            env_file: None,
+            agent: host.name().to_owned(),
+            client_session: None,
+            attended: false,
+            shell_prefix: None,
+            is_plugin: false,
+            plugin_root: None,
+            ..self
+        }
+    }
+
     /// The client starts shell commands through us.
     pub fn is_jailing(&self) -> bool {
         self.shell_prefix.as_deref().is_some_and(names_us)
@@ -147,8 +171,31 @@ impl Env {
         std::env::var_os("AOPS_CLAUDE").filter(|name| !name.is_empty())
     }
 
+    /// Where the sessions of this client are, by project: Claude's beside its transcripts, others' in our data folder.
     pub fn projects(&self) -> PathBuf {
-        self.config.join("projects")
+        self.projects_of(self.host)
+    }
+
+    fn projects_of(&self, host: Client) -> PathBuf {
+        match host {
+            Client::Claude => self.config.join("projects"),
+            other => self.data.join("sessions").join(other.name()),
+        }
+    }
+
+    /// Every project folder of this client.
+    pub fn own_projects(&self) -> Vec<PathBuf> {
+        below(&self.projects())
+    }
+
+    /// Every project folder of every client.
+    pub fn all_projects(&self) -> Vec<PathBuf> {
+        Client::ALL.into_iter().flat_map(|host| below(&self.projects_of(host))).collect()
+    }
+
+    /// The folder of the project with this name, as each client would have it.
+    pub fn projects_named(&self, name: &str) -> Vec<PathBuf> {
+        Client::ALL.into_iter().map(|host| self.projects_of(host).join(name)).collect()
     }
 
     pub fn managed(&self) -> PathBuf {
@@ -199,7 +246,10 @@ impl Env {
     }
 }
 
-/// Milliseconds since 1970, for processes that live longer than one event.
+fn below(folder: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(folder).into_iter().flatten().flatten().map(|item| item.path()).collect()
+}
+
 /// The program that a value of the client's variable runs is ours.
 pub fn names_us(value: &str) -> bool {
     let program = value.rsplit_once(" -").map_or(value, |(program, _)| program);
@@ -207,6 +257,7 @@ pub fn names_us(value: &str) -> bool {
     program.rsplit('/').next() == Some("aops-hook")
 }
 
+/// Milliseconds since 1970, for processes that live longer than one event.
 pub fn now_ms() -> i64 {
     #[cfg(debug_assertions)]
     if let Some(fixed) = std::env::var("AOPS_TEST_NOW_MS").ok().and_then(|v| v.parse().ok()) {

@@ -33,6 +33,10 @@ pub fn of(
             line.map(|line| found("windows-delete", line.chars().take(120).collect())).unwrap_or_default()
         }
         ToolTouches::File => named(tool, input, is_planned),
+        ToolTouches::Patch => {
+            let path = input::patched_files(input).into_iter().find(|path| is_secret(path) && !is_planned(path));
+            path.map(|path| found("secret-file", format!("{tool} {path}"))).unwrap_or_default()
+        }
         _ if matches!(tool, "Read" | "Grep" | "NotebookRead") => named(tool, input, |_| false),
         ToolTouches::Strings(_) | ToolTouches::Nothing if tool.starts_with("mcp__") => strings(tool, input, &place),
         _ => Vec::new(),

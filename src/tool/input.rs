@@ -42,6 +42,15 @@ pub(super) fn file_path(input: &str) -> Option<String> {
     InputFields::read(input)?.file_path.map(Cow::into_owned)
 }
 
+/// The files that a patch in Codex's form names: those it adds, updates, deletes, and where it moves one.
+pub fn patched_files(input: &str) -> Vec<String> {
+    const HEADS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+    let text = command(input).unwrap_or_default();
+    let lines = text.lines().map(str::trim_start);
+    let named = lines.filter_map(|line| HEADS.iter().find_map(|head| line.strip_prefix(head)));
+    named.map(|path| path.trim().to_owned()).filter(|path| !path.is_empty()).collect()
+}
+
 /// No system takes a longer path.
 pub(super) const LONGEST_PATH: usize = 4096;
 

@@ -5,7 +5,7 @@
 
 pub mod table;
 mod statement;
-mod input;
+pub mod input;
 pub mod targets;
 pub mod effect;
 pub mod danger;

@@ -18,6 +18,8 @@ pub enum ToolTouches {
     Nothing,
     /// The file that a field of its input names.
     File,
+    /// The files that the patch in its input names.
+    Patch,
     /// What its shell line touches.
     Line,
     /// What its PowerShell line touches.
@@ -32,11 +34,13 @@ static FREE: &[(Effect, &[&str])] = &[
     (Effect::Read, &[
         "Read", "Grep", "Glob", "LS", "LSP", "NotebookRead", "WebFetch", "WebSearch", "ToolSearch", "ListMcpResources",
         "ReadMcpResource", "ListMcpResourcesTool", "ReadMcpResourceTool", "BashOutput", "TaskOutput", "TaskGet",
-        "TaskList", "ListAgents", "CronList",
+        "TaskList", "ListAgents", "CronList", "view_image", "web_search", "list_agents", "get_goal",
+        "curr_time", "list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource",
     ]),
     (Effect::Control, &[
         "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "TodoWrite", "TaskCreate", "TaskUpdate", "TaskStop",
-        "KillShell", "Skill", "SlashCommand",
+        "KillShell", "Skill", "SlashCommand", "update_plan", "request_user_input", "wait_agent", "close_agent",
+        "create_goal", "update_goal", "request_user_input_async", "interrupt_agent", "resume_agent", "wait", "sleep",
     ]),
     (Effect::Spawn, &["Agent", "Task"]),
 ];
@@ -65,6 +69,7 @@ pub fn tool(name: &str) -> KnownTool {
         "Bash" | "Monitor" => ("its line cannot be read", ToolTouches::Line),
         "PowerShell" => ("its line cannot be read", ToolTouches::PowerShell),
         "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => ("it edits a file", ToolTouches::File),
+        "apply_patch" => ("it edits files", ToolTouches::Patch),
         "EnterWorktree" => ("it makes a worktree", ToolTouches::Nothing),
         "AgentOutput" | "ExitWorktree" | "KillBash" | "SendMessage" | "Sleep" | "StructuredOutput" => {
             ("its tool is not known to only read", ToolTouches::Nothing)

@@ -23,6 +23,7 @@ pub fn of(tool: &str, input: &str, line: Option<&Line>, ground: &Ground) -> Targ
         ToolTouches::Nothing if tool.starts_with("mcp__") => all.hidden.extend(changing(input).map(Hidden::Program)),
         ToolTouches::Nothing => {}
         ToolTouches::File => file(&mut all, input, ground),
+        ToolTouches::Patch => patch(&mut all, tool, input, ground),
         ToolTouches::Line => match line {
             Some(line) => all.cut(line, ground),
             None => all.hidden.extend(input::literals(input).into_iter().map(Hidden::Line)),
@@ -35,6 +36,20 @@ pub fn of(tool: &str, input: &str, line: Option<&Line>, ground: &Ground) -> Targ
         ToolTouches::Strings(act) => input::every_string(&mut all, tool, act, input, ground),
     }
     all
+}
+
+/// The files that a patch names, or any string where it names none.
+fn patch(all: &mut Targets, tool: &str, input: &str, ground: &Ground) {
+    let cwd = Word::of(ground.cwd);
+    let named = input::patched_files(input);
+    if named.is_empty() {
+        return input::every_string(all, tool, Act::Write, input, ground);
+    }
+    for text in &named {
+        let path = input::path_of(text, ground);
+        all.over |= path.bits.len() > input::LONGEST_PATH;
+        all.target(&path, &cwd, Act::Write);
+    }
 }
 
 /// The one file that the input names, or any string that may be its path.

@@ -11,6 +11,7 @@ mod checks;
 mod cli_texts;
 mod client;
 mod cost;
+mod codex;
 mod coverage;
 mod danger;
 mod demo;

@@ -6,6 +6,7 @@
 
 mod http;
 mod request;
+mod responses;
 mod turn;
 
 pub(crate) use request::{Request, ToolResult};
@@ -168,6 +169,11 @@ fn answer(received: &Received, state: &Mutex<ModelState>) -> (Answer, Option<(Tu
                 plain("200 OK", &message)
             };
             (answer, Some(turn))
+        }
+        ("POST", "/v1/responses") => {
+            let (_, (turn, number)) = say(responses::request(received), state);
+            let body = responses::stream(&turn, number, &received.body);
+            (Answer { status: "200 OK", kind: "text/event-stream", body }, Some((turn, number)))
         }
         ("POST", "/v1/messages/count_tokens") => (plain("200 OK", &json!({"input_tokens": 100})), None),
         ("GET", "/v1/models") => (plain("200 OK", &json!({"data": [], "has_more": false})), None),

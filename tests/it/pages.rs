@@ -130,7 +130,7 @@ fn every_line_of_another_tool_is_known() {
 /// Every `aops-hook` line of the pages that guide people, in its order, says what the page says; `…` is anything.
 #[test]
 fn the_pages_commands_work() {
-    for page in ["install", "team", "ci", "upgrade", "data", "faq"] {
+    for page in ["install", "team", "ci", "upgrade", "data", "faq", "clients"] {
         let sandbox = Sandbox::new();
         sandbox.configure("tracker.command = \"none\"\n");
         let session = sandbox.session();
@@ -143,7 +143,7 @@ fn the_pages_commands_work() {
         {
             let (line, wanted) = shown.split_once('\n').unwrap();
             let mut words = split(line.strip_prefix("aops-hook ").unwrap_or_else(|| panic!("{page}: {line}")));
-            if matches!(words[0].as_str(), "mode" | "waive") {
+            if matches!(words[0].as_str(), "mode" | "waive" | "uninstall") {
                 words.push("--yes".to_owned());
             }
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -166,6 +166,21 @@ fn split(line: &str) -> Vec<String> {
         if n % 2 == 1 { vec![part.to_owned()] } else { part.split_whitespace().map(str::to_owned).collect() }
     };
     parts.flat_map(words).collect()
+}
+
+/// The tables of the clients are those of the code. `INSTA_UPDATE=always cargo nextest run page_of_clients` writes them.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "how a person asks a test to write")]
+fn the_page_of_clients_is_current() {
+    let (begin, end) = ("<!-- from src/host/table.rs -->\n", "<!-- to here -->\n");
+    let text = read("docs/clients.md");
+    let (before, rest) = text.split_once(begin).unwrap();
+    let (there, after) = rest.split_once(end).unwrap();
+    let wanted = format!("\n{}\n", aops_hook::host::table::page());
+    if std::env::var("INSTA_UPDATE").is_ok_and(|asked| asked == "always") {
+        return fs::write(root().join("docs/clients.md"), format!("{before}{begin}{wanted}{end}{after}")).unwrap();
+    }
+    assert_eq!(there, wanted, "hint: run `INSTA_UPDATE=always cargo nextest run page_of_clients`");
 }
 
 #[test]

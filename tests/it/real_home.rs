@@ -11,9 +11,11 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// Written by installing only.
-const INSTALLED: [&str; 7] = [
+const INSTALLED: [&str; 9] = [
     ".claude/settings.json",
     ".claude/settings.local.json",
+    ".codex/hooks.json",
+    ".codex/config.toml",
     ".claude/agents",
     ".claude/commands",
     ".config/aops",

@@ -23,7 +23,7 @@ const MOST: usize = 20;
 
 pub(super) fn private(scene: &Scene) -> Report {
     let mut folders = vec![scene.env.config.join("aops")];
-    for project in below(&scene.env.projects()) {
+    for project in scene.env.all_projects() {
         folders.extend(below(&project).into_iter().filter(|path| is_session(path)));
     }
     let open: Vec<_> = folders.iter().filter(|folder| is_open(folder)).take(MOST).collect();

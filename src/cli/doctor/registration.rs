@@ -9,6 +9,7 @@ use crate::cli::install::Level;
 use crate::cli::install::placing::found_by_script;
 use crate::cli::install::plan::read_settings;
 use crate::host::claude::settings::{Registered, Survey, survey};
+use crate::host::codex::hooks;
 use crate::model::event::EVENTS;
 use crate::system::env::Env;
 use serde_json::Value;
@@ -148,6 +149,9 @@ pub(super) fn entries(scene: &Scene) -> Report {
 
 /// Every event of the table is registered, as we would register it today.
 pub(super) fn registered(scene: &Scene) -> Report {
+    if scene.ours().next().is_none() && hooks::is_registered(&scene.env.codex) {
+        return Ok(String::new());
+    }
     if scene.ours().next().is_none() {
         return bad("not registered for any event", "run `aops-hook install`");
     }

@@ -169,7 +169,7 @@ pub fn is_unjailed(env: &Env) -> bool {
 }
 
 /// The program to register: this one, by its whole path.
-fn command(env: &Env) -> anyhow::Result<String> {
+pub fn command(env: &Env) -> anyhow::Result<String> {
     let path = env.program().context("cannot find out where this program is")?;
     if path.file_name().is_none_or(|name| name != PROGRAM) {
         bail!(

@@ -17,6 +17,9 @@ const SCHEMA: u32 = 1;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Receipt {
     schema: u32,
+    /// The file's own name below our folder; empty for Claude Code.
+    #[serde(skip)]
+    client: String,
     pub settings: Vec<Edited>,
     pub files: Vec<Placed>,
     /// Folders we made, the outermost first.
@@ -44,29 +47,36 @@ pub struct Placed {
 }
 
 impl Receipt {
-    fn path(env: &Env) -> PathBuf {
-        env.config.join("aops/installed.json")
+    fn path(env: &Env, client: &str) -> PathBuf {
+        let dash = if client.is_empty() { "" } else { "-" };
+        env.config.join(format!("aops/installed{dash}{client}.json"))
     }
 
     /// What is installed; an empty one if nothing is.
     pub fn read(env: &Env) -> anyhow::Result<Self> {
+        Self::read_of(env, "")
+    }
+
+    /// What is installed for another client.
+    pub fn read_of(env: &Env, client: &str) -> anyhow::Result<Self> {
         if !env.config.is_absolute() {
             bail!("`HOME` is not set, so the settings cannot be found\nhint: set `HOME` or `CLAUDE_CONFIG_DIR`");
         }
-        let path = Self::path(env);
+        let path = Self::path(env, client);
         let named = || format!("`{}`", path.display());
         let Some(bytes) = files::find(&path).with_context(named)?.bytes else {
-            return Ok(Self { schema: SCHEMA, settings: Vec::new(), files: Vec::new(), folders: Vec::new() });
+            return Ok(Self { schema: SCHEMA, client: client.to_owned(), ..Self::default() });
         };
-        let found: Self = serde_json::from_slice(&bytes).with_context(named)?;
+        let mut found: Self = serde_json::from_slice(&bytes).with_context(named)?;
         if found.schema != SCHEMA {
             bail!("{} is of another version\nhint: use the `aops-hook` that wrote it", named());
         }
+        client.clone_into(&mut found.client);
         Ok(found)
     }
 
     pub fn write(&self, env: &Env) -> anyhow::Result<()> {
-        let path = Self::path(env);
+        let path = Self::path(env, &self.client);
         let found = files::find(&path)?;
         let text = format!("{}\n", serde_json::to_string_pretty(self)?);
         if found.bytes.as_deref() == Some(text.as_bytes()) {
@@ -78,7 +88,7 @@ impl Receipt {
     /// Writes it after an uninstall; removes it, and the folders we made, once nothing is installed.
     pub fn close(mut self, env: &Env) -> anyhow::Result<()> {
         let over = self.settings.is_empty() && self.files.is_empty();
-        let found = files::find(&Self::path(env))?;
+        let found = files::find(&Self::path(env, &self.client))?;
         if over && found.bytes.is_some() {
             found.remove()?;
         }

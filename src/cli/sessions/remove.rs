@@ -142,7 +142,7 @@ fn finish(env: &Env) {
         let name = path.file_name().and_then(|name| name.to_str()?.strip_suffix(ASIDE));
         name.is_some_and(session_folder::is_session_folder)
     };
-    for path in folders(env.projects()).flat_map(folders).filter(of_session) {
+    for path in env.all_projects().into_iter().flat_map(folders).filter(of_session) {
         let _ = fs::remove_dir_all(path);
     }
 }

@@ -44,6 +44,12 @@ pub(super) fn named(protected: &Protected, hidden: &Hidden) -> Option<String> {
     if in_config && text.contains("settings") && text.contains("json") {
         return Some(".claude/settings.json".to_owned());
     }
+    if !protected.codex.is_empty() && (text.contains(".codex") || text.contains("codex_home")) {
+        let files = ["hooks.json", "config.toml"].into_iter().find(|file| text.contains(file));
+        if let Some(file) = files {
+            return Some(format!(".codex/{file}"));
+        }
+    }
     let named = |file: &String| text.contains("agents") && text.contains(file);
     if let Some(file) = AGENTS.iter().map(|agent| format!("{}.md", agent.name)).find(named) {
         return Some(format!("agents/{file}"));

@@ -16,6 +16,10 @@ pub struct Protected {
     pub home: String,
     /// Claude Code's configuration folder.
     pub config: String,
+    /// The folder of Codex, where that is the client; empty elsewhere.
+    pub codex: String,
+    /// Where sessions of other clients than Claude Code are recorded.
+    pub sessions: String,
     /// Our own user configuration folder.
     pub user_config: String,
     pub project: String,
@@ -77,6 +81,14 @@ impl Protected {
         for agent in AGENTS {
             add(format!("{}/agents/{}.md", self.config, agent.name), AGENT, false);
             add(format!("{}/agents/{FILE_PREFIX}{}.md", self.config, agent.name), AGENT, false);
+        }
+        add(self.sessions.clone(), SESSIONS, true);
+        for base in [self.codex.clone(), format!("{}/.codex", self.project)].iter().filter(|_| !self.codex.is_empty()) {
+            add(format!("{base}/hooks.json"), SETTINGS, false);
+            add(format!("{base}/config.toml"), SETTINGS, false);
+            for agent in AGENTS {
+                add(format!("{base}/agents/{}.toml", agent.name), AGENT, false);
+            }
         }
         for list in PLUGIN_LISTS {
             add(format!("{}/plugins/{list}", self.config), SETTINGS, false);

@@ -36,25 +36,38 @@ impl std::fmt::Display for Unreadable {
 
 /// One entry of an event's list, as the host reads it.
 #[derive(Debug, Serialize)]
-pub struct Group<'a> {
-    hooks: [Hook<'a>; 1],
+pub struct Group {
+    pub hooks: [Hook; 1],
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Hook<'a> {
-    r#type: &'a str,
-    command: &'a str,
-    args: [&'a str; 1],
-    timeout: u32,
+pub struct Hook {
+    pub r#type: &'static str,
+    pub command: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    on_failure: Option<&'a str>,
+    pub args: Option<[&'static str; 1]>,
+    pub timeout: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_failure: Option<&'static str>,
+    /// Tokens that the model reads of what a hook adds; another client's key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub additional_context_limit: Option<u32>,
 }
+
+/// The entry that an event of this name is to have; nothing where no hook is registered.
+pub type Wanted<'w> = &'w dyn Fn(&str) -> Option<Group>;
 
 /// The entry for this kind of event; nothing where no hook is registered.
-pub fn group<'a>(kind: &EventRow, command: &'a str) -> Option<Group<'a>> {
-    let on_failure = kind.guarding.then_some("block");
-    let hook = Hook { r#type: "command", command, args: [kind.name], timeout: kind.timeout, on_failure };
+pub fn group(kind: &EventRow, command: &str) -> Option<Group> {
+    let hook = Hook {
+        r#type: "command",
+        command: command.to_owned(),
+        args: Some([kind.name]),
+        timeout: kind.timeout,
+        on_failure: kind.guarding.then_some("block"),
+        ..Hook::default()
+    };
     (kind.timeout > 0).then_some(Group { hooks: [hook] })
 }
 
@@ -66,14 +79,24 @@ pub fn plugin_hooks() -> String {
 
 /// The text with our entries, which run `command`. A blank text counts as an empty object.
 pub fn register(text: &str, command: &str) -> Result<String, Unreadable> {
+    let wanted = |event: &str| group(EventKind::of(event).row(), command);
+    register_all(text, EVENTS.iter().map(|kind| kind.name), &wanted)
+}
+
+/// The text with these entries for these events, and no other of ours.
+pub fn register_all<'e>(
+    text: &str,
+    events: impl Iterator<Item = &'e str>,
+    wanted: Wanted,
+) -> Result<String, Unreadable> {
     let mut text = if text.trim().is_empty() { "{}\n".to_owned() } else { text.to_owned() };
     check(&text)?;
-    while let Some(cleaner) = less_one(&text, Some(command), &|_| false) {
+    while let Some(cleaner) = less_one(&text, Some(wanted), &|_| false) {
         text = cleaner;
     }
-    for kind in EVENTS {
-        if let Some(group) = group(kind, command) {
-            text = set(&text, kind.name, &group)?;
+    for event in events {
+        if let Some(group) = wanted(event) {
+            text = set(&text, event, &group)?;
         }
     }
     Ok(text)
@@ -148,14 +171,14 @@ fn keeper(text: &str, groups: &[JsonPart], wanted: Option<&Group>) -> Option<usi
     same.or_else(|| groups.iter().position(|group| all_ours(text, group)))
 }
 
-/// Removes one superfluous entry of ours; nothing when none is left. With a `command` one entry per event stays.
-fn less_one(text: &str, command: Option<&str>, had: &dyn Fn(Option<&str>) -> bool) -> Option<String> {
+/// Removes one superfluous entry of ours; nothing when none is left. With `wanted` one entry per event stays.
+fn less_one(text: &str, wanted: Option<Wanted>, had: &dyn Fn(Option<&str>) -> bool) -> Option<String> {
     let root = edit::document(text);
     let top = parts(text, &root);
     for (h, hooks) in top.iter().enumerate().filter(|(_, part)| part.name == "hooks") {
         let events = parts(text, &hooks.value);
         for (e, event) in events.iter().enumerate() {
-            let wanted = command.and_then(|command| group(EventKind::of(&event.name).row(), command));
+            let wanted = wanted.and_then(|wanted| wanted(&event.name));
             let groups = parts(text, &event.value);
             let stays = keeper(text, &groups, wanted.as_ref());
             for (g, group) in groups.iter().enumerate().filter(|(g, _)| Some(*g) != stays) {
@@ -204,6 +227,10 @@ pub struct Registered {
     /// Exec form; without, a shell runs the command.
     pub args: Option<Vec<String>>,
     pub timeout: Option<f64>,
+    /// Tokens that the model reads of what it adds; another client's key.
+    pub limit: Option<u64>,
+    /// Which group of its event it is in, and which hook of that.
+    pub at: (usize, usize),
     /// The entry is what `register` would write today for this program.
     pub current: bool,
 }
@@ -231,10 +258,12 @@ pub fn survey(text: &str) -> Result<Survey, Unreadable> {
     }
     let Some(hooks) = member(text, &root, "hooks") else { return Ok(found) };
     for event in parts(text, &hooks.value) {
-        for group in parts(text, &event.value) {
+        for (g, group) in parts(text, &event.value).into_iter().enumerate() {
             let Some(list) = member(text, &group.value, "hooks") else { continue };
             let held = parts(text, &list.value);
-            for mut one in held.iter().filter_map(|hook| read(&event.name, &text[hook.value.clone()])) {
+            let ours = held.iter().enumerate();
+            for (h, mut one) in ours.filter_map(|(h, hook)| Some((h, read(&event.name, &text[hook.value.clone()])?))) {
+                one.at = (g, h);
                 one.current = held.len() == 1 && is_current(&one, &text[group.value.clone()]);
                 found.ours.push(one);
             }
@@ -256,7 +285,8 @@ fn read(event: &str, hook: &str) -> Option<Registered> {
         .and_then(Value::as_array)
         .map(|args| args.iter().map(|arg| arg.as_str().map_or_else(|| arg.to_string(), str::to_owned)).collect());
     let timeout = hook.get("timeout").and_then(Value::as_f64);
-    let one = Registered { event: event.to_owned(), command, args, timeout, current: false };
+    let limit = hook.get("additionalContextLimit").and_then(Value::as_u64);
+    let one = Registered { event: event.to_owned(), command, args, timeout, limit, at: (0, 0), current: false };
     let name = one.program().rsplit('/').next().unwrap_or_default();
     let link = name.strip_prefix(PROGRAM).and_then(|rest| rest.strip_prefix('-'));
     let ours = name == PROGRAM || link.is_some_and(|rest| EVENTS.iter().any(|kind| kind.name == rest));
@@ -336,7 +366,7 @@ fn runs_status_line(line: &str) -> bool {
 }
 
 /// A path as a word of a shell line.
-fn quoted(path: &str) -> String {
+pub fn quoted(path: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
     if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }

@@ -24,6 +24,13 @@ pub fn ancestors(pid: i32) -> Vec<i32> {
     found
 }
 
+/// The nearest process above us that runs a program of this name.
+pub fn named_above(name: &str) -> Option<i32> {
+    let own = i32::try_from(std::process::id()).ok()?;
+    let is = |pid: &i32| command_line(*pid).first().and_then(|word| word.rsplit('/').next()) == Some(name);
+    ancestors(own).into_iter().find(is)
+}
+
 /// When this process was started, as the system counts; nothing where there is none.
 pub fn started(pid: i32) -> Option<String> {
     stat(pid, "lstart")

@@ -1,7 +1,7 @@
-//! Gets the unmodified client from npm, once per target folder.
+//! Gets the unmodified clients from npm, once per target folder.
 //!
-//! Writes `<target>/client-<version>/`. Invariant: the folder appears whole or not at all, however many tests want it at
-//! once, and npm keeps its cache and its logs out of the home.
+//! Writes `<target>/client-<version>/` and `<target>/codex-<version>/`. Invariant: the folder appears whole or not at all,
+//! however many tests want it at once, and npm keeps its cache and its logs out of the home.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,24 +9,31 @@ use std::time::Duration;
 
 /// The release our observations of the client are about.
 pub(crate) const VERSION: &str = "2.1.325";
+pub(crate) const CODEX: &str = "0.166.0";
 
-const PACKAGE: &str = "@anthropic-ai/claude-code";
+/// One package of npm, and where its program is in it.
+struct Package {
+    name: &'static str,
+    version: &'static str,
+    /// What its folder begins with.
+    short: &'static str,
+    program: String,
+}
 
 /// The client's program, fetched if this target folder does not have it yet.
 pub(crate) fn program() -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    let folder = target.join(format!("client-{VERSION}"));
-    let program = folder.join("node_modules").join(format!("{PACKAGE}-{}", platform())).join("claude");
-    if program.exists() {
-        return program;
-    }
-    let lock = File::create(target.join(format!("client-{VERSION}.lock"))).unwrap();
-    lock.lock().unwrap();
-    if !program.exists() {
-        fetch(target, &folder);
-    }
-    assert!(program.exists(), "npm brought no client for this platform: `{}` is missing", program.display());
-    program
+    let name = "@anthropic-ai/claude-code";
+    let program = format!("{name}-{}/claude", platform());
+    Package { name, version: VERSION, short: "client", program }.get()
+}
+
+/// The same of Codex: the program itself, not the script that starts it.
+pub(crate) fn codex() -> PathBuf {
+    let name = "@openai/codex";
+    let system = if cfg!(target_os = "macos") { "apple-darwin" } else { "unknown-linux-musl" };
+    let machine = if cfg!(target_arch = "aarch64") { "aarch64" } else { "x86_64" };
+    let program = format!("{name}-{}/vendor/{machine}-{system}/bin/codex", platform().trim_end_matches("-musl"));
+    Package { name, version: CODEX, short: "codex", program }.get()
 }
 
 /// npm's name for this machine.
@@ -37,28 +44,48 @@ fn platform() -> String {
     format!("{system}-{machine}{musl}")
 }
 
-fn fetch(target: &Path, folder: &Path) {
-    let scratch = tempfile::Builder::new().prefix("client-").tempdir_in(target).unwrap();
-    let output = assert_cmd::Command::new("npm")
-        .args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel", "error"])
-        .arg("--prefix")
-        .arg(scratch.path())
-        .arg("--cache")
-        .arg(scratch.path().join("cache"))
-        .arg(format!("{PACKAGE}@{VERSION}"))
-        .current_dir(scratch.path())
-        .timeout(Duration::from_mins(4))
-        .output()
-        .unwrap_or_else(|error| panic!("`npm` cannot be run: {error}\nhint: {}", by_hand(folder)));
-    let words = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "npm did not bring the client: {words}\nhint: {}", by_hand(folder));
-    fs::remove_dir_all(scratch.path().join("cache")).unwrap();
-    fs::rename(scratch.keep(), folder).unwrap();
-}
+impl Package {
+    fn get(&self) -> PathBuf {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+        let folder = target.join(format!("{}-{}", self.short, self.version));
+        let program = folder.join("node_modules").join(&self.program);
+        if program.exists() {
+            return program;
+        }
+        let lock = File::create(target.join(format!("{}-{}.lock", self.short, self.version))).unwrap();
+        lock.lock().unwrap();
+        if !program.exists() {
+            self.fetch(target, &folder);
+        }
+        assert!(program.exists(), "npm brought no client for this platform: `{}` is missing", program.display());
+        program
+    }
 
-fn by_hand(folder: &Path) -> String {
-    format!(
-        "install Node.js with npm, or on a machine that has it run `npm install --prefix {} {PACKAGE}@{VERSION}`",
-        folder.display()
-    )
+    fn fetch(&self, target: &Path, folder: &Path) {
+        let scratch = tempfile::Builder::new().prefix(&format!("{}-", self.short)).tempdir_in(target).unwrap();
+        let quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel", "error"];
+        let output = assert_cmd::Command::new("npm")
+            .arg("install")
+            .args(quiet)
+            .arg("--prefix")
+            .arg(scratch.path())
+            .arg("--cache")
+            .arg(scratch.path().join("cache"))
+            .arg(format!("{}@{}", self.name, self.version))
+            .current_dir(scratch.path())
+            .timeout(Duration::from_mins(4))
+            .output()
+            .unwrap_or_else(|error| panic!("`npm` cannot be run: {error}\nhint: {}", self.by_hand(folder)));
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "npm did not bring the client: {words}\nhint: {}", self.by_hand(folder));
+        fs::remove_dir_all(scratch.path().join("cache")).unwrap();
+        fs::rename(scratch.keep(), folder).unwrap();
+    }
+
+    fn by_hand(&self, folder: &Path) -> String {
+        let (folder, name, version) = (folder.display(), self.name, self.version);
+        format!(
+            "install Node.js with npm, or on a machine that has it run `npm install --prefix {folder} {name}@{version}`"
+        )
+    }
 }

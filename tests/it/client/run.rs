@@ -20,7 +20,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(super) fn of(mut command: Command) -> Self {
+    pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

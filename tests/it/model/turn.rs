@@ -41,6 +41,14 @@ impl Turn {
         self
     }
 
+    pub(super) fn said(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn calls(&self) -> &[(String, Value)] {
+        &self.calls
+    }
+
     pub(super) fn happen(&self) {
         if let Some(deed) = &self.deed {
             deed();

@@ -120,8 +120,10 @@ impl<'a> Session<'a> {
     }
 
     pub(crate) fn folders(&self) -> Vec<PathBuf> {
-        let Ok(listing) = fs::read_dir(self.sandbox.sessions()) else { return Vec::new() };
-        listing.map(|entry| entry.unwrap().path()).filter(|path| self.owns(path)).collect()
+        let of_claude = self.sandbox.sessions();
+        let of_codex = self.sandbox.data().join("sessions/codex").join(of_claude.file_name().unwrap());
+        let listings = [of_claude, of_codex].into_iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+        listings.map(|entry| entry.unwrap().path()).filter(|path| self.owns(path)).collect()
     }
 
     /// Whether a folder of this name is this session's.

@@ -118,9 +118,15 @@ pub fn deliver(kind: EventKind, answer: &Answer) -> u8 {
     let said = |mut to: Box<dyn Write>, text: &str| {
         text.is_empty() || to.write_all(text.as_bytes()).and_then(|()| to.flush()).is_ok()
     };
-    let heard = said(Box::new(std::io::stdout().lock()), &answer.stdout);
-    said(Box::new(std::io::stderr().lock()), &answer.stderr);
-    if heard || !kind.row().guarding { answer.exit } else { 2 }
+    let heard = said(Box::new(std::io::stdout().lock()), &answer.stdout) || !kind.row().guarding;
+    // Some clients take exit 2 for a refusal only with a word on stderr.
+    let words = if heard || !answer.stderr.is_empty() {
+        &answer.stderr
+    } else {
+        "aops-hook: the answer could not be written\n"
+    };
+    said(Box::new(std::io::stderr().lock()), words);
+    if heard { answer.exit } else { 2 }
 }
 
 fn permit(own: &mut Map<String, Value>, decision: &str, reason: &str) {

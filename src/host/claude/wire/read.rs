@@ -65,12 +65,17 @@ fn event_name(json: &Json) -> Option<String> {
 
 /// The event called `name` in these bytes.
 pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
+    read_as(name, input, |json| json)
+}
+
+/// The same of a client that says some of it in other words; `translate` puts them into ours.
+pub fn read_as(name: &str, input: &[u8], translate: fn(Json<'_>) -> Json<'_>) -> Result<Event, Failure> {
     let invalid = |what: String| Failure::new(Code::InputInvalid, what);
     let text = std::str::from_utf8(input).map_err(|e| invalid(format!("the event is not UTF-8: {e}")))?;
     if text.trim().is_empty() {
         return Err(invalid("the event is empty".to_owned()));
     }
-    let json = json::read(text).map_err(|e| invalid(format!("the event is not JSON: {e}")))?;
+    let json = translate(json::read(text).map_err(|e| invalid(format!("the event is not JSON: {e}")))?);
     let Json::Object(_) = json else { return Err(invalid("the event is not a JSON object".to_owned())) };
     match json.text_of("hook_event_name") {
         Some(said) if said == name => {}

@@ -1,0 +1,258 @@
+//! `install --client codex`: our entries in `hooks.json`, trust in them in `config.toml`, our agents as `agents/*.toml`.
+//!
+//! Reads and writes these below `$CODEX_HOME` and a receipt of its own. Invariants: foreign content stays byte for byte; a
+//! foreign agent of our name is never written over; installing twice changes nothing; `uninstall` removes only what is ours,
+//! and restores files that nobody edited since.
+
+use super::kept;
+use super::plan::{command, read_settings, unreadable, writable};
+use super::question;
+use super::receipt::{Edited, Placed, Receipt, back_up, quote_path};
+use crate::cli::Io;
+use crate::host::codex::{agents, hooks, trust};
+use crate::proof::keys::Keys;
+use crate::proof::life;
+use crate::system::env::Env;
+use crate::system::files::{self, Found};
+use crate::text::diff::unified;
+use crate::text::sha256::sha256;
+use anyhow::{Context, bail};
+use clap::ArgMatches;
+use serde_json::json;
+use std::path::Path;
+
+/// One file and what becomes of it; nothing: it is removed.
+struct Step {
+    found: Found,
+    new: Option<String>,
+    /// Not ours alone: a copy of what it was is kept.
+    shared: bool,
+}
+
+impl Step {
+    fn old(&self) -> String {
+        String::from_utf8_lossy(self.found.bytes.as_deref().unwrap_or_default()).into_owned()
+    }
+
+    fn changes(&self) -> bool {
+        self.found.bytes.as_deref() != self.new.as_ref().map(String::as_bytes)
+    }
+
+    fn diff(&self) -> String {
+        let path = self.found.path.display().to_string();
+        let name = |there: bool| if there { path.clone() } else { "/dev/null".to_owned() };
+        let new = self.new.clone().unwrap_or_default();
+        unified(&name(self.found.bytes.is_some()), &name(self.new.is_some()), &self.old(), &new)
+    }
+
+    fn carry_out(&self) -> anyhow::Result<()> {
+        let done = match &self.new {
+            _ if !self.changes() => Ok(()),
+            Some(new) => self.found.replace(new.as_bytes(), 0o600),
+            None => self.found.remove(),
+        };
+        done.with_context(|| quote_path(&self.found.path))
+    }
+}
+
+struct Plan {
+    steps: Vec<Step>,
+    receipt: Receipt,
+    hooks: String,
+    changes: bool,
+    agents: usize,
+    /// Files that were edited since, and so stay.
+    left: Vec<String>,
+}
+
+impl Plan {
+    fn diff(&self) -> String {
+        self.steps.iter().filter(|step| step.changes()).map(Step::diff).collect()
+    }
+
+    fn carry_out(mut self, env: &Env) -> anyhow::Result<()> {
+        self.receipt.make_folders(&env.config.join("aops/backup"), 0o700)?;
+        for step in self.steps.iter().filter(|step| step.changes() && step.new.is_some()) {
+            self.receipt.make_folders(step.found.path.parent().unwrap_or(&env.codex), 0o700)?;
+        }
+        for step in self.steps.iter().filter(|step| step.shared) {
+            enter(env, &mut self.receipt, step)?;
+        }
+        if self.receipt.settings.is_empty() {
+            self.steps.iter().try_for_each(Step::carry_out)?;
+            return self.receipt.close(env);
+        }
+        self.receipt.write(env)?;
+        self.steps.iter().try_for_each(Step::carry_out)
+    }
+}
+
+/// What an installation does.
+fn plan_install(env: &Env) -> anyhow::Result<Plan> {
+    let program = command(env)?;
+    let mut receipt = Receipt::read_of(env, "codex")?;
+    let (file, old) = read_settings(&env.codex.join(hooks::FILE))?;
+    let new = hooks::register(&old, &program).map_err(|error| unreadable(&file.path, &error))?;
+    let path = file.path.display().to_string();
+    let (config, text) = read_settings(&env.codex.join("config.toml"))?;
+    if let Err(error) = toml::de::DeTable::parse(&text) {
+        bail!(
+            "{} cannot be read: {error}\nhint: nothing was changed; mend it, then install again",
+            quote_path(&config.path)
+        );
+    }
+    let stale = hooks::trusts(&old, &path).unwrap_or_default();
+    let trusts = hooks::trusts(&new, &path).map_err(|error| unreadable(&file.path, &error))?;
+    let trusting = trust::with(&trust::without(&text, &stale), &trusts);
+    let mut steps = vec![
+        Step { found: config, new: Some(trusting), shared: true },
+        Step { found: file, new: Some(new), shared: true },
+    ];
+    let texts = place(env, &mut receipt)?;
+    let agents = texts.iter().filter(|step| step.changes()).count();
+    steps.splice(0..0, texts);
+    check(steps, receipt, path, agents, Vec::new())
+}
+
+fn check(steps: Vec<Step>, receipt: Receipt, hooks: String, agents: usize, left: Vec<String>) -> anyhow::Result<Plan> {
+    for step in steps.iter().filter(|step| step.changes()) {
+        writable(&step.found)?;
+    }
+    let changes = steps.iter().any(Step::changes);
+    Ok(Plan { steps, receipt, hooks, changes, agents, left })
+}
+
+/// Enters an edited file in the receipt, with a copy of what it was.
+fn enter(env: &Env, receipt: &mut Receipt, step: &Step) -> anyhow::Result<()> {
+    let path = step.found.path.clone();
+    let known = receipt.edited(&path).cloned();
+    let original = match known {
+        Some(known) => known.original,
+        None => step.found.bytes.as_ref().map(|bytes| back_up(env, &path, bytes)).transpose()?,
+    };
+    let wrote_sha256 = sha256(&[step.new.as_deref().unwrap_or_default().as_bytes()]);
+    receipt.settings.retain(|edited| edited.path != path);
+    receipt.settings.push(Edited { path, wrote_sha256, original });
+    Ok(())
+}
+
+/// Our agents; refused where a foreign file has the name.
+fn place(env: &Env, receipt: &mut Receipt) -> anyhow::Result<Vec<Step>> {
+    let mut steps = Vec::new();
+    let mut foreign = Vec::new();
+    for (name, text) in agents::files() {
+        let found = files::find(&env.codex.join(name)).with_context(|| quote_path(&env.codex))?;
+        let is_foreign =
+            found.bytes.as_ref().is_some_and(|bytes| bytes != text.as_bytes()) && !receipt.placed(&found.path);
+        if is_foreign {
+            foreign.push(quote_path(&found.path));
+            continue;
+        }
+        receipt.files.retain(|placed| placed.path != found.path);
+        receipt.files.push(Placed::new(found.path.clone(), &text, None));
+        steps.push(Step { found, new: Some(text), shared: false });
+    }
+    if !foreign.is_empty() {
+        bail!(
+            "these files are not from aops-hook and were not overwritten: {}\nhint: nothing was installed; move them away, then install again",
+            foreign.join(", ")
+        );
+    }
+    Ok(steps)
+}
+
+/// What an uninstallation does.
+fn plan_uninstall(env: &Env) -> anyhow::Result<Plan> {
+    let mut receipt = Receipt::read_of(env, "codex")?;
+    let (file, old) = read_settings(&env.codex.join(hooks::FILE))?;
+    let path = file.path.display().to_string();
+    let (config, text) = read_settings(&env.codex.join("config.toml"))?;
+    let trusts = hooks::trusts(&old, &path).unwrap_or_default();
+    let without = restored(&receipt, &file, || {
+        let original = receipt.edited(&file.path).and_then(|edited| edited.original().ok().flatten());
+        hooks::without(&old, original.as_deref()).map_err(|error| unreadable(&file.path, &error))
+    })?;
+    let untrusted = restored(&receipt, &config, || Ok(trust::without(&text, &trusts)))?;
+    let mut steps =
+        vec![Step { found: file, new: without, shared: false }, Step { found: config, new: untrusted, shared: false }];
+    let mut left = Vec::new();
+    for placed in &receipt.files {
+        let found = files::find(&placed.path).with_context(|| quote_path(&placed.path))?;
+        match &found.bytes {
+            None => {}
+            Some(_) if placed.untouched(&found) => steps.push(Step { found, new: None, shared: false }),
+            Some(_) => left.push(quote_path(&found.path)),
+        }
+    }
+    let agents = steps.len() - 2;
+    (receipt.settings, receipt.files) = (Vec::new(), Vec::new());
+    check(steps, receipt, path, agents, left)
+}
+
+/// The file as it was, where nobody edited it since; else without what is ours.
+fn restored(
+    receipt: &Receipt,
+    found: &Found,
+    without: impl FnOnce() -> anyhow::Result<String>,
+) -> anyhow::Result<Option<String>> {
+    if found.bytes.is_none() {
+        return Ok(None);
+    }
+    let edited = receipt.edited(&found.path);
+    if let Some(original) = edited.filter(|edited| edited.untouched(found)).and_then(|edited| edited.original().ok()) {
+        return Ok(original);
+    }
+    let text = without()?;
+    let was_absent = edited.is_some_and(|edited| edited.original.is_none());
+    let blank = text.split_whitespace().collect::<String>();
+    Ok(Some(text).filter(|_| !(was_absent && (blank.is_empty() || blank == "{}"))))
+}
+
+/// Runs `install --client codex`.
+pub(super) fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let plan = plan_install(io.env)?;
+    let mode = question::change(given, io)?;
+    let dry_run = given.get_flag("dry-run");
+    let (hooks, diff) = (quote_path(Path::new(&plan.hooks)), plan.diff());
+    let value =
+        json!({"client": "codex", "settings": plan.hooks, "changed": plan.changes, "dry_run": dry_run, "diff": diff});
+    let done = if plan.changes { "registered" } else { "already registered" };
+    let mut lines = vec![format!("{done} for Codex in {hooks}, trusted in its `config.toml`")];
+    if plan.agents > 0 {
+        lines.push(format!("wrote {} agents to {}", plan.agents, quote_path(&io.env.codex.join("agents"))));
+    }
+    if dry_run {
+        let nothing = format!("nothing to change: registered in {hooks}");
+        let words = if plan.changes { diff } else { nothing };
+        return io.answer(&value, words.trim_end());
+    }
+    plan.carry_out(io.env)?;
+    if let Some(mode) = &mode {
+        mode.carry_out()?;
+        lines.push(mode.outcome());
+    }
+    if Keys::open(io.env)?.is_none() {
+        life::begin(io.env, None, None)?;
+    }
+    io.answer(&value, lines.join("\n"))
+}
+
+/// Runs `uninstall --client codex`.
+pub(super) fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let plan = plan_uninstall(io.env)?;
+    let dry_run = given.get_flag("dry-run");
+    let (hooks, diff) = (quote_path(Path::new(&plan.hooks)), plan.diff());
+    let value =
+        json!({"client": "codex", "settings": plan.hooks, "changed": plan.changes, "dry_run": dry_run, "diff": diff});
+    let would = if dry_run { "would be " } else { "" };
+    let done =
+        if plan.changes { format!("hooks {would}removed from {hooks}") } else { format!("not registered in {hooks}") };
+    let agents = (plan.agents > 0).then(|| format!("{} agents {would}removed", plan.agents));
+    let left = plan.left.iter().map(|path| format!("left {path}: it was edited"));
+    let lines: Vec<String> = std::iter::once(done).chain(agents).chain(left).collect();
+    if !dry_run && plan.changes {
+        plan.carry_out(io.env)?;
+    }
+    let shown = if dry_run { diff } else { String::new() };
+    io.answer(&value, format!("{shown}{}{}", lines.join("\n"), kept(io.env)))
+}

@@ -1,0 +1,36 @@
+//! Our own cap on refused ends of a turn, for a client that has none: it would go on for ever.
+
+use super::turn::Turn;
+use crate::host::table;
+use crate::model::event::EventKind;
+use crate::model::verdict::{Ruling, Verdict};
+use crate::session::fact::{Fact, Seen};
+
+/// As many as Claude Code allows.
+const MOST: usize = 8;
+
+/// Lets a turn end that was refused its end too often since the last prompt, and tells the person.
+pub(super) fn hold(mut turn: Turn) -> Turn {
+    let refused = turn.event.kind == EventKind::Stop && turn.verdict.ruling == Ruling::Deny;
+    if !refused || table::host(turn.env.host).caps_stops || refusals(&turn) < MOST {
+        return turn;
+    }
+    let words = format!(
+        "the turn ended unfinished: its end was refused {MOST} times since your prompt\nhint: `aops-hook status` shows what is owed; your next prompt can continue the task"
+    );
+    turn.verdict = Verdict::notice("owed", words);
+    turn
+}
+
+fn refusals(turn: &Turn) -> usize {
+    let recent = turn.ledger.recent();
+    let seen = recent.iter().rev().filter_map(|entry| match &entry.fact {
+        Fact::Event(seen) => Some(seen),
+        _ => None,
+    });
+    let since = seen.take_while(|seen| EventKind::of(&seen.event) != EventKind::UserPromptSubmit);
+    let denied = |seen: &&Seen| {
+        EventKind::of(&seen.event) == EventKind::Stop && seen.said.as_ref().is_some_and(|said| said.ruling == "deny")
+    };
+    since.filter(denied).count()
+}

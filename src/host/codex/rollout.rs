@@ -1,0 +1,113 @@
+//! Reads a rollout file of Codex: the tokens that a session used, by model, agent and phase.
+//!
+//! Reads the session's file and those of its subagents, which lie in the same folder and name the session. Invariants: each
+//! answer of the model counts once; a line that cannot be read is counted as unknown.
+
+use crate::host::claude::transcript::entry::Lines;
+use crate::host::claude::transcript::scan::{Lens, MAIN, Scan, phase_at};
+use crate::host::claude::usage::Usage;
+use crate::text::json::{self, Json};
+use crate::text::time;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Files of one folder that are looked at.
+const MOST: usize = 500;
+
+/// This is a file of Codex.
+pub fn is_rollout(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("rollout-"))
+}
+
+/// The whole session. A missing file is an empty scan.
+pub fn scan(transcript: &Path, lens: &Lens) -> io::Result<Scan> {
+    let mut scan = Scan::default();
+    match add(&mut scan, transcript, None, lens) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(scan),
+        done => done?,
+    }
+    let session = id_in(transcript);
+    for other in beside(transcript) {
+        if scan.cut_short {
+            break;
+        }
+        add(&mut scan, &other, Some(&session), lens)?;
+    }
+    Ok(scan)
+}
+
+/// `rollout-2026-01-13T10-00-00-<id>.jsonl`
+fn id_in(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    stem.get("rollout-2026-01-13T10-00-00-".len()..).unwrap_or_default().to_owned()
+}
+
+fn beside(transcript: &Path) -> Vec<PathBuf> {
+    let items = transcript.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+    let others = items.map(|item| item.path()).filter(|path| is_rollout(path) && path != transcript);
+    let mut others: Vec<PathBuf> = others.take(MOST).collect();
+    others.sort();
+    others
+}
+
+/// The rollout file of this session, wherever its day is.
+pub fn find(sessions: &Path, session_id: &str) -> Option<PathBuf> {
+    let below = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten().map(|item| item.path());
+    let days = below(sessions.to_owned()).flat_map(below).flat_map(below);
+    days.flat_map(below).find(|path| is_rollout(path) && id_in(path) == session_id)
+}
+
+/// Adds one file; with `of`, only if it is a subagent's of this session.
+fn add(scan: &mut Scan, path: &Path, of: Option<&str>, lens: &Lens) -> io::Result<()> {
+    let mut lines = Lines::open(path)?;
+    lines.until = lens.until;
+    let (mut agent, mut model) = (MAIN.to_owned(), String::new());
+    while let Some(line) = lines.next_line()? {
+        let Some(record) = std::str::from_utf8(line).ok().and_then(|text| json::read(text).ok()) else {
+            scan.unknown += 1;
+            continue;
+        };
+        let (Some(kind), Some(payload)) = (record.text_of("type"), record.get("payload")) else { continue };
+        match (kind.as_str(), of) {
+            ("session_meta", Some(session)) => {
+                if payload.text_of("session_id").as_deref() != Some(session) || payload.text_of("id").as_deref() == of {
+                    return Ok(());
+                }
+                agent = payload.text_of("agent_role").unwrap_or_else(|| "agent".to_owned());
+            }
+            ("session_meta", None) => {
+                scan.cwd = payload.text_of("cwd").unwrap_or_default();
+                scan.began = record.text_of("timestamp");
+            }
+            ("turn_context", _) => model = payload.text_of("model").unwrap_or(model),
+            ("token_usage_record", _) => {
+                let at = record.text_of("timestamp").and_then(|at| time::parse(&at));
+                let usage = payload.get("usage").map(usage).unwrap_or_default();
+                let cost = lens.prices.cost(&model, &usage, "", false);
+                scan.tokens.add([&model, &agent, phase_at(lens.phases, at.unwrap_or_default())], &usage, cost);
+            }
+            _ => {}
+        }
+        scan.records += 1;
+        if of.is_none() {
+            scan.ended = record.text_of("timestamp").or(scan.ended.take());
+        }
+    }
+    scan.bytes += lines.bytes;
+    scan.cut_short |= lines.gave_up;
+    Ok(())
+}
+
+/// What of the input came out of the cache is part of it there.
+fn usage(json: &Json) -> Usage {
+    let of = |name: &str| json.number_of(name).unwrap_or(0);
+    let (read, write) = (of("cached_input_tokens"), of("cache_write_input_tokens"));
+    Usage {
+        input: of("input_tokens").saturating_sub(read).saturating_sub(write),
+        output: of("output_tokens"),
+        cache_read: read,
+        cache_write: write,
+        ..Usage::default()
+    }
+}

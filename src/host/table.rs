@@ -1,0 +1,175 @@
+//! What each client can do at its events, and how it fails: measured by running it, with version and day.
+//!
+//! Reads nothing, writes nothing. `docs/clients.md` is made from this table, and the entries that we register for Codex.
+//! Invariant: every client has an answer to every question.
+
+use crate::model::client::Client;
+use std::fmt::Write;
+
+/// One event of a client, by its own name.
+#[derive(Debug)]
+pub struct HostEvent {
+    pub name: &'static str,
+    /// A refusal holds.
+    pub refuses: bool,
+    /// Takes text for the model.
+    pub context: bool,
+    /// Takes words for the person.
+    pub speaks: bool,
+    /// Seconds that the client waits for the hook; 0: not registered.
+    pub timeout: u32,
+}
+
+#[derive(Debug)]
+pub struct Host {
+    pub client: Client,
+    pub title: &'static str,
+    /// The version that was measured, and when.
+    pub measured: (&'static str, &'static str),
+    /// An adapter of ours; without one its events pass, with one line.
+    pub adapted: bool,
+    /// It ends a turn by itself that was refused its end too often.
+    pub caps_stops: bool,
+    /// Empty where it has no adapter, and for Claude Code, whose events are `EVENTS`.
+    pub events: &'static [HostEvent],
+    /// In the order of `QUESTIONS`.
+    pub answers: [&'static str; QUESTIONS.len()],
+}
+
+pub const QUESTIONS: [&str; 13] = [
+    "known by",
+    "a refusal is",
+    "a pass prints",
+    "the hook crashes",
+    "the hook is too slow",
+    "`ask`",
+    "a call has an id",
+    "who calls",
+    "an agent's verdict",
+    "the end of a turn is refused",
+    "its own cap on that",
+    "tokens",
+    "an administrator's file",
+];
+
+const fn event(name: &'static str, refuses: bool, context: bool, timeout: u32) -> HostEvent {
+    HostEvent { name, refuses, context, speaks: true, timeout }
+}
+
+/// One that we only look at.
+const fn observed(name: &'static str, timeout: u32) -> HostEvent {
+    HostEvent { name, refuses: false, context: false, speaks: false, timeout }
+}
+
+/// Every event of Codex 0.166.0, in the order of a session.
+static CODEX: &[HostEvent] = &[
+    event("SessionStart", false, true, 15),
+    event("UserPromptSubmit", true, true, 600),
+    // Says nothing that the next one does not.
+    observed("PreModelRequest", 0),
+    observed("PostModelRequest", 10),
+    event("PreToolUse", true, true, 600),
+    event("PermissionRequest", true, false, 10),
+    event("PostToolUse", false, true, 10),
+    event("SubagentStart", false, true, 10),
+    event("SubagentStop", true, false, 15),
+    event("PreCompact", false, false, 10),
+    event("PostCompact", false, false, 10),
+    event("Stop", true, false, 600),
+    // The client waits three seconds at most for these two.
+    observed("Interrupt", 3),
+    observed("SessionEnd", 3),
+];
+
+#[rustfmt::skip]
+pub static HOSTS: &[Host] = &[
+    Host {
+        client: Client::Claude, title: "Claude Code", measured: ("2.1.325", "2026-11"), adapted: true, caps_stops: true, events: &[],
+        answers: [
+            "`CLAUDECODE`, `CLAUDE_CODE_SESSION_ID`, or its payload", "JSON and exit 2", "nothing",
+            "refused (`onFailure`)", "refused (`onFailure`)", "asks; refused where nobody is there", "yes", "`agent_id`",
+            "SubagentStop", "yes", "8", "transcript", "`/etc/claude-code/managed-settings.json`",
+        ],
+    },
+    Host {
+        client: Client::Codex, title: "Codex CLI", measured: ("0.166.0", "2026-11"), adapted: true, caps_stops: false, events: CODEX,
+        answers: [
+            "`--client codex` in its registration", "exit 2 and words on stderr", "nothing",
+            "**passes**", "**passes**", "**would run the call**: we refuse", "yes", "`agent_id`",
+            "SubagentStop", "yes", "none: ours is 8", "PostModelRequest, rollout files", "`/etc/codex/hooks.json`, `requirements.toml`",
+        ],
+    },
+    Host {
+        client: Client::Copilot, title: "Copilot CLI", measured: ("1.0.102", "2026-11"), adapted: false, caps_stops: true, events: &[],
+        answers: [
+            "`COPILOT_CLI`", "JSON and exit 2", "nothing",
+            "refused", "**passes**", "asks; refused without a terminal", "**no**", "`agentId`",
+            "subagentStop", "JSON only", "8", "events.jsonl", "`/etc/github-copilot/policy.d`",
+        ],
+    },
+    Host {
+        client: Client::Opencode, title: "OpenCode", measured: ("1.18.33", "2026-11"), adapted: false, caps_stops: false, events: &[],
+        answers: [
+            "its plugin", "an exception", "nothing",
+            "the plugin decides", "no limit", "`permission.ask`", "yes", "a child session",
+            "after the `task` tool", "**not in `opencode run`**", "none", "events", "`/etc/opencode/opencode.json`",
+        ],
+    },
+    Host {
+        client: Client::Gemini, title: "Gemini CLI", measured: ("0.61.0", "2026-11"), adapted: false, caps_stops: false, events: &[],
+        answers: [
+            "`GEMINI_SESSION_ID`", "JSON, or exit 2 and words", "nothing",
+            "**passes**", "**passes**", "**hangs without a terminal**", "**no**", "**nobody says**",
+            "after `invoke_agent`", "yes", "none", "AfterModel", "`/etc/gemini-cli/settings.json`",
+        ],
+    },
+    Host {
+        client: Client::Qwen, title: "Qwen Code", measured: ("0.24.4", "2026-11"), adapted: false, caps_stops: false, events: &[],
+        answers: [
+            "its transcript's folder", "JSON, or exit 2", "nothing",
+            "not measured", "not measured", "not measured", "yes", "not measured",
+            "SubagentStop", "yes", "not measured", "not measured", "not measured",
+        ],
+    },
+];
+
+/// The row of this client.
+pub fn host(client: Client) -> &'static Host {
+    HOSTS.iter().find(|host| host.client == client).unwrap_or(&HOSTS[0])
+}
+
+/// The event of this name that the client has.
+pub fn event_of(client: Client, name: &str) -> Option<&'static HostEvent> {
+    host(client).events.iter().find(|event| event.name == name)
+}
+
+/// The tables of `docs/clients.md`.
+pub fn page() -> String {
+    let mut text = String::from("| |");
+    for host in HOSTS {
+        let _ = write!(text, " {} {} |", host.title, host.measured.0);
+    }
+    let _ = write!(text, "\n|---|{}\n| our adapter |", "---|".repeat(HOSTS.len()));
+    for host in HOSTS {
+        let _ = write!(text, " {} |", if host.adapted { "yes" } else { "not yet: its events pass" });
+    }
+    for (n, question) in QUESTIONS.iter().enumerate() {
+        let _ = write!(text, "\n| {question} |");
+        for host in HOSTS {
+            let _ = write!(text, " {} |", host.answers[n]);
+        }
+    }
+    for host in HOSTS.iter().filter(|host| !host.events.is_empty()) {
+        let _ = write!(
+            text,
+            "\n\n### {}\n\n| event | can be refused | tells the model | registered, seconds |\n|---|---|---|--:|",
+            host.title
+        );
+        for event in host.events {
+            let yes = |is: bool| if is { "yes" } else { "" };
+            let seconds = if event.timeout > 0 { event.timeout.to_string() } else { "no".to_owned() };
+            let _ = write!(text, "\n| {} | {} | {} | {seconds} |", event.name, yes(event.refuses), yes(event.context));
+        }
+    }
+    text + "\n"
+}
