@@ -196,7 +196,7 @@ fn parts_that_are_checked_together_say_what_one_walk_says() {
         [&lines[..first], &lines[first + 1..]].concat().concat(),
         [&lines[..=first], &lines[first..]].concat().concat(),
     ];
-    for byte in (100..good.len()).step_by(good.len() / 40) {
+    for byte in (100..good.len()).step_by(good.len() / 12) {
         let mut bad = good.clone();
         bad[byte] ^= 2;
         cases.push(bad);
