@@ -2,7 +2,7 @@
 //! files.
 //!
 //! Here is the one way in and out: an event of any client is read into the same [`Event`], and a verdict is spelled as the
-//! client wants to hear it. Invariant: whoever was registered by name is that client; every other caller is judged by what
+//! client wants to hear it. Invariant: a caller that was registered by name is that client; every other caller is judged by what
 //! it says, and is foreign unless it is Claude Code.
 
 pub mod table;

@@ -87,7 +87,7 @@ pub static HOSTS: &[Host] = &[
         client: Client::Claude, title: "Claude Code", measured: ("2.1.325", "2026-11"), adapted: true, caps_stops: true, events: &[],
         answers: [
             "`CLAUDECODE`, `CLAUDE_CODE_SESSION_ID`, or its payload", "JSON and exit 2", "nothing",
-            "refused (`onFailure`)", "refused (`onFailure`)", "asks; refused where nobody is there", "yes", "`agent_id`",
+            "refused (`onFailure`)", "refused (`onFailure`)", "asks; refused without a person", "yes", "`agent_id`",
             "SubagentStop", "yes", "8", "transcript", "`/etc/claude-code/managed-settings.json`",
         ],
     },
@@ -119,7 +119,7 @@ pub static HOSTS: &[Host] = &[
         client: Client::Gemini, title: "Gemini CLI", measured: ("0.61.0", "2026-11"), adapted: false, caps_stops: false, events: &[],
         answers: [
             "`GEMINI_SESSION_ID`", "JSON, or exit 2 and words", "nothing",
-            "**passes**", "**passes**", "**hangs without a terminal**", "**no**", "**nobody says**",
+            "**passes**", "**passes**", "**hangs without a terminal**", "**no**", "**not told**",
             "after `invoke_agent`", "yes", "none", "AfterModel", "`/etc/gemini-cli/settings.json`",
         ],
     },

@@ -246,6 +246,6 @@ fn https_is_spoken_and_the_certificate_checked() {
     assert!(trusting.status.success(), "{}", String::from_utf8_lossy(&trusting.stderr));
     let told: Value = serde_json::from_slice(&trusting.stdout).unwrap();
     assert_eq!(told["spans"], json!(receiver.spans().len()));
-    assert_eq!(doubting.status.code(), Some(1), "nobody vouches for it");
+    assert_eq!(doubting.status.code(), Some(1), "no known key signed it");
     assert!(String::from_utf8_lossy(&doubting.stderr).contains("certificate"), "{doubting:?}");
 }

@@ -83,7 +83,7 @@ fn lay_out(sandbox: &Sandbox, has_program: bool) -> PathBuf {
     plugin
 }
 
-/// One line on how to get the program, and nobody is locked out.
+/// One line on how to get the program, and no client is locked out.
 #[test]
 fn without_its_program_the_plugin_says_so_and_passes() {
     let sandbox = Sandbox::new();

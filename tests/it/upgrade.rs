@@ -157,7 +157,7 @@ fn what_a_newer_version_recorded_is_a_clear_error() {
     assert_eq!(next.prompt("go on").code, Some(0));
 }
 
-/// What our own version wrote and somebody changed stays what it is.
+/// A file of our own version that a person changed stays what it is.
 #[test]
 fn damage_is_not_taken_for_a_newer_version() {
     let sandbox = Sandbox::new();

@@ -2,7 +2,7 @@
 //!
 //! Reads and writes these below `$CODEX_HOME` and a receipt of its own. Invariants: foreign content stays byte for byte; a
 //! foreign agent of our name is never written over; installing twice changes nothing; `uninstall` removes only what is ours,
-//! and restores files that nobody edited since.
+//! and restores files that were not edited since.
 
 use super::kept;
 use super::plan::{command, read_settings, unreadable, writable};
@@ -189,7 +189,7 @@ fn plan_uninstall(env: &Env) -> anyhow::Result<Plan> {
     check(steps, receipt, path, agents, left)
 }
 
-/// The file as it was, where nobody edited it since; else without what is ours.
+/// The file as it was, where it was not edited since; else without what is ours.
 fn restored(
     receipt: &Receipt,
     found: &Found,

@@ -23,7 +23,7 @@ enum Message {
     Over,
 }
 
-/// Says what there is until a person leaves, or with `--json` until nobody reads.
+/// Says what there is until a person leaves, or with `--json` until its reader is gone.
 pub(super) fn run(io: &mut Io) -> anyhow::Result<u8> {
     signal::note_interrupts();
     let (send, messages) = mpsc::channel();

@@ -44,7 +44,7 @@ impl Life {
 pub(super) struct Question {
     pub(super) checkpoint_id: String,
     pub(super) words: String,
-    /// Nobody decided yet, and a person must.
+    /// Undecided yet; a person must decide.
     pub(super) open: bool,
 }
 

@@ -1,6 +1,6 @@
 //! The second thread: it looks at the sessions once a second, and does what keys ask for in between.
 //!
-//! Reads ledgers, carries out orders. Invariant: the screen never waits for it; it ends when nobody listens any more.
+//! Reads ledgers, carries out orders. Invariant: the screen never waits for it; it ends when its receiver is gone.
 
 use super::model::{Checkpoint, News, Wish};
 use super::order::Order;

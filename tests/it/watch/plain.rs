@@ -54,7 +54,7 @@ fn a_dumb_terminal_gets_lines() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a program that goes on until nobody reads")]
+#[expect(clippy::disallowed_methods, reason = "a program that goes on until its reader is gone")]
 fn programs_get_a_line_for_each_change() {
     let sandbox = Sandbox::new();
     sandbox.configure(NO_TRACKER);

@@ -78,22 +78,30 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
     answer
 }
 
-/// The answer to an event that aops-hook itself failed on.
-pub fn fail(kind: EventKind, failure: &Failure) -> Answer {
-    let way_out = failure.code.way_out();
-    let row = kind.row();
+/// What is said of an event that aops-hook itself failed on: a guarding one is refused.
+pub fn broken(kind: EventKind, failure: &Failure) -> Verdict {
+    let (row, way_out) = (kind.row(), failure.code.way_out());
     if row.guarding {
         let words = format!(
             "aops-hook is broken and refuses until it is mended (no rule was broken): {failure}\nhint: {way_out}"
         );
-        return spell(kind, &Verdict::deny("failure", words));
+        return Verdict::deny("failure", words);
     }
     let words = format!("aops-hook is broken and let `{}` go unrecorded: {failure}\nhint: {way_out}", row.name);
-    let mut answer = spell(kind, &Verdict::notice("failure", &words));
+    Verdict::notice("failure", &words)
+}
+
+/// The answer to an event that aops-hook itself failed on.
+pub fn fail(kind: EventKind, failure: &Failure) -> Answer {
+    let verdict = broken(kind, failure);
+    let mut answer = spell(kind, &verdict);
+    if verdict.ruling == Ruling::Deny {
+        return answer;
+    }
     if matches!(kind, EventKind::WorktreeCreate | EventKind::Other) {
         answer.stdout.clear(); // the client would take text on stdout for a path
     }
-    answer.stderr = format!("{}\n", clean(&words));
+    answer.stderr = format!("{}\n", clean(&verdict.notice));
     answer
 }
 
