@@ -16,13 +16,13 @@ fn paused(model: &Model) -> World {
 fn a_waiting_run_is_approved() {
     let model = Model::new([bash("touch danger"), Turn::text("Built.")]);
     let world = paused(&model);
+    let id = world.checkpoint();
     let screen = cockpit(&world.sandbox, WIDE, "aops-hook watch");
     screen.shows(&["1 waits for you", "touch danger"]);
     screen.press("a");
     screen.shows(&["approve what the run of", "a note, or nothing"]);
     screen.enter("go on");
     screen.press("Enter");
-    let id = world.checkpoint();
     screen.shows(&[&format!("$ aops-hook resolve {id} --approve --note 'go on'"), "touch danger"]);
     screen.press("y");
     screen.shows(&[&format!("{id} is APPROVED"), "0 wait for you", &format!("aops-hook resume {id}")]);
@@ -35,6 +35,7 @@ fn a_waiting_run_is_approved() {
 fn a_waiting_run_is_rejected_by_typed_words() {
     let model = Model::new([bash("touch danger"), Turn::text("Built.")]);
     let world = paused(&model);
+    let id = world.checkpoint();
     let screen = cockpit(&world.sandbox, WIDE, "aops-hook watch --plain");
     screen.shows(&["1 waits for you", "touch danger"]);
     screen.enter("reject 1 not on a Friday");
@@ -42,7 +43,6 @@ fn a_waiting_run_is_rejected_by_typed_words() {
     screen.shows(&["type `yes` to do it"]);
     screen.enter("yes");
     screen.press("Enter");
-    let id = world.checkpoint();
     screen.shows(&[&format!("{id} is REJECTED")]);
     drop(screen);
     assert!(world.packet().contains("resolution_decision: REJECTED"), "{}", world.packet());
