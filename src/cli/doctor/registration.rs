@@ -153,7 +153,7 @@ fn elsewhere(scene: &Scene) -> bool {
     Client::ALL
         .into_iter()
         .filter(|client| *client != Client::Claude)
-        .any(|client| host::is_registered(&scene.env, client))
+        .any(|client| host::is_registered(scene.env, client))
 }
 
 /// Every event of the table is registered, as we would register it today.
