@@ -170,7 +170,9 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let call = event.call.as_ref()?;
     let (tool, input) = (&call.key.tool, &call.input);
     let policy = session.policy();
-    let mut protected = tampering::protected(env, event);
+    let touches = table::tool(tool).touches != ToolTouches::Nothing;
+    let look = if touches { tampering::protected_with_others } else { tampering::protected };
+    let mut protected = look(env, event);
     protected.real = real_paths::behind(&protected, &session.memory.linked);
     let (variables, home) = (real_paths::variables(&protected), protected.home.clone());
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &variables };

@@ -35,13 +35,12 @@ pub fn protected(env: &Env, event: &Event) -> Protected {
     let project = if env.project.as_os_str().is_empty() { event.cwd.clone() } else { text(&env.project) };
     let program = std::env::current_exe().map(|path| text(&path)).unwrap_or_default();
     let pids = Some(env.client.clone()).filter(|pid| !pid.is_empty());
-    let others = Client::ALL.into_iter().filter(|client| *client != Client::Claude);
-    let others = others.filter(|client| *client == env.host || host::is_registered(env, *client));
+    let own = Some(env.host).filter(|client| *client != Client::Claude);
     Protected {
         home: text(&env.home),
         config: text(&env.config),
         host: env.host,
-        clients: others.map(|client| (client, text(env.folder_of(client)))).collect(),
+        clients: own.map(|client| (client, text(env.folder_of(client)))).into_iter().collect(),
         sessions: text(&env.data.join("sessions")),
         user_config: text(&env.user_config),
         project,
@@ -49,6 +48,15 @@ pub fn protected(env: &Env, event: &Event) -> Protected {
         pids: pids.into_iter().collect(),
         ..Protected::default()
     }
+}
+
+/// The same with the other clients that we are registered in: a look at a file of each, for a call that touches something.
+pub fn protected_with_others(env: &Env, event: &Event) -> Protected {
+    let mut protected = protected(env, event);
+    let others = Client::ALL.into_iter().filter(|client| ![Client::Claude, env.host].contains(client));
+    let registered = others.filter(|client| host::is_registered(env, *client));
+    protected.clients.extend(registered.map(|client| (client, env.folder_of(client).to_string_lossy().into_owned())));
+    protected
 }
 
 /// Our program, the link to it that hooks may be registered by, and the plugin's script that starts it.
