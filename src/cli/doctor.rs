@@ -69,6 +69,7 @@ static CHECKS: &[Check] = &[
     ("hooks", Weight::Bad, probe::hooks),
     ("codex", Weight::Bad, other::codex),
     ("copilot", Weight::Bad, other::copilot),
+    ("opencode", Weight::Bad, other::opencode),
     ("client", Weight::Bad, program::client),
     ("client", Weight::Note, notes::has_client),
     ("last call", Weight::Note, notes::last_call),

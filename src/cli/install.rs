@@ -43,6 +43,7 @@ pub const INSTALL: Command = Command {
         ("aops-hook install --statusline", "The same, with phase and sandbox in the client's status line"),
         ("aops-hook install --client codex", "For Codex CLI: hooks, trust in them, and our agents below `$CODEX_HOME`"),
         ("aops-hook install --client copilot", "For Copilot CLI: a file of hooks and our agents below `$COPILOT_HOME`"),
+        ("aops-hook install --client opencode", "For OpenCode: a plugin that asks us, and our agents"),
         ("aops-hook install --dry-run", "Show what would change, change nothing"),
     ],
     arguments: |row| {
@@ -63,7 +64,7 @@ pub const UNINSTALL: Command = Command {
     examples: &[
         ("aops-hook uninstall", "For this user"),
         ("aops-hook uninstall --project", "For this project"),
-        ("aops-hook uninstall --client codex", "From Codex CLI; `--client copilot` from Copilot CLI"),
+        ("aops-hook uninstall --client codex", "From Codex CLI; `--client copilot` and `--client opencode` likewise"),
         ("aops-hook uninstall --dry-run", "Show what would change, change nothing"),
     ],
     arguments: |row| Level::arguments(row).args([client(), dry_run()]),
@@ -125,9 +126,9 @@ fn dry_run() -> Arg {
 
 /// The client, where it is not Claude Code.
 fn client() -> Arg {
-    let help = "The client whose files are meant: claude (the default), codex or copilot";
+    let help = "The client whose files are meant: claude (the default), codex, copilot or opencode";
     option(CLIENT, "NAME", help)
-        .value_parser(["claude", "codex", "copilot"])
+        .value_parser(["claude", "codex", "copilot", "opencode"])
         .hide_possible_values(true)
         .conflicts_with("level")
 }

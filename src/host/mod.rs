@@ -12,6 +12,7 @@ pub mod agents;
 pub mod claude;
 pub mod codex;
 pub mod copilot;
+pub mod opencode;
 
 use crate::model::client::Client;
 use crate::model::error::Failure;
@@ -32,6 +33,7 @@ pub fn read(client: Client, name: &str, input: &[u8]) -> Result<Event, Failure> 
     match client {
         Client::Codex => codex::read::read(name, input),
         Client::Copilot => copilot::read::read(name, input),
+        Client::Opencode => opencode::read::read(name, input),
         _ => claudes::read(name, input),
     }
 }
@@ -41,6 +43,7 @@ pub fn spell(client: Client, kind: EventKind, verdict: &Verdict, payload: &[u8])
     match client {
         Client::Codex => codex::answer::spell(kind, verdict, payload),
         Client::Copilot => copilot::answer::spell(kind, verdict, payload),
+        Client::Opencode => opencode::answer::spell(kind, verdict),
         _ => answer::spell(kind, verdict),
     }
 }
@@ -50,6 +53,7 @@ pub fn fail(client: Client, kind: EventKind, failure: &Failure) -> Answer {
     match client {
         Client::Codex => codex::answer::fail(kind, failure),
         Client::Copilot => copilot::answer::fail(kind, failure),
+        Client::Opencode => opencode::answer::fail(kind, failure),
         _ => answer::fail(kind, failure),
     }
 }
@@ -80,6 +84,7 @@ pub fn register(client: Client, text: &str, program: &str) -> Result<String, Unr
     match client {
         Client::Codex => codex::hooks::register(text, program),
         Client::Copilot => Ok(copilot::hooks::file(program)),
+        Client::Opencode => Ok(opencode::plugin::file(program)),
         _ => settings::register(text, program),
     }
 }
@@ -87,7 +92,7 @@ pub fn register(client: Client, text: &str, program: &str) -> Result<String, Unr
 /// The same text without us; a file that is ours alone becomes empty. `original`: what it was before.
 pub fn unregister(client: Client, text: &str, original: Option<&str>) -> Result<String, Unreadable> {
     match client {
-        Client::Copilot => Ok(String::new()),
+        Client::Copilot | Client::Opencode => Ok(String::new()),
         _ => settings::unregister(text, original),
     }
 }
@@ -96,6 +101,7 @@ pub fn unregister(client: Client, text: &str, original: Option<&str>) -> Result<
 pub fn command(client: Client, text: &str) -> Option<String> {
     match client {
         Client::Copilot => copilot::hooks::command(text),
+        Client::Opencode => opencode::plugin::command(text),
         _ => settings::survey(text).ok()?.ours.into_iter().find(|one| one.event == "PreToolUse").map(|one| one.command),
     }
 }
@@ -120,6 +126,7 @@ pub fn is_hooked(env: &Env, client: Client) -> bool {
                 && !codex::trust::switches_off(&read("config.toml"))
         }
         Client::Copilot => is_current(client, &text) && !copilot::hooks::switches_off(&read("settings.json")),
+        Client::Opencode => is_current(client, &text),
         _ => false,
     }
 }

@@ -39,6 +39,13 @@ static PLACES: &[Places] = &[
         in_project: &[".github/copilot/settings.json", ".github/copilot/settings.local.json"], agents: ("agents/", ".agent.md"),
         variables: &["COPILOT_HOME"], verbs: &[], drops: &["--config-dir", "--acp", "--server"],
     },
+    Places {
+        client: Client::Opencode, registration: "plugins/aops-hook.js",
+        guards: &["plugins/", "plugin/", "opencode.json", "opencode.jsonc", "config.json"],
+        in_project: &[".opencode/plugins/", ".opencode/plugin/"], agents: ("agents/", ".md"),
+        variables: &["OPENCODE_CONFIG_DIR", "OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT", "OPENCODE_PURE", "XDG_CONFIG_HOME"],
+        verbs: &["run"], drops: &["--pure", "--attach"],
+    },
 ];
 
 /// The row of this client; nothing where we cannot be registered in it.

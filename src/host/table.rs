@@ -99,6 +99,18 @@ static COPILOT: &[HostEvent] = &[
     observed("SessionEnd", 10),
 ];
 
+/// What our plugin in OpenCode 1.18.33 asks about; it waits as long as it takes.
+static OPENCODE: &[HostEvent] = &[
+    event("SessionStart", false, true, 600),
+    event("UserPromptSubmit", true, true, 600),
+    event("PreToolUse", true, false, 600),
+    event("PostToolUse", false, true, 600),
+    event("SubagentStart", false, true, 600),
+    // Its words are added to what the agent said, which has ended.
+    event("SubagentStop", true, false, 600),
+    event("Stop", true, false, 600),
+];
+
 #[rustfmt::skip]
 pub static HOSTS: &[Host] = &[
     Host {
@@ -126,11 +138,11 @@ pub static HOSTS: &[Host] = &[
         ],
     },
     Host {
-        client: Client::Opencode, title: "OpenCode", measured: ("1.18.33", "2026-11"), adapted: false, caps_stops: false, names_calls: true, events: &[],
+        client: Client::Opencode, title: "OpenCode", measured: ("1.18.33", "2026-11"), adapted: true, caps_stops: false, names_calls: true, events: OPENCODE,
         answers: [
-            "its plugin", "an exception", "nothing",
-            "the plugin decides", "no limit", "`permission.ask`", "yes", "a child session",
-            "after the `task` tool", "**not in `opencode run`**", "none", "events", "`/etc/opencode/opencode.json`",
+            "`--client opencode` in our plugin", "an exception of our plugin", "nothing",
+            "refused", "no limit", "we refuse", "yes", "a child session",
+            "after the `task` tool", "**not in `opencode run`**", "none: ours is 8", "not read", "`/etc/opencode/opencode.json`",
         ],
     },
     Host {

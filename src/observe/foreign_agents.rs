@@ -78,6 +78,7 @@ fn files(env: &Env, cwd: &Path) -> Vec<PathBuf> {
     let (names, kind): (&[&str], _) = match env.host {
         Client::Codex => (&[".codex/agents"], "toml"),
         Client::Copilot => (&[".github/agents", ".claude/agents"], "md"),
+        Client::Opencode => (&[".opencode/agents", ".opencode/agent"], "md"),
         _ => (&[".claude/agents"], "md"),
     };
     let own = env.folder_of(env.host);

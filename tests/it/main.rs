@@ -41,6 +41,7 @@ mod model;
 mod no_deadlock;
 mod notes;
 mod odd_files;
+mod opencode;
 mod other_clients;
 mod packages;
 mod pages;

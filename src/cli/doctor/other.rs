@@ -23,6 +23,10 @@ pub(super) fn copilot(scene: &Scene) -> Report {
     look(scene, Client::Copilot)
 }
 
+pub(super) fn opencode(scene: &Scene) -> Report {
+    look(scene, Client::Opencode)
+}
+
 fn look(scene: &Scene, client: Client) -> Report {
     if !host::is_registered(scene.env, client) {
         return Ok(String::new());

@@ -11,6 +11,7 @@ use std::time::Duration;
 pub(crate) const VERSION: &str = "2.1.325";
 pub(crate) const CODEX: &str = "0.166.0";
 pub(crate) const COPILOT: &str = "1.0.102";
+pub(crate) const OPENCODE: &str = "1.18.33";
 
 /// One package of npm, and where its program is in it.
 struct Package {
@@ -57,6 +58,17 @@ pub(crate) fn copilot() -> (PathBuf, PathBuf) {
         fs::write(cache.join("whole"), "").unwrap();
     }
     (program, cache)
+}
+
+/// The same of OpenCode, and the folder with the library that it wants beside a plugin.
+pub(crate) fn opencode() -> (PathBuf, PathBuf) {
+    let program = format!("opencode-{}/bin/opencode", platform());
+    let client = Package { name: "opencode-ai", version: OPENCODE, short: "opencode", program };
+    let library = "@opencode-ai/plugin";
+    let program = format!("{library}/package.json");
+    let library = Package { name: library, version: OPENCODE, short: "opencode-plugin", program };
+    let _ = library.get();
+    (client.get(), library.folder())
 }
 
 /// npm's name for this machine.

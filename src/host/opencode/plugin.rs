@@ -1,0 +1,34 @@
+//! The plugin, as it lies in OpenCode's folder: one file, ours alone.
+//!
+//! Gives text, reads text. Invariant: it differs between machines only in the path of our program.
+
+use crate::host::claude::settings::quoted;
+use crate::model::client::Client;
+use crate::text::json;
+
+const TEXT: &str = include_str!("plugin.js");
+const PROGRAM: &str = "\"@PROGRAM@\"";
+
+/// The text of the plugin that starts this program.
+pub fn file(program: &str) -> String {
+    TEXT.replacen(PROGRAM, &json::quoted(program), 1)
+}
+
+/// The line that asks about a call, as such a plugin does.
+pub fn command(text: &str) -> Option<String> {
+    let line = text.lines().find_map(|line| line.strip_prefix("const PROGRAM = "))?;
+    let program: String = serde_json::from_str(line.trim_end_matches(';')).ok()?;
+    Some(format!("{} PreToolUse {} {}", quoted(&program), Client::OPTION, Client::Opencode.name()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_is_found_again() {
+        let text = file("/a b/aops-hook");
+        assert!(text.contains("const PROGRAM = \"/a b/aops-hook\";"));
+        assert_eq!(command(&text).as_deref(), Some("'/a b/aops-hook' PreToolUse --client opencode"));
+    }
+}

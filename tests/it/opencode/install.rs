@@ -1,0 +1,34 @@
+//! `install --client opencode` and back, and what `doctor` says of it.
+
+use super::home;
+use crate::support::Sandbox;
+use serde_json::Value;
+use std::fs;
+
+fn row(sandbox: &Sandbox) -> Value {
+    let rows: Value = sandbox.person(&["doctor", "--json"]).json_of_any_exit();
+    rows.as_array().unwrap().iter().find(|row| row["check"] == "opencode").unwrap().clone()
+}
+
+#[test]
+fn what_was_there_stays_and_comes_back() {
+    let sandbox = Sandbox::new();
+    let plugins = home(&sandbox).join("plugins");
+    fs::create_dir_all(&plugins).unwrap();
+    fs::write(plugins.join("mine.js"), "export const Mine = async () => ({});\n").unwrap();
+    let before = sandbox.files();
+    let dry = sandbox.person(&["install", "--client", "opencode", "--dry-run"]);
+    assert!(dry.out.contains("tool.execute.before"), "{dry:?}");
+    assert_eq!(sandbox.files(), before, "nothing is written");
+    sandbox.person(&["install", "--client", "opencode"]).said(&["registered for OpenCode", "wrote 5 agents"]);
+    sandbox.person(&["install", "--client", "opencode"]).said(&["already registered"]);
+    assert_eq!(row(&sandbox)["ok"], true, "{}", row(&sandbox));
+    let plugin = plugins.join("aops-hook.js");
+    let whole = fs::read_to_string(&plugin).unwrap();
+    fs::write(&plugin, whole.replace("throw new Error", "new Error")).unwrap();
+    assert!(row(&sandbox).to_string().contains("not registered in OpenCode for every event"), "{}", row(&sandbox));
+    sandbox.person(&["install", "--client", "opencode"]).said(&["registered for"]);
+    sandbox.person(&["uninstall", "--client", "opencode", "--yes"]).said(&["removed", "5 agents"]);
+    assert!(!plugin.exists() && plugins.join("mine.js").is_file());
+    assert!(!home(&sandbox).join("agents").exists());
+}
