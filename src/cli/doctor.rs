@@ -70,6 +70,8 @@ static CHECKS: &[Check] = &[
     ("codex", Weight::Bad, other::codex),
     ("copilot", Weight::Bad, other::copilot),
     ("opencode", Weight::Bad, other::opencode),
+    ("gemini", Weight::Bad, other::gemini),
+    ("qwen", Weight::Bad, other::qwen),
     ("client", Weight::Bad, program::client),
     ("client", Weight::Note, notes::has_client),
     ("last call", Weight::Note, notes::last_call),

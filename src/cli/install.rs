@@ -44,6 +44,10 @@ pub const INSTALL: Command = Command {
         ("aops-hook install --client codex", "For Codex CLI: hooks, trust in them, and our agents below `$CODEX_HOME`"),
         ("aops-hook install --client copilot", "For Copilot CLI: a file of hooks and our agents below `$COPILOT_HOME`"),
         ("aops-hook install --client opencode", "For OpenCode: a plugin that asks us, and our agents"),
+        (
+            "aops-hook install --client gemini",
+            "For Gemini CLI: hooks in its `settings.json`; `--client qwen` for Qwen Code",
+        ),
         ("aops-hook install --dry-run", "Show what would change, change nothing"),
     ],
     arguments: |row| {
@@ -64,7 +68,7 @@ pub const UNINSTALL: Command = Command {
     examples: &[
         ("aops-hook uninstall", "For this user"),
         ("aops-hook uninstall --project", "For this project"),
-        ("aops-hook uninstall --client codex", "From Codex CLI; `--client copilot` and `--client opencode` likewise"),
+        ("aops-hook uninstall --client codex", "From Codex CLI; the other clients likewise"),
         ("aops-hook uninstall --dry-run", "Show what would change, change nothing"),
     ],
     arguments: |row| Level::arguments(row).args([client(), dry_run()]),
@@ -126,9 +130,9 @@ fn dry_run() -> Arg {
 
 /// The client, where it is not Claude Code.
 fn client() -> Arg {
-    let help = "The client whose files are meant: claude (the default), codex, copilot or opencode";
+    let help = "The client whose files are meant: claude (the default), codex, copilot, opencode, gemini or qwen";
     option(CLIENT, "NAME", help)
-        .value_parser(["claude", "codex", "copilot", "opencode"])
+        .value_parser(["claude", "codex", "copilot", "opencode", "gemini", "qwen"])
         .hide_possible_values(true)
         .conflicts_with("level")
 }

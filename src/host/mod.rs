@@ -13,6 +13,7 @@ pub mod claude;
 pub mod codex;
 pub mod copilot;
 pub mod opencode;
+pub mod gemini;
 
 use crate::model::client::Client;
 use crate::model::error::Failure;
@@ -34,6 +35,7 @@ pub fn read(client: Client, name: &str, input: &[u8]) -> Result<Event, Failure> 
         Client::Codex => codex::read::read(name, input),
         Client::Copilot => copilot::read::read(name, input),
         Client::Opencode => opencode::read::read(name, input),
+        Client::Gemini | Client::Qwen => gemini::read::read(name, input),
         _ => claudes::read(name, input),
     }
 }
@@ -44,6 +46,7 @@ pub fn spell(client: Client, kind: EventKind, verdict: &Verdict, payload: &[u8])
         Client::Codex => codex::answer::spell(kind, verdict, payload),
         Client::Copilot => copilot::answer::spell(kind, verdict, payload),
         Client::Opencode => opencode::answer::spell(kind, verdict),
+        Client::Gemini => gemini::answer::spell(kind, verdict),
         _ => answer::spell(kind, verdict),
     }
 }
@@ -54,6 +57,7 @@ pub fn fail(client: Client, kind: EventKind, failure: &Failure) -> Answer {
         Client::Codex => codex::answer::fail(kind, failure),
         Client::Copilot => copilot::answer::fail(kind, failure),
         Client::Opencode => opencode::answer::fail(kind, failure),
+        Client::Gemini => gemini::answer::fail(kind, failure),
         _ => answer::fail(kind, failure),
     }
 }
@@ -85,7 +89,8 @@ pub fn register(client: Client, text: &str, program: &str) -> Result<String, Unr
         Client::Codex => codex::hooks::register(text, program),
         Client::Copilot => Ok(copilot::hooks::file(program)),
         Client::Opencode => Ok(opencode::plugin::file(program)),
-        _ => settings::register(text, program),
+        Client::Gemini | Client::Qwen => gemini::hooks::register(client, text, program),
+        Client::Claude => settings::register(text, program),
     }
 }
 
@@ -102,7 +107,12 @@ pub fn command(client: Client, text: &str) -> Option<String> {
     match client {
         Client::Copilot => copilot::hooks::command(text),
         Client::Opencode => opencode::plugin::command(text),
-        _ => settings::survey(text).ok()?.ours.into_iter().find(|one| one.event == "PreToolUse").map(|one| one.command),
+        _ => settings::survey(text)
+            .ok()?
+            .ours
+            .into_iter()
+            .find(|one| matches!(one.event.as_str(), "PreToolUse" | "BeforeTool"))
+            .map(|one| one.command),
     }
 }
 
@@ -127,7 +137,7 @@ pub fn is_hooked(env: &Env, client: Client) -> bool {
         }
         Client::Copilot => is_current(client, &text) && !copilot::hooks::switches_off(&read("settings.json")),
         Client::Opencode => is_current(client, &text),
-        _ => false,
+        Client::Gemini | Client::Qwen => is_current(client, &text) && !gemini::hooks::switches_off(&text),
     }
 }
 

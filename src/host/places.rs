@@ -46,6 +46,16 @@ static PLACES: &[Places] = &[
         variables: &["OPENCODE_CONFIG_DIR", "OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT", "OPENCODE_PURE", "XDG_CONFIG_HOME"],
         verbs: &["run"], drops: &["--pure", "--attach"],
     },
+    Places {
+        client: Client::Gemini, registration: "settings.json", guards: &["settings.json", "trustedFolders.json"],
+        in_project: &[".gemini/settings.json"], agents: ("", ""),
+        variables: &["GEMINI_CLI_HOME", "GEMINI_CLI_SYSTEM_SETTINGS_PATH"], verbs: &[], drops: &["-e", "--extensions", "--acp"],
+    },
+    Places {
+        client: Client::Qwen, registration: "settings.json", guards: &["settings.json", "trustedFolders.json"],
+        in_project: &[".qwen/settings.json"], agents: ("", ""), variables: &["QWEN_HOME"], verbs: &[],
+        drops: &["--bare", "--acp", "-e", "--extensions"],
+    },
 ];
 
 /// The row of this client; nothing where we cannot be registered in it.

@@ -10,6 +10,8 @@ use std::fmt::Write;
 #[derive(Debug)]
 pub struct HostEvent {
     pub name: &'static str,
+    /// What we call it.
+    pub ours: &'static str,
     /// A refusal holds.
     pub refuses: bool,
     /// Takes text for the model.
@@ -55,12 +57,12 @@ pub const QUESTIONS: [&str; 13] = [
 ];
 
 const fn event(name: &'static str, refuses: bool, context: bool, timeout: u32) -> HostEvent {
-    HostEvent { name, refuses, context, speaks: true, timeout }
+    HostEvent { name, ours: name, refuses, context, speaks: true, timeout }
 }
 
 /// One that we only look at.
 const fn observed(name: &'static str, timeout: u32) -> HostEvent {
-    HostEvent { name, refuses: false, context: false, speaks: false, timeout }
+    HostEvent { name, ours: name, refuses: false, context: false, speaks: false, timeout }
 }
 
 /// Every event of Codex 0.166.0, in the order of a session.
@@ -111,6 +113,40 @@ static OPENCODE: &[HostEvent] = &[
     event("Stop", true, false, 600),
 ];
 
+const fn named(name: &'static str, ours: &'static str, refuses: bool, context: bool, timeout: u32) -> HostEvent {
+    HostEvent { name, ours, refuses, context, speaks: false, timeout }
+}
+
+/// The events of Gemini CLI 0.61.0 that we look at. Those around the model carry the whole conversation each time.
+static GEMINI: &[HostEvent] = &[
+    // What it is told here is put before the prompt, which would then begin with it.
+    observed("SessionStart", 15),
+    named("BeforeAgent", "UserPromptSubmit", true, true, 600),
+    observed("BeforeModel", 0),
+    observed("AfterModel", 0),
+    observed("BeforeToolSelection", 0),
+    named("BeforeTool", "PreToolUse", true, false, 600),
+    named("AfterTool", "PostToolUse", false, true, 10),
+    // Before every request, whether or not something is compressed.
+    observed("PreCompress", 0),
+    named("AfterAgent", "Stop", true, false, 600),
+    observed("SessionEnd", 10),
+];
+
+/// The events of Qwen Code 0.24.4 that we look at.
+static QWEN: &[HostEvent] = &[
+    event("SessionStart", false, true, 15),
+    event("UserPromptSubmit", true, true, 600),
+    event("PreToolUse", true, true, 600),
+    event("PostToolUse", false, true, 10),
+    observed("PostToolUseFailure", 10),
+    event("SubagentStart", false, true, 10),
+    event("SubagentStop", true, false, 15),
+    observed("PreCompact", 10),
+    event("Stop", true, false, 600),
+    observed("SessionEnd", 10),
+];
+
 #[rustfmt::skip]
 pub static HOSTS: &[Host] = &[
     Host {
@@ -146,19 +182,19 @@ pub static HOSTS: &[Host] = &[
         ],
     },
     Host {
-        client: Client::Gemini, title: "Gemini CLI", measured: ("0.61.0", "2026-11"), adapted: false, caps_stops: false, names_calls: false, events: &[],
+        client: Client::Gemini, title: "Gemini CLI", measured: ("0.61.0", "2026-11"), adapted: true, caps_stops: false, names_calls: false, events: GEMINI,
         answers: [
-            "`GEMINI_SESSION_ID`", "JSON, or exit 2 and words", "nothing",
-            "**passes**", "**passes**", "**hangs without a terminal**", "**no**", "**not told**",
-            "after `invoke_agent`", "yes", "none", "AfterModel", "`/etc/gemini-cli/settings.json`",
+            "`--client gemini` in its registration", "JSON, exit 2 and words", "nothing",
+            "**passes**", "**passes**", "**would hang**: we refuse", "no: we make one", "**not told**",
+            "**not read**: no loop", "yes", "none: ours is 8", "not read", "`/etc/gemini-cli/settings.json`",
         ],
     },
     Host {
-        client: Client::Qwen, title: "Qwen Code", measured: ("0.24.4", "2026-11"), adapted: false, caps_stops: false, names_calls: true, events: &[],
+        client: Client::Qwen, title: "Qwen Code", measured: ("0.24.4", "2026-11"), adapted: true, caps_stops: false, names_calls: true, events: QWEN,
         answers: [
-            "its transcript's folder", "JSON, or exit 2", "nothing",
-            "not measured", "not measured", "not measured", "yes", "not measured",
-            "SubagentStop", "yes", "not measured", "not measured", "not measured",
+            "`--client qwen` in its registration", "JSON and exit 2", "nothing",
+            "not measured", "not measured", "not measured", "yes", "`agent_id`",
+            "**not read**: no loop", "yes", "none: ours is 8", "not read", "not measured",
         ],
     },
 ];
@@ -173,9 +209,9 @@ pub fn host(client: Client) -> &'static Host {
     HOSTS.iter().find(|host| host.client == client).unwrap_or(&HOSTS[0])
 }
 
-/// The event of this name that the client has.
+/// The event of this client that we call by this name.
 pub fn event_of(client: Client, name: &str) -> Option<&'static HostEvent> {
-    host(client).events.iter().find(|event| event.name == name)
+    host(client).events.iter().find(|event| event.ours == name)
 }
 
 /// The tables of `docs/clients.md`.

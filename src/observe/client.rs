@@ -7,6 +7,7 @@
 use crate::config::in_force;
 use crate::config::policy::ModeLevel;
 use crate::host::claude::settings::PROGRAM;
+use crate::host::table;
 use crate::ledger::sessions;
 use crate::model::client::Client;
 use crate::model::error::Failure;
@@ -95,8 +96,11 @@ const TOOL: [&str; 2] = ["Agent", "Task"];
 /// Why this client cannot start agents; nothing where it can, or where that is not known.
 pub fn agentless(env: &Env, event: &Event) -> Option<String> {
     let line = env.client.parse().map(kin::command_line).unwrap_or_default();
-    let claudes = || by_settings(env, event);
-    by_command_line(&line).or_else(|| if env.host == Client::Claude { claudes() } else { None })
+    by_command_line(&line).or_else(|| match env.host {
+        Client::Claude => by_settings(env, event),
+        Client::Gemini | Client::Qwen => Some(format!("our agents are not in {}", table::host(env.host).title)),
+        _ => None,
+    })
 }
 
 fn by_command_line(line: &[String]) -> Option<String> {

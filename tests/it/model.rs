@@ -4,6 +4,7 @@
 //! real model would. Invariant: nothing is random; ids are counted and usage is constant. Requests to other
 //! hosts come here too, as to a proxy, and are kept as astray.
 
+mod gemini;
 mod http;
 mod request;
 mod responses;
@@ -180,6 +181,23 @@ fn answer(received: &Received, state: &Mutex<ModelState>) -> (Answer, Option<(Tu
             let body = responses::stream(&turn, number, &received.body);
             (Answer { status: "200 OK", kind: "text/event-stream", body }, Some((turn, number)))
         }
+        ("POST", path) if path.starts_with("/v1beta/models/") && path.contains("enerateContent") => {
+            let (said, turn) = if gemini::is_aside(&received.body) {
+                (gemini::aside(), None)
+            } else {
+                let (_, (turn, number)) = say(gemini::request(received), state);
+                (gemini::answer(&turn, number), Some((turn, number)))
+            };
+            let streams = path.contains("streamGenerate");
+            let stream = |said: &Value| format!("data: {said}\r\n\r\n");
+            let answer = if streams {
+                Answer { status: "200 OK", kind: "text/event-stream", body: stream(&said) }
+            } else {
+                plain("200 OK", &said)
+            };
+            (answer, turn)
+        }
+        ("POST", path) if path.ends_with(":countTokens") => (plain("200 OK", &json!({"totalTokens": 100})), None),
         ("POST", "/v1/messages/count_tokens") => (plain("200 OK", &json!({"input_tokens": 100})), None),
         ("GET", "/v1/models") => (plain("200 OK", &json!({"data": [], "has_more": false})), None),
         ("HEAD" | "GET", "/") => (plain("200 OK", &json!({})), None),

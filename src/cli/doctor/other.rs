@@ -7,7 +7,7 @@ use super::registration::Scene;
 use super::{Report, bad, report};
 use crate::cli::world::World;
 use crate::host::codex::{hooks, trust};
-use crate::host::{self, agents, copilot, places::places, table};
+use crate::host::{self, agents, copilot, gemini, places::places, table};
 use crate::model::client::Client;
 use crate::system::process::Ending;
 use serde_json::json;
@@ -25,6 +25,14 @@ pub(super) fn copilot(scene: &Scene) -> Report {
 
 pub(super) fn opencode(scene: &Scene) -> Report {
     look(scene, Client::Opencode)
+}
+
+pub(super) fn gemini(scene: &Scene) -> Report {
+    look(scene, Client::Gemini)
+}
+
+pub(super) fn qwen(scene: &Scene) -> Report {
+    look(scene, Client::Qwen)
 }
 
 fn look(scene: &Scene, client: Client) -> Report {
@@ -65,6 +73,7 @@ fn switched_off(client: Client, folder: &Path, text: &str, fix: &str) -> Option<
         Client::Copilot if copilot::hooks::switches_off(&read("settings.json")) => {
             off("disableAllHooks", "settings.json")
         }
+        Client::Gemini | Client::Qwen if gemini::hooks::switches_off(text) => off("hooksConfig", "settings.json"),
         _ => None,
     }
 }

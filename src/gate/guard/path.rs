@@ -96,7 +96,7 @@ impl Protected {
                 add(path.trim_end_matches('/').to_owned(), SETTINGS, path.ends_with('/'));
             }
             let (before, after) = places.agents;
-            for agent in AGENTS {
+            for agent in AGENTS.iter().filter(|_| !before.is_empty()) {
                 add(format!("{base}/{before}{}{after}", agent.name), AGENT, false);
             }
         }

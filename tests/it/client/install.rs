@@ -12,6 +12,8 @@ pub(crate) const VERSION: &str = "2.1.325";
 pub(crate) const CODEX: &str = "0.166.0";
 pub(crate) const COPILOT: &str = "1.0.102";
 pub(crate) const OPENCODE: &str = "1.18.33";
+pub(crate) const GEMINI: &str = "0.61.0";
+pub(crate) const QWEN: &str = "0.24.4";
 
 /// One package of npm, and where its program is in it.
 struct Package {
@@ -69,6 +71,18 @@ pub(crate) fn opencode() -> (PathBuf, PathBuf) {
     let library = Package { name: library, version: OPENCODE, short: "opencode-plugin", program };
     let _ = library.get();
     (client.get(), library.folder())
+}
+
+/// The same of Gemini CLI: a script for Node.
+pub(crate) fn gemini() -> PathBuf {
+    let program = ".bin/gemini".to_owned();
+    Package { name: "@google/gemini-cli", version: GEMINI, short: "gemini", program }.get()
+}
+
+/// The same of Qwen Code.
+pub(crate) fn qwen() -> PathBuf {
+    let program = ".bin/qwen".to_owned();
+    Package { name: "@qwen-code/qwen-code", version: QWEN, short: "qwen", program }.get()
 }
 
 /// npm's name for this machine.

@@ -133,9 +133,7 @@ fn only_a_registration_by_name_counts() {
         let mut command = sandbox.command(BINARY);
         command.args(arguments).write_stdin(payload.to_string()).output().unwrap()
     };
-    for arguments in
-        [&["PreToolUse"][..], &["PreToolUse", "--client", "gemini"], &["PreToolUse", "--client", "stranger"]]
-    {
+    for arguments in [&["PreToolUse"][..], &["PreToolUse", "--client", "stranger"]] {
         let output = run(arguments);
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
