@@ -7,6 +7,7 @@
 use crate::config::policy::{Level, ModeLevel, Policy};
 use crate::config::texts::{self, Library};
 use crate::gate::{Context, owed};
+use crate::host::table;
 use crate::ledger::open::Ledger;
 use crate::model::agent::AGENTS;
 use crate::model::client::Client;
@@ -90,12 +91,15 @@ pub fn broken_texts(env: &Env, cwd: &Path) -> Option<String> {
 fn guide(env: &Env, context: &Context) -> Result<String, Failure> {
     let names = AGENTS.iter().map(|agent| context.agent(agent.name));
     let keys = ["hydrator", "critic", "custodiet", "qa", "framework"];
-    Ok(Phrase::new("AGENTS.md", keys.into_iter().zip(names).collect()).fill(&texts::template(env, "AGENTS.md")?))
+    let client = ("client", table::host(env.host).title.to_owned());
+    let values = keys.into_iter().zip(names).chain([client]).collect();
+    Ok(Phrase::new("AGENTS.md", values).fill(&texts::template(env, "AGENTS.md")?))
 }
 
 /// How a task is planned that is not small.
 fn loop_guide(env: &Env, policy: &Policy, context: &Context) -> Result<String, Failure> {
     let values = vec![
+        ("client", table::host(env.host).title.to_owned()),
         ("files", policy.small.files.to_string()),
         ("lines", policy.small.lines.to_string()),
         ("hydrator", context.agent("prompt-hydrator")),

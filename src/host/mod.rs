@@ -6,6 +6,7 @@
 //! it says, and is foreign unless it is Claude Code.
 
 pub mod table;
+pub mod shown;
 pub mod places;
 pub mod words;
 pub mod agents;

@@ -177,11 +177,23 @@ fn the_page_of_clients_is_current() {
     let text = read("docs/clients.md");
     let (before, rest) = text.split_once(begin).unwrap();
     let (there, after) = rest.split_once(end).unwrap();
-    let wanted = format!("\n{}\n", aops_hook::host::table::page());
+    let wanted = format!("\n{}{}\n", aops_hook::host::table::page(), aops_hook::host::shown::page());
     if std::env::var("INSTA_UPDATE").is_ok_and(|asked| asked == "always") {
         return fs::write(root().join("docs/clients.md"), format!("{before}{begin}{wanted}{end}{after}")).unwrap();
     }
     assert_eq!(there, wanted, "hint: run `INSTA_UPDATE=always cargo nextest run page_of_clients`");
+}
+
+/// Each test that the page names is there, and starts a client.
+#[test]
+fn what_was_shown_is_run() {
+    for path in
+        aops_hook::host::shown::SCENARIOS.iter().flat_map(|scenario| scenario.by).filter(|by| !by.starts_with('('))
+    {
+        let (file, name) = path.rsplit_once("::").unwrap();
+        let file = format!("tests/it/{}.rs", file.replace("::", "/"));
+        assert!(read(&file).contains(&format!("#[test]\nfn {name}(")), "`{name}` is not in `{file}`");
+    }
 }
 
 #[test]

@@ -162,3 +162,29 @@ fn an_agent_with_a_task_name_is_briefed_by_us() {
     let refused = results(&model).into_iter().find(|text| text.contains("no message reaches it"));
     assert!(refused.is_some(), "{:?}", results(&model));
 }
+
+/// The auditor runs there too: its block halts the session, and the next call is refused.
+#[test]
+fn an_auditors_block_halts() {
+    let sandbox = Sandbox::repository("1.0");
+    let model = Model::new([
+        start("prompt-hydrator"),
+        wait(),
+        bash("echo hello > hello.txt"),
+        start("custodiet"),
+        wait(),
+        bash("touch after-the-block"),
+        Turn::text("Halted."),
+    ])
+    .reporting("prompt-hydrator", &plan("minor-edit"))
+    .reporting("custodiet", &json!({"verdict": "BLOCK", "violation": "Axiom 1: nobody asked for hello.txt"}));
+    let run = Codex::guarded(&sandbox, &model).run("what does the project need?");
+    let session = session(&sandbox, &run);
+    let state = session.state();
+    assert_eq!((&state["phase"], &state["sandbox"]), (&json!("halted"), &json!("shut")), "{state:#}");
+    assert_eq!(state["state"]["custodiet_block_reason"], "Axiom 1: nobody asked for hello.txt");
+    assert!(!sandbox.project().join("after-the-block").exists(), "{run:?}");
+    let told = fs::read_to_string(session.folder().join("halt-report.md")).unwrap();
+    assert!(told.contains("nobody asked for hello.txt") && told.contains("clear-block"), "{told}");
+    verifies(&sandbox, &session);
+}

@@ -1,0 +1,86 @@
+//! What was shown by running each client: scenario by scenario, the test that runs it.
+//!
+//! Reads nothing, writes nothing. `docs/clients.md` is made from it, and a test looks whether each named one is there.
+//! Invariant: a cell is the path of a test, or says why there is none.
+
+use super::table::HOSTS;
+use std::fmt::Write;
+
+/// One scenario, and who shows it, in the order of `HOSTS`. What is no test stands in brackets.
+#[derive(Debug)]
+pub struct Scenario {
+    pub title: &'static str,
+    pub by: [&'static str; 6],
+}
+
+#[rustfmt::skip]
+pub static SCENARIOS: &[Scenario] = &[
+    Scenario { title: "a write before the plan is refused, in words that the model reads", by: [
+        "real_client::whole_loop::from_the_first_refusal_to_the_stop_that_passes", "codex::conform::a_write_before_the_plan_is_refused",
+        "copilot::conform::a_write_before_the_plan_is_refused", "opencode::conform::a_write_before_the_plan_is_refused",
+        "(no loop)", "gemini::conform::the_refusal_names_a_way_out_that_works",
+    ] },
+    Scenario { title: "what guards is not written", by: [
+        "real_client::attempts::a_refused_call_is_not_made_in_any_permission_mode", "codex::conform::what_guards_is_not_written",
+        "copilot::conform::a_write_before_the_plan_is_refused", "opencode::conform::a_write_before_the_plan_is_refused",
+        "gemini::conform::gemini_refuses_records_and_rolls_back", "gemini::conform::qwen_refuses_records_and_rolls_back",
+    ] },
+    Scenario { title: "the loop, from hydration to the closed task", by: [
+        "real_client::whole_loop::from_the_first_refusal_to_the_stop_that_passes", "codex::whole_loop::from_the_first_refusal_to_the_stop_that_passes",
+        "copilot::whole_loop::from_the_first_refusal_to_the_stop_that_passes", "opencode::whole_loop::from_the_first_refusal_to_the_end",
+        "(no loop)", "(no loop)",
+    ] },
+    Scenario { title: "the end of a turn is refused while something is owed", by: [
+        "real_client::whole_loop::from_the_first_refusal_to_the_stop_that_passes", "codex::whole_loop::the_end_of_a_turn_is_refused_eight_times_at_most",
+        "copilot::whole_loop::from_the_first_refusal_to_the_stop_that_passes", "(not in `opencode run`)", "(no loop)", "(no loop)",
+    ] },
+    Scenario { title: "a block holds over a resume, until a person clears it", by: [
+        "real_client::a_blocked_session_is_refused_until_a_person_clears_it", "codex::conform::a_blocked_session_goes_on_once_a_person_clears_it",
+        "copilot::conform::a_blocked_session_goes_on_once_a_person_clears_it", "opencode::conform::a_blocked_session_goes_on_once_a_person_clears_it",
+        "(not run)", "(not run)",
+    ] },
+    Scenario { title: "a broken guard refuses", by: [
+        "real_client::a_call_is_refused_when_the_state_folder_is_lost_on_the_way", "codex::conform::a_broken_guard_refuses",
+        "copilot::conform::a_broken_guard_refuses", "opencode::conform::a_broken_guard_refuses", "(not run)", "(not run)",
+    ] },
+    Scenario { title: "calls made together are recorded each", by: [
+        "real_client::parallel_calls_and_a_background_agent_are_all_recorded", "codex::conform::calls_made_together_are_recorded_each",
+        "copilot::conform::calls_made_together_are_recorded_each", "opencode::conform::calls_made_together_are_recorded_each",
+        "gemini::conform::gemini_refuses_records_and_rolls_back", "gemini::conform::qwen_refuses_records_and_rolls_back",
+    ] },
+    Scenario { title: "agents in the background", by: [
+        "real_client::parallel_calls_and_a_background_agent_are_all_recorded", "codex::whole_loop::from_the_first_refusal_to_the_stop_that_passes",
+        "(ours run in the foreground)", "(it has none)", "(no loop)", "(no loop)",
+    ] },
+    Scenario { title: "a rollback takes back what a task made", by: [
+        "rollback::client::what_edit_bash_and_a_subagent_did_is_undone", "codex::whole_loop::from_the_first_refusal_to_the_stop_that_passes",
+        "copilot::whole_loop::from_the_first_refusal_to_the_stop_that_passes", "opencode::whole_loop::from_the_first_refusal_to_the_end",
+        "gemini::conform::gemini_refuses_records_and_rolls_back", "gemini::conform::qwen_refuses_records_and_rolls_back",
+    ] },
+    Scenario { title: "a forged verdict counts for nothing", by: [
+        "real_client::halts::forged_verdicts_change_nothing", "codex::whole_loop::a_forged_verdict_counts_for_nothing",
+        "(not run)", "(not run)", "(no loop)", "(no loop)",
+    ] },
+];
+
+/// The table of `docs/clients.md`: by whom what was shown.
+pub fn page() -> String {
+    let mut text = String::from(
+        "\n### Shown by running it\n\nEach cell is the test in `tests/it` that runs the real client of that version.\n\n| |",
+    );
+    for host in HOSTS {
+        let _ = write!(text, " {} {}, {} |", host.title, host.measured.0, host.measured.1);
+    }
+    let _ = write!(text, "\n|---|{}", "---|".repeat(HOSTS.len()));
+    for scenario in SCENARIOS {
+        let _ = write!(text, "\n| {} |", scenario.title);
+        for by in scenario.by {
+            let cell = by.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+            let _ = match cell {
+                Some(why) => write!(text, " {why} |"),
+                None => write!(text, " `{by}` |"),
+            };
+        }
+    }
+    text + "\n"
+}
