@@ -217,7 +217,7 @@ impl Store {
 }
 
 fn lines(rows: &[String]) -> String {
-    rows.iter().map(|row| format!("{row}\n")).collect()
+    rows.iter().flat_map(|row| [row, "\n"]).collect()
 }
 
 /// Where these rows begin in the list of seals, if it holds a part of them as a crash leaves it. What somebody changed stays

@@ -199,11 +199,12 @@ pub fn sync_meanwhile<T>(files: &[File], work: impl FnOnce() -> T) -> (io::Resul
             |file| std::thread::Builder::new().stack_size(64 << 10).spawn_scoped(scope, move || File::sync_data(file));
         let threads: Vec<_> = files.iter().map(|file| (file, spawn(file).ok())).collect();
         let done = work();
-        let synced = threads.into_iter().try_for_each(|(file, thread)| match thread.map(|thread| thread.join()) {
-            Some(Ok(synced)) => synced,
-            // No thread could be had.
-            _ => file.sync_data(),
-        });
+        let synced =
+            threads.into_iter().try_for_each(|(file, thread)| match thread.map(std::thread::ScopedJoinHandle::join) {
+                Some(Ok(synced)) => synced,
+                // No thread could be had.
+                _ => file.sync_data(),
+            });
         (synced, done)
     })
 }
