@@ -425,6 +425,43 @@ fn an_agent_that_shadows_ours() {
 }
 
 #[test]
+fn another_client_that_reads_our_registration() {
+    let home = installed();
+    assert_eq!(rows(&home, "others"), []);
+    for program in ["copilot", "cursor", "cursor-agent"] {
+        script(&home.root().join("bin").join(program), "exit 1");
+    }
+    let (level, words) = rows(&home, "others").remove(0);
+    assert_eq!(level, "note");
+    assert!(words.starts_with("Copilot CLI, Cursor may read this registration too: such events pass"), "{words}");
+    assert_eq!(findings(&home), [], "nothing is wrong");
+    home.done(&["uninstall", "--yes"]);
+    assert_eq!(rows(&home, "others"), [], "there is nothing to read");
+}
+
+#[test]
+fn how_shell_commands_are_held() {
+    let home = installed();
+    let config = home.root().join("home/.config/aops/config.toml");
+    let told = |home: &Home| rows(home, "jail").pop().unwrap();
+    let (level, words) = told(&home);
+    assert!(["ok", "note"].contains(&level.as_str()), "{level}: {words}");
+    assert!(["namespaces: ", "throwaway layers: ", "Landlock: "].iter().all(|name| words.contains(name)), "{words}");
+    write(&config, "[jail]\nlevel = \"off\"\n");
+    assert_eq!(told(&home), ("ok".to_owned(), "off: your configuration says `[jail] level = \"off\"`".to_owned()));
+    fs::remove_file(&config).unwrap();
+    // The client would start shells without us: a note, and `install` mends it.
+    let path = home.path("settings.json");
+    let mut value: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert!(value["env"].as_object_mut().unwrap().remove("CLAUDE_CODE_SHELL_PREFIX").is_some(), "{value}");
+    fs::write(&path, value.to_string()).unwrap();
+    let (level, words) = told(&home);
+    assert!(level == "note" && words.contains("does not make the client start shell commands through us"), "{words}");
+    home.done(&["install"]);
+    assert!(told(&home).1.contains("namespaces: "));
+}
+
+#[test]
 fn a_damaged_ledger() {
     let home = installed();
     let id = "11111111-2222-4333-8444-555555555555";
