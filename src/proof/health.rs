@@ -12,6 +12,7 @@ use crate::ledger::heads::{self, Head};
 use crate::ledger::recover::LEDGER_FILE;
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::system::env::Env;
+use crate::text::plain::count;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -76,7 +77,7 @@ impl<'a> Health<'a> {
         }
         let log = check::examine(self.env, &Trust::default()).ok()??;
         let missing = Tier::of(&log, &record, &digests(&found.path).ok()?).missing;
-        (missing > 0).then(|| format!("the log has {missing} entries of it that its ledger does not have"))
+        (missing > 0).then(|| format!("the log has {} of it that its ledger does not have", count(missing, "entry")))
     }
 }
 

@@ -355,6 +355,26 @@ fn what_is_optional_is_a_note() {
     let mut elsewhere = home;
     elsewhere.program = PROGRAM.into();
     assert_eq!(rows(&elsewhere, "path")[0].0, "note", "another program on PATH than this one");
+    fs::remove_file(elsewhere.root().join("bin/aops-hook")).unwrap();
+    let (level, words) = rows(&elsewhere, "path").remove(0);
+    assert!(level == "note" && words.contains("`aops-hook` is not on PATH"), "{words}");
+}
+
+/// Who signs the log, and who sees it: `install` makes a key; a witness is for who wants one.
+#[test]
+fn key_and_witness_are_told() {
+    let home = installed();
+    let (level, words) = rows(&home, "key").remove(0);
+    assert!(level == "ok" && words.ends_with("` signs the log: 1 entry so far"), "{words}");
+    let (level, words) = rows(&home, "witness").remove(0);
+    assert!(level == "note" && words.contains("nobody but this machine sees the log"), "{words}");
+    write(&home.root().join("home/.config/aops/config.toml"), "[witness]\nurl = [\"http://127.0.0.1:9\"]\n");
+    let (level, words) = rows(&home, "witness").remove(0);
+    assert!(level == "note" && words.contains("no witness"), "{words}");
+    fs::remove_dir_all(home.path("aops/keys")).unwrap();
+    let (level, words) = rows(&home, "key").remove(0);
+    assert!(level == "note" && words.starts_with("no key signs the log"), "{words}");
+    assert_eq!(home.run(&["doctor"]).code, 0);
 }
 
 /// The client that called last, when, and its version.
