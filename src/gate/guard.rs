@@ -3,6 +3,7 @@
 //! Reads the call's [`Targets`]; writes nothing. Invariant: reading is never refused, and a refusal names the path or verb.
 //! Way out: none for a tool call; a person edits the file or runs the verb in a terminal of their own.
 
+use crate::model::client::Client;
 use crate::model::verdict::Verdict;
 use crate::tool::targets::{Act, Targets};
 
@@ -30,14 +31,19 @@ pub fn judge(protected: &Protected, targets: &Targets) -> Verdict {
             .to_owned()
     });
     let typed = || interactive::refused(targets).or_else(|| interactive::patches(targets));
-    let typed = || typed().filter(|_| !protected.codex.is_empty());
+    let typed = || typed().filter(|_| protected.host == Client::Codex);
     let refusal = over.or_else(path).or_else(verb).or_else(hidden).or_else(typed);
     refusal.map_or_else(Verdict::pass, |words| Verdict::deny("guard", words))
 }
 
-/// Why a person is asked about one of these commands.
-pub fn asked(targets: &Targets) -> Option<String> {
-    targets.runs.iter().find_map(verb::asked)
+/// Why a person is asked about one of these commands, and what else they can do.
+pub fn asked(protected: &Protected, targets: &Targets) -> Option<(String, Option<String>)> {
+    targets.runs.iter().find_map(|run| verb::asked(protected, run))
+}
+
+/// The clients with an adapter of ours that these commands start.
+pub fn starts(targets: &Targets) -> impl Iterator<Item = Client> {
+    targets.runs.iter().filter(|run| !run.reads).filter_map(|run| unguarded::started(run)?.client)
 }
 
 fn refused_path(protected: &Protected, targets: &Targets) -> Option<String> {

@@ -42,11 +42,12 @@ fn judge_reach(call: &CallContext, context: &Context) -> Verdict {
     if said.ruling == Ruling::Deny {
         return said;
     }
-    let command = || guard::asked(&call.reach).map(|words| (words, false));
-    let Some((words, never)) = call.executable.clone().or_else(command) else { return said };
+    let written = call.executable.clone().map(|(words, never)| (words, None, never));
+    let command = || guard::asked(&call.protected, &call.reach).map(|(words, hint)| (words, hint, false));
+    let Some((words, hint, never)) = written.or_else(command) else { return said };
     let words = one_line(&words, 400);
     if never || !(context.attended || context.defers) {
-        let hint = "ask the user to do this in an editor or terminal of their own";
+        let hint = hint.unwrap_or_else(|| "ask the user to do this in an editor or terminal of their own".to_owned());
         return Verdict::deny(GATE, format!("{words}: no tool call may do this without a person\nhint: {hint}"));
     }
     let reason = format!("{words}\nhint: allow it only if you know what it brings");

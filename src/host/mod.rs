@@ -6,6 +6,7 @@
 //! it says, and is foreign unless it is Claude Code.
 
 pub mod table;
+pub mod places;
 pub mod claude;
 pub mod codex;
 
@@ -13,9 +14,12 @@ use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::model::verdict::Verdict;
+use crate::system::env::Env;
 use claude::transcript::scan::{Lens, Scan};
 use claude::wire::answer::{self, Answer};
 use claude::wire::read as claudes;
+use places::places;
+use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -49,6 +53,25 @@ pub fn scan(transcript: &Path, lens: &Lens) -> io::Result<Scan> {
         return codex::rollout::scan(transcript, lens);
     }
     claude::transcript::scan::scan(transcript, lens)
+}
+
+/// We are registered in this client, in whatever state.
+pub fn is_registered(env: &Env, client: Client) -> bool {
+    let file = places(client).map(|places| env.folder_of(client).join(places.registration));
+    file.and_then(|file| fs::read(file).ok()).is_some_and(|text| contains(&text, claude::settings::PROGRAM.as_bytes()))
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}
+
+/// Our registration in this client is there and whole: its sessions are seen by our hooks.
+pub fn is_hooked(env: &Env, client: Client) -> bool {
+    match client {
+        Client::Claude => claude::disarm::is_whole(&env.config.join("settings.json")),
+        Client::Codex => codex::hooks::is_whole(env.folder_of(client)),
+        _ => false,
+    }
 }
 
 /// We know how to answer it: the others are told that they pass.

@@ -10,6 +10,7 @@ use crate::host::{codex::rollout, scan};
 use crate::insight::{document::Insights, tally::Tally};
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::ledger::{entry::Line, open::Ledger, recover::LEDGER_FILE, session_folder::dashed};
+use crate::model::client::Client;
 use crate::model::error::{Code, Failure};
 use crate::session::fact::{Concluded, Fact};
 use crate::system::env::Env;
@@ -71,7 +72,7 @@ pub fn tally(folder: &Path, trace: &str) -> Result<Tally, Failure> {
 
 pub fn transcript_of(env: &Env, shelved: &SessionOnDisk) -> PathBuf {
     if !shelved.path.starts_with(&env.config)
-        && let Some(found) = rollout::find(&env.codex.join("sessions"), &shelved.session_id)
+        && let Some(found) = rollout::find(&env.folder_of(Client::Codex).join("sessions"), &shelved.session_id)
     {
         return found;
     }

@@ -5,7 +5,9 @@
 
 use crate::config::texts::{self, Library};
 use crate::config::{policy::Level, workflow::Held};
+use crate::gate::guard;
 use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, is_waived, rehearsal};
+use crate::host;
 use crate::ledger::{heads, open::Ledger};
 use crate::model::agent::{AGENTS, PLUGIN_PREFIX, ours};
 use crate::model::call::{Effect, ToolCall};
@@ -168,7 +170,9 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let call = event.call.as_ref()?;
     let (tool, input) = (&call.key.tool, &call.input);
     let policy = session.policy();
-    let mut protected = tampering::protected(env, event);
+    let touches = table::tool(tool).touches != ToolTouches::Nothing;
+    let look = if touches { tampering::protected_with_others } else { tampering::protected };
+    let mut protected = look(env, event);
     protected.real = real_paths::behind(&protected, &session.memory.linked);
     let (variables, home) = (real_paths::variables(&protected), protected.home.clone());
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &variables };
@@ -176,6 +180,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let line = targets::line(tool, input, &ground);
     let mut reach = targets::of(tool, input, line.as_ref(), &ground);
     real_paths::settle(&mut reach, &mut protected);
+    protected.hooked = guard::starts(&reach).filter(|client| host::is_hooked(env, *client)).collect();
     let (saves, commits) =
         if policy.checks.is_empty() { (None, false) } else { (saves(event, call), reach.runs.iter().any(commits)) };
     let (paths, commands) = if policy.rules.is_empty() { Default::default() } else { list_named(event, call, &reach) };

@@ -76,8 +76,8 @@ pub fn rename(text: &str, name: &str) -> String {
 /// Every agent file that the client may read here, the project's first.
 fn files(env: &Env, cwd: &Path) -> Vec<PathBuf> {
     let (name, own, kind) = match env.host {
-        Client::Codex => (".codex/agents", &env.codex, "toml"),
-        _ => (".claude/agents", &env.config, "md"),
+        Client::Codex => (".codex/agents", env.folder_of(Client::Codex), "toml"),
+        _ => (".claude/agents", env.config.as_path(), "md"),
     };
     let projects = cwd.ancestors().map(|folder| folder.join(name));
     let mut all = Vec::new();

@@ -5,6 +5,7 @@
 
 use super::hard_links::HardLinks;
 use crate::gate::guard::{self, Protected, ProtectedPlace};
+use crate::host::places::places;
 use crate::model::verdict::Ruling;
 use crate::tool::targets::{Act, Targets};
 use aops_shell::syntax::{Bit, Word};
@@ -17,12 +18,14 @@ const LINKS: usize = 16;
 pub fn variables(protected: &Protected) -> Vec<(String, String)> {
     let xdg = Path::new(&protected.user_config).parent().map(|path| path.to_string_lossy().into_owned());
     let known = [
-        ("CODEX_HOME", Some(protected.codex.clone()).filter(|path| !path.is_empty())),
         ("CLAUDE_CONFIG_DIR", Some(protected.config.clone())),
         ("CLAUDE_PROJECT_DIR", Some(protected.project.clone())),
         ("XDG_CONFIG_HOME", xdg),
     ];
-    known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    let others =
+        protected.clients.iter().filter_map(|(client, base)| Some((*places(*client)?.variables.first()?, base)));
+    let known = known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    known.chain(others.map(|(name, base)| (name.to_owned(), base.clone()))).collect()
 }
 
 /// Fill in where each target really is, and which protected places exist where that decides.

@@ -4,7 +4,9 @@
 //! changed. Invariant: unchanged files cost one system call each, and nothing here writes.
 
 use crate::gate::guard::Protected;
+use crate::host;
 use crate::host::claude::disarm;
+use crate::host::places::places;
 use crate::model::client::Client;
 use crate::model::event::Event;
 use crate::system::env::Env;
@@ -33,17 +35,28 @@ pub fn protected(env: &Env, event: &Event) -> Protected {
     let project = if env.project.as_os_str().is_empty() { event.cwd.clone() } else { text(&env.project) };
     let program = std::env::current_exe().map(|path| text(&path)).unwrap_or_default();
     let pids = Some(env.client.clone()).filter(|pid| !pid.is_empty());
+    let own = Some(env.host).filter(|client| *client != Client::Claude);
     Protected {
         home: text(&env.home),
         config: text(&env.config),
-        codex: if env.host == Client::Codex { text(&env.codex) } else { String::new() },
-        sessions: text(&env.data.join("sessions/codex")),
+        host: env.host,
+        clients: own.map(|client| (client, text(env.folder_of(client)))).into_iter().collect(),
+        sessions: text(&env.data.join("sessions")),
         user_config: text(&env.user_config),
         project,
         binaries: with_link(env, program),
         pids: pids.into_iter().collect(),
         ..Protected::default()
     }
+}
+
+/// The same with the other clients that we are registered in: a look at a file of each, for a call that touches something.
+pub fn protected_with_others(env: &Env, event: &Event) -> Protected {
+    let mut protected = protected(env, event);
+    let others = Client::ALL.into_iter().filter(|client| ![Client::Claude, env.host].contains(client));
+    let registered = others.filter(|client| host::is_registered(env, *client));
+    protected.clients.extend(registered.map(|client| (client, env.folder_of(client).to_string_lossy().into_owned())));
+    protected
 }
 
 /// Our program, the link to it that hooks may be registered by, and the plugin's script that starts it.
@@ -73,12 +86,19 @@ pub fn marks(protected: &Protected, old: &BTreeMap<String, String>) -> BTreeMap<
         format!("{user_config}/config.toml"),
         format!("{project}/.aops/config.toml"),
     ];
-    let bases = [protected.codex.clone(), format!("{project}/.codex")];
-    let of_codex = bases.iter().flat_map(|base| ["hooks.json", "config.toml"].map(|name| format!("{base}/{name}")));
-    let of_codex = of_codex.filter(|_| !protected.codex.is_empty());
-    let files = files.into_iter().chain(of_codex).map(|path| (mark(&path, true, old), path));
+    let files = files.into_iter().chain(of_host(protected)).map(|path| (mark(&path, true, old), path));
     let programs = binaries.iter().map(|path| (mark(path, false, old), path.clone()));
     files.chain(programs).map(|(mark, path)| (path, mark)).collect()
+}
+
+/// The files of the client that runs us, where that is not Claude Code.
+fn of_host(protected: &Protected) -> impl Iterator<Item = String> {
+    let own = protected.clients.iter().find(|(client, _)| *client == protected.host);
+    let own = own.and_then(|(client, base)| Some((places(*client)?, base)));
+    own.into_iter().flat_map(|(places, base)| {
+        let own = places.guards.iter().filter(|name| !name.ends_with('/')).map(move |name| format!("{base}/{name}"));
+        own.chain(places.in_project.iter().map(|name| format!("{}/{name}", protected.project)))
+    })
 }
 
 /// `digested`: with the digest of the text; our program is too long for that.

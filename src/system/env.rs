@@ -17,8 +17,8 @@ pub struct Env {
     pub home: PathBuf,
     /// Whose events this process answers.
     pub host: Client,
-    /// `$CODEX_HOME`, else `$HOME/.codex`.
-    pub codex: PathBuf,
+    /// Where each other client keeps its configuration.
+    pub others: [PathBuf; 5],
     /// `$CLAUDE_CONFIG_DIR`, else `$HOME/.claude`: where Claude Code keeps settings and sessions.
     pub config: PathBuf,
     /// Our own user configuration folder: `$XDG_CONFIG_HOME/aops` or the platform's.
@@ -95,7 +95,13 @@ impl Env {
             base.join("aops")
         };
         Self {
-            codex: path("CODEX_HOME").unwrap_or_else(|| home.join(".codex")),
+            others: [
+                path("CODEX_HOME").unwrap_or_else(|| home.join(".codex")),
+                path("COPILOT_HOME").unwrap_or_else(|| home.join(".copilot")),
+                path("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")).join("opencode"),
+                path("GEMINI_CLI_HOME").unwrap_or_else(|| home.clone()).join(".gemini"),
+                home.join(".qwen"),
+            ],
             config: path("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")),
             user_config: platform("XDG_CONFIG_HOME", ".config"),
             data: path("ACA_DATA").unwrap_or_else(|| platform("XDG_DATA_HOME", ".local/share")),
@@ -169,6 +175,19 @@ impl Env {
     /// `$AOPS_CLAUDE`: the client that runs start.
     pub fn claude(&self) -> Option<OsString> {
         std::env::var_os("AOPS_CLAUDE").filter(|name| !name.is_empty())
+    }
+
+    /// The configuration folder of this client: `~/.claude`, `~/.codex`.
+    pub fn folder_of(&self, client: Client) -> &Path {
+        let [codex, copilot, opencode, gemini, qwen] = &self.others;
+        match client {
+            Client::Claude => &self.config,
+            Client::Codex => codex,
+            Client::Copilot => copilot,
+            Client::Opencode => opencode,
+            Client::Gemini => gemini,
+            Client::Qwen => qwen,
+        }
     }
 
     /// Where the sessions of this client are, by project: Claude's beside its transcripts, others' in our data folder.

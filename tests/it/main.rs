@@ -8,6 +8,7 @@ mod faults;
 mod agents_at_work;
 mod authority;
 mod checks;
+mod children;
 mod cli_texts;
 mod client;
 mod cost;

@@ -6,6 +6,7 @@ use super::registration::{Scene, several};
 use super::{Report, bad, report};
 use crate::cli::world::World;
 use crate::host::codex::{agents, hooks, trust};
+use crate::model::client::Client;
 use crate::system::process::Ending;
 use serde_json::json;
 use std::fs;
@@ -15,7 +16,7 @@ use std::time::Duration;
 const FIX: &str = "run `aops-hook install --client codex`";
 
 pub(super) fn codex(scene: &Scene) -> Report {
-    let folder = &scene.env.codex;
+    let folder = scene.env.folder_of(Client::Codex);
     let path = folder.join(hooks::FILE);
     let text = fs::read_to_string(&path).unwrap_or_default();
     let Ok(ours) = hooks::ours(&text) else {
@@ -29,10 +30,8 @@ pub(super) fn codex(scene: &Scene) -> Report {
     if !missing.is_empty() {
         wrong.push((format!("not registered in Codex for {}", several(&missing)), FIX.to_owned()));
     }
-    let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-    let trusts = hooks::trusts(&text, &real.display().to_string()).unwrap_or_default();
     let config = fs::read_to_string(folder.join("config.toml")).unwrap_or_default();
-    if !trust::holds(&config, &trusts) {
+    if !hooks::is_trusted(folder, &text) {
         wrong.push(("Codex does not trust our hooks, and skips them without a word".to_owned(), FIX.to_owned()));
     }
     if trust::switches_off(&config) {

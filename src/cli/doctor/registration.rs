@@ -8,8 +8,9 @@ use super::{Report, bad, report, shell_word};
 use crate::cli::install::Level;
 use crate::cli::install::placing::found_by_script;
 use crate::cli::install::plan::read_settings;
+use crate::host;
 use crate::host::claude::settings::{Registered, Survey, survey};
-use crate::host::codex::hooks;
+use crate::model::client::Client;
 use crate::model::event::EVENTS;
 use crate::system::env::Env;
 use serde_json::Value;
@@ -147,9 +148,17 @@ pub(super) fn entries(scene: &Scene) -> Report {
     report(wrong.collect(), "")
 }
 
+/// We are registered in another client.
+fn elsewhere(scene: &Scene) -> bool {
+    Client::ALL
+        .into_iter()
+        .filter(|client| *client != Client::Claude)
+        .any(|client| host::is_registered(scene.env, client))
+}
+
 /// Every event of the table is registered, as we would register it today.
 pub(super) fn registered(scene: &Scene) -> Report {
-    if scene.ours().next().is_none() && hooks::is_registered(&scene.env.codex) {
+    if scene.ours().next().is_none() && elsewhere(scene) {
         return Ok(String::new());
     }
     if scene.ours().next().is_none() {

@@ -10,6 +10,7 @@ use super::question;
 use super::receipt::{Edited, Placed, Receipt, back_up, quote_path};
 use crate::cli::Io;
 use crate::host::codex::{agents, hooks, trust};
+use crate::model::client::Client;
 use crate::proof::keys::Keys;
 use crate::proof::life;
 use crate::system::env::Env;
@@ -73,7 +74,7 @@ impl Plan {
     fn carry_out(mut self, env: &Env) -> anyhow::Result<()> {
         self.receipt.make_folders(&env.config.join("aops/backup"), 0o700)?;
         for step in self.steps.iter().filter(|step| step.changes() && step.new.is_some()) {
-            self.receipt.make_folders(step.found.path.parent().unwrap_or(&env.codex), 0o700)?;
+            self.receipt.make_folders(step.found.path.parent().unwrap_or(env.folder_of(Client::Codex)), 0o700)?;
         }
         for step in self.steps.iter().filter(|step| step.shared) {
             enter(env, &mut self.receipt, step)?;
@@ -91,10 +92,10 @@ impl Plan {
 fn plan_install(env: &Env) -> anyhow::Result<Plan> {
     let program = command(env)?;
     let mut receipt = Receipt::read_of(env, "codex")?;
-    let (file, old) = read_settings(&env.codex.join(hooks::FILE))?;
+    let (file, old) = read_settings(&env.folder_of(Client::Codex).join(hooks::FILE))?;
     let new = hooks::register(&old, &program).map_err(|error| unreadable(&file.path, &error))?;
     let path = file.path.display().to_string();
-    let (config, text) = read_settings(&env.codex.join("config.toml"))?;
+    let (config, text) = read_settings(&env.folder_of(Client::Codex).join("config.toml"))?;
     if let Err(error) = toml::de::DeTable::parse(&text) {
         bail!(
             "{} cannot be read: {error}\nhint: nothing was changed; mend it, then install again",
@@ -141,7 +142,8 @@ fn place(env: &Env, receipt: &mut Receipt) -> anyhow::Result<Vec<Step>> {
     let mut steps = Vec::new();
     let mut foreign = Vec::new();
     for (name, text) in agents::files() {
-        let found = files::find(&env.codex.join(name)).with_context(|| quote_path(&env.codex))?;
+        let found = files::find(&env.folder_of(Client::Codex).join(name))
+            .with_context(|| quote_path(env.folder_of(Client::Codex)))?;
         let is_foreign =
             found.bytes.as_ref().is_some_and(|bytes| bytes != text.as_bytes()) && !receipt.placed(&found.path);
         if is_foreign {
@@ -164,9 +166,9 @@ fn place(env: &Env, receipt: &mut Receipt) -> anyhow::Result<Vec<Step>> {
 /// What an uninstallation does.
 fn plan_uninstall(env: &Env) -> anyhow::Result<Plan> {
     let mut receipt = Receipt::read_of(env, "codex")?;
-    let (file, old) = read_settings(&env.codex.join(hooks::FILE))?;
+    let (file, old) = read_settings(&env.folder_of(Client::Codex).join(hooks::FILE))?;
     let path = file.path.display().to_string();
-    let (config, text) = read_settings(&env.codex.join("config.toml"))?;
+    let (config, text) = read_settings(&env.folder_of(Client::Codex).join("config.toml"))?;
     let trusts = hooks::trusts(&old, &path).unwrap_or_default();
     let without = restored(&receipt, &file, || {
         let original = receipt.edited(&file.path).and_then(|edited| edited.original().ok().flatten());
@@ -219,7 +221,11 @@ pub(super) fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let done = if plan.changes { "registered" } else { "already registered" };
     let mut lines = vec![format!("{done} for Codex in {hooks}, trusted in its `config.toml`")];
     if plan.agents > 0 {
-        lines.push(format!("wrote {} agents to {}", plan.agents, quote_path(&io.env.codex.join("agents"))));
+        lines.push(format!(
+            "wrote {} agents to {}",
+            plan.agents,
+            quote_path(&io.env.folder_of(Client::Codex).join("agents"))
+        ));
     }
     if dry_run {
         let nothing = format!("nothing to change: registered in {hooks}");

@@ -1,7 +1,9 @@
 //! Searches text that cannot be parsed for protected names: programs for interpreters, lines that are not shell.
 
 use super::path::Protected;
+use crate::host::places::places;
 use crate::model::agent::AGENTS;
+use crate::model::client::Client;
 use crate::model::event::EVENTS;
 use crate::tool::targets::Hidden;
 use aops_shell::verbs::{VERBS, Who};
@@ -44,11 +46,8 @@ pub(super) fn named(protected: &Protected, hidden: &Hidden) -> Option<String> {
     if in_config && text.contains("settings") && text.contains("json") {
         return Some(".claude/settings.json".to_owned());
     }
-    if !protected.codex.is_empty() && (text.contains(".codex") || text.contains("codex_home")) {
-        let files = ["hooks.json", "config.toml"].into_iter().find(|file| text.contains(file));
-        if let Some(file) = files {
-            return Some(format!(".codex/{file}"));
-        }
+    if let Some(file) = protected.clients.iter().find_map(|(client, base)| of_client(*client, base, &text)) {
+        return Some(file);
     }
     let named = |file: &String| text.contains("agents") && text.contains(file);
     if let Some(file) = AGENTS.iter().map(|agent| format!("{}.md", agent.name)).find(named) {
@@ -66,6 +65,18 @@ pub(super) fn named(protected: &Protected, hidden: &Hidden) -> Option<String> {
     }
     let binaries = protected.binaries.iter().map(|path| path.to_lowercase());
     binaries.chain([".local/bin/aops-hook".to_owned()]).find(|path| within(&text, path))
+}
+
+/// A file of another client that registers our hooks or can take them away.
+fn of_client(client: Client, base: &str, text: &str) -> Option<String> {
+    let places = places(client)?;
+    let folder = base.rsplit('/').next().unwrap_or_default().to_lowercase();
+    let moved = places.variables.first().is_some_and(|name| text.contains(&name.to_lowercase()));
+    if folder.is_empty() || !(text.contains(&folder) || moved) {
+        return None;
+    }
+    let file = places.guards.iter().find(|file| text.contains(file.trim_end_matches('/')))?;
+    Some(format!("{folder}/{file}"))
 }
 
 /// A verb that needs a person, or an event's name, behind the name of our program.

@@ -1,7 +1,9 @@
 //! What is protected and where it is on this machine; compares a path, or a pattern of paths, with it. Names are compared
 //! without case.
 
+use crate::host::places::places;
 use crate::model::agent::{AGENTS, FILE_PREFIX};
+use crate::model::client::Client;
 use crate::tool::targets::{Act, Target};
 use aops_shell::syntax::Bit;
 use std::cmp::Ordering::{self, Equal as At, Greater as Below, Less as Above};
@@ -16,8 +18,12 @@ pub struct Protected {
     pub home: String,
     /// Claude Code's configuration folder.
     pub config: String,
-    /// The folder of Codex, where that is the client; empty elsewhere.
-    pub codex: String,
+    /// Whose call is judged.
+    pub host: Client,
+    /// The other clients that we are registered in, and the one that runs us: each with its folder.
+    pub clients: Vec<(Client, String)>,
+    /// The clients that a command of this call starts, and that our hooks see.
+    pub hooked: Vec<Client>,
     /// Where sessions of other clients than Claude Code are recorded.
     pub sessions: String,
     /// Our own user configuration folder.
@@ -83,11 +89,15 @@ impl Protected {
             add(format!("{}/agents/{FILE_PREFIX}{}.md", self.config, agent.name), AGENT, false);
         }
         add(self.sessions.clone(), SESSIONS, true);
-        for base in [self.codex.clone(), format!("{}/.codex", self.project)].iter().filter(|_| !self.codex.is_empty()) {
-            add(format!("{base}/hooks.json"), SETTINGS, false);
-            add(format!("{base}/config.toml"), SETTINGS, false);
+        for (client, base) in &self.clients {
+            let Some(places) = places(*client) else { continue };
+            let guarded = places.guards.iter().map(|name| format!("{base}/{name}"));
+            for path in guarded.chain(places.in_project.iter().map(|name| format!("{}/{name}", self.project))) {
+                add(path.trim_end_matches('/').to_owned(), SETTINGS, path.ends_with('/'));
+            }
+            let (before, after) = places.agents;
             for agent in AGENTS {
-                add(format!("{base}/agents/{}.toml", agent.name), AGENT, false);
+                add(format!("{base}/{before}{}{after}", agent.name), AGENT, false);
             }
         }
         for list in PLUGIN_LISTS {

@@ -1,7 +1,11 @@
 //! Commands that start an agent without our hooks: the client with them left out, its server, and other agents' clients.
 
+use super::path::Protected;
+use crate::host::places::{Places, places};
+use crate::host::table;
+use crate::model::client::Client;
 use crate::tool::targets::CommandRun;
-use aops_shell::syntax::Word;
+use aops_shell::syntax::{Bit, Word};
 
 /// Options of the client that leave our hooks out.
 const OPTIONS: [&str; 5] = ["--bare", "--safe-mode", "--restricted", "--settings", "--setting-sources"];
@@ -124,15 +128,76 @@ fn names_verb(value: &[String]) -> bool {
     words.next().is_some_and(|verb| PLAIN.contains(&verb)) && !words.any(runs)
 }
 
-/// The command starts another agent's client, which no hook of ours sees.
-pub(super) fn is_other_client(run: &CommandRun) -> bool {
+/// An agent's client that a command starts.
+pub(super) struct Started {
+    /// Where we can be registered in it.
+    pub(super) client: Option<Client>,
+    /// It is started so that its hooks may be left out.
+    drops: bool,
+}
+
+impl Started {
+    /// Why no hook of ours sees it, and the way out.
+    pub(super) fn unseen(&self, protected: &Protected) -> Option<(String, Option<String>)> {
+        let Some(client) = self.client else {
+            return Some(("starts another agent, which no hook of ours sees".to_owned(), None));
+        };
+        // Claude Code has rules of its own where it is the one that runs us.
+        if client == Client::Claude && protected.host == client {
+            return None;
+        }
+        let title = table::host(client).title;
+        if !protected.hooked.contains(&client) {
+            let option = if client == Client::Claude { String::new() } else { format!(" --client {}", client.name()) };
+            let hint = format!(
+                "ask the user to run `aops-hook install{option}` in a terminal of their own; then {title} can be started from here"
+            );
+            return Some((format!("starts another agent, {title}, which no hook of ours sees"), Some(hint)));
+        }
+        let hint =
+            format!("start {title} plainly, with the user's own configuration, and write each word of the line out");
+        self.drops
+            .then(|| (format!("starts another agent, {title}, in a way that may leave our hooks out"), Some(hint)))
+    }
+}
+
+/// The client that this command starts by its name, as a program or as a package.
+pub(super) fn started(run: &CommandRun) -> Option<Started> {
     let words: Vec<String> = run.command.words.iter().map(|word| word.lossy().to_lowercase()).collect();
-    let Some((program, rest)) = words.split_first() else { return false };
-    let asks = |word: &String| matches!(word.as_str(), "--version" | "--help" | "-h" | "-v" | "version" | "help");
-    if rest.first().is_some_and(asks) {
-        return false;
+    let (program, rest) = words.split_first()?;
+    if rest.first().is_some_and(|word| asks(word)) {
+        return None;
     }
     let name = program.rsplit('/').next().unwrap_or(program);
+    let known = Client::of(name).filter(|client| table::host(*client).adapted);
+    if let Some((client, places)) = known.and_then(|client| Some((client, places(client)?))) {
+        return Some(Started { client: Some(client), drops: drops(places, run) });
+    }
+    is_other_client(name, rest).then_some(Started { client: None, drops: true })
+}
+
+fn asks(word: &str) -> bool {
+    matches!(word, "--version" | "--help" | "-h" | "-v" | "version" | "help")
+}
+
+/// Its hooks may be left out, or it does something else than work under them.
+fn drops(places: &Places, run: &CommandRun) -> bool {
+    let words = &run.command.words[1..];
+    let named = |word: &Word| {
+        places.drops.iter().any(|option| {
+            let joined = word.starts_with(&format!("{option}=")) || option.len() == 2 && word.starts_with(option);
+            word.is(option) || joined
+        })
+    };
+    let unsure = |word: &Word| word.splits || !matches!(word.bits.first(), None | Some(Bit::Char(_)));
+    let named_verb = |verb: &Word| places.verbs.iter().any(|known| verb.is(known));
+    let other = !places.verbs.is_empty() && !words.first().is_some_and(named_verb);
+    let moved = run.assigned.iter().any(|name| name == "HOME" || places.variables.contains(&name.as_str()));
+    words.iter().any(|word| named(word) || unsure(word)) || other || moved
+}
+
+/// A client that we cannot be registered in.
+fn is_other_client(name: &str, rest: &[String]) -> bool {
     let is = |(other, then): &(&str, &[&str])| {
         *other == name && (then.is_empty() || rest.iter().any(|word| then.contains(&word.as_str())))
     };

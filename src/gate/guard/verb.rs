@@ -105,22 +105,22 @@ fn unhooks(arguments: &[Word]) -> bool {
 
 /// Why a person is asked about this command, where one is there: it starts what no hook of ours sees, or brings programs that
 /// run without being asked.
-pub(super) fn asked(run: &CommandRun) -> Option<String> {
+pub(super) fn asked(protected: &Protected, run: &CommandRun) -> Option<(String, Option<String>)> {
     let words = &run.command.words;
     let written = || words.iter().map(Word::lossy).collect::<Vec<_>>().join(" ");
     if run.reads {
         return None;
     }
-    if unguarded::is_other_client(run) {
-        return Some(format!("`{}` starts another agent, which no hook of ours sees", super::clip(&written())));
+    if let Some((what, hint)) = unguarded::started(run).and_then(|started| started.unseen(protected)) {
+        return Some((format!("`{}` {what}", super::clip(&written())), hint));
     }
     if unguarded::sets_git_program(run) {
-        return Some(format!("`{}` sets a program that git runs by itself", super::clip(&written())));
+        return Some((format!("`{}` sets a program that git runs by itself", super::clip(&written())), None));
     }
     let brings = |at: usize| is_client(&words[at], at) && unguarded::brings_programs(&words[at + 1..]);
     (0..words.len())
         .any(brings)
-        .then(|| format!("`{}` brings programs that run without being asked", super::clip(&written())))
+        .then(|| (format!("`{}` brings programs that run without being asked", super::clip(&written())), None))
 }
 
 /// By name, by a variable that holds its process, or all processes at once.

@@ -2,8 +2,11 @@
 //!
 //! Reads text; writes nothing. Invariant: an entry counts only if it runs our program for every call of its event.
 
-use crate::host::claude::settings::{PROGRAM, program};
+use crate::host::claude::settings::{PROGRAM, program, survey};
+use crate::model::event::EVENTS;
 use serde_json::Value;
+use std::fs;
+use std::path::Path;
 
 /// The events for which this text runs our program, unconditionally.
 pub fn registered(text: &str) -> Vec<String> {
@@ -28,6 +31,14 @@ pub fn disarms<S: AsRef<str>>(text: &str, held: &[S]) -> Option<String> {
         [one] => Some(format!("it no longer runs our hook for `{one}`")),
         [first, rest @ ..] => Some(format!("it no longer runs our hook for `{first}` and {} more", rest.len())),
     }
+}
+
+/// This settings file runs our hooks at every event, and each program is there.
+pub fn is_whole(path: &Path) -> bool {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let events: Vec<&str> = EVENTS.iter().filter(|kind| kind.timeout > 0).map(|kind| kind.name).collect();
+    let programs = survey(&text).map(|found| found.ours).unwrap_or_default();
+    disarms(&text, &events).is_none() && programs.iter().all(|one| Path::new(one.program()).is_file())
 }
 
 fn parse(text: &str) -> Option<Value> {
@@ -63,7 +74,6 @@ fn runs_us(command: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::event::EVENTS;
 
     /// The events we register for.
     fn expected() -> Vec<&'static str> {

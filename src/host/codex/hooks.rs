@@ -2,10 +2,11 @@
 //!
 //! Reads text, gives text. Invariant: foreign entries stay as they are; what is registered follows from the table.
 
-use super::trust::{Trust, trust};
+use super::trust::{Trust, holds, switches_off, trust};
 use crate::host::claude::settings::{Group, Hook, Registered, Unreadable, quoted, register_all, survey, unregister};
 use crate::host::table::{self, HostEvent};
 use crate::model::client::Client;
+use std::fs;
 use std::path::Path;
 
 /// Tokens of context that the model may read: what we inject is shorter than this.
@@ -56,8 +57,21 @@ pub fn missing(text: &str) -> Result<Vec<&'static str>, Unreadable> {
     Ok(events().map(|row| row.name).filter(|name| ours.iter().all(|one| one.event != *name)).collect())
 }
 
-/// We are registered in the client's folder.
-pub fn is_registered(folder: &Path) -> bool {
-    let text = std::fs::read_to_string(folder.join(FILE)).unwrap_or_default();
-    ours(&text).is_ok_and(|ours| !ours.is_empty())
+/// Codex trusts every entry of ours in this file.
+pub fn is_trusted(folder: &Path, text: &str) -> bool {
+    let path = folder.join(FILE);
+    let real = path.canonicalize().unwrap_or(path);
+    let config = fs::read_to_string(folder.join("config.toml")).unwrap_or_default();
+    trusts(text, &real.display().to_string()).is_ok_and(|trusts| holds(&config, &trusts))
+}
+
+/// Every event is registered and trusted, nothing is switched off, and each program is there.
+pub fn is_whole(folder: &Path) -> bool {
+    let text = fs::read_to_string(folder.join(FILE)).unwrap_or_default();
+    let config = fs::read_to_string(folder.join("config.toml")).unwrap_or_default();
+    let there = |ours: Vec<Registered>| ours.iter().all(|one| Path::new(one.program()).is_file());
+    missing(&text).is_ok_and(|missing| missing.is_empty())
+        && ours(&text).is_ok_and(there)
+        && is_trusted(folder, &text)
+        && !switches_off(&config)
 }

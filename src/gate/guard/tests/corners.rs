@@ -1,7 +1,7 @@
 //! Each corner that the corpus does not come by.
 
 use super::*;
-use crate::gate::guard::unguarded::is_other_client;
+use crate::gate::guard::unguarded::started;
 use crate::tool::targets::{Act, CommandRun, Target, Targets};
 use aops_shell::syntax::Word;
 
@@ -69,7 +69,7 @@ fn real_paths_and_no_words() {
     let real = Some(Word::of("/home/u/.claude/settings.json"));
     targets.paths.push(Target { path: Word::of("/tmp/link"), act: Act::Write, real, stands: None });
     assert_eq!(judge(&protected(), &targets).ruling, Ruling::Deny);
-    assert!(!is_other_client(&CommandRun::default()));
+    assert!(started(&CommandRun::default()).is_none());
 }
 
 /// What sweeps a folder takes what stands in it, except checkpoints, which git ignores.

@@ -2,7 +2,9 @@
 
 use super::protected;
 use crate::gate::guard::executable::{Executable, of_target};
-use crate::gate::guard::{Protected, asked};
+use crate::gate::guard::{Protected, asked, judge};
+use crate::model::client::Client;
+use crate::model::verdict::Ruling;
 use crate::tool::targets::{self, Act, Target, Targets, line};
 use aops_shell::syntax::{Bit, Ground, Word};
 
@@ -73,7 +75,7 @@ fn why(text: &str) -> Option<String> {
     let ground = Ground { cwd: "/home/u/proj", home: "/home/u", variables: &[] };
     let input = serde_json::json!({ "command": text }).to_string();
     let line = line("Bash", &input, &ground);
-    asked(&targets::of("Bash", &input, line.as_ref(), &ground))
+    asked(&Protected::default(), &targets::of("Bash", &input, line.as_ref(), &ground)).map(|(words, _)| words)
 }
 
 #[test]
@@ -117,5 +119,77 @@ fn commands_are_known_by_what_they_start() {
     ] {
         assert_eq!(why(text), None, "{text}");
     }
-    assert_eq!(asked(&Targets::default()), None);
+    assert_eq!(asked(&Protected::default(), &Targets::default()), None);
+}
+
+/// A client that our hooks see may be started, plainly; from another client Claude Code too.
+#[test]
+fn a_hooked_client_is_started_plainly() {
+    let ground = Ground { cwd: "/p", home: "/h", variables: &[] };
+    let said = |host: Client, hooked: &[Client], text: &str| {
+        let input = serde_json::json!({ "command": text }).to_string();
+        let line = line("Bash", &input, &ground);
+        let targets = targets::of("Bash", &input, line.as_ref(), &ground);
+        let protected = Protected { host, hooked: hooked.to_vec(), ..Protected::default() };
+        asked(&protected, &targets).map(|(words, hint)| format!("{words} {}", hint.unwrap_or_default()))
+    };
+    let codex = |text: &str| said(Client::Claude, &[Client::Codex], text);
+    for text in ["codex exec 'do it'", "cd x && codex exec --json \"fix $it\"", "/opt/codex e -s read-only x"] {
+        assert_eq!(codex(text), None, "{text}");
+    }
+    for text in [
+        "codex x",
+        "codex cloud x",
+        "codex exec --ignore-user-config x",
+        "codex exec -c features.hooks=false x",
+        "codex -cfeatures.hooks=false exec x",
+        "codex exec --profile=x y",
+        "CODEX_HOME=/x codex exec x",
+        "HOME=/x codex exec x",
+        "codex exec $x",
+        "codex exec \"$x\"",
+        "echo x | xargs codex exec",
+    ] {
+        assert!(
+            codex(text).is_some_and(|words| words.contains("may leave our hooks out")),
+            "{text}: {:?}",
+            codex(text)
+        );
+    }
+    assert!(codex("npx @openai/codex exec x").is_some_and(|words| words.contains("which no hook of ours sees")));
+    let unhooked = said(Client::Claude, &[], "codex exec x").unwrap();
+    assert!(unhooked.contains("Codex CLI, which no hook") && unhooked.contains("`aops-hook install --client codex`"));
+    let claude = said(Client::Codex, &[], "claude -p x").unwrap();
+    assert!(claude.contains("Claude Code, which no hook") && claude.contains("`aops-hook install` in"), "{claude}");
+    assert_eq!(said(Client::Codex, &[Client::Claude], "claude -p x"), None);
+    assert_eq!(said(Client::Claude, &[], "claude -p x"), None, "its own rules hold");
+}
+
+/// The files of a client that we are registered in are guarded in every session.
+#[test]
+fn files_of_another_client_are_guarded_where_we_are_registered() {
+    let registered = Protected { clients: vec![(Client::Codex, "/home/u/.codex".to_owned())], ..protected() };
+    let deny = |protected: &Protected, text: &str| {
+        let ground = Ground { cwd: "/home/u/proj", home: "/home/u", variables: &[] };
+        let input = serde_json::json!({ "command": text }).to_string();
+        let line = line("Bash", &input, &ground);
+        judge(protected, &targets::of("Bash", &input, line.as_ref(), &ground)).ruling == Ruling::Deny
+    };
+    for text in [
+        "echo > ~/.codex/hooks.json",
+        "rm -r ~/.codex",
+        "echo >> ~/.codex/config.toml",
+        "rm ~/.codex/agents/critic.toml",
+        "echo > .codex/config.toml",
+        "python3 -c \"open(h + '/.codex/hooks.json', 'w')\"",
+        "python3 -c \"open(environ['CODEX_HOME'] + '/config.toml', 'w')\"",
+    ] {
+        assert!(deny(&registered, text), "{text}");
+    }
+    for text in ["cat ~/.codex/hooks.json", "echo > ~/.codex/AGENTS.md", "python3 -c \"open('.codex/prompts/x', 'w')\""]
+    {
+        assert!(!deny(&registered, text), "{text}");
+    }
+    let unregistered = protected();
+    assert!(!deny(&unregistered, "echo > ~/.codex/config.toml"));
 }
