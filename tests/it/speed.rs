@@ -32,13 +32,13 @@ fn few_system_calls() {
 #[test]
 #[cfg(target_os = "linux")]
 fn no_library_starts_with_the_program() {
+    const INIT_ARRAY: usize = 14;
     let elf = fs::read(BINARY).unwrap();
     let number = |at: usize, long: usize| {
         let bytes = elf[at..at + long].iter().rev();
         bytes.fold(0_usize, |sum, byte| sum << 8 | usize::from(*byte))
     };
     let (table, size, count) = (number(40, 8), number(58, 2), number(60, 2));
-    const INIT_ARRAY: usize = 14;
     let sections = (0..count).map(|n| table + n * size);
     let initial: usize = sections.filter(|at| number(at + 4, 4) == INIT_ARRAY).map(|at| number(at + 32, 8)).sum();
     assert_eq!(initial, 2 * 8, "bytes of addresses that are called before `main`");
