@@ -134,8 +134,8 @@ fn text_at(path: &Path) -> Option<String> {
 
 /// The project's `AGENTS.md`, unless a `CLAUDE.md` that the client reads brings it; a long one by its path.
 fn agents(env: &Env, cwd: &Path, wanted: bool) -> Option<String> {
-    if env.host == Client::Codex {
-        // It reads the file itself.
+    if env.host != Client::Claude {
+        // They read the file themselves.
         return None;
     }
     let root = texts::project(env, cwd);

@@ -10,7 +10,7 @@ mod program;
 mod probe;
 mod jail;
 mod notes;
-mod codex;
+mod other;
 
 use super::table::{Tone, clean};
 use super::{Command, Io};
@@ -67,7 +67,8 @@ static CHECKS: &[Check] = &[
     ("texts", Weight::Bad, program::texts),
     ("agents", Weight::Note, notes::shadowed),
     ("hooks", Weight::Bad, probe::hooks),
-    ("codex", Weight::Bad, codex::codex),
+    ("codex", Weight::Bad, other::codex),
+    ("copilot", Weight::Bad, other::copilot),
     ("client", Weight::Bad, program::client),
     ("client", Weight::Note, notes::has_client),
     ("last call", Weight::Note, notes::last_call),

@@ -9,7 +9,7 @@ pub mod receipt;
 pub mod placing;
 pub mod plan;
 mod question;
-mod codex;
+mod other;
 
 use super::mode::Change;
 use super::{Command, Io, flag, option, text};
@@ -42,6 +42,7 @@ pub const INSTALL: Command = Command {
         ),
         ("aops-hook install --statusline", "The same, with phase and sandbox in the client's status line"),
         ("aops-hook install --client codex", "For Codex CLI: hooks, trust in them, and our agents below `$CODEX_HOME`"),
+        ("aops-hook install --client copilot", "For Copilot CLI: a file of hooks and our agents below `$COPILOT_HOME`"),
         ("aops-hook install --dry-run", "Show what would change, change nothing"),
     ],
     arguments: |row| {
@@ -62,7 +63,7 @@ pub const UNINSTALL: Command = Command {
     examples: &[
         ("aops-hook uninstall", "For this user"),
         ("aops-hook uninstall --project", "For this project"),
-        ("aops-hook uninstall --client codex", "From Codex CLI"),
+        ("aops-hook uninstall --client codex", "From Codex CLI; `--client copilot` from Copilot CLI"),
         ("aops-hook uninstall --dry-run", "Show what would change, change nothing"),
     ],
     arguments: |row| Level::arguments(row).args([client(), dry_run()]),
@@ -124,19 +125,23 @@ fn dry_run() -> Arg {
 
 /// The client, where it is not Claude Code.
 fn client() -> Arg {
-    let help = "The client whose files are meant: claude (the default) or codex";
-    option(CLIENT, "NAME", help).value_parser(["claude", "codex"]).hide_possible_values(true).conflicts_with("level")
+    let help = "The client whose files are meant: claude (the default), codex or copilot";
+    option(CLIENT, "NAME", help)
+        .value_parser(["claude", "codex", "copilot"])
+        .hide_possible_values(true)
+        .conflicts_with("level")
 }
 
 const CLIENT: &str = "client";
 
-fn is_codex(given: &ArgMatches) -> bool {
-    text(given, CLIENT) == Some(Client::Codex.name())
+/// The other client that is meant.
+fn other_client(given: &ArgMatches) -> Option<Client> {
+    text(given, CLIENT).and_then(Client::of).filter(|client| *client != Client::Claude)
 }
 
 fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    if is_codex(given) {
-        return codex::install(given, io);
+    if let Some(client) = other_client(given) {
+        return other::install(client, given, io);
     }
     let plan = Plan::make(io.env, Level::given(given), given.get_flag("statusline"))?;
     let mode = question::change(given, io)?;
@@ -246,8 +251,8 @@ fn events() -> usize {
 }
 
 fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    if is_codex(given) {
-        return codex::uninstall(given, io);
+    if let Some(client) = other_client(given) {
+        return other::uninstall(client, given, io);
     }
     let undo = Undo::make(io.env, Level::given(given))?;
     let dry_run = given.get_flag("dry-run");

@@ -163,9 +163,11 @@ fn ends_turn(turn: &Turn) -> bool {
 
 /// Makes the session's insights in half of the time; a checkpoint may follow. Without them the turn ends all the same.
 fn conclude(turn: &mut Turn) -> Verdict {
-    let transcript = Path::new(&turn.event.transcript_path);
+    let said = Path::new(&turn.event.transcript_path);
+    let kept = || collect::transcript_at(turn.env, &turn.ledger.place().path, &turn.event.session_id);
+    let transcript = if said.as_os_str().is_empty() { kept() } else { said.to_owned() };
     let until = turn.locked + turn.event.kind.time_locked() / 2;
-    match collect::conclude(turn.env, &mut turn.ledger, transcript, Some(until)) {
+    match collect::conclude(turn.env, &mut turn.ledger, &transcript, Some(until)) {
         Ok(_) => Verdict::pass(),
         Err(failure) => Verdict::notice(
             "insights",

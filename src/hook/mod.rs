@@ -3,6 +3,7 @@
 //! Reads stdin, writes stdout and stderr through the wire. Decides nothing itself. Invariants: every way out is an answer,
 //! a panic too; what could not be recorded was not allowed.
 
+mod identity;
 mod turn;
 mod cap;
 mod afterwards;

@@ -3,6 +3,7 @@
 //! Locks the session, writes its ledger and what `briefing` writes. Invariants: the verdict is made on the very state that
 //! it is recorded with; the session is not locked while the user's checks run or the sources of a prompt are asked.
 
+use super::identity;
 use crate::briefing;
 use crate::briefing::agent::SourceQuestion;
 use crate::briefing::prompt::{asks_sources, offer};
@@ -76,6 +77,8 @@ impl<'a> Turn<'a> {
             SessionKey { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
         let mut ledger = Ledger::lock(env, key, starts_or_prompts(event))?;
         let locked = Instant::now();
+        // Lives as long as the process, which ends with its answer.
+        let event = identity::made(env, &ledger, event).map_or(event, |named| Box::leak(Box::new(named)));
         if ledger.session().memory.undoing.is_some() && !env.dry_run {
             checkpoint::rollback::resume(env, &mut ledger)?;
         }
@@ -313,7 +316,7 @@ impl<'a> Turn<'a> {
                 clients::remember(env, client, &event.session_id);
             }
             seen.root = Some(texts::project(env, cwd).display().to_string());
-            let protected = tampering::protected(env, event);
+            let protected = tampering::protected_with_others(env, event);
             (seen.marks, seen.held) =
                 (Some(tampering::marks(&protected, &session.memory.marks)), Some(tampering::held(&protected)));
             seen.linked = Some(real_paths::links(&protected)).filter(|linked| !linked.is_empty());

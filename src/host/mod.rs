@@ -7,14 +7,18 @@
 
 pub mod table;
 pub mod places;
+pub mod words;
+pub mod agents;
 pub mod claude;
 pub mod codex;
+pub mod copilot;
 
 use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::model::verdict::Verdict;
 use crate::system::env::Env;
+use claude::settings::{self, Unreadable};
 use claude::transcript::scan::{Lens, Scan};
 use claude::wire::answer::{self, Answer};
 use claude::wire::read as claudes;
@@ -27,6 +31,7 @@ use std::path::Path;
 pub fn read(client: Client, name: &str, input: &[u8]) -> Result<Event, Failure> {
     match client {
         Client::Codex => codex::read::read(name, input),
+        Client::Copilot => copilot::read::read(name, input),
         _ => claudes::read(name, input),
     }
 }
@@ -35,6 +40,7 @@ pub fn read(client: Client, name: &str, input: &[u8]) -> Result<Event, Failure> 
 pub fn spell(client: Client, kind: EventKind, verdict: &Verdict, payload: &[u8]) -> Answer {
     match client {
         Client::Codex => codex::answer::spell(kind, verdict, payload),
+        Client::Copilot => copilot::answer::spell(kind, verdict, payload),
         _ => answer::spell(kind, verdict),
     }
 }
@@ -43,6 +49,7 @@ pub fn spell(client: Client, kind: EventKind, verdict: &Verdict, payload: &[u8])
 pub fn fail(client: Client, kind: EventKind, failure: &Failure) -> Answer {
     match client {
         Client::Codex => codex::answer::fail(kind, failure),
+        Client::Copilot => copilot::answer::fail(kind, failure),
         _ => answer::fail(kind, failure),
     }
 }
@@ -52,29 +59,72 @@ pub fn scan(transcript: &Path, lens: &Lens) -> io::Result<Scan> {
     if codex::rollout::is_rollout(transcript) {
         return codex::rollout::scan(transcript, lens);
     }
+    if copilot::usage::is_events(transcript) {
+        return copilot::usage::scan(transcript, lens);
+    }
     claude::transcript::scan::scan(transcript, lens)
 }
 
 /// We are registered in this client, in whatever state.
 pub fn is_registered(env: &Env, client: Client) -> bool {
     let file = places(client).map(|places| env.folder_of(client).join(places.registration));
-    file.and_then(|file| fs::read(file).ok()).is_some_and(|text| contains(&text, claude::settings::PROGRAM.as_bytes()))
+    file.and_then(|file| fs::read(file).ok()).is_some_and(|text| contains(&text, settings::PROGRAM.as_bytes()))
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
+/// What registers us in this client: the text of its file with our entries, which run this program.
+pub fn register(client: Client, text: &str, program: &str) -> Result<String, Unreadable> {
+    match client {
+        Client::Codex => codex::hooks::register(text, program),
+        Client::Copilot => Ok(copilot::hooks::file(program)),
+        _ => settings::register(text, program),
+    }
+}
+
+/// The same text without us; a file that is ours alone becomes empty. `original`: what it was before.
+pub fn unregister(client: Client, text: &str, original: Option<&str>) -> Result<String, Unreadable> {
+    match client {
+        Client::Copilot => Ok(String::new()),
+        _ => settings::unregister(text, original),
+    }
+}
+
+/// The line that this client runs before a call, as its file says.
+pub fn command(client: Client, text: &str) -> Option<String> {
+    match client {
+        Client::Copilot => copilot::hooks::command(text),
+        _ => settings::survey(text).ok()?.ours.into_iter().find(|one| one.event == "PreToolUse").map(|one| one.command),
+    }
+}
+
+/// The file says what we would write today for its program, which is there.
+pub fn is_current(client: Client, text: &str) -> bool {
+    let Some(command) = command(client, text) else { return false };
+    let program = settings::program(&command, false);
+    Path::new(program).is_file() && register(client, text, program).is_ok_and(|wanted| wanted == text)
+}
+
 /// Our registration in this client is there and whole: its sessions are seen by our hooks.
 pub fn is_hooked(env: &Env, client: Client) -> bool {
+    let (folder, Some(places)) = (env.folder_of(client), places(client)) else { return false };
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let text = read(places.registration);
     match client {
-        Client::Claude => claude::disarm::is_whole(&env.config.join("settings.json")),
-        Client::Codex => codex::hooks::is_whole(env.folder_of(client)),
+        Client::Claude => claude::disarm::is_whole(&folder.join(places.registration)),
+        Client::Codex => {
+            is_current(client, &text)
+                && codex::hooks::is_trusted(folder, &text)
+                && !codex::trust::switches_off(&read("config.toml"))
+        }
+        Client::Copilot => is_current(client, &text) && !copilot::hooks::switches_off(&read("settings.json")),
         _ => false,
     }
 }
 
 /// We know how to answer it: the others are told that they pass.
 pub fn is_answered(client: Client) -> bool {
-    matches!(client, Client::Claude | Client::Codex)
+    table::host(client).adapted
 }

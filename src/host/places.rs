@@ -34,6 +34,11 @@ static PLACES: &[Places] = &[
         variables: &["CODEX_HOME"], verbs: &["exec", "e", "review"],
         drops: &["--ignore-user-config", "-c", "--config", "--enable", "--disable", "-p", "--profile", "--remote"],
     },
+    Places {
+        client: Client::Copilot, registration: "hooks/aops-hook.json", guards: &["hooks/", "settings.json"],
+        in_project: &[".github/copilot/settings.json", ".github/copilot/settings.local.json"], agents: ("agents/", ".agent.md"),
+        variables: &["COPILOT_HOME"], verbs: &[], drops: &["--config-dir", "--acp", "--server"],
+    },
 ];
 
 /// The row of this client; nothing where we cannot be registered in it.

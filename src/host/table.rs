@@ -30,6 +30,8 @@ pub struct Host {
     pub adapted: bool,
     /// It ends a turn by itself that was refused its end too often.
     pub caps_stops: bool,
+    /// A call has an id; else we make one.
+    pub names_calls: bool,
     /// Empty where it has no adapter, and for Claude Code, whose events are `EVENTS`.
     pub events: &'static [HostEvent],
     /// In the order of `QUESTIONS`.
@@ -81,10 +83,26 @@ static CODEX: &[HostEvent] = &[
     observed("SessionEnd", 3),
 ];
 
+/// The events of Copilot CLI 1.0.102 that we look at, by their names in Claude's dialect.
+static COPILOT: &[HostEvent] = &[
+    event("SessionStart", false, true, 15),
+    event("UserPromptSubmit", true, true, 600),
+    event("PreToolUse", true, true, 600),
+    // Asks once more about a call that was let go.
+    observed("PermissionRequest", 0),
+    event("PostToolUse", false, true, 10),
+    observed("PostToolUseFailure", 10),
+    event("SubagentStart", false, true, 10),
+    event("SubagentStop", true, false, 15),
+    observed("PreCompact", 10),
+    event("Stop", true, false, 600),
+    observed("SessionEnd", 10),
+];
+
 #[rustfmt::skip]
 pub static HOSTS: &[Host] = &[
     Host {
-        client: Client::Claude, title: "Claude Code", measured: ("2.1.325", "2026-11"), adapted: true, caps_stops: true, events: &[],
+        client: Client::Claude, title: "Claude Code", measured: ("2.1.325", "2026-11"), adapted: true, caps_stops: true, names_calls: true, events: &[],
         answers: [
             "`CLAUDECODE`, `CLAUDE_CODE_SESSION_ID`, or its payload", "JSON and exit 2", "nothing",
             "refused (`onFailure`)", "refused (`onFailure`)", "asks; refused without a person", "yes", "`agent_id`",
@@ -92,7 +110,7 @@ pub static HOSTS: &[Host] = &[
         ],
     },
     Host {
-        client: Client::Codex, title: "Codex CLI", measured: ("0.166.0", "2026-11"), adapted: true, caps_stops: false, events: CODEX,
+        client: Client::Codex, title: "Codex CLI", measured: ("0.166.0", "2026-11"), adapted: true, caps_stops: false, names_calls: true, events: CODEX,
         answers: [
             "`--client codex` in its registration", "exit 2 and words on stderr", "nothing",
             "**passes**", "**passes**", "**would run the call**: we refuse", "yes", "`agent_id`",
@@ -100,15 +118,15 @@ pub static HOSTS: &[Host] = &[
         ],
     },
     Host {
-        client: Client::Copilot, title: "Copilot CLI", measured: ("1.0.102", "2026-11"), adapted: false, caps_stops: true, events: &[],
+        client: Client::Copilot, title: "Copilot CLI", measured: ("1.0.102", "2026-11"), adapted: true, caps_stops: true, names_calls: false, events: COPILOT,
         answers: [
-            "`COPILOT_CLI`", "JSON and exit 2", "nothing",
-            "refused", "**passes**", "asks; refused without a terminal", "**no**", "`agentId`",
-            "subagentStop", "JSON only", "8", "events.jsonl", "`/etc/github-copilot/policy.d`",
+            "`--client copilot` in its registration", "JSON and exit 2", "nothing",
+            "refused", "**passes**", "asks; refused without a terminal", "no: we make one", "`agent_id`, `parent_agent_id`",
+            "SubagentStop", "JSON only", "8", "events.jsonl", "`/etc/github-copilot/policy.d`",
         ],
     },
     Host {
-        client: Client::Opencode, title: "OpenCode", measured: ("1.18.33", "2026-11"), adapted: false, caps_stops: false, events: &[],
+        client: Client::Opencode, title: "OpenCode", measured: ("1.18.33", "2026-11"), adapted: false, caps_stops: false, names_calls: true, events: &[],
         answers: [
             "its plugin", "an exception", "nothing",
             "the plugin decides", "no limit", "`permission.ask`", "yes", "a child session",
@@ -116,7 +134,7 @@ pub static HOSTS: &[Host] = &[
         ],
     },
     Host {
-        client: Client::Gemini, title: "Gemini CLI", measured: ("0.61.0", "2026-11"), adapted: false, caps_stops: false, events: &[],
+        client: Client::Gemini, title: "Gemini CLI", measured: ("0.61.0", "2026-11"), adapted: false, caps_stops: false, names_calls: false, events: &[],
         answers: [
             "`GEMINI_SESSION_ID`", "JSON, or exit 2 and words", "nothing",
             "**passes**", "**passes**", "**hangs without a terminal**", "**no**", "**not told**",
@@ -124,7 +142,7 @@ pub static HOSTS: &[Host] = &[
         ],
     },
     Host {
-        client: Client::Qwen, title: "Qwen Code", measured: ("0.24.4", "2026-11"), adapted: false, caps_stops: false, events: &[],
+        client: Client::Qwen, title: "Qwen Code", measured: ("0.24.4", "2026-11"), adapted: false, caps_stops: false, names_calls: true, events: &[],
         answers: [
             "its transcript's folder", "JSON, or exit 2", "nothing",
             "not measured", "not measured", "not measured", "yes", "not measured",
@@ -132,6 +150,11 @@ pub static HOSTS: &[Host] = &[
         ],
     },
 ];
+
+/// The events of this client that we are registered for.
+pub fn registered(client: Client) -> impl Iterator<Item = &'static HostEvent> {
+    host(client).events.iter().filter(|event| event.timeout > 0)
+}
 
 /// The row of this client.
 pub fn host(client: Client) -> &'static Host {

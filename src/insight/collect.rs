@@ -71,13 +71,21 @@ pub fn tally(folder: &Path, trace: &str) -> Result<Tally, Failure> {
 }
 
 pub fn transcript_of(env: &Env, shelved: &SessionOnDisk) -> PathBuf {
-    if !shelved.path.starts_with(&env.config)
-        && let Some(found) = rollout::find(&env.folder_of(Client::Codex).join("sessions"), &shelved.session_id)
+    transcript_at(env, &shelved.path, &shelved.session_id)
+}
+
+/// The file that the client keeps of a session, which we recorded in this folder.
+pub fn transcript_at(env: &Env, folder: &Path, session_id: &str) -> PathBuf {
+    let is = |client: Client| folder.starts_with(env.data.join("sessions").join(client.name()));
+    if is(Client::Codex)
+        && let Some(found) = rollout::find(&env.folder_of(Client::Codex).join("sessions"), session_id)
     {
         return found;
     }
-    let project = shelved.path.parent().unwrap_or(Path::new("/"));
-    project.join(format!("{}.jsonl", shelved.session_id))
+    if is(Client::Copilot) {
+        return env.folder_of(Client::Copilot).join("session-state").join(session_id).join("events.jsonl");
+    }
+    folder.parent().unwrap_or(Path::new("/")).join(format!("{session_id}.jsonl"))
 }
 
 /// What this session came to. `until`: when the transcript must be done.

@@ -115,6 +115,11 @@ impl Ledger {
         &self.loaded.walk.folded
     }
 
+    /// Bytes that are written.
+    pub fn length(&self) -> u64 {
+        self.loaded.walk.bytes
+    }
+
     pub fn place(&self) -> &SessionFolder {
         &self.place
     }

@@ -206,8 +206,8 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let executable = executable::written(env, &protected, call, &reach);
     let shut = session.is_shut() || session.memory.run.is_some();
     let brought = if shut { executable::used(env, Path::new(&event.cwd), call) } else { None };
-    // Codex does not tell how a command ended.
-    let test = policy.evidence.test.as_deref().filter(|_| env.host != Client::Codex);
+    // Other clients do not tell how a command ended.
+    let test = policy.evidence.test.as_deref().filter(|_| env.host == Client::Claude);
     let tests = test.map_or(Evidence::Other, |test| evidence::of(test, call, &reach));
     let format = policy.close.format.as_deref();
     let formats = format.is_some_and(|format| evidence::of(format, call, &reach) != Evidence::Other);

@@ -1,11 +1,11 @@
 //! Finds foreign agent files that carry our agents' names.
 //!
-//! Reads `.claude/agents` (`.codex/agents`) of the project and of the client's folder, at every depth. Why: the client starts an agent by the
+//! Reads `.claude/agents` (`.codex/agents`, `.github/agents`) of the project and of the client's folder, at every depth. Why: the client starts an agent by the
 //! `name` in its file, and a repository must not bring its own critic. Invariants: a file is ours only by its text: the
 //! shipped one, or the user's own in our configuration folder; a file with our name that cannot be read is foreign.
 
 use crate::config::texts::{self, Kind};
-use crate::host::codex;
+use crate::host::agents;
 use crate::model::agent::{AGENTS, FILE_PREFIX, PLUGIN_PREFIX, bare, meant, ours};
 use crate::model::client::Client;
 use crate::system::env::Env;
@@ -75,11 +75,13 @@ pub fn rename(text: &str, name: &str) -> String {
 
 /// Every agent file that the client may read here, the project's first.
 fn files(env: &Env, cwd: &Path) -> Vec<PathBuf> {
-    let (name, own, kind) = match env.host {
-        Client::Codex => (".codex/agents", env.folder_of(Client::Codex), "toml"),
-        _ => (".claude/agents", env.config.as_path(), "md"),
+    let (names, kind): (&[&str], _) = match env.host {
+        Client::Codex => (&[".codex/agents"], "toml"),
+        Client::Copilot => (&[".github/agents", ".claude/agents"], "md"),
+        _ => (&[".claude/agents"], "md"),
     };
-    let projects = cwd.ancestors().map(|folder| folder.join(name));
+    let own = env.folder_of(env.host);
+    let projects = cwd.ancestors().flat_map(|folder| names.iter().map(|name| folder.join(name)));
     let mut all = Vec::new();
     for folder in projects.chain([own.join("agents")]) {
         let mut files = Vec::new();
@@ -121,12 +123,13 @@ pub fn foreign_name(env: &Env, path: &Path) -> Option<String> {
 /// The same of a file with this text.
 pub fn name_in(env: &Env, path: &Path, text: &str) -> Option<String> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let stem = stem.strip_suffix(".agent").unwrap_or(&stem);
     let one_of = |name: &str| meant(name).filter(|name| !name.starts_with(PLUGIN_PREFIX));
-    if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("toml")) {
-        let name = one_of(&stem).or_else(|| one_of(&codex::agents::name(text)?))?;
-        return (!codex::agents::is_ours(&name, text)).then_some(name);
+    if env.host != Client::Claude {
+        let name = one_of(stem).or_else(|| one_of(&agents::name(text).or_else(|| read_name(text))?))?;
+        return (!agents::is_ours(env.host, text)).then_some(name);
     }
-    let name = one_of(&stem).or_else(|| one_of(&read_name(text)?))?;
+    let name = one_of(stem).or_else(|| one_of(&read_name(text)?))?;
     let (bare, is_renamed) = (bare(&name), name.starts_with(FILE_PREFIX));
     let expected = |own: &str| if is_renamed { rename(own, bare) == text } else { own == text };
     let shipped = texts::ASSETS.iter().find(|asset| asset.kind() == Kind::Agent && asset.id() == bare);

@@ -11,6 +11,7 @@ mod checks;
 mod children;
 mod cli_texts;
 mod client;
+mod copilot;
 mod cost;
 mod codex;
 mod coverage;

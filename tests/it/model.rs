@@ -126,6 +126,12 @@ impl ModelState {
         (turn, self.messages)
     }
 
+    /// The subagent that a client does not name, by the words of its system prompt.
+    fn by_words(&self, body: &Value) -> Option<String> {
+        let system = body["system"].to_string();
+        self.agents.iter().map(|(words, _)| words).find(|words| !words.is_empty() && system.contains(*words)).cloned()
+    }
+
     /// The script of this subagent: the first for its words that no other agent has, else the last.
     fn script(&mut self, id: &str, system: &str) -> Option<usize> {
         if let Some(script) = self.walked.get(id) {
@@ -159,10 +165,9 @@ fn answer(received: &Received, state: &Mutex<ModelState>) -> (Answer, Option<(Tu
     match (received.method.as_str(), path) {
         ("POST", "/v1/messages") => {
             let body: Value = serde_json::from_slice(&received.body).unwrap();
-            let (message, turn) = say(
-                Request { agent: received.headers.get("x-claude-code-agent-id").cloned(), body: body.clone() },
-                state,
-            );
+            let named = received.headers.get("x-claude-code-agent-id").cloned();
+            let agent = named.or_else(|| state.lock().unwrap().by_words(&body));
+            let (message, turn) = say(Request { agent, body: body.clone() }, state);
             let answer = if body["stream"] == true {
                 Answer { status: "200 OK", kind: "text/event-stream", body: turn::stream(&message) }
             } else {

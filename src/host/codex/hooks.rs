@@ -2,8 +2,8 @@
 //!
 //! Reads text, gives text. Invariant: foreign entries stay as they are; what is registered follows from the table.
 
-use super::trust::{Trust, holds, switches_off, trust};
-use crate::host::claude::settings::{Group, Hook, Registered, Unreadable, quoted, register_all, survey, unregister};
+use super::trust::{Trust, holds, trust};
+use crate::host::claude::settings::{Group, Hook, Registered, Unreadable, quoted, register_all, survey};
 use crate::host::table::{self, HostEvent};
 use crate::model::client::Client;
 use std::fs;
@@ -16,7 +16,7 @@ const CONTEXT: u32 = 6_000;
 pub const FILE: &str = "hooks.json";
 
 fn events() -> impl Iterator<Item = &'static HostEvent> {
-    table::host(Client::Codex).events.iter().filter(|event| event.timeout > 0)
+    table::registered(Client::Codex)
 }
 
 /// The entry of this event, which runs this program.
@@ -37,10 +37,6 @@ pub fn register(text: &str, program: &str) -> Result<String, Unreadable> {
     register_all(text, events().map(|row| row.name), &|event| group(program, event))
 }
 
-pub fn without(text: &str, original: Option<&str>) -> Result<String, Unreadable> {
-    unregister(text, original)
-}
-
 /// Our entries in this text.
 pub fn ours(text: &str) -> Result<Vec<Registered>, Unreadable> {
     Ok(survey(text)?.ours)
@@ -51,27 +47,10 @@ pub fn trusts(text: &str, file: &str) -> Result<Vec<Trust>, Unreadable> {
     Ok(ours(text)?.iter().map(|one| trust(file, one)).collect())
 }
 
-/// The events that no entry of ours is registered for.
-pub fn missing(text: &str) -> Result<Vec<&'static str>, Unreadable> {
-    let ours = ours(text)?;
-    Ok(events().map(|row| row.name).filter(|name| ours.iter().all(|one| one.event != *name)).collect())
-}
-
 /// Codex trusts every entry of ours in this file.
 pub fn is_trusted(folder: &Path, text: &str) -> bool {
     let path = folder.join(FILE);
     let real = path.canonicalize().unwrap_or(path);
     let config = fs::read_to_string(folder.join("config.toml")).unwrap_or_default();
     trusts(text, &real.display().to_string()).is_ok_and(|trusts| holds(&config, &trusts))
-}
-
-/// Every event is registered and trusted, nothing is switched off, and each program is there.
-pub fn is_whole(folder: &Path) -> bool {
-    let text = fs::read_to_string(folder.join(FILE)).unwrap_or_default();
-    let config = fs::read_to_string(folder.join("config.toml")).unwrap_or_default();
-    let there = |ours: Vec<Registered>| ours.iter().all(|one| Path::new(one.program()).is_file());
-    missing(&text).is_ok_and(|missing| missing.is_empty())
-        && ours(&text).is_ok_and(there)
-        && is_trusted(folder, &text)
-        && !switches_off(&config)
 }

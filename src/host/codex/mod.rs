@@ -4,7 +4,6 @@
 
 pub mod read;
 pub mod answer;
-pub mod agents;
 pub mod trust;
 pub mod hooks;
 pub mod rollout;

@@ -1,6 +1,6 @@
 //! Gets the unmodified clients from npm, once per target folder.
 //!
-//! Writes `<target>/client-<version>/` and `<target>/codex-<version>/`. Invariant: the folder appears whole or not at all,
+//! Writes a folder each: `<target>/client-<version>/`, `<target>/codex-<version>/`. Invariant: the folder appears whole or not at all,
 //! however many tests want it at once, and npm keeps its cache and its logs out of the home.
 
 use std::fs::{self, File};
@@ -10,6 +10,7 @@ use std::time::Duration;
 /// The release our observations of the client are about.
 pub(crate) const VERSION: &str = "2.1.325";
 pub(crate) const CODEX: &str = "0.166.0";
+pub(crate) const COPILOT: &str = "1.0.102";
 
 /// One package of npm, and where its program is in it.
 struct Package {
@@ -36,6 +37,28 @@ pub(crate) fn codex() -> PathBuf {
     Package { name, version: CODEX, short: "codex", program }.get()
 }
 
+/// The same of Copilot CLI, and the folder that it unpacks itself into: once, for all tests.
+pub(crate) fn copilot() -> (PathBuf, PathBuf) {
+    let name = "@github/copilot";
+    let program = format!("{name}-{}/copilot", platform().trim_end_matches("-musl"));
+    let package = Package { name, version: COPILOT, short: "copilot", program };
+    let program = package.get();
+    let cache = package.folder().join("cache");
+    if !cache.join("whole").exists() {
+        let _lock = package.lock();
+        let home = tempfile::tempdir().unwrap();
+        let mut unpack = assert_cmd::Command::new(&program);
+        unpack
+            .arg("--version")
+            .env("HOME", home.path())
+            .env("XDG_CACHE_HOME", &cache)
+            .env("COPILOT_AUTO_UPDATE", "false");
+        assert!(unpack.output().unwrap().status.success(), "Copilot cannot unpack itself");
+        fs::write(cache.join("whole"), "").unwrap();
+    }
+    (program, cache)
+}
+
 /// npm's name for this machine.
 fn platform() -> String {
     let system = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
@@ -44,18 +67,31 @@ fn platform() -> String {
     format!("{system}-{machine}{musl}")
 }
 
+fn target() -> &'static Path {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap()
+}
+
 impl Package {
+    fn folder(&self) -> PathBuf {
+        target().join(format!("{}-{}", self.short, self.version))
+    }
+
+    /// Held by who makes something of it.
+    fn lock(&self) -> File {
+        let lock = File::create(target().join(format!("{}-{}.lock", self.short, self.version))).unwrap();
+        lock.lock().unwrap();
+        lock
+    }
+
     fn get(&self) -> PathBuf {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-        let folder = target.join(format!("{}-{}", self.short, self.version));
+        let folder = self.folder();
         let program = folder.join("node_modules").join(&self.program);
         if program.exists() {
             return program;
         }
-        let lock = File::create(target.join(format!("{}-{}.lock", self.short, self.version))).unwrap();
-        lock.lock().unwrap();
+        let _lock = self.lock();
         if !program.exists() {
-            self.fetch(target, &folder);
+            self.fetch(target(), &folder);
         }
         assert!(program.exists(), "npm brought no client for this platform: `{}` is missing", program.display());
         program

@@ -121,8 +121,11 @@ impl<'a> Session<'a> {
 
     pub(crate) fn folders(&self) -> Vec<PathBuf> {
         let of_claude = self.sandbox.sessions();
-        let of_codex = self.sandbox.data().join("sessions/codex").join(of_claude.file_name().unwrap());
-        let listings = [of_claude, of_codex].into_iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+        let project = of_claude.file_name().unwrap().to_owned();
+        let others = fs::read_dir(self.sandbox.data().join("sessions")).into_iter().flatten().flatten();
+        let others = others.map(|client| client.path().join(&project));
+        let listings =
+            std::iter::once(of_claude.clone()).chain(others).filter_map(|folder| fs::read_dir(folder).ok()).flatten();
         listings.map(|entry| entry.unwrap().path()).filter(|path| self.owns(path)).collect()
     }
 

@@ -23,14 +23,20 @@ pub fn of(kind: EventKind, document: &str, json: &Json) -> Option<ToolResult> {
     };
     let whole = json::member(document, name)?;
     let text = if whole.len() <= LONGEST { said(json.get(name)?) } else { Cow::Borrowed("") };
+    Some(kept(whole, &text))
+}
+
+/// The same of a result that another client sent, and what it says.
+pub fn kept(whole: &str, text: &str) -> ToolResult {
+    let text = if whole.len() <= LONGEST { text } else { "" };
     let text = redact(text.trim_matches(['\n', '\r', ' ']));
     let (head, tail) = ends(&text);
-    Some(ToolResult {
+    ToolResult {
         bytes: whole.len() as u64,
         head: head.to_owned(),
         sha256: sha256(&[whole.as_bytes()]),
         tail: tail.to_owned(),
-    })
+    }
 }
 
 /// What a tool printed or found, as far as it is text.

@@ -1,7 +1,7 @@
-//! `install --client codex`: our entries in `hooks.json`, trust in them in `config.toml`, our agents as `agents/*.toml`.
+//! `install --client NAME` for another client than Claude Code: what registers us there, and our agents in its form.
 //!
-//! Reads and writes these below `$CODEX_HOME` and a receipt of its own. Invariants: foreign content stays byte for byte; a
-//! foreign agent of our name is never written over; installing twice changes nothing; `uninstall` removes only what is ours,
+//! Reads and writes these below the client's folder and a receipt of its own. Invariants: foreign content stays byte for byte;
+//! a foreign agent of our name is never written over; installing twice changes nothing; `uninstall` removes only what is ours,
 //! and restores files that were not edited since.
 
 use super::kept;
@@ -9,7 +9,9 @@ use super::plan::{command, read_settings, unreadable, writable};
 use super::question;
 use super::receipt::{Edited, Placed, Receipt, back_up, quote_path};
 use crate::cli::Io;
-use crate::host::codex::{agents, hooks, trust};
+use crate::host::codex::{hooks, trust};
+use crate::host::places::places;
+use crate::host::{self, agents, table};
 use crate::model::client::Client;
 use crate::proof::keys::Keys;
 use crate::proof::life;
@@ -74,7 +76,7 @@ impl Plan {
     fn carry_out(mut self, env: &Env) -> anyhow::Result<()> {
         self.receipt.make_folders(&env.config.join("aops/backup"), 0o700)?;
         for step in self.steps.iter().filter(|step| step.changes() && step.new.is_some()) {
-            self.receipt.make_folders(step.found.path.parent().unwrap_or(env.folder_of(Client::Codex)), 0o700)?;
+            self.receipt.make_folders(step.found.path.parent().unwrap_or(&env.config), 0o700)?;
         }
         for step in self.steps.iter().filter(|step| step.shared) {
             enter(env, &mut self.receipt, step)?;
@@ -89,30 +91,41 @@ impl Plan {
 }
 
 /// What an installation does.
-fn plan_install(env: &Env) -> anyhow::Result<Plan> {
+fn plan_install(env: &Env, client: Client) -> anyhow::Result<Plan> {
     let program = command(env)?;
-    let mut receipt = Receipt::read_of(env, "codex")?;
-    let (file, old) = read_settings(&env.folder_of(Client::Codex).join(hooks::FILE))?;
-    let new = hooks::register(&old, &program).map_err(|error| unreadable(&file.path, &error))?;
+    let folder = env.folder_of(client);
+    let mut receipt = Receipt::read_of(env, client.name())?;
+    let (file, old) = read_settings(&folder.join(registration(client)))?;
+    let new = host::register(client, &old, &program).map_err(|error| unreadable(&file.path, &error))?;
     let path = file.path.display().to_string();
-    let (config, text) = read_settings(&env.folder_of(Client::Codex).join("config.toml"))?;
+    let mut steps = trusting(env, client, &path, &old, &new)?;
+    steps.push(Step { found: file, new: Some(new), shared: true });
+    let texts = place(env, client, &mut receipt)?;
+    let agents = texts.iter().filter(|step| step.changes()).count();
+    steps.splice(0..0, texts);
+    check(steps, receipt, path, agents, Vec::new())
+}
+
+fn registration(client: Client) -> &'static str {
+    places(client).map_or("", |places| places.registration)
+}
+
+/// Codex runs only hooks that its configuration trusts. `path`: what registers us, from `old` to `new`.
+fn trusting(env: &Env, client: Client, path: &str, old: &str, new: &str) -> anyhow::Result<Vec<Step>> {
+    if client != Client::Codex {
+        return Ok(Vec::new());
+    }
+    let (config, text) = read_settings(&env.folder_of(client).join("config.toml"))?;
     if let Err(error) = toml::de::DeTable::parse(&text) {
         bail!(
             "{} cannot be read: {error}\nhint: nothing was changed; mend it, then install again",
             quote_path(&config.path)
         );
     }
-    let stale = hooks::trusts(&old, &path).unwrap_or_default();
-    let trusts = hooks::trusts(&new, &path).map_err(|error| unreadable(&file.path, &error))?;
+    let stale = hooks::trusts(old, path).unwrap_or_default();
+    let trusts = hooks::trusts(new, path).unwrap_or_default();
     let trusting = trust::with(&trust::without(&text, &stale), &trusts);
-    let mut steps = vec![
-        Step { found: config, new: Some(trusting), shared: true },
-        Step { found: file, new: Some(new), shared: true },
-    ];
-    let texts = place(env, &mut receipt)?;
-    let agents = texts.iter().filter(|step| step.changes()).count();
-    steps.splice(0..0, texts);
-    check(steps, receipt, path, agents, Vec::new())
+    Ok(vec![Step { found: config, new: Some(trusting), shared: true }])
 }
 
 fn check(steps: Vec<Step>, receipt: Receipt, hooks: String, agents: usize, left: Vec<String>) -> anyhow::Result<Plan> {
@@ -138,12 +151,12 @@ fn enter(env: &Env, receipt: &mut Receipt, step: &Step) -> anyhow::Result<()> {
 }
 
 /// Our agents; refused where a foreign file has the name.
-fn place(env: &Env, receipt: &mut Receipt) -> anyhow::Result<Vec<Step>> {
+fn place(env: &Env, client: Client, receipt: &mut Receipt) -> anyhow::Result<Vec<Step>> {
     let mut steps = Vec::new();
     let mut foreign = Vec::new();
-    for (name, text) in agents::files() {
-        let found = files::find(&env.folder_of(Client::Codex).join(name))
-            .with_context(|| quote_path(env.folder_of(Client::Codex)))?;
+    for (name, text) in agents::files(client) {
+        let folder = env.folder_of(client);
+        let found = files::find(&folder.join(name)).with_context(|| quote_path(folder))?;
         let is_foreign =
             found.bytes.as_ref().is_some_and(|bytes| bytes != text.as_bytes()) && !receipt.placed(&found.path);
         if is_foreign {
@@ -164,19 +177,24 @@ fn place(env: &Env, receipt: &mut Receipt) -> anyhow::Result<Vec<Step>> {
 }
 
 /// What an uninstallation does.
-fn plan_uninstall(env: &Env) -> anyhow::Result<Plan> {
-    let mut receipt = Receipt::read_of(env, "codex")?;
-    let (file, old) = read_settings(&env.folder_of(Client::Codex).join(hooks::FILE))?;
+fn plan_uninstall(env: &Env, client: Client) -> anyhow::Result<Plan> {
+    let mut receipt = Receipt::read_of(env, client.name())?;
+    let folder = env.folder_of(client);
+    let (file, old) = read_settings(&folder.join(registration(client)))?;
     let path = file.path.display().to_string();
-    let (config, text) = read_settings(&env.folder_of(Client::Codex).join("config.toml"))?;
-    let trusts = hooks::trusts(&old, &path).unwrap_or_default();
-    let without = restored(&receipt, &file, || {
+    let mut steps = Vec::new();
+    if client == Client::Codex {
+        let (config, text) = read_settings(&folder.join("config.toml"))?;
+        let trusts = hooks::trusts(&old, &path).unwrap_or_default();
+        let new = restored(&receipt, &config, || Ok(trust::without(&text, &trusts)))?;
+        steps.push(Step { found: config, new, shared: false });
+    }
+    let new = restored(&receipt, &file, || {
         let original = receipt.edited(&file.path).and_then(|edited| edited.original().ok().flatten());
-        hooks::without(&old, original.as_deref()).map_err(|error| unreadable(&file.path, &error))
+        host::unregister(client, &old, original.as_deref()).map_err(|error| unreadable(&file.path, &error))
     })?;
-    let untrusted = restored(&receipt, &config, || Ok(trust::without(&text, &trusts)))?;
-    let mut steps =
-        vec![Step { found: file, new: without, shared: false }, Step { found: config, new: untrusted, shared: false }];
+    steps.push(Step { found: file, new, shared: false });
+    let registered = steps.len();
     let mut left = Vec::new();
     for placed in &receipt.files {
         let found = files::find(&placed.path).with_context(|| quote_path(&placed.path))?;
@@ -186,7 +204,7 @@ fn plan_uninstall(env: &Env) -> anyhow::Result<Plan> {
             Some(_) => left.push(quote_path(&found.path)),
         }
     }
-    let agents = steps.len() - 2;
+    let agents = steps.len() - registered;
     (receipt.settings, receipt.files) = (Vec::new(), Vec::new());
     check(steps, receipt, path, agents, left)
 }
@@ -210,22 +228,19 @@ fn restored(
     Ok(Some(text).filter(|_| !(was_absent && (blank.is_empty() || blank == "{}"))))
 }
 
-/// Runs `install --client codex`.
-pub(super) fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let plan = plan_install(io.env)?;
+/// Runs `install --client NAME`.
+pub(super) fn install(client: Client, given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let plan = plan_install(io.env, client)?;
     let mode = question::change(given, io)?;
     let dry_run = given.get_flag("dry-run");
     let (hooks, diff) = (quote_path(Path::new(&plan.hooks)), plan.diff());
-    let value =
-        json!({"client": "codex", "settings": plan.hooks, "changed": plan.changes, "dry_run": dry_run, "diff": diff});
+    let value = json!({"client": client.name(), "settings": plan.hooks, "changed": plan.changes, "dry_run": dry_run, "diff": diff});
     let done = if plan.changes { "registered" } else { "already registered" };
-    let mut lines = vec![format!("{done} for Codex in {hooks}, trusted in its `config.toml`")];
+    let trusted = if client == Client::Codex { ", trusted in its `config.toml`" } else { "" };
+    let mut lines = vec![format!("{done} for {} in {hooks}{trusted}", table::host(client).title)];
     if plan.agents > 0 {
-        lines.push(format!(
-            "wrote {} agents to {}",
-            plan.agents,
-            quote_path(&io.env.folder_of(Client::Codex).join("agents"))
-        ));
+        let folder = io.env.folder_of(client).join("agents");
+        lines.push(format!("wrote {} agents to {}", plan.agents, quote_path(&folder)));
     }
     if dry_run {
         let nothing = format!("nothing to change: registered in {hooks}");
@@ -243,13 +258,12 @@ pub(super) fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.answer(&value, lines.join("\n"))
 }
 
-/// Runs `uninstall --client codex`.
-pub(super) fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let plan = plan_uninstall(io.env)?;
+/// Runs `uninstall --client NAME`.
+pub(super) fn uninstall(client: Client, given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let plan = plan_uninstall(io.env, client)?;
     let dry_run = given.get_flag("dry-run");
     let (hooks, diff) = (quote_path(Path::new(&plan.hooks)), plan.diff());
-    let value =
-        json!({"client": "codex", "settings": plan.hooks, "changed": plan.changes, "dry_run": dry_run, "diff": diff});
+    let value = json!({"client": client.name(), "settings": plan.hooks, "changed": plan.changes, "dry_run": dry_run, "diff": diff});
     let would = if dry_run { "would be " } else { "" };
     let done =
         if plan.changes { format!("hooks {would}removed from {hooks}") } else { format!("not registered in {hooks}") };

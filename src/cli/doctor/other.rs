@@ -1,0 +1,79 @@
+//! Looks at the registration in another client, where there is one: as we would write it, not switched off, our agents there,
+//! and a call that is refused.
+//!
+//! Reads the client's files; runs the registered hook in a throwaway home. Invariant: without a registration nothing is said.
+
+use super::registration::Scene;
+use super::{Report, bad, report};
+use crate::cli::world::World;
+use crate::host::codex::{hooks, trust};
+use crate::host::{self, agents, copilot, places::places, table};
+use crate::model::client::Client;
+use crate::system::process::Ending;
+use serde_json::json;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+pub(super) fn codex(scene: &Scene) -> Report {
+    look(scene, Client::Codex)
+}
+
+pub(super) fn copilot(scene: &Scene) -> Report {
+    look(scene, Client::Copilot)
+}
+
+fn look(scene: &Scene, client: Client) -> Report {
+    if !host::is_registered(scene.env, client) {
+        return Ok(String::new());
+    }
+    let (folder, title) = (scene.env.folder_of(client), table::host(client).title);
+    let fix = format!("run `aops-hook install --client {}`", client.name());
+    let path = folder.join(places(client).map_or("", |places| places.registration));
+    let text = fs::read_to_string(&path).unwrap_or_default();
+    let Some(command) = host::command(client, &text) else {
+        return bad(format!("`{}` cannot be read, or runs something else", path.display()), &fix);
+    };
+    let mut wrong: Vec<(String, String)> = switched_off(client, folder, &text, &fix).into_iter().collect();
+    if !host::is_current(client, &text) {
+        wrong.push((format!("not registered in {title} for every event, as we would do it today"), fix.clone()));
+    }
+    let there = |(name, text): &(String, String)| fs::read_to_string(folder.join(name)).is_ok_and(|is| is == *text);
+    if !agents::files(client).iter().all(there) {
+        wrong.push((format!("an agent of ours is missing in {title}, or another is in its place"), fix.clone()));
+    }
+    wrong.extend(intercept(scene, title, &command).err().map(|words| (words, fix)));
+    report(wrong, format!("registered in `{}`; a forbidden call was refused", path.display()))
+}
+
+/// What keeps the client from running our hooks, and what to do.
+fn switched_off(client: Client, folder: &Path, text: &str, fix: &str) -> Option<(String, String)> {
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let off = |key: &str, file: &str| {
+        let what = format!("`{key}` in `{}` switches every hook off", folder.join(file).display());
+        Some((what, "remove it".to_owned()))
+    };
+    match client {
+        Client::Codex if trust::switches_off(&read("config.toml")) => off("features.hooks", "config.toml"),
+        Client::Codex if !hooks::is_trusted(folder, text) => {
+            Some(("Codex does not trust our hooks, and skips them without a word".to_owned(), fix.to_owned()))
+        }
+        Client::Copilot if copilot::hooks::switches_off(&read("settings.json")) => {
+            off("disableAllHooks", "settings.json")
+        }
+        _ => None,
+    }
+}
+
+/// A call that is never allowed, asked as the client asks.
+fn intercept(scene: &Scene, title: &str, command: &str) -> Result<(), String> {
+    let world = World::new("doctor", "00000000-d0c7-4d0c-8d0c-00000000c0de").map_err(|error| error.to_string())?;
+    let call = json!({"tool_name": "Bash", "tool_input": {"command": "aops-hook clear-block"}, "tool_use_id": "c"});
+    let payload = world.payload("PreToolUse", "doctor", "default", call);
+    let args = ["-c".to_owned(), command.to_owned()];
+    let asked =
+        world.run(Path::new("/bin/sh"), &args, &scene.env.search_path(), Some(&payload), Duration::from_mins(1));
+    let asked = asked.map_err(|error| format!("the hook of {title} cannot be started: {error}"))?;
+    let refused = asked.ending == Ending::Exit(2) && !asked.stderr.is_empty();
+    if refused { Ok(()) } else { Err(format!("`{command}` does not refuse what is forbidden")) }
+}

@@ -1,0 +1,34 @@
+//! The identity of a call, where its client gives none.
+//!
+//! Reads the session's open calls and the length of its ledger; writes nothing. Invariants: each call that is asked about has
+//! an identity of its own, since the ledger grows with each; its end is matched by agent, tool and input to the oldest call
+//! that still runs, and where we replaced the input, by agent and tool.
+
+use crate::host::table;
+use crate::ledger::open::Ledger;
+use crate::model::call::ToolCall;
+use crate::model::event::{Event, EventKind};
+use crate::session::memory::OpenCall;
+use crate::system::env::Env;
+
+/// The event with an identity for its call; nothing where it has one.
+pub(super) fn made(env: &Env, ledger: &Ledger, event: &Event) -> Option<Event> {
+    let call = event.call.as_ref().filter(|_| !table::host(env.host).names_calls)?;
+    let asked = matches!(event.kind, EventKind::PreToolUse | EventKind::PermissionRequest);
+    let id = if asked { None } else { running(ledger, event, call) };
+    let id = id.unwrap_or_else(|| format!("made-{}-{}", ledger.length(), &call.input_sha256[..12]));
+    let mut event = event.clone();
+    if let Some(call) = &mut event.call {
+        call.key.id = id;
+    }
+    Some(event)
+}
+
+/// The oldest call that still runs and may be this one.
+fn running(ledger: &Ledger, event: &Event, call: &ToolCall) -> Option<String> {
+    let open = &ledger.session().memory.calls;
+    let same = |one: &&OpenCall| one.agent_id == event.agent_id && one.call.tool == call.key.tool;
+    let mut equal = open.iter().filter(same).filter(|one| one.input_sha256 == call.input_sha256);
+    let found = equal.next().or_else(|| open.iter().find(same));
+    found.map(|one| one.call.id.clone())
+}

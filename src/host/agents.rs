@@ -1,0 +1,44 @@
+//! Our agents as each other client keeps them: name, description and instructions, in its own form.
+//!
+//! Reads and gives texts. Invariant: the instructions are the shipped ones, word for word.
+
+use super::places::places;
+use crate::config::texts::{self, Kind};
+use crate::model::client::Client;
+use crate::text::json::quoted;
+use toml::de::DeTable;
+
+/// The file of each of our agents: its name below the client's folder, and its text.
+pub fn files(client: Client) -> Vec<(String, String)> {
+    let Some((before, after)) = places(client).map(|places| places.agents) else { return Vec::new() };
+    let ours = texts::placed().filter(|asset| asset.kind() == Kind::Agent && !before.is_empty());
+    ours.map(|asset| (format!("{before}{}{after}", asset.id()), file(client, asset.id(), asset.text))).collect()
+}
+
+fn file(client: Client, name: &str, text: &str) -> String {
+    let (front, body) = split(text);
+    let described = front.lines().find_map(|line| line.strip_prefix("description:")).unwrap_or_default().trim();
+    let (name, description, body) = (quoted(name), quoted(described.trim_matches('"')), body.trim());
+    match client {
+        Client::Codex => {
+            format!("name = {name}\ndescription = {description}\ndeveloper_instructions = {}\n", quoted(body))
+        }
+        Client::Opencode => format!("---\ndescription: {description}\nmode: subagent\n---\n\n{body}\n"),
+        _ => format!("---\nname: {name}\ndescription: {description}\n---\n\n{body}\n"),
+    }
+}
+
+/// The name that Codex knows an agent's file by.
+pub fn name(text: &str) -> Option<String> {
+    Some(DeTable::parse(text).ok()?.get_ref().get("name")?.get_ref().as_str()?.to_owned())
+}
+
+/// This is the text of one of our agents, as we place it there.
+pub fn is_ours(client: Client, text: &str) -> bool {
+    files(client).iter().any(|(_, own)| own == text)
+}
+
+fn split(text: &str) -> (&str, &str) {
+    let rest = text.strip_prefix("---\n").unwrap_or(text);
+    rest.split_once("\n---\n").unwrap_or(("", rest))
+}

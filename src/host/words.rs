@@ -1,0 +1,56 @@
+//! Puts what another client says into our words: names of events, tools and fields.
+//!
+//! Reads nothing but its arguments. Invariant: what has no other name stays as it is.
+
+use crate::text::json::Json;
+use std::borrow::Cow;
+
+/// What the reason of a refused stop begins with where it comes back as a prompt, which it is not.
+pub const NOT_YET: &str = "aops-hook: the turn may not end yet";
+
+/// A client's name, and ours.
+pub type Names = &'static [(&'static str, &'static str)];
+
+/// Our tools whose inputs have fields by other names there.
+const OURS: [&str; 8] = ["Agent", "Bash", "Edit", "Glob", "Grep", "Read", "SendMessage", "Write"];
+
+/// What a client calls by other names than we do.
+#[derive(Debug)]
+pub struct Words {
+    pub events: Names,
+    /// Fields of an event.
+    pub fields: Names,
+    pub tools: Names,
+    /// Fields of the inputs of our tools that have other names; a server's tools keep theirs.
+    pub inputs: Names,
+}
+
+impl Words {
+    /// The event in our words.
+    pub fn translate<'a>(&self, json: Json<'a>) -> Json<'a> {
+        let tool = json.text_of("tool_name").unwrap_or_default();
+        let known = OURS.contains(&ours(self.tools, &tool));
+        let Json::Object(members) = json else { return json };
+        let members = members.into_iter().map(|(name, value)| {
+            let name = renamed(self.fields, name);
+            let value = match (name.as_ref(), value) {
+                ("hook_event_name", Json::Text(theirs)) => Json::Text(ours(self.events, theirs)),
+                ("tool_name", Json::Text(theirs)) => Json::Text(ours(self.tools, theirs)),
+                ("tool_input", Json::Object(fields)) if known => {
+                    Json::Object(fields.into_iter().map(|(name, value)| (renamed(self.inputs, name), value)).collect())
+                }
+                (_, value) => value,
+            };
+            (name, value)
+        });
+        Json::Object(members.collect())
+    }
+}
+
+fn ours(names: Names, theirs: &str) -> &str {
+    names.iter().find(|(name, _)| *name == theirs).map_or(theirs, |(_, ours)| ours)
+}
+
+fn renamed(names: Names, theirs: Cow<'_, str>) -> Cow<'_, str> {
+    names.iter().find(|(name, _)| *name == theirs).map_or(theirs, |(_, ours)| Cow::Borrowed(ours))
+}
