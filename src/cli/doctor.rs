@@ -79,6 +79,8 @@ static CHECKS: &[Check] = &[
     ("path", Weight::Note, notes::on_path),
     ("jail", Weight::Bad, jail::required),
     ("jail", Weight::Note, jail::held),
+    ("key", Weight::Note, notes::key),
+    ("witness", Weight::Note, notes::witness),
     ("folders", Weight::Bad, folder::private),
     ("lock", Weight::Bad, folder::lock),
     ("ledgers", Weight::Bad, folder::ledgers),

@@ -2,6 +2,7 @@
 
 use super::control::duration;
 use super::{Io, allowed, flag, option, refused, text};
+use crate::text::plain::count;
 use aops_shell::verbs::Who;
 use clap::ArgMatches;
 use serde_json::{Value, json};
@@ -35,7 +36,7 @@ impl Wish {
         changed_ms <= self.before_ms
     }
 
-    /// `removed 1 of 3 runs, 3 files`; `more` are counts of what went with them.
+    /// `removed 1 of 3 runs, 3 files`; `more` are counts of what went with them. Words are given as for one.
     pub(super) fn report(
         &self,
         io: &mut Io,
@@ -46,7 +47,7 @@ impl Wish {
         if io.json {
             let mut said = json!({"removed": ids, "kept": all - ids.len(), "dry_run": self.dry});
             for (name, n) in more {
-                said[*name] = Value::from(*n);
+                said[format!("{name}s")] = Value::from(*n);
             }
             return io.print(said);
         }
@@ -54,7 +55,7 @@ impl Wish {
         for id in ids {
             writeln!(io.out, "{verb} {id}")?;
         }
-        let more: Vec<String> = more.iter().map(|(name, n)| format!(", {n} {name}")).collect();
-        io.print(format!("{verb} {} of {all} {what}{}", ids.len(), more.concat()))
+        let more: Vec<String> = more.iter().map(|(name, n)| format!(", {}", count(*n, name))).collect();
+        io.print(format!("{verb} {} of {}{}", ids.len(), count(all, what), more.concat()))
     }
 }

@@ -7,6 +7,7 @@ use super::{Command, Io, allowed, flag, option, refused, text, who_may, yes};
 use crate::proof::keys::{AgentKey, Keys};
 use crate::proof::life::{self, Standing};
 use crate::system::ssh_agent::{self, Identity};
+use crate::text::plain::count;
 use crate::text::sha256::Sum;
 use anyhow::Context;
 use aops_proof::text::base64;
@@ -138,7 +139,10 @@ fn show(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     });
     let before = if old.is_empty() { String::new() } else { format!("\nbefore it: {}", old.join(", ")) };
     let with = if ml_dsa.is_some() { " with Ed25519 and ML-DSA-44" } else { "" };
-    io.answer(&value, format!("{key}\nlog {}, {size} entries signed{with}, {epoch} seals{before}", key.name))
+    io.answer(
+        &value,
+        format!("{key}\nlog {}, {} signed{with}, {}{before}", key.name, count(size, "entry"), count(epoch, "seal")),
+    )
 }
 
 fn rotate(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {

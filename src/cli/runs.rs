@@ -150,7 +150,7 @@ fn collect(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     for id in &gone {
         files += if wish.dry { artifacts.files_of(id).len() } else { artifacts.remove(id)? };
     }
-    wish.report(io, "runs", (&gone, all.len()), &[("files", files as u64)])
+    wish.report(io, "run", (&gone, all.len()), &[("file", files as u64)])
 }
 
 fn resolve(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {

@@ -27,6 +27,7 @@ use crate::session::fold::Session;
 use crate::system::env::boot_id;
 use crate::system::files::make_all;
 use crate::system::git;
+use crate::text::plain::count;
 use crate::text::sha256::sha256;
 use anyhow::Context;
 use aops_proof::key::PublicKey;
@@ -96,7 +97,8 @@ fn prove(io: &Io, log: Option<&Examined>, found: &SessionOnDisk, checked: &mut C
     digests.truncate(usize::try_from(entries).unwrap_or(usize::MAX));
     let tier = Tier::of(log, &Record::of(&store, &found.session_id), &digests);
     if checked.failure.is_none() && tier.missing > 0 {
-        let what = format!("the log has {} entries of this session that its ledger does not have", tier.missing);
+        let what =
+            format!("the log has {} of this session that its ledger does not have", count(tier.missing, "entry"));
         checked.failure = Some(Failure::new(Code::RecoveryFailed, what));
         checked.seq = Some(tier.sealed_to + 1);
     }

@@ -20,16 +20,30 @@ pub fn of(env: &Env, trace: &str) -> Result<Option<Head>, Failure> {
 /// machine was off since.
 pub fn proving(env: &Env, trace: &str, boot: &str) -> Result<(Option<Head>, u64), Failure> {
     let newest = of(env, trace)?;
-    let lapsed = |head: &Head| head.boot.as_ref().is_some_and(|then| !boot.is_empty() && then != boot);
-    match newest.as_ref().filter(|head| lapsed(head)) {
-        Some(head) => Ok((all(env, trace)?.into_iter().rfind(|head| !lapsed(head)), head.seq)),
+    match newest.as_ref().filter(|head| lapsed(head, boot)) {
+        Some(_) => Ok(proving_among(&all(env, trace)?, boot)),
         None => Ok((newest, 0)),
     }
+}
+
+/// The same among all heads of the session.
+pub fn proving_among(heads: &[Head], boot: &str) -> (Option<Head>, u64) {
+    let newest = heads.last().filter(|head| lapsed(head, boot)).map_or(0, |head| head.seq);
+    (heads.iter().rfind(|head| !lapsed(head, boot)).cloned(), newest)
+}
+
+fn lapsed(head: &Head, boot: &str) -> bool {
+    head.boot.as_ref().is_some_and(|then| !boot.is_empty() && then != boot)
 }
 
 /// Every head of a session that is left, oldest first.
 pub fn all(env: &Env, trace: &str) -> Result<Vec<Head>, Failure> {
     Ok(heads(env).all(trace)?)
+}
+
+/// The same of every session, by its id: read once, where many are asked for.
+pub fn all_by_id(env: &Env) -> Result<BTreeMap<String, Vec<Head>>, Failure> {
+    Ok(heads(env).all_by_id()?)
 }
 
 /// The newest head of every session, by its id.

@@ -243,6 +243,11 @@ pub fn check(env: &Env, found: &SessionOnDisk) -> Result<Checked, Failure> {
 
 /// The same; `locked`: the caller holds the session's lock.
 pub fn check_locked(env: &Env, found: &SessionOnDisk, locked: bool) -> Result<Checked, Failure> {
+    check_against(&heads::all(env, &found.session_id)?, found, locked)
+}
+
+/// The same with all heads of the session, which were read before.
+pub fn check_against(heads: &[Head], found: &SessionOnDisk, locked: bool) -> Result<Checked, Failure> {
     let place = session_folder::existing(&found.path)?;
     let (state_file, opened) = {
         // Held only while the two are read: entries appended later do not matter here.
@@ -251,11 +256,11 @@ pub fn check_locked(env: &Env, found: &SessionOnDisk, locked: bool) -> Result<Ch
     };
     let (file, long) = opened.ok_or_else(|| Failure::storage(found.path.display(), "is gone"))?;
     let (trace, boot) = (found.session_id.as_str(), boot_id());
-    let (head, lapsed) = heads::proving(env, trace, &boot)?;
+    let (head, lapsed) = heads::proving_among(heads, &boot);
     let files = SessionFiles { dir: &place.dir, file: &file, trace, long, head, lapsed, boot: &boot, dry_run: true };
     let mut walk = Walk::new(Session::default(), trace, 0);
     files.vouch(&state_file, &mut walk);
-    for older in heads::all(env, trace)? {
+    for older in heads {
         walk.vouch(older.seq, &older.digest);
     }
     let mut bad = None;

@@ -8,9 +8,13 @@ use super::record::Record;
 use super::store::Store;
 use super::tier::{Tier, digests};
 use crate::ledger::entry::Line;
+use crate::ledger::heads::{self, Head};
 use crate::ledger::recover::LEDGER_FILE;
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::system::env::Env;
+use crate::text::plain::count;
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -20,6 +24,8 @@ pub const QUICK: u64 = 64 << 20;
 pub struct Health<'a> {
     env: &'a Env,
     store: Option<Store>,
+    /// Every exported head, from the first look on; nothing where they cannot be read.
+    heads: OnceCell<Option<BTreeMap<String, Vec<Head>>>>,
     /// Bytes of ledgers that are still looked at as a whole.
     budget: u64,
 }
@@ -27,7 +33,7 @@ pub struct Health<'a> {
 impl<'a> Health<'a> {
     pub fn new(env: &'a Env, budget: u64) -> Self {
         let store = Store::look(env).ok().flatten().map(Store::unlocked);
-        Self { env, store, budget }
+        Self { env, store, heads: OnceCell::new(), budget }
     }
 
     /// What is wrong with this session, in words.
@@ -35,15 +41,25 @@ impl<'a> Health<'a> {
         let long = std::fs::metadata(found.path.join(LEDGER_FILE)).map_or(0, |meta| meta.len());
         if let Some(left) = self.budget.checked_sub(long) {
             self.budget = left;
-            match sessions::check(self.env, found) {
-                Ok(checked) if checked.failure.is_none() => {}
-                Ok(checked) => return checked.failure.map(|failure| failure.to_string()),
-                Err(failure) => return Some(failure.to_string()),
+            if !self.is_whole(found) {
+                // What was begun anew since the heads were read is whole.
+                match sessions::check(self.env, found) {
+                    Ok(checked) if checked.failure.is_none() => {}
+                    Ok(checked) => return checked.failure.map(|failure| failure.to_string()),
+                    Err(failure) => return Some(failure.to_string()),
+                }
             }
         } else if sessions::session(found).is_none() {
             return Some("its state cannot be read".to_owned());
         }
         self.contradicted(found)
+    }
+
+    /// Nothing is wrong with it, by heads that may be a little old.
+    fn is_whole(&self, found: &SessionOnDisk) -> bool {
+        let Some(heads) = self.heads.get_or_init(|| heads::all_by_id(self.env).ok()) else { return false };
+        let own = heads.get(&found.session_id).map_or(&[][..], Vec::as_slice);
+        sessions::check_against(own, found, false).is_ok_and(|checked| checked.failure.is_none())
     }
 
     /// The last entry that the log has of it is not where it was. Then all are looked at.
@@ -61,7 +77,7 @@ impl<'a> Health<'a> {
         }
         let log = check::examine(self.env, &Trust::default()).ok()??;
         let missing = Tier::of(&log, &record, &digests(&found.path).ok()?).missing;
-        (missing > 0).then(|| format!("the log has {missing} entries of it that its ledger does not have"))
+        (missing > 0).then(|| format!("the log has {} of it that its ledger does not have", count(missing, "entry")))
     }
 }
 

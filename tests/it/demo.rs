@@ -1,5 +1,6 @@
 //! `demo`: the whole loop, in a world that leaves no trace.
 
+use crate::install::Home;
 use crate::support::Sandbox;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -42,6 +43,25 @@ fn leaves_nothing_behind() {
     assert!(!answer.out.contains('\x1b'), "colours without a terminal");
     assert!(!sandbox.scrub(&answer.out).contains("[sandbox]"), "a path of the temporary folder is shown");
     assert_eq!(sandbox.files(), before);
+}
+
+/// It ends with what a person can do next, and that is so.
+#[test]
+fn ends_with_the_next_step() {
+    let home = Home::new();
+    let before = home.tree();
+    let ending = || {
+        let said = home.done(&["demo"]);
+        let lines: Vec<&str> = said.trim_end().rsplit('\n').collect();
+        assert!(lines[1].contains(" steps, ") && lines[1].contains(" refused and put right, in "), "{said}");
+        lines[0].to_owned()
+    };
+    assert_eq!(ending(), "hint: `aops-hook install` registers the hooks; `aops-hook uninstall` removes them again");
+    assert_eq!(home.tree(), before);
+    home.done(&["install"]);
+    assert!(ending().starts_with("hint: the hooks are registered; start `claude` in a project"));
+    home.done(&["uninstall", "--yes"]);
+    assert!(ending().starts_with("hint: `aops-hook install`"));
 }
 
 /// Without git there is nothing to commit, and the loop still ends.

@@ -355,6 +355,26 @@ fn what_is_optional_is_a_note() {
     let mut elsewhere = home;
     elsewhere.program = PROGRAM.into();
     assert_eq!(rows(&elsewhere, "path")[0].0, "note", "another program on PATH than this one");
+    fs::remove_file(elsewhere.root().join("bin/aops-hook")).unwrap();
+    let (level, words) = rows(&elsewhere, "path").remove(0);
+    assert!(level == "note" && words.contains("`aops-hook` is not on PATH"), "{words}");
+}
+
+/// Who signs the log, and who sees it: `install` makes a key; a witness is for who wants one.
+#[test]
+fn key_and_witness_are_told() {
+    let home = installed();
+    let (level, words) = rows(&home, "key").remove(0);
+    assert!(level == "ok" && words.ends_with("` signs the log: 1 entry so far"), "{words}");
+    let (level, words) = rows(&home, "witness").remove(0);
+    assert!(level == "note" && words.contains("nobody but this machine sees the log"), "{words}");
+    write(&home.root().join("home/.config/aops/config.toml"), "[witness]\nurl = [\"http://127.0.0.1:9\"]\n");
+    let (level, words) = rows(&home, "witness").remove(0);
+    assert!(level == "note" && words.contains("no witness"), "{words}");
+    fs::remove_dir_all(home.path("aops/keys")).unwrap();
+    let (level, words) = rows(&home, "key").remove(0);
+    assert!(level == "note" && words.starts_with("no key signs the log"), "{words}");
+    assert_eq!(home.run(&["doctor"]).code, 0);
 }
 
 /// The client that called last, when, and its version.
@@ -422,6 +442,43 @@ fn an_agent_that_shadows_ours() {
     assert_eq!(findings(&home), []);
     let (level, words) = rows(&home, "agents").remove(0);
     assert!(level == "note" && words.contains("is another `critic`: only `aops-critic` counts here"), "{words}");
+}
+
+#[test]
+fn another_client_that_reads_our_registration() {
+    let home = installed();
+    assert_eq!(rows(&home, "others"), []);
+    for program in ["copilot", "cursor", "cursor-agent"] {
+        script(&home.root().join("bin").join(program), "exit 1");
+    }
+    let (level, words) = rows(&home, "others").remove(0);
+    assert_eq!(level, "note");
+    assert!(words.starts_with("Copilot CLI, Cursor may read this registration too: such events pass"), "{words}");
+    assert_eq!(findings(&home), [], "nothing is wrong");
+    home.done(&["uninstall", "--yes"]);
+    assert_eq!(rows(&home, "others"), [], "there is nothing to read");
+}
+
+#[test]
+fn how_shell_commands_are_held() {
+    let home = installed();
+    let config = home.root().join("home/.config/aops/config.toml");
+    let told = |home: &Home| rows(home, "jail").pop().unwrap();
+    let (level, words) = told(&home);
+    assert!(["ok", "note"].contains(&level.as_str()), "{level}: {words}");
+    assert!(["namespaces: ", "throwaway layers: ", "Landlock: "].iter().all(|name| words.contains(name)), "{words}");
+    write(&config, "[jail]\nlevel = \"off\"\n");
+    assert_eq!(told(&home), ("ok".to_owned(), "off: your configuration says `[jail] level = \"off\"`".to_owned()));
+    fs::remove_file(&config).unwrap();
+    // The client would start shells without us: a note, and `install` mends it.
+    let path = home.path("settings.json");
+    let mut value: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert!(value["env"].as_object_mut().unwrap().remove("CLAUDE_CODE_SHELL_PREFIX").is_some(), "{value}");
+    fs::write(&path, value.to_string()).unwrap();
+    let (level, words) = told(&home);
+    assert!(level == "note" && words.contains("does not make the client start shell commands through us"), "{words}");
+    home.done(&["install"]);
+    assert!(told(&home).1.contains("namespaces: "));
 }
 
 #[test]

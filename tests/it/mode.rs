@@ -111,6 +111,24 @@ fn a_project_gets_a_row_in_the_users_file() {
 }
 
 #[test]
+fn a_projects_row_is_taken_out_again() {
+    let sandbox = Sandbox::new();
+    let mine = "# mine\n[mode]\nlevel = \"loop\"\n";
+    sandbox.configure(mine);
+    let nothing = ["has no `[[project]]` row for `", "hint: `aops-hook mode` shows"];
+    sandbox.person(&["mode", "--project", "--unset", "--yes"]).failed(2, &nothing);
+    sandbox.person(&["mode", "observe", "--project", "--yes"]).said(&["is set for"]);
+    assert_eq!(in_force(&sandbox), "observe");
+    sandbox.inside(&["mode", "--project", "--unset", "--yes"]).failed(2, &["inside a tool call"]);
+    sandbox.person(&["mode", "--unset", "--yes"]).failed(2, &["--project"]);
+    sandbox.person(&["mode", "loop", "--project", "--unset", "--yes"]).failed(2, &["cannot be used with"]);
+    let said = sandbox.person(&["mode", "--project", "--unset", "--yes"]);
+    said.said(&["the row for `", "was removed from", "the mode here is now `loop`", "your next prompt goes as ever"]);
+    assert_eq!(fs::read_to_string(config(&sandbox)).unwrap(), mine);
+    assert_eq!(in_force(&sandbox), "loop");
+}
+
+#[test]
 fn a_project_that_holds_it_higher_is_named() {
     let sandbox = Sandbox::new();
     sandbox.configure("mode.level = \"guard\"\n");
@@ -180,14 +198,14 @@ fn an_installation_sets_the_mode_and_says_what_comes_next() {
     assert_eq!((said.code, program), (0, PROGRAM), "{}", said.err);
 }
 
-/// `install` on a terminal whose keys are these; what it shows.
+/// `install …` on a terminal whose keys are these; what it shows.
 #[expect(clippy::disallowed_methods, reason = "a program on a terminal of its own")]
-fn on_a_terminal(home: &Home, keys: &str) -> String {
+fn on_a_terminal(home: &Home, options: &str, keys: &str) -> String {
     let clean = home.command(&home.program);
     let variables: Vec<_> =
         clean.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))).collect();
     let mut child = Command::new("script")
-        .args(["-q", "-e", "-c", &format!("stty -echo; exec {BINARY} install"), "/dev/null"])
+        .args(["-q", "-e", "-c", &format!("stty -echo; exec {BINARY} install {options}"), "/dev/null"])
         .env_clear()
         .envs(variables)
         .current_dir(home.project(""))
@@ -205,21 +223,28 @@ fn on_a_terminal(home: &Home, keys: &str) -> String {
 fn a_person_at_a_terminal_is_asked_once() {
     for (keys, level) in [("\n", "loop"), ("calm\nobserve\n", "observe"), ("s\n", "strict")] {
         let home = Home::new();
-        let out = on_a_terminal(&home, keys);
+        let out = on_a_terminal(&home, "", keys);
         assert!(out.contains("how much of the loop do you want?") && out.contains("mode [loop]: "), "{out}");
         assert_eq!(out.lines().filter(|line| line.contains("cost")).count(), 4, "{out}");
         let text = fs::read_to_string(home.root().join("home/.config/aops/config.toml")).unwrap();
         assert_eq!(text, format!("[mode]\nlevel = {level:?}\n"), "{out}");
         ends(&out, "");
-        let out = on_a_terminal(&home, "");
+        let out = on_a_terminal(&home, "", "");
         assert!(!out.contains("how much"), "asked twice: {out}");
     }
     // Without an answer the default stays.
     let home = Home::new();
-    let out = on_a_terminal(&home, "\u{4}");
+    let out = on_a_terminal(&home, "", "\u{4}");
     assert!(out.contains("how much"), "{out}");
     ends(&out, "is planned by");
     assert!(!home.root().join("home/.config").exists());
+    // Whoever says yes beforehand is not asked: a key would be waited for in vain.
+    let home = Home::new();
+    let out = on_a_terminal(&home, "--yes", "");
+    assert!(!out.contains("how much") && out.contains("registered for 30 events"), "{out}");
+    ends(&out, "is planned by");
+    assert!(!home.root().join("home/.config").exists(), "the mode stays as it is");
+    ends(&on_a_terminal(&home, "--yes --mode guard", ""), "your rules");
 }
 
 /// Every command that the guide shows is run, in its order, and says what the guide says; `…` is anything.

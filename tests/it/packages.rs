@@ -44,11 +44,12 @@ impl Bench {
         done(self.command(program).args(arguments))
     }
 
-    /// The program of these tests without its debugging symbols, as a package holds it.
+    /// The program of these tests without its debugging symbols, as a package holds it; or the one in `AOPS_PROGRAM`.
     fn stripped(&self) -> PathBuf {
         let path = self.path("aops-hook");
         if !path.exists() {
-            self.done("strip", &["--remove-section=.comment", "-o", path.to_str().unwrap(), BINARY]);
+            let program = built();
+            self.done("strip", &["--remove-section=.comment", "-o", path.to_str().unwrap(), program.to_str().unwrap()]);
         }
         path
     }
@@ -91,6 +92,11 @@ impl Bench {
         let said = self.inside(&[program, "doctor"]);
         assert!(said.contains("all is well") && said.contains(program), "{said}");
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the long run names its release build")]
+fn built() -> PathBuf {
+    std::env::var_os("AOPS_PROGRAM").map_or_else(|| BINARY.into(), PathBuf::from)
 }
 
 fn rootless() -> Option<&'static str> {

@@ -202,7 +202,7 @@ fn pictures_are_made_and_shown() {
     let first: String = readme.lines().take(25).collect::<Vec<_>>().join("\n");
     assert!(first.contains("![") && first.contains("docs/pictures/"), "a picture in the first screen");
     let gallery = read("docs/pictures/README.md");
-    for name in ["demo.svg", "refusal.svg", "report.png", "watch.svg", "workflow.svg"] {
+    for name in ["demo.svg", "refusal.svg", "report.png", "watch.svg", "workflow.svg", "workflow-tdd.svg"] {
         let path: PathBuf = root().join("docs/pictures").join(name);
         assert!(fs::metadata(&path).is_ok_and(|file| file.len() > 2_000), "{name}");
         assert!(gallery.contains(name), "{name}");

@@ -30,6 +30,7 @@ fn pictures() {
     let put = |name: &str, text: &str| fs::write(folder().join(name), sandbox.scrub(text)).unwrap();
     put("demo.ansi", &screen(&sandbox, "aops-hook demo", 110));
     put("workflow.ansi", &screen(&sandbox, "aops-hook workflow graph feature-dev", 100));
+    put("workflow-tdd.ansi", &screen(&sandbox, "aops-hook workflow graph tdd-cycle", 100));
     history(&sandbox);
     let page = folder().join("report.html");
     sandbox.person(&["report", "-o", page.to_str().unwrap()]).said(&["report.html"]);
@@ -47,7 +48,8 @@ fn refusal() {
     let client = Client::unguarded(&sandbox, &model);
     let terminal = client.sit_down(&["--permission-mode", "acceptEdits"]);
     terminal.type_prompt("greet people by name, with a test");
-    terminal.wait_for("the end", |screen| screen.contains("needs a plan first") && screen.contains("hydrate"));
+    let over = |screen: &str| !screen.contains("Stop hook") && screen.contains("hydrate");
+    terminal.wait_for("the end", |screen| screen.contains("needs a plan first") && over(screen));
     fs::write(folder().join("refusal.ansi"), sandbox.scrub(&terminal.coloured())).unwrap();
 }
 

@@ -175,7 +175,7 @@ fn without_a_key_everything_works_as_before() {
     let said = verify(&sandbox, &[&session.id]);
     assert_eq!((&said["ok"], &said["tier"]), (&json!(true), &json!("intact")));
     assert!(said["why_not_next"].as_str().unwrap().contains("aops-hook key init"), "{said}");
-    sandbox.person(&["verify", "--all"]).said(&["1 sessions: 0 witnessed, 0 sealed, 1 intact", "no log"]);
+    sandbox.person(&["verify", "--all"]).said(&["1 session: 0 witnessed, 0 sealed, 1 intact", "no log"]);
     sandbox.person(&["key", "show"]).failed(2, &["no key can be seen from here"]);
     // With a key from now on the old session is added at its next turn.
     sandbox.person(&["key", "init", "--origin", "example.com/ledger"]).said(&["example.com/ledger"]);

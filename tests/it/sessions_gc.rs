@@ -83,7 +83,7 @@ fn a_removed_session_is_told_from_a_lost_one() {
     let sandbox = world();
     let (gone, lost) = (over(&sandbox, "a.txt"), over(&sandbox, "b.txt"));
     fs::remove_dir_all(lost.folder()).unwrap();
-    later(&sandbox, &["--yes"]).said(&[&format!("removed {}", gone.id), "removed 1 of 1 sessions"]);
+    later(&sandbox, &["--yes"]).said(&[&format!("removed {}", gone.id), "removed 1 of 1 session,"]);
     let found = sandbox.person(&["verify", &lost.id]);
     assert!(found.code == Some(4) && found.out.contains("the ledger is gone"), "{found:?}");
     sandbox.person(&["verify", &gone.id]).failed(2, &["removed by a person with `sessions gc`"]);
@@ -120,6 +120,6 @@ fn checkpoints_that_only_it_used_go_with_it() {
 fn a_session_whose_client_is_alive_stays() {
     let sandbox = world().of_client(client_pid());
     let alive = over(&sandbox, "a.txt");
-    later(&sandbox, &["--yes"]).said(&[&format!("kept {}: its client is alive", alive.id), "removed 0 of 1 sessions"]);
+    later(&sandbox, &["--yes"]).said(&[&format!("kept {}: its client is alive", alive.id), "removed 0 of 1 session,"]);
     assert!(alive.folder().exists());
 }

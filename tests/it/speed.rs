@@ -3,6 +3,7 @@
 use crate::faults::{Workshop, passed};
 use crate::support::{BINARY, Sandbox};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs;
 
 /// The contract's bound for one `PreToolUse` in a session that is under way.
@@ -20,9 +21,32 @@ fn few_system_calls() {
         let fields = json!({"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id});
         let calls = counted(&sandbox, &session.payload("PreToolUse", fields));
         assert!(calls.len() > 20, "the trace shows an event: {calls:?}");
+        assert!(!calls.iter().any(|call| call.contains(" socket(")), "nobody is spoken to: {calls:#?}");
         assert!(calls.len() <= MOST_SYSTEM_CALLS, "{} system calls:\n{}", calls.len(), calls.join("\n"));
         session.post(&call).silent();
     }
+}
+
+/// What the program can do beside judging costs an event nothing: no library runs before `main` (each has an address in
+/// `.init_array`; the two are Rust's arguments and the C start-up), and TLS is touched by what speaks to other machines.
+#[test]
+#[cfg(target_os = "linux")]
+fn no_library_starts_with_the_program() {
+    const INIT_ARRAY: usize = 14;
+    let elf = fs::read(BINARY).unwrap();
+    let number = |at: usize, long: usize| {
+        let bytes = elf[at..at + long].iter().rev();
+        bytes.fold(0_usize, |sum, byte| sum << 8 | usize::from(*byte))
+    };
+    let (table, size, count) = (number(40, 8), number(58, 2), number(60, 2));
+    let sections = (0..count).map(|n| table + n * size);
+    let initial: usize = sections.filter(|at| number(at + 4, 4) == INIT_ARRAY).map(|at| number(at + 32, 8)).sum();
+    assert_eq!(initial, 2 * 8, "bytes of addresses that are called before `main`");
+    let users = crate::tidy::rust_files("src").into_iter().filter(|(_, text)| text.contains("tls::"));
+    let users: BTreeSet<String> = users.map(|(file, _)| file).collect();
+    let known = ["briefing/memory.rs", "briefing/memory/http.rs", "briefing/refresh/witness.rs", "cli/export/send.rs"];
+    let known = known.iter().chain(&["system/tls.rs"]).map(|file| format!("src/{file}")).collect();
+    assert_eq!(users, known, "who can open an encrypted connection");
 }
 
 /// The system calls of one `PreToolUse` that passes.

@@ -196,3 +196,22 @@ fn a_program_that_is_replaced_goes_on_guarding() {
     assert!(hook("PreToolUse", read).status.success());
     sandbox.person(&["verify", &session.id]).said(&["intact: "]);
 }
+
+/// What a newer program installed is its own to change; the configuration that it knows is refused by key.
+#[test]
+fn what_a_newer_version_installed_is_left_alone() {
+    let sandbox = Sandbox::new();
+    sandbox.person(&["install"]).said(&["registered"]);
+    let receipt = sandbox.config().join("aops/installed.json");
+    let mut value: Value = serde_json::from_slice(&fs::read(&receipt).unwrap()).unwrap();
+    value["schema"] = json!(value["schema"].as_u64().unwrap() + 1);
+    fs::write(&receipt, value.to_string()).unwrap();
+    let before = sandbox.files();
+    for command in [&["install"][..], &["uninstall", "--yes"]] {
+        let words = ["installed.json` is of another version", "hint: use the `aops-hook` that wrote it"];
+        sandbox.person(command).failed(1, &words);
+    }
+    assert_eq!(sandbox.files(), before);
+    sandbox.configure("[mode]\nlevel = \"loop\"\nof_tomorrow = 1\n");
+    sandbox.session().prompt("add a greeting").refused(&["config.toml:3", "of_tomorrow"]);
+}

@@ -3,6 +3,7 @@
 mod act;
 mod cheap;
 mod plain;
+mod ssh;
 
 use crate::support::tmux::Tmux;
 use crate::support::{BINARY, NO_TRACKER, Sandbox, Session};

@@ -4,7 +4,7 @@
 //! whatever the umask is.
 
 use crate::failure::Failure;
-use memchr::memrchr;
+use memchr::{memchr_iter, memrchr};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -102,11 +102,14 @@ pub fn each_line(
             window *= 2; // a line longer than the window
             continue;
         };
-        for line in bytes[..end].split_inclusive(|b| *b == b'\n') {
+        let mut begin = 0;
+        for end in memchr_iter(b'\n', &bytes[..end]).map(|end| end + 1) {
+            let line = &bytes[begin..end];
             if visit(from, line).is_none() {
                 return Ok(None);
             }
             from += line.len() as u64;
+            begin = end;
         }
     }
     Ok(Some(from))

@@ -48,6 +48,12 @@ fn read(line: &[u8]) -> Option<Head> {
     serde_json::from_slice(line).ok()
 }
 
+/// Adds the next head of a ledger. One that is not newer than those before says that it was begun anew.
+fn follow(found: &mut Vec<Head>, head: Head) {
+    found.retain(|older| older.seq < head.seq);
+    found.push(head);
+}
+
 fn hash(line: &[u8]) -> Option<u64> {
     Some(hash_of(&read(line)?.session_id))
 }
@@ -85,11 +91,27 @@ impl Heads {
     /// Every head of this ledger that is left, oldest first, from the last time that it was begun anew.
     pub fn all(&self, id: &str) -> Result<Vec<Head>, Failure> {
         let Some((_, lines, long)) = self.open()? else { return Ok(Vec::new()) };
-        let mut found: Vec<Head> = Vec::new();
+        let mut found = Vec::new();
+        let finder = memchr::memmem::Finder::new(id);
         each_line(&lines, 0, long, |_, line| {
-            if let Some(head) = read(line).filter(|head| head.session_id == id) {
-                found.retain(|older| older.seq < head.seq);
-                found.push(head);
+            // Read are the lines that can be its own: the id as it is, or with an escape.
+            let maybe = finder.find(line).is_some() || memchr::memchr(b'\\', line).is_some();
+            let head = if maybe { read(line) } else { None };
+            if let Some(head) = head.filter(|head| head.session_id == id) {
+                follow(&mut found, head);
+            }
+            Some(())
+        })?;
+        Ok(found)
+    }
+
+    /// The same of every ledger, by its id: read once, where many are asked for.
+    pub fn all_by_id(&self) -> Result<BTreeMap<String, Vec<Head>>, Failure> {
+        let Some((_, lines, long)) = self.open()? else { return Ok(BTreeMap::new()) };
+        let mut found = BTreeMap::new();
+        each_line(&lines, 0, long, |_, line| {
+            if let Some(head) = read(line) {
+                follow(found.entry(head.session_id.clone()).or_default(), head);
             }
             Some(())
         })?;

@@ -1,14 +1,20 @@
 //! Looks at what is good to have and not needed: the commands on PATH, a client, agents under other names, other clients that
-//! read our registration; and at who called us last.
+//! read our registration, a key and a witness of the log; and at who called us last.
 //!
-//! Reads PATH, agent files and sessions. Invariant: what is found here keeps no hook from working.
+//! Reads PATH, agent files, sessions and the log. Invariant: what is found here keeps no hook from working.
 
 use super::registration::Scene;
 use super::{Report, bad, report};
 use crate::cli::install::receipt::Receipt;
+use crate::config::in_force;
 use crate::ledger::{clients, sessions};
 use crate::model::agent::FILE_PREFIX;
+use crate::model::error::Failure;
 use crate::observe::foreign_agents;
+use crate::proof::check::{self, Examined};
+use crate::proof::life::{self, Standing};
+use crate::proof::trust;
+use crate::text::plain::count;
 use crate::text::time;
 use std::time::UNIX_EPOCH;
 
@@ -64,6 +70,50 @@ pub(super) fn others(scene: &Scene) -> Report {
     let what =
         format!("{} may read this registration too: such events pass, unjudged and unrecorded", names.join(", "));
     bad(what, "nothing is wrong; only Claude Code is guarded")
+}
+
+/// The log over all sessions is signed, by whom.
+pub(super) fn key(scene: &Scene) -> Report {
+    match life::standing(scene.env) {
+        Ok(Some(Standing { key, size, .. })) => {
+            Ok(format!("`{}` signs the log: {} so far", key.name, count(size, "entry")))
+        }
+        Ok(None) => bad(
+            "no key signs the log, so who can write ledgers could write them anew",
+            "run `aops-hook key init` in a terminal of your own",
+        ),
+        Err(failure) => bad(first_line(&failure), "run `aops-hook verify --all`, which says more"),
+    }
+}
+
+/// Somebody beside us sees the log.
+pub(super) fn witness(scene: &Scene) -> Report {
+    let env = scene.env;
+    let Ok(policy) = in_force::load(env, &env.cwd).map(|found| found.policy) else { return Ok(String::new()) };
+    if !policy.witness.is_asked() {
+        return bad(
+            "nobody but this machine sees the log, so who has its key could write it anew",
+            "run `aops-hook witness serve` elsewhere, and name it in `[witness]` of your configuration",
+        );
+    }
+    if policy.witness.url.is_empty() {
+        return Ok("the notes of this repository: `aops-hook verify --all --git` holds the log against them".to_owned());
+    }
+    let fix = "run `aops-hook verify --all` after the next turn: it says how far witnesses have seen the log";
+    match trust::of(&policy).and_then(|trust| check::examine(env, &trust)) {
+        Ok(Some(Examined { witnessed: Some(seen), unwitnessed: None, .. })) => {
+            Ok(format!("{} of the log seen by {}", count(seen.size, "entry"), seen.names.join(", ")))
+        }
+        Ok(Some(log)) => bad(log.unwitnessed.unwrap_or_else(|| log.faults.join("; ")), fix),
+        Ok(None) => {
+            bad("there is no log that a witness could see", "run `aops-hook key init` in a terminal of your own")
+        }
+        Err(failure) => bad(first_line(&failure), fix),
+    }
+}
+
+fn first_line(failure: &Failure) -> String {
+    failure.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
 /// The proof that a client calls us: which, when, of which version.

@@ -75,7 +75,7 @@ fn collect(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         let (rows, swept) = sweep(io.env, &root, &of, wish.dry)?;
         (checkpoints, contents) = (checkpoints + rows, contents + swept.contents as u64);
     }
-    wish.report(io, "sessions", (&gone, all.len()), &[("checkpoints", checkpoints), ("contents", contents)])
+    wish.report(io, "session", (&gone, all.len()), &[("checkpoint", checkpoints), ("content", contents)])
 }
 
 fn changed_ms(found: &SessionOnDisk) -> i64 {

@@ -11,6 +11,7 @@ use crate::proof::append::{EVENTS, LOG};
 use crate::proof::check::{self, Examined, Trust};
 use crate::proof::store::Store;
 use crate::proof::tier::{self, Account, Level};
+use crate::text::plain::count;
 use crate::text::sha256::Sum;
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write, stderr};
@@ -53,7 +54,7 @@ pub(super) fn verify(trust: &Trust, remote: Option<bool>, io: &mut Io) -> anyhow
         print(io, &rows, log.as_ref(), &lost)?;
         if let (Some(remote), Some(log)) = (remote, &log) {
             let from = if remote { "as the remote has them" } else { "in this copy alone: no remote answered" };
-            writeln!(io.out, "git notes: {} checkpoints of this log, {from}", log.seen)?;
+            writeln!(io.out, "git notes: {} of this log, {from}", count(log.seen, "checkpoint"))?;
         }
     }
     Ok(if ok { 0 } else { 4 })
@@ -113,16 +114,16 @@ fn print(io: &mut Io, rows: &[Row], log: Option<&Examined>, lost: &[Value]) -> a
         let id = gone["session_id"].as_str().unwrap_or("a session that nothing names");
         writeln!(
             io.out,
-            "{} {id}: {} entries are in the log and nowhere else",
+            "{} {id}: {} in the log and nowhere else",
             Tone::Bad.paint("lost:", io),
-            gone["entries"]
+            count(gone["entries"].as_u64().unwrap_or_default(), "entry")
         )?;
     }
-    let count = |level: Level| rows.iter().filter(|row| row.damage.is_none() && row.level == level).count();
-    let [intact, sealed, witnessed] = Level::ALL.map(count);
+    let of_level = |level: Level| rows.iter().filter(|row| row.damage.is_none() && row.level == level).count();
+    let [intact, sealed, witnessed] = Level::ALL.map(of_level);
     let damaged = rows.len() - intact - sealed - witnessed;
-    let all = rows.len();
-    writeln!(io.out, "{all} sessions: {witnessed} witnessed, {sealed} sealed, {intact} intact, {damaged} damaged")?;
+    let all = count(rows.len(), "session");
+    writeln!(io.out, "{all}: {witnessed} witnessed, {sealed} sealed, {intact} intact, {damaged} damaged")?;
     let Some(log) = log else {
         writeln!(io.out, "no log: `aops-hook key init` makes the key that signs it")?;
         return Ok(());
@@ -132,11 +133,11 @@ fn print(io: &mut Io, rows: &[Row], log: Option<&Examined>, lost: &[Value]) -> a
     }
     writeln!(
         io.out,
-        "log {}: {} entries, {} of them signed, {} seals",
+        "log {}: {}, {} of them signed, {}",
         log.origin,
-        log.leaves.len(),
+        count(log.leaves.len(), "entry"),
         log.signed,
-        log.seals
+        count(log.seals, "seal")
     )?;
     for why in log.unsigned.iter().chain(&log.unwitnessed) {
         writeln!(io.out, "note: {why}")?;

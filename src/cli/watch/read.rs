@@ -18,6 +18,7 @@ use crate::proof::health::{Health, QUICK};
 use crate::run::artifacts::RunArtifacts;
 use crate::session::memory::ClientProcess;
 use crate::system::env::{Env, boot_id};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -117,7 +118,7 @@ impl Reader {
         (changed, gone)
     }
 
-    /// Session folders that are not known yet.
+    /// Session folders that are not known yet, newest first.
     fn list(&mut self) -> Vec<PathBuf> {
         let mut new = Vec::new();
         let root = self.env.projects();
@@ -138,6 +139,7 @@ impl Reader {
             }
             self.projects.insert(folder, self.settled(now));
         }
+        new.sort_by_cached_key(|path| Reverse(stamp(&path.join(LEDGER_FILE))));
         new
     }
 

@@ -123,6 +123,8 @@ fn witnesses_sign_what_continues_what_they_saw() {
     );
     assert!(said["witnessed_at"].as_str().unwrap().starts_with("20"), "{said}");
     sandbox.person(&["verify", &one.id]).said(&["tier: witnessed", "seen by witnesses at 20"]);
+    let doctor = sandbox.person(&["doctor"]).out;
+    assert!(doctor.contains("ok   witness        ") && doctor.contains(" of the log seen by "), "{doctor}");
     // The other verifier reads the same cosignatures, in the log and in a proof.
     let folder = log(&sandbox);
     let keys = ["--key", &key, "--witness", &first.key, "--witness", &other.key];
@@ -169,6 +171,8 @@ fn a_quorum_counts_and_a_missing_witness_is_told() {
     let said = verify(&sandbox, &[&one.id]);
     assert_eq!((&said["ok"], &said["tier"]), (&json!(true), &json!("sealed")), "{said}");
     assert!(said["why_not_next"].as_str().unwrap().contains(&url), "{said}");
+    let doctor = sandbox.person(&["doctor"]).out;
+    assert!(doctor.contains(&format!("note witness        {url}")), "{doctor}");
     configure(&sandbox, &[&first, &gone], 1);
     witnessed_turn(&sandbox, &one);
     assert_eq!(verify(&sandbox, &[&one.id])["tier"], "witnessed");

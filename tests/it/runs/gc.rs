@@ -73,7 +73,7 @@ fn the_session_of_a_paused_run_stays() {
     let id = assert_paused_for(&world, "`suite`");
     let run = world.runs()[0]["run_id"].as_str().unwrap().to_owned();
     let said = of(&world, "sessions", &["--yes"]);
-    said.said(&[&format!("run {run} is not settled"), "removed 0 of 1 sessions"]);
+    said.said(&[&format!("run {run} is not settled"), "removed 0 of 1 session,"]);
     approve(&world, &id);
-    of(&world, "sessions", &["--yes"]).said(&["removed 1 of 1 sessions"]);
+    of(&world, "sessions", &["--yes"]).said(&["removed 1 of 1 session,"]);
 }

@@ -41,6 +41,9 @@ fn sessions_at_rest_are_looked_at_and_not_read() {
     // What is traced, not the tracer: without it the other would go on.
     terminate(&sandbox, "-TERM");
     child.wait().unwrap();
+    // The exported heads of all sessions are read at once, and not for each.
+    let heads = fs::read_to_string(&trace).unwrap().matches("\"heads.jsonl\"").count();
+    assert!((1..=8).contains(&heads), "they are opened {heads} times for {SESSIONS} sessions");
     let quiet = read().pop().unwrap();
     let of = |names: &[&str]| {
         let called = |line: &&String| names.iter().any(|name| line.contains(&format!(" {name}(")));
