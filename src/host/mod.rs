@@ -37,7 +37,7 @@ pub fn read(client: Client, name: &str, input: &[u8]) -> Result<Event, Failure> 
         Client::Copilot => copilot::read::read(name, input),
         Client::Opencode => opencode::read::read(name, input),
         Client::Gemini | Client::Qwen => gemini::read::read(name, input),
-        _ => claudes::read(name, input),
+        Client::Claude => claudes::read(name, input),
     }
 }
 

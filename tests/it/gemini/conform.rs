@@ -36,7 +36,11 @@ fn refuses_records_and_rolls_back(kind: Kind) {
     assert!(kind.home(&sandbox).join("settings.json").is_file());
     assert!(sandbox.project().join("hello.txt").is_file(), "{told:?}");
     let session = session(&sandbox, &run);
-    assert!(session.folder().starts_with(sandbox.data().join("sessions").join(kind.name())), "{:?}", session.folder());
+    assert!(
+        session.folder().starts_with(sandbox.data().join("sessions").join(kind.name())),
+        "{}",
+        session.folder().display()
+    );
     let calls = session.calls();
     let ended = |state: &str| calls.values().filter(|steps| steps.last().is_some_and(|last| last == state)).count();
     assert_eq!((calls.len(), ended("DENIED"), ended("COMPLETED")), (5, 2, 3), "{calls:?}");
