@@ -1,8 +1,9 @@
 //! Adds the entries of a session to the log and signs its head: at the end of a turn, and when a block begins or ends.
 //!
-//! Reads ledgers, writes the log and the state of the seal. Invariants: in this order, each on the disk before the next:
-//! entries, leaves, the state of the seal, the seal; after a crash in between the next process repairs it; a log that is
-//! shorter than what was signed is not signed again. Who cannot get the lock leaves a note, and the next one adds for both.
+//! Reads ledgers, writes the log and the state of the seal. Invariants: entries, leaves and the next state of the seal are
+//! on the disk before that state holds and the checkpoint is written; after a crash in between the next process takes back
+//! the leaves that nobody signed; a log that is shorter than what was signed is not signed again. Who cannot get the lock
+//! leaves a note, and the next one adds for both.
 
 use super::keys::{Keys, Sealed, draw};
 use super::record::{Record, Span};
@@ -12,7 +13,7 @@ use crate::ledger::entry::{Frame, Line, Mark};
 use crate::ledger::recover::LEDGER_FILE;
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
-use crate::system::files::make_all;
+use crate::system::files::{make_all, sync_meanwhile};
 use crate::system::folder;
 use crate::text::sha256::{NO_DIGEST, Sum, sha256};
 use crate::text::stored::canonical;
@@ -24,7 +25,7 @@ use aops_proof::seal::SealKey;
 use aops_proof::tree::leaf_hash;
 use rustix::fs::{CWD, OFlags};
 use serde_json::Value;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -38,6 +39,8 @@ pub const EVENTS: &str = "events.jsonl";
 pub const LOG: &str = "log";
 /// Sessions whose entries another process has to add.
 const LATE: &str = "late";
+/// So many rows of the list of seals are kept with the state of the seal, and the list is synced when they are full.
+const ROWS: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
@@ -103,15 +106,17 @@ pub struct Writer<'a> {
     fresh: Vec<Sum>,
     spans: Vec<(String, Span)>,
     done: Vec<PathBuf>,
+    /// Files that must be on the disk before the log is signed.
+    written: Vec<File>,
 }
 
 impl<'a> Writer<'a> {
     pub fn open(env: &'a Env, keys: Keys, store: Store) -> Result<Self, Failure> {
-        let (size, sealed) = (store.size()?, keys.sealed()?);
+        let (mut size, sealed) = (store.size()?, keys.sealed()?);
         let found = sealed.is_some();
         let sealed = match sealed {
             Some(sealed) => sealed,
-            None => Sealed { key: first_key(&store)?, frontier: Frontier::default(), row: String::new() },
+            None => Sealed { key: first_key(&store)?, frontier: Frontier::default(), rows: Vec::new() },
         };
         let signed = sealed.frontier.size();
         if size < signed {
@@ -119,11 +124,12 @@ impl<'a> Writer<'a> {
                 format!("the log has {size} leaves, but {signed} were signed: it was cut, or put back from a copy");
             return Err(Failure::new(Code::RecoveryFailed, what));
         }
-        if !sealed.row.is_empty() && store.last_seal()? != sealed.row {
-            store.add_seal(&sealed.row)?;
+        if found && size > signed {
+            size = take_back(&keys, &store, signed, size)?;
         }
-        let (fresh, spans, done) = (Vec::new(), Vec::new(), Vec::new());
-        let mut writer = Self { env, keys, store, sealed, size, fresh, spans, done };
+        store.mend_seals(&sealed.rows)?;
+        let (fresh, spans, done, written) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut writer = Self { env, keys, store, sealed, size, fresh, spans, done, written };
         if !found && size > 0 {
             let epoch = writer.sealed.key.epoch;
             writer.say("seal", &serde_json::json!({"what": "lost; a new one begins", "epoch": epoch}))?;
@@ -170,8 +176,7 @@ impl<'a> Writer<'a> {
         if new.is_empty() {
             return Ok(());
         }
-        // Before its leaf is.
-        file.sync_data().map_err(|e| Failure::storage(LEDGER_FILE, e))?;
+        self.written.push(file);
         self.place(trace, &new, known)
     }
 
@@ -229,31 +234,33 @@ impl<'a> Writer<'a> {
         self.take(LOG, &events)?;
         self.take_late();
         if !self.fresh.is_empty() {
-            self.store.append(&self.fresh)?;
+            self.written.push(self.store.append(&self.fresh)?);
         }
         let (old, size) = (self.sealed.frontier.size(), self.size + self.fresh.len() as u64);
-        for (trace, span) in &self.spans {
-            Record::add(&self.store, trace, span)?;
-        }
         for leaf in self.store.leaves(old, size)? {
             self.sealed.frontier.push(leaf_hash(&leaf.0));
         }
-        let root = self.sealed.frontier.root();
-        let checkpoint = Checkpoint { origin: self.keys.origin(), size, root };
+        let checkpoint = Checkpoint { origin: self.keys.origin(), size, root: self.sealed.frontier.root() };
         let current = self.store.checkpoint()?.filter(|(known, _)| *known == checkpoint);
-        if size == old && current.is_some() && also.is_none() && !self.sealed.row.is_empty() {
+        if size == old && current.is_some() && also.is_none() && !self.sealed.rows.is_empty() {
             return Ok(Added::Signed(size));
         }
+        let row = if size > old || self.sealed.rows.is_empty() { Some(self.seal(&checkpoint)?) } else { None };
         let text = checkpoint.to_string();
-        let mut signatures = self.keys.sign(&text)?;
-        if let Some(also) = also {
-            signatures.extend(also.sign(&text)?);
-        }
-        let note = Note { signatures, text };
-        if size > old || self.sealed.row.is_empty() {
-            self.seal(&checkpoint)?;
+        let (synced, signatures) = sync_meanwhile(&self.written, || -> Result<_, Failure> {
+            let also = also.map(|keys| keys.sign(&text)).transpose()?;
+            Ok([self.keys.sign(&text)?, also.unwrap_or_default()].concat())
+        });
+        synced.map_err(|e| Failure::storage("the log", e))?;
+        let note = Note { signatures: signatures?, text };
+        if let Some(row) = row {
+            self.keys.turn_over()?;
+            self.store.add_seal(&row)?;
         }
         self.store.keep_checkpoint(&note)?;
+        for (trace, span) in &self.spans {
+            Record::add(&self.store, trace, span)?;
+        }
         for note in &self.done {
             let _ = fs::remove_file(note);
         }
@@ -261,14 +268,18 @@ impl<'a> Writer<'a> {
         Ok(Added::Signed(size))
     }
 
-    /// Seals with the key of this epoch, and destroys it.
-    fn seal(&mut self, checkpoint: &Checkpoint) -> Result<(), Failure> {
+    /// Seals with the key of this epoch and prepares the state that destroys it. Returns the row of the list of seals.
+    fn seal(&mut self, checkpoint: &Checkpoint) -> Result<String, Failure> {
         let mac = self.sealed.key.seal(&checkpoint.to_string());
         let seal = Seal { epoch: self.sealed.key.epoch, size: checkpoint.size, root: checkpoint.root, mac };
-        self.sealed.row = seal.to_string();
+        if self.sealed.rows.len() == ROWS {
+            self.store.sync_seals()?;
+            self.sealed.rows.clear();
+        }
+        self.sealed.rows.push(seal.to_string());
         self.sealed.key = self.sealed.key.next();
-        self.keys.keep(&self.sealed)?;
-        self.store.add_seal(&self.sealed.row)
+        self.written.push(self.keys.prepare(&self.sealed)?);
+        Ok(seal.to_string())
     }
 
     /// A session that is gone or cannot be read meanwhile is `verify`'s to tell.
@@ -283,8 +294,17 @@ impl<'a> Writer<'a> {
     }
 }
 
+/// Leaves that nobody signed are removed: a power loss can have kept them and taken their entries, and who still has these
+/// adds them again. A checkpoint that is ahead of the seal was written after both were on the disk.
+fn take_back(keys: &Keys, store: &Store, signed: u64, size: u64) -> Result<u64, Failure> {
+    let head = store.checkpoint()?.filter(|(_, note)| note.signers(&keys.known()).is_ok_and(|by| !by.is_empty()));
+    let sure = head.map_or(signed, |(head, _)| head.size.clamp(signed, size));
+    store.cut(sure)?;
+    Ok(sure)
+}
+
 /// After those of an older seal.
 fn first_key(store: &Store) -> Result<SealKey, Failure> {
-    let epoch = Seal::parse(&store.last_seal()?).map_or(0, |seal| seal.epoch + 1);
+    let epoch = store.last_epoch()?.map_or(0, |epoch| epoch + 1);
     Ok(SealKey::new(epoch, draw()?))
 }

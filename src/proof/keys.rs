@@ -102,8 +102,8 @@ pub struct AgentKey {
 pub struct Sealed {
     pub key: SealKey,
     pub frontier: Frontier,
-    /// The last line of the list of seals: a crash can have kept it out of there.
-    pub row: String,
+    /// The last lines of the list of seals: a crash can have kept them out of there.
+    pub rows: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -113,6 +113,9 @@ struct StoredSeal {
     size: u64,
     frontier: Vec<String>,
     row: String,
+    /// The ones before it.
+    #[serde(default)]
+    rows: Vec<String>,
 }
 
 fn hash(text: &str) -> Option<Hash> {
@@ -210,26 +213,30 @@ impl Keys {
         let frontier: Option<Vec<Hash>> = stored.frontier.iter().map(|text| hash(text)).collect();
         let frontier = frontier.and_then(|hashes| Frontier::of(stored.size, hashes)).ok_or_else(|| broken(SEAL))?;
         let key = SealKey::new(stored.epoch, hash(&stored.key).ok_or_else(|| broken(SEAL))?);
-        Ok(Some(Sealed { key, frontier, row: stored.row }))
+        let row = Some(stored.row).filter(|row| !row.is_empty());
+        Ok(Some(Sealed { key, frontier, rows: stored.rows.into_iter().chain(row).collect() }))
     }
 
-    /// On the disk when it returns; the key before it is overwritten.
-    pub fn keep(&self, sealed: &Sealed) -> Result<(), Failure> {
+    /// Writes the next state. It holds after `turn_over`, which must wait until this file is on the disk.
+    pub fn prepare(&self, sealed: &Sealed) -> Result<File, Failure> {
+        let (row, rows) = sealed.rows.split_last().map_or((String::new(), &[][..]), |(row, rows)| (row.clone(), rows));
         let stored = StoredSeal {
             epoch: sealed.key.epoch,
             key: base64(sealed.key.bytes()),
             size: sealed.frontier.size(),
             frontier: sealed.frontier.hashes().iter().map(|hash| base64(hash)).collect(),
-            row: sealed.row.clone(),
+            row,
+            rows: rows.to_vec(),
         };
         let text = serde_json::to_string(&stored).unwrap_or_default() + "\n";
+        let (mut file, _) = folder::open_or_make(&self.dir, SPARE, OFlags::WRONLY)?;
+        let written = file.write_all(text.as_bytes()).and_then(|()| file.set_len(text.len() as u64));
+        written.map(|()| file).map_err(|e| Failure::storage(SEAL, e))
+    }
+
+    /// Makes the prepared state hold; the key before it is overwritten.
+    pub fn turn_over(&self) -> Result<(), Failure> {
         let storage = |e: std::io::Error| Failure::storage(SEAL, e);
-        let write = |name: &str, bytes: &[u8]| -> Result<File, Failure> {
-            let (mut file, _) = folder::open_or_make(&self.dir, name, OFlags::WRONLY)?;
-            file.write_all(bytes).and_then(|()| file.set_len(bytes.len() as u64)).map_err(storage)?;
-            Ok(file)
-        };
-        write(SPARE, text.as_bytes())?.sync_data().map_err(storage)?;
         folder::exchange(&self.dir, SPARE, SEAL).map_err(|e| storage(e.into()))?;
         let Some((mut old, long)) = folder::open(&self.dir, SPARE, OFlags::WRONLY)? else { return Ok(()) };
         old.write_all(&vec![b' '; usize::try_from(long).unwrap_or(0)]).map_err(storage)

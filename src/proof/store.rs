@@ -1,7 +1,7 @@
 //! The files of the log in `<config>/aops/log`: `leaves`, `checkpoint`, `seals`, and tiles for who reads the tree.
 //!
-//! Reads and writes that folder. Invariants: `leaves` only grows, 32 bytes at a time, and is on the disk before anything
-//! is signed; `seals` too; `checkpoint` and tiles can be made again from them and from the keys.
+//! Reads and writes that folder. Invariants: what is signed of `leaves` only grows, 32 bytes at a time, and is on the
+//! disk before it is signed; the last rows of `seals`, `checkpoint` and tiles can be made again from it and from the keys.
 
 use crate::model::error::Failure;
 use crate::system::env::Env;
@@ -104,15 +104,21 @@ impl Store {
         Ok(bytes.as_chunks::<32>().0.iter().map(|bytes| Sum(*bytes)).collect())
     }
 
-    /// Adds leaves in one write; on the disk when it returns.
-    pub fn append(&self, leaves: &[Sum]) -> Result<(), Failure> {
+    /// Adds leaves in one write. The caller syncs the file.
+    pub fn append(&self, leaves: &[Sum]) -> Result<fs::File, Failure> {
         let storage = |e| Failure::storage(LEAVES, e);
         let (mut file, long) = folder::open_or_make(&self.dir, LEAVES, OFlags::RDWR | OFlags::APPEND)?;
         if long % LEAF != 0 {
             file.set_len(long - long % LEAF).map_err(storage)?;
         }
         let bytes: Vec<u8> = leaves.iter().flat_map(|leaf| leaf.0).collect();
-        file.write_all(&bytes).and_then(|()| file.sync_data()).map_err(storage)
+        file.write_all(&bytes).map(|()| file).map_err(storage)
+    }
+
+    /// Removes the leaves from this one on.
+    pub fn cut(&self, size: u64) -> Result<(), Failure> {
+        let (file, _) = folder::open_or_make(&self.dir, LEAVES, OFlags::RDWR)?;
+        file.set_len(size * LEAF).map_err(|e| Failure::storage(LEAVES, e))
     }
 
     pub fn checkpoint(&self) -> Result<Option<(Checkpoint, Note)>, Failure> {
@@ -126,21 +132,40 @@ impl Store {
         Ok(folder::replace(&self.dir, CHECKPOINT, SPARE, note.to_string().as_bytes())?)
     }
 
-    /// The lines of the list of seals.
-    pub fn seals(&self) -> Result<String, Failure> {
-        Ok(self.text(SEALS)?.unwrap_or_default())
+    /// The list of seals, with those of these last rows that a crash kept out of the file.
+    pub fn seals(&self, rows: &[String]) -> Result<String, Failure> {
+        let found = folder::open(&self.dir, SEALS, OFlags::RDONLY)?;
+        let list = found.map(|(file, long)| folder::read_at(&file, SEALS, 0, long)).transpose()?.unwrap_or_default();
+        let (list, more) = complete(&list, rows).map_or((&list[..], String::new()), |end| (&list[..end], lines(rows)));
+        Ok(String::from_utf8_lossy(list).into_owned() + &more)
     }
 
-    pub fn last_seal(&self) -> Result<String, Failure> {
-        const LONGEST: u64 = 256;
-        let Some((file, long)) = folder::open(&self.dir, SEALS, OFlags::RDONLY)? else { return Ok(String::new()) };
-        let tail = folder::read_at(&file, SEALS, long.saturating_sub(LONGEST), long.min(LONGEST))?;
-        let tail = String::from_utf8_lossy(&tail).into_owned();
-        Ok(tail.lines().last().unwrap_or_default().to_owned())
+    /// The epoch of the last seal.
+    pub fn last_epoch(&self) -> Result<Option<u64>, Failure> {
+        Ok(self.text(SEALS)?.unwrap_or_default().lines().last().and_then(Seal::parse).map(|seal| seal.epoch))
     }
 
+    /// Writes the rows that a crash kept out of the file.
+    pub fn mend_seals(&self, rows: &[String]) -> Result<(), Failure> {
+        let storage = |e| Failure::storage(SEALS, e);
+        let (mut file, long) = folder::open_or_make(&self.dir, SEALS, OFlags::RDWR | OFlags::APPEND)?;
+        let want = lines(rows);
+        let tail = long.min(want.len() as u64);
+        if folder::read_at(&file, SEALS, long - tail, tail)? == want.as_bytes() {
+            return Ok(());
+        }
+        let Some(end) = complete(&folder::read_at(&file, SEALS, 0, long)?, rows) else { return Ok(()) };
+        file.set_len(end as u64).and_then(|()| file.write_all(want.as_bytes())).map_err(storage)
+    }
+
+    /// Adds a row. The file is synced by `sync_seals`.
     pub fn add_seal(&self, row: &str) -> Result<(), Failure> {
-        let (file, _) = folder::append_line(&self.dir, SEALS, format!("{row}\n"))?;
+        folder::append_line(&self.dir, SEALS, format!("{row}\n"))?;
+        Ok(())
+    }
+
+    pub fn sync_seals(&self) -> Result<(), Failure> {
+        let Some((file, _)) = folder::open(&self.dir, SEALS, OFlags::RDONLY)? else { return Ok(()) };
         file.sync_data().map_err(|e| Failure::storage(SEALS, e))
     }
 
@@ -189,6 +214,24 @@ impl Store {
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
+}
+
+fn lines(rows: &[String]) -> String {
+    rows.iter().flat_map(|row| [row, "\n"]).collect()
+}
+
+/// Where these rows begin in the list of seals, if it holds a part of them as a crash leaves it. What somebody changed stays
+/// as it is, for `verify` to find.
+fn complete(list: &[u8], rows: &[String]) -> Option<usize> {
+    let first = Seal::parse(rows.first()?)?;
+    let seal = |line: &[u8]| Seal::parse(std::str::from_utf8(line.strip_suffix(b"\n")?).ok()?);
+    let after = list.split_inclusive(|b| *b == b'\n').rev();
+    let after = after.take_while(|line| seal(line).is_none_or(|seal| seal.epoch >= first.epoch));
+    let end = list.len() - after.map(<[u8]>::len).sum::<usize>();
+    // A file can have grown before its bytes came.
+    let zeros = list[end..].iter().rev().take_while(|byte| **byte == 0).count();
+    let written = &list[end..list.len() - zeros];
+    lines(rows).as_bytes().starts_with(written).then_some(end)
 }
 
 /// Writes a private file that can be made again.

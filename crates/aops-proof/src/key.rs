@@ -7,9 +7,10 @@ use super::checkpoint::Checkpoint;
 use super::text::{base64, from_base64};
 use super::tiles::hex;
 use ed25519_dalek::{Signer as _, VerifyingKey};
-use ml_dsa::{KeyExport as _, Keypair as _, MlDsa44};
+use libcrux_ml_dsa::ml_dsa_44::{self as ml_dsa, MLDSA44Signature, MLDSA44SigningKey, MLDSA44VerificationKey};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
+use zeroize::Zeroize as _;
 
 /// What a key signs, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,8 +121,8 @@ impl PublicKey {
         }
         let message = self.used.message(&self.name, time, text)?;
         let right = if self.used == Use::MlDsa {
-            let key = ml_dsa::VerifyingKey::<MlDsa44>::decode(self.bytes[..].try_into().ok()?);
-            key.verify_with_context(&message, &[], &ml_dsa::Signature::try_from(bytes).ok()?)
+            let key = MLDSA44VerificationKey::new(self.bytes[..].try_into().ok()?);
+            ml_dsa::verify(&key, &message, &[], &MLDSA44Signature::new(bytes.try_into().ok()?)).is_ok()
         } else {
             let key = VerifyingKey::from_bytes(self.bytes[..].try_into().ok()?).ok()?;
             key.verify_strict(&message, &ed25519_dalek::Signature::from_slice(bytes).ok()?).is_ok()
@@ -145,7 +146,20 @@ impl fmt::Display for PublicKey {
 
 enum Secret {
     Ed25519(Box<ed25519_dalek::SigningKey>),
-    MlDsa(Box<ml_dsa::SigningKey<MlDsa44>>),
+    MlDsa(Box<MlDsaKey>),
+}
+
+/// The key, and the random bytes that it was made of.
+struct MlDsaKey {
+    seed: [u8; 32],
+    key: MLDSA44SigningKey,
+}
+
+impl Drop for MlDsaKey {
+    fn drop(&mut self) {
+        self.seed.zeroize();
+        self.key.as_mut_slice().zeroize();
+    }
 }
 
 /// Wiped when it is dropped.
@@ -164,9 +178,9 @@ impl SecretKey {
     /// A key from 32 random bytes.
     pub fn new(name: &str, used: Use, seed: &[u8; 32]) -> Result<Self, String> {
         let (secret, bytes) = if used == Use::MlDsa {
-            let key = ml_dsa::SigningKey::<MlDsa44>::from_seed(&(*seed).into());
-            let public = key.verifying_key().to_bytes().to_vec();
-            (Secret::MlDsa(Box::new(key)), public)
+            let pair = ml_dsa::generate_key_pair(*seed);
+            let key = MlDsaKey { seed: *seed, key: pair.signing_key };
+            (Secret::MlDsa(Box::new(key)), pair.verification_key.as_slice().to_vec())
         } else {
             let key = ed25519_dalek::SigningKey::from_bytes(seed);
             let public = key.verifying_key().as_bytes().to_vec();
@@ -184,7 +198,7 @@ impl SecretKey {
     pub fn stored(&self) -> String {
         let seed = match &self.secret {
             Secret::Ed25519(key) => &key.as_bytes()[..],
-            Secret::MlDsa(key) => key.as_seed(),
+            Secret::MlDsa(key) => &key.seed,
         };
         let seed = base64(&[&[self.public.used.byte()], seed].concat());
         format!("PRIVATE+KEY+{}+{}+{seed}", self.public.name, hex(&self.public.id()))
@@ -207,7 +221,8 @@ impl SecretKey {
         let message = used.message(name, time, text)?;
         let signature = match &self.secret {
             Secret::Ed25519(key) => key.sign(&message).to_bytes().to_vec(),
-            Secret::MlDsa(key) => key.expanded_key().sign_deterministic(&message, &[]).ok()?.encode().to_vec(),
+            // Without random bytes: one checkpoint has one signature.
+            Secret::MlDsa(key) => ml_dsa::sign(&key.key, &message, &[], [0; 32]).ok()?.as_slice().to_vec(),
         };
         let time = time.to_be_bytes();
         let bytes = [if *used == Use::Note { &[] } else { &time[..] }, &signature].concat();

@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 
 /// The nth call of this name since the program started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +54,13 @@ pub(crate) fn points(sandbox: &Sandbox, event: &str, payload: &Value) -> Vec<Poi
 pub(crate) fn inject(sandbox: &Sandbox, point: &Point, what: &str, event: &str, payload: &Value) -> End {
     let inject = format!("inject={}:{what}:when={}", point.call, point.nth);
     run(sandbox, &["-o", "/dev/null", "-e", &inject], event, payload)
+}
+
+/// The event, with `what` at the first sync of this file in each thread.
+pub(crate) fn inject_at_sync(sandbox: &Sandbox, file: &Path, what: &str, event: &str, payload: &Value) -> End {
+    let inject = format!("inject=fdatasync:{what}:when=1");
+    let file = file.to_str().unwrap();
+    run(sandbox, &["-f", "-o", "/dev/null", "-P", file, "-e", "trace=fdatasync", "-e", &inject], event, payload)
 }
 
 fn run(sandbox: &Sandbox, options: &[&str], event: &str, payload: &Value) -> End {

@@ -201,7 +201,7 @@ pub(super) fn tar(command: &Invocation) -> Class {
     command.reads_if(sorted.odd.is_none() && sorted.has(&["-t", "--list"]) && !remote, &first)
 }
 
-/// `xxd` takes each option as a word of its own; a second file is the output.
+/// `xxd` takes each option as a word of its own, and none after a file: `xxd a -i` writes to `-i`.
 pub(super) fn xxd(command: &Invocation) -> Class {
     const ALONE: [&str; 15] =
         ["-a", "-b", "-C", "-d", "-E", "-e", "-i", "-p", "-ps", "-plain", "-r", "-u", "-v", "--version", "-version"];
@@ -212,9 +212,10 @@ pub(super) fn xxd(command: &Invocation) -> Class {
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'x');
         let glued = text.get(..2).is_some_and(|name| VALUED.contains(&name)) && digits(&text[2..]);
         let known = match shape(word, command.line) {
+            _ if files > 0 => false,
             WordShape::Operand => {
                 files += 1;
-                files == 1 && !word.is_several()
+                !word.is_several()
             }
             WordShape::Option if VALUED.contains(&text.as_str()) => words.next().is_some_and(Word::is_firm),
             WordShape::Option => word.is_firm() && (glued || ALONE.contains(&text.as_str())),
