@@ -50,7 +50,8 @@ fn calls_made_together_are_recorded_each() {
     assert!(calls.values().all(|steps| *steps == ["PENDING", "AUTHORIZED", "EXECUTING", "COMPLETED"]), "{calls:?}");
     assert!(sandbox.project().join("a.txt").exists() && sandbox.project().join("same.txt").exists());
     assert_eq!(session.state()["task"]["writes"], 3, "{:#}", session.state());
-    let insights = crate::insights::insights(&sandbox, &session);
+    // The client writes its file behind its last event.
+    let insights = sandbox.person(&["insights", &session.id, "--json"]).json();
     assert_eq!(insights["tokens"]["by_agent"]["main"]["messages"], 2, "{insights:#}");
     verifies(&sandbox, &session);
 }
