@@ -2,7 +2,7 @@
 //!
 //! Reads ledgers, writes the log and the state of the seal. Invariants: entries, leaves and the next state of the seal are
 //! on the disk before that state holds and the checkpoint is written; after a crash in between the next process takes back
-//! the leaves that nobody signed; a log that is shorter than what was signed is not signed again. Who cannot get the lock
+//! the leaves that were not signed; a log that is shorter than what was signed is not signed again. Who cannot get the lock
 //! leaves a note, and the next one adds for both.
 
 use super::keys::{Keys, Sealed, draw};
@@ -294,8 +294,8 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Leaves that nobody signed are removed: a power loss can have kept them and taken their entries, and who still has these
-/// adds them again. A checkpoint that is ahead of the seal was written after both were on the disk.
+/// Leaves that were not signed are removed: a power loss can have kept them and taken their entries. A session that still
+/// has these adds them again. A checkpoint that is ahead of the seal was written after both were on the disk.
 fn take_back(keys: &Keys, store: &Store, signed: u64, size: u64) -> Result<u64, Failure> {
     let head = store.checkpoint()?.filter(|(_, note)| note.signers(&keys.known()).is_ok_and(|by| !by.is_empty()));
     let sure = head.map_or(signed, |(head, _)| head.size.clamp(signed, size));

@@ -220,8 +220,8 @@ fn lines(rows: &[String]) -> String {
     rows.iter().flat_map(|row| [row, "\n"]).collect()
 }
 
-/// Where these rows begin in the list of seals, if it holds a part of them as a crash leaves it. What somebody changed stays
-/// as it is, for `verify` to find.
+/// Where these rows begin in the list of seals, if it holds a part of them as a crash leaves it. What an attacker changed
+/// stays as it is, for `verify` to find.
 fn complete(list: &[u8], rows: &[String]) -> Option<usize> {
     let first = Seal::parse(rows.first()?)?;
     let seal = |line: &[u8]| Seal::parse(std::str::from_utf8(line.strip_suffix(b"\n")?).ok()?);

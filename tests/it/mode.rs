@@ -238,7 +238,7 @@ fn a_person_at_a_terminal_is_asked_once() {
     assert!(out.contains("how much"), "{out}");
     ends(&out, "is planned by");
     assert!(!home.root().join("home/.config").exists());
-    // Whoever says yes beforehand is not asked: a key would be waited for in vain.
+    // A person who says `--yes` is not asked: the program would wait for a key that never comes.
     let home = Home::new();
     let out = on_a_terminal(&home, "--yes", "");
     assert!(!out.contains("how much") && out.contains("registered for 30 events"), "{out}");

@@ -86,7 +86,7 @@ pub(super) fn key(scene: &Scene) -> Report {
     }
 }
 
-/// Somebody beside us sees the log.
+/// Whether a witness sees the log.
 pub(super) fn witness(scene: &Scene) -> Report {
     let env = scene.env;
     let Ok(policy) = in_force::load(env, &env.cwd).map(|found| found.policy) else { return Ok(String::new()) };

@@ -1,7 +1,7 @@
 //! Writes a verdict, or our own failure, as Gemini CLI wants to hear it. Qwen Code reads Claude's answers.
 //!
 //! Invariants: a refusal is JSON, exit 2 and words on stderr together, since Gemini lets pass what it cannot read; a question is
-//! a refusal, since Gemini waits for ever where nobody sits.
+//! a refusal, since Gemini waits for ever where no person can answer.
 
 use crate::host::claude::wire::answer::{Answer, broken, clean};
 use crate::host::table;

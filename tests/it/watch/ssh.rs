@@ -10,7 +10,7 @@ use std::thread;
 
 const SERVER: &str = "/usr/sbin/sshd";
 
-/// The keys of both sides and the server's configuration. Logs in whoever runs the tests.
+/// The keys of both sides and the server's configuration. The user who runs the tests logs in.
 fn set_up(sandbox: &Sandbox) {
     for name in ["host_key", "user_key"] {
         let path = sandbox.tmp().join(name);
