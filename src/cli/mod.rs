@@ -27,6 +27,8 @@ pub mod export;
 pub mod report;
 pub mod run;
 pub mod runs;
+#[cfg(feature = "fleet")]
+pub mod fleet;
 pub mod checkpoint;
 pub mod transcript;
 pub mod insights;
@@ -131,6 +133,8 @@ pub static COMMANDS: &[Command] = &[
     run::RESUME,
     runs::RESOLVE,
     runs::RUNS,
+    #[cfg(feature = "fleet")]
+    fleet::COMMAND,
     key::COMMAND,
     witness::COMMAND,
     install::INSTALL,

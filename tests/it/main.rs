@@ -22,6 +22,7 @@ mod documents;
 mod executable;
 mod export;
 mod fail_closed;
+mod fleet;
 mod gemini;
 mod hostile;
 mod hydration;

@@ -67,6 +67,11 @@ pub static VERBS: &[Verb] = &[
     writes("resolve", Who::AtTerminal),
     reads("runs"),
     writes("runs gc", Who::OutsideClient),
+    // What machines share is for people and their workers; an agent reaches none of it.
+    writes("fleet", Who::OutsideClient),
+    writes("fleet init", Who::OutsideClient),
+    writes("fleet status", Who::OutsideClient),
+    writes("fleet doctor", Who::OutsideClient),
     writes("key", Who::Anyone),
     writes("key init", Who::OutsideClient),
     reads("key show"),

@@ -1,0 +1,5 @@
+//! What machines share: a real PostgreSQL, started by the test.
+
+mod engine;
+mod postgres;
+mod reached;
