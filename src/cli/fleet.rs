@@ -2,7 +2,12 @@
 //!
 //! Connects to the database. Invariant: no hook calls this, and nothing here is needed by one.
 
+mod approval;
 mod doctor;
+mod enqueue;
+
+pub(super) use approval::{resolve, runs};
+pub(super) use enqueue::{enqueue, names};
 
 use super::table::{Cell, Tone};
 use super::{Command, Io, allowed, policy_here, refused, who_may, yes};
@@ -40,6 +45,31 @@ pub(super) static VERBS: &[Command] = &[
         run: status,
     },
     Command {
+        name: "approvals",
+        about: "List what paused runs ask",
+        examples: &[("aops-hook fleet approvals", "each with the id that answers it")],
+        arguments: |row| row,
+        run: approval::list,
+    },
+    approval::verb(
+        "approve",
+        "Let a paused run go on with what it asked for (needs a person at a terminal)",
+        &[("aops-hook fleet approve 20260113-1f3a9c02-1", "by the question's id, or by that of its run")],
+        approval::approve,
+    ),
+    approval::verb(
+        "reject",
+        "Tell a paused run that it may not; it ends (needs a person at a terminal)",
+        &[("aops-hook fleet reject 20260113-1f3a9c02-1 --note 'use the other branch'", "with a reason")],
+        approval::reject,
+    ),
+    approval::verb(
+        "block",
+        "End a run now, whatever it does (needs a person at a terminal)",
+        &[("aops-hook fleet block 20260113-1f3a9c02", "its worker stops the step within a third of its lease")],
+        approval::block,
+    ),
+    Command {
         name: "doctor",
         about: "Check address, password, tables and clock",
         examples: &[("aops-hook fleet doctor", "each line says what to do where something is wrong")],
@@ -62,7 +92,9 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 pub(super) fn url(io: &Io) -> anyhow::Result<String> {
     match policy_here(io)?.policy.fleet.url {
         Some(url) => Ok(url),
-        None => refused("no database is configured\nhint: set `fleet.url` in your configuration, as `postgresql://aops@db.example/aops`"),
+        None => refused(
+            "no database is configured\nhint: set `fleet.url` in your configuration, as `postgresql://aops@db.example/aops`",
+        ),
     }
 }
 
@@ -85,9 +117,7 @@ fn init(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 fn status(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let seen = open(io)?.overview(MOST)?;
     if io.json {
-        let machine = |one: &MachineRow| {
-            json!({"name": one.name, "version": one.version, "labels": one.labels, "policy": one.policy, "age_s": one.age_s})
-        };
+        let machine = |one: &MachineRow| json!({"name": one.name, "version": one.version, "labels": one.labels, "policy": one.policy, "age_s": one.age_s});
         let machines: Vec<_> = seen.machines.iter().map(machine).collect();
         let Overview { waiting, running, paused, done, lost, approvals, sessions, policies, .. } = seen;
         return io.print(json!({

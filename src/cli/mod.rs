@@ -25,10 +25,12 @@ pub mod prove;
 pub mod witness;
 pub mod export;
 pub mod report;
-pub mod run;
-pub mod runs;
 #[cfg(feature = "fleet")]
 pub mod fleet;
+pub mod run;
+#[cfg(feature = "fleet")]
+pub mod worker;
+pub mod runs;
 pub mod checkpoint;
 pub mod transcript;
 pub mod insights;
@@ -135,6 +137,8 @@ pub static COMMANDS: &[Command] = &[
     runs::RUNS,
     #[cfg(feature = "fleet")]
     fleet::COMMAND,
+    #[cfg(feature = "fleet")]
+    worker::COMMAND,
     key::COMMAND,
     witness::COMMAND,
     install::INSTALL,

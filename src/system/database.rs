@@ -15,9 +15,9 @@ pub fn password_file(env: &Env) -> PathBuf {
     env.config.join("aops/keys/fleet.password")
 }
 
-/// Where this machine keeps its name and the working trees of its runs.
-pub fn folder(env: &Env) -> PathBuf {
-    env.data.join("fleet")
+/// The working trees of runs that this machine took.
+pub fn trees(env: &Env) -> PathBuf {
+    env.home.join(".local/state/aops/runs")
 }
 
 /// Opens a connection; the tables must be of our version.
@@ -42,7 +42,7 @@ fn with_access(env: &Env, url: &str, open: fn(&Access) -> Result<Fleet, Error>) 
 
 /// The name of this machine, for this user: made once.
 pub fn machine(env: &Env) -> io::Result<String> {
-    let file = folder(env).join("machine");
+    let file = env.config.join("aops/fleet/machine");
     let known = fs::read_to_string(&file).unwrap_or_default();
     if !known.trim().is_empty() {
         return Ok(known.trim().to_owned());
@@ -51,7 +51,7 @@ pub fn machine(env: &Env) -> io::Result<String> {
     random::fill(&mut bytes)?;
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let name = format!("{host}-{}", bytes.map(|byte| format!("{byte:02x}")).concat());
-    fs::create_dir_all(folder(env))?;
+    fs::create_dir_all(file.parent().unwrap_or(&file))?;
     files::find(&file)?.replace(name.as_bytes(), 0o600)?;
     Ok(name)
 }

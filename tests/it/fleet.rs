@@ -3,3 +3,5 @@
 mod engine;
 mod postgres;
 mod reached;
+mod torture;
+mod work;

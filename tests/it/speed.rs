@@ -65,7 +65,13 @@ fn no_library_starts_with_the_program() {
     assert_eq!(initial, 2 * 8, "bytes of addresses that are called before `main`");
     let users = crate::tidy::rust_files("src").into_iter().filter(|(_, text)| text.contains("tls::"));
     let users: BTreeSet<String> = users.map(|(file, _)| file).collect();
-    let known = ["briefing/memory.rs", "briefing/memory/http.rs", "briefing/refresh/witness.rs", "cli/export/send.rs", "system/database.rs"];
+    let known = [
+        "briefing/memory.rs",
+        "briefing/memory/http.rs",
+        "briefing/refresh/witness.rs",
+        "cli/export/send.rs",
+        "system/database.rs",
+    ];
     let known = known.iter().chain(&["system/tls.rs"]).map(|file| format!("src/{file}")).collect();
     assert_eq!(users, known, "who can open an encrypted connection");
 }

@@ -48,6 +48,8 @@ pub struct Approval {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
     pub answer: Answer,
+    /// The digest of the packet that was asked about.
+    pub about: String,
     pub who: String,
     pub at: String,
     pub note: Option<String>,
@@ -79,10 +81,9 @@ impl Fleet {
 
     /// The open question that this token answers.
     pub fn approval_of_token(&mut self, token: &str) -> Result<Option<String>, Error> {
-        let row = self.client.query_opt(
-            "select id from approvals where token = $1 and decision is null",
-            &[&token_digest(token)],
-        )?;
+        let row = self
+            .client
+            .query_opt("select id from approvals where token = $1 and decision is null", &[&token_digest(token)])?;
         Ok(row.map(|row| row.get(0)))
     }
 
@@ -126,13 +127,13 @@ impl Fleet {
     /// The answer to the question that the run asked last, if there is one.
     pub fn answered(&mut self, run: &str) -> Result<Option<Answered>, Error> {
         let row = self.client.query_opt(
-            "select decision, who, to_char(answered at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), note
+            "select decision, who, to_char(answered at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), note, about
              from approvals where run = $1 order by asked desc, id desc limit 1",
             &[&run],
         )?;
         let read = |row: postgres::Row| {
             let answer = Answer::read(row.get::<_, Option<&str>>(0)?)?;
-            Some(Answered { answer, who: row.get(1), at: row.get(2), note: row.get(3) })
+            Some(Answered { answer, about: row.get(4), who: row.get(1), at: row.get(2), note: row.get(3) })
         };
         Ok(row.and_then(read))
     }

@@ -66,7 +66,9 @@ pub fn read(url: &str) -> Result<Config, Error> {
         return refuse("`fleet.url` is no address of a PostgreSQL\nhint: write `postgresql://aops@db.example/aops`");
     };
     if config.get_password().is_some() {
-        return refuse("`fleet.url` has a password, and the configuration is recorded\nhint: put it into the file `fleet.password` beside the keys; `aops-hook fleet doctor` names it");
+        return refuse(
+            "`fleet.url` has a password, and the configuration is recorded\nhint: put it into the file `fleet.password` beside the keys; `aops-hook fleet doctor` names it",
+        );
     }
     if config.get_hosts().is_empty() || config.get_user().is_none() || config.get_dbname().is_none() {
         return refuse("`fleet.url` names no host, user or database\nhint: write `postgresql://aops@db.example/aops`");
@@ -104,7 +106,8 @@ mod tests {
 
     #[test]
     fn no_message_repeats_a_password() {
-        for url in ["postgresql://a:s3cret@h/d", "host=h user=a dbname=d password=s3cret", "postgresql://a:s3cret@h:x/d"]
+        for url in
+            ["postgresql://a:s3cret@h/d", "host=h user=a dbname=d password=s3cret", "postgresql://a:s3cret@h:x/d"]
         {
             let Err(Error::Refused(words)) = read(url) else { panic!("{url}") };
             assert!(!words.contains("s3cret") && words.contains("hint: "), "{words}");

@@ -19,6 +19,8 @@ pub struct NewRun<'a> {
     pub labels: &'a [String],
     /// More is earlier.
     pub priority: i32,
+    /// The only machine that has the repository, if it is so.
+    pub only_on: Option<&'a str>,
 }
 
 /// Who takes.
@@ -76,9 +78,16 @@ pub struct Snapshot {
 pub enum Leave<'a> {
     /// Another may go on at once.
     GiveBack,
-    /// It waits for an answer: the question, and the SHA-256 of the token that answers it.
-    Pause { question: &'a str, token: &'a str },
-    Finish { outcome: &'a str, reason: &'a str },
+    /// It waits for an answer: the question, the digest of its packet, and the SHA-256 of the token that answers it.
+    Pause {
+        question: &'a str,
+        about: &'a str,
+        token: &'a str,
+    },
+    Finish {
+        outcome: &'a str,
+        reason: &'a str,
+    },
 }
 
 impl Fleet {
@@ -89,14 +98,15 @@ impl Fleet {
             return Err(Error::Full(most));
         }
         self.client.execute(
-            "insert into runs (id, repository, commit, request, labels, priority) values ($1, $2, $3, $4, $5, $6)
+            "insert into runs (id, repository, commit, request, labels, priority, only_on) values ($1, $2, $3, $4, $5, $6, $7)
              on conflict (id) do nothing",
-            &[&run.id, &run.repository, &run.commit, &run.request, &run.labels, &run.priority],
+            &[&run.id, &run.repository, &run.commit, &run.request, &run.labels, &run.priority, &run.only_on],
         )?;
         Ok(())
     }
 
-    /// The next run for this worker: a waiting one, or one whose worker lost its lease.
+    /// The next run for this worker: a waiting one, or one whose worker lost its lease. The machine of a lost worker comes
+    /// first, for the length of one more lease: the step may still run there, and is taken over as it stands.
     pub fn take(&mut self, taker: &Taker) -> Result<Option<TakenRun>, Error> {
         let mut all = self.client.transaction()?;
         if taker.per_repository > 0 {
@@ -106,8 +116,9 @@ impl Fleet {
         let row = all.query_opt(
             "with next as (
                select id from runs as run
-               where (state = 'waiting' or (state = 'running' and lease < now()))
-                 and labels <@ $2 and (pinned is null or pinned = $1)
+               where (state = 'waiting' or (state = 'running' and
+                        lease < now() - make_interval(secs => case when machine = $1 then 0 else $3::float8 end)))
+                 and labels <@ $2 and (pinned is null or pinned = $1) and (only_on is null or only_on = $1)
                  and ($4::bigint = 0 or $4 > (select count(*) from runs as other where other.repository = run.repository
                                         and other.state = 'running' and other.lease >= now()))
                order by priority desc, number limit 1 for update skip locked)
@@ -159,7 +170,8 @@ impl Fleet {
             Leave::Pause { question, .. } => ("paused", None, *question),
             Leave::Finish { outcome, reason } => ("done", Some(*outcome), *reason),
         };
-        let left = all.query_opt("select state from runs where id = $1 and fence = $2 for update", &[&lease.run, &lease.fence])?;
+        let left = all
+            .query_opt("select state from runs where id = $1 and fence = $2 for update", &[&lease.run, &lease.fence])?;
         match left.map(|row| row.get::<_, String>(0)) {
             Some(now) if now == "running" => write(&mut all, lease, machine, known, progress)?,
             Some(now) if now == state => return Ok(()),
@@ -172,11 +184,11 @@ impl Fleet {
              where id = $1",
             &[&lease.run, &state, &outcome, &reason, &pinned],
         )?;
-        if let Leave::Pause { question, token } = how {
+        if let Leave::Pause { question, about, token } = how {
             let id = format!("{}-{}", lease.run, lease.fence);
             all.execute(
-                "insert into approvals (id, run, question, token) values ($1, $2, $3, $4)",
-                &[&id, &lease.run, question, token],
+                "insert into approvals (id, run, question, about, token) values ($1, $2, $3, $4, $5)",
+                &[&id, &lease.run, question, about, token],
             )?;
         }
         Ok(all.commit()?)
@@ -186,7 +198,8 @@ impl Fleet {
     pub fn progress(&mut self, run: &str) -> Result<Progress, Error> {
         let lines = self.client.query("select line from steps where run = $1 order by seq", &[&run])?;
         let files = self.client.query("select path, content from files where run = $1 order by path", &[&run])?;
-        let tree = self.client.query_opt("select head, tree, bundle from runs where id = $1 and head is not null", &[&run])?;
+        let tree =
+            self.client.query_opt("select head, tree, bundle from runs where id = $1 and head is not null", &[&run])?;
         let snapshot = |row: Row| Snapshot { head: row.get(0), tree: row.get(1), bundle: row.get(2) };
         Ok(Progress {
             lines: lines.iter().map(|row| row.get(0)).collect(),

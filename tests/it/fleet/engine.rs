@@ -10,7 +10,7 @@ use std::thread;
 
 fn enqueue(fleet: &mut Fleet, id: &str, repository: &str, labels: &[&str], priority: i32) {
     let labels: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
-    let run = NewRun { id, repository, commit: "c", request: "{}", labels: &labels, priority };
+    let run = NewRun { id, repository, commit: "c", request: "{}", labels: &labels, priority, only_on: None };
     fleet.enqueue(&run, 100).unwrap();
 }
 
@@ -54,7 +54,9 @@ fn a_repository_has_so_many_runs_at_a_time() {
     enqueue(&mut fleet, "b", "b", &[], 0);
     let workers = (0..6).map(|_| {
         let mut fleet = postgres.fleet();
-        thread::spawn(move || (0..3).filter_map(|_| take(&mut fleet, "m", &[], 2)).map(|run| run.id).collect::<Vec<_>>())
+        thread::spawn(move || {
+            (0..3).filter_map(|_| take(&mut fleet, "m", &[], 2)).map(|run| run.id).collect::<Vec<_>>()
+        })
     });
     let workers: Vec<_> = workers.collect();
     let taken: Vec<String> = workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect();
@@ -74,13 +76,15 @@ fn a_worker_that_lost_its_lease_cannot_write() {
     fleet.record(lease(&first), "one", 0, &line("first")).unwrap();
     assert!(take(&mut fleet, "two", &[], 0).is_none(), "the lease holds");
     postgres.sql("update aops.runs set lease = now() - interval '1 second'");
+    assert!(take(&mut fleet, "two", &[], 0).is_none(), "the machine on which the step may still run comes first");
+    postgres.sql("update aops.runs set lease = now() - interval '61 seconds'");
     let second = take(&mut fleet, "two", &[], 0).unwrap();
     assert!(second.fence > first.fence);
     assert_eq!(fleet.heartbeat(lease(&first)), Err(Error::Fenced));
     assert_eq!(fleet.record(lease(&first), "one", 0, &line("forged")), Err(Error::Fenced));
     for how in [
         Leave::GiveBack,
-        Leave::Pause { question: "?", token: "t" },
+        Leave::Pause { question: "?", about: "", token: "t" },
         Leave::Finish { outcome: "PASS", reason: "" },
     ] {
         assert_eq!(leave(&mut fleet, &first, &how), Err(Error::Fenced));
@@ -129,7 +133,7 @@ fn a_question_is_answered_once() {
     let mut fleet = postgres.fleet();
     enqueue(&mut fleet, "r", "a", &[], 0);
     let run = take(&mut fleet, "m", &[], 0).unwrap();
-    let pause = Leave::Pause { question: "may it?", token: &token_digest("secret") };
+    let pause = Leave::Pause { question: "may it?", about: "d", token: &token_digest("secret") };
     for _ in 0..2 {
         leave(&mut fleet, &run, &pause).unwrap();
     }
@@ -148,6 +152,7 @@ fn a_question_is_answered_once() {
     let counted = answers.into_iter().map(|one| one.join().unwrap()).filter(|done| *done).count();
     assert_eq!(counted, 1);
     let answered = fleet.answered("r").unwrap().unwrap();
+    assert_eq!(answered.about, "d");
     assert!(answered.who.starts_with('p') && answered.note.as_deref() == Some("fine") && answered.at.ends_with('Z'));
     assert_eq!(fleet.approval_of_token("secret").unwrap(), None, "its token is used up");
     assert_eq!(take(&mut fleet, "m", &[], 0).unwrap().id, "r", "it goes on");
@@ -160,7 +165,7 @@ fn a_blocked_question_ends_its_run_and_a_pinned_run_stays_on_its_machine() {
     for id in ["blocked", "pinned"] {
         enqueue(&mut fleet, id, "a", &[], 0);
         let run = take(&mut fleet, "m", &[], 0).unwrap();
-        let pause = Leave::Pause { question: "?", token: "t" };
+        let pause = Leave::Pause { question: "?", about: "", token: "t" };
         fleet.leave(lease(&run), "m", (0, &Progress::default()), id == "pinned", &pause).unwrap();
     }
     assert!(fleet.answer("blocked", Answer::Block, "eve", Some("no")).unwrap(), "by the run's id too");
@@ -177,7 +182,10 @@ fn a_full_queue_refuses() {
     let postgres = Postgres::with_tables();
     let mut fleet = postgres.fleet();
     let put = |fleet: &mut Fleet, id: &str| {
-        fleet.enqueue(&NewRun { id, repository: "a", commit: "c", request: "{}", labels: &[], priority: 0 }, 2)
+        fleet.enqueue(
+            &NewRun { id, repository: "a", commit: "c", request: "{}", labels: &[], priority: 0, only_on: None },
+            2,
+        )
     };
     put(&mut fleet, "1").unwrap();
     put(&mut fleet, "2").unwrap();
@@ -192,7 +200,12 @@ fn a_full_queue_refuses() {
 fn heads_never_go_back() {
     let postgres = Postgres::with_tables();
     let mut fleet = postgres.fleet();
-    let head = |entries: i64| SessionHead { id: "s".to_owned(), entries, head: format!("h{entries}"), ..SessionHead::default() };
+    let head = |entries: i64| SessionHead {
+        id: "s".to_owned(),
+        entries,
+        head: format!("h{entries}"),
+        ..SessionHead::default()
+    };
     for heads in [vec![head(1), head(3)], vec![head(2)], vec![head(3)]] {
         fleet.report("m", &heads).unwrap();
     }

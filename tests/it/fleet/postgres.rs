@@ -119,13 +119,10 @@ impl Postgres {
         String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
     }
 
-    pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
-    }
-
     /// The configuration of a machine that shares it.
     pub(crate) fn configure(&self, sandbox: &Sandbox, more: &str) {
-        sandbox.configure(&format!("tracker.command = \"none\"\naudit.rate = 0\nfleet.url = \"{}\"\n{more}", self.url()));
+        sandbox
+            .configure(&format!("tracker.command = \"none\"\naudit.rate = 0\nfleet.url = \"{}\"\n{more}", self.url()));
     }
 }
 

@@ -80,7 +80,8 @@ fn tls_and_password() {
         fs::copy(&certificate, data.join("server.crt")).unwrap();
         fs::copy(&key, data.join("server.key")).unwrap();
         fs::set_permissions(data.join("server.key"), fs::Permissions::from_mode(0o600)).unwrap();
-        fs::write(data.join("pg_hba.conf"), "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n").unwrap();
+        fs::write(data.join("pg_hba.conf"), "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n")
+            .unwrap();
     };
     let postgres = Postgres::on_port(&[listen, &port_is, "ssl=on"], put, port);
     postgres.sql("alter role aops password 's3cret'");

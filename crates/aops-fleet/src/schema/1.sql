@@ -43,6 +43,8 @@ create table aops.runs (
   fence      bigint not null default 0,
   machine    text,
   lease      timestamptz,
+  -- Only this machine has the repository.
+  only_on    text,
   -- Only this machine can go on with it: it alone has the client's session, or the tree.
   pinned     text,
   -- The working tree after the last step: the commit that is checked out, the tree, and a git bundle of both.
@@ -79,6 +81,8 @@ create table aops.approvals (
   id       text primary key,
   run      text not null references aops.runs on delete cascade,
   question text not null,
+  -- The digest of the packet that it is about; empty where there is none.
+  about    text not null,
   asked    timestamptz not null default now(),
   token    text not null,
   decision text check (decision in ('approve', 'reject', 'block')),
