@@ -57,7 +57,8 @@ pub struct Answered {
 
 /// The stored form of a token.
 pub fn token_digest(token: &str) -> String {
-    Sha256::digest(token.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+    digest.map(|byte| format!("{byte:02x}")).concat()
 }
 
 impl Fleet {
@@ -96,15 +97,12 @@ impl Fleet {
             &[&id, &answer.name(), &who, &note],
         )?;
         let Some(run) = run.map(|row| row.get::<_, String>(0)) else { return Ok(false) };
-        match answer {
-            Answer::Block => {
-                let why = note.map(|note| format!(": {note}")).unwrap_or_default();
-                end(&mut all, &run, &format!("{who} blocked the run{why}"))?;
-            }
-            _ => {
-                let waits = "update runs set state = 'waiting', changed = now() where id = $1 and state = 'paused'";
-                all.execute(waits, &[&run])?;
-            }
+        if answer == Answer::Block {
+            let why = note.map(|note| format!(": {note}")).unwrap_or_default();
+            end(&mut all, &run, &format!("{who} blocked the run{why}"))?;
+        } else {
+            let waits = "update runs set state = 'waiting', changed = now() where id = $1 and state = 'paused'";
+            all.execute(waits, &[&run])?;
         }
         all.commit()?;
         Ok(true)

@@ -46,12 +46,11 @@ impl Fleet {
         if let Some(password) = access.password {
             config.password(password);
         }
-        let mut client = match config.get_ssl_mode() {
-            SslMode::Disable => config.connect(NoTls)?,
-            _ => {
-                let trust = (access.trust)().map_err(Error::Refused)?;
-                config.connect(MakeRustlsConnect::new(ClientConfig::clone(&trust)))?
-            }
+        let mut client = if config.get_ssl_mode() == SslMode::Disable {
+            config.connect(NoTls)?
+        } else {
+            let trust = (access.trust)().map_err(Error::Refused)?;
+            config.connect(MakeRustlsConnect::new(ClientConfig::clone(&trust)))?
         };
         client.batch_execute(SETTINGS)?;
         Ok(Self { client })

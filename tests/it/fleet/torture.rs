@@ -44,7 +44,11 @@ fn every_effect_once_whoever_is_killed() {
     let (mut kills, most_kills) = (0, workers * 2 + runs / 10);
     let end = Instant::now() + Duration::from_secs(60 + 10 * runs);
     loop {
-        assert!(Instant::now() < end, "{}", farm.postgres.sql("select id, state, reason, fence, lease from aops.runs where state <> 'done'"));
+        assert!(
+            Instant::now() < end,
+            "{}",
+            farm.postgres.sql("select id, state, reason, fence, lease from aops.runs where state <> 'done'")
+        );
         thread::sleep(Duration::from_millis(100 + dice.below(400)));
         if kills < most_kills {
             kills += 1;
