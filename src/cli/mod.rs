@@ -344,6 +344,8 @@ mod tests {
         commands.extend(below("checkpoint", checkpoint::VERBS));
         commands.extend(below("key", key::VERBS));
         commands.extend(below("witness", witness::VERBS));
+        #[cfg(feature = "fleet")]
+        commands.extend(below("fleet", fleet::VERBS));
         commands.extend(below("runs", runs::VERBS));
         commands.extend(below("sessions", sessions::VERBS));
         // Flags, what clap adds, and what our own child processes and the client start.

@@ -190,6 +190,11 @@ const WRONG_USAGE: &[&str] = &[
     "prove nobody:1",
     "key rotate",
     "witness serve --state w --log words",
+    "fleet status",
+    "fleet approve x --yes",
+    "worker --once",
+    "worker --lease 1ms",
+    "run x --enqueue",
     "completions cobol",
     "man nonsense",
 ];
