@@ -6,6 +6,7 @@
 pub mod table;
 pub mod mode;
 pub mod key;
+pub mod bundle;
 pub mod install;
 pub mod past;
 pub mod control;
@@ -133,6 +134,7 @@ pub static COMMANDS: &[Command] = &[
     runs::RUNS,
     key::COMMAND,
     witness::COMMAND,
+    bundle::COMMAND,
     install::INSTALL,
     install::UNINSTALL,
     doctor::COMMAND,
@@ -336,6 +338,7 @@ mod tests {
         commands.extend(below("checkpoint", checkpoint::VERBS));
         commands.extend(below("key", key::VERBS));
         commands.extend(below("witness", witness::VERBS));
+        commands.extend(below("bundle", bundle::VERBS));
         commands.extend(below("runs", runs::VERBS));
         commands.extend(below("sessions", sessions::VERBS));
         // Flags, what clap adds, and what our own child processes and the client start.
