@@ -59,16 +59,18 @@ pub const WAIVE: Command = Command {
         ),
     ],
     arguments: |row| {
-        row.arg(operand("gate", "GATE", "sandbox, audit, checks, qa, reflect, close, commit or push").required(true))
-            .arg(option("for", "TIME", "How long: 30s, 10m, 2h, 1d").required(true).allow_hyphen_values(true))
-            .arg(option("reason", "TEXT", "Why; it is recorded and shown").required(true))
-            .arg(session_option())
+        row.arg(
+            operand("gate", "GATE", "sandbox, audit, checks, qa, reflect, close, commit, push or lease").required(true),
+        )
+        .arg(option("for", "TIME", "How long: 30s, 10m, 2h, 1d").required(true).allow_hyphen_values(true))
+        .arg(option("reason", "TEXT", "Why; it is recorded and shown").required(true))
+        .arg(session_option())
     },
     run: waive,
 };
 
 /// Gates that can be waived; a prompt that begins with a dot waives them all.
-pub(super) const GATES: [&str; 8] = ["sandbox", "audit", "checks", "qa", "reflect", "close", "commit", "push"];
+pub(super) const GATES: [&str; 9] = ["sandbox", "audit", "checks", "qa", "reflect", "close", "commit", "push", "lease"];
 
 /// Gates that cannot be waived, and why.
 const NEVER: [(&str, &str); 4] = [

@@ -97,6 +97,17 @@ pub struct CallContext {
     /// For the user's checks: the file an edit tool would save, and whether a line would commit.
     pub saves: Option<String>,
     pub commits: bool,
+    /// Files that no session edited before this call, and another session that edits one of its files.
+    pub taken: Vec<String>,
+    pub held: Option<Holder>,
+}
+
+/// A session that edits a file, relative to the tree, and when it last wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    pub path: String,
+    pub session_id: String,
+    pub since_ms: i64,
 }
 
 /// Whether a call is the command of `evidence.test`.

@@ -15,6 +15,7 @@ pub mod repeat;
 pub mod rules;
 pub mod jail;
 pub mod danger;
+pub mod lease;
 pub mod sandbox;
 pub mod profile;
 pub mod reflection;
@@ -24,7 +25,7 @@ pub mod agentless;
 pub mod watch;
 pub mod rehearsal;
 
-pub use context::{CallContext, Context, EndContext, Evidence, StartContext};
+pub use context::{CallContext, Context, EndContext, Evidence, Holder, StartContext};
 
 use crate::config::policy::{Level, Policy};
 use crate::model::event::Event;
@@ -78,6 +79,7 @@ pub static GATES: &[Gate] = &[
     Gate { name: "rules", refuses: "what the user's own rules say", judge: rules::judge },
     Gate { name: "jail", refuses: "commands that the jail must hold and cannot", judge: jail::judge },
     Gate { name: "danger", refuses: "what loses work, breaks the system or gives secrets away", judge: danger::judge },
+    Gate { name: "lease", refuses: "a file that another session edits, in mode `strict`", judge: lease::judge },
     Gate { name: "sandbox", refuses: "changes before the task has a reviewed plan", judge: agentless::judge_sandbox },
     Gate { name: "audit", refuses: "changes while a drawn audit has not begun", judge: agentless::judge_audit },
     Gate { name: "checks", refuses: "what a failing check of the user's guards", judge: checks::judge },

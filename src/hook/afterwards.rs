@@ -10,7 +10,9 @@ use crate::briefing::{reflections, refresh};
 use crate::checkpoint;
 use crate::config::policy::Policy;
 use crate::config::texts;
+use crate::gate::lease;
 use crate::insight::collect;
+use crate::ledger::leases;
 use crate::model::error::Failure;
 use crate::model::event::EventKind;
 use crate::model::verdict::{Ruling, Verdict};
@@ -28,9 +30,10 @@ const BOOTSTRAP: &str = "context-bootstrap";
 type Follows = (fn(&Turn) -> bool, fn(&mut Turn) -> Verdict);
 
 /// The first rows also follow an event that is recorded late.
-const LATE: usize = 2;
+const LATE: usize = 3;
 
 static FOLLOWS: &[Follows] = &[
+    (gives_back, give_back),
     (is_blocked, write_halt_report),
     (may_reflect, queue_reflection),
     (ends_turn, conclude),
@@ -159,6 +162,19 @@ fn queue_reflection(turn: &mut Turn) -> Verdict {
 fn ends_turn(turn: &Turn) -> bool {
     let over = matches!(turn.event.kind, EventKind::Stop | EventKind::StopFailure | EventKind::SessionEnd);
     over && turn.verdict.ruling != Ruling::Deny && !turn.env.dry_run
+}
+
+/// The turn is over, or the call that took files is refused.
+fn gives_back(turn: &Turn) -> bool {
+    let refused =
+        turn.verdict.ruling == Ruling::Deny && turn.context.call.as_ref().is_some_and(|call| !call.taken.is_empty());
+    !turn.env.dry_run && lease::is_kept(turn.session()) && (refused || ends_turn(turn) && !turn.event.busy)
+}
+
+fn give_back(turn: &mut Turn) -> Verdict {
+    let (tree, id) = (Path::new(&turn.session().memory.root), &turn.event.session_id);
+    leases::give_back(turn.env, tree, id, turn.context.call.as_ref().map(|call| call.taken.as_slice()));
+    Verdict::pass()
 }
 
 /// Makes the session's insights in half of the time; a checkpoint may follow. Without them the turn ends all the same.

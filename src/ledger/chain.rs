@@ -6,9 +6,10 @@ use crate::ledger::entry::Line;
 use crate::model::error::{Code, Failure};
 use crate::session::fact::Fact;
 use crate::session::fold::Session;
-use crate::text::stored::digest_of;
+use crate::text::stored::write_canonical;
 use aops_ledger::chain::{self, Fold};
 use aops_ledger::failure::{self, Kind};
+use aops_ledger::page::Page;
 
 pub type Walk = chain::Walk<Session>;
 
@@ -38,12 +39,12 @@ impl Fold for Session {
         self.may_show(fact)
     }
 
-    fn state_digest(&self) -> String {
-        digest_of(&self.state)
+    fn write_state(&self, to: &mut Page) {
+        write_canonical(&self.state, to);
     }
 
-    fn memory_digest(&self) -> String {
-        digest_of(&self.memory)
+    fn write_memory(&self, to: &mut Page) {
+        write_canonical(&self.memory, to);
     }
 }
 

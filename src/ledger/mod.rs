@@ -12,4 +12,5 @@ pub mod exporting;
 pub mod index;
 pub mod sessions;
 pub mod clients;
+pub mod leases;
 pub mod open;

@@ -12,7 +12,7 @@ use crate::session::fact::{Blocked, Fact, Recovered};
 use crate::session::fold::Session;
 use crate::session::memory::{Memory, Witness};
 use crate::session::state::{SCHEMA, State};
-use crate::system::folder;
+use crate::system::{folder, threads};
 use crate::text::json::{self, quoted};
 use crate::text::sha256::sha256;
 use crate::text::stored::digest_of;
@@ -269,19 +269,21 @@ fn snapshot_in(bytes: &[u8], trace: &str) -> Option<(usize, Session)> {
 }
 
 /// Where some snapshots end, about evenly spread, and the session that each holds. Each part of the ledger is looked through
-/// only up to its first one.
-pub fn snapshots(ledger: &File, long: u64, trace: &str) -> Result<Vec<(u64, Session)>, Failure> {
+/// only up to its first one, and a part that cannot be read has none: the walk says why.
+pub fn snapshots(ledger: &File, long: u64, trace: &str) -> Vec<(u64, Session)> {
     const PARTS: u64 = 16;
-    let mut found: Vec<(u64, Session)> = Vec::new();
-    for part in 1..PARTS {
+    let parts: Vec<u64> = (1..PARTS).collect();
+    let mut found = threads::map(&parts, |part| {
         let (from, until) = (long * part / PARTS, long * (part + 1) / PARTS);
-        let known = found.len();
-        folder::each_line(ledger, from, until, |at, line| {
-            found.extend(snapshot_in(line, trace).map(|(end, session)| (at + end as u64, session)));
-            (found.len() == known).then_some(())
-        })?;
-    }
-    Ok(found)
+        let mut first = None;
+        let looked = folder::each_line(ledger, from, until, |at, line| {
+            first = snapshot_in(line, trace).map(|(end, session)| (at + end as u64, session));
+            first.is_none().then_some(())
+        });
+        looked.ok().and(first)
+    });
+    found.sort_by_key(|(at, _)| *at);
+    found
 }
 
 /// Uncommitted files when the session began, from the entry that recorded them: mostly the second of the ledger.

@@ -306,7 +306,7 @@ fn hash_in(path: &Path) -> Option<String> {
 /// Walks the parts between snapshots at the same time. A part ends with the snapshot that the next one begins with, so a
 /// snapshot counts only if the entries before it lead there. `bad`: the first entry that is wrong.
 fn walk_all(walk: &mut Walk, file: &File, long: u64, trace: &str, bad: &mut Option<u64>) -> Result<u64, Failure> {
-    let snapshots = recover::snapshots(file, long, trace)?.into_iter().filter(|(at, _)| *at < long);
+    let snapshots = recover::snapshots(file, long, trace).into_iter().filter(|(at, _)| *at < long);
     let rest = snapshots.map(|(at, session)| walk.from_snapshot(session, at));
     let parts: Vec<Walk> = std::iter::once(walk.clone()).chain(rest).collect();
     let ends = parts.iter().skip(1).map(|part| part.bytes).chain([long]);

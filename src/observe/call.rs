@@ -16,8 +16,8 @@ use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::observe::tampering::{self, Trip};
 use crate::observe::{
-    authority, client, evidence, executable, foreign_agents, growth, jailed, outside, plan, plugins, real_paths,
-    same_project,
+    authority, client, evidence, executable, foreign_agents, growth, jailed, leases, outside, plan, plugins,
+    real_paths, same_project,
 };
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fold::Session;
@@ -39,6 +39,9 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
     match event.kind {
         EventKind::PreToolUse | EventKind::PermissionRequest => {
             context.call = call(env, session, event).map(Box::new);
+            if event.kind == EventKind::PreToolUse {
+                leases::look(env, session, event, &mut context);
+            }
         }
         EventKind::PostToolUse | EventKind::PostToolUseFailure => {
             context.ended = look_at_end(env, ledger, event, &context);
@@ -233,6 +236,8 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
         commands,
         saves,
         commits,
+        taken: Vec::new(),
+        held: None,
     })
 }
 

@@ -18,4 +18,5 @@ pub mod evidence;
 pub mod outside;
 pub mod jailed;
 pub mod same_project;
+pub mod leases;
 pub mod call;

@@ -30,6 +30,7 @@ mod impostors;
 mod insights;
 mod jail;
 mod install;
+mod leases;
 mod ledger_append;
 mod ledger_crash;
 mod ledger_damage;

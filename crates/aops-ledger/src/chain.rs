@@ -6,6 +6,8 @@
 use crate::entry::{ENTRY, Layout, Line};
 use crate::failure::Kind;
 use crate::json::quoted;
+use crate::page::Page;
+use crate::sha256::Sum;
 use memchr::{memchr, memrchr};
 use std::collections::BTreeMap;
 
@@ -31,15 +33,11 @@ pub trait Fold {
         true
     }
 
-    /// What `state_digest` of a mark must be.
-    fn state_digest(&self) -> String {
-        String::new()
-    }
+    /// Writes what `state_digest` of a mark is the digest of.
+    fn write_state(&self, _to: &mut Page) {}
 
-    /// What `working_digest` of a mark must be.
-    fn memory_digest(&self) -> String {
-        String::new()
-    }
+    /// Writes what `working_digest` of a mark is the digest of.
+    fn write_memory(&self, _to: &mut Page) {}
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +60,9 @@ pub struct Walk<F> {
     /// The digests that witnesses vouch for, by the number of the entry.
     vouched: BTreeMap<u64, Vec<String>>,
     /// Of the current state, while it is known.
-    state_digest: Option<String>,
+    state_digest: Option<Sum>,
+    /// What is hashed at each mark; used again and again.
+    written: Page,
 }
 
 impl<F: Fold> Walk<F> {
@@ -76,6 +76,7 @@ impl<F: Fold> Walk<F> {
             trace: trace.to_owned(),
             vouched: BTreeMap::new(),
             state_digest: None,
+            written: Page::default(),
         }
     }
 
@@ -88,8 +89,8 @@ impl<F: Fold> Walk<F> {
     #[must_use]
     pub fn from_snapshot(&self, folded: F, bytes: u64) -> Self {
         let snapshot = (bytes, folded.tip().0);
-        let (trace, vouched) = (self.trace.clone(), self.vouched.clone());
-        Self { folded, bytes, last: 0, snapshot, trace, vouched, state_digest: None }
+        let vouched = self.vouched.clone();
+        Self { snapshot, vouched, ..Self::new(folded, &self.trace, bytes) }
     }
 
     /// Applies all complete batches and returns their length.
@@ -132,12 +133,18 @@ impl<F: Fold> Walk<F> {
         let applied = self.folded.apply(&self.trace, line, &fact);
         applied.map_err(|kind| damage(kind, "does not follow from the entries before it"))?;
         let Some(mark) = line.mark else { return Ok(()) };
-        let state = self.state_digest.take().unwrap_or_else(|| self.folded.state_digest());
-        if state != mark.state || self.folded.memory_digest() != mark.memory {
+        let state = self.state_digest.unwrap_or_else(|| self.digest_of(F::write_state));
+        if !state.is(mark.state) || !self.digest_of(F::write_memory).is(mark.memory) {
             return Err(damage(Kind::ChecksumMismatch, "commits to another state"));
         }
         self.state_digest = Some(state);
         Ok(())
+    }
+
+    fn digest_of(&mut self, write: fn(&F, &mut Page)) -> Sum {
+        self.written.clear();
+        write(&self.folded, &mut self.written);
+        Sum::of(self.written.bytes())
     }
 }
 

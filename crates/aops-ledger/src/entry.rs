@@ -4,7 +4,7 @@
 //! the line with the digest left out. Invariant: `Line::read` accepts exactly what `Frame::write` makes, byte for byte.
 
 use crate::json::quoted;
-use crate::sha256::sha256;
+use crate::sha256::{Sum, sha256};
 
 /// The members of a line, in order.
 #[derive(Debug)]
@@ -166,7 +166,7 @@ impl<'a> Line<'a> {
 
     /// The digest is that of the rest of the line.
     pub fn holds(&self) -> bool {
-        sha256(&[self.unsealed.as_bytes(), self.body.as_bytes()]) == self.digest
+        Sum::of_pieces(&[self.unsealed.as_bytes(), self.body.as_bytes()]).is(self.digest)
     }
 }
 

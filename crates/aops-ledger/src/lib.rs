@@ -8,7 +8,9 @@
 //! use aops_ledger::chain::{Fold, Walk};
 //! use aops_ledger::entry::{Frame, Line, Mark};
 //! use aops_ledger::failure::Kind;
+//! use aops_ledger::page::Page;
 //! use aops_ledger::sha256::{NO_DIGEST, sha256};
+//! use aops_ledger::stored::write_canonical;
 //!
 //! /// Counts entries.
 //! struct Count(u64, String);
@@ -25,17 +27,15 @@
 //!         *self = Count(self.0 + 1, line.digest.to_owned());
 //!         Ok(())
 //!     }
-//!     fn state_digest(&self) -> String {
-//!         sha256(&[self.0.to_string().as_bytes()])
-//!     }
-//!     fn memory_digest(&self) -> String {
-//!         NO_DIGEST.to_owned()
+//!     fn write_state(&self, to: &mut Page) {
+//!         write_canonical(&self.0, to);
 //!     }
 //! }
 //!
 //! // One entry. Its mark commits it, and says what the state is afterwards.
 //! let state = sha256(&[b"1"]);
-//! let mark = Some(Mark { state: &state, memory: NO_DIGEST });
+//! let memory = sha256(&[]); // this fold remembers nothing else
+//! let mark = Some(Mark { state: &state, memory: &memory });
 //! let frame = Frame { prev: NO_DIGEST, seq: 1, mark, trace_id: "job-7", ts: "2026-01-13T10:00:00Z", kind: "tick", with: "{}" };
 //! let (line, _digest) = frame.write();
 //!
@@ -53,6 +53,7 @@
 
 pub mod failure; // what can go wrong
 pub mod sha256; // digests as hex
+pub mod page; // bytes that are written again and again
 pub mod stored; // canonical form of serde types
 pub mod json; // JSON of others: borrowed values, canonical form
 pub mod entry; // one line

@@ -76,6 +76,15 @@ impl Sum {
         Self(digest(&[bytes]))
     }
 
+    pub fn of_pieces(pieces: &[&[u8]]) -> Self {
+        Self(digest(pieces))
+    }
+
+    /// These 64 digits spell it.
+    pub fn is(&self, digits: &str) -> bool {
+        Self::read(digits).as_ref() == Some(self)
+    }
+
     /// `None` for anything but 64 lower-case digits.
     pub fn read(text: &str) -> Option<Self> {
         let digits = <&[u8; 64]>::try_from(text.as_bytes()).ok()?;

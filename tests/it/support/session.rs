@@ -31,7 +31,7 @@ impl Call {
         Self { agent: Some((agent_id.to_owned(), agent_type.to_owned())), ..self }
     }
 
-    fn fields(&self) -> Value {
+    pub(crate) fn fields(&self) -> Value {
         let mut fields = json!({"tool_name": self.tool, "tool_input": self.input, "tool_use_id": self.id});
         if let Some((id, kind)) = &self.agent {
             fields["agent_id"] = json!(id);

@@ -1,6 +1,7 @@
 use super::*;
 use crate::entry::{Frame, Mark};
 use crate::sha256::{NO_DIGEST, sha256};
+use crate::stored::write_canonical;
 
 /// Adds up numbers.
 #[derive(Clone, Debug)]
@@ -28,8 +29,8 @@ impl Fold for Sum {
         Ok(())
     }
 
-    fn state_digest(&self) -> String {
-        sha256(&[self.total.to_string().as_bytes()])
+    fn write_state(&self, to: &mut Page) {
+        write_canonical(&self.total, to);
     }
 }
 
@@ -39,11 +40,11 @@ fn walk() -> Walk<Sum> {
 
 /// Lines of these numbers; the ones in `marks` end a batch.
 fn ledger(numbers: &[u64], marks: &[usize]) -> Vec<String> {
-    let (mut total, mut prev) = (0_u64, NO_DIGEST.to_owned());
+    let (mut total, mut prev, memory) = (0_u64, NO_DIGEST.to_owned(), sha256(&[MEMORY.to_string().as_bytes()]));
     let lines = numbers.iter().enumerate().map(|(n, number)| {
         total = total.wrapping_add(*number);
         let state = sha256(&[total.to_string().as_bytes()]);
-        let mark = marks.contains(&n).then_some(Mark { state: &state, memory: NO_DIGEST });
+        let mark = marks.contains(&n).then_some(Mark { state: &state, memory: &memory });
         let with = format!("{{\"n\":{number}}}");
         let frame = Frame { prev: &prev, seq: n as u64 + 1, mark, trace_id: "t", ts: "now", kind: "add", with: &with };
         let (line, digest) = frame.write();
@@ -58,6 +59,8 @@ impl Sum {
         self.total == total && self.tip.0 == seq
     }
 }
+
+const MEMORY: u8 = 7;
 
 /// The memory of this fold is always the same.
 struct Marked(Sum);
@@ -77,12 +80,12 @@ impl Fold for Marked {
         self.0.apply(trace, line, fact)
     }
 
-    fn state_digest(&self) -> String {
-        self.0.state_digest()
+    fn write_state(&self, to: &mut Page) {
+        self.0.write_state(to);
     }
 
-    fn memory_digest(&self) -> String {
-        NO_DIGEST.to_owned()
+    fn write_memory(&self, to: &mut Page) {
+        write_canonical(&MEMORY, to);
     }
 }
 

@@ -1,0 +1,41 @@
+//! Two sessions that edit one file of one tree: the second is told in mode `loop` and refused in mode `strict`.
+//!
+//! Way out: another file until the other turn ends, or a working tree of one's own.
+
+use super::{Context, is_waived};
+use crate::config::policy::ModeLevel;
+use crate::model::event::Event;
+use crate::model::verdict::Verdict;
+use crate::session::fold::Session;
+use crate::text::json::cut;
+use crate::text::time;
+
+const GATE: &str = "lease";
+
+/// Whether leases are kept: nothing is told in the modes below.
+pub fn is_kept(session: &Session) -> bool {
+    session.policy().mode.level() >= ModeLevel::Loop
+}
+
+/// The second session goes on all the same.
+pub fn goes_on(session: &Session, context: &Context) -> bool {
+    session.policy().mode.level() < ModeLevel::Strict || is_waived(session, context, GATE)
+}
+
+pub fn judge(session: &Session, _event: &Event, context: &Context) -> Verdict {
+    let Some(held) = context.call.as_ref().and_then(|call| call.held.as_ref()) else { return Verdict::pass() };
+    let (path, id) = (&held.path, cut(&held.session_id, 8));
+    let ago = time::age(context.now_ms - held.since_ms);
+    let what = format!("session {id} edits `{path}` too (its last write began {ago} ago)");
+    if goes_on(session, context) {
+        let words = format!("{what}: read the file again before you change it, or work in a tree of your own");
+        return Verdict { notice: what, ..Verdict::context(GATE, words) };
+    }
+    Verdict::deny(
+        GATE,
+        format!(
+            "{what}\nhint: work on other files until that turn has ended, or in a tree of your own: \
+             `git worktree add ../NAME`. A person can allow it: `aops-hook waive lease --for 1h --reason WHY`"
+        ),
+    )
+}

@@ -1,0 +1,155 @@
+//! Which session edits which file of a tree: `<config>/aops/leases/<digest of the tree>.json`.
+//!
+//! Read and written before a call that writes files, and where a turn ends. Best effort: a list that cannot be locked or read
+//! hinders nobody. Invariants: of two sessions that ask at once one gets the file; a client that has ended holds nothing.
+
+use super::{clients, lock};
+use crate::session::memory::ClientProcess;
+use crate::system::env::{Env, boot_id};
+use crate::system::files::make_all;
+use crate::text::sha256::sha256;
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// Nobody holds the list longer than it takes to read and write it.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// Of a client that cannot be looked at, since it is on another machine or unknown.
+const LONGEST_UNSEEN_MS: i64 = 30 * 60_000;
+const MOST: usize = 1000;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    boot: String,
+    client: Option<ClientProcess>,
+    /// The machine; a home may be shared by several.
+    host: String,
+    pub path: String,
+    pub session_id: String,
+    /// When this session last wrote the file.
+    pub since_ms: i64,
+    /// Sessions that know of it.
+    #[serde(default)]
+    told: Vec<String>,
+}
+
+/// Who asks.
+#[derive(Debug)]
+pub struct Asker<'a> {
+    pub session_id: &'a str,
+    pub client: Option<ClientProcess>,
+    /// It goes on in spite of another's lease, and is told of each only once.
+    pub goes_on: bool,
+}
+
+/// Takes these files of this tree. Returns the ones that the session did not hold before, and another's lease in the way: then
+/// nothing was taken.
+pub fn take(env: &Env, tree: &Path, paths: &[String], asker: &Asker) -> (Vec<String>, Option<Lease>) {
+    let Some((mut file, mut leases)) = open(env, tree, true) else { return Default::default() };
+    let (boot, host) = (boot_id(), host());
+    let before = leases.clone();
+    leases.retain(|lease| lease.holds(&boot, &host, env.now_ms));
+    let is_others = |lease: &&mut Lease| paths.contains(&lease.path) && lease.session_id != asker.session_id;
+    let mut held = None;
+    for lease in leases.iter_mut().filter(is_others) {
+        if !asker.goes_on {
+            held = held.or(Some(lease.clone()));
+        } else if !lease.told.iter().any(|told| told == asker.session_id) {
+            lease.told.push(asker.session_id.to_owned());
+            held = held.or(Some(lease.clone()));
+        }
+    }
+    let mut taken = Vec::new();
+    for path in paths.iter().filter(|_| held.is_none() || asker.goes_on) {
+        if let Some(lease) = leases.iter_mut().find(|lease| lease.path == *path) {
+            lease.since_ms = if lease.session_id == asker.session_id { env.now_ms } else { lease.since_ms };
+        } else if leases.len() < MOST {
+            taken.push(path.clone());
+            leases.push(Lease {
+                boot: boot.clone(),
+                client: asker.client.clone(),
+                host: host.clone(),
+                path: path.clone(),
+                session_id: asker.session_id.to_owned(),
+                since_ms: env.now_ms,
+                told: Vec::new(),
+            });
+        }
+    }
+    if leases != before && !env.dry_run {
+        write(&mut file, &leases);
+    }
+    (taken, held)
+}
+
+/// Gives back what this session holds in this tree: these files, or all of them.
+pub fn give_back(env: &Env, tree: &Path, session_id: &str, only: Option<&[String]>) {
+    let Some((mut file, mut leases)) = open(env, tree, false) else { return };
+    let given = |lease: &Lease| only.is_none_or(|paths| paths.contains(&lease.path));
+    let before = leases.len();
+    leases.retain(|lease| lease.session_id != session_id || !given(lease));
+    for lease in &mut leases {
+        lease.told.retain(|told| told != session_id || only.is_some());
+    }
+    if leases.is_empty() {
+        let _ = std::fs::remove_file(path(env, tree));
+    } else if leases.len() < before || only.is_none() {
+        write(&mut file, &leases);
+    }
+}
+
+impl Lease {
+    fn holds(&self, boot: &str, host: &str, now_ms: i64) -> bool {
+        match &self.client {
+            Some(client) if self.host == host => self.boot == boot && clients::is_alive(client),
+            _ => now_ms - self.since_ms < LONGEST_UNSEEN_MS,
+        }
+    }
+}
+
+fn path(env: &Env, tree: &Path) -> std::path::PathBuf {
+    let digest = sha256(&[tree.as_os_str().as_encoded_bytes()]);
+    env.config.join("aops/leases").join(format!("{}.json", &digest[..16]))
+}
+
+/// The list, locked until the file is dropped. One that was removed meanwhile is not the list any more.
+fn open(env: &Env, tree: &Path, make: bool) -> Option<(File, Vec<Lease>)> {
+    let path = path(env, tree);
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    for _ in 0..8 {
+        let opened = options.open(&path).or_else(|error| {
+            if !make || env.dry_run {
+                return Err(error);
+            }
+            let _ = path.parent().map(make_all);
+            options.clone().create(true).truncate(false).open(&path)
+        });
+        let mut file = lock::take(opened.ok()?, "leases", PATIENCE).ok()?;
+        if !is_still(&file, &path) {
+            continue;
+        }
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).ok()?;
+        // A write that was cut short: nobody holds anything.
+        return Some((file, serde_json::from_slice(&text).unwrap_or_default()));
+    }
+    None
+}
+
+fn is_still(file: &File, path: &Path) -> bool {
+    let (Ok(one), Ok(other)) = (rustix::fs::fstat(file), rustix::fs::stat(path)) else { return false };
+    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+}
+
+fn write(file: &mut File, leases: &[Lease]) {
+    let text = serde_json::to_vec(leases).unwrap_or_default();
+    let _ = file.rewind().and_then(|()| file.set_len(0)).and_then(|()| file.write_all(&text));
+}
+
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}

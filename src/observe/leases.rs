@@ -1,0 +1,49 @@
+//! Takes the files that a call is about to write, and finds the one that another session edits.
+
+use super::{client, real_paths};
+use crate::gate::{CallContext, Context, Holder, lease};
+use crate::ledger::leases::{self, Asker};
+use crate::model::event::Event;
+use crate::session::fold::Session;
+use crate::system::env::Env;
+use crate::tool::targets::Act;
+use std::path::Path;
+
+/// Most files of one call that are looked at.
+const MOST: usize = 32;
+
+/// Fills in which files the call takes, or who holds one of them.
+pub fn look(env: &Env, session: &Session, event: &Event, context: &mut Context) {
+    if !lease::is_kept(session) || session.memory.root.is_empty() {
+        return;
+    }
+    let goes_on = lease::goes_on(session, context);
+    let Some(call) = context.call.as_mut().filter(|call| call.effect.is_write()) else { return };
+    let tree = Path::new(&session.memory.root);
+    let paths = written(call, tree);
+    if paths.is_empty() {
+        return;
+    }
+    let asker = Asker { session_id: &event.session_id, client: client::process(env), goes_on };
+    let (taken, held) = leases::take(env, tree, &paths, &asker);
+    call.taken = taken;
+    call.held = held.map(|lease| {
+        let path = Path::new(&lease.path).strip_prefix(tree).map_or(lease.path.clone(), |p| p.display().to_string());
+        Holder { path, session_id: lease.session_id, since_ms: lease.since_ms }
+    });
+}
+
+/// The files in this tree that the call names as the ones it writes.
+fn written(call: &CallContext, tree: &Path) -> Vec<String> {
+    let targets = call.reach.paths.iter().filter(|target| matches!(target.act, Act::Write | Act::Whole | Act::Become));
+    let literal = targets.filter_map(|target| target.real.as_ref().unwrap_or(&target.path).literal());
+    let real = literal.filter_map(|path| real_paths::real(Path::new(&path)));
+    let mut paths: Vec<String> = real
+        .filter(|path| path.starts_with(tree) && !path.is_dir())
+        .take(MOST)
+        .map(|path| path.to_string_lossy().into_owned())
+        .collect();
+    paths.sort();
+    paths.dedup();
+    paths
+}
