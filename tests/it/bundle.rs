@@ -1,5 +1,7 @@
 //! `bundle` and `install --managed`: one signed policy on many machines, each with a root of its own.
 
+use crate::client::Client;
+use crate::model::{Model, Turn};
 use crate::pages::{blocks, read, split};
 use crate::speed::counted;
 use crate::support::{Answer, Sandbox};
@@ -379,4 +381,37 @@ fn the_pages_commands_work() {
         let parts = wanted.lines().flat_map(|line| line.split('…')).map(str::trim).filter(|part| !part.is_empty());
         said.said(&parts.collect::<Vec<_>>());
     }
+}
+
+/// The real Claude Code on a machine whose `/etc` is this one's with the bundle over it, in a mount namespace: nobody ran
+/// `install`, and hooks, jail and agents are there.
+#[test]
+#[cfg(target_os = "linux")]
+fn claude_code_obeys_for_everybody() {
+    let (admin, sandbox) = (Admin::new(), Sandbox::new());
+    admin.put("config.toml", &config("held by the house"));
+    admin.put(
+        "agents/scribe.md",
+        "---\nname: scribe\ndescription: keeps the books of the house\n---\nYou keep books.\n",
+    );
+    let root = sandbox.home().parent().unwrap().join("machine");
+    let (bundle, key) = (admin.version(1), admin.key());
+    let words = ["install", "--managed", bundle.to_str().unwrap(), "--key", &key, "--root", root.to_str().unwrap()];
+    sandbox.person(&words).said(&["runs"]);
+    let enter = format!(
+        "exec unshare --user --map-root-user --mount sh -c 'mount -t overlay overlay -o lowerdir={}/etc:/etc /etc && exec \"$0\" \"$@\"' \"$CLIENT\" \"$@\"",
+        root.display()
+    );
+    let model = Model::new([
+        Turn::call("Bash", json!({"command": "deploy now"})),
+        Turn::call("Bash", json!({"command": "echo $((6 * 7))"})),
+        Turn::text("Then not."),
+    ]);
+    let run = Client::unguarded(&sandbox, &model).started_by(&sandbox, &enter).run("deploy it");
+    run.ended("Then not.");
+    let results = model.tool_results();
+    assert!(results[0].is_error && results[0].text.contains("held by the house"), "{results:?}");
+    assert_eq!(results[1].text, "42", "{results:?}");
+    let heard = model.requests()[0].body.to_string();
+    assert!(heard.contains("keeps the books of the house"), "the bundle's agent can be started");
 }
