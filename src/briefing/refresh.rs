@@ -1,9 +1,12 @@
-//! The refresher: asks the tracker in the background and writes a snapshot that prompts read; shows the log to witnesses.
+//! The refresher: asks the tracker in the background and writes a snapshot that prompts read; shows the log to witnesses and
+//! heads to the database that machines share.
 //!
 //! Starts itself detached, then the tracker; writes the snapshot and empties the queue. Two processes: a
 //! watcher, and a worker in a process group with everything it starts. Invariants: one worker per project at a time, which
 //! looks once more if it was asked to meanwhile; if one of the two is killed, the other ends the group.
 
+#[cfg(feature = "fleet")]
+mod fleet;
 mod tool;
 mod witness;
 
@@ -131,6 +134,8 @@ fn work(env: &Env, project: &str, command: &str) -> Result<(), Failure> {
             look(env, project, command, end)?;
         }
         witness::show(env, project, end);
+        #[cfg(feature = "fleet")]
+        fleet::ship(env, project);
         let _ = notes.join();
         drop(alone);
         if !again.exists() || Instant::now() >= end {

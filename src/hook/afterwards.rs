@@ -197,14 +197,20 @@ fn conclude(turn: &mut Turn) -> Verdict {
 /// The tracker may say something else now: a session began, a turn ended, or a call talked to it.
 fn wants_refresh(turn: &Turn) -> bool {
     let at = matches!(turn.event.kind, EventKind::SessionStart | EventKind::Stop);
-    let ends = turn.event.kind == EventKind::SessionEnd && turn.session().policy().witness.is_asked();
+    let ends = turn.event.kind == EventKind::SessionEnd && sends(turn);
     (at || ends || turn.context.ended.tracked) && !turn.env.dry_run
+}
+
+/// Witnesses are asked, or heads go to a database.
+fn sends(turn: &Turn) -> bool {
+    let policy = turn.session().policy();
+    policy.witness.is_asked() || policy.fleet.url.is_some()
 }
 
 /// In a process of its own. A tracker that cannot be asked is one line in the next context.
 fn refresh_behind(turn: &mut Turn) -> Verdict {
-    let witnesses = turn.session().policy().witness.is_asked();
-    if let Some(command) = turn.tracker().or(witnesses.then_some(refresh::NO_TRACKER)) {
+    let sends = sends(turn);
+    if let Some(command) = turn.tracker().or(sends.then_some(refresh::NO_TRACKER)) {
         let _ = refresh::spawn(turn.env, &texts::project(turn.env, Path::new(&turn.event.cwd)), command);
     }
     Verdict::pass()

@@ -4,5 +4,6 @@ mod engine;
 mod page;
 mod postgres;
 mod reached;
+mod shipped;
 mod torture;
 mod work;

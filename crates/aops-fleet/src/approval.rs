@@ -5,6 +5,7 @@
 
 use crate::connect::Fleet;
 use crate::error::Error;
+use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +54,15 @@ pub struct Answered {
     pub who: String,
     pub at: String,
     pub note: Option<String>,
+}
+
+/// HMAC-SHA-256 in hex digits: what a receiver of an announcement computes too.
+pub fn sign(key: &[u8], text: &[u8]) -> String {
+    // Only a key of a fixed length can be of the wrong one.
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return String::new() };
+    mac.update(text);
+    let signature: [u8; 32] = mac.finalize().into_bytes().into();
+    signature.map(|byte| format!("{byte:02x}")).concat()
 }
 
 /// The stored form of a token.

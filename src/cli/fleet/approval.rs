@@ -22,11 +22,10 @@ pub(super) const fn verb(
     run: Run,
 ) -> Command {
     let arguments = |row: clap::Command| {
-        row.arg(operand("id", "ID", "The question's id, or that of its run").required(true)).arg(option(
-            "note",
-            "TEXT",
-            "Why; the run is told, and it is recorded",
-        ))
+        row.arg(
+            operand("id", "ID", "The question's id, that of its run, or the token of its announcement").required(true),
+        )
+        .arg(option("note", "TEXT", "Why; the run is told, and it is recorded"))
     };
     Command { name, about, examples, arguments, run }
 }
@@ -82,6 +81,8 @@ fn said(io: &mut Io, id: &str, answer: Answer) -> anyhow::Result<u8> {
 fn decide(io: &Io, id: &str, answer: Answer, note: Option<&str>) -> anyhow::Result<bool> {
     let note = note.map(|note| cut(&redact(note.trim()), 1000).to_owned()).filter(|note| !note.is_empty());
     let (who, mut fleet) = (person(io), open(io)?);
+    let by_token = fleet.approval_of_token(id)?;
+    let id = by_token.as_deref().unwrap_or(id);
     let done = fleet.answer(id, answer, &who, note.as_deref())?;
     Ok(done || (answer == Answer::Block && fleet.block(id, &who, note.as_deref())?))
 }

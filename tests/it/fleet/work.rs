@@ -290,6 +290,33 @@ fn a_question_is_answered_from_another_machine() {
     assert!(shown.out.contains("a person rejected step `one`: no"), "{shown:?}");
 }
 
+/// A question is announced, signed, with a token that answers it once.
+#[test]
+fn a_question_is_announced_with_a_signature_and_a_token() {
+    let farm = Farm::new(&[("one", r#"test -e "$EFFECTS/x" || { : > "$EFFECTS/x"; kill -9 $$; }"#)]);
+    let run = farm.enqueue(&[]);
+    let machine = farm.machine();
+    let announce = r#"fleet.announce = 'cat > "$EFFECTS/told"; echo "$AOPS_SIGNATURE" > "$EFFECTS/signed"'"#;
+    farm.postgres.configure(&machine, &format!("{announce}\n"));
+    farm.postgres.configure(&farm.person, &format!("{announce}\n"));
+    let _ = work(&machine);
+    let told = fs::read_to_string(farm.effects.join("told")).unwrap();
+    let key = fs::read_to_string(machine.config().join("aops/keys/fleet.key")).unwrap();
+    let wanted = aops_fleet::approval::sign(key.trim().as_bytes(), told.as_bytes());
+    assert_eq!(farm.lines("signed"), [format!("sha256={wanted}")]);
+    let mut openssl = farm.person.command("openssl");
+    openssl.args(["dgst", "-sha256", "-hmac", key.trim()]).write_stdin(told.clone());
+    let other = String::from_utf8(openssl.output().unwrap().stdout).unwrap();
+    assert!(other.trim_end().ends_with(&wanted), "as openssl computes it: {other}");
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["run"], run.as_str());
+    let token = told["token"].as_str().unwrap();
+    assert_eq!(farm.person.person(&["fleet", "approve", token, "--yes"]).code, Some(0));
+    farm.person.person(&["fleet", "approve", token, "--yes"]).failed(2, &["is not open"]);
+    let _ = work(&machine);
+    assert_eq!(farm.state(&run), "done PASS");
+}
+
 /// A repository that is gone asks a person; nothing is lost.
 #[test]
 fn a_repository_that_cannot_be_cloned_asks() {
