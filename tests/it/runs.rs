@@ -10,6 +10,7 @@ mod jail;
 mod killed;
 mod killed_at_syscalls;
 mod limits;
+mod once;
 mod packets;
 mod real_client;
 mod task;

@@ -194,7 +194,7 @@ pub(super) struct DriverOutput {
 }
 
 impl DriverOutput {
-    fn of(answer: Answer) -> Self {
+    pub(super) fn of(answer: Answer) -> Self {
         let lines: Vec<Value> = answer
             .out
             .lines()
