@@ -19,8 +19,8 @@ function aops(project, ...words) {
     child.stdout.on("data", (piece) => (said += piece));
     child.on("error", reject);
     child.on("close", (code, signal) => {
-      const last = said.trim().split("\n").at(-1) || "{}";
-      const ended = code === null ? {} : JSON.parse(last);
+      const last = said.trim().split("\n").at(-1);
+      const ended = last.startsWith("{") && code !== null ? JSON.parse(last) : {};
       if (code === 0 || code === 3 || (code === 1 && ended.outcome)) resolve({ ...ended, exit: code });
       else if (code === 2 || code === 4) reject(new restate.TerminalError(`aops-hook ${words[0]}: ${last}`));
       else reject(new Error(`aops-hook ${words[0]} ended with ${code ?? signal}`));

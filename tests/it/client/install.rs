@@ -15,7 +15,8 @@ pub(crate) const OPENCODE: &str = "1.18.33";
 pub(crate) const GEMINI: &str = "0.61.0";
 pub(crate) const QWEN: &str = "0.24.4";
 const RESTATE: &str = "1.7.12";
-const RESTATE_SDK: &str = "1.17.2";
+/// The last one that runs under Node.js 20.
+const RESTATE_SDK: &str = "1.14.5";
 
 /// One package of npm, and where its program is in it.
 struct Package {
