@@ -84,6 +84,7 @@ static CHECKS: &[Check] = &[
     ("folders", Weight::Bad, folder::private),
     ("lock", Weight::Bad, folder::lock),
     ("ledgers", Weight::Bad, folder::ledgers),
+    ("bundle", Weight::Bad, folder::bundle),
     ("configuration", Weight::Bad, folder::configuration),
     ("workflows", Weight::Bad, folder::workflows),
 ];

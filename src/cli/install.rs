@@ -8,27 +8,30 @@
 pub mod receipt;
 pub mod placing;
 pub mod plan;
+mod undo;
 mod question;
 mod other;
+mod managed;
 
+use super::bundle::trusted_key;
 use super::mode::Change;
 use super::{Command, Io, flag, option, text};
 use crate::config::policy::ModeLevel;
-use crate::host::claude::settings::{StatusLine, status_line, unregister};
+use crate::host::claude::settings::{StatusLine, status_line};
 use crate::model::client::Client;
 use crate::model::event::EVENTS;
 use crate::proof::keys::Keys;
 use crate::proof::life;
 use crate::system::env::Env;
-use crate::system::files::{self, Found};
+use crate::system::files::Found;
 use crate::text::diff::unified;
-use anyhow::Context;
 use clap::{Arg, ArgGroup, ArgMatches};
-use plan::{Plan, read_settings, unreadable, writable};
-use receipt::{Edited, Receipt, quote_path};
+use managed::{MANAGED, ROOT};
+use plan::Plan;
+use receipt::quote_path;
 use serde_json::{Value, json};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use undo::Undo;
 
 pub const INSTALL: Command = Command {
     name: "install",
@@ -48,6 +51,10 @@ pub const INSTALL: Command = Command {
             "aops-hook install --client gemini",
             "For Gemini CLI: hooks in its `settings.json`; `--client qwen` for Qwen Code",
         ),
+        (
+            "aops-hook install --managed policy.bundle",
+            "As root: an administrator's bundle, and our hooks in every client's settings for everybody",
+        ),
         ("aops-hook install --dry-run", "Show what would change, change nothing"),
     ],
     arguments: |row| {
@@ -57,7 +64,19 @@ pub const INSTALL: Command = Command {
         // For `install.sh`, which ends with the same two lines itself.
         let plain = flag("without-ending", "").hide(true);
         let yes = flag("yes", "Ask nothing; without `--mode` the mode stays as it is");
-        Level::arguments(row).args([mode, statusline, client(), dry_run(), yes, plain])
+        let managed = option(MANAGED, "BUNDLE", "The administrator's settings of this machine, from this bundle");
+        let managed = managed.conflicts_with_all(["level", CLIENT, "mode", "statusline"]);
+        Level::arguments(row).args([
+            mode,
+            statusline,
+            client(),
+            managed,
+            trusted_key().requires(MANAGED),
+            root(),
+            dry_run(),
+            yes,
+            plain,
+        ])
     },
     run: install,
 };
@@ -69,9 +88,14 @@ pub const UNINSTALL: Command = Command {
         ("aops-hook uninstall", "For this user"),
         ("aops-hook uninstall --project", "For this project"),
         ("aops-hook uninstall --client codex", "From Codex CLI; the other clients likewise"),
+        ("aops-hook uninstall --managed", "As root: the bundle and what it put into the clients' settings"),
         ("aops-hook uninstall --dry-run", "Show what would change, change nothing"),
     ],
-    arguments: |row| Level::arguments(row).args([client(), dry_run()]),
+    arguments: |row| {
+        let managed =
+            flag(MANAGED, "The administrator's settings of this machine").conflicts_with_all(["level", CLIENT]);
+        Level::arguments(row).args([client(), managed, root(), dry_run()])
+    },
     run: uninstall,
 };
 
@@ -128,6 +152,10 @@ fn dry_run() -> Arg {
     flag("dry-run", "Show what would change, change nothing")
 }
 
+fn root() -> Arg {
+    option(ROOT, "FOLDER", "With `--managed`: below this folder, for an image").requires(MANAGED)
+}
+
 /// The client, where it is not Claude Code.
 fn client() -> Arg {
     let help = "The client whose files are meant: claude (the default), codex, copilot, opencode, gemini or qwen";
@@ -145,6 +173,9 @@ fn other_client(given: &ArgMatches) -> Option<Client> {
 }
 
 fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    if let Some(bundle) = text(given, MANAGED) {
+        return managed::install(bundle, given, io);
+    }
     if let Some(client) = other_client(given) {
         return other::install(client, given, io);
     }
@@ -256,6 +287,9 @@ fn events() -> usize {
 }
 
 fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    if given.get_flag(MANAGED) {
+        return managed::uninstall(given, io);
+    }
     if let Some(client) = other_client(given) {
         return other::uninstall(client, given, io);
     }
@@ -276,122 +310,6 @@ fn kept(env: &Env) -> String {
         return String::new();
     }
     format!("\nkept, as it is yours: {}; ledgers below {}", there.join(", "), quote_path(&env.projects()))
-}
-
-struct Undo {
-    settings: Found,
-    old: String,
-    /// Nothing: the file is removed.
-    new: Option<String>,
-    edited: Option<Edited>,
-    /// The original came back to the byte, so its copy is not needed any more.
-    exact: bool,
-    texts: Vec<Found>,
-    /// Edited since, so left.
-    left: Vec<Found>,
-    receipt: Receipt,
-}
-
-impl Undo {
-    fn make(env: &Env, level: Level) -> anyhow::Result<Self> {
-        let mut receipt = Receipt::read(env)?;
-        let (settings, old) = read_settings(&level.path(env))?;
-        let edited = receipt.edited(&settings.path).cloned();
-        let exact = edited.as_ref().filter(|edited| edited.untouched(&settings));
-        let exact = exact.and_then(|edited| edited.original().ok());
-        let is_exact = exact.is_some();
-        let new = match exact {
-            Some(original) => original,
-            None => Self::without(&settings, &old, edited.as_ref())?,
-        };
-        let (texts, left) = texts(&receipt, &settings.path)?;
-        let needless: Vec<PathBuf> = receipt.needless(&settings.path).map(|placed| placed.path.clone()).collect();
-        receipt.settings.retain(|other| other.path != settings.path);
-        receipt.files.retain(|placed| !needless.contains(&placed.path));
-        let changed = settings.bytes.is_some() && new.as_ref() != Some(&old);
-        for found in texts.iter().chain(changed.then_some(&settings)) {
-            writable(found)?;
-        }
-        Ok(Self { settings, old, new, edited, exact: is_exact, texts, left, receipt })
-    }
-
-    /// The file without our entries; no file if there was none and nothing is left.
-    fn without(settings: &Found, old: &str, edited: Option<&Edited>) -> anyhow::Result<Option<String>> {
-        let original = edited.and_then(|edited| edited.original().ok().flatten());
-        let text = unregister(old, original.as_deref()).map_err(|error| unreadable(&settings.path, &error))?;
-        let was_absent = edited.is_some_and(|edited| edited.original.is_none());
-        let empty = text.split_whitespace().collect::<String>() == "{}";
-        Ok((!(was_absent && empty)).then_some(text))
-    }
-
-    fn changed(&self) -> bool {
-        self.settings.bytes.is_some() && self.new.as_ref() != Some(&self.old)
-    }
-
-    fn diff(&self) -> String {
-        let path = self.settings.path.display().to_string();
-        let after = if self.new.is_some() { path.as_str() } else { "/dev/null" };
-        unified(&path, after, &self.old, self.new.as_deref().unwrap_or_default())
-    }
-
-    fn to_json(&self, dry_run: bool) -> Value {
-        json!({
-            "settings": self.settings.path, "changed": self.changed(), "restored": self.exact,
-            "removed": paths(&self.texts), "left": paths(&self.left), "dry_run": dry_run, "diff": self.diff(),
-        })
-    }
-
-    fn words(&self, dry_run: bool) -> String {
-        let path = self.settings.path.display();
-        let would = if dry_run { "would be " } else { "" };
-        let mut lines = vec![match (self.changed(), &self.new, self.exact) {
-            (false, ..) => format!("not registered in `{path}`"),
-            (true, None, _) => format!("`{path}` {would}removed: the installation made it"),
-            (true, _, true) => format!("`{path}` {would}restored as it was before the installation"),
-            (true, _, false) => format!("hooks {would}removed from `{path}`; later edits stay"),
-        }];
-        if !self.texts.is_empty() {
-            lines.push(format!("{} agents and commands {would}removed", self.texts.len()));
-        }
-        lines.extend(paths(&self.left).iter().map(|path| format!("left `{path}`: it was edited")));
-        let others = self.receipt.settings.iter();
-        lines.extend(others.map(|other| format!("still registered in `{}`", other.path.display())));
-        format!("{}{}", if dry_run { self.diff() } else { String::new() }, lines.join("\n"))
-    }
-
-    fn carry_out(self, env: &Env) -> anyhow::Result<()> {
-        let context = || quote_path(&self.settings.path);
-        match &self.new {
-            Some(new) if self.changed() => self.settings.replace(new.as_bytes(), 0o666),
-            None if self.changed() => self.settings.remove(),
-            _ => Ok(()),
-        }
-        .with_context(context)?;
-        for found in &self.texts {
-            found.remove().with_context(|| quote_path(&found.path))?;
-        }
-        if let Some(copy) = self.edited.filter(|_| self.exact).and_then(|edited| edited.original)
-            && self.receipt.settings.iter().all(|other| other.original.as_ref() != Some(&copy))
-        {
-            let _ = fs::remove_file(copy);
-        }
-        if self.receipt.settings.is_empty() {
-            life::forget_unused(env)?;
-        }
-        self.receipt.close(env)
-    }
-}
-
-/// The placed texts that are unchanged, and those that were edited.
-fn texts(receipt: &Receipt, gone: &Path) -> anyhow::Result<(Vec<Found>, Vec<Found>)> {
-    let (mut ours, mut left) = (Vec::new(), Vec::new());
-    for placed in receipt.needless(gone) {
-        let found = files::find(&placed.path).with_context(|| quote_path(&placed.path))?;
-        if found.bytes.is_some() {
-            if placed.untouched(&found) { &mut ours } else { &mut left }.push(found);
-        }
-    }
-    Ok((ours, left))
 }
 
 fn paths(found: &[Found]) -> Vec<String> {

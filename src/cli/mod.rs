@@ -6,6 +6,7 @@
 pub mod table;
 pub mod mode;
 pub mod key;
+pub mod bundle;
 pub mod install;
 pub mod past;
 pub mod control;
@@ -141,6 +142,7 @@ pub static COMMANDS: &[Command] = &[
     worker::COMMAND,
     key::COMMAND,
     witness::COMMAND,
+    bundle::COMMAND,
     install::INSTALL,
     install::UNINSTALL,
     doctor::COMMAND,
@@ -344,6 +346,9 @@ mod tests {
         commands.extend(below("checkpoint", checkpoint::VERBS));
         commands.extend(below("key", key::VERBS));
         commands.extend(below("witness", witness::VERBS));
+        #[cfg(feature = "fleet")]
+        commands.extend(below("fleet", fleet::VERBS));
+        commands.extend(below("bundle", bundle::VERBS));
         commands.extend(below("runs", runs::VERBS));
         commands.extend(below("sessions", sessions::VERBS));
         // Flags, what clap adds, and what our own child processes and the client start.

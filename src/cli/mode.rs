@@ -234,6 +234,12 @@ impl Change {
     /// The mode that was asked for is the one that holds here, unless a row for this folder says otherwise.
     fn check(&self, file: &str) -> anyhow::Result<()> {
         let holds = self.policy.mode.level();
+        if let Some(floor) = self.origins.floor().filter(|floor| self.level < *floor) {
+            return refused(format!(
+                "the administrator's bundle holds the mode at `{}`, and yours cannot be below\nhint: ask who signs the bundle; `aops-hook bundle status` shows whose it is",
+                floor.word()
+            ));
+        }
         let place = self.origins.of("mode.level").last();
         match place.filter(|_| holds != self.level) {
             Some(place) if place.layer == Layer::Project => refused(format!(

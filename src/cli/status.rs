@@ -6,6 +6,7 @@
 
 use super::table::{Tone, clean};
 use super::{Command, Io, session, session_operand};
+use crate::config::bundle;
 use crate::config::policy::{Level, ModeLevel};
 use crate::gate::{Context, owed};
 use crate::ledger::session_folder::{SessionKey, dashed};
@@ -69,10 +70,12 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if io.json {
         let mut value = to_json(io.env, &session, &owed);
         value["damage"] = json!(damage);
+        value["bundle"] = bundle::installed(io.env).ok().flatten().map_or(Value::Null, |(bundle, _)| bundle.identity());
         return io.print(value);
     }
     let mut rows = vec![("session", session.state.session_id.clone(), Tone::Plain)];
     rows.extend(damage.map(|damage| ("damaged", format!("{damage}  (`aops-hook verify` says more)"), Tone::Bad)));
+    rows.extend(describe_bundle(io.env));
     rows.extend(log_damage(io.env).map(|damage| ("log", format!("damaged: {damage}"), Tone::Bad)));
     rows.extend(course(&session));
     rows.extend(halt(&session, &shelved));
@@ -84,6 +87,14 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     rows.extend(times(io, &session.state));
     rows.push(("folder", shelved.path.display().to_string(), Tone::Quiet));
     io.facts(rows)
+}
+
+/// The administrator's bundle that this machine runs.
+fn describe_bundle(env: &Env) -> Option<Row> {
+    match bundle::installed(env) {
+        Ok(found) => found.map(|(bundle, _)| ("bundle", format!("{} {}", bundle.name, bundle.version), Tone::Plain)),
+        Err(problem) => Some(("bundle", problem.to_string(), Tone::Bad)),
+    }
 }
 
 /// The state file is derived: without it the ledger says the same.

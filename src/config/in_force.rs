@@ -1,9 +1,10 @@
 //! What is in force here and now: the policy of the configuration files, the texts, and one hash over both.
 //!
-//! Reads the user's configuration folder and the project's `.aops`; `keep` writes below `<config>/aops/policies`.
+//! Reads the administrator's bundle, the user's configuration folder and the project's `.aops`; `keep` writes below `<config>/aops/policies`.
 //! Invariants: the same texts give the same hash on every machine; a file that cannot be read or understood is a problem,
 //! never a fallback to less.
 
+use crate::config::bundle;
 use crate::config::policy::{self, ModeLevel, Origins, Policy, Source};
 use crate::config::problem::Problem;
 use crate::config::texts::{self, Texts, read_text};
@@ -88,7 +89,11 @@ pub fn read_policy(env: &Env, project: &Path, user: Option<Source>) -> Result<(P
     let own = config(&project.join(".aops"), Some(project))?;
     let (path, home) = (project.to_string_lossy(), env.home.to_string_lossy());
     let own = own.as_ref().map(|(file, text)| Source { file, text });
-    policy::read_for(policy::Folder { path: &path, home: &home }, user, own)
+    let managed = bundle::installed(env).map_err(|problem| vec![problem])?;
+    let managed =
+        managed.as_ref().and_then(|(bundle, _)| Some((bundle.file(CONFIG_FILE), bundle.files.get(CONFIG_FILE)?)));
+    let managed = managed.as_ref().map(|(file, packed)| Source { file, text: &packed.text });
+    policy::read_for(policy::Folder { path: &path, home: &home }, managed, user, own)
 }
 
 impl InForce {

@@ -1,4 +1,4 @@
-//! `Policy`: what the user and the project want of the loop, parsed from their configuration.
+//! `Policy`: what administrator, user and project want of the loop, parsed from their configuration.
 //!
 //! Reads the texts it is given, writes nothing. Stored type: fields in sorted order and no fractions, so the plain
 //! serialisation is the RFC 8785 form. Invariant: a project's file that is accepted never makes the policy laxer than
@@ -17,6 +17,7 @@ pub mod fleet;
 pub mod rule;
 pub mod effects;
 pub mod project;
+mod origins;
 mod read;
 pub mod idle;
 pub mod choose;
@@ -27,8 +28,9 @@ pub use close::{Close, Evidence, Tracker};
 pub use effects::Effects;
 pub use fleet::Fleet;
 pub use jail::Jail;
+pub use origins::{Layer, Origins, SourceLine};
 pub use project::Folder;
-pub use read::{Layer, Origins, Source, SourceLine, hold_in, read, read_for};
+pub use read::{Source, hold_in, read, read_for};
 pub use rule::Rule;
 pub use value::Share;
 pub use witness::Witness;

@@ -1,6 +1,6 @@
 //! `ASSETS`: every text we ship, embedded in the program, and which texts are in force where people have their own.
 //!
-//! Reads the user's configuration folder and the project's `.aops`. Invariants: a text that is named here and missing does
+//! Reads the administrator's bundle, the user's configuration folder and the project's `.aops`. Invariants: a text that is named here and missing does
 //! not compile, and one that is there and not named fails a test; agents, templates and the index are never the project's.
 
 mod library;
@@ -41,6 +41,8 @@ pub enum Kind {
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
     Embedded,
+    /// The administrator's bundle.
+    Managed,
     User,
     Project,
 }
@@ -49,6 +51,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.pad(match self {
             Origin::Embedded => "embedded",
+            Origin::Managed => "managed",
             Origin::User => "user",
             Origin::Project => "project",
         })
@@ -57,7 +60,12 @@ impl fmt::Display for Origin {
 
 impl Asset {
     pub fn kind(&self) -> Kind {
-        match self.path.split_once('/').map_or(self.path, |(folder, _)| folder) {
+        Self::kind_of(self.path)
+    }
+
+    /// The kind of a text with this path.
+    fn kind_of(path: &str) -> Kind {
+        match path.split_once('/').map_or(path, |(folder, _)| folder) {
             "agents" => Kind::Agent,
             "commands" => Kind::Command,
             "templates" => Kind::Template,
@@ -69,7 +77,11 @@ impl Asset {
 
     /// Its path below the folder of its kind, without `.md`.
     pub fn id(&self) -> &'static str {
-        let name = self.path.split_once('/').map_or(self.path, |(_, name)| name);
+        Self::id_of(self.path)
+    }
+
+    fn id_of(path: &str) -> &str {
+        let name = path.split_once('/').map_or(path, |(_, name)| name);
         name.strip_suffix(".md").unwrap_or(name)
     }
 }

@@ -66,7 +66,7 @@ pub static SCENARIOS: &[Scenario] = &[
 /// The table of `docs/clients.md`: by whom what was shown.
 pub fn page() -> String {
     let mut text = String::from(
-        "\n### Shown by running it\n\nEach cell is the test in `tests/it` that runs the real client of that version.\n\n| |",
+        "\n### Shown by running it\n\nEach cell is the test in `tests/it` that runs the real client of that version. CI prints this table with what each test came to, and fails where one did not pass; a client that npm does not bring is skipped by name.\n\n| |",
     );
     for host in HOSTS {
         let _ = write!(text, " {} {}, {} |", host.title, host.measured.0, host.measured.1);

@@ -66,6 +66,8 @@ pub struct Ground {
     pub settings: Vec<(PathBuf, Vec<&'static str>)>,
     /// Folders of configuration and texts, in which files may be symlinks that lead elsewhere.
     pub texts: Vec<PathBuf>,
+    /// The administrator's folder: a superuser could write there.
+    pub administered: PathBuf,
     pub keys: PathBuf,
     pub root: bool,
     pub layer_mb: u64,
@@ -144,6 +146,7 @@ impl Ground {
                 (project.join(".claude"), vec!["settings.json", "settings.local.json"]),
             ],
             texts: vec![env.user_config.clone(), project.join(".aops")],
+            administered: env.administered.clone(),
             keys: env.config.join("aops/keys"),
             root: rustix::process::geteuid().is_root(),
             layer_mb: 0,
@@ -207,6 +210,9 @@ impl Ground {
         }
         for place in &self.protected {
             wishes.add(Path::new(&place.path), Way::ReadOnly, true);
+        }
+        if self.root {
+            wishes.add(&self.administered, Way::ReadOnly, true);
         }
         let (home, project) = (wishes.look_up(&self.home), wishes.look_up(&self.project));
         let is_above = |path: &Path| [&home, &project].into_iter().flatten().any(|known| known.starts_with(path));

@@ -45,8 +45,14 @@ fn judge(env: &Env, event: &Event, word: &str) -> Result<ModeAsked, Failure> {
         let why = format!("it is none of {}", ModeLevel::WORDS.join(", "));
         return Ok(ModeAsked { asked, refused: Some(why), ..ModeAsked::default() });
     };
-    let configured = in_force::load(env, Path::new(&event.cwd))?.policy.mode.level();
-    let refused = if level < configured { lowered_by(env, event, level) } else { None };
+    let in_force = in_force::load(env, Path::new(&event.cwd))?;
+    let (configured, floor) = (in_force.policy.mode.level(), in_force.origins.floor());
+    let held = || "the administrator's bundle holds the mode".to_owned();
+    let refused = match floor {
+        Some(floor) if level < floor => Some(held()),
+        _ if level < configured => lowered_by(env, event, level),
+        _ => None,
+    };
     let stays = |why: String| format!("{why}; the mode stays `{}`", configured.word());
     Ok(ModeAsked { asked, level: Some(level).filter(|_| refused.is_none()), refused: refused.map(stays) })
 }

@@ -23,6 +23,8 @@ pub struct Env {
     pub config: PathBuf,
     /// Our own user configuration folder: `$XDG_CONFIG_HOME/aops` or the platform's.
     pub user_config: PathBuf,
+    /// The administrator's folder, with the bundle that holds for everybody: `/etc/aops-hook`.
+    pub administered: PathBuf,
     /// `$ACA_DATA` or the platform's data folder.
     pub data: PathBuf,
     pub cwd: PathBuf,
@@ -104,6 +106,7 @@ impl Env {
             ],
             config: path("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")),
             user_config: platform("XDG_CONFIG_HOME", ".config"),
+            administered: system_folder(&system_root(), "aops-hook", "aops-hook"),
             data: path("ACA_DATA").unwrap_or_else(|| platform("XDG_DATA_HOME", ".local/share")),
             project: path("CLAUDE_PROJECT_DIR").unwrap_or_default(),
             env_file: path("CLAUDE_ENV_FILE"),
@@ -222,8 +225,7 @@ impl Env {
         if let Some(folder) = std::env::var_os("AOPS_TEST_MANAGED") {
             return folder.into();
         }
-        let mac = cfg!(target_os = "macos");
-        PathBuf::from(if mac { "/Library/Application Support/ClaudeCode" } else { "/etc/claude-code" })
+        system_folder(&system_root(), "claude-code", "ClaudeCode")
     }
 
     pub fn search_path(&self) -> OsString {
@@ -263,6 +265,27 @@ impl Env {
     pub fn from_here(&self, path: &Path) -> PathBuf {
         self.cwd.join(path)
     }
+}
+
+/// Below what the administrator's folders are. No variable moves it, save in tests.
+pub fn system_root() -> PathBuf {
+    #[cfg(debug_assertions)]
+    if let Some(root) = std::env::var_os("AOPS_TEST_ROOT") {
+        return root.into();
+    }
+    PathBuf::from("/")
+}
+
+/// An administrator's folder.
+pub fn system_folder(root: &Path, name: &str, on_mac: &str) -> PathBuf {
+    let mac = cfg!(target_os = "macos");
+    let folder = if mac { format!("/Library/Application Support/{on_mac}") } else { format!("/etc/{name}") };
+    below_root(root, Path::new(&folder))
+}
+
+/// Where an absolute path is below another root.
+pub fn below_root(root: &Path, path: &Path) -> PathBuf {
+    root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
 fn below(folder: &Path) -> Vec<PathBuf> {

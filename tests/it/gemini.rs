@@ -56,6 +56,8 @@ impl Kind {
         let mut command = Command::new(program);
         command.args(["-y", "-o", "stream-json", "-m", self.model()]).args(["-p", prompt]);
         command.env_clear().envs(sandbox.environment()).current_dir(sandbox.project());
+        // Else each starts itself a second time, for more memory.
+        command.envs(["GEMINI_CLI", "QWEN_CODE"].map(|name| (format!("{name}_NO_RELAUNCH"), "true")));
         match self {
             Kind::Gemini => command
                 .envs([("GEMINI_API_KEY", "made-up"), ("GEMINI_CLI_TRUST_WORKSPACE", "true")])

@@ -7,6 +7,7 @@ mod faults;
 
 mod agents_at_work;
 mod authority;
+mod bundle;
 mod checks;
 mod children;
 mod cli_texts;

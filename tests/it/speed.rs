@@ -77,7 +77,7 @@ fn no_library_starts_with_the_program() {
 }
 
 /// The system calls of one `PreToolUse` that passes.
-fn counted(sandbox: &Sandbox, payload: &Value) -> Vec<String> {
+pub(crate) fn counted(sandbox: &Sandbox, payload: &Value) -> Vec<String> {
     let trace = sandbox.tmp().join("trace");
     let mut strace = sandbox.command("strace");
     let output = strace

@@ -55,6 +55,16 @@ impl Fleet {
         client.batch_execute(SETTINGS)?;
         Ok(Self { client })
     }
+
+    /// The version of the tables; 0 where there are none.
+    pub fn version(&mut self) -> Result<i32, Error> {
+        schema::version(&mut self.client)
+    }
+
+    /// Brings the tables to this program's version. Returns the version before.
+    pub fn migrate(&mut self) -> Result<i32, Error> {
+        schema::migrate(&mut self.client)
+    }
 }
 
 /// The address, checked.

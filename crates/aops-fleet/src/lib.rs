@@ -3,8 +3,8 @@
 #![doc = include_str!("../README.md")]
 
 pub mod error;
-pub mod connect;
 pub mod schema;
+pub mod connect;
 pub mod queue;
 pub mod approval;
 pub mod session;

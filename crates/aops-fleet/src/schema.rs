@@ -2,7 +2,6 @@
 //!
 //! Invariants: one program migrates at a time; a migration is applied whole or not at all.
 
-use crate::connect::Fleet;
 use crate::error::Error;
 use postgres::Client;
 
@@ -33,29 +32,22 @@ pub fn check(client: &mut Client) -> Result<(), Error> {
     }
 }
 
-impl Fleet {
-    /// The version of the tables; 0 where there are none.
-    pub fn version(&mut self) -> Result<i32, Error> {
-        version(&mut self.client)
+/// Brings the tables to this program's version. Returns the version before.
+pub fn migrate(client: &mut Client) -> Result<i32, Error> {
+    let mut all = client.transaction()?;
+    all.execute("select pg_advisory_xact_lock($1)", &[&LOCK])?;
+    all.batch_execute(
+        "create schema if not exists aops;
+         create table if not exists aops.migrations (version int primary key, at timestamptz not null default now())",
+    )?;
+    let before: i32 = all.query_one("select coalesce(max(version), 0) from aops.migrations", &[])?.get(0);
+    if before > VERSION {
+        return Err(Error::Schema { found: before, wanted: VERSION });
     }
-
-    /// Brings the tables to this program's version. Returns the version before.
-    pub fn migrate(&mut self) -> Result<i32, Error> {
-        let mut all = self.client.transaction()?;
-        all.execute("select pg_advisory_xact_lock($1)", &[&LOCK])?;
-        all.batch_execute(
-            "create schema if not exists aops;
-             create table if not exists aops.migrations (version int primary key, at timestamptz not null default now())",
-        )?;
-        let before: i32 = all.query_one("select coalesce(max(version), 0) from aops.migrations", &[])?.get(0);
-        if before > VERSION {
-            return Err(Error::Schema { found: before, wanted: VERSION });
-        }
-        for (number, text) in (1_i32..).zip(MIGRATIONS).filter(|(number, _)| *number > before) {
-            all.batch_execute(text)?;
-            all.execute("insert into aops.migrations (version) values ($1)", &[&number])?;
-        }
-        all.commit()?;
-        Ok(before)
+    for (number, text) in (1_i32..).zip(MIGRATIONS).filter(|(number, _)| *number > before) {
+        all.batch_execute(text)?;
+        all.execute("insert into aops.migrations (version) values ($1)", &[&number])?;
     }
+    all.commit()?;
+    Ok(before)
 }

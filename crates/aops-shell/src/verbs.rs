@@ -84,6 +84,11 @@ pub static VERBS: &[Verb] = &[
     writes("key export", Who::AtTerminal),
     writes("witness", Who::OutsideClient),
     writes("witness serve", Who::OutsideClient),
+    writes("bundle", Who::Anyone),
+    // Who signs decides for everybody.
+    writes("bundle make", Who::OutsideClient),
+    writes("bundle sign", Who::AtTerminal),
+    reads("bundle verify"), reads("bundle diff"), reads("bundle status"),
     writes("install", Who::OutsideClient),
     writes("uninstall", Who::AtTerminal),
     reads("doctor"), reads("demo"), reads("statusline"), reads("completions"), reads("man"), reads("help"),

@@ -5,9 +5,9 @@
 
 use super::registration::Scene;
 use super::{Report, bad, report, shell_word};
-use crate::config::in_force;
 use crate::config::policy::idle;
 use crate::config::texts::Library;
+use crate::config::{bundle, in_force};
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::proof::health::log_damage;
 use crate::system::threads;
@@ -118,6 +118,19 @@ pub(super) fn ledgers(scene: &Scene) -> Report {
         (format!("the log over all sessions is damaged: {damage}"), fix)
     });
     report(wrong.chain(of_log).collect(), whole)
+}
+
+/// Silent where the machine has no administrator's bundle.
+pub(super) fn bundle(scene: &Scene) -> Report {
+    match bundle::installed(scene.env) {
+        Ok(None) => Ok(String::new()),
+        Ok(Some((bundle, signer))) => Ok(format!("{} {}, signed by `{signer}`", bundle.name, bundle.version)),
+        Err(problem) => {
+            let fix =
+                "as root, run `aops-hook install --managed BUNDLE` with the bundle that your administrator signed";
+            bad(problem.to_string(), fix)
+        }
+    }
 }
 
 pub(super) fn configuration(scene: &Scene) -> Report {

@@ -167,7 +167,7 @@ mod tests {
     const HERE: Folder = Folder { path: "/home/u/p", home: "/home/u" };
 
     fn level(text: &str) -> ModeLevel {
-        let read = read_for(HERE, Some(Source { file: "f", text }), None);
+        let read = read_for(HERE, None, Some(Source { file: "f", text }), None);
         read.unwrap_or_else(|problems| panic!("{problems:?}: {text}")).0.mode.level()
     }
 
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(set_folder_mode("project = 1", HERE, ModeLevel::Loop), None);
         let odd = Folder { path: "/o \"d\\", home: "" };
         let now = set_folder_mode("", odd, ModeLevel::Guard).unwrap();
-        let read = read_for(odd, Some(Source { file: "f", text: &now }), None).unwrap();
+        let read = read_for(odd, None, Some(Source { file: "f", text: &now }), None).unwrap();
         assert_eq!(read.0.mode.level(), ModeLevel::Guard, "{now}");
     }
 }

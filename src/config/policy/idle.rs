@@ -34,6 +34,8 @@ pub fn find<'a>(policy: &Policy, origins: &'a Origins) -> Vec<Idle<'a>> {
         let is_off = !is_held(policy, "checks", policy.gates.checks);
         name(&format!("check.{}", check.id), is_off.then_some("`gates.checks` is off"));
     }
+    let why = "the administrator's bundle holds something stricter";
+    all.extend(origins.overruled().iter().map(|(key, at)| Idle { key: key.clone(), at, why }));
     all
 }
 

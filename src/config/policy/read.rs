@@ -1,57 +1,16 @@
-//! Reads configuration texts, the user's and then the project's, into one policy, and says where each value came from.
+//! Reads configuration texts, the administrator's, the user's and then the project's, into one policy, and says where each
+//! value came from.
 //!
 //! Pure. Invariants: all or nothing; one problem anywhere and there is no policy; what no file set has no place, and is a
 //! default.
 
 use super::key::{EntryField, KEYS, Key, Project};
+use super::origins::{Layer, Origins, SourceLine};
 use super::value::{Parts, Value};
 use super::{Check, Folder, Gates, ModeLevel, Policy, Rule, check, effects, project, rule};
 use crate::config::problem::{Problem, nearest, position};
-use serde::Serialize;
-use std::collections::BTreeMap;
-use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Layer {
-    User,
-    Project,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SourceLine {
-    pub layer: Layer,
-    pub file: String,
-    pub line: usize,
-}
-
-impl fmt::Display for SourceLine {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)
-    }
-}
-
-/// By key, `rule.<id>` and `check.<id>`; more than one place where lists were joined.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Origins(BTreeMap<String, Vec<SourceLine>>);
-
-impl Origins {
-    pub fn of(&self, key: &str) -> &[SourceLine] {
-        self.0.get(key).map_or(&[], Vec::as_slice)
-    }
-
-    /// This place alone decides the value.
-    fn set(&mut self, key: &str, place: SourceLine) {
-        self.0.insert(key.to_owned(), vec![place]);
-    }
-
-    /// This place adds to the value.
-    fn add(&mut self, key: &str, place: SourceLine) {
-        self.0.entry(key.to_owned()).or_default().push(place);
-    }
-}
 
 const MOST_RULES: usize = 256;
 const MOST_CHECKS: usize = 64;
@@ -66,17 +25,18 @@ pub struct Source<'a> {
 
 /// The policy of these files and where each value came from, or everything that is wrong with the first bad one.
 pub fn read(user: Option<Source>, project: Option<Source>) -> Result<(Policy, Origins), Vec<Problem>> {
-    read_for(Folder::default(), user, project)
+    read_for(Folder::default(), None, user, project)
 }
 
-/// The same, with what the user chose for this folder.
+/// The same, with what the user chose for this folder, and below what the administrator's bundle holds.
 pub fn read_for(
     folder: Folder,
+    managed: Option<Source>,
     user: Option<Source>,
     project: Option<Source>,
 ) -> Result<(Policy, Origins), Vec<Problem>> {
     let (mut policy, mut origins) = (Policy::default(), Origins::default());
-    for (layer, source) in [(Layer::User, user), (Layer::Project, project)] {
+    for (layer, source) in [(Layer::Managed, managed), (Layer::User, user), (Layer::Project, project)] {
         let Some(source) = source else { continue };
         let mut reading =
             Reading { folder, layer, source, policy: &mut policy, origins: &mut origins, problems: Vec::new() };
@@ -87,14 +47,18 @@ pub fn read_for(
             problems.truncate(MOST_PROBLEMS);
             return Err(problems);
         }
+        if layer == Layer::Managed {
+            origins.hold(&policy, source.file);
+        }
     }
     sort(&mut policy);
     policy.rehearsed = rehearsed(&policy, &origins);
     Ok((policy, origins))
 }
 
-/// Puts the policy of these files into another mode.
+/// Puts the policy of these files into another mode, none below the one that the administrator's bundle holds.
 pub fn hold_in(policy: &mut Policy, origins: &Origins, mode: ModeLevel) {
+    let mode = mode.max(origins.floor().unwrap_or(mode));
     policy.mode.set_level(mode);
     give_levels(policy, origins, mode);
     policy.rehearsed = rehearsed(policy, origins);
@@ -160,12 +124,21 @@ impl Reading<'_> {
         let (rows, rest) = rest.into_iter().partition::<Vec<Entry>, _>(|(key, _)| key.get_ref() == "project");
         self.entries(mode);
         self.entries(rows);
+        self.raise_mode();
         let level = self.policy.mode.level();
         self.policy.mode.set_level(level);
         give_levels(self.policy, self.origins, level);
         self.entries(rest);
         let gates = &mut self.policy.gates;
         gates.close = gates.commit().min(gates.push());
+    }
+
+    /// A mode of the user below the one that the bundle holds does not count.
+    fn raise_mode(&mut self) {
+        if let Some(floor) = self.origins.floor().filter(|floor| self.policy.mode.level() < *floor) {
+            self.policy.mode.set_level(floor);
+            self.origins.overrule_mode();
+        }
     }
 
     fn entries(&mut self, entries: Vec<Entry>) {
@@ -239,7 +212,12 @@ impl Reading<'_> {
 
     fn set(&mut self, key: &'static Key, value: Value, name: &str, (at, value_at): (usize, usize)) {
         let place = self.place(at);
-        if self.layer == Layer::User {
+        let is_free = match self.layer {
+            Layer::Managed => true,
+            Layer::User => !self.origins.holds(key.name),
+            Layer::Project => false,
+        };
+        if is_free {
             key.set(self.policy, value);
             self.origins.set(key.name, place);
             return;
@@ -254,6 +232,8 @@ impl Reading<'_> {
                 key.set(self.policy, value);
                 self.origins.set(key.name, place);
             }
+            // The bundle holds for everybody at once: a user's older setting must not stop their work.
+            Err(_) if self.layer == Layer::User => self.origins.overrule(name, place),
             Err(what) => self.problem(value_at, name, what),
         }
     }

@@ -297,7 +297,7 @@ fn a_folder_has_its_own_mode() {
     let text = "[mode]\nlevel = \"loop\"\n[[project]]\npath = \"~/scratch\"\nmode = \"observe\"\n[[project]]\npath = \"/srv/*\"\nmode = \"strict\"\n";
     let at = |path: &str, project: &str| {
         let folder = Folder { path, home: "/home/u" };
-        read_for(folder, source(text), source(project)).map(|(policy, _)| policy.mode.level().word())
+        read_for(folder, None, source(text), source(project)).map(|(policy, _)| policy.mode.level().word())
     };
     assert_eq!(at("/home/u/work", "").unwrap(), "loop");
     assert_eq!(at("/home/u/scratch", "").unwrap(), "observe");

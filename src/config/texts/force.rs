@@ -1,11 +1,12 @@
-//! Finds the texts in force: the shipped ones, or what the user or the project puts in their place.
+//! Finds the texts in force: the shipped ones, or what the user, the project or the administrator puts in their place.
 //!
 //! Reads `workflows/`, `agents/`, `templates/`, `AXIOMS.md` and `WORKFLOWS.md` of the user, and `workflows/` and
-//! `AXIOMS.md` of the project's `.aops`. Invariants: a text that exists and cannot be read is a problem, never silently
+//! `AXIOMS.md` of the project's `.aops`, and the administrator's bundle, which neither replaces. Invariants: a text that exists and cannot be read is a problem, never silently
 //! replaced by the shipped one; the same folders give the same list in the same order.
 
 use super::open::{list, read_text};
-use super::{ASSETS, Kind, Origin};
+use super::{ASSETS, Asset, Kind, Origin};
+use crate::config::bundle;
 use crate::config::workflow::{Problem, is_plain, meant};
 use crate::system::env::Env;
 use crate::text::sha256::sha256;
@@ -70,12 +71,19 @@ pub fn in_force(env: &Env, project: &Path) -> Texts {
             all.take_file(&from, kind, name(kind), &from.folder.join(file_of(kind, name(kind))));
         }
     }
+    match managed(env) {
+        Ok(texts) => texts.into_iter().for_each(|text| all.add(text)),
+        Err(problem) => all.problems.push(problem),
+    }
     all.problems.sort();
     Texts { texts: all.texts.into_values().collect(), problems: all.problems }
 }
 
 /// The text of this name in force, if there is one.
 pub fn find(env: &Env, project: Option<&Path>, kind: Kind, id: &str) -> Result<Option<Text>, Problem> {
+    if let Some(text) = managed(env)?.into_iter().find(|text| text.kind == kind && text.id == id) {
+        return Ok(Some(text));
+    }
     let plain = id.split('/').all(is_plain) || id == name(kind);
     for from in text_folders(env, project).into_iter().rev().filter(|from| plain && may(from.origin, kind)) {
         let path = from.folder.join(file_of(kind, id));
@@ -90,6 +98,10 @@ pub fn find(env: &Env, project: Option<&Path>, kind: Kind, id: &str) -> Result<O
 pub fn axioms(env: &Env, project: &Path) -> Texts {
     let texts = ASSETS.iter().filter(|asset| asset.kind() == Kind::Axioms).map(embedded).collect();
     let mut all = Texts { texts, problems: Vec::new() };
+    match managed(env) {
+        Ok(texts) => all.texts.extend(texts.into_iter().filter(|text| text.kind == Kind::Axioms)),
+        Err(problem) => all.problems.push(problem),
+    }
     for from in text_folders(env, Some(project)) {
         let path = from.folder.join(file_of(Kind::Axioms, "AXIOMS"));
         match text_at(&from, Kind::Axioms, "AXIOMS", &path) {
@@ -98,6 +110,17 @@ pub fn axioms(env: &Env, project: &Path) -> Texts {
         }
     }
     all
+}
+
+/// The texts of the administrator's bundle.
+fn managed(env: &Env) -> Result<Vec<Text>, Problem> {
+    let Some((bundle, _)) = bundle::installed(env)? else { return Ok(Vec::new()) };
+    let texts = bundle.files.iter().filter(|(path, _)| path.strip_suffix(".md").is_some());
+    let text = |(path, packed): (&String, &bundle::Packed)| {
+        let (kind, id) = (Asset::kind_of(path), Asset::id_of(path).to_owned());
+        Text { kind, id, origin: Origin::Managed, file: bundle.file(path), text: Cow::Owned(packed.text.clone()) }
+    };
+    Ok(texts.map(text).collect())
 }
 
 /// From the farthest to the nearest.

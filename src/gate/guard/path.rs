@@ -227,8 +227,10 @@ fn by_name(path: &[Component], act: Act) -> Option<&'static str> {
     let managed = is(1, "managed-settings.json") && (is(2, "claude-code") || is(2, "claudecode"));
     let settings = ["settings.json", "settings.local.json", "managed-settings.json"];
     let settings = is(2, ".claude") && settings.iter().any(|name| fits(last, name));
-    if path.iter().any(|part| named(part, ".aops")) {
+    if path.iter().any(|part| named(part, ".aops")) || in_system(path) == Some("aops-hook") {
         Some(CONFIGURATION)
+    } else if in_system(path).is_some() {
+        Some(SETTINGS)
     } else if is(3, "artifacts") && packet || pair("artifacts", "loop_state") {
         Some(RUNS)
     } else if pair(".claude", "checkpoints") {
@@ -248,6 +250,15 @@ fn by_name(path: &[Component], act: Act) -> Option<&'static str> {
         let folder = is(2, "bin") && is(3, ".local") || is(2, ".claude");
         (folder && fits(last, "aops-hook")).then_some(BINARY)
     }
+}
+
+/// The administrator's folder that this path is in, or is: `install --managed` writes there.
+fn in_system(path: &[Component]) -> Option<&'static str> {
+    let folders = ["aops-hook", "claude-code", "claudecode", "codex", "gemini-cli", "github-copilot", "opencode"];
+    let at = |n: usize, name: &str| path.get(n).is_some_and(|part| named(part, name));
+    let place = if at(0, "etc") { 1 } else { 2 };
+    let is_system = place == 1 || at(0, "library") && at(1, "application support");
+    folders.into_iter().find(|name| is_system && at(place, name))
 }
 
 /// `.claude/projects/PROJECT/SESSION`

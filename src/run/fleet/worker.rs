@@ -61,7 +61,7 @@ pub fn work(
     let mut pause = FIRST_LOOK;
     let mut line = Line::new(env, &options.url);
     while !signal::was_asked() {
-        let taker = Taker {
+        let who = Taker {
             machine: &machine,
             labels: &options.labels,
             lease_s: options.lease.as_secs_f64(),
@@ -69,7 +69,7 @@ pub fn work(
         };
         let taken = line.insist(signal::was_asked, |fleet| {
             fleet.register(&me)?;
-            fleet.take(&taker)
+            fleet.take(&who)
         });
         let taken = match taken {
             Err(error) if error.is_down() => break,
@@ -133,7 +133,7 @@ impl Shift<'_> {
                 self.leave(&mut hold, run, None, stop)
             }
             Ok((place, request)) => {
-                let stop = self.go_on(&mut hold, &place, request.run, answered, reporter);
+                let stop = self.go_on(&mut hold, &place, &request.run, answered.as_ref(), reporter);
                 self.leave(&mut hold, run, Some(&place), stop)
             }
         }
@@ -144,8 +144,8 @@ impl Shift<'_> {
         &self,
         hold: &mut Hold,
         place: &Place,
-        request: RunRequest,
-        answered: Option<Answered>,
+        request: &RunRequest,
+        answered: Option<&Answered>,
         reporter: &mut dyn Reporter,
     ) -> Stop {
         let id = request.run_id.clone().unwrap_or_default();
@@ -154,12 +154,12 @@ impl Shift<'_> {
             Ok(runs) => runs.into_iter().find(|known| known.run_id == id),
             Err(failure) => return Stop::asks(format!("{failure}; may it be tried again?")),
         };
-        let answer_to = |about: &str| answered.as_ref().filter(|answered| answered.about == about);
+        let answer_to = |about: &str| answered.filter(|answered| answered.about == about);
         let mut reporter = Shipping { hold, place, env: &env, inner: reporter };
         let driven = match &state {
             None => match answer_to("") {
                 Some(Answered { answer: Answer::Reject, who, .. }) => return rejected(who),
-                _ => driver::run(&env, &mut reporter, &request),
+                _ => driver::run(&env, &mut reporter, request),
             },
             Some(RunState { status: RunStatus::Terminal, outcome, reason, .. }) => {
                 let outcome = outcome.unwrap_or(RunOutcome::Blocked);
@@ -199,8 +199,7 @@ impl Shift<'_> {
         };
         match hold.leave(&progress, stop.pinned || !can_travel, &how) {
             Ok(()) => {}
-            Err(Error::Fenced) => return Left::Lost,
-            // The lease runs out, and the run is taken again.
+            // Another has it; or the lease runs out, and it is taken again.
             Err(_) => return Left::Lost,
         }
         match (&stop.left, place) {

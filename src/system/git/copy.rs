@@ -80,7 +80,7 @@ pub fn describe(env: &Env, root: &Path, base: &str, largest: usize) -> Result<(T
     let with_index = [("GIT_INDEX_FILE", index.as_os_str())];
     git_with(env, root, &["read-tree", "HEAD"], &with_index, 0)?;
     git_with(env, root, &["add", "--all", "--", ":/"], &with_index, 0)?;
-    let tree = text(git_with(env, root, &["write-tree"], &with_index, 4096)?.0);
+    let tree = text(&git_with(env, root, &["write-tree"], &with_index, 4096)?.0);
     if head == base && tree == line(env, root, &["rev-parse", &format!("{base}^{{tree}}")])? {
         return Ok((TreeCopy { head, tree, bundle: None }, true));
     }
@@ -91,7 +91,7 @@ pub fn describe(env: &Env, root: &Path, base: &str, largest: usize) -> Result<(T
         .flat_map(|who| same.map(|(what, value)| (format!("GIT_{who}_{what}"), value)))
         .collect();
     let names: Vec<(&str, &OsStr)> = names.iter().map(|(name, value)| (name.as_str(), OsStr::new(value))).collect();
-    let commit = text(git_with(env, root, &["commit-tree", &tree, "-p", &head, "-m", "tree"], &names, 4096)?.0);
+    let commit = text(&git_with(env, root, &["commit-tree", &tree, "-p", &head, "-m", "tree"], &names, 4096)?.0);
     git(env, root, &["update-ref", REF, &commit])?;
     let (bundle, is_whole) =
         git_with(env, root, &["bundle", "create", "--quiet", "-", REF, &format!("^{base}")], &[], largest)?;
@@ -111,12 +111,12 @@ pub fn restore(env: &Env, root: &Path, branch: &str, copy: &TreeCopy) -> Result<
     Ok(())
 }
 
-fn text(bytes: Vec<u8>) -> String {
-    String::from_utf8_lossy(&bytes).trim_end().to_owned()
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim_end().to_owned()
 }
 
 fn line(env: &Env, cwd: &Path, args: &[&str]) -> Result<String, String> {
-    git_with(env, cwd, args, &[], 1 << 20).map(|(said, _)| text(said))
+    git_with(env, cwd, args, &[], 1 << 20).map(|(said, _)| text(&said))
 }
 
 fn git(env: &Env, cwd: &Path, args: &[&str]) -> Result<(), String> {

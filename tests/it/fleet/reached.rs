@@ -53,7 +53,9 @@ fn a_database_that_is_down_is_told_and_comes_back() {
     sandbox.person(&["fleet", "status"]).said(&["0 waiting"]);
     let mut open = postgres.fleet();
     postgres.kill();
-    assert!(open.overview(1).is_err_and(|error| error.is_down()), "an open connection tells it too");
+    // A server process may answer once more before it notices that its parent was killed.
+    let told = std::iter::repeat_with(|| open.overview(1)).find_map(Result::err);
+    assert!(told.is_some_and(|error| error.is_down()), "an open connection tells it too");
 }
 
 /// A password in the address would be recorded with the policy.

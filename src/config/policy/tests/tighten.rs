@@ -4,9 +4,11 @@ use super::source;
 use crate::config::policy::key::{KEYS, Key, Project};
 use crate::config::policy::rule::Action;
 use crate::config::policy::value::Form;
-use crate::config::policy::{Layer, Policy, Share, Source, read};
+use crate::config::policy::{Folder, Layer, ModeLevel, Policy, Share, Source, hold_in, read, read_for};
 use crate::model::call::Effect;
 use proptest::prelude::*;
+
+const HERE: Folder = Folder { path: "/home/u/p", home: "/home/u" };
 
 /// Each key, what the user has, what a project asks for, and what comes of it (`Err` is a refusal).
 const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
@@ -149,6 +151,48 @@ fn a_project_may_only_tighten() {
         }
         assert!(both(true) && (both(false) || key.project == Project::Add), "{} is tried both ways", key.name);
     }
+}
+
+/// The same between an administrator's bundle and a user: what would loosen it does not count, and is told.
+#[test]
+fn a_user_may_only_tighten_what_a_bundle_names() {
+    let line = |key: &str, value: &str| format!("{key} = {value}");
+    for (name, of_bundle, of_user, want) in TIGHTENING.iter().filter(|row| !row.1.is_empty()) {
+        let (one, other) = (line(name, of_bundle), line(name, of_user));
+        let case = format!("{one} then {other}");
+        let (policy, origins) = read_for(Folder::default(), source(&one), source(&other), None).expect(&case);
+        let held = read(source(&one), None).unwrap().0;
+        let key = Key::of(name).unwrap();
+        let want = want.map_or_else(|()| key.get(&held).to_string(), str::to_owned);
+        assert_eq!(key.get(&policy).to_string(), want, "{case}");
+        assert_eq!(
+            origins.overruled().is_empty(),
+            TIGHTENING.iter().any(|row| row.3.is_ok() && (row.0, row.1, row.2) == (*name, *of_bundle, *of_user)),
+            "{case}"
+        );
+    }
+}
+
+/// What a bundle does not name is free, save what would make it mean nothing.
+#[test]
+fn what_a_bundle_does_not_name() {
+    let both = |bundle: &str, user: &str| read_for(HERE, source(bundle), source(user), None).unwrap();
+    let level = |bundle: &str, user: &str| both(bundle, user).0.mode.level();
+    assert_eq!(level("", "mode.level = \"loop\""), ModeLevel::Loop);
+    assert_eq!(level("", "mode.level = \"observe\""), ModeLevel::Guard, "nothing is enforced in `observe`");
+    assert_eq!(level("", ""), ModeLevel::Strict);
+    assert_eq!(level("mode.level = \"observe\"", ""), ModeLevel::Observe);
+    let row = "[[project]]\npath = \"/home/u/p\"\nmode = \"guard\"";
+    assert_eq!(level("mode.level = \"loop\"", row), ModeLevel::Loop);
+    let (mut policy, origins) = both("mode.level = \"loop\"", "mode.level = \"strict\"\ngates.qa = \"off\"");
+    assert_eq!(policy.gates, Policy::default().gates, "a mode holds its gates");
+    hold_in(&mut policy, &origins, ModeLevel::Observe);
+    assert_eq!(policy.mode.level(), ModeLevel::Loop, "no start goes below it");
+    let rule = "[[rule]]\nid = \"a\"\neffect = \"write\"\naction = \"deny\"\nreason = \"r\"\n";
+    assert_eq!(both(rule, "effects.read = [\"x\"]").0.effects.read, Vec::<String>::new());
+    assert_eq!(both("", "effects.read = [\"x\"]").0.effects.read, ["x"]);
+    let taken = read_for(HERE, source(rule), source(rule), None).unwrap_err();
+    assert!(taken[0].what.contains("is taken"), "{taken:?}");
 }
 
 /// The switch of a danger rule: each step up is a project's to take, none down.

@@ -1,0 +1,256 @@
+//! The bundle: one signed file with the configuration and texts that an administrator wants on every machine.
+//!
+//! Reads the administrator's folder, writes nothing. The file is a signed note (C2SP `signed-note`) whose text is our line and
+//! a canonical JSON document. Invariants: a bundle counts only with a signature of a key that this machine trusts, and is
+//! checked at each reading; where one is there and does not count, there is a problem and no policy, never less of one.
+
+use super::problem::Problem;
+use crate::system::env::Env;
+use crate::text::sha256::sha256;
+use crate::text::stored::canonical;
+use aops_proof::key::{PublicKey, Use};
+use aops_proof::note::Note;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// In the administrator's folder: the bundle in force, and the keys that are trusted, one a line.
+pub const FILE: &str = "bundle";
+pub const KEYS: &str = "keys";
+/// Sets it apart from everything else that the same key signs.
+const HEAD: &str = "aops-hook/bundle/v1\n";
+/// Leaves room for signatures in a note.
+const LONGEST: usize = 1_000_000;
+
+/// Stored type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bundle {
+    pub created: String,
+    /// By path, as in the user's configuration folder.
+    pub files: BTreeMap<String, Packed>,
+    /// Whose it is; it stays for ever.
+    pub name: String,
+    /// Rises with each bundle of this name.
+    pub version: u64,
+}
+
+/// Stored type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Packed {
+    pub sha256: String,
+    pub text: String,
+}
+
+impl Packed {
+    pub fn new(text: String) -> Self {
+        Self { sha256: sha256(&[text.as_bytes()]), text }
+    }
+}
+
+impl Bundle {
+    /// What is signed.
+    pub fn text(&self) -> String {
+        format!("{HEAD}{}\n", canonical(self))
+    }
+
+    pub fn digest(&self) -> String {
+        sha256(&[self.text().as_bytes()])
+    }
+
+    /// What to call one of its files in a message.
+    pub fn file(&self, path: &str) -> String {
+        format!("{}@{}/{path}", self.name, self.version)
+    }
+
+    /// Who has which bundle, for a program.
+    pub fn identity(&self) -> Value {
+        json!({"name": self.name, "version": self.version, "digest": self.digest()})
+    }
+
+    /// The one that `text` gives, where nothing is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let line = text.strip_prefix(HEAD).and_then(|rest| rest.strip_suffix('\n')).ok_or("it is no bundle")?;
+        let bundle: Self = serde_json::from_str(line).map_err(|error| format!("it is no bundle: {error}"))?;
+        if bundle.text() != text {
+            return Err("it is no bundle: its JSON is not in canonical form".to_owned());
+        }
+        bundle.check()?;
+        Ok(bundle)
+    }
+
+    pub fn check(&self) -> Result<(), String> {
+        let odd = |c: char| c.is_whitespace() || c.is_control() || c == '+';
+        if self.name.is_empty() || self.name.contains(odd) {
+            return Err(format!("`{}` cannot name a bundle: no blanks, no `+`", self.name));
+        }
+        if self.version == 0 {
+            return Err("the first version is 1".to_owned());
+        }
+        if let Some(path) = self.files.keys().find(|path| !is_place(path)) {
+            return Err(format!("`{path}` is no file of a bundle"));
+        }
+        if let Some((path, _)) = self.files.iter().find(|(_, file)| sha256(&[file.text.as_bytes()]) != file.sha256) {
+            return Err(format!("the digest of `{path}` is wrong"));
+        }
+        let long = self.text().len();
+        if long > LONGEST { Err(format!("it is {long} bytes long, and at most {LONGEST} fit")) } else { Ok(()) }
+    }
+}
+
+/// A file that the user's configuration folder may hold too.
+fn is_place(path: &str) -> bool {
+    let plain = |part: &str| {
+        let known = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        !part.is_empty() && !part.starts_with('.') && part.chars().all(known)
+    };
+    let folder = path.split_once('/').map(|(folder, _)| folder);
+    let known = match folder {
+        None => matches!(path, "config.toml" | "AXIOMS.md" | "WORKFLOWS.md"),
+        Some(folder) => matches!(folder, "agents" | "workflows" | "templates") && path.strip_suffix(".md").is_some(),
+    };
+    known && path.split('/').all(plain)
+}
+
+/// A bundle and its signatures; without any where it was never signed.
+pub fn open(file: &str) -> Result<(Bundle, Note), String> {
+    if !file.starts_with(HEAD) {
+        return Err("it is no bundle".to_owned());
+    }
+    let note =
+        if file.contains("\n\n") { Note::parse(file)? } else { Note { text: file.to_owned(), signatures: Vec::new() } };
+    Ok((Bundle::parse(&note.text)?, note))
+}
+
+/// The bundle, and the name of a key among these that signed it.
+pub fn verify(file: &str, keys: &[PublicKey]) -> Result<(Bundle, String), String> {
+    let (bundle, note) = open(file)?;
+    if note.signatures.is_empty() {
+        return Err("it is not signed".to_owned());
+    }
+    let signers = note.signers(keys)?;
+    match signers.first() {
+        Some((key, _)) => Ok((bundle, key.name.clone())),
+        None => Err("no key that is trusted here signed it".to_owned()),
+    }
+}
+
+/// The keys of a list, one a line; what begins with `#` is a comment.
+pub fn keys(list: &str) -> Result<Vec<PublicKey>, String> {
+    let lines = list.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(key).collect()
+}
+
+/// A key that can sign bundles.
+pub fn key(text: &str) -> Result<PublicKey, String> {
+    match PublicKey::parse(text)? {
+        key if key.used == Use::Note => Ok(key),
+        key => Err(format!("`{}` is the key of a witness, which signs no bundle", key.name)),
+    }
+}
+
+/// The keys that this folder trusts; none where it has no list.
+pub fn trusted(folder: &Path) -> Result<Vec<PublicKey>, String> {
+    let path = folder.join(KEYS);
+    match fs::read_to_string(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(format!("`{}` cannot be read: {error}", path.display())),
+        Ok(list) => keys(&list).map_err(|why| format!("`{}`: {why}", path.display())),
+    }
+}
+
+/// The bundle in force on this machine, and who signed it; nothing where there is none.
+pub fn installed(env: &Env) -> Result<Option<(Bundle, String)>, Problem> {
+    if !env.administered.is_absolute() {
+        return Ok(None);
+    }
+    in_folder(&env.administered).map_err(|why| {
+        let hint = "ask your administrator to run `aops-hook install --managed BUNDLE` again";
+        Problem::new(place(&env.administered).display().to_string(), 0, format!("{why}; {hint}"))
+    })
+}
+
+/// The same of any folder, or why it does not count.
+pub fn in_folder(folder: &Path) -> Result<Option<(Bundle, String)>, String> {
+    match fs::read_to_string(place(folder)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("cannot be read: {error}")),
+        Ok(file) => verify(&file, &trusted(folder)?).map(Some),
+    }
+}
+
+pub fn place(folder: &Path) -> PathBuf {
+    folder.join(FILE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aops_proof::key::SecretKey;
+
+    fn bundle(version: u64) -> Bundle {
+        let files = [("config.toml", "[mode]\nlevel = \"loop\"\n"), ("agents/critic.md", "a\ttab\n\nand “quotes”\n")];
+        let files = files.map(|(path, text)| (path.to_owned(), Packed::new(text.to_owned())));
+        Bundle {
+            created: "2026-11-16T12:00:00Z".to_owned(),
+            files: files.into(),
+            name: "x.example/p".to_owned(),
+            version,
+        }
+    }
+
+    fn signed(bundle: &Bundle, key: &SecretKey) -> String {
+        let text = bundle.text();
+        Note { signatures: vec![key.sign(&text, 0).unwrap()], text }.to_string()
+    }
+
+    #[test]
+    fn a_bundle_counts_with_a_trusted_signature_alone() {
+        let key = |seed: u8| SecretKey::new("admin.example", Use::Note, &[seed; 32]).unwrap();
+        let (own, other) = (key(1), key(2));
+        let trusted = [own.public().clone()];
+        let file = signed(&bundle(3), &own);
+        assert_eq!(verify(&file, &trusted), Ok((bundle(3), "admin.example".to_owned())));
+        let why = |file: &str| verify(file, &trusted).unwrap_err();
+        assert_eq!(why(&bundle(3).text()), "it is not signed");
+        assert_eq!(why(&signed(&bundle(3), &other)), "no key that is trusted here signed it");
+        assert!(why(&file.replace("loop", "pool")).contains("digest"), "{}", why(&file.replace("loop", "pool")));
+        assert!(why(&file.replace("\"version\":3", "\"version\":4")).contains("signature of `admin.example` is wrong"));
+        assert!(why(&file.replace("\"version\":3", "\"version\": 3")).contains("canonical"));
+        assert!(why(&file.replace("\"version\":3", "\"version\":3,\"more\":1")).contains("unknown field"));
+        assert!(why("").contains("no bundle"));
+    }
+
+    #[test]
+    fn what_is_no_bundle() {
+        let with = |path: &str| {
+            let mut odd = bundle(1);
+            odd.files.insert(path.to_owned(), Packed::new(String::new()));
+            Bundle::parse(&odd.text())
+        };
+        for path in ["agents/../../x.md", "/etc/x.md", "agents/.x.md", "x.md", "agents/x", "bin/x.md", "agents//x.md"] {
+            assert!(with(path).unwrap_err().contains("no file of a bundle"), "{path}");
+        }
+        assert!(with("templates/refusals/rule.md").is_ok());
+        assert!(Bundle::parse(&bundle(0).text()).unwrap_err().contains("first version"));
+        let mut odd = bundle(1);
+        odd.name = "a b".to_owned();
+        assert!(Bundle::parse(&odd.text()).unwrap_err().contains("cannot name"));
+        let mut long = bundle(1);
+        long.files.insert("AXIOMS.md".to_owned(), Packed::new("x".repeat(LONGEST)));
+        assert!(Bundle::parse(&long.text()).unwrap_err().contains("bytes long"));
+    }
+
+    #[test]
+    fn keys_are_listed_with_comments() {
+        let own = SecretKey::new("admin.example", Use::Note, &[1; 32]).unwrap();
+        let witness = SecretKey::new("w.example", Use::Cosignature, &[1; 32]).unwrap();
+        assert_eq!(keys(&format!("# ours\n\n{}\n", own.public())).unwrap(), [own.public().clone()]);
+        assert!(keys(&witness.public().to_string()).unwrap_err().contains("signs no bundle"));
+        assert!(keys("x").is_err());
+    }
+}

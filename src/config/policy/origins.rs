@@ -1,0 +1,97 @@
+//! `Origins`: which line of which file decided each value, and what the administrator's bundle holds.
+//!
+//! Reads nothing, writes nothing. Invariant: what a bundle names is held, and with a mode every gate; a lower mode than the
+//! bundle's, or one below `guard`, in which nothing of it would be enforced, is never in force.
+
+use super::key::KEYS;
+use super::{ModeLevel, Policy};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layer {
+    /// The administrator's bundle.
+    Managed,
+    User,
+    Project,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceLine {
+    pub layer: Layer,
+    pub file: String,
+    pub line: usize,
+}
+
+impl fmt::Display for SourceLine {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+/// By key, `rule.<id>` and `check.<id>`; more than one place where lists were joined.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origins {
+    places: BTreeMap<String, Vec<SourceLine>>,
+    held: BTreeSet<&'static str>,
+    floor: Option<(ModeLevel, SourceLine)>,
+    overruled: Vec<(String, SourceLine)>,
+}
+
+impl Origins {
+    pub fn of(&self, key: &str) -> &[SourceLine] {
+        self.places.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// The lowest mode that the administrator's bundle allows.
+    pub fn floor(&self) -> Option<ModeLevel> {
+        self.floor.as_ref().map(|(level, _)| *level)
+    }
+
+    /// Settings of the user that would loosen what the bundle holds, and so do not count.
+    pub fn overruled(&self) -> &[(String, SourceLine)] {
+        &self.overruled
+    }
+
+    /// This place alone decides the value.
+    pub(super) fn set(&mut self, key: &str, place: SourceLine) {
+        self.places.insert(key.to_owned(), vec![place]);
+    }
+
+    /// This place adds to the value.
+    pub(super) fn add(&mut self, key: &str, place: SourceLine) {
+        self.places.entry(key.to_owned()).or_default().push(place);
+    }
+
+    /// From here on, what was set so far may only be tightened: it is the bundle's.
+    pub(super) fn hold(&mut self, policy: &Policy, file: &str) {
+        let names_mode = !self.of("mode.level").is_empty();
+        let by_effect = policy.rules.iter().any(|rule| !rule.effect.is_empty());
+        let is_held = |name: &str| {
+            !self.of(name).is_empty() || names_mode && name.starts_with("gates.") || by_effect && name == "effects.read"
+        };
+        // The mode has a floor instead.
+        let names = KEYS.iter().map(|key| key.name).filter(|name| *name != "mode.level");
+        self.held = names.filter(|name| is_held(name)).collect();
+        let place = SourceLine { layer: Layer::Managed, file: file.to_owned(), line: 1 };
+        let place = self.of("mode.level").last().cloned().unwrap_or(place);
+        self.floor = Some((if names_mode { policy.mode.level() } else { ModeLevel::Guard }, place));
+    }
+
+    pub(super) fn holds(&self, key: &str) -> bool {
+        self.held.contains(key)
+    }
+
+    pub(super) fn overrule(&mut self, key: &str, place: SourceLine) {
+        self.overruled.push((key.to_owned(), place));
+    }
+
+    /// The mode is the bundle's, whatever was set since.
+    pub(super) fn overrule_mode(&mut self) {
+        let Some((_, place)) = self.floor.clone() else { return };
+        let set = self.places.insert("mode.level".to_owned(), vec![place]).unwrap_or_default();
+        self.overruled.extend(set.into_iter().map(|place| ("mode.level".to_owned(), place)));
+    }
+}
