@@ -3,7 +3,9 @@
 #![expect(clippy::disallowed_methods, reason = "a server and a service that are killed on the way")]
 
 use crate::client::install as packages;
-use crate::support::{BINARY, Sandbox};
+use crate::model::{Model, Turn};
+use crate::runs::world::{World, bash};
+use crate::support::BINARY;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{Read, Write};
@@ -30,31 +32,29 @@ impl Drop for Running {
 }
 
 struct Engine {
-    sandbox: Sandbox,
+    world: World,
     folder: PathBuf,
     port: u16,
     _server: Running,
 }
 
-const STEPS: &str = "  - {id: one, name: One, description: first, run: 'echo one >> effects; echo began >> began; while ! test -e go; do sleep 0.02; done'}
-  - {id: two, name: Two, description: second, run: 'test -e .git/killed || { : > .git/killed; kill -9 $$; }; echo two >> effects'}
+const STEPS: &str =
+    "  - {id: one, name: One, description: first, run: 'echo one >> effects; while ! test -e go; do sleep 0.02; done'}
+  - {id: build, name: Build, description: make it}
+  - {id: last, name: Last, description: last, run: echo last >> effects}
 ";
 
 impl Engine {
     /// A server with a folder of its own; it listens on sockets in it.
-    fn new() -> Self {
-        let sandbox = Sandbox::repository("0.0");
-        let front = "---\nid: w\ntitle: T\ntype: workflow\ncategory: test\ndependencies: []\nsteps:\n";
-        sandbox.put(".aops/workflows/w.md", &format!("{front}{STEPS}---\n\n# T\n"));
-        sandbox.git(&["add", "-A"]);
-        sandbox.git(&["commit", "-q", "-m", "workflow"]);
-        let folder = sandbox.tmp().join("r");
+    fn new(model: &Model) -> Self {
+        let world = World::with(model, &[("w", STEPS)]);
+        let folder = world.sandbox.tmp().join("r");
         fs::create_dir(&folder).unwrap();
         let server = Command::new(packages::restate().0)
             .args(["--node-name", "n", "--listen-mode", "unix", "--base-dir"])
             .arg(&folder)
             .env_clear()
-            .envs(sandbox.environment())
+            .envs(world.sandbox.environment())
             .current_dir(&folder)
             .stdin(Stdio::null())
             .stdout(fs::File::create(folder.join("log")).unwrap())
@@ -62,8 +62,8 @@ impl Engine {
             .spawn()
             .unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let engine = Self { sandbox, folder, port, _server: Running(server) };
-        engine.sandbox.wait_until("the server is up", || engine.ask("admin", "GET", "/health", None).0 == 200);
+        let engine = Self { world, folder, port, _server: Running(server) };
+        engine.world.sandbox.wait_until("the server is up", || engine.ask("admin", "GET", "/health", None).0 == 200);
         engine
     }
 
@@ -99,7 +99,7 @@ impl Engine {
         let service = Command::new("node")
             .arg("service.mjs")
             .env_clear()
-            .envs(self.sandbox.environment())
+            .envs(self.world.sandbox.environment())
             .env("AOPS_HOOK", BINARY)
             .env("PORT", self.port.to_string())
             .env("QUESTIONS", self.folder.join("questions"))
@@ -109,13 +109,8 @@ impl Engine {
             .stderr(Stdio::null())
             .spawn()
             .expect("`node` is needed: install Node.js");
-        self.sandbox.wait_until("the service is up", || TcpStream::connect(("127.0.0.1", self.port)).is_ok());
+        self.world.sandbox.wait_until("the service is up", || TcpStream::connect(("127.0.0.1", self.port)).is_ok());
         Running(service)
-    }
-
-    fn lines(&self, name: &str) -> Vec<String> {
-        let text = fs::read_to_string(self.sandbox.project().join(name)).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
     }
 
     fn questions(&self) -> Vec<Value> {
@@ -124,35 +119,37 @@ impl Engine {
     }
 }
 
-/// The service is killed while a step runs, and again while a person is asked: each step has its effect once.
+/// The service is killed while a step runs, and again while a person is asked: each step and the approved call are done once.
 #[test]
 fn a_run_is_a_durable_handler_of_restate() {
-    let engine = Engine::new();
+    let model = Model::new([bash("touch danger && echo danger >> effects"), Turn::text("Built.")]);
+    let engine = Engine::new(&model);
+    let (world, sandbox) = (&engine.world, &engine.world.sandbox);
     let mut service = engine.start_service();
-    let (code, said) =
-        engine.ask("admin", "POST", "/deployments", Some(&json!({"uri": format!("http://127.0.0.1:{}", engine.port)})));
+    let place = json!({"uri": format!("http://127.0.0.1:{}", engine.port)});
+    let (code, said) = engine.ask("admin", "POST", "/deployments", Some(&place));
     assert_eq!(code, 201, "{said}");
-    let order = json!({"project": engine.sandbox.project(), "task": "make it so", "workflow": "w"});
+    let order = json!({"project": sandbox.project(), "task": "make it so", "workflow": "w"});
     let (code, sent) = engine.ask("ingress", "POST", "/runs/start/send", Some(&order));
     assert_eq!(code, 202, "{sent}");
     let id = sent["invocationId"].as_str().unwrap();
-    engine.sandbox.wait_until("the first step runs", || !engine.lines("began").is_empty());
+    sandbox.wait_until("the first step runs", || !world.effects().is_empty());
     service.kill();
     let mut service = engine.start_service();
-    fs::write(engine.sandbox.project().join("go"), "").unwrap();
-    engine.sandbox.wait_until("a person is asked", || !engine.questions().is_empty());
+    fs::write(sandbox.project().join("go"), "").unwrap();
+    sandbox.wait_until("a person is asked", || !engine.questions().is_empty());
     service.kill();
     let _service = engine.start_service();
     let asked = engine.questions()[0].clone();
-    assert!(asked["question"].as_str().unwrap().contains("`two`"), "{asked}");
-    assert_eq!(engine.lines("effects"), ["one"]);
+    assert!(asked["question"].as_str().unwrap().contains("touch danger"), "{asked}");
+    assert_eq!((world.effects(), world.there("danger")), (vec!["one".to_owned()], false));
     let answer = format!("/restate/awakeables/{}/resolve", asked["awakeable"].as_str().unwrap());
-    let (code, said) = engine.ask("ingress", "POST", &answer, Some(&json!({"approve": true, "note": "try again"})));
+    let (code, said) = engine.ask("ingress", "POST", &answer, Some(&json!({"approve": true, "note": "go on"})));
     assert_eq!(code, 202, "{said}");
     let (code, ended) = engine.ask("ingress", "GET", &format!("/restate/invocation/{id}/attach"), None);
     assert_eq!((code, &ended["outcome"]), (200, &json!("PASS")), "{ended}");
-    assert_eq!(engine.lines("effects"), ["one", "two"]);
-    let runs: Value = engine.sandbox.person(&["runs", "--json"]).json();
+    assert_eq!(world.effects(), ["one", "danger", "last"]);
+    let runs = world.runs();
     assert_eq!(runs.as_array().unwrap().len(), 1, "{runs}");
     assert_eq!(runs[0]["run_id"], ended["run"]);
 }

@@ -17,4 +17,4 @@ mod task;
 mod terminal;
 mod watch;
 mod way_back;
-mod world;
+pub(crate) mod world;
