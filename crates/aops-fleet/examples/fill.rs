@@ -37,12 +37,12 @@ fn timed<T>(times: &mut Vec<Duration>, call: impl FnOnce() -> Result<T, Error>) 
 fn work(url: &str, n: usize) -> [Vec<Duration>; 3] {
     let (mut fleet, machine) = (open(url), format!("worker-{n}"));
     let [mut takes, mut records, mut leaves] = [const { Vec::new() }; 3];
-    let taker = Taker { machine: &machine, labels: &[], lease_s: 120.0, per_repository: 1000 };
+    let who = Taker { machine: &machine, labels: &[], lease_s: 120.0, per_repository: 1000 };
     let mut progress = Progress {
         tree: Some(Snapshot { head: "h".repeat(40), tree: "t".repeat(40), bundle: Some(vec![7; 20_000]) }),
         ..Progress::default()
     };
-    while let Some(run) = timed(&mut takes, || fleet.take(&taker)) {
+    while let Some(run) = timed(&mut takes, || fleet.take(&who)) {
         progress.lines.clear();
         let lease = Lease { run: &run.id, fence: run.fence, lease_s: 120.0 };
         for step in 0..6 {
