@@ -26,7 +26,11 @@ pub mod prove;
 pub mod witness;
 pub mod export;
 pub mod report;
+#[cfg(feature = "fleet")]
+pub mod fleet;
 pub mod run;
+#[cfg(feature = "fleet")]
+pub mod worker;
 pub mod runs;
 pub mod checkpoint;
 pub mod transcript;
@@ -132,6 +136,10 @@ pub static COMMANDS: &[Command] = &[
     run::RESUME,
     runs::RESOLVE,
     runs::RUNS,
+    #[cfg(feature = "fleet")]
+    fleet::COMMAND,
+    #[cfg(feature = "fleet")]
+    worker::COMMAND,
     key::COMMAND,
     witness::COMMAND,
     bundle::COMMAND,
@@ -338,6 +346,8 @@ mod tests {
         commands.extend(below("checkpoint", checkpoint::VERBS));
         commands.extend(below("key", key::VERBS));
         commands.extend(below("witness", witness::VERBS));
+        #[cfg(feature = "fleet")]
+        commands.extend(below("fleet", fleet::VERBS));
         commands.extend(below("bundle", bundle::VERBS));
         commands.extend(below("runs", runs::VERBS));
         commands.extend(below("sessions", sessions::VERBS));

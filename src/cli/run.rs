@@ -36,6 +36,8 @@ pub const RUN: Command = Command {
         ("aops-hook run --queue tasks.txt", "one task per line, one after another"),
         ("aops-hook run --queue tasks.txt --dry-run", "only show the tasks and the steps"),
         ("aops-hook run --from-tracker ready", "the tracker's ready items"),
+        #[cfg(feature = "fleet")]
+        ("aops-hook run 'tidy up' --enqueue --label linux --priority 5", "for any worker that has this label"),
     ],
     arguments: |row| {
         let from_tracker = option("from-tracker", "LIST", "Tasks from the tracker").value_parser(["ready"]);
@@ -49,6 +51,7 @@ pub const RUN: Command = Command {
             .arg(option("model", "NAME", "The model of every step that names none"))
             .arg(flag("dry-run", "Show the steps and do nothing"))
             .args(limit_options())
+            .args(fleet_options())
             .arg(option("queue", "FILE", "Tasks from a file, one per line; `-` for stdin"))
             .arg(from_tracker)
             .group(ArgGroup::new("tasks").args(["task", "queue", "from-tracker"]).required(true))
@@ -77,6 +80,20 @@ fn limit_options() -> [Arg; 2] {
     ]
 }
 
+/// Of a run that another machine may take.
+fn fleet_options() -> Vec<Arg> {
+    if !cfg!(feature = "fleet") {
+        return Vec::new();
+    }
+    let label = option("label", "NAME", "Only workers with this label; may be given again").action(ArgAction::Append);
+    let priority = option("priority", "NUMBER", "Larger is earlier; default: 0").value_parser(clap::value_parser!(i32));
+    vec![
+        flag("enqueue", "Put it into the queue that machines share").conflicts_with("dry-run"),
+        label.requires("enqueue"),
+        priority.requires("enqueue").allow_negative_numbers(true),
+    ]
+}
+
 /// The run that is meant; also for `resolve`.
 pub(super) fn run_operand() -> Arg {
     let help = "The packet's id (CP_…), its file, or the run's id; a unique beginning is enough";
@@ -102,6 +119,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let usual = if project_type.is_some() { "project" } else { "build-loop" };
     let ResumeLimits { budget, step_timeout_ms } = limits(given)?;
     let request = RunRequest {
+        run_id: None,
         task: String::new(),
         context: given.get_many::<String>("context").into_iter().flatten().cloned().collect(),
         model: word("model"),
@@ -117,6 +135,10 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     };
     if given.get_flag("dry-run") {
         return show(io, &request, &tasks, !given.contains_id("task"));
+    }
+    #[cfg(feature = "fleet")]
+    if given.get_flag("enqueue") {
+        return super::fleet::enqueue(given, io, &request, &tasks);
     }
     signal::note_interrupts();
     run_all(io, &request, tasks, given.contains_id("from-tracker"))
@@ -291,6 +313,11 @@ impl Reporter for Progress<'_, '_> {
 
     fn note(&mut self, line: &str) {
         self.draw(&clean(line), "\n");
+    }
+
+    fn left(&mut self, run: &str, state: &str, words: &str) {
+        self.line(&json!({"event": "left", "run_id": run, "state": state, "words": words}));
+        self.note(&format!("run {run} {state}: {words}"));
     }
 }
 

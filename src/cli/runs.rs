@@ -9,7 +9,7 @@ use super::run::{Progress, dollars, run_operand};
 use super::table::{Cell, Tone};
 use super::{Command, Io, allowed, flag, option, refused, text, who_may, yes};
 use crate::run::artifacts::RunArtifacts;
-use crate::run::attempt::{AttemptFact, Decision, Resolved, RunOutcome, RunStatus};
+use crate::run::attempt::{Decision, RunOutcome, RunStatus};
 use crate::run::client::usd;
 use crate::run::driver::{describe_next_step, lock_project, mark_terminated, project_root};
 use crate::run::state::{RunState, pick};
@@ -27,9 +27,14 @@ pub const RUNS: Command = Command {
         ("aops-hook runs", "state, age, cost, and what each waits for"),
         ("aops-hook runs --json", "for programs"),
     ],
-    arguments: |row| row.arg(yes().global(true)).subcommand((GC.arguments)(GC.row())),
+    arguments: |row| row.arg(yes().global(true)).args(of_fleet()).subcommand((GC.arguments)(GC.row())),
     run: runs,
 };
+
+/// Also the runs that machines share.
+fn of_fleet() -> Option<clap::Arg> {
+    cfg!(feature = "fleet").then(|| flag("fleet", "The runs in the database that machines share"))
+}
 
 pub(super) static VERBS: &[Command] = &[GC];
 
@@ -72,6 +77,10 @@ fn runs(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         let name = format!("runs {}", verb.name);
         allowed(&name, who_may(&name), io)?;
         return (verb.run)(given, io);
+    }
+    #[cfg(feature = "fleet")]
+    if given.get_flag("fleet") {
+        return super::fleet::runs(io);
     }
     let artifacts = RunArtifacts::of(&project_root(io.env));
     let mut runs = artifacts.runs()?;
@@ -158,14 +167,18 @@ fn resolve(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let note = text(given, "note").map(|note| cut(&redact(note.trim()), 1000).to_owned());
     let note = note.filter(|note| !note.is_empty());
     let artifacts = RunArtifacts::of(&project_root(io.env));
-    let run = pick(artifacts.runs()?, text(given, "name").unwrap_or_default()).or_else(refused)?;
+    let name = text(given, "name").unwrap_or_default();
+    let run = pick(artifacts.runs()?, name);
+    #[cfg(feature = "fleet")]
+    if run.is_err()
+        && let Some(code) = super::fleet::resolve(io, name, decision == Decision::Approved, note.as_deref())?
+    {
+        return Ok(code);
+    }
+    let run = run.or_else(refused)?;
     let Some(paused) = run.paused.clone() else { return not_paused(&run) };
-    let mut packet = artifacts.pause(&run)?;
-    (packet.resolved, packet.resolution_decision) = (true, Some(decision));
-    artifacts.keep_pause(&packet)?;
+    artifacts.resolve(&run, decision, note, None)?;
     let checkpoint_id = paused.checkpoint_id;
-    let resolved = Resolved { checkpoint_id: checkpoint_id.clone(), decision, note };
-    artifacts.append(&run.run_id, AttemptFact::Resolved(resolved))?;
     let decided = decision.name();
     let said = json!({"checkpoint_id": checkpoint_id, "run_id": run.run_id, "resolution_decision": decided});
     let next = describe_next_step(&checkpoint_id, true, Some(decision));

@@ -13,6 +13,7 @@ pub mod witness;
 pub mod key;
 pub mod check;
 mod close;
+pub mod fleet;
 pub mod rule;
 pub mod effects;
 pub mod project;
@@ -25,6 +26,7 @@ pub use address::Address;
 pub use check::Check;
 pub use close::{Close, Evidence, Tracker};
 pub use effects::Effects;
+pub use fleet::Fleet;
 pub use jail::Jail;
 pub use origins::{Layer, Origins, SourceLine};
 pub use project::Folder;
@@ -55,6 +57,8 @@ pub struct Policy {
     pub effects: Effects,
     #[serde(default, skip_serializing_if = "Evidence::is_unset")]
     pub evidence: Evidence,
+    #[serde(default, skip_serializing_if = "Fleet::is_shipped")]
+    pub fleet: Fleet,
     pub gates: Gates,
     pub hydration: Hydration,
     #[serde(default)]
@@ -233,6 +237,7 @@ impl Default for Policy {
             danger: BTreeMap::new(),
             effects: Effects::default(),
             evidence: Evidence::default(),
+            fleet: Fleet::default(),
             gates: Gates { commit: Some(Level::Enforce), push: Some(Level::Enforce), ..Gates::default() },
             hydration: Hydration { deadline_ms: 400 },
             insights: Insights::default(),

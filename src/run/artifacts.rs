@@ -5,7 +5,7 @@
 //! `append` returns; a ledger that does not verify is a failure, never a shorter ledger.
 
 use crate::model::error::{Code, Failure};
-use crate::run::attempt::{AttemptEntry, AttemptFact, Attempts, Removed};
+use crate::run::attempt::{AttemptEntry, AttemptFact, Attempts, Decision, Removed, Resolved};
 use crate::run::packet::{End, Pause, StepSummary, to_yaml};
 use crate::run::state::{RunState, fold};
 use crate::system::env::{Env, now_ms};
@@ -85,6 +85,21 @@ impl RunArtifacts {
         Ok(packet)
     }
 
+    /// Records a person's decision on a paused run, in its packet and in the attempt ledger.
+    pub fn resolve(
+        &self,
+        run: &RunState,
+        decision: Decision,
+        note: Option<String>,
+        by: Option<String>,
+    ) -> Result<(), Failure> {
+        let mut packet = self.pause(run)?;
+        (packet.resolved, packet.resolution_decision) = (true, Some(decision));
+        self.keep_pause(&packet)?;
+        let resolved = Resolved { by, checkpoint_id: packet.checkpoint_id, decision, note };
+        self.append(&run.run_id, AttemptFact::Resolved(resolved)).map(drop)
+    }
+
     /// The packets and summaries of a run.
     pub fn files_of(&self, run_id: &str) -> Vec<PathBuf> {
         let folders = [("terminal", "TP_"), ("checkpoints", "CP_"), ("steps", "")];
@@ -126,6 +141,10 @@ impl RunArtifacts {
             }
         }
         Ok(())
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The attempt ledger.

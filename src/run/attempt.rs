@@ -221,6 +221,9 @@ pub struct Paused {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resolved {
+    /// Who decided, and when, where that was on another machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     pub checkpoint_id: String,
     pub decision: Decision,
     pub note: Option<String>,

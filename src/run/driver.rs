@@ -12,7 +12,7 @@ mod walk;
 mod way_back;
 mod resume;
 
-pub use prepare::{RunRequest, lock_project, plan_workflow, project_root};
+pub use prepare::{RunRequest, check_request, lock_project, make_run_id, plan_workflow, project_root, random_hex};
 pub use resume::{ResumeLimits, resume};
 pub use walk::{mark_terminated, run};
 pub use way_back::WayBack;
@@ -32,6 +32,12 @@ pub trait Reporter {
     /// What a step's command changed in a throwaway layer.
     fn thrown_away(&mut self, step: &str, words: &str);
     fn note(&mut self, line: &str);
+    /// A worker left a run.
+    fn left(&mut self, _run: &str, _state: &str, _words: &str) {}
+    /// The attempt ledger has grown: before a step's program is started, and after its end. An error stops the driver there.
+    fn recorded(&mut self) -> anyhow::Result<()> {
+        Ok(())
+    }
 }
 
 pub struct StepProgress<'a> {

@@ -9,3 +9,5 @@ pub mod job;
 pub mod client;
 pub mod driver;
 pub mod queue;
+#[cfg(feature = "fleet")]
+pub mod fleet;

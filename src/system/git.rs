@@ -5,6 +5,8 @@
 //! answer is whole or there is none, but for `beginning`, whose callers tell that they cut.
 
 mod baseline;
+#[cfg(feature = "fleet")]
+pub mod copy;
 pub mod notes;
 
 pub use baseline::diff;

@@ -14,3 +14,5 @@ pub mod git;
 pub mod lookup;
 pub mod tls;
 pub mod ssh_agent;
+#[cfg(feature = "fleet")]
+pub mod database;

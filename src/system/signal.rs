@@ -94,6 +94,19 @@ pub fn note_interrupts() {
     set(&ENDING, note as *const () as usize);
 }
 
+/// This process itself wants its run to pause.
+static WANTED: AtomicBool = AtomicBool::new(false);
+
 pub fn interrupted() -> bool {
+    was_asked() || WANTED.load(Ordering::Relaxed)
+}
+
+/// A signal asked for it.
+pub fn was_asked() -> bool {
     ASKED.load(Ordering::Relaxed)
+}
+
+/// Has the run of this process pause, as a signal would; `false` takes it back.
+pub fn interrupt(wanted: bool) {
+    WANTED.store(wanted, Ordering::Relaxed);
 }

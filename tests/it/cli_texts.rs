@@ -193,6 +193,11 @@ const WRONG_USAGE: &[&str] = &[
     "bundle make policy -o policy.bundle",
     "bundle sign policy.bundle",
     "witness serve --state w --log words",
+    "fleet status",
+    "fleet approve x --yes",
+    "worker --once",
+    "worker --lease 1ms",
+    "run x --enqueue",
     "completions cobol",
     "man nonsense",
 ];

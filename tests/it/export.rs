@@ -206,7 +206,7 @@ while True:
 "#;
 
 /// A certificate for `localhost`, signed by an authority of its own: authority, certificate, key.
-fn certificates(sandbox: &Sandbox) -> [String; 3] {
+pub(crate) fn certificates(sandbox: &Sandbox) -> [String; 3] {
     let folder = sandbox.tmp();
     let make = |line: &str| {
         let output = sandbox.command("sh").current_dir(&folder).args(["-c", line]).output().unwrap();

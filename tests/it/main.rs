@@ -23,6 +23,7 @@ mod documents;
 mod executable;
 mod export;
 mod fail_closed;
+mod fleet;
 mod gemini;
 mod hostile;
 mod hydration;

@@ -193,6 +193,7 @@ fn said_of(form: Form) -> Value {
         Form::Whole(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
         Form::Share => json!({"type": "number", "minimum": 0, "maximum": 1}),
         Form::Server => json!({"type": "string", "pattern": "^http://[^@\\s]+$"}),
+        Form::Database => json!({"type": "string", "pattern": "^postgres(ql)?://[^\\s]+$"}),
         Form::Text => named("text"),
         Form::Id => named("id"),
         Form::Names => named("names"),

@@ -27,6 +27,27 @@ fn few_system_calls() {
     }
 }
 
+/// With a database that machines share, reachable or not, an event makes the very same calls.
+#[test]
+fn a_fleet_costs_an_event_nothing() {
+    let counts = ["", "fleet.url = \"postgresql://aops@127.0.0.1:9/aops\"\n"].map(|fleet| {
+        let sandbox = Sandbox::new();
+        sandbox.configure(&format!("{}{fleet}", crate::support::NO_TRACKER));
+        let session = sandbox.session();
+        passed(&session.start("startup"));
+        passed(&session.prompt("go"));
+        let calls = (0..12).map(|_| {
+            let call = session.call("Read", json!({"file_path": "/x"}));
+            let fields = json!({"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id});
+            let calls = counted(&sandbox, &session.payload("PreToolUse", fields));
+            session.post(&call).silent();
+            calls.len()
+        });
+        calls.collect::<Vec<_>>()
+    });
+    assert_eq!(counts[0], counts[1]);
+}
+
 /// What the program can do beside judging costs an event nothing: no library runs before `main` (each has an address in
 /// `.init_array`; the two are Rust's arguments and the C start-up), and TLS is touched by what speaks to other machines.
 #[test]
@@ -44,7 +65,13 @@ fn no_library_starts_with_the_program() {
     assert_eq!(initial, 2 * 8, "bytes of addresses that are called before `main`");
     let users = crate::tidy::rust_files("src").into_iter().filter(|(_, text)| text.contains("tls::"));
     let users: BTreeSet<String> = users.map(|(file, _)| file).collect();
-    let known = ["briefing/memory.rs", "briefing/memory/http.rs", "briefing/refresh/witness.rs", "cli/export/send.rs"];
+    let known = [
+        "briefing/memory.rs",
+        "briefing/memory/http.rs",
+        "briefing/refresh/witness.rs",
+        "cli/export/send.rs",
+        "system/database.rs",
+    ];
     let known = known.iter().chain(&["system/tls.rs"]).map(|file| format!("src/{file}")).collect();
     assert_eq!(users, known, "who can open an encrypted connection");
 }

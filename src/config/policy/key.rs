@@ -136,6 +136,11 @@ fn fields() -> Vec<Key> {
     witness.quorum: Form::Whole(0, 64), Keep, "how many of them must have signed; 0 is all";
     witness.git: Form::OneOf(WitnessGit::WORDS), Raise,
         "whether the log's checkpoints go into git notes of the project, pushed with the work";
+    fleet.url: Form::Database, Keep, "the PostgreSQL that machines share, as `postgresql://aops@db.example/aops`";
+    fleet.queue_max: Form::Whole(1, 1_000_000), Lower, "runs that may wait in the queue";
+    fleet.per_repository: Form::Whole(1, 1_000), Lower, "runs of one repository at the same time";
+    fleet.announce: Form::Text, Keep,
+        "a command of the shell that tells people of a question, as JSON on its input";
     run.claude: Form::Text, Keep, "the client that `run` starts";
     run.notify: Form::Text, Keep, "a command of the shell, started when a run pauses or ends";
     run.on_pause: Form::OneOf(OnPause::WORDS), Raise,

@@ -31,6 +31,8 @@ pub enum Form {
     Id,
     /// A URL without credentials.
     Server,
+    /// A URL of a PostgreSQL, without a password.
+    Database,
     Names,
 }
 
@@ -105,6 +107,7 @@ impl Form {
             (Form::Text, DeValue::String(text)) => plain(text),
             (Form::Id, DeValue::String(text)) => id(text),
             (Form::Server, DeValue::String(text)) => server(text),
+            (Form::Database, DeValue::String(text)) => database(text),
             (_, other) => Err(format!("{}, not {}", self.wanted(), kind(other))),
         }
     }
@@ -117,7 +120,7 @@ impl Form {
             Form::Whole(least, most) => format!("a whole number from {least} to {most}"),
             Form::Share => "a number from 0 to 1".to_owned(),
             Form::Text | Form::Id => "a text".to_owned(),
-            Form::Server => "a URL".to_owned(),
+            Form::Server | Form::Database => "a URL".to_owned(),
             Form::Names => "a text or a list of texts".to_owned(),
         }
     }
@@ -210,6 +213,18 @@ fn id(text: &str) -> Result<Value, String> {
 
 fn server(text: &str) -> Result<Value, String> {
     Address::read(text).and_then(|_| plain(text))
+}
+
+/// The policy is recorded, so no password may be in it.
+fn database(text: &str) -> Result<Value, String> {
+    let Some(rest) = text.strip_prefix("postgresql://").or_else(|| text.strip_prefix("postgres://")) else {
+        return Err("a URL that begins with `postgresql://`".to_owned());
+    };
+    let user = rest.split(['/', '?']).next().and_then(|host| host.rsplit_once('@')).map_or("", |(user, _)| user);
+    if user.contains(':') || rest.contains("password=") {
+        return Err("a URL without a password, which belongs into the file `fleet.password` beside the keys".to_owned());
+    }
+    plain(text)
 }
 
 fn listed(words: &[&str]) -> String {

@@ -82,13 +82,6 @@ fn describe_policy_change(began_with: &str, now: Result<String, Failure>) -> Opt
     }
 }
 
-/// Random bytes as hex digits, two for each byte.
-pub(super) fn random_hex(bytes: usize) -> Result<String, Failure> {
-    let mut all = [0_u8; 32];
-    crate::system::random::fill(&mut all).map_err(|e| Failure::storage("the system's random bytes", e))?;
-    Ok(sha256(&[&all])[..bytes * 2].to_owned())
-}
-
 impl Driver {
     pub(super) fn session_key<'a>(&'a self, cwd: &'a str) -> SessionKey<'a> {
         SessionKey { session_id: &self.run.init.session_id, transcript_path: "", cwd }

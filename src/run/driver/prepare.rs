@@ -7,17 +7,21 @@ use crate::config::in_force::{self, InForce};
 use crate::config::policy::Policy;
 use crate::config::texts::{self, Library, Origin, Texts};
 use crate::config::workflow::{Workflow, meant};
-use crate::model::{error::Code, refusal::refused};
+use crate::model::error::{Code, Failure};
+use crate::model::refusal::refused;
 use crate::run::attempt::ContextRef;
 use crate::run::plan::{PlannedStep, StepAction, plan};
 use crate::run::{artifacts::RunArtifacts, client};
 use crate::system::{env::Env, git};
-use crate::text::sha256::sha256;
+use crate::text::{sha256::sha256, time::day};
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunRequest {
+    /// The id that it has already; `None`: one is made.
+    pub run_id: Option<String>,
     pub task: String,
     /// Files that belong to it, as a person named them.
     pub context: Vec<String>,
@@ -111,6 +115,33 @@ pub fn plan_workflow(
     };
     let steps = plan(&workflow, &owed, &in_force.policy.gates).or_else(refused)?;
     Ok((workflow, steps, in_force))
+}
+
+/// Everything that can be refused before another machine takes the request. Returns the project's root, and the request with
+/// files named from there.
+pub fn check_request(env: &Env, request: &RunRequest) -> anyhow::Result<(PathBuf, RunRequest)> {
+    let root = project_root(env);
+    check_clean(env, &root)?;
+    plan_workflow(env, &root, &request.workflow, request.project_type.as_deref())?;
+    let context: Vec<String> = read_context(env, &root, &request.context)?.into_iter().map(|file| file.path).collect();
+    if let Some(outside) = context.iter().find(|path| Path::new(path).is_absolute()) {
+        return refused(format!(
+            "`--context {outside}` is outside of the project\nhint: another machine does not have it"
+        ));
+    }
+    Ok((root, RunRequest { context, ..request.clone() }))
+}
+
+/// A new run id.
+pub fn make_run_id(env: &Env) -> Result<String, Failure> {
+    Ok(format!("{}-{}", day(env.now_ms), random_hex(4)?))
+}
+
+/// Random bytes as hex digits, two for each byte.
+pub fn random_hex(bytes: usize) -> Result<String, Failure> {
+    let mut all = [0_u8; 32];
+    crate::system::random::fill(&mut all).map_err(|e| Failure::storage("the system's random bytes", e))?;
+    Ok(sha256(&[&all])[..bytes * 2].to_owned())
 }
 
 /// The files that belong to a task, with their digests.

@@ -112,7 +112,7 @@ impl Driver {
         }
         let checkpoint_id = self.run.paused.as_ref().map(|paused| paused.checkpoint_id.clone());
         let checkpoint_id = checkpoint_id.unwrap_or_default();
-        self.append(AttemptFact::Resolved(Resolved { checkpoint_id, decision, note: None }))?;
+        self.append(AttemptFact::Resolved(Resolved { by: None, checkpoint_id, decision, note: None }))?;
         Ok(None)
     }
 

@@ -4,8 +4,9 @@
 //! every attempt of a step has the same idempotency key; a step that a dead driver started is taken over where it stands,
 //! and is started again only if its program never ran or was abandoned.
 
-use super::base::{Driver, random_hex};
+use super::base::Driver;
 use super::judge::{Evidence, StepResult};
+use super::prepare::random_hex;
 use super::{Reporter, StepProgress};
 use crate::jail::{receipt, shell};
 use crate::model::call::CallKey;
@@ -47,7 +48,7 @@ impl Driver {
         let begun = match self.take_over(step) {
             Some(begun) => begun,
             None => match self.take_checkpoint(step, None) {
-                Ok(()) => self.start_step(index, step)?,
+                Ok(()) => self.start_step(reporter, index, step)?,
                 Err(failure) => return Ok(no_checkpoint(&failure)),
             },
         };
@@ -68,6 +69,7 @@ impl Driver {
         self.count(&stream);
         self.record(begun, &result, duration_ms, git::touched(&self.env, &self.root, &before))?;
         reporter.step_ended(&step.id, result.outcome(), duration_ms, self.run.cost);
+        reporter.recorded()?;
         Ok(result)
     }
 
@@ -176,7 +178,12 @@ fn no_checkpoint(failure: &Failure) -> StepResult {
 }
 
 impl Driver {
-    pub(super) fn start_step(&mut self, index: usize, step: &PlannedStep) -> anyhow::Result<Begun> {
+    pub(super) fn start_step(
+        &mut self,
+        reporter: &mut dyn Reporter,
+        index: usize,
+        step: &PlannedStep,
+    ) -> anyhow::Result<Begun> {
         let attempt = self.run.attempts.get(&step.id).unwrap_or(&0) + 1;
         // A verification that found issues has ended; it is done anew.
         let again = self.run.begun.contains_key(&step.id) && !self.run.done.contains_key(&step.id);
@@ -186,6 +193,7 @@ impl Driver {
         let tree = git::tree(&self.env, &self.root).unwrap_or_default();
         let begun = Begun { attempt, call, step: step.id.clone(), tree };
         self.append(AttemptFact::Step(begun.clone()))?;
+        reporter.recorded()?;
         let key = random_hex(16)?;
         let job = self.job(index, step, again, &key)?;
         let variables = self.variables(step, &begun.call.id, key);

@@ -3,9 +3,11 @@
 //! Writes packets and the attempt ledger, starts the command under `[run] notify`. Invariants: a packet is on disk before
 //! the ledger says so; a driver that dies in between ends the run once more, with the same words.
 
-use super::base::{Driver, random_hex, run_folder};
+use super::base::{Driver, run_folder};
 use super::judge::{PauseRequest, StepResult};
-use super::prepare::{Prepared, RunRequest, check_clean, lock_project, project_root, read_context};
+use super::prepare::{
+    Prepared, RunRequest, check_clean, lock_project, make_run_id, project_root, random_hex, read_context,
+};
 use super::{Finish, Reporter, describe_next_step};
 use crate::model::{error::Failure, refusal::refused};
 use crate::run::artifacts::RunArtifacts;
@@ -17,7 +19,7 @@ use crate::run::state::{MOST_ROUNDS, RunState};
 use crate::system::env::{Env, RUN, now_ms};
 use crate::system::process::{self, Ending, Task};
 use crate::system::{git, signal};
-use crate::text::time::{day, timestamp};
+use crate::text::time::timestamp;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
@@ -46,7 +48,7 @@ pub fn run(env: &Env, reporter: &mut dyn Reporter, request: &RunRequest) -> anyh
         task: request.task.clone(),
         workflow: request.workflow.clone(),
     };
-    let run_id = format!("{}-{}", day(env.now_ms), random_hex(4)?);
+    let run_id = request.run_id.clone().map_or_else(|| make_run_id(&env), Ok)?;
     let run = RunState { run_id, ..RunState::default() };
     let mut driver = Driver::new(env, root, (artifacts, lock), run, prepared)?;
     driver.append(AttemptFact::Init(init))?;

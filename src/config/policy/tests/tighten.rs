@@ -114,6 +114,14 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
     ("witness.quorum", "", "1", Err(())), // 0 is all of them
     ("witness.git", "", "\"notes\"", Ok("\"notes\"")),
     ("witness.git", "\"notes\"", "\"off\"", Err(())),
+    ("fleet.url", "\"postgresql://a@h/d\"", "\"postgresql://a@h/d\"", Ok("\"postgresql://a@h/d\"")),
+    ("fleet.url", "", "\"postgresql://evil@h/d\"", Err(())),
+    ("fleet.announce", "\"beep\"", "\"beep\"", Ok("\"beep\"")),
+    ("fleet.announce", "", "\"./evil\"", Err(())),
+    ("fleet.queue_max", "", "9999", Ok("9999")),
+    ("fleet.queue_max", "", "10001", Err(())),
+    ("fleet.per_repository", "", "3", Ok("3")),
+    ("fleet.per_repository", "", "5", Err(())),
 ];
 
 #[test]
@@ -264,6 +272,9 @@ fn any_value(form: Form) -> BoxedStrategy<String> {
         Form::Share => (0_u32..=20).prop_map(|n| Share::millionths(n * 50_000).to_string()).boxed(),
         Form::Server => {
             prop::sample::select(vec!["\"http://127.0.0.1\"".to_owned(), "\"http://localhost\"".to_owned()]).boxed()
+        }
+        Form::Database => {
+            prop::sample::select(vec!["\"postgresql://a@h/d\"".to_owned(), "\"postgres://b@h/d\"".to_owned()]).boxed()
         }
         Form::Text | Form::Id => prop::sample::select(vec!["\"bd\"".to_owned(), "\"b\"".to_owned()]).boxed(),
         Form::Names => {

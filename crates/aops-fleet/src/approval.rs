@@ -1,0 +1,148 @@
+//! Questions of paused runs, and the one answer to each.
+//!
+//! Invariants: a question is answered once; the answer and what becomes of the run are one transaction; the token in an
+//! announcement is stored only as its SHA-256.
+
+use crate::connect::Fleet;
+use crate::error::Error;
+use sha2::{Digest, Sha256};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The run goes on, with the very call or step it asked for.
+    Approve,
+    /// The run goes on to its end, and is told that a person said no.
+    Reject,
+    /// The run ends now, whatever it does.
+    Block,
+}
+
+impl Answer {
+    pub const ALL: [Self; 3] = [Self::Approve, Self::Reject, Self::Block];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Approve => "approve",
+            Self::Reject => "reject",
+            Self::Block => "block",
+        }
+    }
+
+    pub fn read(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|answer| answer.name() == word)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Approval {
+    pub id: String,
+    pub run: String,
+    pub question: String,
+    /// Seconds since it was asked.
+    pub age_s: i64,
+    pub repository: String,
+    pub machine: String,
+}
+
+/// The answer to the question that a run asked last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    pub answer: Answer,
+    /// The digest of the packet that was asked about.
+    pub about: String,
+    pub who: String,
+    pub at: String,
+    pub note: Option<String>,
+}
+
+/// The stored form of a token.
+pub fn token_digest(token: &str) -> String {
+    let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+    digest.map(|byte| format!("{byte:02x}")).concat()
+}
+
+impl Fleet {
+    /// Open questions, oldest first.
+    pub fn approvals(&mut self, most: i64) -> Result<Vec<Approval>, Error> {
+        let rows = self.client.query(
+            "select a.id, a.run, a.question, extract(epoch from now() - a.asked)::bigint, r.repository, coalesce(r.machine, '')
+             from approvals a join runs r on r.id = a.run where a.decision is null order by a.asked, a.id limit $1",
+            &[&most],
+        )?;
+        let one = |row: &postgres::Row| Approval {
+            id: row.get(0),
+            run: row.get(1),
+            question: row.get(2),
+            age_s: row.get(3),
+            repository: row.get(4),
+            machine: row.get(5),
+        };
+        Ok(rows.iter().map(one).collect())
+    }
+
+    /// The open question that this token answers.
+    pub fn approval_of_token(&mut self, token: &str) -> Result<Option<String>, Error> {
+        let row = self
+            .client
+            .query_opt("select id from approvals where token = $1 and decision is null", &[&token_digest(token)])?;
+        Ok(row.map(|row| row.get(0)))
+    }
+
+    /// Answers a question, by its id or by that of its run. False: it is not open.
+    pub fn answer(&mut self, id: &str, answer: Answer, who: &str, note: Option<&str>) -> Result<bool, Error> {
+        let mut all = self.client.transaction()?;
+        let run = all.query_opt(
+            "update approvals set decision = $2, who = $3, note = $4, answered = now()
+             where (id = $1 or run = $1) and decision is null returning run",
+            &[&id, &answer.name(), &who, &note],
+        )?;
+        let Some(run) = run.map(|row| row.get::<_, String>(0)) else { return Ok(false) };
+        if answer == Answer::Block {
+            let why = note.map(|note| format!(": {note}")).unwrap_or_default();
+            end(&mut all, &run, &format!("{who} blocked the run{why}"))?;
+        } else {
+            let waits = "update runs set state = 'waiting', changed = now() where id = $1 and state = 'paused'";
+            all.execute(waits, &[&run])?;
+        }
+        all.commit()?;
+        Ok(true)
+    }
+
+    /// Ends a run, whatever it does. Its worker is fenced off and stops. False: it is over, or not known.
+    pub fn block(&mut self, run: &str, who: &str, note: Option<&str>) -> Result<bool, Error> {
+        let mut all = self.client.transaction()?;
+        let why = note.map(|note| format!(": {note}")).unwrap_or_default();
+        let ended = end(&mut all, run, &format!("{who} blocked the run{why}"))?;
+        all.execute(
+            "update approvals set decision = 'block', who = $2, note = $3, answered = now()
+             where run = $1 and decision is null",
+            &[&run, &who, &note],
+        )?;
+        all.commit()?;
+        Ok(ended)
+    }
+
+    /// The answer to the question that the run asked last, if there is one.
+    pub fn answered(&mut self, run: &str) -> Result<Option<Answered>, Error> {
+        let row = self.client.query_opt(
+            "select decision, who, to_char(answered at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), note, about
+             from approvals where run = $1 order by asked desc, id desc limit 1",
+            &[&run],
+        )?;
+        let read = |row: postgres::Row| {
+            let answer = Answer::read(row.get::<_, Option<&str>>(0)?)?;
+            Some(Answered { answer, about: row.get(4), who: row.get(1), at: row.get(2), note: row.get(3) })
+        };
+        Ok(row.and_then(read))
+    }
+}
+
+fn end(all: &mut postgres::Transaction, run: &str, reason: &str) -> Result<bool, Error> {
+    let ended = all.execute(
+        "update runs set state = 'done', outcome = 'BLOCKED', reason = $2, fence = fence + 1, lease = null,
+                         bundle = null, changed = now()
+         where id = $1 and state <> 'done'",
+        &[&run, &reason],
+    )?;
+    Ok(ended == 1)
+}

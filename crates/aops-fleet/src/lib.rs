@@ -1,0 +1,14 @@
+//! Runs, approvals and sessions of many machines in one PostgreSQL.
+//!
+#![doc = include_str!("../README.md")]
+
+pub mod error;
+pub mod schema;
+pub mod connect;
+pub mod queue;
+pub mod approval;
+pub mod session;
+pub mod overview;
+
+pub use connect::{Access, Fleet};
+pub use error::Error;

@@ -1,0 +1,66 @@
+//! What machines report: that they are there, and the heads of their sessions.
+//!
+//! Invariant: a head never goes back, so reports may come twice and in any order.
+
+use crate::connect::Fleet;
+use crate::error::Error;
+
+#[derive(Clone, Debug)]
+pub struct Machine<'a> {
+    pub name: &'a str,
+    pub version: &'a str,
+    pub labels: &'a [String],
+    /// The hash of the policy in force.
+    pub policy: &'a str,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionHead {
+    pub id: String,
+    pub project: String,
+    /// How many entries its ledger has.
+    pub entries: i64,
+    pub head: String,
+    pub phase: String,
+    pub mode: String,
+    /// Millionths of a dollar.
+    pub cost: i64,
+    /// When its last entry was made.
+    pub ts: String,
+}
+
+impl Fleet {
+    /// The machine is there now.
+    pub fn register(&mut self, machine: &Machine) -> Result<(), Error> {
+        let mut all = self.client.transaction()?;
+        all.execute(
+            "insert into machines (name, version, labels, policy) values ($1, $2, $3, $4)
+             on conflict (name) do update
+             set version = excluded.version, labels = excluded.labels, policy = excluded.policy, seen = now()",
+            &[&machine.name, &machine.version, &machine.labels, &machine.policy],
+        )?;
+        all.execute(
+            "insert into policy_versions (hash, machine) values ($1, $2) on conflict do nothing",
+            &[&machine.policy, &machine.name],
+        )?;
+        Ok(all.commit()?)
+    }
+
+    /// Stores these heads, all or none.
+    pub fn report(&mut self, machine: &str, heads: &[SessionHead]) -> Result<(), Error> {
+        let mut all = self.client.transaction()?;
+        let one = all.prepare(
+            "insert into sessions (machine, id, project, entries, head, phase, mode, cost, ts)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+             on conflict (machine, id) do update
+             set project = excluded.project, entries = excluded.entries, head = excluded.head, phase = excluded.phase,
+                 mode = excluded.mode, cost = excluded.cost, ts = excluded.ts, seen = now()
+             where sessions.entries <= excluded.entries",
+        )?;
+        for head in heads {
+            let SessionHead { id, project, entries, head, phase, mode, cost, ts } = head;
+            all.execute(&one, &[&machine, id, project, entries, head, phase, mode, cost, ts])?;
+        }
+        Ok(all.commit()?)
+    }
+}

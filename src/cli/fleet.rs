@@ -1,0 +1,142 @@
+//! `fleet`: the PostgreSQL that machines share, as `[fleet]` names it: its tables, who is there, what waits.
+//!
+//! Connects to the database. Invariant: no hook calls this, and nothing here is needed by one.
+
+mod approval;
+mod doctor;
+mod enqueue;
+
+pub(super) use approval::{resolve, runs};
+pub(super) use enqueue::{enqueue, names};
+
+use super::table::{Cell, Tone};
+use super::{Command, Io, allowed, policy_here, refused, who_may, yes};
+use crate::system::database;
+use crate::text::time::age;
+use aops_fleet::overview::{MachineRow, Overview};
+use aops_fleet::{Fleet, schema};
+use clap::ArgMatches;
+use serde_json::json;
+
+pub const COMMAND: Command = Command {
+    name: "fleet",
+    about: "What machines share: runs, approvals, sessions (PostgreSQL)",
+    examples: &[
+        ("aops-hook fleet init", "make the tables in the database that `fleet.url` names"),
+        ("aops-hook fleet status", "runs, approvals, machines"),
+    ],
+    arguments: |row| Command::verbs(VERBS, row.arg(yes().global(true))),
+    run,
+};
+
+pub(super) static VERBS: &[Command] = &[
+    Command {
+        name: "init",
+        about: "Make the tables, or bring them to this version",
+        examples: &[("aops-hook fleet init", "may be run again; two at once do no harm")],
+        arguments: |row| row,
+        run: init,
+    },
+    Command {
+        name: "status",
+        about: "Show what waits, runs and is asked, and which machines are there",
+        examples: &[("aops-hook fleet status --json", "for programs")],
+        arguments: |row| row,
+        run: status,
+    },
+    Command {
+        name: "approvals",
+        about: "List what paused runs ask",
+        examples: &[("aops-hook fleet approvals", "each with the id that answers it")],
+        arguments: |row| row,
+        run: approval::list,
+    },
+    approval::verb(
+        "approve",
+        "Let a paused run go on with what it asked for (needs a person at a terminal)",
+        &[("aops-hook fleet approve 20260113-1f3a9c02-1", "by the question's id, or by that of its run")],
+        approval::approve,
+    ),
+    approval::verb(
+        "reject",
+        "Tell a paused run that it may not; it ends (needs a person at a terminal)",
+        &[("aops-hook fleet reject 20260113-1f3a9c02-1 --note 'use the other branch'", "with a reason")],
+        approval::reject,
+    ),
+    approval::verb(
+        "block",
+        "End a run now, whatever it does (needs a person at a terminal)",
+        &[("aops-hook fleet block 20260113-1f3a9c02", "its worker stops the step within a third of its lease")],
+        approval::block,
+    ),
+    Command {
+        name: "doctor",
+        about: "Check address, password, tables and clock",
+        examples: &[("aops-hook fleet doctor", "each line says what to do where something is wrong")],
+        arguments: |row| row,
+        run: doctor::run,
+    },
+];
+
+/// Machines in one answer.
+const MOST: i64 = 1000;
+
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let Some((verb, given)) = Command::find(VERBS, given) else { return Ok(2) };
+    let name = format!("fleet {}", verb.name);
+    allowed(&name, who_may(&name), io)?;
+    (verb.run)(given, io)
+}
+
+/// The address of the database.
+pub(super) fn url(io: &Io) -> anyhow::Result<String> {
+    match policy_here(io)?.policy.fleet.url {
+        Some(url) => Ok(url),
+        None => refused(
+            "no database is configured\nhint: set `fleet.url` in your configuration, as `postgresql://aops@db.example/aops`",
+        ),
+    }
+}
+
+/// An open connection.
+pub(super) fn open(io: &Io) -> anyhow::Result<Fleet> {
+    Ok(database::open(io.env, &url(io)?)?)
+}
+
+fn init(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let before = database::open_any(io.env, &url(io)?)?.migrate()?;
+    let (now, machine) = (schema::VERSION, database::machine(io.env)?);
+    let words = match before {
+        0 => format!("made the tables, version {now}"),
+        old if old == now => format!("the tables have version {now} already"),
+        old => format!("brought the tables from version {old} to {now}"),
+    };
+    io.answer(&json!({"version": now, "before": before, "machine": machine}), words)
+}
+
+fn status(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let seen = open(io)?.overview(MOST)?;
+    if io.json {
+        let machine = |one: &MachineRow| json!({"name": one.name, "version": one.version, "labels": one.labels, "policy": one.policy, "age_s": one.age_s});
+        let machines: Vec<_> = seen.machines.iter().map(machine).collect();
+        let Overview { waiting, running, paused, done, lost, approvals, sessions, policies, .. } = seen;
+        return io.print(json!({
+            "runs": {"waiting": waiting, "running": running, "paused": paused, "done": done, "lost": lost},
+            "approvals": approvals, "sessions": sessions, "policies": policies, "machines": machines,
+        }));
+    }
+    let Overview { waiting, running, paused, done, lost, .. } = seen;
+    let lost = if lost == 0 { String::new() } else { format!(" ({lost} without a worker)") };
+    let asks = if seen.approvals == 0 { Tone::Plain } else { Tone::Warn };
+    io.facts([
+        ("runs", format!("{waiting} waiting, {running} running{lost}, {paused} paused, {done} done"), Tone::Plain),
+        ("approvals", format!("{} open", seen.approvals), asks),
+        ("sessions", seen.sessions.to_string(), Tone::Plain),
+        ("policies", format!("{} in force in the last day", seen.policies), Tone::Plain),
+    ])?;
+    let row = |one: &MachineRow| {
+        let policy: String = one.policy.chars().take(12).collect();
+        [one.name.clone(), one.version.clone(), age(one.age_s * 1000), policy, one.labels.join(",")].map(Cell::from)
+    };
+    io.table(["machine", "version", "seen", "policy", "labels"], seen.machines.iter().map(row).collect())
+}

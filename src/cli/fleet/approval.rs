@@ -1,0 +1,136 @@
+//! `fleet approvals|approve|reject|block`, and what `resolve` and `runs --fleet` do with runs of the database.
+
+use super::{MOST, open};
+use crate::cli::table::{Cell, Tone};
+use crate::cli::{Command, Io, operand, option, refused, text};
+use crate::text::json::cut;
+use crate::text::redact::redact;
+use crate::text::template::one_line;
+use crate::text::time::age;
+use aops_fleet::approval::{Answer, Approval};
+use aops_fleet::overview::RunRow;
+use clap::ArgMatches;
+use serde_json::{Value, json};
+
+type Run = fn(&ArgMatches, &mut Io) -> anyhow::Result<u8>;
+
+/// A verb that answers a question.
+pub(super) const fn verb(
+    name: &'static str,
+    about: &'static str,
+    examples: &'static [(&'static str, &'static str)],
+    run: Run,
+) -> Command {
+    let arguments = |row: clap::Command| {
+        row.arg(operand("id", "ID", "The question's id, or that of its run").required(true)).arg(option(
+            "note",
+            "TEXT",
+            "Why; the run is told, and it is recorded",
+        ))
+    };
+    Command { name, about, examples, arguments, run }
+}
+
+pub(super) fn list(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let open = open(io)?.approvals(MOST)?;
+    if io.json {
+        let one = |one: &Approval| {
+            json!({
+                "id": one.id, "run_id": one.run, "question": one.question, "age_s": one.age_s,
+                "repository": one.repository, "machine": one.machine,
+            })
+        };
+        return io.print(open.iter().map(one).collect::<Value>());
+    }
+    let row = |one: &Approval| {
+        let what = one_line(&one.question, 500);
+        [Cell::from(&one.id), age(one.age_s * 1000).into(), one.repository.as_str().into(), Cell::new(what, Tone::Warn)]
+    };
+    io.table(["id", "age", "repository", "question"], open.iter().map(row).collect())
+}
+
+pub(super) fn approve(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    answer(given, io, Answer::Approve)
+}
+
+pub(super) fn reject(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    answer(given, io, Answer::Reject)
+}
+
+pub(super) fn block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    answer(given, io, Answer::Block)
+}
+
+fn answer(given: &ArgMatches, io: &mut Io, answer: Answer) -> anyhow::Result<u8> {
+    let id = text(given, "id").unwrap_or_default();
+    if decide(io, id, answer, text(given, "note"))? {
+        return said(io, id, answer);
+    }
+    refused(format!("`{id}` is not open\nhint: `aops-hook fleet approvals` lists what is"))
+}
+
+fn said(io: &mut Io, id: &str, answer: Answer) -> anyhow::Result<u8> {
+    let next = match answer {
+        Answer::Approve => "the next worker goes on with it",
+        Answer::Reject => "the next worker ends it",
+        Answer::Block => "it is over",
+    };
+    io.answer(&json!({"id": id, "decision": answer.name()}), format!("{id}: {}; {next}", answer.name()))
+}
+
+/// Records the decision of the person at this terminal.
+fn decide(io: &Io, id: &str, answer: Answer, note: Option<&str>) -> anyhow::Result<bool> {
+    let note = note.map(|note| cut(&redact(note.trim()), 1000).to_owned()).filter(|note| !note.is_empty());
+    let (who, mut fleet) = (person(io), open(io)?);
+    let done = fleet.answer(id, answer, &who, note.as_deref())?;
+    Ok(done || (answer == Answer::Block && fleet.block(id, &who, note.as_deref())?))
+}
+
+/// Who sits here: the login name and the machine.
+fn person(io: &Io) -> String {
+    let user = io.env.variables(|name| name == "USER" || name == "LOGNAME").pop();
+    let user = user.and_then(|(_, name)| name.into_string().ok()).unwrap_or_else(|| "a person".to_owned());
+    format!("{user}@{}", rustix::system::uname().nodename().to_string_lossy())
+}
+
+/// `resolve` for a run that is not of this project: false where the database does not know it either.
+pub(in crate::cli) fn resolve(io: &mut Io, id: &str, approved: bool, note: Option<&str>) -> anyhow::Result<Option<u8>> {
+    if !is_configured(io) {
+        return Ok(None);
+    }
+    let answer = if approved { Answer::Approve } else { Answer::Reject };
+    if decide(io, id, answer, note)? { said(io, id, answer).map(Some) } else { Ok(None) }
+}
+
+pub(super) fn is_configured(io: &Io) -> bool {
+    crate::cli::policy_here(io).is_ok_and(|in_force| in_force.policy.fleet.url.is_some())
+}
+
+/// `runs --fleet`
+pub(in crate::cli) fn runs(io: &mut Io) -> anyhow::Result<u8> {
+    let runs = open(io)?.runs(MOST)?;
+    if io.json {
+        return io.print(runs.iter().map(to_json).collect::<Value>());
+    }
+    let row = |run: &RunRow| {
+        let machine = run.machine.clone().unwrap_or_default();
+        let words = if run.reason.is_empty() { task(run) } else { format!("{} ({})", task(run), run.reason) };
+        let outcome = run.outcome.clone().unwrap_or_else(|| "-".to_owned());
+        [run.id.clone(), run.state.clone(), outcome, age(run.age_s * 1000), machine, one_line(&words, 300)]
+            .map(Cell::from)
+    };
+    io.table(["run", "state", "outcome", "changed", "machine", "task"], runs.iter().map(row).collect())
+}
+
+fn task(run: &RunRow) -> String {
+    let request: Value = serde_json::from_str(&run.request).unwrap_or_default();
+    request["run"]["task"].as_str().unwrap_or_default().to_owned()
+}
+
+fn to_json(run: &RunRow) -> Value {
+    json!({
+        "run_id": run.id, "state": run.state, "outcome": run.outcome, "reason": run.reason, "age_s": run.age_s,
+        "repository": run.repository, "machine": run.machine, "priority": run.priority, "labels": run.labels,
+        "task": task(run), "lines": run.steps,
+    })
+}

@@ -1,0 +1,37 @@
+//! `run --enqueue`: puts runs into the queue that machines share.
+
+use super::open;
+use crate::cli::{Io, policy_here, refused};
+use crate::run::driver::RunRequest;
+use crate::run::fleet::{self, Placing};
+use clap::ArgMatches;
+use serde_json::{Value, json};
+
+/// The words that are not empty.
+pub(in crate::cli) fn names<'a>(words: impl Iterator<Item = &'a str>) -> Vec<String> {
+    words.map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// Puts each task into the queue.
+pub(in crate::cli) fn enqueue(
+    given: &ArgMatches,
+    io: &mut Io,
+    request: &RunRequest,
+    tasks: &[String],
+) -> anyhow::Result<u8> {
+    let (policy, mut database) = (policy_here(io)?.policy, open(io)?);
+    let labels = given.get_many::<String>("label").into_iter().flatten();
+    let priority = given.get_one::<i32>("priority").copied().unwrap_or_default();
+    let placing = Placing { labels: names(labels.map(String::as_str)), priority };
+    let mut ids = Vec::new();
+    for task in tasks {
+        let request = RunRequest { task: task.trim().to_owned(), ..request.clone() };
+        if request.task.is_empty() {
+            return refused("a run needs a task\nhint: say what to do");
+        }
+        ids.push(fleet::enqueue(&io.env.later(), &mut database, &policy, &request, &placing)?);
+    }
+    let words: Vec<String> = ids.iter().map(|id| format!("run {id} waits for a worker")).collect();
+    let value: Value = ids.iter().map(|id| json!({"run_id": id, "state": "waiting"})).collect();
+    io.answer(&value, words.join("\n"))
+}

@@ -1,0 +1,60 @@
+//! Runs that any machine may take: put into the database, and worked on by whoever has a lease.
+//!
+//! `enqueue` stores a request; `worker` takes runs, each in a clone of its own; `ship` writes what a run came to, under its
+//! lease; `announce` tells people of questions. Invariant: everything another machine needs to go on is in the database before a step's program is started.
+
+pub mod announce;
+mod place;
+mod ship;
+pub mod worker;
+
+use crate::config::policy::Policy;
+use crate::model::refusal::refused;
+use crate::run::driver::{RunRequest, check_request, make_run_id};
+use crate::system::env::Env;
+use crate::system::{database, git::copy};
+use aops_fleet::Fleet;
+use aops_fleet::queue::NewRun;
+use serde::{Deserialize, Serialize};
+
+/// The stored form of a request.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredRequest {
+    /// From the repository's top to the project.
+    pub folder: String,
+    pub run: RunRequest,
+}
+
+/// How a run is put into the queue.
+#[derive(Clone, Debug, Default)]
+pub struct Placing {
+    pub labels: Vec<String>,
+    pub priority: i32,
+}
+
+/// Puts a run into the queue and returns its id. What can be refused here is refused.
+pub fn enqueue(
+    env: &Env,
+    fleet: &mut Fleet,
+    policy: &Policy,
+    request: &RunRequest,
+    placing: &Placing,
+) -> anyhow::Result<String> {
+    let (root, request) = check_request(env, request)?;
+    let origin = copy::origin(env, &root).or_else(refused)?;
+    let id = make_run_id(env)?;
+    let machine = database::machine(env)?;
+    let run = RunRequest { run_id: Some(id.clone()), ..request };
+    let stored = serde_json::to_string(&StoredRequest { folder: origin.folder, run })?;
+    let new = NewRun {
+        id: &id,
+        repository: &origin.repository,
+        commit: &origin.commit,
+        request: &stored,
+        labels: &placing.labels,
+        priority: placing.priority,
+        only_on: (!origin.has_remote).then_some(machine.as_str()),
+    };
+    fleet.enqueue(&new, i64::try_from(policy.fleet.queue_max).unwrap_or(i64::MAX))?;
+    Ok(id)
+}

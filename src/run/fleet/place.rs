@@ -1,0 +1,89 @@
+//! The working tree of a run on this machine: what is there already, or made again from the database.
+//!
+//! Invariants: two runs never share a tree; a tree that is here is kept only if the database knows nothing that it does not.
+
+use super::StoredRequest;
+use crate::run::artifacts::RunArtifacts;
+use crate::system::database;
+use crate::system::env::Env;
+use crate::system::git::copy::{self, TreeCopy};
+use aops_fleet::queue::{Progress, Snapshot, TakenRun};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Larger trees stay on their machine, and their runs with them.
+const LARGEST_BUNDLE: usize = 64 << 20;
+
+pub(super) struct Place {
+    /// The run's own folder.
+    folder: PathBuf,
+    /// The project in it.
+    pub(super) root: PathBuf,
+    pub(super) artifacts: RunArtifacts,
+    base: String,
+}
+
+impl Place {
+    /// The place of this run, with everything the database knows of it.
+    pub(super) fn of(env: &Env, run: &TakenRun, request: &StoredRequest, known: &Progress) -> Result<Self, String> {
+        let folder = database::trees(env).join(&run.id);
+        let tree = folder.join("tree");
+        let root = tree.join(&request.folder);
+        let at = |error: std::io::Error| format!("`{}`: {error}", folder.display());
+        if !(tree.is_dir() && holds(&RunArtifacts::of(&root), known)) {
+            let _ = fs::remove_dir_all(&folder);
+            fs::create_dir_all(&folder).map_err(at)?;
+            let branch = format!("aops/{}", run.id);
+            copy::clone(env, &run.repository, &run.commit, &branch, &tree)?;
+            if let Some(Snapshot { head, tree: name, bundle }) = known.tree.clone() {
+                copy::restore(env, &tree, &branch, &TreeCopy { head, tree: name, bundle })?;
+            }
+            let artifacts = RunArtifacts::of(&root);
+            artifacts.prepare(env, &root).map_err(|failure| failure.to_string())?;
+            for (path, content) in &known.files {
+                fs::write(artifacts.folder().join(path), content).map_err(at)?;
+            }
+            if !known.lines.is_empty() {
+                fs::write(artifacts.ledger(), known.lines.join("\n") + "\n").map_err(at)?;
+            }
+        }
+        let root = root.canonicalize().map_err(at)?;
+        Ok(Self { folder, artifacts: RunArtifacts::of(&root), root, base: run.commit.clone() })
+    }
+
+    pub(super) fn lines(&self) -> Vec<String> {
+        lines_of(&self.artifacts)
+    }
+
+    /// Everything that another machine needs. Also returns whether it can go on there.
+    pub(super) fn describe(&self, env: &Env, run: &str) -> Result<(Progress, bool), String> {
+        let lines = self.lines();
+        let relative = |path: &Path| path.strip_prefix(self.artifacts.folder()).ok().map(|p| p.display().to_string());
+        let files = self.artifacts.files_of(run).into_iter();
+        let files = files.filter_map(|path| Some((relative(&path)?, fs::read_to_string(&path).ok()?))).collect();
+        // While a step runs, the tree is its own: the one before it is what another machine begins with.
+        if lines.last().is_some_and(|line| line.contains("\"kind\":\"STEP\"")) {
+            return Ok((Progress { lines, files, tree: None }, true));
+        }
+        let (TreeCopy { head, tree, bundle }, can_travel) =
+            copy::describe(env, &self.root, &self.base, LARGEST_BUNDLE)?;
+        Ok((Progress { lines, files, tree: Some(Snapshot { head, tree, bundle }) }, can_travel))
+    }
+
+    pub(super) fn remove(&self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// The lines of the database are the first ones here.
+fn holds(artifacts: &RunArtifacts, known: &Progress) -> bool {
+    lines_of(artifacts).starts_with(&known.lines)
+}
+
+/// Whole lines only: a torn one was never acknowledged.
+fn lines_of(artifacts: &RunArtifacts) -> Vec<String> {
+    let text = fs::read(artifacts.ledger()).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    whole.lines().map(str::to_owned).collect()
+}

@@ -1,0 +1,57 @@
+//! The database that machines share (`[fleet]`). No hook opens it.
+//!
+//! Reads the password beside the keys and the system's authorities; writes the name of this machine. Invariants: the password
+//! is never printed; a machine keeps its name, and no two have the same.
+
+use crate::system::env::Env;
+use crate::system::{files, random, tls};
+use aops_fleet::{Access, Error, Fleet};
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+/// Hidden from commands of an agent, as all keys are.
+pub fn password_file(env: &Env) -> PathBuf {
+    env.config.join("aops/keys/fleet.password")
+}
+
+/// The working trees of runs that this machine took.
+pub fn trees(env: &Env) -> PathBuf {
+    env.home.join(".local/state/aops/runs")
+}
+
+/// Opens a connection; the tables must be of our version.
+pub fn open(env: &Env, url: &str) -> Result<Fleet, Error> {
+    with_access(env, url, Fleet::open)
+}
+
+/// The same, whatever the tables are.
+pub fn open_any(env: &Env, url: &str) -> Result<Fleet, Error> {
+    with_access(env, url, Fleet::open_any)
+}
+
+fn with_access(env: &Env, url: &str, open: fn(&Access) -> Result<Fleet, Error>) -> Result<Fleet, Error> {
+    let file = password_file(env);
+    let password = match fs::read_to_string(&file) {
+        Ok(text) => Some(text.trim_end_matches(['\r', '\n']).to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(Error::Refused(format!("`{}`: {error}", file.display()))),
+    };
+    open(&Access { url, password: password.as_deref(), trust: &|| tls::trust(env) })
+}
+
+/// The name of this machine, for this user: made once.
+pub fn machine(env: &Env) -> io::Result<String> {
+    let file = env.config.join("aops/fleet/machine");
+    let known = fs::read_to_string(&file).unwrap_or_default();
+    if !known.trim().is_empty() {
+        return Ok(known.trim().to_owned());
+    }
+    let mut bytes = [0; 3];
+    random::fill(&mut bytes)?;
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let name = format!("{host}-{}", bytes.map(|byte| format!("{byte:02x}")).concat());
+    fs::create_dir_all(file.parent().unwrap_or(&file))?;
+    files::find(&file)?.replace(name.as_bytes(), 0o600)?;
+    Ok(name)
+}

@@ -1,0 +1,162 @@
+//! A working tree for a run of its own: cloned, described so that another machine can have it, and made again there.
+//!
+//! Starts `git`. Invariants: a clone appears whole or not at all; a described tree is what a commit of everything would
+//! hold, so ignored files are not in it; the repository that is cloned from is never written.
+
+use super::Scratch;
+use crate::system::env::Env;
+use crate::system::process::{self, Ending, Task};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+/// The commit in which a tree travels.
+const REF: &str = "refs/aops/tree";
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// A working tree, as another machine can make it again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreeCopy {
+    /// The commit that is checked out.
+    pub head: String,
+    /// The name of the git tree.
+    pub tree: String,
+    /// A git bundle; `None` where the first commit is all there is.
+    pub bundle: Option<Vec<u8>>,
+}
+
+/// Where a repository is, as another machine would name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The URL of its remote; without one, its own folder.
+    pub repository: String,
+    pub commit: String,
+    /// From the repository's top to the project.
+    pub folder: String,
+    pub has_remote: bool,
+}
+
+/// Where this project comes from. Refuses a commit that its remote does not have.
+pub fn origin(env: &Env, root: &Path) -> Result<Origin, String> {
+    let commit = line(env, root, &["rev-parse", "HEAD"])?;
+    let folder = line(env, root, &["rev-parse", "--show-prefix"])?;
+    let branch = line(env, root, &["symbolic-ref", "--short", "-q", "HEAD"]).unwrap_or_default();
+    let Some(remote) = super::remote(env, root, &branch) else {
+        let repository = line(env, root, &["rev-parse", "--show-toplevel"])?;
+        return Ok(Origin { repository, commit, folder, has_remote: false });
+    };
+    let repository = line(env, root, &["remote", "get-url", &remote])?;
+    let holds = format!("--contains={commit}");
+    if line(env, root, &["for-each-ref", "--count=1", &holds, &format!("refs/remotes/{remote}")])?.is_empty() {
+        return Err(format!(
+            "the commit {} is not pushed\nhint: `git push`, so that other machines have it",
+            &commit[..12]
+        ));
+    }
+    Ok(Origin { repository, commit, folder, has_remote: true })
+}
+
+/// Clones it and checks the commit out on a branch of its own.
+pub fn clone(env: &Env, repository: &str, commit: &str, branch: &str, to: &Path) -> Result<(), String> {
+    let beside = to.with_extension("new");
+    let _ = fs::remove_dir_all(&beside);
+    let parent = to.parent().unwrap_or(to);
+    fs::create_dir_all(parent).map_err(|error| format!("`{}`: {error}", parent.display()))?;
+    let name = beside.to_string_lossy();
+    git(env, parent, &["clone", "--quiet", "--no-checkout", "--", repository, &name])?;
+    if git(env, &beside, &["cat-file", "-e", &format!("{commit}^{{commit}}")]).is_err() {
+        git(env, &beside, &["fetch", "--quiet", "origin", commit])?;
+    }
+    git(env, &beside, &["checkout", "--quiet", "-B", branch, commit])?;
+    fs::rename(&beside, to).map_err(|error| format!("`{}`: {error}", to.display()))
+}
+
+/// Describes the tree: what differs from the commit `base` is in the bundle, if that has at most `largest` bytes.
+pub fn describe(env: &Env, root: &Path, base: &str, largest: usize) -> Result<(TreeCopy, bool), String> {
+    let head = line(env, root, &["rev-parse", "HEAD"])?;
+    let scratch = Scratch::new("tree").map_err(|error| error.to_string())?;
+    let index = scratch.0.join("index");
+    let with_index = [("GIT_INDEX_FILE", index.as_os_str())];
+    git_with(env, root, &["read-tree", "HEAD"], &with_index, 0)?;
+    git_with(env, root, &["add", "--all", "--", ":/"], &with_index, 0)?;
+    let tree = text(&git_with(env, root, &["write-tree"], &with_index, 4096)?.0);
+    if head == base && tree == line(env, root, &["rev-parse", &format!("{base}^{{tree}}")])? {
+        return Ok((TreeCopy { head, tree, bundle: None }, true));
+    }
+    // The same tree on the same commit is the same commit, whenever and whoever makes it.
+    let same = [("NAME", "aops"), ("EMAIL", "aops@localhost"), ("DATE", "@1 +0000")];
+    let names: Vec<(String, &str)> = ["AUTHOR", "COMMITTER"]
+        .into_iter()
+        .flat_map(|who| same.map(|(what, value)| (format!("GIT_{who}_{what}"), value)))
+        .collect();
+    let names: Vec<(&str, &OsStr)> = names.iter().map(|(name, value)| (name.as_str(), OsStr::new(value))).collect();
+    let commit = text(&git_with(env, root, &["commit-tree", &tree, "-p", &head, "-m", "tree"], &names, 4096)?.0);
+    git(env, root, &["update-ref", REF, &commit])?;
+    let (bundle, is_whole) =
+        git_with(env, root, &["bundle", "create", "--quiet", "-", REF, &format!("^{base}")], &[], largest)?;
+    Ok((TreeCopy { head, tree, bundle: is_whole.then_some(bundle) }, is_whole))
+}
+
+/// Makes a tree that was described, in a clone of the same repository.
+pub fn restore(env: &Env, root: &Path, branch: &str, copy: &TreeCopy) -> Result<(), String> {
+    let Some(bundle) = &copy.bundle else { return Ok(()) };
+    let scratch = Scratch::new("bundle").map_err(|error| error.to_string())?;
+    let file = scratch.0.join("bundle");
+    fs::write(&file, bundle).map_err(|error| error.to_string())?;
+    git(env, root, &["fetch", "--quiet", &file.to_string_lossy(), &format!("+{REF}:{REF}")])?;
+    git(env, root, &["checkout", "--quiet", "-B", branch, &copy.head])?;
+    git(env, root, &["read-tree", "--reset", "-u", REF])?;
+    git(env, root, &["reset", "--quiet"])?;
+    Ok(())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim_end().to_owned()
+}
+
+fn line(env: &Env, cwd: &Path, args: &[&str]) -> Result<String, String> {
+    git_with(env, cwd, args, &[], 1 << 20).map(|(said, _)| text(&said))
+}
+
+fn git(env: &Env, cwd: &Path, args: &[&str]) -> Result<(), String> {
+    git_with(env, cwd, args, &[], 4096).map(drop)
+}
+
+/// What it printed, and whether that is all. Remotes are reached as the user would: with their agent and their settings.
+fn git_with(
+    env: &Env,
+    cwd: &Path,
+    args: &[&str],
+    more: &[(&str, &OsStr)],
+    keep: usize,
+) -> Result<(Vec<u8>, bool), String> {
+    let program = env.on_path("git").ok_or("`git` is not on PATH")?;
+    let quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0"];
+    let words: Vec<String> = quiet.iter().chain(args).map(|arg| (*arg).to_owned()).collect();
+    let kept = env.variables(|name| !name.starts_with("GIT_") || name == "GIT_SSH_COMMAND");
+    let never_asks = [("GIT_TERMINAL_PROMPT".to_owned(), OsString::from("0"))];
+    let variables: Vec<(&str, &OsStr)> = kept
+        .iter()
+        .chain(&never_asks)
+        .map(|(name, value)| (name.as_str(), value.as_os_str()))
+        .chain(more.iter().copied())
+        .collect();
+    let task = Task {
+        program: &program,
+        args: &words,
+        folder: cwd,
+        variables: &variables,
+        input: b"",
+        timeout: PATIENCE,
+        keep: keep.max(4096),
+    };
+    let said = process::run(&task).map_err(|error| format!("git: {error}"))?;
+    if said.ending == Ending::Exit(0) {
+        let is_whole = said.stdout.len() <= keep.max(4096) && !said.cut;
+        return Ok((said.stdout, is_whole));
+    }
+    let why = String::from_utf8_lossy(&said.stderr);
+    let why = why.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it failed");
+    Err(format!("git {}: {}", args.first().unwrap_or(&""), why.trim()))
+}
