@@ -36,6 +36,10 @@ pub const RUN: Command = Command {
         ("aops-hook run --queue tasks.txt", "one task per line, one after another"),
         ("aops-hook run --queue tasks.txt --dry-run", "only show the tasks and the steps"),
         ("aops-hook run --from-tracker ready", "the tracker's ready items"),
+        (
+            "aops-hook run 'fix it' --idempotency-key job-17 --heartbeat 10s",
+            "for a durable engine: however often it is called, the run is done once",
+        ),
         #[cfg(feature = "fleet")]
         ("aops-hook run 'tidy up' --enqueue --label linux --priority 5", "for any worker that has this label"),
     ],
@@ -50,6 +54,11 @@ pub const RUN: Command = Command {
             )
             .arg(option("model", "NAME", "The model of every step that names none"))
             .arg(flag("dry-run", "Show the steps and do nothing"))
+            .arg(
+                option("idempotency-key", "KEY", "One run for this key: it is begun, gone on with, or told again")
+                    .conflicts_with_all(["queue", "from-tracker"]),
+            )
+            .arg(option("heartbeat", "TIME", "A line for programs at least this often while a step runs: 10s"))
             .args(limit_options())
             .args(fleet_options())
             .arg(option("queue", "FILE", "Tasks from a file, one per line; `-` for stdin"))
@@ -88,7 +97,7 @@ fn fleet_options() -> Vec<Arg> {
     let label = option("label", "NAME", "Only workers with this label; may be given again").action(ArgAction::Append);
     let priority = option("priority", "NUMBER", "Larger is earlier; default: 0").value_parser(clap::value_parser!(i32));
     vec![
-        flag("enqueue", "Put it into the queue that machines share").conflicts_with("dry-run"),
+        flag("enqueue", "Put it into the queue that machines share").conflicts_with_all(["dry-run", "idempotency-key"]),
         label.requires("enqueue"),
         priority.requires("enqueue").allow_negative_numbers(true),
     ]
@@ -141,18 +150,32 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return super::fleet::enqueue(given, io, &request, &tasks);
     }
     signal::note_interrupts();
-    run_all(io, &request, tasks, given.contains_id("from-tracker"))
+    let keyed = Keyed { key: word("idempotency-key"), limits: ResumeLimits { budget, step_timeout_ms } };
+    let heartbeat = text(given, "heartbeat").map(milliseconds).transpose()?.map(Duration::from_millis);
+    run_all(io, (&request, &keyed), tasks, given.contains_id("from-tracker"), heartbeat)
 }
 
 fn resume(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let (name, limits) = (text(given, "name").unwrap_or_default(), limits(given)?);
     signal::note_interrupts();
-    let ended = drive(io, |env, reporter| driver::resume(env, reporter, name, limits))?;
+    let ended = drive(io, None, |env, reporter| driver::resume(env, reporter, name, limits))?;
     Ok(ended.outcome.exit())
 }
 
+/// The key of the caller, if it has one, and what a run that goes on under it may use.
+struct Keyed {
+    key: Option<String>,
+    limits: ResumeLimits,
+}
+
 /// Runs one task after another; the worst exit code.
-fn run_all(io: &mut Io, request: &RunRequest, tasks: Vec<String>, tracked: bool) -> anyhow::Result<u8> {
+fn run_all(
+    io: &mut Io,
+    (request, keyed): (&RunRequest, &Keyed),
+    tasks: Vec<String>,
+    tracked: bool,
+    heartbeat: Option<Duration>,
+) -> anyhow::Result<u8> {
     let mut worst = 0;
     for (n, task) in tasks.into_iter().enumerate() {
         if tracked && n > 0 && !queue::is_still_ready(io.env, &task)? {
@@ -160,9 +183,10 @@ fn run_all(io: &mut Io, request: &RunRequest, tasks: Vec<String>, tracked: bool)
             continue;
         }
         let request = RunRequest { task: task.trim().to_owned(), ..request.clone() };
-        let ended = drive(io, |env, reporter| match request.task.as_str() {
-            "" => refused("a run needs a task\nhint: say what to do"),
-            _ => driver::run(env, reporter, &request),
+        let ended = drive(io, heartbeat, |env, reporter| match (request.task.as_str(), &keyed.key) {
+            ("", _) => refused("a run needs a task\nhint: say what to do"),
+            (_, Some(key)) => driver::run_once(env, reporter, key, &request, keyed.limits),
+            (_, None) => driver::run(env, reporter, &request),
         })?;
         worst = worst.max(ended.outcome.exit());
         let goes_on = in_force::load(io.env, &io.env.cwd)?.policy.run.on_pause == OnPause::Continue;
@@ -174,9 +198,13 @@ fn run_all(io: &mut Io, request: &RunRequest, tasks: Vec<String>, tracked: bool)
 }
 
 /// Runs a driver and prints how it ended as the last line.
-fn drive(io: &mut Io, drive: impl FnOnce(&Env, &mut dyn Reporter) -> anyhow::Result<Finish>) -> anyhow::Result<Finish> {
+fn drive(
+    io: &mut Io,
+    heartbeat: Option<Duration>,
+    drive: impl FnOnce(&Env, &mut dyn Reporter) -> anyhow::Result<Finish>,
+) -> anyhow::Result<Finish> {
     let env = io.env;
-    let mut progress = Progress::new(io);
+    let mut progress = Progress { heartbeat, ..Progress::new(io) };
     let ended = drive(env, &mut progress);
     match &ended {
         Ok(finish) => progress.finished(finish),
@@ -213,16 +241,27 @@ pub(super) struct Progress<'a, 'io> {
     io: &'a mut Io<'io>,
     drawn: Option<Instant>,
     tool: Option<String>,
+    /// How often a program wants to hear that a step is at work, and when it last did.
+    heartbeat: Option<Duration>,
+    beat: Instant,
 }
 
 impl<'a, 'io> Progress<'a, 'io> {
     pub(super) fn new(io: &'a mut Io<'io>) -> Self {
-        Self { io, drawn: None, tool: None }
+        Self { io, drawn: None, tool: None, heartbeat: None, beat: Instant::now() }
     }
 
     /// For a person: on a terminal, without `--json`.
     fn is_live(&self) -> bool {
         self.io.terminal && !self.io.json
+    }
+
+    /// A sign of life for programs, if one is due.
+    fn beat(&mut self, step: Option<&str>) {
+        if self.heartbeat.is_some_and(|every| self.beat.elapsed() >= every) {
+            self.line(&json!({"event": "heartbeat", "step": step}));
+            self.beat = Instant::now();
+        }
     }
 
     /// One line for programs.
@@ -278,7 +317,12 @@ impl Reporter for Progress<'_, '_> {
         self.line(&json!({"event": "step", "step": step.id, "index": index, "by": step.by()}));
     }
 
+    fn waits(&mut self) {
+        self.beat(None);
+    }
+
     fn step_runs(&mut self, now: &StepProgress) {
+        self.beat(Some(now.step));
         if self.tool.as_deref() != now.tool {
             self.tool = now.tool.map(str::to_owned);
             self.line(&json!({"event": "tool", "step": now.step, "tool": now.tool, "tokens": now.tokens}));

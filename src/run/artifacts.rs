@@ -54,12 +54,16 @@ impl RunArtifacts {
         self.folder.join("checkpoints").join(format!("{checkpoint_id}.yaml"))
     }
 
+    pub fn end_file(&self, run_id: &str) -> PathBuf {
+        self.folder.join("terminal").join(format!("TP_{run_id}.yaml"))
+    }
+
     pub fn keep_pause(&self, pause: &Pause) -> Result<PathBuf, Failure> {
         keep(self.pause_file(&pause.checkpoint_id), &to_yaml(pause))
     }
 
     pub fn keep_end(&self, end: &End) -> Result<PathBuf, Failure> {
-        keep(self.folder.join("terminal").join(format!("TP_{}.yaml", end.run_id)), &to_yaml(end))
+        keep(self.end_file(&end.run_id), &to_yaml(end))
     }
 
     pub fn keep_summary(&self, run_id: &str, summary: &StepSummary) -> Result<PathBuf, Failure> {

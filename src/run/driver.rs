@@ -11,7 +11,9 @@ mod step;
 mod walk;
 mod way_back;
 mod resume;
+mod once;
 
+pub use once::{run_id_of, run_once};
 pub use prepare::{RunRequest, check_request, lock_project, make_run_id, plan_workflow, project_root, random_hex};
 pub use resume::{ResumeLimits, resume};
 pub use walk::{mark_terminated, run};
@@ -32,6 +34,8 @@ pub trait Reporter {
     /// What a step's command changed in a throwaway layer.
     fn thrown_away(&mut self, step: &str, words: &str);
     fn note(&mut self, line: &str);
+    /// Another driver is at work in this project; called about five times a second.
+    fn waits(&mut self) {}
     /// A worker left a run.
     fn left(&mut self, _run: &str, _state: &str, _words: &str) {}
     /// The attempt ledger has grown: before a step's program is started, and after its end. An error stops the driver there.

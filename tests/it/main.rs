@@ -20,6 +20,7 @@ mod danger;
 mod demo;
 mod doctor;
 mod documents;
+mod engines;
 mod executable;
 mod export;
 mod fail_closed;

@@ -14,6 +14,9 @@ pub(crate) const COPILOT: &str = "1.0.102";
 pub(crate) const OPENCODE: &str = "1.18.33";
 pub(crate) const GEMINI: &str = "0.61.0";
 pub(crate) const QWEN: &str = "0.24.4";
+const RESTATE: &str = "1.7.12";
+/// The last one that runs under Node.js 20.
+const RESTATE_SDK: &str = "1.14.5";
 
 /// One package of npm, and where its program is in it.
 struct Package {
@@ -83,6 +86,16 @@ pub(crate) fn gemini() -> PathBuf {
 pub(crate) fn qwen() -> PathBuf {
     let program = ".bin/qwen".to_owned();
     Package { name: "@qwen-code/qwen-code", version: QWEN, short: "qwen", program }.get()
+}
+
+/// The server of Restate, and the folder with its library for services.
+pub(crate) fn restate() -> (PathBuf, PathBuf) {
+    let program = format!("@restatedev/restate-server-{}/bin/restate-server", platform().trim_end_matches("-musl"));
+    let server = Package { name: "@restatedev/restate-server", version: RESTATE, short: "restate", program };
+    let (name, version) = ("@restatedev/restate-sdk", RESTATE_SDK);
+    let library = Package { name, version, short: "restate-sdk", program: format!("{name}/package.json") };
+    let _ = library.get();
+    (server.get(), library.folder())
 }
 
 /// npm's name for this machine.

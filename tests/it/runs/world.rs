@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 /// Several clients one after another, on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(3);
 
-pub(super) struct World {
-    pub(super) sandbox: Sandbox,
+pub(crate) struct World {
+    pub(crate) sandbox: Sandbox,
 }
 
 /// No tracker, no audit by chance, and one rule that asks.
-pub(super) const CONFIG: &str = r#"
+pub(crate) const CONFIG: &str = r#"
 [tracker]
 command = "none"
 
@@ -34,17 +34,17 @@ reason = "danger is not to be touched lightly"
 
 impl World {
     /// With these workflows, each an id and its steps.
-    pub(super) fn new(workflows: &[(&str, &str)]) -> Self {
+    pub(crate) fn new(workflows: &[(&str, &str)]) -> Self {
         Self::of(Sandbox::new(), workflows)
     }
 
     /// The same with the fake client and this model.
-    pub(super) fn with(model: &Model, workflows: &[(&str, &str)]) -> Self {
+    pub(crate) fn with(model: &Model, workflows: &[(&str, &str)]) -> Self {
         Self::driving(&fake::program(), model, workflows)
     }
 
     /// The same with the real client.
-    pub(super) fn real(model: &Model, workflows: &[(&str, &str)]) -> Self {
+    pub(crate) fn real(model: &Model, workflows: &[(&str, &str)]) -> Self {
         Self::driving(&install::program(), model, workflows)
     }
 
@@ -71,39 +71,39 @@ impl World {
         world
     }
 
-    pub(super) fn configure(&self, text: &str) {
+    pub(crate) fn configure(&self, text: &str) {
         let folder = self.sandbox.home().join(".config/aops");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("config.toml"), text).unwrap();
     }
 
-    pub(super) fn git(&self, args: &[&str]) -> String {
+    pub(crate) fn git(&self, args: &[&str]) -> String {
         let output = self.sandbox.command("git").args(args).output().unwrap();
         assert!(output.status.success(), "{args:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     }
 
-    pub(super) fn commit(&self) {
+    pub(crate) fn commit(&self) {
         self.git(&["add", "-A"]);
         self.git(&["commit", "-q", "--allow-empty", "-m", "work"]);
     }
 
     /// A command for people.
-    pub(super) fn person(&self, arguments: &[&str]) -> Answer {
+    pub(crate) fn person(&self, arguments: &[&str]) -> Answer {
         Answer::of("", &self.sandbox.command(BINARY).args(arguments).timeout(PATIENCE).output().unwrap())
     }
 
-    pub(super) fn run(&self, workflow: &str) -> DriverOutput {
+    pub(crate) fn run(&self, workflow: &str) -> DriverOutput {
         DriverOutput::of(self.person(&["run", "make it so", "--workflow", workflow, "--json"]))
     }
 
-    pub(super) fn resume(&self, name: &str) -> DriverOutput {
+    pub(crate) fn resume(&self, name: &str) -> DriverOutput {
         DriverOutput::of(self.person(&["resume", name, "--json"]))
     }
 
     /// A driver that the test does not wait for.
     #[expect(clippy::disallowed_methods, reason = "a driver that is killed on the way")]
-    pub(super) fn start(&self, arguments: &[&str]) -> Child {
+    pub(crate) fn start(&self, arguments: &[&str]) -> Child {
         Command::new(BINARY)
             .args(arguments)
             .env_clear()
@@ -117,16 +117,16 @@ impl World {
     }
 
     /// The words that steps wrote into the file `effects`.
-    pub(super) fn effects(&self) -> Vec<String> {
+    pub(crate) fn effects(&self) -> Vec<String> {
         let text = fs::read_to_string(self.sandbox.project().join("effects")).unwrap_or_default();
         text.split_whitespace().map(str::to_owned).collect()
     }
 
-    pub(super) fn there(&self, name: &str) -> bool {
+    pub(crate) fn there(&self, name: &str) -> bool {
         self.sandbox.project().join(name).exists()
     }
 
-    pub(super) fn artifacts(&self, kind: &str) -> Vec<PathBuf> {
+    pub(crate) fn artifacts(&self, kind: &str) -> Vec<PathBuf> {
         let listing = fs::read_dir(self.sandbox.project().join("artifacts").join(kind));
         let mut found: Vec<_> = listing.into_iter().flatten().map(|item| item.unwrap().path()).collect();
         found.sort();
@@ -135,36 +135,36 @@ impl World {
 
     /// The id of the one packet there is.
     #[track_caller]
-    pub(super) fn checkpoint(&self) -> String {
+    pub(crate) fn checkpoint(&self) -> String {
         let found = self.artifacts("checkpoints");
         assert_eq!(found.len(), 1, "{found:?}");
         found[0].file_stem().unwrap().to_str().unwrap().to_owned()
     }
 
     #[track_caller]
-    pub(super) fn packet(&self) -> String {
+    pub(crate) fn packet(&self) -> String {
         fs::read_to_string(self.sandbox.project().join(format!("artifacts/checkpoints/{}.yaml", self.checkpoint())))
             .unwrap()
     }
 
-    pub(super) fn runs(&self) -> Value {
+    pub(crate) fn runs(&self) -> Value {
         self.person(&["runs", "--json"]).json()
     }
 
-    pub(super) fn session(&self) -> Session<'_> {
+    pub(crate) fn session(&self) -> Session<'_> {
         let runs = self.runs();
         let last = runs.as_array().unwrap().last().unwrap();
         Session::new(&self.sandbox, last["session_id"].as_str().unwrap())
     }
 
     /// Every line of the attempt ledger.
-    pub(super) fn deeds(&self) -> Vec<Value> {
+    pub(crate) fn deeds(&self) -> Vec<Value> {
         let path = self.sandbox.project().join("artifacts/loop_state/attempt_ledger.jsonl");
         fs::read_to_string(path).unwrap_or_default().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// The process id of the newest program, as its watcher wrote it down.
-    pub(super) fn program(&self) -> Option<u32> {
+    pub(crate) fn program(&self) -> Option<u32> {
         let number = |path: &PathBuf| fs::read_to_string(path).ok()?.parse().ok();
         // The watcher writes it after the start, so effects of the program may be visible before.
         let known = || self.jobs("pid").iter().filter_map(number).count();
@@ -174,7 +174,7 @@ impl World {
     }
 
     /// The end of every program that was started is written down.
-    pub(super) fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.jobs("exit").len() == self.jobs("job").len()
     }
 
@@ -187,14 +187,14 @@ impl World {
 
 /// What a driver printed, and how it ended.
 #[derive(Debug)]
-pub(super) struct DriverOutput {
-    pub(super) code: Option<i32>,
-    pub(super) last: Value,
-    pub(super) err: String,
+pub(crate) struct DriverOutput {
+    pub(crate) code: Option<i32>,
+    pub(crate) last: Value,
+    pub(crate) err: String,
 }
 
 impl DriverOutput {
-    fn of(answer: Answer) -> Self {
+    pub(crate) fn of(answer: Answer) -> Self {
         let lines: Vec<Value> = answer
             .out
             .lines()
@@ -205,7 +205,7 @@ impl DriverOutput {
     }
 
     #[track_caller]
-    pub(super) fn passed(&self) {
+    pub(crate) fn passed(&self) {
         assert_eq!(
             (self.code, &self.last["outcome"], &self.last["exit"]),
             (Some(0), &json!("PASS"), &json!(0)),
@@ -214,26 +214,26 @@ impl DriverOutput {
     }
 
     #[track_caller]
-    pub(super) fn blocked(&self, words: &str) {
+    pub(crate) fn blocked(&self, words: &str) {
         assert_eq!((self.code, &self.last["outcome"]), (Some(1), &json!("BLOCKED")), "{self:#?}");
         assert!(self.last["reason"].as_str().unwrap().contains(words), "{self:#?}");
     }
 
     #[track_caller]
-    pub(super) fn paused(&self, outcome: &str) {
+    pub(crate) fn paused(&self, outcome: &str) {
         assert_eq!((self.code, &self.last["outcome"]), (Some(3), &json!(outcome)), "{self:#?}");
         assert!(self.err.contains("aops-hook resume CP_"), "it says how to go on: {self:#?}");
     }
 
     #[track_caller]
-    pub(super) fn refused(&self, code: i32, words: &str) {
+    pub(crate) fn refused(&self, code: i32, words: &str) {
         assert_eq!((self.code, &self.last["exit"]), (Some(code), &json!(code)), "{self:#?}");
         assert!(self.err.contains(words) && self.err.contains("hint:"), "{self:#?}");
     }
 
     /// Refused because a file is damaged; there is no hint for that.
     #[track_caller]
-    pub(super) fn refused_without_hint(&self, code: i32, words: &str) {
+    pub(crate) fn refused_without_hint(&self, code: i32, words: &str) {
         assert_eq!((self.code, &self.last["exit"]), (Some(code), &json!(code)), "{self:#?}");
         assert!(self.err.contains(words), "{self:#?}");
     }
@@ -241,7 +241,7 @@ impl DriverOutput {
 
 /// Waits until something holds.
 #[track_caller]
-pub(super) fn until(what: &str, holds: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
     let began = Instant::now();
     while !holds() {
         assert!(began.elapsed() < Duration::from_mins(1), "never: {what}");
@@ -250,24 +250,24 @@ pub(super) fn until(what: &str, holds: impl Fn() -> bool) {
 }
 
 /// The process is gone; a zombie counts as gone.
-pub(super) fn is_gone(pid: u32) -> bool {
+pub(crate) fn is_gone(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().unwrap().split_whitespace().next().is_none_or(|state| state == "Z")
 }
 
-pub(super) fn bash(line: &str) -> Turn {
+pub(crate) fn bash(line: &str) -> Turn {
     Turn::call("Bash", json!({"command": line}))
 }
 
 /// The step's agent is started.
-pub(super) fn agent(name: &str) -> Turn {
+pub(crate) fn agent(name: &str) -> Turn {
     Turn::call("Agent", json!({"description": "its part", "prompt": "do it", "subagent_type": format!("aops:{name}")}))
 }
 
-pub(super) fn verdict(block: &Value) -> Turn {
+pub(crate) fn verdict(block: &Value) -> Turn {
     Turn::text(&format!("My report.\n\n```aops\n{block}\n```"))
 }
 
-pub(super) fn proceed() -> Turn {
+pub(crate) fn proceed() -> Turn {
     verdict(&json!({"verdict": "PROCEED", "acceptance_criteria": ["it is so"], "problems": []}))
 }
