@@ -111,7 +111,9 @@ fn is_place(path: &str) -> bool {
     let folder = path.split_once('/').map(|(folder, _)| folder);
     let known = match folder {
         None => matches!(path, "config.toml" | "AXIOMS.md" | "WORKFLOWS.md"),
-        Some(folder) => matches!(folder, "agents" | "workflows" | "templates") && path.strip_suffix(".md").is_some(),
+        Some("templates") => path.strip_suffix(".md").is_some(),
+        Some("agents" | "workflows") => path.strip_suffix(".md").is_some() && path.matches('/').count() == 1,
+        Some(_) => false,
     };
     known && path.split('/').all(plain)
 }
@@ -232,7 +234,16 @@ mod tests {
             odd.files.insert(path.to_owned(), Packed::new(String::new()));
             Bundle::parse(&odd.text())
         };
-        for path in ["agents/../../x.md", "/etc/x.md", "agents/.x.md", "x.md", "agents/x", "bin/x.md", "agents//x.md"] {
+        for path in [
+            "agents/../../x.md",
+            "/etc/x.md",
+            "agents/.x.md",
+            "x.md",
+            "agents/x",
+            "bin/x.md",
+            "agents//x.md",
+            "agents/a/b.md",
+        ] {
             assert!(with(path).unwrap_err().contains("no file of a bundle"), "{path}");
         }
         assert!(with("templates/refusals/rule.md").is_ok());

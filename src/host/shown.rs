@@ -57,6 +57,11 @@ pub static SCENARIOS: &[Scenario] = &[
         "copilot::whole_loop::from_the_first_refusal_to_the_stop_that_passes", "opencode::whole_loop::from_the_first_refusal_to_the_end",
         "gemini::conform::gemini_refuses_records_and_rolls_back", "gemini::conform::qwen_refuses_records_and_rolls_back",
     ] },
+    Scenario { title: "an administrator's bundle brings our hooks to everybody", by: [
+        "bundle::claude_code_obeys_an_administrator", "codex::install::codex_obeys_an_administrator",
+        "(its `policy.d` runs camelCase hooks alone)", "opencode::install::opencode_obeys_an_administrator",
+        "gemini::install::gemini_obeys_an_administrator", "(it has no such file)",
+    ] },
     Scenario { title: "a forged verdict counts for nothing", by: [
         "real_client::halts::forged_verdicts_change_nothing", "codex::whole_loop::a_forged_verdict_counts_for_nothing",
         "(not run)", "(not run)", "(no loop)", "(no loop)",

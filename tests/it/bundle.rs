@@ -1,6 +1,6 @@
 //! `bundle` and `install --managed`: one signed policy on many machines, each with a root of its own.
 
-use crate::client::Client;
+use crate::client::{Client, OVER_ETC};
 use crate::model::{Model, Turn};
 use crate::pages::{blocks, read, split};
 use crate::speed::counted;
@@ -256,7 +256,6 @@ fn each_client_has_our_hooks_for_everybody() {
         "etc/claude-code/managed-settings.d/aops-hook.json",
         "etc/codex/hooks.json",
         "etc/gemini-cli/settings.json",
-        "etc/github-copilot/policy.d/aops-hook.json",
         "etc/aops-hook/opencode.js",
     ] {
         assert!(read(path).contains(crate::support::BINARY), "{path}");
@@ -383,35 +382,32 @@ fn the_pages_commands_work() {
     }
 }
 
-/// The real Claude Code on a machine whose `/etc` is this one's with the bundle over it, in a mount namespace: nobody ran
-/// `install`, and hooks, jail and agents are there.
-#[test]
-#[cfg(target_os = "linux")]
-fn claude_code_obeys_for_everybody() {
+/// A person on a machine whose administrator installed a bundle: `deploy` is refused, and nobody ran `install`.
+pub(crate) fn administered() -> Sandbox {
     let (admin, sandbox) = (Admin::new(), Sandbox::new());
     admin.put("config.toml", &config("held by the house"));
-    admin.put(
-        "agents/scribe.md",
-        "---\nname: scribe\ndescription: keeps the books of the house\n---\nYou keep books.\n",
-    );
+    admin.put("agents/scribe.md", "---\nname: scribe\ndescription: keeps the house's books\n---\nYou keep books.\n");
     let root = sandbox.home().parent().unwrap().join("machine");
     let (bundle, key) = (admin.version(1), admin.key());
     let words = ["install", "--managed", bundle.to_str().unwrap(), "--key", &key, "--root", root.to_str().unwrap()];
     sandbox.person(&words).said(&["runs"]);
-    let enter = format!(
-        "exec unshare --user --map-root-user --mount sh -c 'mount -t overlay overlay -o lowerdir={}/etc:/etc /etc && exec \"$0\" \"$@\"' \"$CLIENT\" \"$@\"",
-        root.display()
-    );
+    sandbox.with(OVER_ETC, root.join("etc"))
+}
+
+/// Hooks, jail and agents come from the administrator's folders alone.
+#[cfg(target_os = "linux")]
+#[test]
+fn claude_code_obeys_an_administrator() {
+    let sandbox = administered();
     let model = Model::new([
         Turn::call("Bash", json!({"command": "deploy now"})),
         Turn::call("Bash", json!({"command": "echo $((6 * 7))"})),
         Turn::text("Then not."),
     ]);
-    let run = Client::unguarded(&sandbox, &model).started_by(&sandbox, &enter).run("deploy it");
-    run.ended("Then not.");
+    Client::unguarded(&sandbox, &model).run("deploy it").ended("Then not.");
     let results = model.tool_results();
     assert!(results[0].is_error && results[0].text.contains("held by the house"), "{results:?}");
     assert_eq!(results[1].text, "42", "{results:?}");
     let heard = model.requests()[0].body.to_string();
-    assert!(heard.contains("keeps the books of the house"), "the bundle's agent can be started");
+    assert!(heard.contains("keeps the house's books"), "the bundle's agent can be started");
 }

@@ -8,14 +8,13 @@ pub(crate) mod install;
 pub(crate) mod terminal;
 mod run;
 
-pub(crate) use run::Run;
+pub(crate) use run::{OVER_ETC, Run};
 
 use crate::model::{Model, Turn};
 use crate::support::Sandbox;
 use aops_hook::model::event::{EVENTS, EventRow};
 use serde_json::{Map, Value, json};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -35,16 +34,6 @@ impl<'a> Client<'a> {
     /// The client as it is, with whatever settings are there.
     pub(crate) fn unguarded(sandbox: &'a Sandbox, model: &'a Model) -> Self {
         Self { program: install::program(), sandbox, model }
-    }
-
-    /// The client as a program of ours starts it, which is told where it is by `CLIENT`.
-    pub(crate) fn started_by(mut self, sandbox: &Sandbox, script: &str) -> Self {
-        let path = sandbox.tmp().join("starts-the-client");
-        let client = self.program.to_str().unwrap();
-        fs::write(&path, format!("#!/bin/sh\nCLIENT='{client}'\n{script}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        self.program = path;
-        self
     }
 
     /// A new session.

@@ -23,9 +23,15 @@ pub(crate) struct Opencode<'a> {
 }
 
 impl<'a> Opencode<'a> {
-    /// OpenCode after `aops-hook install --client opencode`, with a configuration that knows one address: the model's.
+    /// OpenCode after `aops-hook install --client opencode`.
     fn guarded(sandbox: &'a Sandbox, model: &'a Model) -> Self {
         sandbox.person(&["install", "--client", "opencode"]).said(&["registered for OpenCode", "wrote 5 agents"]);
+        Self::unguarded(sandbox, model)
+    }
+
+    /// OpenCode as it is, with a configuration that knows one address: the model's.
+    fn unguarded(sandbox: &'a Sandbox, model: &'a Model) -> Self {
+        fs::create_dir_all(home(sandbox)).unwrap();
         let (_, library) = clients::opencode();
         // Else it would fetch the library of plugins at each start.
         symlink(library.join("node_modules"), home(sandbox).join("node_modules")).unwrap();

@@ -68,9 +68,13 @@ impl Origins {
     /// From here on, what was set so far may only be tightened: it is the bundle's.
     pub(super) fn hold(&mut self, policy: &Policy, file: &str) {
         let names_mode = !self.of("mode.level").is_empty();
+        let has_checks = !policy.checks.is_empty();
         let by_effect = policy.rules.iter().any(|rule| !rule.effect.is_empty());
         let is_held = |name: &str| {
-            !self.of(name).is_empty() || names_mode && name.starts_with("gates.") || by_effect && name == "effects.read"
+            !self.of(name).is_empty()
+                || names_mode && name.starts_with("gates.")
+                || has_checks && name == "gates.checks"
+                || by_effect && name == "effects.read"
         };
         // The mode has a floor instead.
         let names = KEYS.iter().map(|key| key.name).filter(|name| *name != "mode.level");

@@ -4,6 +4,7 @@ use serde_json::Value;
 use std::fmt;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,7 +21,8 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(crate) fn of(mut command: Command) -> Self {
+    pub(crate) fn of(command: Command) -> Self {
+        let mut command = on_machine(command);
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -57,6 +59,23 @@ impl Run {
         assert_eq!(self.code, Some(0), "{self:?}");
         assert_eq!(self.result()["result"], words, "{self:?}");
     }
+}
+
+/// What the folder in this variable holds lies over `/etc` for the client and what it starts, in a mount namespace.
+pub(crate) const OVER_ETC: &str = "AOPS_TEST_OVER_ETC";
+
+/// The same command on a machine with another `/etc`, where one is wanted.
+fn on_machine(command: Command) -> Command {
+    let Some((_, Some(over))) = command.get_envs().find(|(name, _)| *name == OVER_ETC) else { return command };
+    let enter = "mount -t overlay overlay -o lowerdir=\"$AOPS_TEST_OVER_ETC\":/etc /etc && exec \"$0\" \"$@\"";
+    assert!(Path::new(over).is_dir(), "{}", over.display());
+    #[expect(clippy::disallowed_methods, reason = "the same client, entered by another door")]
+    let mut entered = Command::new("unshare");
+    entered.args(["--user", "--map-root-user", "--mount", "sh", "-c", enter]).arg(command.get_program());
+    entered.args(command.get_args()).env_clear();
+    entered.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    entered.current_dir(command.get_current_dir().unwrap_or(Path::new("/")));
+    entered
 }
 
 /// As the client wrote it: a record a line.

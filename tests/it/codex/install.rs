@@ -1,6 +1,7 @@
 //! `install --client codex` and back.
 
 use super::{Codex, bash, home, last_words, results};
+use crate::bundle::administered;
 use crate::model::{Model, Turn};
 use crate::support::Sandbox;
 use serde_json::{Value, json};
@@ -69,4 +70,15 @@ fn codex_trusts_what_was_installed() {
     let rows: Value = doctor.json_of_any_exit();
     let row = rows.as_array().unwrap().iter().find(|row| row["check"] == "codex").unwrap();
     assert_eq!((&row["ok"], &row["level"]), (&json!(true), &json!("ok")), "{row}");
+}
+
+/// Registered by an administrator's bundle alone.
+#[test]
+fn codex_obeys_an_administrator() {
+    let sandbox = administered();
+    let model = Model::new([bash("deploy now"), bash("echo $((6 * 7))"), Turn::text("Then not.")]);
+    let run = Codex::unguarded(&sandbox, &model).run("deploy it");
+    assert_eq!(last_words(&run), "Then not.", "{run:?}");
+    let results = results(&model);
+    assert!(results[0].contains("held by the house") && results[1].contains("42"), "{results:?}");
 }

@@ -5,7 +5,7 @@ use crate::model::{Model, Turn};
 use crate::support::Sandbox;
 use serde_json::{Value, json};
 
-fn shell(line: &str) -> Turn {
+pub(super) fn shell(line: &str) -> Turn {
     Turn::call("run_shell_command", json!({"command": line, "description": "a command", "is_background": false}))
 }
 

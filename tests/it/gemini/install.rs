@@ -1,6 +1,9 @@
 //! `install --client gemini` and `--client qwen`, and back.
 
-use super::Kind;
+use super::conform::shell;
+use super::{Kind, results};
+use crate::bundle::administered;
+use crate::model::{Model, Turn};
 use crate::support::Sandbox;
 use serde_json::Value;
 use std::fs;
@@ -26,4 +29,17 @@ fn what_was_there_stays_and_comes_back() {
         sandbox.person(&["uninstall", "--client", kind.name(), "--yes"]).said(&["removed"]);
         assert_eq!(fs::read_to_string(&settings).unwrap(), foreign);
     }
+}
+
+/// Registered by an administrator's bundle alone.
+#[test]
+fn gemini_obeys_an_administrator() {
+    let sandbox = administered();
+    let kind = Kind::Gemini;
+    fs::create_dir_all(kind.home(&sandbox)).unwrap();
+    fs::write(kind.home(&sandbox).join("settings.json"), kind.settings().to_string()).unwrap();
+    let model = Model::new([shell("deploy now"), shell("echo 42"), Turn::text("Then not.")]);
+    let run = kind.run(&sandbox, &model, "deploy it");
+    let results = results(&model);
+    assert!(results[0].contains("held by the house") && results[1].contains("42"), "{results:?} {run:?}");
 }

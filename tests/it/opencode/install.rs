@@ -1,6 +1,8 @@
 //! `install --client opencode` and back, and what `doctor` says of it.
 
-use super::home;
+use super::{Opencode, bash, home, last_words, results};
+use crate::bundle::administered;
+use crate::model::{Model, Turn};
 use crate::support::Sandbox;
 use serde_json::Value;
 use std::fs;
@@ -31,4 +33,15 @@ fn what_was_there_stays_and_comes_back() {
     sandbox.person(&["uninstall", "--client", "opencode", "--yes"]).said(&["removed", "5 agents"]);
     assert!(!plugin.exists() && plugins.join("mine.js").is_file());
     assert!(!home(&sandbox).join("agents").exists());
+}
+
+/// Registered by an administrator's bundle alone.
+#[test]
+fn opencode_obeys_an_administrator() {
+    let sandbox = administered();
+    let model = Model::new([bash("deploy now"), bash("echo $((6 * 7))"), Turn::text("Then not.")]);
+    let run = Opencode::unguarded(&sandbox, &model).run("deploy it");
+    assert_eq!(last_words(&run), "Then not.", "{run:?}");
+    let results = results(&model);
+    assert!(results[0].contains("held by the house") && results[1].contains("42"), "{results:?}");
 }

@@ -4,7 +4,7 @@ use super::source;
 use crate::config::policy::key::{KEYS, Key, Project};
 use crate::config::policy::rule::Action;
 use crate::config::policy::value::Form;
-use crate::config::policy::{Folder, Layer, ModeLevel, Policy, Share, Source, hold_in, read, read_for};
+use crate::config::policy::{Folder, Layer, Level, ModeLevel, Policy, Share, Source, hold_in, read, read_for};
 use crate::model::call::Effect;
 use proptest::prelude::*;
 
@@ -191,6 +191,9 @@ fn what_a_bundle_does_not_name() {
     let rule = "[[rule]]\nid = \"a\"\neffect = \"write\"\naction = \"deny\"\nreason = \"r\"\n";
     assert_eq!(both(rule, "effects.read = [\"x\"]").0.effects.read, Vec::<String>::new());
     assert_eq!(both("", "effects.read = [\"x\"]").0.effects.read, ["x"]);
+    let check = "[[check]]\nid = \"a\"\non = \"stop\"\nrun = \"true\"\n";
+    assert_eq!(both(check, "gates.checks = \"off\"").0.gates.checks, Level::Enforce);
+    assert_eq!(both("", "gates.checks = \"off\"").0.gates.checks, Level::Off);
     let taken = read_for(HERE, source(rule), source(rule), None).unwrap_err();
     assert!(taken[0].what.contains("is taken"), "{taken:?}");
 }
