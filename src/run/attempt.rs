@@ -120,6 +120,11 @@ impl Trigger {
         }
     }
 
+    /// Where nobody is there to type `resume`: a person is asked all the same, unless only the driver was cut off.
+    pub fn asks_person(self) -> bool {
+        !matches!(self, Trigger::Interrupted | Trigger::Terminated | Trigger::RolledBack)
+    }
+
     /// A person must decide before `resume`; for the others `resume` itself is the decision.
     pub fn wants_decision(self) -> bool {
         use Trigger::{AskUser, BudgetExhausted, CheckFailed, StepTimeout, VerificationFailed};

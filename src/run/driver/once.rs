@@ -63,7 +63,7 @@ fn told_again(artifacts: &RunArtifacts, known: &RunState) -> anyhow::Result<Opti
         }));
     }
     let Some(paused) = known.paused.as_ref().filter(|_| !known.status.is_driven()) else { return Ok(None) };
-    if !paused.trigger.wants_decision() || artifacts.pause(known)?.decision().is_some() {
+    if !paused.trigger.asks_person() || artifacts.pause(known)?.decision().is_some() {
         return Ok(None);
     }
     Ok(Some(Finish {

@@ -8,7 +8,7 @@ use super::ship::{Hold, Line, rest};
 use super::{StoredRequest, announce};
 use crate::config::in_force;
 use crate::model::refusal::Refused;
-use crate::run::attempt::{Decision, Paused, RunOutcome, RunStatus, Trigger};
+use crate::run::attempt::{Decision, Paused, RunOutcome, RunStatus};
 use crate::run::driver::{self, Finish, Reporter, ResumeLimits, RunRequest, StepProgress, random_hex};
 use crate::run::plan::PlannedStep;
 use crate::run::state::RunState;
@@ -166,7 +166,7 @@ impl Shift<'_> {
                 return Stop::of(Left::Finished { outcome, reason: reason.clone() });
             }
             Some(run) => {
-                if let Some(paused) = run.paused.as_ref().filter(|paused| asks_person(paused)) {
+                if let Some(paused) = run.paused.as_ref().filter(|paused| paused.trigger.asks_person()) {
                     let Some(answer) = answer_to(&paused.digest) else { return question(paused) };
                     if run.resolved.is_none()
                         && let Err(failure) = resolve(place, run, answer)
@@ -222,11 +222,6 @@ fn rejected(who: &str) -> Stop {
     Stop::of(Left::Finished { outcome: RunOutcome::Blocked, reason: format!("{who} rejected it") })
 }
 
-/// An interrupted run goes on by itself, on any machine.
-fn asks_person(paused: &Paused) -> bool {
-    !matches!(paused.trigger, Trigger::Interrupted | Trigger::Terminated | Trigger::RolledBack)
-}
-
 fn question(paused: &Paused) -> Stop {
     let pinned = paused.tool_use_id.is_some();
     Stop { left: Left::Asks(paused.question.clone()), about: paused.digest.clone(), pinned }
@@ -251,7 +246,7 @@ fn stop_of(place: &Place, id: &str, driven: anyhow::Result<Finish>) -> Stop {
     };
     let paused = place.artifacts.runs().ok().and_then(|runs| runs.into_iter().find(|run| run.run_id == id)?.paused);
     match paused {
-        Some(paused) if asks_person(&paused) => question(&paused),
+        Some(paused) if paused.trigger.asks_person() => question(&paused),
         Some(_) => Stop::of(Left::GivenBack),
         None => Stop::of(Left::Finished { outcome: finish.outcome, reason: finish.reason }),
     }
