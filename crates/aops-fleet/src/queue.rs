@@ -5,6 +5,7 @@
 
 use crate::connect::Fleet;
 use crate::error::Error;
+use postgres::types::ToSql;
 use postgres::{Row, Transaction};
 
 /// A run to be put into the queue.
@@ -113,21 +114,12 @@ impl Fleet {
             // Else two workers could each count the same runs of a repository, and both take one more.
             all.execute("select pg_advisory_xact_lock(hashtext('aops take'))", &[])?;
         }
-        let row = all.query_opt(
-            "with next as (
-               select id from runs as run
-               where (state = 'waiting' or (state = 'running' and
-                        lease < now() - make_interval(secs => case when machine = $1 then 0 else $3::float8 end)))
-                 and labels <@ $2 and (pinned is null or pinned = $1) and (only_on is null or only_on = $1)
-                 and ($4::bigint = 0 or $4 > (select count(*) from runs as other where other.repository = run.repository
-                                        and other.state = 'running' and other.lease >= now()))
-               order by priority desc, number limit 1 for update skip locked)
-             update runs set state = 'running', fence = fence + 1, machine = $1, changed = now(),
-                             lease = now() + make_interval(secs => $3)
-             from next where runs.id = next.id
-             returning runs.id, fence, repository, commit, request",
-            &[&taker.machine, &taker.labels, &taker.lease_s, &taker.per_repository],
-        )?;
+        let given: [&(dyn ToSql + Sync); 4] = [&taker.machine, &taker.labels, &taker.lease_s, &taker.per_repository];
+        // One after the other: each has its index, so a long queue costs no more than a short one.
+        let row = match all.query_opt(&take_where(LOST), &given)? {
+            Some(row) => Some(row),
+            None => all.query_opt(&take_where("state = 'waiting'"), &given)?,
+        };
         all.commit()?;
         Ok(row.map(|row| TakenRun {
             id: row.get(0),
@@ -207,6 +199,26 @@ impl Fleet {
             tree: tree.map(snapshot),
         })
     }
+}
+
+/// A run whose worker is gone.
+const LOST: &str =
+    "state = 'running' and lease < now() - make_interval(secs => case when machine = $1 then 0 else $3::float8 end)";
+
+/// Takes the first run in this state.
+fn take_where(state: &str) -> String {
+    format!(
+        "with next as (
+           select id from runs as run
+           where {state} and labels <@ $2 and (pinned is null or pinned = $1) and (only_on is null or only_on = $1)
+             and ($4::bigint = 0 or $4 > (select count(*) from runs as other where other.repository = run.repository
+                                    and other.state = 'running' and other.lease >= now()))
+           order by priority desc, number limit 1 for update skip locked)
+         update runs set state = 'running', fence = fence + 1, machine = $1, changed = now(),
+                         lease = now() + make_interval(secs => $3)
+         from next where runs.id = next.id
+         returning runs.id, fence, repository, commit, request"
+    )
 }
 
 fn write(all: &mut Transaction, lease: Lease, machine: &str, known: usize, progress: &Progress) -> Result<(), Error> {
