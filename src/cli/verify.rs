@@ -24,11 +24,11 @@ use crate::proof::tier::{self, Tier};
 use crate::proof::trust;
 use crate::session::fact::{Blocked, Fact, Opened, Previous};
 use crate::session::fold::Session;
-use crate::system::env::boot_id;
+use crate::system::env::{Env, boot_id};
 use crate::system::files::make_all;
 use crate::system::git;
 use crate::text::plain::count;
-use crate::text::sha256::sha256;
+use crate::text::sha256::{Sum, sha256};
 use anyhow::Context;
 use aops_proof::key::PublicKey;
 use clap::{ArgAction, ArgMatches};
@@ -36,6 +36,7 @@ use serde_json::json;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::SystemTime;
 
 pub const COMMAND: Command = Command {
@@ -87,13 +88,24 @@ fn trusted(given: &ArgMatches, io: &Io) -> anyhow::Result<(Trust, Option<bool>)>
     Ok((trust, Some(remote)))
 }
 
+/// The log, and the digests of a ledger that are looked for in it; `None` where there is no log. The log is read first: what
+/// is recorded meanwhile is then in the ledger, and not missing there.
+fn look_at_log(env: &Env, trust: &Trust, folder: &Path) -> Result<Option<(Examined, Vec<Sum>)>, Failure> {
+    let Some(log) = check::examine(env, trust)? else { return Ok(None) };
+    Ok(Some((log, tier::digests(folder)?)))
+}
+
 /// What the log says of this session. One that contradicts it is damaged, and so is all where the log itself is.
-fn prove(io: &Io, log: Option<&Examined>, found: &SessionOnDisk, checked: &mut Checked) -> anyhow::Result<Tier> {
+fn prove(
+    io: &Io,
+    log: Option<(&Examined, Vec<Sum>)>,
+    found: &SessionOnDisk,
+    checked: &mut Checked,
+) -> anyhow::Result<Tier> {
     let entries = checked.session.seq;
-    let (Some(log), Some(store)) = (log, Store::look(io.env)?) else {
+    let (Some((log, mut digests)), Some(store)) = (log, Store::look(io.env)?) else {
         return Ok(Tier::without(entries, "there is no log: `aops-hook key init` makes the key that signs it"));
     };
-    let mut digests = tier::digests(&found.path)?;
     digests.truncate(usize::try_from(entries).unwrap_or(usize::MAX));
     let tier = Tier::of(log, &Record::of(&store, &found.session_id), &digests);
     if checked.failure.is_none() && tier.missing > 0 {
@@ -131,9 +143,15 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if quarantine {
         return set_aside_damaged(io, &found);
     }
-    let mut checked = check(io, &found, false);
-    let log = check::examine(io.env, &trusted(given, io)?.0)?;
-    let tier = prove(io, log.as_ref(), &found, &mut checked)?;
+    let (trust, env) = (trusted(given, io)?.0, io.env);
+    // The ledger is walked beside it.
+    let (mut checked, log) = thread::scope(|scope| {
+        let log = scope.spawn(|| look_at_log(env, &trust, &found.path));
+        (check(env, &found, false), log.join())
+    });
+    let log = log.map_err(|_| anyhow::anyhow!("a bug in aops-hook: the log was not checked"))??;
+    let (log, digests) = log.unzip();
+    let tier = prove(io, log.as_ref().zip(digests), &found, &mut checked)?;
     let faults = log.map(|log| log.faults).unwrap_or_default();
     report(io, &found, &checked, &gone, Some((&tier, &faults)))?;
     if let Some(failure) = checked.failure.as_ref().filter(|_| !io.json) {
@@ -156,9 +174,9 @@ fn set_aside_damaged(io: &mut Io, found: &SessionOnDisk) -> anyhow::Result<u8> {
     let _project = guard(found.path.parent().unwrap_or(Path::new("/")))?;
     let old = session_folder::open(found.path.clone())?;
     let _lock = old.map(|folder| Lock::acquire(&folder.dir)).transpose()?;
-    let mut checked = check(io, found, true);
-    let log = check::examine(io.env, &Trust::default())?;
-    prove(io, log.as_ref(), found, &mut checked)?;
+    let mut checked = check(io.env, found, true);
+    let (log, digests) = look_at_log(io.env, &Trust::default(), &found.path)?.unzip();
+    prove(io, log.as_ref().zip(digests), found, &mut checked)?;
     report(io, found, &checked, &[], None)?;
     let newer = checked.failure.as_ref().is_some_and(|failure| failure.code == Code::WrittenByNewer);
     let said = if newer {
@@ -190,13 +208,13 @@ fn lost(io: &Io, head: &Head) -> SessionOnDisk {
     SessionOnDisk { session_id: head.session_id.clone(), path, changed: SystemTime::UNIX_EPOCH }
 }
 
-fn check(io: &Io, found: &SessionOnDisk, locked: bool) -> Checked {
-    let whole = sessions::check_locked(io.env, found, locked).map(|checked| match &checked.failure {
+fn check(env: &Env, found: &SessionOnDisk, locked: bool) -> Checked {
+    let whole = sessions::check_locked(env, found, locked).map(|checked| match &checked.failure {
         Some(_) => checked,
-        None => Checked { failure: sessions::check_heads(io.env, found, &checked.session).err(), ..checked },
+        None => Checked { failure: sessions::check_heads(env, found, &checked.session).err(), ..checked },
     });
     whole.unwrap_or_else(|failure| {
-        let head = sessions::exported(io.env, &found.session_id).filter(|head| head.seq > 0);
+        let head = sessions::exported(env, &found.session_id).filter(|head| head.seq > 0);
         let what = |head: Head| format!("the ledger is gone, but entry {} was exported", head.seq);
         let failure = head.map_or(failure, |head| Failure::new(Code::RecoveryFailed, what(head)));
         Checked { session: Session::default(), torn_bytes: 0, failure: Some(failure), seq: Some(1) }

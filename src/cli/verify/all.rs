@@ -68,8 +68,9 @@ fn progress(at: usize, all: usize) {
 }
 
 fn look(io: &Io, log: Option<&Examined>, found: &SessionOnDisk) -> anyhow::Result<Row> {
-    let mut checked = check_session(io, found, false);
-    let tier = prove(io, log, found, &mut checked)?;
+    let mut checked = check_session(io.env, found, false);
+    let digests = log.map(|_| tier::digests(&found.path)).transpose()?;
+    let tier = prove(io, log.zip(digests), found, &mut checked)?;
     let damage = checked.failure.as_ref().map(ToString::to_string);
     let mut value = json!({
         "session_id": found.session_id, "ok": damage.is_none(), "entries": checked.session.seq,
