@@ -18,7 +18,11 @@ use crate::model::event::EventKind;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::proof::append;
 use crate::session::fact::{Fact, Reported};
+#[cfg(feature = "fleet")]
+use crate::system::database;
 use crate::system::env::Env;
+#[cfg(feature = "fleet")]
+use crate::system::files::make_all;
 use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
@@ -210,6 +214,10 @@ fn sends(turn: &Turn) -> bool {
 /// In a process of its own. A tracker that cannot be asked is one line in the next context.
 fn refresh_behind(turn: &mut Turn) -> Verdict {
     let sends = sends(turn);
+    #[cfg(feature = "fleet")]
+    if turn.session().policy().fleet.url.is_some() {
+        let _ = make_all(&database::folder(turn.env));
+    }
     if let Some(command) = turn.tracker().or(sends.then_some(refresh::NO_TRACKER)) {
         let _ = refresh::spawn(turn.env, &texts::project(turn.env, Path::new(&turn.event.cwd)), command);
     }

@@ -15,6 +15,11 @@ pub fn password_file(env: &Env) -> PathBuf {
     env.config.join("aops/keys/fleet.password")
 }
 
+/// What this machine remembers of the database.
+pub fn folder(env: &Env) -> PathBuf {
+    env.config.join("aops/fleet")
+}
+
 /// The working trees of runs that this machine took.
 pub fn trees(env: &Env) -> PathBuf {
     env.home.join(".local/state/aops/runs")
@@ -42,7 +47,7 @@ fn with_access(env: &Env, url: &str, open: fn(&Access) -> Result<Fleet, Error>) 
 
 /// The name of this machine, for this user: made once.
 pub fn machine(env: &Env) -> io::Result<String> {
-    let file = env.config.join("aops/fleet/machine");
+    let file = folder(env).join("machine");
     let known = fs::read_to_string(&file).unwrap_or_default();
     if !known.trim().is_empty() {
         return Ok(known.trim().to_owned());

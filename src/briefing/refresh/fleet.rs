@@ -18,8 +18,12 @@ use std::path::Path;
 /// Heads in one transaction.
 const BATCH: usize = 500;
 
-/// Whatever goes wrong is tried again after the next turn.
+/// Whatever goes wrong is tried again after the next turn. Without the folder, which the hook makes where a database is
+/// configured, no configuration is read.
 pub(super) fn ship(env: &Env, project: &str) {
+    if !database::folder(env).is_dir() {
+        return;
+    }
     let Ok(in_force) = in_force::load(env, Path::new(project)) else { return };
     let Some(url) = &in_force.policy.fleet.url else { return };
     let _ = send(env, url, &in_force.hash);
@@ -28,7 +32,7 @@ pub(super) fn ship(env: &Env, project: &str) {
 fn send(env: &Env, url: &str, policy: &str) -> Option<()> {
     let machine = database::machine(env).ok()?;
     // Another database has seen nothing yet.
-    let cursor = env.config.join("aops/fleet").join(format!("sent-{}", &sha256(&[url.as_bytes()])[..12]));
+    let cursor = database::folder(env).join(format!("sent-{}", &sha256(&[url.as_bytes()])[..12]));
     let alone = File::create(cursor.with_extension("lock")).ok()?;
     alone.try_lock().ok()?;
     let from = fs::read_to_string(&cursor).ok().and_then(|text| text.trim().parse().ok()).unwrap_or_default();
