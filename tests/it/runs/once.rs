@@ -22,8 +22,9 @@ fn call(world: &World) -> DriverOutput {
     DriverOutput::of(world.person(&CALL))
 }
 
-fn approve(world: &World) {
-    world.person(&["resolve", &world.checkpoint(), "--approve", "--yes"]).said(&["APPROVED"]);
+fn approve(world: &World, told: &DriverOutput) {
+    let run = told.last["run_id"].as_str().unwrap();
+    world.person(&["resolve", run, "--approve", "--yes"]).said(&["APPROVED"]);
 }
 
 fn let_go(world: &World) {
@@ -41,8 +42,9 @@ fn a_run_under_a_key_is_begun_gone_on_with_and_told_again() {
     let ends = [first, second].map(|mut child| child.wait().unwrap().code());
     // The second step was killed, which a person decides about; both are told so.
     assert_eq!(ends, [Some(3), Some(3)]);
-    call(&world).paused("ESCALATION_REQUESTED");
-    approve(&world);
+    let told = call(&world);
+    told.paused("ESCALATION_REQUESTED");
+    approve(&world, &told);
     let told = call(&world);
     told.passed();
     assert_eq!(world.effects(), ["two"]);
@@ -64,7 +66,7 @@ fn a_killed_driver_is_followed_by_the_next_call() {
     let told = call(&world);
     // The second step ends itself once.
     told.paused("ESCALATION_REQUESTED");
-    approve(&world);
+    approve(&world, &told);
     call(&world).passed();
     assert_eq!(world.effects(), ["two"]);
     let began = fs::read_to_string(world.sandbox.project().join("began")).unwrap();
