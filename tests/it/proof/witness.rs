@@ -244,9 +244,19 @@ fn what_a_witness_answers() {
     sandbox.inside(&["witness", "serve", "--state", "w", "--log", &key]).failed(2, &["inside a tool call"]);
 }
 
-/// A thousand sessions, one after the other, each checkpoint signed by a real witness over loopback.
 #[test]
+fn a_hundred_sessions_are_cosigned() {
+    cosign(100);
+}
+
+#[test]
+#[ignore = "takes half a minute: run `tests/long-run`"]
 fn a_thousand_sessions_are_cosigned() {
+    cosign(1000);
+}
+
+/// So many sessions, one after the other, each checkpoint signed by a real witness over loopback.
+fn cosign(sessions: u64) {
     let workshop = Workshop::new();
     let env = &workshop.env;
     let key = life::begin(env, None, None).unwrap();
@@ -259,7 +269,7 @@ fn a_thousand_sessions_are_cosigned() {
         Ok((status, said))
     };
     let urls = [server.url()];
-    for n in 0..1000 {
+    for n in 0..sessions {
         let id = format!("5f0c1f3a-0000-4000-8000-{n:012}");
         let session = SessionKey { session_id: &id, transcript_path: "", cwd: "/p" };
         let mut ledger = Ledger::lock(env, session, false).unwrap();
@@ -277,7 +287,8 @@ fn a_thousand_sessions_are_cosigned() {
         assert!(ask::ask(env, &urls, &trust, &mut post).unwrap(), "session {n}");
     }
     let log = check::examine(env, &trust).unwrap().unwrap();
-    assert_eq!((log.faults.len(), log.signed, log.witnessed.unwrap().size, log.seals), (0, 1001, 1001, 1001));
+    let all = sessions + 1;
+    assert_eq!((log.faults.len(), log.signed, log.witnessed.unwrap().size, log.seals), (0, all, all, all));
 }
 
 /// Checkpoints in the repository, pushed with the work, and read from there.
