@@ -1,7 +1,7 @@
 //! Which session edits which file of a tree: `<config>/aops/leases/<digest of the tree>.json`.
 //!
 //! Read and written before a call that writes files, and where a turn ends. Best effort: a list that cannot be locked or read
-//! hinders nobody. Invariants: of two sessions that ask at once one gets the file; a client that has ended holds nothing.
+//! refuses no call. Invariants: of two sessions that ask at once one gets the file; a client that has ended holds nothing.
 
 use super::{clients, lock};
 use crate::session::memory::ClientProcess;
@@ -15,7 +15,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// Nobody holds the list longer than it takes to read and write it.
+/// A process keeps the list locked only while it reads and writes it.
 const PATIENCE: Duration = Duration::from_millis(50);
 /// Of a client that cannot be looked at, since it is on another machine or unknown.
 const LONGEST_UNSEEN_MS: i64 = 30 * 60_000;
@@ -134,7 +134,7 @@ fn open(env: &Env, tree: &Path, make: bool) -> Option<(File, Vec<Lease>)> {
         }
         let mut text = Vec::new();
         file.read_to_end(&mut text).ok()?;
-        // A write that was cut short: nobody holds anything.
+        // A process was killed while it wrote: no session holds anything.
         return Some((file, serde_json::from_slice(&text).unwrap_or_default()));
     }
     None

@@ -120,7 +120,8 @@ impl Trigger {
         }
     }
 
-    /// Where nobody is there to type `resume`: a person is asked all the same, unless only the driver was cut off.
+    /// Whether a worker or an engine, which types no `resume`, must ask a person. It goes on by itself where only the driver was
+    /// cut off.
     pub fn asks_person(self) -> bool {
         !matches!(self, Trigger::Interrupted | Trigger::Terminated | Trigger::RolledBack)
     }

@@ -1,4 +1,4 @@
-//! Runs that any machine may take: put into the database, and worked on by whoever has a lease.
+//! Runs that any machine may take: put into the database, and worked on by the worker that has the lease.
 //!
 //! `enqueue` stores a request; `worker` takes runs, each in a clone of its own; `ship` writes what a run came to, under its
 //! lease; `announce` tells people of questions. Invariant: everything another machine needs to go on is in the database before a step's program is started.

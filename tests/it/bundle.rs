@@ -18,7 +18,7 @@ fn config(reason: &str) -> String {
     )
 }
 
-/// Whoever signs: a folder `policy`, a key, and the bundles made of them.
+/// The administrator's desk: a folder `policy`, a key, and the bundles made of them.
 struct Admin(Sandbox);
 
 impl Admin {
@@ -382,7 +382,7 @@ fn the_pages_commands_work() {
     }
 }
 
-/// A person on a machine whose administrator installed a bundle: `deploy` is refused, and nobody ran `install`.
+/// A person on a machine whose administrator installed a bundle: `deploy` is refused, though that person never ran `install`.
 pub(crate) fn administered() -> Sandbox {
     let (admin, sandbox) = (Admin::new(), Sandbox::new());
     admin.put("config.toml", &config("held by the house"));

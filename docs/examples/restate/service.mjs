@@ -1,4 +1,4 @@
-// A run of aops-hook as a durable handler of Restate: begun once, asked about, gone on with, whoever crashes in between.
+// A run of aops-hook as a durable handler of Restate: begun once, asked about and gone on with, also after the service or the driver crashed.
 //
 //   npm install @restatedev/restate-sdk
 //   PORT=9080 node service.mjs
@@ -44,7 +44,7 @@ const runs = restate.service({
       const run = ["run", task, "--workflow", workflow, "--idempotency-key", key, "--heartbeat", "10s", "--json"];
       let ended = await ctx.run("run", () => aops(project, ...run));
       while (ended.exit === 3) {
-        // The pause is an awakeable: nothing runs, and nothing is lost, until somebody answers.
+        // The pause is an awakeable: nothing runs, and nothing is lost, until a person answers.
         const { id, promise } = ctx.awakeable();
         await ctx.run("ask", () => announce({ awakeable: id, run: ended.run_id, question: ended.reason }));
         const { approve, note } = await promise;

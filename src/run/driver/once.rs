@@ -76,7 +76,7 @@ fn told_again(artifacts: &RunArtifacts, known: &RunState) -> anyhow::Result<Opti
     }))
 }
 
-/// Until nobody drives a run in this project.
+/// Until no driver is at work in this project.
 fn wait(artifacts: &RunArtifacts, reporter: &mut dyn Reporter) {
     while artifacts.is_driven() && !signal::interrupted() {
         reporter.waits();

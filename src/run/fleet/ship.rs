@@ -115,19 +115,18 @@ impl Hold {
     /// Stores what the run came to.
     pub(super) fn record(&mut self, env: &Env, place: &Place) -> anyhow::Result<()> {
         let (progress, _) = place.describe(env, &self.run).map_err(anyhow::Error::msg)?;
-        self.write(&progress, |fleet, lease, machine, known| fleet.record(lease, machine, known, &progress))?;
+        self.write(|fleet, lease, machine, known| fleet.record(lease, machine, known, &progress))?;
         self.known = progress.lines.len();
         Ok(())
     }
 
     /// Leaves the run. Also with nothing but the words, where it has no tree.
     pub(super) fn leave(&mut self, progress: &Progress, pinned: bool, how: &Leave) -> Result<(), Error> {
-        self.write(progress, |fleet, lease, machine, known| fleet.leave(lease, machine, (known, progress), pinned, how))
+        self.write(|fleet, lease, machine, known| fleet.leave(lease, machine, (known, progress), pinned, how))
     }
 
     fn write(
         &mut self,
-        _: &Progress,
         mut call: impl FnMut(&mut Fleet, Lease, &str, usize) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let (shared, lease_s) = (Arc::clone(&self.shared), self.lease.as_secs_f64());

@@ -84,7 +84,7 @@ pub fn describe(env: &Env, root: &Path, base: &str, largest: usize) -> Result<(T
     if head == base && tree == line(env, root, &["rev-parse", &format!("{base}^{{tree}}")])? {
         return Ok((TreeCopy { head, tree, bundle: None }, true));
     }
-    // The same tree on the same commit is the same commit, whenever and whoever makes it.
+    // The same tree on the same commit is the same commit, at any time and on any machine.
     let same = [("NAME", "aops"), ("EMAIL", "aops@localhost"), ("DATE", "@1 +0000")];
     let names: Vec<(String, &str)> = ["AUTHOR", "COMMITTER"]
         .into_iter()

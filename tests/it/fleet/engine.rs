@@ -90,7 +90,7 @@ fn a_worker_that_lost_its_lease_cannot_write() {
         assert_eq!(leave(&mut fleet, &first, &how), Err(Error::Fenced));
     }
     assert_eq!(fleet.progress("r").unwrap().lines, ["first"]);
-    // A lease that ran out and was taken by nobody is renewed: nothing was lost.
+    // A lease that ran out and that no other worker took is renewed: nothing was lost.
     postgres.sql("update aops.runs set lease = now() - interval '1 second'");
     fleet.heartbeat(lease(&second)).unwrap();
     fleet.block("r", "a person", None).unwrap();
