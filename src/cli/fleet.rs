@@ -5,6 +5,7 @@
 mod approval;
 mod doctor;
 mod enqueue;
+mod serve;
 
 pub(super) use approval::{resolve, runs};
 pub(super) use enqueue::{enqueue, names};
@@ -69,6 +70,13 @@ pub(super) static VERBS: &[Command] = &[
         &[("aops-hook fleet block 20260113-1f3a9c02", "its worker stops the step within a third of its lease")],
         approval::block,
     ),
+    Command {
+        name: "serve",
+        about: "Serve a page with questions, runs and sessions that answers by a click",
+        examples: &[("aops-hook fleet serve", "on `fleet.listen` (127.0.0.1:7390); prints the link to open")],
+        arguments: |row| row,
+        run: serve::run,
+    },
     Command {
         name: "doctor",
         about: "Check address, password, tables and clock",

@@ -4,6 +4,7 @@
 //! command speaks JSON when asked.
 
 pub mod table;
+mod http;
 pub mod mode;
 pub mod key;
 pub mod bundle;

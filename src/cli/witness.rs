@@ -3,17 +3,17 @@
 //! Listens on one address and keeps its state in one folder. Invariants: one request is judged at a time; a connection has
 //! ten seconds and a bounded size, so one slow client delays the others only briefly.
 
+use super::http::{self, Request};
 use super::{Command, Io, allowed, option, refused, text, who_may};
 use crate::proof::serve::WitnessState;
+use crate::system::env::Env;
 use anyhow::Context;
 use aops_proof::key::PublicKey;
 use clap::{ArgAction, ArgMatches};
 use serde_json::json;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::Path;
-use std::sync::Mutex;
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
 pub const COMMAND: Command = Command {
     name: "witness",
@@ -44,8 +44,6 @@ pub(super) static VERBS: &[Command] = &[Command {
     run: serve,
 }];
 
-const PATIENCE: Duration = Duration::from_secs(10);
-const LONGEST_HEAD: u64 = 16 << 10;
 const LONGEST_BODY: usize = 256 << 10;
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
@@ -71,62 +69,18 @@ fn serve(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         for connection in listener.incoming().flatten() {
             let state = &state;
             // A silent connection delays no other: only judging is one at a time.
-            scope.spawn(move || {
-                let answered = answer(connection, |body| {
-                    let state = state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    let answer = state.answer(env, body);
-                    (answer.status(), answer.body())
-                });
-                drop(answered);
-            });
+            scope.spawn(move || http::serve(connection, LONGEST_BODY, |request| judge(state, env, request)));
         }
     });
     Ok(0)
 }
 
-/// One request on one connection.
-fn answer(mut stream: TcpStream, judge: impl FnOnce(&str) -> (u16, String)) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let (status, body) = match read(&stream) {
-        Ok(Some(body)) => judge(&body),
-        Ok(None) => (404, "only `POST /add-checkpoint` is answered here\n".to_owned()),
-        Err(error) => (400, format!("{error}\n")),
-    };
-    let kind = if status == 409 { "text/x.tlog.size" } else { "text/plain; charset=utf-8" };
-    let long = body.len();
-    let head =
-        format!("HTTP/1.1 {status} -\r\nContent-Type: {kind}\r\nContent-Length: {long}\r\nConnection: close\r\n\r\n");
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(body.as_bytes())
-}
-
-/// The body; `None` where it is another question.
-fn read(stream: &TcpStream) -> io::Result<Option<String>> {
-    let odd = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
-    let mut from = BufReader::new(stream);
-    let (mut head, mut long) = (from.by_ref().take(LONGEST_HEAD), 0);
-    let mut line = String::new();
-    head.read_line(&mut line)?;
-    let ours = line
-        .strip_prefix("POST ")
-        .and_then(|rest| rest.split(' ').next())
-        .is_some_and(|path| path.ends_with("/add-checkpoint"));
-    loop {
-        line.clear();
-        if head.read_line(&mut line)? == 0 {
-            return Err(odd("the request ends in its head"));
-        }
-        let Some((name, value)) = line.trim_end().split_once(':') else { break };
-        if name.eq_ignore_ascii_case("content-length") {
-            long = value.trim().parse().map_err(|_| odd("the length is no number"))?;
-        }
+fn judge(state: &Mutex<WitnessState>, env: &Env, request: &Request) -> http::Answer {
+    let plain = "Content-Type: text/plain; charset=utf-8\r\n";
+    if request.method != "POST" || !request.path.ends_with("/add-checkpoint") {
+        return (404, plain.to_owned(), "only `POST /add-checkpoint` is answered here\n".to_owned());
     }
-    if long > LONGEST_BODY {
-        return Err(odd("the request is too long"));
-    }
-    let mut body = vec![0; long];
-    from.read_exact(&mut body)?;
-    let text = String::from_utf8(body).map_err(|_| odd("the request is no text"))?;
-    Ok(ours.then_some(text))
+    let answer = state.lock().unwrap_or_else(PoisonError::into_inner).answer(env, &request.body);
+    let kind = if answer.status() == 409 { "Content-Type: text/x.tlog.size\r\n" } else { plain };
+    (answer.status(), kind.to_owned(), answer.body())
 }

@@ -42,8 +42,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         labels: names(text(given, "labels").unwrap_or_default().split(',')),
         once: given.get_flag("once"),
         lease,
-        per_repository: fleet.per_repository,
-        announce: fleet.announce,
+        fleet,
     };
     signal::note_interrupts();
     let env = io.env;

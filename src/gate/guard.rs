@@ -7,6 +7,7 @@ use crate::model::client::Client;
 use crate::model::verdict::Verdict;
 use crate::tool::targets::{Act, Targets};
 
+pub mod page;
 mod path;
 mod unguarded;
 mod verb;

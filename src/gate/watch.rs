@@ -16,13 +16,23 @@ const GATE: &str = "guard";
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     match (event.kind, &context.call) {
-        (_, Some(call)) => judge_call(session, call, context),
+        (_, Some(call)) => reaches_page(session, event).unwrap_or_else(|| judge_call(session, call, context)),
         (EventKind::UserPromptSubmit, _) => unproven_prompt(context),
         (EventKind::SubagentStart, _) => unproven_agent(event, context),
         (EventKind::ConfigChange, _) => config_change(session, event, context),
         (EventKind::PostToolUse | EventKind::PostToolUseFailure, _) => after_write(&context.ended),
         _ => Verdict::pass(),
     }
+}
+
+/// Questions are answered there, by people.
+fn reaches_page(session: &Session, event: &Event) -> Option<Verdict> {
+    let call = event.asked_call()?;
+    let address = guard::page::named(&session.policy().fleet, &call.key.tool, &call.input)?;
+    let words = format!(
+        "`{address}` is the page of `aops-hook fleet serve`: it is for people, not for a tool call\nhint: ask the user to open it in a browser"
+    );
+    Some(Verdict::deny(GATE, words))
 }
 
 /// What only a person may do is refused; what brings programs that no hook of ours sees is theirs to allow.

@@ -12,7 +12,9 @@ use crate::insight::tally::{Followed, TimelineEntry};
 use crate::model::phase::Phase;
 use crate::text::plain::count;
 use crate::text::time;
-use chart::{Bar, columns, escape, figure, legend, plain_bar, write_card};
+pub use chart::escape;
+
+use chart::{Bar, columns, figure, legend, plain_bar, write_card};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;

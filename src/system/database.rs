@@ -8,11 +8,18 @@ use crate::system::{files, random, tls};
 use aops_fleet::{Access, Error, Fleet};
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Hidden from commands of an agent, as all keys are.
 pub fn password_file(env: &Env) -> PathBuf {
     env.config.join("aops/keys/fleet.password")
+}
+
+/// A secret of this machine, beside the other keys: made once.
+pub fn secret(env: &Env, name: &str) -> io::Result<String> {
+    let mut bytes = [0; 32];
+    random::fill(&mut bytes)?;
+    made_once(&env.config.join("aops/keys").join(name), || bytes.map(|byte| format!("{byte:02x}")).concat())
 }
 
 /// What this machine remembers of the database.
@@ -47,16 +54,22 @@ fn with_access(env: &Env, url: &str, open: fn(&Access) -> Result<Fleet, Error>) 
 
 /// The name of this machine, for this user: made once.
 pub fn machine(env: &Env) -> io::Result<String> {
-    let file = folder(env).join("machine");
-    let known = fs::read_to_string(&file).unwrap_or_default();
+    let mut bytes = [0; 3];
+    random::fill(&mut bytes)?;
+    made_once(&folder(env).join("machine"), || {
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        format!("{host}-{}", bytes.map(|byte| format!("{byte:02x}")).concat())
+    })
+}
+
+/// The line of a file, which is written if there is none.
+fn made_once(file: &Path, make: impl FnOnce() -> String) -> io::Result<String> {
+    let known = fs::read_to_string(file).unwrap_or_default();
     if !known.trim().is_empty() {
         return Ok(known.trim().to_owned());
     }
-    let mut bytes = [0; 3];
-    random::fill(&mut bytes)?;
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let name = format!("{host}-{}", bytes.map(|byte| format!("{byte:02x}")).concat());
-    fs::create_dir_all(file.parent().unwrap_or(&file))?;
-    files::find(&file)?.replace(name.as_bytes(), 0o600)?;
-    Ok(name)
+    let made = make();
+    fs::create_dir_all(file.parent().unwrap_or(file))?;
+    files::find(file)?.replace(format!("{made}\n").as_bytes(), 0o600)?;
+    Ok(made)
 }

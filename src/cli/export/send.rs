@@ -4,6 +4,7 @@
 //! person named; a certificate is always checked; a header's value is never printed.
 
 use crate::briefing::memory;
+use crate::cli::http::unescape;
 use crate::cli::{Io, Refused, refused};
 use crate::config::policy::Address;
 use crate::system::lookup;
@@ -91,7 +92,7 @@ pub(super) fn headers<'a>(io: &Io, given: impl Iterator<Item = &'a String>) -> a
     if texts.is_empty() {
         let named = io.env.variables(|name| name == "OTEL_EXPORTER_OTLP_HEADERS").pop();
         let named = named.map(|(_, value)| value.to_string_lossy().into_owned()).unwrap_or_default();
-        texts = named.split(',').filter(|text| !text.trim().is_empty()).map(unescape).collect();
+        texts = named.split(',').filter(|text| !text.trim().is_empty()).map(|text| unescape(text.trim())).collect();
     }
     texts.iter().map(|text| header(text)).collect()
 }
@@ -103,20 +104,4 @@ fn header(text: &str) -> anyhow::Result<(String, String)> {
         Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
         None => refused("a header is `NAME=VALUE`\nhint: `--header 'authorization=Bearer …'`"),
     }
-}
-
-/// `%20` is a blank there.
-fn unescape(text: &str) -> String {
-    let mut parts = text.trim().split('%');
-    let mut out = parts.next().unwrap_or_default().as_bytes().to_vec();
-    for part in parts {
-        match part.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                out.push(byte);
-                out.extend_from_slice(&part.as_bytes()[2..]);
-            }
-            None => out.extend([b"%", part.as_bytes()].concat()),
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }

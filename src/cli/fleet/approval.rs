@@ -7,6 +7,7 @@ use crate::text::json::cut;
 use crate::text::redact::redact;
 use crate::text::template::one_line;
 use crate::text::time::age;
+use aops_fleet::Fleet;
 use aops_fleet::approval::{Answer, Approval};
 use aops_fleet::overview::RunRow;
 use clap::ArgMatches;
@@ -62,7 +63,7 @@ pub(super) fn block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 
 fn answer(given: &ArgMatches, io: &mut Io, answer: Answer) -> anyhow::Result<u8> {
     let id = text(given, "id").unwrap_or_default();
-    if decide(io, id, answer, text(given, "note"))? {
+    if decide_here(io, id, answer, text(given, "note"))? {
         return said(io, id, answer);
     }
     refused(format!("`{id}` is not open\nhint: `aops-hook fleet approvals` lists what is"))
@@ -78,17 +79,27 @@ fn said(io: &mut Io, id: &str, answer: Answer) -> anyhow::Result<u8> {
 }
 
 /// Records the decision of the person at this terminal.
-fn decide(io: &Io, id: &str, answer: Answer, note: Option<&str>) -> anyhow::Result<bool> {
-    let note = note.map(|note| cut(&redact(note.trim()), 1000).to_owned()).filter(|note| !note.is_empty());
-    let (who, mut fleet) = (person(io), open(io)?);
+fn decide_here(io: &Io, id: &str, answer: Answer, note: Option<&str>) -> anyhow::Result<bool> {
+    let mut fleet = open(io)?;
     let by_token = fleet.approval_of_token(id)?;
-    let id = by_token.as_deref().unwrap_or(id);
-    let done = fleet.answer(id, answer, &who, note.as_deref())?;
-    Ok(done || (answer == Answer::Block && fleet.block(id, &who, note.as_deref())?))
+    decide(&mut fleet, by_token.as_deref().unwrap_or(id), answer, &person(io), note)
+}
+
+/// Records the decision about a question, or about a run that asks nothing. False: it is not open.
+pub(super) fn decide(
+    fleet: &mut Fleet,
+    id: &str,
+    answer: Answer,
+    who: &str,
+    note: Option<&str>,
+) -> anyhow::Result<bool> {
+    let note = note.map(|note| cut(&redact(note.trim()), 1000).to_owned()).filter(|note| !note.is_empty());
+    let done = fleet.answer(id, answer, who, note.as_deref())?;
+    Ok(done || (answer == Answer::Block && fleet.block(id, who, note.as_deref())?))
 }
 
 /// Who sits here: the login name and the machine.
-fn person(io: &Io) -> String {
+pub(super) fn person(io: &Io) -> String {
     let user = io.env.variables(|name| name == "USER" || name == "LOGNAME").pop();
     let user = user.and_then(|(_, name)| name.into_string().ok()).unwrap_or_else(|| "a person".to_owned());
     format!("{user}@{}", rustix::system::uname().nodename().to_string_lossy())
@@ -100,7 +111,7 @@ pub(in crate::cli) fn resolve(io: &mut Io, id: &str, approved: bool, note: Optio
         return Ok(None);
     }
     let answer = if approved { Answer::Approve } else { Answer::Reject };
-    if decide(io, id, answer, note)? { said(io, id, answer).map(Some) } else { Ok(None) }
+    if decide_here(io, id, answer, note)? { said(io, id, answer).map(Some) } else { Ok(None) }
 }
 
 pub(super) fn is_configured(io: &Io) -> bool {

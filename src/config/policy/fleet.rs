@@ -4,9 +4,16 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Where `fleet serve` listens if no other address is configured.
+pub const LISTEN: &str = "127.0.0.1:7390";
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fleet {
     pub announce: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<String>,
     pub per_repository: u64,
     pub queue_max: u64,
     pub url: Option<String>,
@@ -14,7 +21,7 @@ pub struct Fleet {
 
 impl Default for Fleet {
     fn default() -> Self {
-        Self { announce: None, per_repository: 4, queue_max: 10_000, url: None }
+        Self { announce: None, listen: None, page: None, per_repository: 4, queue_max: 10_000, url: None }
     }
 }
 

@@ -141,6 +141,8 @@ fn fields() -> Vec<Key> {
     fleet.per_repository: Form::Whole(1, 1_000), Lower, "runs of one repository at the same time";
     fleet.announce: Form::Text, Keep,
         "a command of the shell that tells people of a question, as JSON on its input";
+    fleet.listen: Form::Text, Keep, "the address and port on which `fleet serve` listens";
+    fleet.page: Form::Text, Keep, "where people open that page, if a proxy stands before it, as `https://approve.example`";
     run.claude: Form::Text, Keep, "the client that `run` starts";
     run.notify: Form::Text, Keep, "a command of the shell, started when a run pauses or ends";
     run.on_pause: Form::OneOf(OnPause::WORDS), Raise,

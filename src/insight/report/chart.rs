@@ -108,7 +108,7 @@ fn scale(value: u64, most: u64, to: u64) -> u64 {
 }
 
 /// Safe between tags and inside quotes.
-pub(super) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

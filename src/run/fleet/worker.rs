@@ -7,6 +7,7 @@ use super::place::Place;
 use super::ship::{Hold, Line, rest};
 use super::{StoredRequest, announce};
 use crate::config::in_force;
+use crate::config::policy::fleet::Fleet;
 use crate::model::refusal::Refused;
 use crate::run::attempt::{Decision, Paused, RunOutcome, RunStatus};
 use crate::run::driver::{self, Finish, Reporter, ResumeLimits, RunRequest, StepProgress, random_hex};
@@ -28,8 +29,7 @@ pub struct WorkerOptions {
     /// Ends when nothing waits.
     pub once: bool,
     pub lease: Duration,
-    pub per_repository: u64,
-    pub announce: Option<String>,
+    pub fleet: Fleet,
 }
 
 /// How a run was left.
@@ -65,7 +65,7 @@ pub fn work(
             machine: &machine,
             labels: &options.labels,
             lease_s: options.lease.as_secs_f64(),
-            per_repository: i64::try_from(options.per_repository).unwrap_or(i64::MAX),
+            per_repository: i64::try_from(options.fleet.per_repository).unwrap_or(i64::MAX),
         };
         let taken = line.insist(signal::was_asked, |fleet| {
             fleet.register(&me)?;
@@ -206,7 +206,7 @@ impl Shift<'_> {
             (Left::Finished { outcome: RunOutcome::Pass, .. }, Some(place)) => place.remove(),
             (Left::Asks(question), _) => {
                 let id = format!("{}-{}", run.id, run.fence);
-                announce::announce(self.env, self.options.announce.as_deref(), &id, run, question, &token);
+                announce::announce(self.env, &self.options.fleet, &id, run, question, &token);
             }
             _ => {}
         }

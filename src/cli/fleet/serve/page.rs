@@ -1,0 +1,84 @@
+//! The pages, as HTML whose forms work without a script. Invariant: everything from the database is escaped.
+
+use super::LOOK;
+use crate::insight::report::escape;
+use crate::text::time::age;
+use aops_fleet::approval::{Answer, Approval};
+use aops_fleet::overview::{RunRow, SessionRow};
+
+fn whole(body: &str) -> String {
+    format!(
+        "<!doctype html><html lang=en><meta charset=utf-8><title>aops fleet</title><link rel=stylesheet href=/style.css>\
+         <body><h1>aops fleet</h1>{body}</body></html>\n"
+    )
+}
+
+/// Sends the token that stands behind `#` in the address.
+pub(super) fn door() -> String {
+    whole("<p>Open the link that <code>aops-hook fleet serve</code> printed.</p><script src=/page.js></script>")
+}
+
+/// A form with this proof, a name and a value.
+fn form(action: &str, id: &str, (name, value): (&str, &str), inner: &str) -> String {
+    let (id, value) = (escape(id), escape(value));
+    format!(
+        "<form method=post action={action}><input type=hidden name=id value=\"{id}\">\
+         <input type=hidden name={name} value=\"{value}\">{inner}</form>"
+    )
+}
+
+fn answers(id: &str, proof: (&str, &str), answers: &[Answer]) -> String {
+    let button = |answer: &Answer| format!(" <button name=decision value={0}>{0}</button>", answer.name());
+    let buttons: String = answers.iter().map(button).collect();
+    form("/answer", id, proof, &format!("<input name=note placeholder=note>{buttons}"))
+}
+
+fn table(title: &str, head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let head: String = head.iter().map(|name| format!("<th>{name}")).collect();
+    let row = |row: Vec<String>| format!("<tr>{}", row.iter().map(|cell| format!("<td>{cell}")).collect::<String>());
+    format!("<h2>{title}</h2><table><tr>{head}{}</table>", rows.map(row).collect::<String>())
+}
+
+/// Everything there is; `proof` makes what each form needs.
+pub(super) fn overview(
+    asked: &[Approval],
+    runs: &[RunRow],
+    sessions: &[SessionRow],
+    proof: &dyn Fn(&str) -> String,
+) -> String {
+    let question = |one: &Approval| {
+        let form = answers(&one.id, ("proof", &proof(&one.id)), &Answer::ALL);
+        vec![escape(&one.id), age(one.age_s * 1000), escape(&one.repository), escape(&one.question), form]
+    };
+    let run = |run: &RunRow| {
+        let outcome = run.outcome.as_deref().unwrap_or(&run.state);
+        let machine = escape(run.machine.as_deref().unwrap_or_default());
+        let block = answers(&run.id, ("proof", &proof(&run.id)), &[Answer::Block]);
+        let block = if run.outcome.is_none() { block } else { String::new() };
+        let age = age(run.age_s * 1000);
+        vec![escape(&run.id), escape(outcome), age, machine, escape(&run.repository), escape(&run.reason), block]
+    };
+    let session = |one: &SessionRow| {
+        let [id, machine, project] = [&one.id, &one.machine, &one.project].map(|text| escape(text));
+        vec![id, machine, project, one.entries.to_string(), escape(&one.phase), escape(&one.mode), age(one.age_s * 1000)]
+    };
+    let again = form("/", "", ("proof", &proof(LOOK)), "<button>look again</button>");
+    let questions = ["id", "age", "repository", "question", "answer"];
+    let sessions_have = ["session", "machine", "project", "entries", "phase", "mode", "seen"];
+    whole(&format!(
+        "{again}{}{}{}",
+        table("Questions", &questions, asked.iter().map(question)),
+        table("Runs", &["run", "state", "changed", "machine", "repository", "reason", ""], runs.iter().map(run)),
+        table("Sessions", &sessions_have, sessions.iter().map(session)),
+    ))
+}
+
+/// One question, for who has its token.
+pub(super) fn question(asked: &Approval, token: &str) -> String {
+    let form = answers(&asked.id, ("token", token), &Answer::ALL);
+    whole(&format!("<p>{}: {}</p><p>{}</p>{form}", escape(&asked.id), escape(&asked.repository), escape(&asked.question)))
+}
+
+pub(super) fn says(words: &str) -> String {
+    whole(&format!("<p>{}</p><p><a href=/>all</a></p>", escape(words)))
+}

@@ -1,0 +1,59 @@
+//! Finds a call that names the page on which people answer questions. Its token is what holds; this only says so earlier.
+
+use crate::config::policy::fleet::{Fleet, LISTEN};
+use crate::tool::table::{ToolTouches, tool};
+
+/// Names of this machine, beside a port that stands apart: `nc localhost 7390`.
+const HERE: [&str; 4] = ["localhost", "127.", "::1", "0.0.0.0"];
+
+/// The address that this call names, of the page that `fleet serve` serves.
+pub fn named(fleet: &Fleet, name: &str, input: &str) -> Option<String> {
+    fleet.url.as_ref()?;
+    let touches = tool(name).touches;
+    let runs = matches!(touches, ToolTouches::Line | ToolTouches::PowerShell | ToolTouches::Strings(_));
+    if !runs && name != "WebFetch" {
+        return None;
+    }
+    let page = fleet.page.as_deref().and_then(|page| page.split_once("://")).map(|(_, host)| host.trim_end_matches('/'));
+    if let Some(host) = page.filter(|host| !host.is_empty() && input.contains(host)) {
+        return Some(host.to_owned());
+    }
+    let listen = fleet.listen.as_deref().unwrap_or(LISTEN);
+    let (host, port) = listen.rsplit_once(':')?;
+    let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    let mut ports = input.match_indices(port).map(|(at, _)| (&input[..at], &input[at + port.len()..]));
+    let here = || input.contains(host) || HERE.iter().any(|name| input.contains(name));
+    let names = ports.any(|(before, after)| {
+        let last = before.chars().last();
+        !is_digit(last) && !is_digit(after.chars().next()) && (last == Some(':') || here())
+    });
+    names.then(|| listen.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pages_address_is_found_in_what_runs_or_fetches() {
+        let url = Some("postgresql://a@h/d".to_owned());
+        let fleet = Fleet { url, page: Some("https://approve.example/".to_owned()), ..Fleet::default() };
+        let names = |tool: &str, text: &str| named(&fleet, tool, text).is_some();
+        for text in [
+            "curl http://127.0.0.1:7390/",
+            "curl localhost:7390",
+            "curl http://[::1]:7390/x",
+            "curl http://0:7390",
+            "nc 127.0.0.1 7390",
+            "echo > /dev/tcp/localhost/7390",
+            "curl https://approve.example/answer",
+        ] {
+            assert!(names("Bash", text) && names("WebFetch", text) && names("mcp__web__post", text), "{text}");
+            assert!(!names("Write", text) && !names("Read", text), "a file may name it: {text}");
+            assert!(named(&Fleet::default(), "Bash", text).is_none(), "there is no such page");
+        }
+        for text in ["curl localhost:7391", "curl localhost:73900", "seq 7390", "ls x7390 localhost"] {
+            assert!(!names("Bash", text), "{text}");
+        }
+    }
+}
