@@ -63,12 +63,12 @@ pub fn machine(env: &Env) -> io::Result<String> {
 }
 
 /// The line of a file, which is written if there is none.
-fn made_once(file: &Path, make: impl FnOnce() -> String) -> io::Result<String> {
+fn made_once(file: &Path, draw: impl FnOnce() -> String) -> io::Result<String> {
     let known = fs::read_to_string(file).unwrap_or_default();
     if !known.trim().is_empty() {
         return Ok(known.trim().to_owned());
     }
-    let made = make();
+    let made = draw();
     fs::create_dir_all(file.parent().unwrap_or(file))?;
     files::find(file)?.replace(format!("{made}\n").as_bytes(), 0o600)?;
     Ok(made)

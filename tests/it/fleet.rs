@@ -4,6 +4,8 @@ mod engine;
 mod page;
 mod postgres;
 mod reached;
+mod serve;
 mod shipped;
+mod tab;
 mod torture;
 mod work;

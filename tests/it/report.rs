@@ -1,6 +1,6 @@
 //! `report`: one page that needs nothing else, opened in a real browser.
 
-mod browser;
+pub(crate) mod browser;
 
 use crate::insights::{lay_transcript, whole_loop};
 use crate::support::{BINARY, Sandbox};

@@ -14,7 +14,8 @@ pub fn named(fleet: &Fleet, name: &str, input: &str) -> Option<String> {
     if !runs && name != "WebFetch" {
         return None;
     }
-    let page = fleet.page.as_deref().and_then(|page| page.split_once("://")).map(|(_, host)| host.trim_end_matches('/'));
+    let page =
+        fleet.page.as_deref().and_then(|page| page.split_once("://")).map(|(_, host)| host.trim_end_matches('/'));
     if let Some(host) = page.filter(|host| !host.is_empty() && input.contains(host)) {
         return Some(host.to_owned());
     }

@@ -4,8 +4,8 @@
 //! is; the token in it answers this question, once.
 
 use crate::config::policy::fleet::Fleet;
-use crate::system::env::Env;
 use crate::system::database;
+use crate::system::env::Env;
 use crate::system::process::{self, Task};
 use aops_fleet::approval::sign;
 use aops_fleet::queue::TakenRun;

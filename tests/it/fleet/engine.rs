@@ -8,13 +8,13 @@ use aops_fleet::{Error, Fleet};
 use std::collections::BTreeSet;
 use std::thread;
 
-fn enqueue(fleet: &mut Fleet, id: &str, repository: &str, labels: &[&str], priority: i32) {
+pub(super) fn enqueue(fleet: &mut Fleet, id: &str, repository: &str, labels: &[&str], priority: i32) {
     let labels: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
     let run = NewRun { id, repository, commit: "c", request: "{}", labels: &labels, priority, only_on: None };
     fleet.enqueue(&run, 100).unwrap();
 }
 
-fn take(fleet: &mut Fleet, machine: &str, labels: &[&str], per_repository: i64) -> Option<TakenRun> {
+pub(super) fn take(fleet: &mut Fleet, machine: &str, labels: &[&str], per_repository: i64) -> Option<TakenRun> {
     let labels: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
     fleet.take(&Taker { machine, labels: &labels, lease_s: 60.0, per_repository }).unwrap()
 }
@@ -23,7 +23,7 @@ fn lease(run: &TakenRun) -> Lease<'_> {
     Lease { run: &run.id, fence: run.fence, lease_s: 60.0 }
 }
 
-fn leave(fleet: &mut Fleet, run: &TakenRun, how: &Leave) -> Result<(), Error> {
+pub(super) fn leave(fleet: &mut Fleet, run: &TakenRun, how: &Leave) -> Result<(), Error> {
     fleet.leave(lease(run), "m", (0, &Progress::default()), false, how)
 }
 

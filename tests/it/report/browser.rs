@@ -17,7 +17,7 @@ const PROBE: &str = "<script>addEventListener('load', () => setTimeout(() => {
 }, 300))</script>";
 
 /// Where it is; a machine without one cannot run these tests.
-fn program(sandbox: &Sandbox) -> PathBuf {
+pub(crate) fn program(sandbox: &Sandbox) -> PathBuf {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let path = sandbox.environment().into_iter().find(|(name, _)| name == "PATH").unwrap().1;
     let found =

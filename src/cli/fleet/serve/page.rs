@@ -28,15 +28,14 @@ fn form(action: &str, id: &str, (name, value): (&str, &str), inner: &str) -> Str
 }
 
 fn answers(id: &str, proof: (&str, &str), answers: &[Answer]) -> String {
-    let button = |answer: &Answer| format!(" <button name=decision value={0}>{0}</button>", answer.name());
-    let buttons: String = answers.iter().map(button).collect();
-    form("/answer", id, proof, &format!("<input name=note placeholder=note>{buttons}"))
+    let button = |answer: &Answer| format!("<button name=decision value={0}>{0}</button>", answer.name());
+    let buttons: Vec<String> = answers.iter().map(button).collect();
+    form("/answer", id, proof, &format!("<input name=note placeholder=note> {}", buttons.join(" ")))
 }
 
 fn table(title: &str, head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
-    let head: String = head.iter().map(|name| format!("<th>{name}")).collect();
-    let row = |row: Vec<String>| format!("<tr>{}", row.iter().map(|cell| format!("<td>{cell}")).collect::<String>());
-    format!("<h2>{title}</h2><table><tr>{head}{}</table>", rows.map(row).collect::<String>())
+    let rows: Vec<String> = rows.map(|row| row.join("<td>")).collect();
+    format!("<h2>{title}</h2><table><tr><th>{}<tr><td>{}</table>", head.join("<th>"), rows.join("<tr><td>"))
 }
 
 /// Everything there is; `proof` makes what each form needs.
@@ -60,7 +59,15 @@ pub(super) fn overview(
     };
     let session = |one: &SessionRow| {
         let [id, machine, project] = [&one.id, &one.machine, &one.project].map(|text| escape(text));
-        vec![id, machine, project, one.entries.to_string(), escape(&one.phase), escape(&one.mode), age(one.age_s * 1000)]
+        vec![
+            id,
+            machine,
+            project,
+            one.entries.to_string(),
+            escape(&one.phase),
+            escape(&one.mode),
+            age(one.age_s * 1000),
+        ]
     };
     let again = form("/", "", ("proof", &proof(LOOK)), "<button>look again</button>");
     let questions = ["id", "age", "repository", "question", "answer"];
@@ -76,7 +83,12 @@ pub(super) fn overview(
 /// One question, for who has its token.
 pub(super) fn question(asked: &Approval, token: &str) -> String {
     let form = answers(&asked.id, ("token", token), &Answer::ALL);
-    whole(&format!("<p>{}: {}</p><p>{}</p>{form}", escape(&asked.id), escape(&asked.repository), escape(&asked.question)))
+    whole(&format!(
+        "<p>{}: {}</p><p>{}</p>{form}",
+        escape(&asked.id),
+        escape(&asked.repository),
+        escape(&asked.question)
+    ))
 }
 
 pub(super) fn says(words: &str) -> String {
