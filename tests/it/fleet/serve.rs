@@ -29,8 +29,8 @@ impl Page {
         for (run, question) in runs {
             enqueue(&mut fleet, run, "a repository", &[], 0);
             let taken = take(&mut fleet, "m", &[], 0).unwrap();
-            let token = token_digest(&format!("token-{run}"));
-            leave(&mut fleet, &taken, &Leave::Pause { question, about: "", token: &token }).unwrap();
+            let digest = token_digest(&format!("token-{run}"));
+            leave(&mut fleet, &taken, &Leave::Pause { question, about: "", token: &digest }).unwrap();
         }
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         postgres.configure(sandbox, &format!("fleet.listen = \"127.0.0.1:{port}\"\n"));

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(super) struct Tab {
     browser: Child,
@@ -45,13 +45,13 @@ impl Tab {
         let to = File::options().write(true).open(to).unwrap();
         let from = BufReader::new(File::open(from).unwrap());
         let mut tab = Self { browser, to, from, session: Value::Null, number: 0 };
-        let target = tab.call("Target.createTarget", json!({"url": "about:blank"}))["targetId"].clone();
+        let target = tab.call("Target.createTarget", &json!({"url": "about:blank"}))["targetId"].clone();
         tab.session =
-            tab.call("Target.attachToTarget", json!({"targetId": target, "flatten": true}))["sessionId"].clone();
+            tab.call("Target.attachToTarget", &json!({"targetId": target, "flatten": true}))["sessionId"].clone();
         tab
     }
 
-    fn call(&mut self, method: &str, params: Value) -> Value {
+    fn call(&mut self, method: &str, params: &Value) -> Value {
         self.number += 1;
         let mut asked = json!({"id": self.number, "method": method, "params": params});
         if !self.session.is_null() {
@@ -70,13 +70,13 @@ impl Tab {
 
     pub(super) fn go(&mut self, url: &str) {
         // The same page with another `#` would not be loaded again.
-        self.call("Page.navigate", json!({"url": "about:blank"}));
-        self.call("Page.navigate", json!({"url": url}));
+        self.call("Page.navigate", &json!({"url": "about:blank"}));
+        self.call("Page.navigate", &json!({"url": url}));
     }
 
     /// What an expression gives in the page that is open.
     pub(super) fn eval(&mut self, code: &str) -> Value {
-        self.call("Runtime.evaluate", json!({"expression": code}))["result"]["value"].clone()
+        self.call("Runtime.evaluate", &json!({"expression": code}))["result"]["value"].clone()
     }
 
     /// Waits until the page shows these words, and returns all it shows.
