@@ -8,8 +8,9 @@ use super::table::{Cell, Tone, clean};
 use super::{Command, Io, exit_code, flag, operand, option, refused, text};
 use crate::config::policy::OnPause;
 use crate::config::{in_force, texts};
+use crate::model::client::Client;
 use crate::run::attempt::RunOutcome;
-use crate::run::client::{micros, usd};
+use crate::run::client::{DRIVEN, micros, usd};
 use crate::run::driver::{self, Finish, Reporter, ResumeLimits, RunRequest, StepProgress, plan_workflow};
 use crate::run::plan::PlannedStep;
 use crate::run::queue;
@@ -28,6 +29,7 @@ pub const RUN: Command = Command {
         ("aops-hook run 'add a --quiet flag'", "the build loop: hydrate, policy, design, build, review, steward"),
         ("aops-hook run 'new service' --project-type webapp", "the phases of a project of that type"),
         ("aops-hook run 'fix it' --workflow debugging --dry-run", "only show the steps"),
+        ("aops-hook run 'add a --quiet flag' --client codex", "Codex does the steps"),
         (
             "aops-hook run 'tidy up' --budget-usd 2.50 --step-timeout 20m",
             "pause when the budget or the time is used up",
@@ -51,6 +53,10 @@ pub const RUN: Command = Command {
             .arg(
                 option("context", "FILE", "A file that belongs to the task; may be given again")
                     .action(ArgAction::Append),
+            )
+            .arg(
+                option("client", "NAME", "The client that does the steps; default: claude")
+                    .value_parser(DRIVEN.map(Client::name)),
             )
             .arg(option("model", "NAME", "The model of every step that names none"))
             .arg(flag("dry-run", "Show the steps and do nothing"))
@@ -130,6 +136,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let request = RunRequest {
         run_id: None,
         task: String::new(),
+        client: word("client").filter(|name| name != Client::Claude.name()).unwrap_or_default(),
         context: given.get_many::<String>("context").into_iter().flatten().cloned().collect(),
         model: word("model"),
         workflow: word("workflow").unwrap_or_else(|| usual.to_owned()),

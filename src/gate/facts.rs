@@ -175,6 +175,10 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
         return vec![violation(event, call, said(verdict), why)];
     }
     let mut facts = Vec::new();
+    if context.stage.is_some() {
+        // It is made, or asked for, under another id.
+        facts.extend(asked_before(session, event, call).flat_map(settle));
+    }
     if session.memory.calls.len() >= MOST_OPEN {
         facts.extend(session.memory.calls.first().into_iter().flat_map(settle));
     }
@@ -212,6 +216,21 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
         last.outgrown = seen.and_then(|seen| sandbox::outgrown(session, seen));
     }
     facts
+}
+
+/// Deferred calls of the main agent that are this one under another id: Codex cannot make a deferred call by itself.
+pub fn asked_before<'a>(
+    session: &'a Session,
+    event: &Event,
+    call: &'a ToolCall,
+) -> impl Iterator<Item = &'a OpenCall> + use<'a> {
+    let main = event.agent_id.is_none();
+    let same = move |open: &&OpenCall| {
+        let (key, other) = (&call.key, &open.call);
+        let alike = (&key.tool, &key.server, &call.input_sha256) == (&other.tool, &other.server, &open.input_sha256);
+        main && alike && key.id != other.id && open.deferred && open.state == Pending
+    };
+    session.memory.calls.iter().filter(same)
 }
 
 /// Digest of the prompt that this call hands to a timer.

@@ -28,9 +28,11 @@ pub mod rehearsal;
 pub use context::{CallContext, Context, EndContext, Evidence, Holder, StartContext};
 
 use crate::config::policy::{Level, Policy};
+use crate::model::call::ToolCall;
 use crate::model::event::Event;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
+use crate::session::memory::OpenCall;
 use crate::session::memory::Waiver;
 
 /// Waived for this task by its prompt, or by a person for a limited time.
@@ -90,12 +92,16 @@ pub static GATES: &[Gate] = &[
 /// In a run there is no person to answer, so a question pauses the run, unless a person has approved the call already.
 /// An agent inside the client cannot pause the run: its question is a refusal. Deferring allows nothing, so it needs no
 /// proof of the run.
-fn in_run(said: Verdict, event: &Event, context: &Context) -> Verdict {
+fn in_run(said: Verdict, session: &Session, event: &Event, context: &Context) -> Verdict {
     if said.ruling != Ruling::Ask || !context.defers {
         return said;
     }
     let approved = context.stage.as_ref().and_then(|stage| stage.approved.as_deref());
-    if approved.is_some() && approved == event.call.as_ref().map(|call| call.key.id.as_str()) {
+    let is_approved = |call: &ToolCall| {
+        let of_it = |open: &&OpenCall| Some(open.call.id.as_str()) == approved;
+        approved == Some(&call.key.id) || facts::asked_before(session, event, call).any(|open| of_it(&open))
+    };
+    if approved.is_some() && event.call.as_ref().is_some_and(is_approved) {
         return Verdict::pass();
     }
     let ruling = if event.agent_id.is_some() { Ruling::Deny } else { Ruling::Defer };
@@ -108,7 +114,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let policy = session.policy();
     for gate in GATES {
         let said = (gate.judge)(session, event, context);
-        let said = in_run(said, event, context);
+        let said = in_run(said, session, event, context);
         verdict = verdict.join(match level(policy, gate.name) {
             Level::Enforce => said,
             Level::Warn => said.soften(),

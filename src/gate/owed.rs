@@ -6,6 +6,7 @@
 use super::{Context, checks, is_waived};
 use crate::config::policy::{Level, ModeLevel, Policy};
 use crate::model::agent::ours;
+use crate::model::call::CallState;
 use crate::model::event::{Event, EventKind};
 use crate::model::phase::Phase;
 use crate::model::verdict::{Debt, Verdict};
@@ -18,7 +19,10 @@ const GATE: &str = "owed";
 const MOST_ROUNDS: u64 = 3;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    if event.kind != EventKind::Stop || session.blocked().is_some() || event.busy {
+    // The run pauses for a call: the step goes on afterwards.
+    let paused = context.stage.is_some()
+        && session.memory.calls.iter().any(|open| open.deferred && open.state == CallState::Pending);
+    if event.kind != EventKind::Stop || session.blocked().is_some() || event.busy || paused {
         return Verdict::pass();
     }
     let verdict = ending(session, context);

@@ -57,6 +57,10 @@ pub static SCENARIOS: &[Scenario] = &[
         "copilot::whole_loop::from_the_first_refusal_to_the_stop_that_passes", "opencode::whole_loop::from_the_first_refusal_to_the_end",
         "gemini::conform::gemini_refuses_records_and_rolls_back", "gemini::conform::qwen_refuses_records_and_rolls_back",
     ] },
+    Scenario { title: "an unattended run, from its plan to the commit", by: [
+        "runs::real_client::the_build_loop_ends_committed_and_pushed", "codex::runs::the_build_loop_ends_committed",
+        "(not driven)", "(not driven)", "(no loop)", "(no loop)",
+    ] },
     Scenario { title: "an administrator's bundle brings our hooks to everybody", by: [
         "bundle::claude_code_obeys_an_administrator", "codex::install::codex_obeys_an_administrator",
         "(its `policy.d` runs camelCase hooks alone)", "opencode::install::opencode_obeys_an_administrator",

@@ -18,6 +18,7 @@ use aops_proof::text::from_base64;
 use aops_proof::tree::{Hash, leaf_hash};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::OnceLock;
 
 /// A checkpoint that so many witnesses have seen that it counts.
 #[derive(Clone, Debug)]
@@ -53,8 +54,8 @@ pub fn read_seal_key(text: &str) -> Option<SealKey> {
 pub struct Examined {
     pub origin: String,
     pub leaves: Vec<Sum>,
-    /// The leaf of each digest, by its first eight bytes.
-    places: HashMap<u64, u64>,
+    /// The leaf of each digest, by its first eight bytes; made when the first is not where it was looked for.
+    places: OnceLock<HashMap<u64, u64>>,
     /// Leaves below this are signed with a key that is known here.
     pub signed: u64,
     pub seals: u64,
@@ -122,11 +123,10 @@ pub fn examine(env: &Env, trust: &Trust) -> Result<Option<Examined>, Failure> {
     let size = store.size()?;
     let leaves = store.leaves(0, size)?;
     look.compare(&leaves, &claims);
-    let places = leaves.iter().zip(0..).map(|(leaf, at)| (short(leaf), at)).collect();
     let mut examined = Examined {
         origin: head.map(|head| head.origin).unwrap_or_default(),
         leaves,
-        places,
+        places: OnceLock::new(),
         signed: look.signed,
         seals,
         sealed_from: trust.seal.as_ref().map(|key| key.epoch),
@@ -306,6 +306,9 @@ pub fn count_witnesses(signers: &[(&PublicKey, u64)]) -> u64 {
     names.len().max(of(Use::Cosignature)).max(of(Use::MlDsa)) as u64
 }
 
+/// How many leaves are compared before all are indexed.
+const SOON: u64 = 16;
+
 /// The newest checkpoint with enough cosignatures, and why there is none newer.
 pub const WITNESSED: &str = "witnessed";
 pub const TROUBLE: &str = "witness-trouble";
@@ -313,8 +316,25 @@ pub const TROUBLE: &str = "witness-trouble";
 impl Examined {
     /// The leaf of this digest.
     pub fn place(&self, digest: &Sum) -> Option<u64> {
-        let at = *self.places.get(&short(digest))?;
-        self.leaves.get(usize::try_from(at).ok()?).filter(|leaf| *leaf == digest).map(|_| at)
+        let index = || self.leaves.iter().zip(0..).map(|(leaf, at)| (short(leaf), at)).collect();
+        let at = *self.places.get_or_init(index).get(&short(digest))?;
+        self.has(at, digest).then_some(at)
+    }
+
+    /// The leaves of these digests. A session's entries mostly follow each other, so each is first looked for soon after the last.
+    pub fn places(&self, digests: &[Sum]) -> Vec<Option<u64>> {
+        let mut next = 0;
+        let mut find = |digest: &Sum| {
+            let soon = (next..next + SOON).find(|at| self.has(*at, digest));
+            let at = soon.or_else(|| self.place(digest))?;
+            next = at + 1;
+            Some(at)
+        };
+        digests.iter().map(&mut find).collect()
+    }
+
+    fn has(&self, at: u64, digest: &Sum) -> bool {
+        usize::try_from(at).ok().and_then(|at| self.leaves.get(at)) == Some(digest)
     }
 
     /// The log's own entries: a chain, each in the log.

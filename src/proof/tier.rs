@@ -72,7 +72,7 @@ impl Tier {
     }
 
     pub fn of(log: &Examined, record: &Record, digests: &[Sum]) -> Self {
-        let places: Vec<Option<u64>> = digests.iter().map(|digest| log.place(digest)).collect();
+        let places = log.places(digests);
         let up_to =
             |size: u64| places.iter().take_while(|place| place.is_some_and(|place| place < size)).count() as u64;
         let (sealed_to, entries) = (up_to(log.signed), digests.len() as u64);
@@ -148,7 +148,7 @@ impl<'a> Account<'a> {
     }
 
     pub fn add(&mut self, digests: &[Sum]) {
-        for place in digests.iter().filter_map(|digest| self.log.place(digest)) {
+        for place in self.log.places(digests).into_iter().flatten() {
             if let Some(leaf) = usize::try_from(place).ok().and_then(|at| self.seen.get_mut(at)) {
                 *leaf = true;
             }
@@ -175,7 +175,7 @@ impl<'a> Account<'a> {
 
 /// The leaves of a session as ranges, by its record and by what is left of its ledger.
 pub fn spans(log: &Examined, record: &Record, digests: &[Sum]) -> Vec<(u64, u64)> {
-    let placed = digests.iter().filter_map(|digest| log.place(digest));
+    let placed = log.places(digests).into_iter().flatten();
     let recorded = record.spans.iter().flat_map(|span| span.first..span.end());
     let mut leaves: Vec<u64> = placed.chain(recorded).filter(|leaf| *leaf < log.leaves.len() as u64).collect();
     leaves.sort_unstable();

@@ -4,6 +4,7 @@
 //! a torn last line is not taken for a damaged one; every status of a run but `Terminal` can be continued.
 
 use crate::model::call::CallKey;
+use crate::model::client::Client;
 use crate::text::{json, sha256::NO_DIGEST, stored::canonical};
 use aops_ledger::chain::{Damage, Fold, Walk};
 use aops_ledger::entry::{Frame, Layout, Line, Part};
@@ -161,6 +162,9 @@ pub enum AttemptFact {
 pub struct Init {
     /// Millionths of a dollar.
     pub budget: Option<u64>,
+    /// Whose sessions it drives; empty: Claude Code's.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub client: String,
     /// Files that belong to the task.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<ContextRef>,
@@ -174,6 +178,12 @@ pub struct Init {
     pub steps: Vec<String>,
     pub task: String,
     pub workflow: String,
+}
+
+impl Init {
+    pub fn client(&self) -> Client {
+        Client::of(&self.client).unwrap_or_default()
+    }
 }
 
 /// A file that belongs to a task, as it was when the run began.

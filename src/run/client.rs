@@ -1,15 +1,20 @@
 //! The client as a run starts it: the program, its settings and agents, its arguments, and the stream it prints.
 //!
-//! Reads texts in force and the stream's file; writes two files below the run's folder. Invariants: every start has our
-//! hooks, installed or not; our agents have our prefix, so that a project's file cannot replace them.
+//! Reads texts in force and the stream's file; writes two files below the run's folder. Invariants: every start of Claude Code has
+//! our hooks, installed or not, and our agents have our prefix, so that a project's file cannot replace them; Codex is started
+//! only where our hooks are registered and trusted.
+
+pub mod codex;
 
 pub use crate::insight::document::{micros, usd};
 
 use crate::config::policy::Policy;
 use crate::config::policy::jail::JailLevel;
 use crate::config::texts::{Kind, Texts};
+use crate::host;
 use crate::host::claude::settings::{self, prefix};
 use crate::model::agent::ours;
+use crate::model::client::Client;
 use crate::model::phase::Sandbox;
 use crate::run::plan::{PlannedStep, StepAction};
 use crate::system::env::{Env, names_us};
@@ -25,10 +30,22 @@ use std::path::{Path, PathBuf};
 /// The tools of a step that names none.
 const USUAL: [&str; 8] = ["Bash", "Edit", "Write", "Read", "Grep", "Glob", "NotebookEdit", "WebFetch"];
 
-/// The program: `$AOPS_CLAUDE`, the configured one, or `claude` on `PATH`.
+/// The clients that a run can drive.
+pub const DRIVEN: [Client; 2] = [Client::Claude, Client::Codex];
+
+/// The program: `$AOPS_CLAUDE`, the configured one, or `claude` on `PATH`; `$AOPS_CODEX`, or `codex` on `PATH`.
 pub fn find(env: &Env, policy: &Policy) -> Result<PathBuf, String> {
-    let named = env.claude().map(PathBuf::from).or_else(|| policy.run.claude.as_ref().map(PathBuf::from));
-    let named = named.unwrap_or_else(|| PathBuf::from("claude"));
+    let client = env.host;
+    if client != Client::Claude && !host::is_hooked(env, client) {
+        let title = host::table::host(client).title;
+        return Err(format!(
+            "our hooks are not registered in {title}\nhint: `aops-hook install --client {}`",
+            client.name()
+        ));
+    }
+    let configured = policy.run.claude.as_ref().filter(|_| client == Client::Claude).map(PathBuf::from);
+    let named = env.client_program(client).map(PathBuf::from).or(configured);
+    let named = named.unwrap_or_else(|| PathBuf::from(client.name()));
     let found = if named.components().count() > 1 {
         Some(env.from_here(&named)).filter(|path| path.is_file())
     } else {
@@ -36,8 +53,11 @@ pub fn find(env: &Env, policy: &Policy) -> Result<PathBuf, String> {
     };
     found.ok_or_else(|| {
         format!(
-            "there is no client `{}`\nhint: install Claude Code, or name the program in AOPS_CLAUDE or under `[run] claude`",
-            named.display()
+            "there is no client `{}`\nhint: install {}, or name the program in {}{}",
+            named.display(),
+            host::table::host(client).title,
+            Env::variable_of(client),
+            if client == Client::Claude { " or under `[run] claude`" } else { "" }
         )
     })
 }
@@ -45,6 +65,7 @@ pub fn find(env: &Env, policy: &Policy) -> Result<PathBuf, String> {
 /// Settings and agents of a run, in its folder.
 #[derive(Clone, Debug)]
 pub struct Kit {
+    client: Client,
     settings: PathBuf,
     agents: PathBuf,
 }
@@ -57,7 +78,7 @@ impl Kit {
         if cfg!(target_os = "linux") && policy.jail.level != JailLevel::Off {
             text = prefix::with_prefix(&chained(env, text), &program).map_err(unreadable)?;
         }
-        let kit = Self { settings: folder.join("settings.json"), agents: folder.join("agents.json") };
+        let kit = Self { client: env.host, settings: folder.join("settings.json"), agents: folder.join("agents.json") };
         files::find(&kit.settings)?.replace(text.as_bytes(), 0o600)?;
         files::find(&kit.agents)?.replace(agents(texts).to_string().as_bytes(), 0o600)?;
         Ok(kit)
@@ -66,6 +87,9 @@ impl Kit {
     /// The arguments of one start. Without a prompt the session continues with its deferred call.
     pub fn arguments(&self, step: &PlannedStep, session: &str, known: bool, prompt: Option<&str>) -> Vec<String> {
         let StepAction::Client { tools, .. } = &step.does else { return Vec::new() };
+        if self.client == Client::Codex {
+            return codex::arguments(step, session, prompt.unwrap_or_default());
+        }
         let mut arguments: Vec<String> = vec!["-p".to_owned()];
         arguments.extend(prompt.map(str::to_owned));
         let mut add = |name: &str, value: &str| arguments.extend([name.to_owned(), value.to_owned()]);
@@ -176,6 +200,12 @@ impl Stream {
         self.announced |= record.text_of("session_id").is_some();
         match record.text_of("type").as_deref() {
             Some("assistant") => self.count_message(record),
+            Some("thread.started") => self.announced = true,
+            Some("item.started") => self.last_tool = record.get("item").and_then(|item| item.text_of("type")),
+            Some(ended @ ("turn.completed" | "turn.failed")) => {
+                let words = record.get("error").and_then(|error| error.text_of("message")).unwrap_or_default();
+                self.result = Some(ClientResult { subtype: ended.to_owned(), words, ..ClientResult::default() });
+            }
             Some("result") => {
                 let ended = read_result(record);
                 self.tokens = ended.tokens.unwrap_or(self.tokens);
@@ -256,7 +286,7 @@ mod tests {
             verifies: false,
             mends: None,
         };
-        let kit = Kit { settings: PathBuf::from("/s"), agents: PathBuf::from("/a") };
+        let kit = Kit { client: Client::Claude, settings: PathBuf::from("/s"), agents: PathBuf::from("/a") };
         let said = kit.arguments(&step, "id", true, None).join(" ");
         assert_eq!(
             said,

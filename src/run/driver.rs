@@ -6,6 +6,7 @@
 mod judge;
 mod prepare;
 mod base;
+mod codex;
 mod prompt;
 mod step;
 mod walk;

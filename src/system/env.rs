@@ -175,9 +175,13 @@ impl Env {
         Self { now_ms: now_ms(), ..self.clone() }
     }
 
-    /// `$AOPS_CLAUDE`: the client that runs start.
-    pub fn claude(&self) -> Option<OsString> {
-        std::env::var_os("AOPS_CLAUDE").filter(|name| !name.is_empty())
+    /// `$AOPS_CLAUDE`, `$AOPS_CODEX`: the client that runs start.
+    pub fn client_program(&self, client: Client) -> Option<OsString> {
+        std::env::var_os(Self::variable_of(client)).filter(|name| !name.is_empty())
+    }
+
+    pub fn variable_of(client: Client) -> String {
+        format!("AOPS_{}", client.name().to_uppercase())
     }
 
     /// The configuration folder of this client: `~/.claude`, `~/.codex`.

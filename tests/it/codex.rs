@@ -2,6 +2,7 @@
 
 mod conform;
 mod install;
+mod runs;
 mod whole_loop;
 
 use crate::client::{Run, install as clients};

@@ -95,6 +95,34 @@ fn a_deferred_call_is_judged_again() {
     assert_eq!(super::super::repeat::same_answer(&session, &call("Read")), None);
 }
 
+/// Codex cannot make a deferred call by itself: it is told to make it again, and that has another id.
+#[test]
+fn an_approved_call_passes_once_under_another_id() {
+    let rule = Rule { action: Action::Ask, id: "r".into(), tool: vec!["Bash".into()], ..Rule::default() };
+    let mut asked = with_policy(|policy| policy.rules = vec![rule]);
+    let waits = OpenCall { call: CallKey::of("Bash", "first"), deferred: true, ..OpenCall::default() };
+    asked.memory.calls.push(waits.clone());
+    let approved = step(|step| step.approved = Some("first".into()));
+    passes(&asked, &call("Bash"), &approved);
+    let made = facts::facts(&asked, &call("Bash"), &Verdict::pass(), &approved);
+    assert_eq!(made.len(), 4, "the one that waited is settled: {made:?}");
+    assert_eq!(
+        judge(&asked, &by("Explore", call("Bash")), &approved).ruling,
+        Ruling::Deny,
+        "an agent has its own calls"
+    );
+    let ruling = |change: &dyn Fn(&mut OpenCall)| {
+        let mut other = asked.clone();
+        change(&mut other.memory.calls[0]);
+        judge(&other, &call("Bash"), &approved).ruling
+    };
+    assert_eq!(ruling(&|open| open.input_sha256 = "other".into()), Ruling::Defer);
+    assert_eq!(ruling(&|open| open.state = CallState::Executing), Ruling::Defer);
+    assert_eq!(ruling(&|open| open.deferred = false), Ruling::Defer);
+    // Until it is decided the step may end.
+    passes(&asked, &event("Stop"), &step(|step| step.agent = Some("critic".into())));
+}
+
 /// Checks in a run: before a stop of any step that may change something or closes, but those a person let go.
 #[test]
 fn checks_are_run_before_the_stop_of_a_step() {

@@ -9,9 +9,14 @@ use crate::gate::facts;
 use crate::hook;
 use crate::ledger::session_folder::{SessionKey, dashed};
 use crate::ledger::{open::Ledger, sessions};
-use crate::model::{call::CallState, error::Failure};
+use crate::model::{call::CallState, client::Client, error::Failure};
 use crate::run::attempt::{AttemptFact, POLICY_CHANGED};
-use crate::run::{artifacts::RunArtifacts, client::Kit, plan::PlannedStep, state::RunState};
+use crate::run::{
+    artifacts::RunArtifacts,
+    client::{Kit, codex},
+    plan::PlannedStep,
+    state::RunState,
+};
 use crate::session::fact::{Fact, Staged};
 use crate::session::fold::Session;
 use crate::session::memory::{OpenCall, RunStep};
@@ -93,7 +98,11 @@ impl Driver {
 
     /// The client has a transcript of the session.
     pub(super) fn is_known(&self) -> bool {
-        let file = format!("{}.jsonl", self.run.init.session_id);
+        let session = &self.run.init.session_id;
+        if self.env.host == Client::Codex {
+            return codex::thread(&self.env, session).is_some();
+        }
+        let file = format!("{session}.jsonl");
         self.env.projects().join(dashed(&self.cwd())).join(file).exists()
     }
 
@@ -130,7 +139,7 @@ impl Driver {
         }
     }
 
-    fn deferred_call(&self) -> Option<OpenCall> {
+    pub(super) fn deferred_call(&self) -> Option<OpenCall> {
         self.session()?.memory.calls.iter().find(|open| open.deferred).cloned()
     }
 

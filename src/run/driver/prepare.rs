@@ -23,6 +23,9 @@ pub struct RunRequest {
     /// The id that it has already; `None`: one is made.
     pub run_id: Option<String>,
     pub task: String,
+    /// The client that it drives; empty: Claude Code.
+    #[serde(default)]
+    pub client: String,
     /// Files that belong to it, as a person named them.
     pub context: Vec<String>,
     pub model: Option<String>,

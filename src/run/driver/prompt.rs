@@ -9,6 +9,7 @@ use crate::gate::sandbox;
 use crate::insight::collect;
 use crate::ledger::{recover::LEDGER_FILE, session_folder};
 use crate::model::call::{CallState, Effect, ToolCall};
+use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::phase::Sandbox;
 use crate::run::{attempt::ContextRef, plan::PlannedStep};
@@ -33,16 +34,19 @@ impl Driver {
             Sandbox::Open => "You may change files here.",
             Sandbox::Shut => "You may read here, and change nothing.",
         };
-        let verified = "First, if anything was changed since the last verification, start the agent `aops:qa-verifier` in the foreground.";
+        let prefix = if self.env.host == Client::Claude { "aops:" } else { "" };
+        let verified = format!(
+            "First, if anything was changed since the last verification, start the agent `{prefix}qa-verifier` in the foreground."
+        );
         let committed = "Before you end, commit what is not committed and push it where there is a remote.";
-        let closes = [(step.verifies, verified), (step.closes, committed)];
+        let closes = [(step.verifies, verified.as_str()), (step.closes, committed)];
         let closes: Vec<&str> = closes.iter().filter(|(asked, _)| *asked).map(|(_, words)| *words).collect();
         let begun = match again {
             true => self.describe_earlier_attempt(step),
             false if self.run.taken_back.contains(&step.id) => TAKEN_BACK.to_owned(),
             false => String::new(),
         };
-        let agent = step.verdict_of().map(|name| format!("aops:{name}")).unwrap_or_default();
+        let agent = step.verdict_of().map(|name| format!("{prefix}{name}")).unwrap_or_default();
         let template = if agent.is_empty() { "run-step.md" } else { "run-step-agent.md" };
         let values = vec![
             ("index", (index + 1).to_string()),
@@ -118,7 +122,7 @@ impl Driver {
         newest.iter().map(|call| format!("- {}: `{}`", call.ending, call.shown)).collect::<Vec<_>>().join("\n")
     }
 
-    fn ledger_file(&self) -> Option<PathBuf> {
+    pub(super) fn ledger_file(&self) -> Option<PathBuf> {
         let (env, cwd) = (self.env.later(), self.cwd());
         let find = |width| session_folder::find(&env, self.session_key(&cwd), width).ok()?;
         Some([8, 16].into_iter().find_map(find)?.path.join(LEDGER_FILE))

@@ -48,6 +48,7 @@ pub fn resume(env: &Env, reporter: &mut dyn Reporter, name: &str, limits: Resume
     let Some(paused) = run.paused.clone() else {
         return refused(format!("run {} is not paused", run.run_id));
     };
+    let env = Env { host: run.init.client(), ..env };
     let prepared = prepare(&env, &root, &run)?;
     let mut driver = Driver::new(env, root, (artifacts, lock), run, prepared)?;
     driver.resumed = true;

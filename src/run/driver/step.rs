@@ -10,9 +10,10 @@ use super::prepare::random_hex;
 use super::{Reporter, StepProgress};
 use crate::jail::{receipt, shell};
 use crate::model::call::CallKey;
+use crate::model::client::Client;
 use crate::model::error::{Code, Failure};
 use crate::run::attempt::{AttemptFact, Begun, Done, Trigger};
-use crate::run::client::{Stream, usd};
+use crate::run::client::{Stream, codex, usd};
 use crate::run::job::{Job, JobFiles, JobStatus};
 use crate::run::packet::StepSummary;
 use crate::run::plan::{PlannedStep, StepAction};
@@ -41,6 +42,13 @@ impl Driver {
         let is_client = matches!(step.does, StepAction::Client { .. });
         if is_client && self.run.budget.is_some_and(|budget| self.run.cost >= budget) {
             let question = format!("the budget is used up before step `{}`; may it cost as much again?", step.id);
+            return Ok(StepResult::pause(Trigger::BudgetExhausted, question));
+        }
+        if is_client && !self.resumed && self.cost_is_unknown() {
+            let question = format!(
+                "what was used before step `{}` has no price in `prices.json`, so the budget cannot be held; may it go on?",
+                step.id
+            );
             return Ok(StepResult::pause(Trigger::BudgetExhausted, question));
         }
         let (clock, before) = (Instant::now(), git::baseline(&self.env, &self.root).unwrap_or_default());
@@ -132,6 +140,7 @@ impl Driver {
             thread::sleep(POLL);
         };
         stream.follow();
+        self.complete(stream);
         Ok((ending, asked.is_some()))
     }
 
@@ -188,7 +197,7 @@ impl Driver {
         // A verification that found issues has ended; it is done anew.
         let again = self.run.begun.contains_key(&step.id) && !self.run.done.contains_key(&step.id);
         let id = self.idempotency_key(step);
-        let tool = if matches!(step.does, StepAction::Run(_)) { "run" } else { "claude" };
+        let tool = if matches!(step.does, StepAction::Run(_)) { "run" } else { self.env.host.name() };
         let call = CallKey { id, server: "aops-hook".to_owned(), tool: tool.to_owned() };
         let tree = git::tree(&self.env, &self.root).unwrap_or_default();
         let begun = Begun { attempt, call, step: step.id.clone(), tree };
@@ -245,12 +254,26 @@ impl Driver {
         self.enter_step(step, key, approved.clone())?;
         self.note = None;
         let known = self.is_known();
-        let prompt = approved.is_none().then(|| self.prompt(index, step, again && known)).transpose()?;
+        if self.env.host == Client::Codex && !known {
+            codex::make_thread(&self.env.later(), &self.run.init.session_id, &self.root)
+                .map_err(|e| Failure::storage("Codex's folder of sessions", e))?;
+        }
+        let prompt = match approved {
+            None => Some(self.prompt(index, step, again && known)?),
+            // It makes the call by itself.
+            Some(_) if self.env.host == Client::Claude => None,
+            Some(id) => Some(self.prompt_approved(&id)),
+        };
         let mut args = self.kit.arguments(step, &self.run.init.session_id, known, prompt.as_deref());
         if let Some(model) = step.model.as_ref().or(self.run.init.model.as_ref()) {
             args.extend(["--model".to_owned(), model.clone()]);
         }
-        if let Some(left) = self.run.budget.map(|budget| budget.saturating_sub(self.run.cost)) {
+        if let Some(left) = self
+            .run
+            .budget
+            .filter(|_| self.env.host == Client::Claude)
+            .map(|budget| budget.saturating_sub(self.run.cost))
+        {
             args.extend(["--max-budget-usd".to_owned(), usd(left).to_string()]);
         }
         Ok(Job { args, folder, program: self.prepared.client.clone(), timeout_ms })

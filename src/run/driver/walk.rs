@@ -9,7 +9,7 @@ use super::prepare::{
     Prepared, RunRequest, check_clean, lock_project, make_run_id, project_root, random_hex, read_context,
 };
 use super::{Finish, Reporter, describe_next_step};
-use crate::model::{error::Failure, refusal::refused};
+use crate::model::{client::Client, error::Failure, refusal::refused};
 use crate::run::artifacts::RunArtifacts;
 use crate::run::attempt::{AttemptFact, Ended, Init, Paused, RunOutcome, Trigger};
 use crate::run::job::{JobFiles, JobStatus};
@@ -25,7 +25,7 @@ use std::path::Path;
 use std::time::Duration;
 
 pub fn run(env: &Env, reporter: &mut dyn Reporter, request: &RunRequest) -> anyhow::Result<Finish> {
-    let env = env.later();
+    let env = Env { host: Client::of(&request.client).unwrap_or_default(), ..env.later() };
     let root = project_root(&env);
     check_clean(&env, &root)?;
     let prepared = Prepared::of(&env, &root, &request.workflow, request.project_type.as_deref())?;
@@ -38,6 +38,7 @@ pub fn run(env: &Env, reporter: &mut dyn Reporter, request: &RunRequest) -> anyh
     }
     let init = Init {
         budget: request.budget,
+        client: request.client.clone(),
         context,
         model: request.model.clone(),
         policy_hash: prepared.policy_hash.clone(),

@@ -7,11 +7,11 @@ use crate::support::{Sandbox, fenced};
 use serde_json::json;
 use std::fs;
 
-fn start(name: &str) -> Turn {
+pub(super) fn start(name: &str) -> Turn {
     Turn::call("multi_agent_v1.spawn_agent", json!({"agent_type": name, "message": FORGED_PROMPT}))
 }
 
-fn wait() -> Turn {
+pub(super) fn wait() -> Turn {
     Turn::call("multi_agent_v1.wait_agent", json!({"targets": ["AGENT"], "timeout_ms": 60_000}))
 }
 

@@ -54,7 +54,7 @@ impl World {
         Self::of(variables.fold(sandbox, |sandbox, (name, value)| sandbox.with(name, value)), workflows)
     }
 
-    fn of(sandbox: Sandbox, workflows: &[(&str, &str)]) -> Self {
+    pub(crate) fn of(sandbox: Sandbox, workflows: &[(&str, &str)]) -> Self {
         let world = Self { sandbox };
         world.configure(CONFIG);
         for (id, steps) in workflows {

@@ -1,0 +1,48 @@
+//! Codex as a run starts it: its arguments, and the thread that it goes on with.
+//!
+//! Writes one line into Codex's folder of sessions. Codex names a new thread itself, and the step must be in the session's ledger
+//! before it starts: so a run makes the thread, and Codex resumes it. Invariant: a thread is made once.
+
+use crate::host::codex::rollout;
+use crate::model::client::Client;
+use crate::model::profile::Profile;
+use crate::run::plan::PlannedStep;
+use crate::system::env::{Env, RUN_KEY};
+use crate::system::files;
+use crate::text::time::timestamp;
+use serde_json::json;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The file of this thread, if it has one.
+pub fn thread(env: &Env, session: &str) -> Option<PathBuf> {
+    rollout::find(&sessions(env), session)
+}
+
+fn sessions(env: &Env) -> PathBuf {
+    env.folder_of(Client::Codex).join("sessions")
+}
+
+/// Makes a thread without a turn, in this folder.
+pub fn make_thread(env: &Env, session: &str, cwd: &Path) -> io::Result<()> {
+    let now = timestamp(env.now_ms);
+    let (day, second) = (now[..10].replace('-', "/"), now[..19].replace(':', "-"));
+    let folder = sessions(env).join(day);
+    fs::create_dir_all(&folder)?;
+    let about = json!({"id": session, "timestamp": now, "cwd": cwd, "originator": "aops-hook", "cli_version": "", "source": "exec"});
+    let line = json!({"timestamp": now, "type": "session_meta", "payload": about});
+    files::find(&folder.join(format!("rollout-{second}-{session}.jsonl")))?
+        .replace(format!("{line}\n").as_bytes(), 0o600)
+}
+
+/// The arguments of one start. A step that may change nothing is held by Codex's own sandbox, where the kernel allows it; one that
+/// may is held by our gates alone, since that sandbox would let it neither commit nor push.
+pub(super) fn arguments(step: &PlannedStep, session: &str, prompt: &str) -> Vec<String> {
+    let sandbox = if step.profile() == Profile::Work { "danger-full-access" } else { "read-only" };
+    let sandbox = format!("sandbox_mode=\"{sandbox}\"");
+    // Its commands must not have what only a run's client has.
+    let secret = format!("shell_environment_policy.set.{RUN_KEY}=\"\"");
+    let given = ["exec", "resume", "--json", "--skip-git-repo-check", "-c", &sandbox, "-c", &secret, session, prompt];
+    given.map(str::to_owned).to_vec()
+}

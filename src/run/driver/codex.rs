@@ -1,0 +1,55 @@
+//! What a run of Codex needs beside a run of Claude Code: tokens, cost and questions that its stream does not have, and the prompt
+//! that makes an approved call.
+//!
+//! Reads Codex's file of the thread and the session's ledger. Invariant: a call that a person approved is named as it was asked.
+
+use super::base::Driver;
+use crate::gate::sandbox;
+use crate::host::claude::transcript::scan::Lens;
+use crate::host::{self, codex::rollout};
+use crate::insight::collect;
+use crate::model::call::{CallState, ToolCall};
+use crate::model::client::Client;
+use crate::run::client::{Stream, codex, micros};
+use crate::session::fact::Fact;
+
+impl Driver {
+    /// Adds what Codex's stream leaves out.
+    pub(super) fn complete(&self, stream: &mut Stream) {
+        let thread = Some(self.env.host).filter(|host| *host == Client::Codex);
+        let thread = thread.and_then(|_| codex::thread(&self.env, &self.run.init.session_id));
+        let (Some(result), Some(thread)) = (stream.result.as_mut(), thread) else { return };
+        result.deferred = self.deferred_call().and_then(|open| self.describe_call(&open.call.id));
+        let prices = collect::prices(&self.env).unwrap_or_default();
+        let Ok(scan) = rollout::scan(&thread, &Lens { prices, ..Lens::default() }) else { return };
+        result.tokens = Some(scan.tokens.by_model.values().map(host::claude::usage::Sum::tokens).sum());
+        result.cost = scan.tokens.cost().map(micros);
+    }
+
+    /// The run has a budget and used tokens whose price is not known.
+    pub(super) fn cost_is_unknown(&self) -> bool {
+        self.env.host == Client::Codex && self.run.budget.is_some() && self.run.tokens > 0 && self.run.cost == 0
+    }
+
+    /// The prompt after a person approved the call with this id.
+    pub(super) fn prompt_approved(&self, id: &str) -> String {
+        let call = self.describe_call(id).unwrap_or_default();
+        format!(
+            "A person approved the call that was refused: `{call}`. Make exactly that call again, once, and then go on with the step."
+        )
+    }
+
+    /// A call as the session's ledger has it.
+    fn describe_call(&self, id: &str) -> Option<String> {
+        let mut found = None;
+        collect::entries(&self.ledger_file()?, |_, fact| match fact {
+            Fact::Call(step) if step.call.id == id && step.to == CallState::Pending => {
+                let input = step.input.as_ref().map_or("{}", |input| input.get()).to_owned();
+                found = Some(sandbox::shown(&ToolCall { key: step.call.clone(), input, ..ToolCall::default() }));
+            }
+            _ => {}
+        })
+        .ok()?;
+        found
+    }
+}
