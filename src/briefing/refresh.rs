@@ -1,5 +1,5 @@
-//! The refresher: asks the tracker in the background and writes a snapshot that prompts read; shows the log to witnesses and
-//! heads to the database that machines share.
+//! The refresher: asks the tracker in the background and writes a snapshot that prompts read; shows the log to witnesses, and
+//! what sessions come to, to the database that machines share and to a collector.
 //!
 //! Starts itself detached, then the tracker; writes the snapshot and empties the queue. Two processes: a
 //! watcher, and a worker in a process group with everything it starts. Invariants: one worker per project at a time, which
@@ -72,7 +72,8 @@ fn passed_on(name: &str) -> bool {
         "TZ",
         "TMPDIR",
     ];
-    let families = ["BD_", "BEADS_", "XDG_", "LC_", "GIT_AUTHOR_", "GIT_COMMITTER_"];
+    let families =
+        ["BD_", "BEADS_", "XDG_", "LC_", "GIT_AUTHOR_", "GIT_COMMITTER_", "OTEL_EXPORTER_OTLP_", "SSL_CERT_"];
     ours.contains(&name)
         || families.iter().any(|family| name.starts_with(family))
         || (cfg!(debug_assertions) && name.starts_with("AOPS_TEST_"))
@@ -135,7 +136,7 @@ fn work(env: &Env, project: &str, command: &str) -> Result<(), Failure> {
         }
         witness::show(env, project, end);
         #[cfg(feature = "fleet")]
-        fleet::ship(env, project);
+        fleet::ship(env, project, end);
         let _ = notes.join();
         drop(alone);
         if !again.exists() || Instant::now() >= end {

@@ -7,7 +7,7 @@ mod doctor;
 mod enqueue;
 mod serve;
 
-pub(super) use approval::{resolve, runs};
+pub(super) use approval::{old_trees, resolve, runs};
 pub(super) use enqueue::{enqueue, names};
 
 use super::table::{Cell, Tone};
@@ -17,7 +17,7 @@ use crate::text::time::age;
 use aops_fleet::overview::{MachineRow, Overview};
 use aops_fleet::{Fleet, schema};
 use clap::ArgMatches;
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub const COMMAND: Command = Command {
     name: "fleet",
@@ -125,7 +125,7 @@ fn init(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 fn status(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let seen = open(io)?.overview(MOST)?;
     if io.json {
-        let machine = |one: &MachineRow| json!({"name": one.name, "version": one.version, "labels": one.labels, "policy": one.policy, "age_s": one.age_s});
+        let machine = |one: &MachineRow| json!({"name": one.name, "version": one.version, "labels": one.labels, "policy": one.policy, "bundle": bundle(one), "age_s": one.age_s});
         let machines: Vec<_> = seen.machines.iter().map(machine).collect();
         let Overview { waiting, running, paused, done, lost, approvals, sessions, policies, .. } = seen;
         return io.print(json!({
@@ -144,7 +144,20 @@ fn status(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     ])?;
     let row = |one: &MachineRow| {
         let policy: String = one.policy.chars().take(12).collect();
-        [one.name.clone(), one.version.clone(), age(one.age_s * 1000), policy, one.labels.join(",")].map(Cell::from)
+        let bundle = match bundle(one) {
+            Value::Null => "-".to_owned(),
+            known => match known["name"].as_str() {
+                Some(name) => format!("{name} {}", known["version"]),
+                None => "damaged".to_owned(),
+            },
+        };
+        let seen = age(one.age_s * 1000);
+        [one.name.clone(), one.version.clone(), seen, policy, bundle, one.labels.join(",")].map(Cell::from)
     };
-    io.table(["machine", "version", "seen", "policy", "labels"], seen.machines.iter().map(row).collect())
+    io.table(["machine", "version", "seen", "policy", "bundle", "labels"], seen.machines.iter().map(row).collect())
+}
+
+/// Which bundle a machine runs.
+fn bundle(machine: &MachineRow) -> Value {
+    serde_json::from_str(&machine.bundle).unwrap_or_default()
 }

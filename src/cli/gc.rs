@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 pub(super) struct Wish {
     pub(super) dry: bool,
     /// What changed later stays.
-    before_ms: i64,
+    pub(super) before_ms: i64,
 }
 
 /// `--older-than TIME [--dry-run]`

@@ -146,7 +146,8 @@ fn to_json(io: &Io, run: &RunState) -> Value {
     })
 }
 
-/// Removes runs that passed. A blocked, paused or unresolved one stays, however old it is.
+/// Removes runs that passed. A blocked, paused or unresolved one stays, however old it is. Of runs that the database knows as
+/// over, the trees on this machine go too.
 fn collect(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let wish = Wish::read("runs gc", given, io)?;
     let artifacts = RunArtifacts::of(&project_root(io.env));
@@ -154,12 +155,21 @@ fn collect(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let gone =
         all.iter().filter(|run| run.is_settled() && time::parse(&run.changed_at).is_some_and(|at| wish.covers(at)));
     let gone: Vec<String> = gone.map(|run| run.run_id.clone()).collect();
+    #[cfg(feature = "fleet")]
+    let trees = super::fleet::old_trees(io, io.env.now_ms - wish.before_ms)?;
+    #[cfg(not(feature = "fleet"))]
+    let trees: Vec<String> = Vec::new();
     let _lock = if wish.dry || gone.is_empty() { None } else { Some(lock_project(&artifacts)?) };
     let mut files = 0;
     for id in &gone {
         files += if wish.dry { artifacts.files_of(id).len() } else { artifacts.remove(id)? };
     }
-    wish.report(io, "run", (&gone, all.len()), &[("file", files as u64)])
+    #[cfg(feature = "fleet")]
+    for run in trees.iter().filter(|_| !wish.dry) {
+        crate::run::fleet::place::remove(io.env, run)?;
+    }
+    let more = [("file", files as u64), ("tree", trees.len() as u64)];
+    wish.report(io, "run", (&gone, all.len()), if trees.is_empty() { &more[..1] } else { &more })
 }
 
 fn resolve(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {

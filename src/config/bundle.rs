@@ -176,6 +176,15 @@ pub fn installed(env: &Env) -> Result<Option<(Bundle, String)>, Problem> {
     })
 }
 
+/// What others are told of it: its identity, or why it does not count; nothing where there is none.
+pub fn in_words(env: &Env) -> String {
+    match installed(env) {
+        Ok(None) => String::new(),
+        Ok(Some((bundle, _))) => bundle.identity().to_string(),
+        Err(problem) => json!({"problem": problem.to_string()}).to_string(),
+    }
+}
+
 /// The same of any folder, or why it does not count.
 pub fn in_folder(folder: &Path) -> Result<Option<(Bundle, String)>, String> {
     match fs::read_to_string(place(folder)) {

@@ -205,17 +205,17 @@ fn wants_refresh(turn: &Turn) -> bool {
     (at || ends || turn.context.ended.tracked) && !turn.env.dry_run
 }
 
-/// Witnesses are asked, or heads go to a database.
+/// Witnesses are asked, or something goes to a database or a collector.
 fn sends(turn: &Turn) -> bool {
     let policy = turn.session().policy();
-    policy.witness.is_asked() || policy.fleet.url.is_some()
+    policy.witness.is_asked() || policy.fleet.sends()
 }
 
 /// In a process of its own. A tracker that cannot be asked is one line in the next context.
 fn refresh_behind(turn: &mut Turn) -> Verdict {
     let sends = sends(turn);
     #[cfg(feature = "fleet")]
-    if turn.session().policy().fleet.url.is_some() {
+    if turn.session().policy().fleet.sends() {
         let _ = make_all(&database::folder(turn.env));
     }
     if let Some(command) = turn.tracker().or(sends.then_some(refresh::NO_TRACKER)) {

@@ -4,7 +4,7 @@
 //! lease; `announce` tells people of questions. Invariant: everything another machine needs to go on is in the database before a step's program is started.
 
 pub mod announce;
-mod place;
+pub mod place;
 mod ship;
 pub mod worker;
 

@@ -1,6 +1,7 @@
 //! `bundle` and `install --managed`: one signed policy on many machines, each with a root of its own.
 
 use crate::client::{Client, OVER_ETC};
+use crate::fleet::postgres::Postgres;
 use crate::model::{Model, Turn};
 use crate::pages::{blocks, read, split};
 use crate::speed::counted;
@@ -113,6 +114,25 @@ fn a_policy_is_in_force_on_fifty_machines() {
         assert_eq!(machine.runs(), (NAME.to_owned(), 2), "machine {n}");
         machine.tries("deploy now").refused(&["second"]);
     }
+}
+
+/// The database that machines share knows who runs what.
+#[test]
+fn fleet_status_shows_which_bundle_a_machine_runs() {
+    let (postgres, admin, machine) = (Postgres::with_tables(), Admin::new(), Machine::new());
+    postgres.configure(&machine.0, "");
+    let told = || {
+        assert_eq!(machine.0.person(&["worker", "--once"]).code, Some(0));
+        machine.0.person(&["fleet", "status", "--json"]).json()["machines"][0]["bundle"].clone()
+    };
+    assert_eq!(told(), json!(null));
+    admin.put("config.toml", &config("first"));
+    machine.install(&admin.version(1), &["--key", &admin.key()]).said(&["runs"]);
+    machine.install(&admin.version(2), &[]).said(&["runs"]);
+    let told = told();
+    assert_eq!((&told["name"], &told["version"]), (&json!(NAME), &json!(2)));
+    assert_eq!(told["digest"].as_str().map(str::len), Some(64));
+    machine.0.person(&["fleet", "status"]).said(&["admin.example/policy 2"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `export`: JSON lines, CSV, and spans taken by a receiver that holds them to the OTLP encoding.
 
-mod receiver;
+pub(crate) mod receiver;
 
 use crate::insights::{insights, lay_transcript, whole_loop};
 use crate::support::Sandbox;

@@ -2,7 +2,7 @@
 
 mod engine;
 mod page;
-mod postgres;
+pub(crate) mod postgres;
 mod reached;
 mod serve;
 mod shipped;

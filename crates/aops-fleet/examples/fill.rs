@@ -64,7 +64,9 @@ fn main() {
     let (mut registers, mut reports, mut puts) = (Vec::new(), Vec::new(), Vec::new());
     for n in 0..machines {
         let name = format!("machine-{n}");
-        timed(&mut registers, || fleet.register(&Machine { name: &name, version: "0", labels: &[], policy: "p" }));
+        timed(&mut registers, || {
+            fleet.register(&Machine { name: &name, version: "0", labels: None, policy: "p", bundle: "" })
+        });
         let heads = (0..10).map(|s| SessionHead { id: format!("{n}-{s}"), entries: 5, ..SessionHead::default() });
         let heads: Vec<SessionHead> = heads.collect();
         timed(&mut reports, || fleet.report(&name, &heads));

@@ -25,6 +25,8 @@ pub struct MachineRow {
     pub version: String,
     pub labels: Vec<String>,
     pub policy: String,
+    /// JSON; empty where no bundle is installed.
+    pub bundle: String,
     /// Seconds since it was seen.
     pub age_s: i64,
 }
@@ -69,7 +71,7 @@ impl Fleet {
             &[],
         )?;
         let machines = self.client.query(
-            "select name, version, labels, policy, extract(epoch from now() - seen)::bigint
+            "select name, version, labels, policy, bundle, extract(epoch from now() - seen)::bigint
              from machines order by seen desc, name limit $1",
             &[&most],
         )?;
@@ -78,7 +80,8 @@ impl Fleet {
             version: row.get(1),
             labels: row.get(2),
             policy: row.get(3),
-            age_s: row.get(4),
+            bundle: row.get(4),
+            age_s: row.get(5),
         };
         Ok(Overview {
             waiting: counts.get(0),

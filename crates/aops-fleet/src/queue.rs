@@ -186,6 +186,17 @@ impl Fleet {
         Ok(all.commit()?)
     }
 
+    /// Which of these runs are over for so many seconds; `None`: those that passed, since when it may be.
+    pub fn over(&mut self, runs: &[String], for_s: Option<f64>) -> Result<Vec<String>, Error> {
+        let rows = self.client.query(
+            "select id from runs where id = any($1) and state = 'done'
+               and case when $2::float8 is null then outcome = 'PASS' else changed <= now() - make_interval(secs => $2) end
+             order by id",
+            &[&runs, &for_s],
+        )?;
+        Ok(rows.iter().map(|row| row.get(0)).collect())
+    }
+
     /// What is recorded of a run.
     pub fn progress(&mut self, run: &str) -> Result<Progress, Error> {
         let lines = self.client.query("select line from steps where run = $1 order by seq", &[&run])?;

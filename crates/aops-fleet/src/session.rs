@@ -1,4 +1,4 @@
-//! What machines report: that they are there, and the heads of their sessions.
+//! What machines report: that they are there, the heads of their sessions, what these came to, and checkpoints of their logs.
 //!
 //! Invariant: a head never goes back, so reports may come twice and in any order.
 
@@ -9,9 +9,12 @@ use crate::error::Error;
 pub struct Machine<'a> {
     pub name: &'a str,
     pub version: &'a str,
-    pub labels: &'a [String],
+    /// `None`: as they were; only a worker knows them.
+    pub labels: Option<&'a [String]>,
     /// The hash of the policy in force.
     pub policy: &'a str,
+    /// The bundle that is installed, as JSON; empty where there is none.
+    pub bundle: &'a str,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,10 +37,11 @@ impl Fleet {
     pub fn register(&mut self, machine: &Machine) -> Result<(), Error> {
         let mut all = self.client.transaction()?;
         all.execute(
-            "insert into machines (name, version, labels, policy) values ($1, $2, $3, $4)
+            "insert into machines (name, version, labels, policy, bundle) values ($1, $2, coalesce($3::text[], '{}'), $4, $5)
              on conflict (name) do update
-             set version = excluded.version, labels = excluded.labels, policy = excluded.policy, seen = now()",
-            &[&machine.name, &machine.version, &machine.labels, &machine.policy],
+             set version = excluded.version, labels = coalesce($3, machines.labels), policy = excluded.policy,
+                 bundle = excluded.bundle, seen = now()",
+            &[&machine.name, &machine.version, &machine.labels, &machine.policy, &machine.bundle],
         )?;
         all.execute(
             "insert into policy_versions (hash, machine) values ($1, $2) on conflict do nothing",
@@ -62,5 +66,26 @@ impl Fleet {
             all.execute(&one, &[&machine, id, project, entries, head, phase, mode, cost, ts])?;
         }
         Ok(all.commit()?)
+    }
+
+    /// Stores the newest signed checkpoint of the machine's log. One of the same size may have more signatures.
+    pub fn checkpoint(&mut self, machine: &str, origin: &str, size: i64, note: &str) -> Result<(), Error> {
+        self.client.execute(
+            "insert into checkpoints (machine, origin, size, note) values ($1, $2, $3, $4)
+             on conflict (machine, origin) do update set size = excluded.size, note = excluded.note, at = now()
+             where checkpoints.size <= excluded.size and checkpoints.note <> excluded.note",
+            &[&machine, &origin, &size, &note],
+        )?;
+        Ok(())
+    }
+
+    /// Stores what a session came to, in the place of what was known.
+    pub fn conclude(&mut self, machine: &str, session: &str, document: &str) -> Result<(), Error> {
+        self.client.execute(
+            "insert into insights (machine, session, document) values ($1, $2, $3)
+             on conflict (machine, session) do update set document = excluded.document, at = now()",
+            &[&machine, &session, &document],
+        )?;
+        Ok(())
     }
 }

@@ -1,51 +1,145 @@
-//! Sends the heads of sessions to the database that machines share: every head once, in the order in which it was written.
+//! Sends what sessions come to behind the hooks: heads, checkpoints and insights to the database that machines share, traces to
+//! a collector. Each once, in the order in which it was written.
 //!
-//! Connects to the database; keeps how far it came beside the machine's name. Invariants: only the refresher does this, so no
-//! event waits for it; what could not be sent is sent next time; one process sends at a time.
+//! Connects to the database, starts `export`; keeps how far it came beside the machine's name. Invariants: only the refresher
+//! does this, so no event waits for it; what could not be sent is sent next time; one process sends at a time.
 
-use crate::config::in_force;
+use crate::config::policy::fleet::Fleet as Wanted;
+use crate::config::{bundle, in_force};
+use crate::insight::collect;
 use crate::ledger::heads::{self, Head};
 use crate::ledger::sessions;
+use crate::proof::store::Store;
 use crate::session::fold::Session;
 use crate::system::env::Env;
+use crate::system::process::{self, Ending, Task};
 use crate::system::{database, files};
 use crate::text::sha256::sha256;
+use aops_fleet::Fleet;
 use aops_fleet::session::{Machine, SessionHead};
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Instant, UNIX_EPOCH};
 
 /// Heads in one transaction.
 const BATCH: usize = 500;
 
-/// Whatever goes wrong is tried again after the next turn. Without the folder, which the hook makes where a database is
-/// configured, no configuration is read.
-pub(super) fn ship(env: &Env, project: &str) {
+/// Whatever goes wrong is tried again after the next turn. Without the folder, which the hook makes where something is to be
+/// sent, no configuration is read.
+pub(super) fn ship(env: &Env, project: &str, end: Instant) {
     if !database::folder(env).is_dir() {
         return;
     }
     let Ok(in_force) = in_force::load(env, Path::new(project)) else { return };
-    let Some(url) = &in_force.policy.fleet.url else { return };
-    let _ = send(env, url, &in_force.hash);
+    let Wanted { url, otlp, .. } = &in_force.policy.fleet;
+    let _ = url.as_ref().and_then(|url| send(env, url, &in_force.hash));
+    let _ = otlp.as_ref().and_then(|url| export(env, url, end));
 }
 
 fn send(env: &Env, url: &str, policy: &str) -> Option<()> {
     let machine = database::machine(env).ok()?;
-    // Another database has seen nothing yet.
-    let cursor = database::folder(env).join(format!("sent-{}", &sha256(&[url.as_bytes()])[..12]));
-    let alone = File::create(cursor.with_extension("lock")).ok()?;
-    alone.try_lock().ok()?;
-    let from = fs::read_to_string(&cursor).ok().and_then(|text| text.trim().parse().ok()).unwrap_or_default();
+    let cursor = Cursor::take(env, "sent", url)?;
+    let from = cursor.read().parse().unwrap_or_default();
     let (written, end) = heads::after(env, from).ok()?;
     let mut fleet = database::open(env, url).ok()?;
-    let labels = [];
-    fleet.register(&Machine { name: &machine, version: env!("CARGO_PKG_VERSION"), labels: &labels, policy }).ok()?;
+    let bundle = bundle::in_words(env);
+    let me = Machine { name: &machine, version: env!("CARGO_PKG_VERSION"), labels: None, policy, bundle: &bundle };
+    fleet.register(&me).ok()?;
     for batch in written.chunks(BATCH) {
         let told: Vec<SessionHead> = newest(batch).into_iter().map(|head| describe(env, head)).collect();
         fleet.report(&machine, &told).ok()?;
     }
-    let found = files::find(&cursor).ok()?;
-    found.replace(end.to_string().as_bytes(), 0o600).ok()
+    cursor.keep(&end.to_string())?;
+    send_checkpoint(env, &mut fleet, &machine)?;
+    let cursor = Cursor::take(env, "insights", url)?;
+    for Concluded { session, text, place } in concluded(env, &cursor.read()) {
+        fleet.conclude(&machine, &session, &text).ok()?;
+        cursor.keep(&place)?;
+    }
+    Some(())
+}
+
+/// The newest checkpoint of the log covers every one before it.
+fn send_checkpoint(env: &Env, fleet: &mut Fleet, machine: &str) -> Option<()> {
+    let Some(store) = Store::look(env).ok()? else { return Some(()) };
+    let Some((checkpoint, note)) = store.checkpoint().ok()? else { return Some(()) };
+    let size = i64::try_from(checkpoint.size).ok()?;
+    fleet.checkpoint(machine, &checkpoint.origin, size, &note.to_string()).ok()
+}
+
+/// Sends the trace of each session that ended. A session that cannot be read stands in nobody's way.
+fn export(env: &Env, url: &str, end: Instant) -> Option<()> {
+    let cursor = Cursor::take(env, "otlp", url)?;
+    let program = std::env::current_exe().ok()?;
+    let variables = env.variables(super::passed_on);
+    let variables: Vec<(&str, &OsStr)> =
+        variables.iter().map(|(name, value)| (name.as_str(), value.as_os_str())).collect();
+    for Concluded { session, place, .. } in concluded(env, &cursor.read()) {
+        let timeout = end.checked_duration_since(Instant::now())?;
+        let words = ["export", &session, "--format", "otlp", "--endpoint", url].map(str::to_owned);
+        let folder = Path::new("/");
+        let task =
+            Task { program: &program, args: &words, folder, variables: &variables, input: b"", timeout, keep: 0 };
+        // 1: the collector did not take it.
+        if !matches!(process::run(&task).ok()?.ending, Ending::Exit(code) if code != 1) {
+            return None;
+        }
+        cursor.keep(&place)?;
+    }
+    Some(())
+}
+
+/// How far something was sent to one address; another has seen nothing yet.
+struct Cursor {
+    file: PathBuf,
+    _alone: File,
+}
+
+impl Cursor {
+    /// Nothing where another process sends.
+    fn take(env: &Env, what: &str, url: &str) -> Option<Self> {
+        let file = database::folder(env).join(format!("{what}-{}", &sha256(&[url.as_bytes()])[..12]));
+        let alone = File::create(file.with_extension("lock")).ok()?;
+        alone.try_lock().ok()?;
+        Some(Self { file, _alone: alone })
+    }
+
+    fn read(&self) -> String {
+        fs::read_to_string(&self.file).unwrap_or_default().trim().to_owned()
+    }
+
+    fn keep(&self, place: &str) -> Option<()> {
+        files::find(&self.file).ok()?.replace(place.as_bytes(), 0o600).ok()
+    }
+}
+
+/// The insights of a session.
+struct Concluded {
+    session: String,
+    text: String,
+    /// When they were written, and their file: sorted as text, so are they.
+    place: String,
+}
+
+/// Insights that were written after this place, in their order.
+fn concluded(env: &Env, after: &str) -> Vec<Concluded> {
+    let items = fs::read_dir(collect::folder(env)).into_iter().flatten().flatten();
+    let mut places: Vec<(String, PathBuf)> = items
+        .filter_map(|item| {
+            let written = item.metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+            let place = format!("{:024} {}", written.as_nanos(), item.file_name().to_string_lossy());
+            (place.as_str() > after && place.ends_with(".json")).then(|| (place, item.path()))
+        })
+        .collect();
+    places.sort();
+    let read = |(place, path): (String, PathBuf)| {
+        let document = collect::kept(&path)?;
+        let session = document.get("session_id")?.as_str()?.to_owned();
+        Some(Concluded { session, text: document.to_string(), place })
+    };
+    places.into_iter().filter_map(read).collect()
 }
 
 /// The last head of each session, in the order of these.

@@ -3,6 +3,7 @@
 use super::{MOST, open};
 use crate::cli::table::{Cell, Tone};
 use crate::cli::{Command, Io, operand, option, refused, text};
+use crate::run::fleet::place;
 use crate::text::json::cut;
 use crate::text::redact::redact;
 use crate::text::template::one_line;
@@ -116,6 +117,14 @@ pub(in crate::cli) fn resolve(io: &mut Io, id: &str, approved: bool, note: Optio
 
 pub(super) fn is_configured(io: &Io) -> bool {
     crate::cli::policy_here(io).is_ok_and(|in_force| in_force.policy.fleet.url.is_some())
+}
+
+/// The trees of runs on this machine that are over for so long, however they ended.
+pub(in crate::cli) fn old_trees(io: &Io, for_ms: i64) -> anyhow::Result<Vec<String>> {
+    let trees = if is_configured(io) { place::trees(io.env) } else { Vec::new() };
+    #[expect(clippy::cast_precision_loss, reason = "a length of time")]
+    let for_s = for_ms as f64 / 1000.0;
+    Ok(if trees.is_empty() { trees } else { open(io)?.over(&trees, Some(for_s))? })
 }
 
 /// `runs --fleet`

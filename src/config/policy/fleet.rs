@@ -13,6 +13,8 @@ pub struct Fleet {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub otlp: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<String>,
     pub per_repository: u64,
     pub queue_max: u64,
@@ -21,11 +23,16 @@ pub struct Fleet {
 
 impl Default for Fleet {
     fn default() -> Self {
-        Self { announce: None, listen: None, page: None, per_repository: 4, queue_max: 10_000, url: None }
+        Self { announce: None, listen: None, otlp: None, page: None, per_repository: 4, queue_max: 10_000, url: None }
     }
 }
 
 impl Fleet {
+    /// Something is sent behind the hooks.
+    pub fn sends(&self) -> bool {
+        self.url.is_some() || self.otlp.is_some()
+    }
+
     // Left out where not set: older ledgers hold the same policy in the same bytes.
     pub(super) fn is_shipped(&self) -> bool {
         *self == Self::default()

@@ -142,6 +142,7 @@ fn fields() -> Vec<Key> {
     fleet.announce: Form::Text, Keep,
         "a command of the shell that tells people of a question, as JSON on its input";
     fleet.listen: Form::Text, Keep, "the address and port on which `fleet serve` listens";
+    fleet.otlp: Form::Text, Keep, "a collector that gets the trace of each session that ended, as `https://otlp.example`";
     fleet.page: Form::Text, Keep, "where people open that page, if a proxy stands before it, as `https://approve.example`";
     run.claude: Form::Text, Keep, "the client that `run` starts";
     run.notify: Form::Text, Keep, "a command of the shell, started when a run pauses or ends";

@@ -75,6 +75,17 @@ impl Place {
     }
 }
 
+/// The runs that have a tree on this machine.
+pub fn trees(env: &Env) -> Vec<String> {
+    let items = fs::read_dir(database::trees(env)).into_iter().flatten().flatten();
+    items.filter_map(|item| item.file_name().into_string().ok()).collect()
+}
+
+/// Removes the tree of a run.
+pub fn remove(env: &Env, run: &str) -> std::io::Result<()> {
+    fs::remove_dir_all(database::trees(env).join(run))
+}
+
 /// The lines of the database are the first ones here.
 fn holds(artifacts: &RunArtifacts, known: &Progress) -> bool {
     lines_of(artifacts).starts_with(&known.lines)

@@ -3,11 +3,11 @@
 //! Invariants: one run at a time; a run is resumed from what the database holds, or from more of the same that is here; a
 //! decision counts only for the packet it was made about; a worker that lost its lease writes nothing.
 
-use super::place::Place;
+use super::place::{self, Place};
 use super::ship::{Hold, Line, rest};
 use super::{StoredRequest, announce};
-use crate::config::in_force;
 use crate::config::policy::fleet::Fleet;
+use crate::config::{bundle, in_force};
 use crate::model::refusal::Refused;
 use crate::run::attempt::{Decision, Paused, RunOutcome, RunStatus};
 use crate::run::driver::{self, Finish, Reporter, ResumeLimits, RunRequest, StepProgress, random_hex};
@@ -57,9 +57,14 @@ pub fn work(
 ) -> anyhow::Result<()> {
     let machine = database::machine(env)?;
     let policy = in_force::load(env, &env.home)?.hash;
-    let me = Machine { name: &machine, version: env!("CARGO_PKG_VERSION"), labels: &options.labels, policy: &policy };
+    let (labels, bundle) = (Some(options.labels.as_slice()), bundle::in_words(env));
+    let me = Machine { name: &machine, version: env!("CARGO_PKG_VERSION"), labels, policy: &policy, bundle: &bundle };
     let mut pause = FIRST_LOOK;
     let mut line = Line::new(env, &options.url);
+    // Runs that passed on another machine left their trees here.
+    for run in line.insist(signal::was_asked, |fleet| fleet.over(&place::trees(env), None)).unwrap_or_default() {
+        let _ = place::remove(env, &run);
+    }
     while !signal::was_asked() {
         let who = Taker {
             machine: &machine,

@@ -37,7 +37,7 @@ pub(super) struct Point {
     pub(super) value: f64,
 }
 
-pub(super) struct Receiver {
+pub(crate) struct Receiver {
     port: u16,
     taken: Arc<Mutex<Vec<Taken>>>,
     heads: Arc<Mutex<Vec<String>>>,
@@ -45,14 +45,14 @@ pub(super) struct Receiver {
 
 /// A span as a program would use it.
 #[derive(Clone, Debug)]
-pub(super) struct Span {
-    pub(super) trace: String,
+pub(crate) struct Span {
+    pub(crate) trace: String,
     pub(super) id: String,
-    pub(super) parent: Option<String>,
+    pub(crate) parent: Option<String>,
     pub(super) name: String,
     pub(super) from: u64,
     pub(super) to: u64,
-    pub(super) attributes: BTreeMap<String, Value>,
+    pub(crate) attributes: BTreeMap<String, Value>,
     pub(super) error: Option<String>,
     /// Traces and spans that it names beside its own.
     pub(super) links: Vec<(String, String)>,
@@ -233,11 +233,15 @@ enum Any {
 
 impl Receiver {
     pub(super) fn new() -> Self {
-        Self::start(false)
+        Self::at(0)
+    }
+
+    pub(crate) fn at(port: u16) -> Self {
+        Self::start(port, false)
     }
 
     pub(super) fn refusing() -> Self {
-        Self::start(true)
+        Self::start(0, true)
     }
 
     /// All log records.
@@ -264,8 +268,8 @@ impl Receiver {
         self.port
     }
 
-    fn start(refuses: bool) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    fn start(port: u16, refuses: bool) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let taken = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&taken);
@@ -285,7 +289,7 @@ impl Receiver {
 
     /// All that came; a request that was not right fails here.
     #[track_caller]
-    pub(super) fn spans(&self) -> Vec<Span> {
+    pub(crate) fn spans(&self) -> Vec<Span> {
         let of = |body: Body| if let Body::Spans(spans) = body { spans } else { Vec::new() };
         self.taken.lock().unwrap().iter().flat_map(|taken| of(taken.clone().unwrap())).collect()
     }

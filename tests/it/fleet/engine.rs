@@ -212,7 +212,7 @@ fn heads_never_go_back() {
     fleet.report("other", &[head(1)]).unwrap();
     assert_eq!(postgres.sql("select machine, entries, head from aops.sessions order by 1"), "m|3|h3\nother|1|h1");
     for version in ["1", "2"] {
-        fleet.register(&Machine { name: "m", version, labels: &[], policy: "p" }).unwrap();
+        fleet.register(&Machine { name: "m", version, labels: None, policy: "p", bundle: "" }).unwrap();
     }
     let seen = fleet.overview(10).unwrap();
     assert_eq!((seen.machines.len(), seen.machines[0].version.as_str(), seen.sessions, seen.policies), (1, "2", 2, 1));

@@ -32,11 +32,19 @@ fn init_makes_the_tables_once_and_status_shows_them() {
     let mut before = both.map(|one| one.join().unwrap());
     before.sort_unstable();
     assert_eq!(before, [0, aops_fleet::schema::VERSION], "one of the two made them");
-    sandbox.person(&["fleet", "init"]).said(&["the tables have version 1 already"]);
+    sandbox.person(&["fleet", "init"]).said(&["the tables have version 2 already"]);
     let shown = json(&sandbox, &["fleet", "status", "--json"]);
     assert_eq!((&shown["runs"]["waiting"], &shown["approvals"]), (&0.into(), &0.into()));
-    sandbox.person(&["fleet", "doctor"]).said(&["ok\tdatabase\tanswers", "ok\ttables\tversion 1", "ok\tclock"]);
+    sandbox.person(&["fleet", "doctor"]).said(&["ok\tdatabase\tanswers", "ok\ttables\tversion 2", "ok\tclock"]);
     sandbox.inside(&["fleet", "status"]).failed(2, &["needs a person at a terminal"]);
+    // Tables of the version before.
+    let first = include_str!("../../../crates/aops-fleet/src/schema/1.sql");
+    postgres.sql(&format!(
+        "drop schema aops cascade; create schema aops; create table aops.migrations (version int primary key, \
+         at timestamptz not null default now()); {first} insert into aops.migrations (version) values (1)"
+    ));
+    sandbox.person(&["fleet", "status"]).failed(1, &["version 1", "`aops-hook fleet init` brings them up"]);
+    sandbox.person(&["fleet", "init"]).said(&["brought the tables from version 1 to 2"]);
     postgres.sql("insert into aops.migrations (version) values (99)");
     sandbox.person(&["fleet", "status"]).failed(1, &["version 99", "update `aops-hook`"]);
     sandbox.person(&["fleet", "init"]).failed(1, &["version 99"]);

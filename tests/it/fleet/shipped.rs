@@ -1,7 +1,9 @@
 //! The heads of sessions in the database, as each turn's end makes them: sent behind the hooks, kept while it is away, then all once.
 
 use super::postgres::Postgres;
+use crate::export::receiver::Receiver;
 use crate::support::Sandbox;
+use std::net::TcpListener;
 
 #[test]
 fn heads_wait_for_the_database_and_arrive() {
@@ -38,4 +40,44 @@ fn heads_wait_for_the_database_and_arrive() {
     sandbox.wait_until("the new heads arrived", || postgres.sql("select count(*) from aops.sessions") == "1");
     let seen = postgres.sql("select count(*) from aops.machines where policy <> ''");
     assert_eq!(seen, "1", "the machine is there");
+}
+
+/// Database and collector are away while sessions begin and end; then checkpoints, insights and traces arrive, each once, in
+/// their order.
+#[test]
+fn what_sessions_came_to_waits_and_arrives_once() {
+    let (mut postgres, sandbox) = (Postgres::with_tables(), Sandbox::new());
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    postgres.configure(&sandbox, &format!("fleet.otlp = \"http://127.0.0.1:{port}\"\n"));
+    sandbox.person(&["key", "init"]).said(&["made the key"]);
+    postgres.kill();
+    let run = |n: usize| {
+        let session = sandbox.session();
+        assert_eq!(session.start("startup").code, Some(0));
+        assert_eq!(session.prompt(&format!("question {n}")).code, Some(0));
+        assert_eq!(session.end().code, Some(0));
+        sandbox.wait_until("the refresher gave up", || sandbox.alive().is_empty());
+        session.id
+    };
+    let mut ids: Vec<String> = (0..4).map(run).collect();
+    postgres.start_again();
+    let collector = Receiver::at(port);
+    ids.push(run(4));
+    let rows = "select session from aops.insights order by at";
+    assert_eq!(postgres.sql(rows).lines().collect::<Vec<_>>(), ids, "in their order");
+    assert_eq!(postgres.sql("select count(distinct document::json->>'session_id') from aops.insights"), "5");
+    let log = std::fs::read_to_string(sandbox.config().join("aops/log/checkpoint")).unwrap();
+    assert_eq!(postgres.sql("select note from aops.checkpoints").trim(), log.trim());
+    let told = || {
+        let spans = collector.spans();
+        let roots = spans.iter().filter(|span| span.parent.is_none());
+        roots.map(|span| span.trace.clone()).collect::<Vec<_>>()
+    };
+    let first = told();
+    assert_eq!(first.len(), 5, "a trace for each session");
+    // What was sent is not sent again; what is new is.
+    postgres.sql("delete from aops.insights");
+    ids.push(run(5));
+    assert_eq!(postgres.sql(rows), ids[5]);
+    assert_eq!((told()[..5].to_vec(), told().len()), (first, 6));
 }

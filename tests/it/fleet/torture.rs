@@ -1,6 +1,6 @@
 //! Many workers on several machines, killed at random, and the database too: each effect once, no run lost.
 //!
-//! `AOPS_FLEET_RUNS`, `AOPS_FLEET_WORKERS` and `AOPS_FLEET_SEED` make it longer (`tests/long-run.d/fleet`).
+//! `AOPS_FLEET_RUNS`, `AOPS_FLEET_WORKERS`, `AOPS_FLEET_KILLS` and `AOPS_FLEET_SEED` make it longer (`tests/long-run.d/fleet`).
 
 #![expect(clippy::disallowed_methods, reason = "workers that are killed, and how long the long run is")]
 
@@ -41,7 +41,7 @@ fn every_effect_once_whoever_is_killed() {
     }
     let start = |n: u64| start_worker(&machines[usize::try_from(n % 2).unwrap()], &["--lease", "2s"]);
     let mut crew: Vec<Option<Child>> = (0..workers).map(|n| Some(start(n))).collect();
-    let (mut kills, most_kills) = (0, workers * 2 + runs / 10);
+    let (mut kills, most_kills) = (0, number("AOPS_FLEET_KILLS", workers * 2 + runs / 10));
     let end = Instant::now() + Duration::from_secs(60 + 10 * runs);
     loop {
         assert!(

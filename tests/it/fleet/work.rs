@@ -198,6 +198,10 @@ fn another_machine_goes_on_where_the_first_one_died() {
     let (one, two) = (farm.started("one"), farm.started("two"));
     assert_eq!((one.len(), two.len()), (1, 2), "a step that is done is not begun again");
     assert_eq!(two[0], two[1], "the same key");
+    let left = first.home().join(".local/state/aops/runs").join(&run);
+    assert!(left.exists());
+    let _ = work(&first);
+    assert!(!left.exists(), "its tree here is of no use to anybody");
 }
 
 /// Only the worker dies: the next one on that machine takes the running step over.
@@ -233,6 +237,11 @@ fn a_fenced_worker_stops_and_an_ended_one_gives_back() {
     machine.wait_until("the step is ended", || machine.alive().len() == 1);
     assert_eq!(farm.state(&run), "done BLOCKED");
     let lines = farm.postgres.sql("select count(*) from aops.steps");
+    let gc = ["runs", "gc", "--older-than", "1h", "--yes", "--json"];
+    assert_eq!(machine.person(&gc).json()["trees"], Value::Null, "a person may want to look at it");
+    farm.postgres.sql("update aops.runs set changed = now() - interval '2 hours'");
+    assert_eq!(machine.person(&gc).json()["trees"], 1);
+    assert!(!machine.home().join(".local/state/aops/runs").join(&run).exists());
     let next = farm.enqueue(&[]);
     farm.person.wait_until("it works on the next", || farm.lines("starts").iter().any(|line| line.starts_with(&next)));
     assert_eq!(farm.postgres.sql(&format!("select count(*) from aops.steps where run = '{run}'")), lines);

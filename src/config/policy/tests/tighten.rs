@@ -120,6 +120,8 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
     ("fleet.announce", "", "\"./evil\"", Err(())),
     ("fleet.listen", "\"127.0.0.1:1\"", "\"127.0.0.1:1\"", Ok("\"127.0.0.1:1\"")),
     ("fleet.listen", "", "\"0.0.0.0:1\"", Err(())),
+    ("fleet.otlp", "\"https://a\"", "\"https://a\"", Ok("\"https://a\"")),
+    ("fleet.otlp", "", "\"https://evil\"", Err(())),
     ("fleet.page", "\"https://a\"", "\"https://a\"", Ok("\"https://a\"")),
     ("fleet.page", "", "\"https://evil\"", Err(())),
     ("fleet.queue_max", "", "9999", Ok("9999")),
