@@ -4,7 +4,7 @@
 //! appears whole or not at all; what an analysis found is never lost to a later write; a session whose transcript is too
 //! long for the time there is keeps the tokens it was last known to have used.
 
-use crate::host::claude::transcript::scan::{Lens, Scan};
+use crate::host::claude::transcript::scan::{Lens, Scan, phase_at};
 use crate::host::claude::usage::{Prices, Tokens};
 use crate::host::{codex::rollout, scan};
 use crate::insight::{document::Insights, tally::Tally};
@@ -89,11 +89,18 @@ pub fn transcript_at(env: &Env, folder: &Path, session_id: &str) -> PathBuf {
 }
 
 /// What this session came to. `until`: when the transcript must be done.
-pub fn finish(env: &Env, tally: Tally, transcript: &Path, until: Option<Instant>) -> Result<Insights, Failure> {
+pub fn finish(env: &Env, mut tally: Tally, transcript: &Path, until: Option<Instant>) -> Result<Insights, Failure> {
+    let requests = std::mem::take(&mut tally.requests);
     let (mut insights, phases, agents) = tally.conclude();
     let old = kept(&file(env, &insights.date, &insights.session_id));
     let lens = Lens { prices: prices(env)?, phases: &phases, agents, deep: false, until };
-    let found = scan(transcript, &lens).map_err(|e| Failure::storage(transcript.display(), e))?;
+    let mut found = scan(transcript, &lens).map_err(|e| Failure::storage(transcript.display(), e))?;
+    if found.records == 0 {
+        for (at, agent, model, usage) in &requests {
+            let cost = lens.prices.cost(model, usage, "", false);
+            found.tokens.add([model, agent, phase_at(&phases, *at)], usage, cost);
+        }
+    }
     let known = old.as_ref().and_then(|old| serde_json::from_value::<Tokens>(old.get("tokens")?.clone()).ok());
     if found.cut_short {
         insights.tokens = known.unwrap_or_default();

@@ -5,6 +5,9 @@
 
 use super::document::{Audits, Calls, Insights};
 use crate::gate::owed::gate_of_debt;
+use crate::host::claude::transcript::scan::MAIN;
+use crate::host::claude::usage::Usage;
+use crate::host::codex::rollout;
 use crate::ledger::entry::Line;
 use crate::model::agent::{bare, ours};
 use crate::model::call::{CallKey, CallState, Effect};
@@ -29,6 +32,8 @@ pub struct Tally {
     /// When which phase began.
     pub phases: Vec<(i64, &'static str)>,
     pub agents: BTreeMap<String, String>,
+    /// What each request used, where the client tells us: when, the agent, its model, tokens.
+    pub requests: Vec<(i64, String, String, Usage)>,
     /// What is worth a line in a timeline.
     pub moments: Vec<TimelineEntry>,
     pub moments_left_out: u64,
@@ -83,7 +88,10 @@ impl Tally {
         }
         match fact {
             Fact::Open(open) => self.insights.project.clone_from(&open.project),
-            Fact::Event(seen) => self.count_event(seen),
+            Fact::Event(seen) => {
+                self.count_event(seen);
+                self.count_request(at_ms, seen);
+            }
             Fact::Call(step) => self.count_call(step),
             Fact::Block(block) => {
                 self.insights.custodiet_blocks += u64::from(block.by == "custodiet");
@@ -106,6 +114,13 @@ impl Tally {
             } else {
                 self.moments_left_out += 1;
             }
+        }
+    }
+
+    fn count_request(&mut self, at_ms: i64, seen: &Seen) {
+        if let Some((model, usage)) = rollout::request(&seen.event, seen.about.get()) {
+            let agent = seen.agent_type.as_deref().map_or(MAIN, bare).to_owned();
+            self.requests.push((at_ms, agent, model, usage));
         }
     }
 

@@ -99,6 +99,12 @@ fn add(scan: &mut Scan, path: &Path, of: Option<&str>, lens: &Lens) -> io::Resul
     Ok(())
 }
 
+/// What one request to the model used, as an event with these own fields says: its model, and the tokens.
+pub fn request(event: &str, about: &str) -> Option<(String, Usage)> {
+    let about = json::read(about).ok().filter(|_| event == "PostModelRequest")?;
+    Some((about.text_of("model")?, usage(about.get("token_usage")?)))
+}
+
 /// What of the input came out of the cache is part of it there.
 fn usage(json: &Json) -> Usage {
     let of = |name: &str| json.number_of(name).unwrap_or(0);

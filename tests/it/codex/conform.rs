@@ -49,6 +49,21 @@ fn calls_made_together_are_recorded_each() {
     verifies(&sandbox, &session);
 }
 
+/// Without a rollout file the events say what the model used.
+#[test]
+fn tokens_are_counted_where_codex_keeps_no_file() {
+    let sandbox = Sandbox::new();
+    let model = Model::new([bash("echo one"), Turn::text("Done.")]);
+    let run = Codex::guarded(&sandbox, &model).start(&["exec", "--ephemeral"], "look");
+    let session = session(&sandbox, &run);
+    assert!(!home(&sandbox).join("sessions").exists(), "Codex kept a file");
+    let insights = crate::insights::insights(&sandbox, &session);
+    let used = &insights["tokens"]["by_agent"]["main"];
+    assert_eq!(used["messages"], 2, "{insights:#}");
+    assert!(used["input"].as_u64() > Some(0) && used["output"].as_u64() > Some(0), "{insights:#}");
+    assert_eq!(insights["tokens"]["by_model"]["gpt-5"], *used, "{insights:#}");
+}
+
 /// What is typed into a running command is asked about nowhere, so no command may wait for it.
 #[test]
 fn a_bare_shell_is_refused() {
