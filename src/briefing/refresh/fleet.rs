@@ -130,7 +130,8 @@ fn concluded(env: &Env, after: &str) -> Vec<Concluded> {
         .filter_map(|item| {
             let written = item.metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
             let place = format!("{:024} {}", written.as_nanos(), item.file_name().to_string_lossy());
-            (place.as_str() > after && place.ends_with(".json")).then(|| (place, item.path()))
+            let path = item.path();
+            (place.as_str() > after && path.extension() == Some(OsStr::new("json"))).then_some((place, path))
         })
         .collect();
     places.sort();

@@ -120,11 +120,11 @@ pub(super) fn is_configured(io: &Io) -> bool {
 }
 
 /// The trees of runs on this machine that are over for so long, however they ended.
-pub(in crate::cli) fn old_trees(io: &Io, for_ms: i64) -> anyhow::Result<Vec<String>> {
+pub(in crate::cli) fn old_trees(io: &Io, age_ms: i64) -> anyhow::Result<Vec<String>> {
     let trees = if is_configured(io) { place::trees(io.env) } else { Vec::new() };
     #[expect(clippy::cast_precision_loss, reason = "a length of time")]
-    let for_s = for_ms as f64 / 1000.0;
-    Ok(if trees.is_empty() { trees } else { open(io)?.over(&trees, Some(for_s))? })
+    let seconds = age_ms as f64 / 1000.0;
+    Ok(if trees.is_empty() { trees } else { open(io)?.over(&trees, Some(seconds))? })
 }
 
 /// `runs --fleet`
