@@ -1,5 +1,6 @@
 //! What machines share: a real PostgreSQL, started by the test.
 
+mod deferred;
 mod engine;
 mod page;
 pub(crate) mod postgres;

@@ -1,0 +1,50 @@
+//! A call of the real client that a person allows from anywhere: made once, under its own id.
+
+use super::postgres::Postgres;
+use crate::model::{Model, Turn};
+use crate::runs::world::{CONFIG, World, bash};
+use serde_json::Value;
+use std::fs;
+
+const STEPS: &str = "  - {id: before, name: Before, description: first, run: echo before >> effects}
+  - {id: build, name: Build, description: make it}
+  - {id: after, name: After, description: last, run: 'cp effects \"$EFFECTS/seen\"'}
+";
+
+#[test]
+fn a_call_that_the_client_deferred_is_made_once_after_the_answer() {
+    let model = Model::new([bash("touch danger && echo danger >> effects"), Turn::text("Built.")]);
+    let (postgres, mut world) = (Postgres::with_tables(), World::real(&model, &[("asking", STEPS)]));
+    let effects = world.sandbox.tmp().join("effects");
+    fs::create_dir(&effects).unwrap();
+    world.sandbox = world.sandbox.with("EFFECTS", &effects);
+    world.configure(&format!("fleet.url = \"{}\"\n{CONFIG}", postgres.url()));
+    let remote = world.sandbox.tmp().join("remote.git");
+    world.git(&["init", "-q", "--bare", "-b", "main", remote.to_str().unwrap()]);
+    world.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
+    world.git(&["push", "-q", "-u", "origin", "main"]);
+    let work = || {
+        let said = world.person(&["worker", "--once", "--json"]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        postgres.sql("select concat_ws(' ', state, outcome, pinned is not null) from aops.runs")
+    };
+    assert_eq!(world.person(&["run", "make it so", "--workflow", "asking", "--enqueue"]).code, Some(0));
+    assert_eq!(work(), "paused t", "only this machine has the conversation");
+    let asked = postgres.sql("select question from aops.approvals");
+    assert!(asked.contains("touch danger") && asked.contains("not to be touched lightly"), "{asked}");
+    let id = postgres.sql("select id from aops.approvals");
+    assert_eq!(world.person(&["fleet", "approve", &id, "--note", "just this once", "--yes"]).code, Some(0));
+    assert_eq!((work(), work()), ("done PASS f".to_owned(), "done PASS f".to_owned()));
+    assert_eq!(fs::read_to_string(effects.join("seen")).unwrap(), "before\ndanger\n", "each once");
+    let ledgers = world.sandbox.files().into_iter().filter(|(path, _)| path.ends_with("ledger.jsonl"));
+    let ledgers: Vec<String> = ledgers.map(|(_, bytes)| String::from_utf8(bytes).unwrap()).collect();
+    let entries = ledgers.iter().flat_map(|text| text.lines()).map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let call = |entry: Value| (entry["type"] == "call").then(|| entry["with"]["to"].as_str().unwrap().to_owned());
+    let went: Vec<String> =
+        entries.filter(|entry| entry["with"]["call"]["id"] == "toolu_000100").filter_map(call).collect();
+    assert_eq!(went, ["PENDING", "AUTHORIZED", "EXECUTING", "COMPLETED"]);
+    let by = postgres.sql("select line::json->'with'->>'by' from aops.steps where line like '%RESOLVED%'");
+    assert!(by.contains('@') && by.contains(" at 20"), "who and when is in the ledger: {by}");
+    let heard = model.requests().last().unwrap().said_by("system").join("\n");
+    assert!(heard.contains("just this once"), "{heard}");
+}
