@@ -12,4 +12,8 @@ pub mod agent;
 pub mod prompt;
 pub mod reflections;
 pub mod learnings;
+#[cfg(feature = "fleet")]
+pub mod announce;
+#[cfg(feature = "fleet")]
+pub mod asked;
 pub mod refresh;

@@ -93,7 +93,13 @@ pub static GATES: &[Gate] = &[
 /// An agent inside the client cannot pause the run: its question is a refusal. Deferring allows nothing, so it needs no
 /// proof of the run.
 fn in_run(said: Verdict, session: &Session, event: &Event, context: &Context) -> Verdict {
-    if said.ruling != Ruling::Ask || !context.defers {
+    if said.ruling != Ruling::Ask {
+        return said;
+    }
+    if let Some(by) = answered(session, event, context) {
+        return Verdict { ruling: Ruling::Allow, gate: said.gate, reason: by, ..Verdict::pass() };
+    }
+    if !context.defers {
         return said;
     }
     let approved = context.stage.as_ref().and_then(|stage| stage.approved.as_deref());
@@ -106,6 +112,22 @@ fn in_run(said: Verdict, session: &Session, event: &Event, context: &Context) ->
     }
     let ruling = if event.agent_id.is_some() { Ruling::Deny } else { Ruling::Defer };
     Verdict { ruling, ..said }
+}
+
+/// What a waiver is called by which a person lets one call be made.
+pub fn approval_of(call: &str) -> String {
+    format!("call {call}")
+}
+
+/// Who approved this very call, which the client deferred, and when.
+fn answered(session: &Session, event: &Event, context: &Context) -> Option<String> {
+    let call = event.call.as_ref()?;
+    let open = session.open_call(&call.key)?;
+    let name = approval_of(&call.key.id);
+    let holds = |waiver: &&Waiver| waiver.gate == name && waiver.until_ms > context.now_ms;
+    let waiver = session.memory.progress.waivers.iter().find(holds)?;
+    let same = open.deferred && open.input_sha256 == call.input_sha256;
+    same.then(|| format!("approved by {}", waiver.reason))
 }
 
 /// The joined verdict of all gates. The first refusal ends the round.

@@ -18,7 +18,7 @@ named! {
     pub enum Ruling {
         #[default]
         Pass = "pass",
-        /// Skips the user's own permission prompt, so it needs a reason. No gate uses it today.
+        /// Skips the user's own permission prompt, so it needs a reason: a person approved this very call.
         Allow = "allow",
         /// A person decides.
         Ask = "ask",

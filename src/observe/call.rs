@@ -154,10 +154,18 @@ fn shared_context(env: &Env, session: &Session, event: &Event) -> Context {
         prefix: if prefixed { PLUGIN_PREFIX } else { "" },
         renamed: renamed(session),
         attended,
-        defers: stage.is_some() || env.in_run && !attended,
+        defers: stage.is_some() || !attended && (env.in_run || asks_fleet(env, session)),
         stage,
         ..Context::default()
     }
+}
+
+/// The client ends with the call undone, and a worker goes on with it when a person has answered. Only a client without a
+/// terminal does that.
+fn asks_fleet(env: &Env, session: &Session) -> bool {
+    let fleet = &session.policy().fleet;
+    let wanted = fleet.defer && fleet.url.is_some();
+    wanted && env.host == Client::Claude && !env.attended && !authority::is_inside(env, session)
 }
 
 /// An older version recorded that a name was taken, not which: then any may be.

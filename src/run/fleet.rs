@@ -1,11 +1,12 @@
 //! Runs that any machine may take: put into the database, and worked on by the worker that has the lease.
 //!
 //! `enqueue` stores a request; `worker` takes runs, each in a clone of its own; `ship` writes what a run came to, under its
-//! lease; `announce` tells people of questions. Invariant: everything another machine needs to go on is in the database before a step's program is started.
+//! lease; `session` goes on with sessions that asked. Invariant: everything another machine needs to go on is in the database before a step's program is started.
 
-pub mod announce;
 pub mod place;
 mod ship;
+pub mod stop;
+mod session;
 pub mod worker;
 
 use crate::config::policy::Policy;

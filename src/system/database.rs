@@ -17,9 +17,7 @@ pub fn password_file(env: &Env) -> PathBuf {
 
 /// A secret of this machine, beside the other keys: made once.
 pub fn secret(env: &Env, name: &str) -> io::Result<String> {
-    let mut bytes = [0; 32];
-    random::fill(&mut bytes)?;
-    made_once(&env.config.join("aops/keys").join(name), || bytes.map(|byte| format!("{byte:02x}")).concat())
+    made_once(&env.config.join("aops/keys").join(name), || random::hex(32))
 }
 
 /// What this machine remembers of the database.
@@ -54,21 +52,19 @@ fn with_access(env: &Env, url: &str, open: fn(&Access) -> Result<Fleet, Error>) 
 
 /// The name of this machine, for this user: made once.
 pub fn machine(env: &Env) -> io::Result<String> {
-    let mut bytes = [0; 3];
-    random::fill(&mut bytes)?;
     made_once(&folder(env).join("machine"), || {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        format!("{host}-{}", bytes.map(|byte| format!("{byte:02x}")).concat())
+        Ok(format!("{host}-{}", random::hex(3)?))
     })
 }
 
 /// The line of a file, which is written if there is none.
-fn made_once(file: &Path, draw: impl FnOnce() -> String) -> io::Result<String> {
+fn made_once(file: &Path, draw: impl FnOnce() -> io::Result<String>) -> io::Result<String> {
     let known = fs::read_to_string(file).unwrap_or_default();
     if !known.trim().is_empty() {
         return Ok(known.trim().to_owned());
     }
-    let made = draw();
+    let made = draw()?;
     fs::create_dir_all(file.parent().unwrap_or(file))?;
     files::find(file)?.replace(format!("{made}\n").as_bytes(), 0o600)?;
     Ok(made)

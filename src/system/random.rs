@@ -13,6 +13,13 @@ pub fn fill(bytes: &mut [u8]) -> io::Result<()> {
     read_device(bytes)
 }
 
+/// Random bytes as hex digits, two for each byte; 32 at most.
+pub fn hex(bytes: usize) -> io::Result<String> {
+    let mut all = [0; 32];
+    fill(&mut all)?;
+    Ok(all.iter().take(bytes).map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat())
+}
+
 fn read_device(bytes: &mut [u8]) -> io::Result<()> {
     File::open("/dev/urandom")?.read_exact(bytes)
 }

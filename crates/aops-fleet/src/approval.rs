@@ -71,7 +71,43 @@ pub fn token_digest(token: &str) -> String {
     digest.map(|byte| format!("{byte:02x}")).concat()
 }
 
+/// What a session asks that has no run.
+#[derive(Clone, Debug)]
+pub struct Question<'a> {
+    /// The id of the run that goes on with the session after the answer.
+    pub run: &'a str,
+    /// The only machine that has the session.
+    pub machine: &'a str,
+    /// The project.
+    pub repository: &'a str,
+    pub request: &'a str,
+    pub question: &'a str,
+    /// The call that waits.
+    pub about: &'a str,
+    /// The digest of the token that answers it.
+    pub token: &'a str,
+}
+
 impl Fleet {
+    /// Asks what a session asks, once. False: it was asked before.
+    pub fn ask(&mut self, asked: &Question) -> Result<bool, Error> {
+        let Question { run, machine, repository, request, question, about, token } = asked;
+        let mut all = self.client.transaction()?;
+        let new = all.execute(
+            "insert into runs (id, repository, commit, request, labels, priority, state, reason, machine, only_on)
+             values ($1, $2, '', $3, '{}', 0, 'paused', $4, $5, $5) on conflict (id) do nothing",
+            &[run, repository, request, question, machine],
+        )?;
+        if new == 1 {
+            all.execute(
+                "insert into approvals (id, run, question, about, token) values ($1, $2, $3, $4, $5)",
+                &[&format!("{run}-0"), run, question, about, token],
+            )?;
+        }
+        all.commit()?;
+        Ok(new == 1)
+    }
+
     /// Open questions, oldest first.
     pub fn approvals(&mut self, most: i64) -> Result<Vec<Approval>, Error> {
         let rows = self.client.query(

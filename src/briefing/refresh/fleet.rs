@@ -4,18 +4,21 @@
 //! Connects to the database, starts `export`; keeps how far it came beside the machine's name. Invariants: only the refresher
 //! does this, so no event waits for it; what could not be sent is sent next time; one process sends at a time.
 
+use crate::briefing::announce::announce;
+use crate::briefing::asked;
+use crate::config::bundle;
+use crate::config::in_force::{self, InForce};
 use crate::config::policy::fleet::Fleet as Wanted;
-use crate::config::{bundle, in_force};
 use crate::insight::collect;
 use crate::ledger::heads::{self, Head};
-use crate::ledger::sessions;
+use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::proof::store::Store;
-use crate::session::fold::Session;
 use crate::system::env::Env;
 use crate::system::process::{self, Ending, Task};
-use crate::system::{database, files};
+use crate::system::{database, files, random};
 use crate::text::sha256::sha256;
 use aops_fleet::Fleet;
+use aops_fleet::approval::{Question, token_digest};
 use aops_fleet::session::{Machine, SessionHead};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -34,22 +37,31 @@ pub(super) fn ship(env: &Env, project: &str, end: Instant) {
     }
     let Ok(in_force) = in_force::load(env, Path::new(project)) else { return };
     let Wanted { url, otlp, .. } = &in_force.policy.fleet;
-    let _ = url.as_ref().and_then(|url| send(env, url, &in_force.hash));
+    let _ = url.as_ref().and_then(|url| send(env, url, &in_force));
     let _ = otlp.as_ref().and_then(|url| export(env, url, end));
 }
 
-fn send(env: &Env, url: &str, policy: &str) -> Option<()> {
+fn send(env: &Env, url: &str, in_force: &InForce) -> Option<()> {
     let machine = database::machine(env).ok()?;
     let cursor = Cursor::take(env, "sent", url)?;
     let from = cursor.read().parse().unwrap_or_default();
     let (written, end) = heads::after(env, from).ok()?;
     let mut fleet = database::open(env, url).ok()?;
     let bundle = bundle::in_words(env);
-    let me = Machine { name: &machine, version: env!("CARGO_PKG_VERSION"), labels: None, policy, bundle: &bundle };
+    let me = Machine {
+        name: &machine,
+        version: env!("CARGO_PKG_VERSION"),
+        labels: None,
+        policy: &in_force.hash,
+        bundle: &bundle,
+    };
     fleet.register(&me).ok()?;
     for batch in written.chunks(BATCH) {
         let told: Vec<SessionHead> = newest(batch).into_iter().map(|head| describe(env, head)).collect();
         fleet.report(&machine, &told).ok()?;
+        for found in newest(batch).into_iter().filter_map(|head| on_disk(env, head)) {
+            ask(env, &mut fleet, &machine, &found, &in_force.policy.fleet).ok()?;
+        }
     }
     cursor.keep(&end.to_string())?;
     send_checkpoint(env, &mut fleet, &machine)?;
@@ -59,6 +71,19 @@ fn send(env: &Env, url: &str, policy: &str) -> Option<()> {
         cursor.keep(&place)?;
     }
     Some(())
+}
+
+/// Puts what a session asks into the database, and tells people.
+fn ask(env: &Env, fleet: &mut Fleet, machine: &str, found: &SessionOnDisk, wanted: &Wanted) -> anyhow::Result<()> {
+    let Some((asked, question)) = asked::of(env, found).filter(|_| wanted.defer) else { return Ok(()) };
+    let (run, request, token) = (asked.id(), serde_json::to_string(&asked)?, random::hex(32)?);
+    let (repository, about, digest) = (asked.cwd.as_str(), asked.call.as_str(), token_digest(&token));
+    let row =
+        Question { run: &run, machine, repository, request: &request, question: &question, about, token: &digest };
+    if fleet.ask(&row)? {
+        announce(env, wanted, [&format!("{run}-0"), &run, repository, &question], &token);
+    }
+    Ok(())
 }
 
 /// The newest checkpoint of the log covers every one before it.
@@ -150,7 +175,7 @@ fn newest(batch: &[Head]) -> Vec<&Head> {
 }
 
 fn describe(env: &Env, head: &Head) -> SessionHead {
-    let known = session(env, head);
+    let known = on_disk(env, head).and_then(|found| sessions::session(&found));
     let cost = known.as_ref().and_then(|session| {
         let insights: serde_json::Value = serde_json::from_str(session.state.insights.as_ref()?.get()).ok()?;
         insights["cost_usd"].as_f64()
@@ -169,9 +194,7 @@ fn describe(env: &Env, head: &Head) -> SessionHead {
     }
 }
 
-/// The session as its state file has it.
-fn session(env: &Env, head: &Head) -> Option<Session> {
+fn on_disk(env: &Env, head: &Head) -> Option<SessionOnDisk> {
     let folders = env.projects_named(&head.project).into_iter();
-    let found = folders.flat_map(sessions::in_project).find(|found| found.session_id == head.session_id)?;
-    sessions::session(&found)
+    folders.flat_map(sessions::in_project).find(|found| found.session_id == head.session_id)
 }

@@ -10,6 +10,8 @@ pub const LISTEN: &str = "127.0.0.1:7390";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fleet {
     pub announce: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub defer: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,7 +25,16 @@ pub struct Fleet {
 
 impl Default for Fleet {
     fn default() -> Self {
-        Self { announce: None, listen: None, otlp: None, page: None, per_repository: 4, queue_max: 10_000, url: None }
+        Self {
+            announce: None,
+            defer: false,
+            listen: None,
+            otlp: None,
+            page: None,
+            per_repository: 4,
+            queue_max: 10_000,
+            url: None,
+        }
     }
 }
 

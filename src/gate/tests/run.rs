@@ -95,6 +95,29 @@ fn a_deferred_call_is_judged_again() {
     assert_eq!(super::super::repeat::same_answer(&session, &call("Read")), None);
 }
 
+/// Outside of a run: the answer that a person gave from anywhere is for one call, as it was asked, and for a time.
+#[test]
+fn an_approved_call_of_a_session_is_allowed() {
+    let rule = Rule { action: Action::Ask, id: "r".into(), tool: vec!["Bash".into()], ..Rule::default() };
+    let mut asked = with_policy(|policy| policy.rules = vec![rule]);
+    asked.memory.calls.push(OpenCall { call: CallKey::of("Bash", "t"), deferred: true, ..OpenCall::default() });
+    let waiver = Waiver { gate: approval_of("t"), reason: "eve at noon".into(), until_ms: 10 };
+    asked.memory.progress.waivers.push(waiver);
+    let at = |now_ms| Context { attended: false, defers: true, now_ms, ..writes() };
+    let alone = at(9);
+    let said = judge(&asked, &call("Bash"), &alone);
+    assert_eq!((said.ruling, said.reason.as_str()), (Ruling::Allow, "approved by eve at noon"));
+    let ruling = |change: &dyn Fn(&mut Session), context: &Context| {
+        let mut other = asked.clone();
+        change(&mut other);
+        judge(&other, &call("Bash"), context).ruling
+    };
+    assert_eq!(ruling(&|_| (), &at(10)), Ruling::Defer, "its time is over");
+    assert_eq!(ruling(&|other| other.memory.progress.waivers[0].gate = approval_of("u"), &alone), Ruling::Defer);
+    assert_eq!(ruling(&|other| other.memory.calls[0].input_sha256 = "other".into(), &alone), Ruling::Defer);
+    assert_eq!(ruling(&|other| other.memory.calls[0].deferred = false, &alone), Ruling::Deny, "an id used twice");
+}
+
 /// Codex cannot make a deferred call by itself: it is told to make it again, and that has another id.
 #[test]
 fn an_approved_call_passes_once_under_another_id() {

@@ -142,9 +142,7 @@ pub fn make_run_id(env: &Env) -> Result<String, Failure> {
 
 /// Random bytes as hex digits, two for each byte.
 pub fn random_hex(bytes: usize) -> Result<String, Failure> {
-    let mut all = [0_u8; 32];
-    crate::system::random::fill(&mut all).map_err(|e| Failure::storage("the system's random bytes", e))?;
-    Ok(sha256(&[&all])[..bytes * 2].to_owned())
+    crate::system::random::hex(bytes).map_err(|e| Failure::storage("the system's random bytes", e))
 }
 
 /// The files that belong to a task, with their digests.

@@ -5,7 +5,10 @@
 
 use super::place::{self, Place};
 use super::ship::{Hold, Line, rest};
-use super::{StoredRequest, announce};
+use super::stop::{Left, Stop, rejected};
+use super::{StoredRequest, session};
+use crate::briefing::announce;
+use crate::briefing::asked::SessionQuestion;
 use crate::config::policy::fleet::Fleet;
 use crate::config::{bundle, in_force};
 use crate::model::refusal::Refused;
@@ -30,19 +33,6 @@ pub struct WorkerOptions {
     pub once: bool,
     pub lease: Duration,
     pub fleet: Fleet,
-}
-
-/// How a run was left.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Left {
-    Finished {
-        outcome: RunOutcome,
-        reason: String,
-    },
-    Asks(String),
-    GivenBack,
-    /// Another worker has it, or a person ended it.
-    Lost,
 }
 
 const FIRST_LOOK: Duration = Duration::from_millis(50);
@@ -101,25 +91,6 @@ struct Shift<'a> {
     machine: &'a str,
 }
 
-/// How the driver left a run, and what the database is to be told.
-struct Stop {
-    left: Left,
-    /// The digest of the packet that a question is about.
-    about: String,
-    /// The client's session is on this machine alone.
-    pinned: bool,
-}
-
-impl Stop {
-    fn of(left: Left) -> Self {
-        Self { left, about: String::new(), pinned: false }
-    }
-
-    fn asks(question: String) -> Self {
-        Self::of(Left::Asks(question))
-    }
-}
-
 impl Shift<'_> {
     fn drive(&self, run: &TakenRun, reporter: &mut dyn Reporter) -> Left {
         let mut line = Line::new(self.env, &self.options.url);
@@ -128,6 +99,10 @@ impl Shift<'_> {
         let Ok((known, answered)) = known else { return Left::Lost };
         let taken = (run.id.as_str(), run.fence);
         let mut hold = Hold::new(line, taken, self.machine, self.options.lease, known.lines.len());
+        if let Ok(asked) = serde_json::from_str::<SessionQuestion>(&run.request) {
+            let stop = session::go_on(self.env, &asked, answered.as_ref());
+            return self.leave(&mut hold, run, None, stop);
+        }
         let place = read(run).and_then(|request| Ok((Place::of(self.env, run, &request, &known)?, request)));
         match place {
             Err(words) => {
@@ -211,7 +186,7 @@ impl Shift<'_> {
             (Left::Finished { outcome: RunOutcome::Pass, .. }, Some(place)) => place.remove(),
             (Left::Asks(question), _) => {
                 let id = format!("{}-{}", run.id, run.fence);
-                announce::announce(self.env, &self.options.fleet, &id, run, question, &token);
+                announce::announce(self.env, &self.options.fleet, [&id, &run.id, &run.repository, question], &token);
             }
             _ => {}
         }
@@ -221,10 +196,6 @@ impl Shift<'_> {
 
 fn read(run: &TakenRun) -> Result<StoredRequest, String> {
     serde_json::from_str(&run.request).map_err(|error| format!("the request of run {} cannot be read: {error}", run.id))
-}
-
-fn rejected(who: &str) -> Stop {
-    Stop::of(Left::Finished { outcome: RunOutcome::Blocked, reason: format!("{who} rejected it") })
 }
 
 fn question(paused: &Paused) -> Stop {

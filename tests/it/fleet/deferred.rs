@@ -1,8 +1,10 @@
 //! A call of the real client that a person allows from anywhere: made once, under its own id.
 
 use super::postgres::Postgres;
+use crate::client::{Client, client_variables, install};
 use crate::model::{Model, Turn};
 use crate::runs::world::{CONFIG, World, bash};
+use crate::support::{Sandbox, Session};
 use serde_json::Value;
 use std::fs;
 
@@ -47,4 +49,45 @@ fn a_call_that_the_client_deferred_is_made_once_after_the_answer() {
     assert!(by.contains('@') && by.contains(" at 20"), "who and when is in the ledger: {by}");
     let heard = model.requests().last().unwrap().said_by("system").join("\n");
     assert!(heard.contains("just this once"), "{heard}");
+}
+
+/// A client that no run started and that has no terminal ends with the call undone. A person answers anywhere; a worker on its
+/// machine has the client make the call, once, or never.
+#[test]
+fn a_session_without_a_terminal_asks_anywhere() {
+    let postgres = Postgres::with_tables();
+    for (answer, made) in [("approve", true), ("reject", false)] {
+        let model = Model::new([bash("touch danger && echo danger >> effects"), Turn::text("Built.")]);
+        let variables = client_variables(&model).into_iter();
+        let sandbox = variables.fold(Sandbox::new(), |sandbox, (name, value)| sandbox.with(name, value));
+        let sandbox = sandbox.with("AOPS_CLAUDE", install::program());
+        postgres.sql("delete from aops.runs");
+        sandbox.configure(&format!(
+            "mode.level = \"guard\"\nfleet.url = \"{}\"\nfleet.defer = true\n{CONFIG}",
+            postgres.url()
+        ));
+        let run = Client::guarded(&sandbox, &model).run("do it");
+        assert_eq!(run.result()["terminal_reason"], "tool_deferred", "{run:?}");
+        sandbox.wait_until("it is asked", || postgres.sql("select count(*) from aops.approvals") == "1");
+        sandbox.wait_until("nothing runs", || sandbox.alive().is_empty());
+        let asked = postgres.sql("select question from aops.approvals");
+        assert!(asked.contains("touch danger") && asked.contains("not to be touched lightly"), "{asked}");
+        let id = postgres.sql("select id from aops.approvals");
+        assert_eq!(sandbox.person(&["fleet", answer, &id, "--note", "this once", "--yes"]).code, Some(0));
+        for _ in 0..2 {
+            let said = sandbox.person(&["worker", "--once", "--json"]);
+            assert_eq!(said.code, Some(0), "{said:?}");
+        }
+        let ended = postgres.sql("select concat_ws(' ', state, outcome, reason) from aops.runs");
+        let effects = fs::read_to_string(sandbox.project().join("effects")).unwrap_or_default();
+        assert_eq!(effects, if made { "danger\n" } else { "" }, "{ended}");
+        assert!(ended.starts_with(if made { "done PASS" } else { "done BLOCKED" }), "{ended}");
+        let session = Session::new(&sandbox, run.session_id());
+        let wanted: &[&str] =
+            if made { &["PENDING", "AUTHORIZED", "EXECUTING", "COMPLETED"] } else { &["PENDING", "DENIED"] };
+        assert_eq!(session.calls()["toolu_000100"], wanted);
+        let said = session.entries().iter().map(|entry| entry["with"]["reason"].to_string()).collect::<String>();
+        assert!(said.contains(" at 20") && said.contains("Z: this once"), "who and when is in the ledger: {said}");
+        sandbox.person(&["verify", &session.id]).said(&["intact"]);
+    }
 }

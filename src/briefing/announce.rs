@@ -8,7 +8,6 @@ use crate::system::database;
 use crate::system::env::Env;
 use crate::system::process::{self, Task};
 use aops_fleet::approval::sign;
-use aops_fleet::queue::TakenRun;
 use serde_json::json;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -18,9 +17,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// `sha256=` and the HMAC of the input, under the key.
 const SIGNATURE: &str = "AOPS_SIGNATURE";
 
-pub fn announce(env: &Env, fleet: &Fleet, id: &str, run: &TakenRun, question: &str, token: &str) {
+/// A question of a run, by its own id, in this repository.
+pub fn announce(env: &Env, fleet: &Fleet, [id, run, repository, question]: [&str; 4], token: &str) {
     let (Some(command), Ok(key)) = (&fleet.announce, database::secret(env, "fleet.key")) else { return };
-    let mut said = json!({"id": id, "run": run.id, "repository": run.repository, "question": question, "token": token});
+    let mut said = json!({"id": id, "run": run, "repository": repository, "question": question, "token": token});
     if let Some(page) = &fleet.page {
         said["link"] = format!("{}/#{token}", page.trim_end_matches('/')).into();
     }

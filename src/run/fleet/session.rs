@@ -1,0 +1,100 @@
+//! The answer to what a session asked: the client makes the very call, once, or is never started again.
+//!
+//! Writes the session's ledger, starts the client. Invariants: who answered and when is in the ledger before the client is
+//! started; a call that was made or given up since is not made again.
+
+use super::stop::{Left, Stop, rejected};
+use crate::briefing::asked::{SessionQuestion, waiting};
+use crate::config::in_force;
+use crate::gate::{approval_of, facts};
+use crate::ledger::open::Ledger;
+use crate::ledger::session_folder::SessionKey;
+use crate::model::error::Failure;
+use crate::run::attempt::RunOutcome;
+use crate::run::client;
+use crate::session::fact::Fact;
+use crate::session::memory::{OpenCall, Waiver};
+use crate::system::env::{Env, RUN, RUN_KEY};
+use crate::system::process::{self, Task};
+use crate::text::template::one_line;
+use aops_fleet::approval::{Answer, Answered};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A session that goes on for longer is ended.
+const PATIENCE: Duration = Duration::from_hours(2);
+/// The client makes the call at once; one that was killed may be tried again.
+const HOLDS_MS: i64 = 24 * 3_600_000;
+
+pub(super) fn go_on(env: &Env, asked: &SessionQuestion, answered: Option<&Answered>) -> Stop {
+    let again =
+        |words: String| Stop { about: asked.call.clone(), ..Stop::asks(format!("{words}; may it be tried again?")) };
+    let Some(answer) = answered.filter(|answered| answered.about == asked.call) else {
+        return again("the answer is lost".to_owned());
+    };
+    let env = Env { cwd: PathBuf::from(&asked.cwd), project: PathBuf::new(), ..env.later() };
+    match record(&env, asked, answer).map(|open| open.is_some()) {
+        Err(failure) => again(failure.to_string()),
+        Ok(_) if answer.answer != Answer::Approve => rejected(&answer.who),
+        Ok(false) => made("the call was made or given up before"),
+        Ok(true) => match resume(&env, asked) {
+            Err(words) => again(words),
+            Ok(said) => match look(&env, asked) {
+                Ok(Some(_)) => again(format!("the client did not make the call: {}", one_line(&said, 300))),
+                _ => made("the call was made"),
+            },
+        },
+    }
+}
+
+fn made(words: &str) -> Stop {
+    Stop::of(Left::Finished { outcome: RunOutcome::Pass, reason: words.to_owned() })
+}
+
+fn lock(env: &Env, asked: &SessionQuestion) -> Result<Ledger, Failure> {
+    Ledger::lock(env, SessionKey { session_id: &asked.session, transcript_path: "", cwd: &asked.cwd }, true)
+}
+
+/// The call, if it still waits.
+fn look(env: &Env, asked: &SessionQuestion) -> Result<Option<OpenCall>, Failure> {
+    let ledger = lock(env, asked)?;
+    Ok(waiting(&ledger.session().memory.calls).filter(|open| open.call.id == asked.call).cloned())
+}
+
+/// Records the answer, if the call still waits for it.
+fn record(env: &Env, asked: &SessionQuestion, answer: &Answered) -> Result<Option<OpenCall>, Failure> {
+    let Some(open) = look(env, asked)? else { return Ok(None) };
+    let note = answer.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+    let by = format!("{} at {}{note}", answer.who, answer.at);
+    let facts = if answer.answer == Answer::Approve {
+        let gate = approval_of(&open.call.id);
+        vec![Fact::Waive(Waiver { gate, reason: by, until_ms: env.now_ms + HOLDS_MS })]
+    } else {
+        facts::rejected(&open, format!("rejected by {by}"))
+    };
+    lock(env, asked)?.append(env, facts)?;
+    Ok(Some(open))
+}
+
+/// Starts the client on its session, to the end of its turn. Returns what it said.
+fn resume(env: &Env, asked: &SessionQuestion) -> Result<String, String> {
+    let in_force = in_force::load(env, Path::new(&asked.cwd)).map_err(|failure| failure.to_string())?;
+    let program = client::find(env, &in_force.policy)?;
+    let args = ["-p", "--resume", &asked.session, "--output-format", "json"].map(str::to_owned);
+    let variables = env.variables(|name| name != RUN && name != RUN_KEY);
+    let variables: Vec<(&str, &OsStr)> =
+        variables.iter().map(|(name, value)| (name.as_str(), value.as_os_str())).collect();
+    let folder = Path::new(&asked.cwd);
+    let task = Task {
+        program: &program,
+        args: &args,
+        folder,
+        variables: &variables,
+        input: b"",
+        timeout: PATIENCE,
+        keep: 4000,
+    };
+    let ended = process::run(&task).map_err(|error| format!("`{}`: {error}", program.display()))?;
+    Ok(String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned())
+}
