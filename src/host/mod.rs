@@ -20,7 +20,7 @@ use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::model::verdict::Verdict;
-use crate::system::env::Env;
+use crate::system::env::{Env, below_root, system_root};
 use claude::settings::{self, Unreadable};
 use claude::transcript::scan::{Lens, Scan};
 use claude::wire::answer::{self, Answer};
@@ -124,8 +124,29 @@ pub fn is_current(client: Client, text: &str) -> bool {
     Path::new(program).is_file() && register(client, text, program).is_ok_and(|wanted| wanted == text)
 }
 
-/// Our registration in this client is there and whole: its sessions are seen by our hooks.
+/// Our registration in this client is there and whole, a person's own or an administrator's: its sessions are seen by our hooks.
 pub fn is_hooked(env: &Env, client: Client) -> bool {
+    has_hooks(env, client) || is_managed(env, client)
+}
+
+/// An administrator registered us in this client for everybody, and the person's own settings leave it at that.
+fn is_managed(env: &Env, client: Client) -> bool {
+    let Some(places) = places(client).filter(|places| !places.managed.is_empty()) else { return false };
+    let text = fs::read_to_string(below_root(&system_root(), Path::new(places.managed))).unwrap_or_default();
+    let own = |name: &str| fs::read_to_string(env.folder_of(client).join(name)).unwrap_or_default();
+    match client {
+        Client::Codex => is_current(client, &text) && !codex::trust::switches_off(&own("config.toml")),
+        Client::Opencode => {
+            let plugin = env.administered.join(opencode::plugin::MANAGED);
+            let plugin = fs::read_to_string(plugin).unwrap_or_default();
+            text.contains(opencode::plugin::MANAGED) && is_current(client, &plugin)
+        }
+        _ => is_current(client, &text) && !gemini::hooks::switches_off(&own(places.registration)),
+    }
+}
+
+/// A person registered us, and nothing takes it away.
+fn has_hooks(env: &Env, client: Client) -> bool {
     let (folder, Some(places)) = (env.folder_of(client), places(client)) else { return false };
     let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
     let text = read(places.registration);

@@ -9,6 +9,8 @@ pub struct Places {
     pub client: Client,
     /// What we are registered in, below its folder.
     pub registration: &'static str,
+    /// What an administrator registers us in for everybody; empty where there is no such file, or where it is ours alone.
+    pub managed: &'static str,
     /// What can take our hooks away, below its folder and in a project; a folder ends with a slash.
     pub guards: &'static [&'static str],
     pub in_project: &'static [&'static str],
@@ -25,34 +27,34 @@ pub struct Places {
 #[rustfmt::skip]
 static PLACES: &[Places] = &[
     Places {
-        client: Client::Claude, registration: "settings.json", guards: &[], in_project: &[], agents: ("agents/", ".md"),
+        client: Client::Claude, registration: "settings.json", managed: "", guards: &[], in_project: &[], agents: ("agents/", ".md"),
         variables: &["CLAUDE_CONFIG_DIR"], verbs: &[], drops: &[],
     },
     Places {
-        client: Client::Codex, registration: "hooks.json", guards: &["hooks.json", "config.toml"],
+        client: Client::Codex, registration: "hooks.json", managed: "/etc/codex/hooks.json", guards: &["hooks.json", "config.toml"],
         in_project: &[".codex/hooks.json", ".codex/config.toml"], agents: ("agents/", ".toml"),
         variables: &["CODEX_HOME"], verbs: &["exec", "e", "review"],
         drops: &["--ignore-user-config", "-c", "--config", "--enable", "--disable", "-p", "--profile", "--remote"],
     },
     Places {
-        client: Client::Copilot, registration: "hooks/aops-hook.json", guards: &["hooks/", "settings.json"],
+        client: Client::Copilot, registration: "hooks/aops-hook.json", managed: "", guards: &["hooks/", "settings.json"],
         in_project: &[".github/copilot/settings.json", ".github/copilot/settings.local.json"], agents: ("agents/", ".agent.md"),
         variables: &["COPILOT_HOME"], verbs: &[], drops: &["--config-dir", "--acp", "--server"],
     },
     Places {
-        client: Client::Opencode, registration: "plugins/aops-hook.js",
+        client: Client::Opencode, registration: "plugins/aops-hook.js", managed: "/etc/opencode/opencode.json",
         guards: &["plugins/", "plugin/", "opencode.json", "opencode.jsonc", "config.json"],
         in_project: &[".opencode/plugins/", ".opencode/plugin/"], agents: ("agents/", ".md"),
         variables: &["OPENCODE_CONFIG_DIR", "OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT", "OPENCODE_PURE", "XDG_CONFIG_HOME"],
         verbs: &["run"], drops: &["--pure", "--attach"],
     },
     Places {
-        client: Client::Gemini, registration: "settings.json", guards: &["settings.json", "trustedFolders.json"],
+        client: Client::Gemini, registration: "settings.json", managed: "/etc/gemini-cli/settings.json", guards: &["settings.json", "trustedFolders.json"],
         in_project: &[".gemini/settings.json"], agents: ("", ""),
         variables: &["GEMINI_CLI_HOME", "GEMINI_CLI_SYSTEM_SETTINGS_PATH"], verbs: &[], drops: &["-e", "--extensions", "--acp"],
     },
     Places {
-        client: Client::Qwen, registration: "settings.json", guards: &["settings.json", "trustedFolders.json"],
+        client: Client::Qwen, registration: "settings.json", managed: "", guards: &["settings.json", "trustedFolders.json"],
         in_project: &[".qwen/settings.json"], agents: ("", ""), variables: &["QWEN_HOME"], verbs: &[],
         drops: &["--bare", "--acp", "-e", "--extensions"],
     },

@@ -90,3 +90,22 @@ fn the_registration_in_another_client_is_guarded() {
     bash(&session, "rm ~/.codex/hooks.json").refused(&["no tool call may"]);
     bash(&session, "cat ~/.codex/hooks.json").silent();
 }
+
+/// An administrator's registration counts as a person's own.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_client_that_an_administrator_hooked_can_be_started() {
+    let sandbox = crate::bundle::administered();
+    let root = sandbox.home().parent().unwrap().join("machine");
+    let sandbox = sandbox.with("AOPS_TEST_ROOT", &root);
+    let session = open(&sandbox);
+    for line in ["codex exec 'fix it'", "gemini -p 'fix it'", "opencode run 'fix it'"] {
+        bash(&session, line).silent();
+    }
+    bash(&session, "qwen -p 'fix it'").refused(&["which no hook of ours sees"]);
+    fs::create_dir_all(sandbox.home().join(".codex")).unwrap();
+    fs::write(sandbox.home().join(".codex/config.toml"), "[features]\nhooks = false\n").unwrap();
+    bash(&session, "codex exec 'fix it'").refused(&["which no hook of ours sees"]);
+    fs::write(root.join("etc/opencode/opencode.json"), "{}").unwrap();
+    bash(&session, "opencode run 'fix it'").refused(&["which no hook of ours sees"]);
+}

@@ -12,8 +12,8 @@ use crate::config::bundle::{self, Bundle};
 use crate::config::in_force::CONFIG_FILE;
 use crate::config::policy::{self, Source};
 use crate::config::texts::{self, Kind};
-use crate::host;
 use crate::host::claude::settings::prefix::with_prefix;
+use crate::host::{self, opencode::plugin::MANAGED as PLUGIN, places::places};
 use crate::model::client::Client;
 use crate::system::env::{below_root, system_folder, system_root};
 use crate::system::files;
@@ -29,7 +29,6 @@ use std::path::{Path, PathBuf};
 
 pub(super) const MANAGED: &str = "managed";
 pub(super) const ROOT: &str = "root";
-const PLUGIN: &str = "opencode.js";
 
 /// The administrator's folders of this machine, or below another root.
 struct Ground {
@@ -76,12 +75,15 @@ impl Ground {
 
     /// The files that others write too, by client.
     fn shared_files(&self) -> [(Client, PathBuf); 2] {
-        let below = |path: &str| below_root(&self.root, Path::new(path));
-        [(Client::Codex, below("/etc/codex/hooks.json")), (Client::Gemini, below("/etc/gemini-cli/settings.json"))]
+        [Client::Codex, Client::Gemini].map(|client| (client, self.file_of(client)))
     }
 
     fn opencode_file(&self) -> PathBuf {
-        below_root(&self.root, Path::new("/etc/opencode/opencode.json"))
+        self.file_of(Client::Opencode)
+    }
+
+    fn file_of(&self, client: Client) -> PathBuf {
+        below_root(&self.root, Path::new(places(client).map_or("", |places| places.managed)))
     }
 }
 

@@ -7,6 +7,8 @@ use crate::model::client::Client;
 use crate::text::json;
 
 const TEXT: &str = include_str!("plugin.js");
+/// The name of an administrator's copy, in our own folder.
+pub const MANAGED: &str = "opencode.js";
 const PROGRAM: &str = "\"@PROGRAM@\"";
 
 /// The text of the plugin that starts this program.
