@@ -54,7 +54,7 @@ pub fn spawn(env: &Env, project: &Path, command: &str) -> io::Result<()> {
     let variables = env.variables(passed_on);
     let variables: Vec<(&str, &OsStr)> =
         variables.iter().map(|(name, value)| (name.as_str(), value.as_os_str())).collect();
-    detached::start(&std::env::current_exe()?, &[WATCH, &project.to_string_lossy(), command], &variables)
+    detached::start(&std::env::current_exe()?, &[WATCH, &project.to_string_lossy(), command], &variables).map(drop)
 }
 
 /// Variables that decide our folders, the tracker's folders, and the language.

@@ -15,6 +15,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 /// The watcher's command; internal.
@@ -71,7 +72,10 @@ impl JobFiles {
         files::find(&self.file("job"))?.replace(&serde_json::to_vec(job)?, 0o600)?;
         let name = self.name();
         let variables: Vec<_> = variables.iter().copied().chain([(JOB, OsStr::new(&name))]).collect();
-        detached::start(&std::env::current_exe()?, &[WATCH, &name], &variables)
+        let mut watcher = detached::start(&std::env::current_exe()?, &[WATCH, &name], &variables)?;
+        // A worker lives for long, and would gather dead watchers.
+        thread::spawn(move || watcher.wait());
+        Ok(())
     }
 
     pub fn status(&self) -> JobStatus {
@@ -81,7 +85,11 @@ impl JobFiles {
         if !self.file("started").exists() {
             return JobStatus::NotStarted;
         }
-        let alone = File::open(self.file("alive")).is_ok_and(|file| file.try_lock().is_ok());
+        // The watcher locks `alive` before it claims; without that file a driver claimed the job.
+        let alone = match File::open(self.file("alive")) {
+            Ok(alive) => alive.try_lock().is_ok(),
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
         match (alone, self.ending()) {
             (_, Some(ending)) => JobStatus::Ended(ending),
             (true, None) => JobStatus::Lost,
@@ -185,6 +193,15 @@ mod tests {
         assert_eq!((read(place.file("out")), read(place.file("err"))), ("out\n".to_owned(), "err\n".to_owned()));
         assert_eq!(watched("kill -9 $$", 20_000).1.status(), JobStatus::Ended(Ending::Signal(9)));
         assert_eq!(watched("sleep 30", 100).1.status(), JobStatus::Ended(Ending::TimedOut));
+    }
+
+    /// A driver claims a job whose watcher never came, and is killed itself: the next one waits for nobody.
+    #[test]
+    fn a_job_that_a_driver_claimed_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = JobFiles { stem: folder.path().join("step") };
+        assert!(place.claim());
+        assert_eq!(place.status(), JobStatus::Lost);
     }
 
     #[test]

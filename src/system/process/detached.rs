@@ -13,12 +13,12 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
 /// Starts it and does not wait. The program itself has to call `own_session`.
-pub fn start(program: &Path, args: &[&str], variables: &[(&str, &OsStr)]) -> io::Result<()> {
+pub fn start(program: &Path, args: &[&str], variables: &[(&str, &OsStr)]) -> io::Result<Child> {
     Command::new(program)
         .args(args)
         .env_clear()
@@ -27,7 +27,6 @@ pub fn start(program: &Path, args: &[&str], variables: &[(&str, &OsStr)]) -> io:
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .map(drop)
 }
 
 /// First call of a detached program: leaves the session of its parent and closes the files that it inherited.
