@@ -55,14 +55,16 @@ impl Place {
         lines_of(&self.artifacts)
     }
 
-    /// Everything that another machine needs. Also returns whether it can go on there.
-    pub(super) fn describe(&self, env: &Env, run: &str) -> Result<(Progress, bool), String> {
+    /// Everything that another machine needs, where the database has the first `known` lines. Also returns whether it can go on
+    /// there.
+    pub(super) fn describe(&self, env: &Env, run: &str, known: usize) -> Result<(Progress, bool), String> {
         let lines = self.lines();
         let relative = |path: &Path| path.strip_prefix(self.artifacts.folder()).ok().map(|p| p.display().to_string());
         let files = self.artifacts.files_of(run).into_iter();
         let files = files.filter_map(|path| Some((relative(&path)?, fs::read_to_string(&path).ok()?))).collect();
-        // While a step runs, the tree is its own: the one before it is what another machine begins with.
-        if lines.last().is_some_and(|line| line.contains("\"kind\":\"STEP\"")) {
+        // While a step runs, the tree is its own: the one before it is what another machine begins with. The database has that
+        // one if it has all lines before the step's.
+        if known + 1 >= lines.len() && lines.last().is_some_and(|line| line.contains("\"kind\":\"STEP\"")) {
             return Ok((Progress { lines, files, tree: None }, true));
         }
         let (TreeCopy { head, tree, bundle }, can_travel) =

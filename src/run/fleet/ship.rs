@@ -87,7 +87,7 @@ pub(super) struct Hold {
     machine: String,
     lease: Duration,
     /// Lines that the database has.
-    known: usize,
+    pub(super) known: usize,
     shared: Arc<Shared>,
     beat: Option<(Sender<()>, JoinHandle<()>)>,
 }
@@ -114,7 +114,7 @@ impl Hold {
 
     /// Stores what the run came to.
     pub(super) fn record(&mut self, env: &Env, place: &Place) -> anyhow::Result<()> {
-        let (progress, _) = place.describe(env, &self.run).map_err(anyhow::Error::msg)?;
+        let (progress, _) = place.describe(env, &self.run, self.known).map_err(anyhow::Error::msg)?;
         self.write(|fleet, lease, machine, known| fleet.record(lease, machine, known, &progress))?;
         self.known = progress.lines.len();
         Ok(())

@@ -165,7 +165,8 @@ impl Shift<'_> {
         if hold.is_fenced() {
             return Left::Lost;
         }
-        let described = place.map_or(Ok((Progress::default(), true)), |place| place.describe(self.env, &run.id));
+        let described =
+            place.map_or(Ok((Progress::default(), true)), |place| place.describe(self.env, &run.id, hold.known));
         let (progress, can_travel) = match described {
             Ok(described) => described,
             Err(_) => (Progress { lines: place.map(Place::lines).unwrap_or_default(), ..Progress::default() }, false),

@@ -204,6 +204,35 @@ fn another_machine_goes_on_where_the_first_one_died() {
     assert!(!left.exists(), "its tree here is of no use to anybody");
 }
 
+/// A worker dies when its step is done and the database does not know it yet. What that step left is there when the next step
+/// begins on another machine.
+#[test]
+fn a_tree_that_was_never_sent_is_sent_with_the_next_step() {
+    let one = format!("{STEP}echo 1 > made; while ! test -e \"$EFFECTS/one\"; do sleep 0.05; done");
+    let two = format!("{STEP}{WAIT}cat made >> \"$EFFECTS/seen\"");
+    let mut farm = Farm::new(&[("one", &one), ("two", &two)]);
+    let run = farm.enqueue(&[]);
+    let (first, second) = (farm.machine(), farm.machine());
+    let worker = start_worker(&first, &[]);
+    farm.person.wait_until("step one runs", || farm.started("one").len() == 1);
+    farm.postgres.kill();
+    fs::write(farm.effects.join("one"), "").unwrap();
+    let folder = first.home().join(".local/state/aops/runs").join(&run).join("tree/artifacts/loop_state");
+    let ledger = || fs::read_to_string(folder.join("attempt_ledger.jsonl")).unwrap_or_default();
+    first.wait_until("step one is done", || ledger().contains("\"kind\":\"DONE\""));
+    kill(worker);
+    farm.postgres.start_again();
+    farm.expire();
+    let worker = start_worker(&first, &[]);
+    farm.person.wait_until("step two runs", || farm.started("two").len() == 1);
+    kill(worker);
+    cut_power(&first);
+    farm.expire();
+    fs::write(farm.effects.join("go"), "").unwrap();
+    let _ = work(&second);
+    assert_eq!((farm.state(&run), farm.lines("seen")), ("done PASS".to_owned(), vec!["1".to_owned()]));
+}
+
 /// Only the worker dies: the next one on that machine takes the running step over.
 #[test]
 fn a_running_step_is_taken_over_on_its_machine() {
