@@ -136,6 +136,11 @@ fn is_managed(env: &Env, client: Client) -> bool {
     let own = |name: &str| fs::read_to_string(env.folder_of(client).join(name)).unwrap_or_default();
     match client {
         Client::Codex => is_current(client, &text) && !codex::trust::switches_off(&own("config.toml")),
+        Client::Copilot => {
+            // Its own settings cannot switch an administrator's hooks off.
+            let program = copilot::hooks::command(&text).map(|line| settings::program(&line, false).to_owned());
+            program.is_some_and(|program| Path::new(&program).is_file() && copilot::hooks::managed(&program) == text)
+        }
         Client::Opencode => {
             let plugin = env.administered.join(opencode::plugin::MANAGED);
             let plugin = fs::read_to_string(plugin).unwrap_or_default();
@@ -143,6 +148,12 @@ fn is_managed(env: &Env, client: Client) -> bool {
         }
         _ => is_current(client, &text) && !gemini::hooks::switches_off(&own(places.registration)),
     }
+}
+
+/// A person's own hook tells what an administrator's tells too. Copilot runs both, and gives calls no ids by which they were one.
+pub fn is_told_twice(env: &Env, payload: &[u8]) -> bool {
+    let own = |payload: &[u8]| contains(payload, b"\"hook_event_name\"");
+    env.host == Client::Copilot && own(payload) && is_managed(env, Client::Copilot)
 }
 
 /// A person registered us, and nothing takes it away.

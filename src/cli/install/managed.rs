@@ -64,12 +64,13 @@ impl Ground {
     }
 
     /// The files that are ours alone.
-    fn own_files(&self) -> [PathBuf; 4] {
+    fn own_files(&self) -> [PathBuf; 5] {
         [
             self.claude.join("managed-settings.d/aops-hook.json"),
             self.folder.join(PLUGIN),
             self.folder.join(bundle::FILE),
             self.folder.join(bundle::KEYS),
+            self.file_of(Client::Copilot),
         ]
     }
 
@@ -97,7 +98,7 @@ struct Plan {
 
 impl Plan {
     fn make(ground: &Ground, program: &str, file: &str, bundle: &Bundle, keys: &[PublicKey]) -> anyhow::Result<Self> {
-        let [claude, plugin, place, list] = ground.own_files();
+        let [claude, plugin, place, list, copilot] = ground.own_files();
         let lines: Vec<String> = keys.iter().map(ToString::to_string).collect();
         let mut plan = Self::default();
         plan.files.extend([(list, lines.join("\n") + "\n"), (place, file.to_owned())]);
@@ -112,9 +113,10 @@ impl Plan {
             settings
         };
         plan.files.push((claude, settings));
-        // Where the others look on macOS was not measured. Copilot runs an administrator's hooks in a dialect that we do not read.
+        // Where the others look on macOS was not measured.
         if cfg!(target_os = "linux") {
             plan.files.push((plugin, register(Client::Opencode, Path::new(""), "")?));
+            plan.files.push((copilot, host::copilot::hooks::managed(program)));
             for (client, path) in ground.shared_files() {
                 let (found, old) = read_settings(&path)?;
                 plan.files.push((found.path, register(client, &path, &old)?));
