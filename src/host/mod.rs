@@ -119,9 +119,14 @@ pub fn command(client: Client, text: &str) -> Option<String> {
 
 /// The file says what we would write today for its program, which is there.
 pub fn is_current(client: Client, text: &str) -> bool {
+    is_current_below(Path::new("/"), client, text)
+}
+
+/// The same with programs below this root.
+fn is_current_below(root: &Path, client: Client, text: &str) -> bool {
     let Some(command) = command(client, text) else { return false };
     let program = settings::program(&command, false);
-    Path::new(program).is_file() && register(client, text, program).is_ok_and(|wanted| wanted == text)
+    below_root(root, Path::new(program)).is_file() && register(client, text, program).is_ok_and(|wanted| wanted == text)
 }
 
 /// Our registration in this client is there and whole, a person's own or an administrator's: its sessions are seen by our hooks.
@@ -132,14 +137,17 @@ pub fn is_hooked(env: &Env, client: Client) -> bool {
 /// An administrator registered us in this client for everybody, and the person's own settings leave it at that.
 fn is_managed(env: &Env, client: Client) -> bool {
     let Some(places) = places(client).filter(|places| !places.managed.is_empty()) else { return false };
-    let text = fs::read_to_string(below_root(&system_root(), Path::new(places.managed))).unwrap_or_default();
+    let root = system_root();
+    let Ok(text) = fs::read_to_string(below_root(&root, Path::new(places.managed))) else { return false };
+    let is_current = |client, text: &str| is_current_below(&root, client, text);
     let own = |name: &str| fs::read_to_string(env.folder_of(client).join(name)).unwrap_or_default();
     match client {
         Client::Codex => is_current(client, &text) && !codex::trust::switches_off(&own("config.toml")),
         Client::Copilot => {
             // Its own settings cannot switch an administrator's hooks off.
-            let program = copilot::hooks::command(&text).map(|line| settings::program(&line, false).to_owned());
-            program.is_some_and(|program| Path::new(&program).is_file() && copilot::hooks::managed(&program) == text)
+            let line = copilot::hooks::command(&text).unwrap_or_default();
+            let program = settings::program(&line, false);
+            below_root(&root, Path::new(program)).is_file() && copilot::hooks::managed(program) == text
         }
         Client::Opencode => {
             let plugin = env.administered.join(opencode::plugin::MANAGED);
@@ -150,10 +158,15 @@ fn is_managed(env: &Env, client: Client) -> bool {
     }
 }
 
-/// A person's own hook tells what an administrator's tells too. Copilot runs both, and gives calls no ids by which they were one.
-pub fn is_told_twice(env: &Env, payload: &[u8]) -> bool {
-    let own = |payload: &[u8]| contains(payload, b"\"hook_event_name\"");
-    env.host == Client::Copilot && own(payload) && is_managed(env, Client::Copilot)
+/// The name below the administrator's folder by which other clients than Claude Code run us for everybody.
+pub const MANAGED_LINK: &str = "aops-hook";
+
+/// This is a person's own hook, and an administrator's tells the same: these clients run both. Claude Code runs equal ones once.
+pub fn is_told_twice(env: &Env) -> bool {
+    let called = || std::env::args_os().next().unwrap_or_default();
+    env.host != Client::Claude
+        && Path::new(&called()) != env.administered.join(MANAGED_LINK)
+        && is_managed(env, env.host)
 }
 
 /// A person registered us, and nothing takes it away.
