@@ -36,6 +36,9 @@ pub fn run(name: Option<&str>, env: &Env) -> u8 {
     if env.host == Client::Claude && !env.of_claude && !input.as_ref().is_ok_and(|input| read::is_claudes(input)) {
         return answer::deliver(EventKind::Other, &answer::stand_aside());
     }
+    if host::is_told_twice(env) {
+        return answer::deliver(EventKind::Other, &answer::Answer::default());
+    }
     let said = input.as_ref().ok().filter(|_| name.is_none()).and_then(|input| read::name(input));
     let Some(name) = name.or(said.as_deref()) else {
         let none = Failure::new(Code::InputInvalid, "called without an event, and none can be read on stdin");

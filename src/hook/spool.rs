@@ -42,7 +42,7 @@ fn write(env: &Env, name: &str, input: &[u8]) -> Result<(), Failure> {
     let text = read::redacted(input).unwrap_or_default();
     let folder = folder(env, &event.session_id);
     make_all(&folder)?;
-    let path = folder.join(format!("{:015}-{}.json", env.now_ms, std::process::id()));
+    let path = folder.join(format!("{:015}-{}-{name}.json", env.now_ms, std::process::id()));
     replace_private(&path, text.as_bytes()).map_err(|e| Failure::storage(path.display(), e))
 }
 
@@ -66,7 +66,9 @@ pub(super) fn fold_in(env: &Env, now: &Event) -> Result<Option<String>, Failure>
 
 fn read_kept(env: &Env, path: &Path, session_id: &str) -> Option<Event> {
     let bytes = fs::read(path).ok()?;
-    let event = host::read(env.host, &read::name(&bytes)?, &bytes).ok()?;
+    // Not every client names the event in what it sends.
+    let name = read::name(&bytes).or_else(|| Some(path.file_stem()?.to_str()?.rsplit_once('-')?.1.to_owned()))?;
+    let event = host::read(env.host, &name, &bytes).ok()?;
     let ends = matches!(event.kind, EventKind::Stop | EventKind::SubagentStop);
     (ends && event.session_id == session_id).then_some(event)
 }

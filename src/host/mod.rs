@@ -119,9 +119,14 @@ pub fn command(client: Client, text: &str) -> Option<String> {
 
 /// The file says what we would write today for its program, which is there.
 pub fn is_current(client: Client, text: &str) -> bool {
+    is_current_below(Path::new("/"), client, text)
+}
+
+/// The same with programs below this root.
+fn is_current_below(root: &Path, client: Client, text: &str) -> bool {
     let Some(command) = command(client, text) else { return false };
     let program = settings::program(&command, false);
-    Path::new(program).is_file() && register(client, text, program).is_ok_and(|wanted| wanted == text)
+    below_root(root, Path::new(program)).is_file() && register(client, text, program).is_ok_and(|wanted| wanted == text)
 }
 
 /// Our registration in this client is there and whole, a person's own or an administrator's: its sessions are seen by our hooks.
@@ -132,10 +137,18 @@ pub fn is_hooked(env: &Env, client: Client) -> bool {
 /// An administrator registered us in this client for everybody, and the person's own settings leave it at that.
 fn is_managed(env: &Env, client: Client) -> bool {
     let Some(places) = places(client).filter(|places| !places.managed.is_empty()) else { return false };
-    let text = fs::read_to_string(below_root(&system_root(), Path::new(places.managed))).unwrap_or_default();
+    let root = system_root();
+    let Ok(text) = fs::read_to_string(below_root(&root, Path::new(places.managed))) else { return false };
+    let is_current = |client, text: &str| is_current_below(&root, client, text);
     let own = |name: &str| fs::read_to_string(env.folder_of(client).join(name)).unwrap_or_default();
     match client {
         Client::Codex => is_current(client, &text) && !codex::trust::switches_off(&own("config.toml")),
+        Client::Copilot => {
+            // Its own settings cannot switch an administrator's hooks off.
+            let line = copilot::hooks::command(&text).unwrap_or_default();
+            let program = settings::program(&line, false);
+            below_root(&root, Path::new(program)).is_file() && copilot::hooks::managed(program) == text
+        }
         Client::Opencode => {
             let plugin = env.administered.join(opencode::plugin::MANAGED);
             let plugin = fs::read_to_string(plugin).unwrap_or_default();
@@ -143,6 +156,17 @@ fn is_managed(env: &Env, client: Client) -> bool {
         }
         _ => is_current(client, &text) && !gemini::hooks::switches_off(&own(places.registration)),
     }
+}
+
+/// The name below the administrator's folder by which other clients than Claude Code run us for everybody.
+pub const MANAGED_LINK: &str = "aops-hook";
+
+/// This is a person's own hook, and an administrator's tells the same: these clients run both. Claude Code runs equal ones once.
+pub fn is_told_twice(env: &Env) -> bool {
+    let called = || std::env::args_os().next().unwrap_or_default();
+    env.host != Client::Claude
+        && Path::new(&called()) != env.administered.join(MANAGED_LINK)
+        && is_managed(env, env.host)
 }
 
 /// A person registered us, and nothing takes it away.

@@ -37,7 +37,7 @@ static PLACES: &[Places] = &[
         drops: &["--ignore-user-config", "-c", "--config", "--enable", "--disable", "-p", "--profile", "--remote"],
     },
     Places {
-        client: Client::Copilot, registration: "hooks/aops-hook.json", managed: "", guards: &["hooks/", "settings.json"],
+        client: Client::Copilot, registration: "hooks/aops-hook.json", managed: "/etc/github-copilot/policy.d/aops-hook.json", guards: &["hooks/", "settings.json"],
         in_project: &[".github/copilot/settings.json", ".github/copilot/settings.local.json"], agents: ("agents/", ".agent.md"),
         variables: &["COPILOT_HOME"], verbs: &[], drops: &["--config-dir", "--acp", "--server"],
     },

@@ -63,7 +63,7 @@ pub static SCENARIOS: &[Scenario] = &[
     ] },
     Scenario { title: "an administrator's bundle brings our hooks to everybody", by: [
         "bundle::claude_code_obeys_an_administrator", "codex::install::codex_obeys_an_administrator",
-        "(its `policy.d` runs camelCase hooks alone)", "opencode::install::opencode_obeys_an_administrator",
+        "copilot::install::copilot_obeys_an_administrator", "opencode::install::opencode_obeys_an_administrator",
         "gemini::install::gemini_obeys_an_administrator", "(it has no such file)",
     ] },
     Scenario { title: "a forged verdict counts for nothing", by: [

@@ -170,7 +170,7 @@ pub static HOSTS: &[Host] = &[
         answers: [
             "`--client copilot` in its registration", "JSON and exit 2", "nothing",
             "refused", "**passes**", "asks; refused without a terminal", "no: we make one", "`agent_id`, `parent_agent_id`",
-            "SubagentStop", "JSON only", "8", "events.jsonl", "`/etc/github-copilot/policy.d`, camelCase hooks alone: not ours",
+            "SubagentStop", "JSON only", "8", "events.jsonl", "`/etc/github-copilot/policy.d`",
         ],
     },
     Host {

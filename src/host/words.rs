@@ -28,7 +28,9 @@ pub struct Words {
 impl Words {
     /// The event in our words.
     pub fn translate<'a>(&self, json: Json<'a>) -> Json<'a> {
-        let tool = json.text_of("tool_name").unwrap_or_default();
+        let theirs =
+            self.fields.iter().find(|(_, ours)| *ours == "tool_name").map_or("tool_name", |(theirs, _)| theirs);
+        let tool = json.text_of("tool_name").or_else(|| json.text_of(theirs)).unwrap_or_default();
         let known = OURS.contains(&ours(self.tools, &tool));
         let Json::Object(members) = json else { return json };
         let members = members.into_iter().map(|(name, value)| {

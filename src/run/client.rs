@@ -36,12 +36,11 @@ pub const DRIVEN: [Client; 2] = [Client::Claude, Client::Codex];
 /// The program: `$AOPS_CLAUDE`, the configured one, or `claude` on `PATH`; `$AOPS_CODEX`, or `codex` on `PATH`.
 pub fn find(env: &Env, policy: &Policy) -> Result<PathBuf, String> {
     let client = env.host;
-    if client != Client::Claude && !host::is_hooked(env, client) {
-        let title = host::table::host(client).title;
-        return Err(format!(
-            "our hooks are not registered in {title}\nhint: `aops-hook install --client {}`",
-            client.name()
-        ));
+    let has_agent = |(name, _): &(String, String)| env.folder_of(client).join(name).exists();
+    let is_ready = || host::is_hooked(env, client) && host::agents::files(client).iter().all(has_agent);
+    if client != Client::Claude && !is_ready() {
+        let (title, name) = (host::table::host(client).title, client.name());
+        return Err(format!("our hooks and agents are not in {title}\nhint: `aops-hook install --client {name}`"));
     }
     let configured = policy.run.claude.as_ref().filter(|_| client == Client::Claude).map(PathBuf::from);
     let named = env.client_program(client).map(PathBuf::from).or(configured);

@@ -272,20 +272,26 @@ fn each_client_has_our_hooks_for_everybody() {
     fs::write(&codex, foreign).unwrap();
     machine.install(&bundle, &["--key", &key]).said(&["codex/hooks.json", "opencode.json", "managed-settings.d"]);
     let read = |path: &str| fs::read_to_string(machine.root(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
-    for path in [
-        "etc/claude-code/managed-settings.d/aops-hook.json",
-        "etc/codex/hooks.json",
-        "etc/gemini-cli/settings.json",
-        "etc/aops-hook/opencode.js",
+    let link = "etc/aops-hook/aops-hook";
+    for (path, program) in [
+        ("etc/claude-code/managed-settings.d/aops-hook.json", crate::support::BINARY),
+        ("etc/codex/hooks.json", link),
+        ("etc/gemini-cli/settings.json", link),
+        ("etc/github-copilot/policy.d/aops-hook.json", link),
+        ("etc/aops-hook/opencode.js", link),
     ] {
-        assert!(read(path).contains(crate::support::BINARY), "{path}");
+        assert!(read(path).contains(program), "{path}");
     }
+    assert_eq!(fs::read_link(machine.root(link)).unwrap(), Path::new(crate::support::BINARY));
     assert!(read("etc/codex/hooks.json").contains("beep"));
     assert!(read("etc/opencode/opencode.json").contains("file:///etc/aops-hook/opencode.js"));
     assert!(read("etc/claude-code/managed-settings.d/aops-hook.json").contains("CLAUDE_CODE_SHELL_PREFIX"));
     machine.install(&bundle, &[]).said(&["already runs"]);
     fs::remove_file(machine.root("etc/gemini-cli/settings.json")).unwrap();
     machine.install(&bundle, &[]).said(&["gemini-cli/settings.json"]);
+    fs::remove_file(machine.root(link)).unwrap();
+    machine.install(&bundle, &[]).said(&["this machine runs"]);
+    assert!(machine.root(link).exists());
     machine.0.person(&["uninstall", "--managed", "--yes"]).said(&["removed"]);
     let unspaced = |text: &str| text.split_whitespace().collect::<String>();
     assert_eq!(unspaced(&read("etc/codex/hooks.json")), unspaced(foreign));

@@ -13,7 +13,7 @@ use crate::config::in_force::CONFIG_FILE;
 use crate::config::policy::{self, Source};
 use crate::config::texts::{self, Kind};
 use crate::host::claude::settings::prefix::with_prefix;
-use crate::host::{self, opencode::plugin::MANAGED as PLUGIN, places::places};
+use crate::host::{self, MANAGED_LINK as LINK, opencode::plugin::MANAGED as PLUGIN, places::places};
 use crate::model::client::Client;
 use crate::system::env::{below_root, system_folder, system_root};
 use crate::system::files;
@@ -53,10 +53,19 @@ impl Ground {
         self.claude.join(".claude/agents/aops-hook")
     }
 
+    /// The link through which clients that would run a person's hooks too run ours: so we know whose is whose.
+    fn link(&self) -> PathBuf {
+        self.folder.join(LINK)
+    }
+
+    /// A file of ours as clients will see it.
+    fn seen(&self, path: &Path) -> String {
+        format!("/{}", path.strip_prefix(&self.root).unwrap_or(path).display())
+    }
+
     /// The plugin's address, as OpenCode will see it.
     fn plugin(&self) -> String {
-        let plugin = self.folder.join(PLUGIN);
-        format!("file:///{}", plugin.strip_prefix(&self.root).unwrap_or(&plugin).display())
+        format!("file://{}", self.seen(&self.folder.join(PLUGIN)))
     }
 
     fn opencode(&self) -> String {
@@ -64,12 +73,13 @@ impl Ground {
     }
 
     /// The files that are ours alone.
-    fn own_files(&self) -> [PathBuf; 4] {
+    fn own_files(&self) -> [PathBuf; 5] {
         [
             self.claude.join("managed-settings.d/aops-hook.json"),
             self.folder.join(PLUGIN),
             self.folder.join(bundle::FILE),
             self.folder.join(bundle::KEYS),
+            self.file_of(Client::Copilot),
         ]
     }
 
@@ -91,30 +101,34 @@ impl Ground {
 #[derive(Default)]
 struct Plan {
     files: Vec<(PathBuf, String)>,
+    /// Where it lies, and where it leads.
+    link: (PathBuf, PathBuf),
     stale: Vec<PathBuf>,
     notes: Vec<String>,
 }
 
 impl Plan {
     fn make(ground: &Ground, program: &str, file: &str, bundle: &Bundle, keys: &[PublicKey]) -> anyhow::Result<Self> {
-        let [claude, plugin, place, list] = ground.own_files();
+        let [claude, plugin, place, list, copilot] = ground.own_files();
         let lines: Vec<String> = keys.iter().map(ToString::to_string).collect();
-        let mut plan = Self::default();
+        let mut plan = Self { link: (ground.link(), program.into()), ..Self::default() };
         plan.files.extend([(list, lines.join("\n") + "\n"), (place, file.to_owned())]);
         plan.agents(ground, bundle);
-        let register = |client, path: &Path, old: &str| {
-            host::register(client, old, program).map_err(|error| unreadable(path, &error))
-        };
-        let settings = register(Client::Claude, &claude, "")?;
+        let settings = host::register(Client::Claude, "", program).map_err(|error| unreadable(&claude, &error))?;
         let settings = if is_jailed(bundle)? {
             with_prefix(&settings, program).map_err(|error| unreadable(&claude, &error))?
         } else {
             settings
         };
         plan.files.push((claude, settings));
-        // Where the others look on macOS was not measured. Copilot runs an administrator's hooks in a dialect that we do not read.
+        // Where the others look on macOS was not measured.
         if cfg!(target_os = "linux") {
+            let link = ground.seen(&ground.link());
+            let register = |client, path: &Path, old: &str| {
+                host::register(client, old, &link).map_err(|error| unreadable(path, &error))
+            };
             plan.files.push((plugin, register(Client::Opencode, Path::new(""), "")?));
+            plan.files.push((copilot, host::copilot::hooks::managed(&link)));
             for (client, path) in ground.shared_files() {
                 let (found, old) = read_settings(&path)?;
                 plan.files.push((found.path, register(client, &path, &old)?));
@@ -162,9 +176,18 @@ impl Plan {
         self.files.iter().filter(differs).collect()
     }
 
+    fn has_link(&self) -> bool {
+        fs::read_link(&self.link.0).is_ok_and(|to| to == self.link.1)
+    }
+
     fn carry_out(&self) -> anyhow::Result<()> {
         for (path, text) in self.changes() {
             put(path, text).with_context(|| quote_path(path))?;
+        }
+        if !self.has_link() {
+            let (link, to) = &self.link;
+            let _ = fs::remove_file(link);
+            std::os::unix::fs::symlink(to, link).with_context(|| quote_path(link))?;
         }
         self.stale.iter().try_for_each(|path| fs::remove_file(path).with_context(|| quote_path(path)))
     }
@@ -204,7 +227,7 @@ pub(super) fn install(name: &str, given: &ArgMatches, io: &mut Io) -> anyhow::Re
     let plan = Plan::make(&ground, &command(io.env)?, &file, &bundle, &keys)?;
     let dry_run = given.get_flag("dry-run");
     let written: Vec<String> = plan.changes().iter().map(|(path, _)| path.display().to_string()).collect();
-    let changed = !written.is_empty() || !plan.stale.is_empty();
+    let changed = !written.is_empty() || !plan.stale.is_empty() || !plan.has_link();
     if !dry_run {
         plan.carry_out()?;
     }
@@ -228,7 +251,8 @@ pub(super) fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let ground = Ground::of(given, io)?;
     let dry_run = given.get_flag("dry-run");
     let there = fs::read_dir(ground.agents()).into_iter().flatten().flatten().map(|item| item.path());
-    let mut gone: Vec<PathBuf> = there.chain(ground.own_files()).filter(|path| path.exists()).collect();
+    let own = there.chain(ground.own_files()).chain([ground.link()]);
+    let mut gone: Vec<PathBuf> = own.filter(|path| path.symlink_metadata().is_ok()).collect();
     let mut changed: Vec<(PathBuf, String)> = Vec::new();
     for (client, path) in ground.shared_files() {
         let (found, old) = read_settings(&path)?;

@@ -3,7 +3,7 @@
 //! Invariants: a call is refused by JSON and exit 2 together, since words on stderr are dropped; a prompt and the end of a turn
 //! by JSON alone; what is told to the model stands at the top, except before a call.
 
-use super::read::untranslate;
+use super::read::{is_native, untranslate};
 use crate::host::claude::wire::answer::{Answer, broken, clean};
 use crate::host::table::{self, HostEvent};
 use crate::host::words::NOT_YET;
@@ -25,12 +25,13 @@ pub fn spell(kind: EventKind, verdict: &Verdict, payload: &[u8]) -> Answer {
     let mut top = Map::new();
     let context = clean(&verdict.context);
     if !context.is_empty() && row.context {
-        let place = if kind == EventKind::PreToolUse { &mut own } else { &mut top };
+        let place = if kind == EventKind::PreToolUse && !is_native(payload) { &mut own } else { &mut top };
         place.insert("additionalContext".into(), json!(context));
     }
     if let Some(input) = verdict.input.as_deref().and_then(|input| untranslate(input, payload)) {
-        own.insert("permissionDecision".into(), json!("allow"));
-        own.insert("updatedInput".into(), input);
+        let (place, name) = if is_native(payload) { (&mut top, "modifiedArgs") } else { (&mut own, "updatedInput") };
+        place.insert("permissionDecision".into(), json!("allow"));
+        place.insert(name.into(), input);
     }
     let told = [notice, unheard].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
     Answer { stdout: object(row, top, own), stderr: line(&told), exit: 0 }

@@ -1,4 +1,5 @@
-//! Turns an event of Copilot CLI into one of ours.
+//! Turns an event of Copilot CLI into one of ours. It tells a person's hooks in Claude's words; an administrator's in its own,
+//! without the event's name.
 //!
 //! Reads nothing but its argument. Invariants: an event of a subagent belongs to the session that started it; what the client
 //! says in the user's place (the reason of a refused stop, its own notices) is no prompt of the user.
@@ -19,8 +20,14 @@ const TURN_OF_SUBAGENT: &str = "SubagentTurn";
 #[rustfmt::skip]
 static WORDS: Words = Words {
     events: &[],
-    fields: &[("sessionId", "session_id"), ("transcriptPath", "transcript_path")],
+    fields: &[
+        ("sessionId", "session_id"), ("transcriptPath", "transcript_path"), ("toolName", "tool_name"), ("toolArgs", "tool_input"),
+        ("toolInput", "tool_input"), ("toolResult", "tool_result"), ("agentId", "agent_id"), ("agentType", "agent_type"),
+        ("parentAgentId", "parent_agent_id"), ("stopReason", "stop_reason"),
+    ],
     tools: &[
+        ("bash", "Bash"), ("view", "Read"), ("create", "Write"), ("edit", "Edit"), ("str_replace_editor", "Edit"), ("grep", "Grep"),
+        ("glob", "Glob"), ("task", "Agent"),
         ("write_bash", "Bash"), ("read_bash", "BashOutput"), ("list_bash", "BashOutput"), ("stop_bash", "KillShell"),
         ("write_agent", "SendMessage"), ("read_agent", "TaskOutput"), ("sql", "TodoWrite"), ("update_todo", "TodoWrite"),
         ("session_store_sql", "TaskList"), ("report_intent", "TodoWrite"), ("skill", "Skill"), ("ask_user", "AskUserQuestion"),
@@ -34,7 +41,14 @@ static WORDS: Words = Words {
 
 /// The event called `name` in these bytes.
 pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
-    let mut event = claudes::read_as(name, input, translate)?;
+    let (text, json) = claudes::parse(input)?;
+    let mut json = translate(json);
+    if let Json::Object(members) = &mut json
+        && !members.iter().any(|(name, _)| name == "hook_event_name")
+    {
+        members.push((Cow::Borrowed("hook_event_name"), Json::Text(name)));
+    }
+    let mut event = claudes::read_json(name, text, &json)?;
     let by_agent = event.agent_id.is_some();
     let typed = |prompt: &str| !prompt.starts_with(NOT_YET) && !prompt.starts_with("<system_notification>");
     let other = match event.kind {
@@ -50,28 +64,24 @@ pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
         let mode = json::read(&call.input).ok().and_then(|input| input.text_of("mode"));
         let in_background = call.key.tool == "Agent" && mode.as_deref() == Some("background");
         call.launched = in_background && event.kind == EventKind::PostToolUse;
-        let document = std::str::from_utf8(input).unwrap_or_default();
-        let shown = json::member(document, "tool_result");
+        let shown = json::member(text, "tool_result").or_else(|| json::member(text, "toolResult"));
         call.result = call.result.take().or_else(|| shown.map(|whole| result::kept(whole, &said(whole))));
     }
     Ok(event)
 }
 
 fn said(whole: &str) -> String {
-    json::read(whole).ok().and_then(|result| result.text_of("text_result_for_llm")).unwrap_or_default()
+    let of = |result: Json| ["text_result_for_llm", "textResultForLlm"].iter().find_map(|name| result.text_of(name));
+    json::read(whole).ok().and_then(of).unwrap_or_default()
 }
 
 fn translate(json: Json<'_>) -> Json<'_> {
     let mut json = WORDS.translate(json);
-    let starts = json.get("hook_event_name").is_none() && json.get("agentName").is_some();
     let parent = member(&json, "parent_agent_id").filter(|_| json.get("agent_id").is_some());
     let Json::Object(members) = &mut json else { return json };
     if let Some(parent) = parent {
         members.retain(|(name, _)| name != "session_id");
         members.push((Cow::Borrowed("session_id"), parent));
-    }
-    if starts {
-        members.push((Cow::Borrowed("hook_event_name"), Json::Text("SubagentStart")));
     }
     json
 }
@@ -80,13 +90,19 @@ fn member<'a>(json: &Json<'a>, name: &str) -> Option<Json<'a>> {
     json.get(name).filter(|value| matches!(value, Json::Text(text) if !text.is_empty())).cloned()
 }
 
+/// This event is told in Copilot's own words, and is answered in them.
+pub fn is_native(payload: &[u8]) -> bool {
+    json::member(std::str::from_utf8(payload).unwrap_or_default(), "toolName").is_some()
+}
+
 /// The input of a call that starts an agent of ours, in the words of Copilot; `payload` is the event that asked. Its name is
 /// ours too: a message to it is known by that.
 pub fn untranslate(input: &str, payload: &[u8]) -> Option<Value> {
     let ours = json::read(input).ok()?;
     let agent = ours.text_of("subagent_type")?;
     let payload: Value = serde_json::from_slice(payload).ok()?;
-    let described = payload.get("tool_input")?.get("description").cloned().unwrap_or_else(|| json!(agent));
+    let asked = payload.get("tool_input").or_else(|| payload.get("toolArgs"))?;
+    let described = asked.get("description").cloned().unwrap_or_else(|| json!(agent));
     Some(
         json!({"agent_type": agent, "description": described, "mode": "sync", "name": agent, "prompt": ours.text_of("prompt")?}),
     )

@@ -121,7 +121,7 @@ fn a_step_that_may_change_nothing_changes_nothing() {
 #[test]
 fn without_our_hooks_nothing_is_driven() {
     let world = World::of(Sandbox::new().with("AOPS_CODEX", clients::codex()), &[("build", BUILD)]);
-    drive(&world, "build", &[]).refused(2, "our hooks are not registered in Codex");
+    drive(&world, "build", &[]).refused(2, "our hooks and agents are not in Codex");
     world.person(&["run", "x", "--client", "gemini"]).failed(2, &["claude", "codex"]);
     assert_eq!(world.runs(), json!([]));
 }

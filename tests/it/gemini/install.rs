@@ -1,7 +1,7 @@
 //! `install --client gemini` and `--client qwen`, and back.
 
 use super::conform::shell;
-use super::{Kind, results};
+use super::{Kind, results, session};
 use crate::bundle::administered;
 use crate::model::{Model, Turn};
 use crate::support::Sandbox;
@@ -42,4 +42,14 @@ fn gemini_obeys_an_administrator() {
     let run = kind.run(&sandbox, &model, "deploy it");
     let results = results(&model);
     assert!(results[0].contains("held by the house") && results[1].contains("42"), "{results:?} {run:?}");
+}
+
+/// Where a person registered us too, each call is still one.
+#[test]
+fn an_administrators_and_a_persons_hooks_are_one() {
+    let sandbox = administered();
+    let kind = Kind::Gemini;
+    let model = Model::new([shell("deploy now"), shell("echo one"), Turn::text("Then not.")]);
+    let run = kind.run(&sandbox, &model, "deploy it");
+    session(&sandbox, &run).had(1, 2);
 }

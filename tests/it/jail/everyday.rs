@@ -18,6 +18,8 @@ struct Everyday {
     world: Jailed,
     /// What the folders are filled with before each line.
     fresh: tempfile::TempDir,
+    /// The same as a list.
+    untouched: BTreeMap<PathBuf, String>,
 }
 
 impl Everyday {
@@ -44,11 +46,17 @@ impl Everyday {
         fill(&world);
         let fresh = tempfile::tempdir().unwrap();
         copy(&world.root(), fresh.path());
-        Self { world, fresh }
+        let mut everyday = Self { world, fresh, untouched: BTreeMap::new() };
+        everyday.untouched = everyday.files(true);
+        everyday
     }
 
-    /// Everything as it was before the first line.
+    /// Everything as it was before the first line: most lines change nothing.
     fn reset(&self) {
+        let _ = fs::remove_file(self.folder_file());
+        if self.files(true) == self.untouched {
+            return;
+        }
         for folder in FOLDERS {
             fs::remove_dir_all(self.world.root().join(folder)).unwrap();
         }
@@ -56,7 +64,12 @@ impl Everyday {
     }
 
     fn line(&self, line: &str) -> String {
-        around(line, &self.world.sandbox.tmp().join("claude-1234-cwd"))
+        around(line, &self.folder_file())
+    }
+
+    /// What the client's line tells the working directory in; it is written in every profile.
+    fn folder_file(&self) -> PathBuf {
+        self.world.sandbox.tmp().join("claude-1234-cwd")
     }
 
     /// What differs with the jail, and what a throwaway layer leaves.
@@ -68,7 +81,6 @@ impl Everyday {
         let harness = [("AI_AGENT", "claude-code_2-1-325_harness")];
         let held = (self.world.shell(&whole, &harness), self.files(false));
         self.reset();
-        let before = self.files(true);
         let trial = self.world.shell(&whole, &[]);
         let after = self.files(true);
         let mut wrong = Vec::new();
@@ -81,7 +93,7 @@ impl Everyday {
         if !files.is_empty() {
             wrong.push(format!("{line}\n  leaves other files: {files:?}"));
         }
-        let left = differences(&before, &after);
+        let left = differences(&self.untouched, &after);
         if !left.is_empty() {
             wrong.push(format!("{line}\n  in a throwaway layer ({}) leaves {left:?}", short(&trial)));
         }
@@ -107,10 +119,10 @@ impl Everyday {
                 found.insert(path, format!("{kind} {bytes} {time}"));
             }
         }
-        // The client's own file is written in every profile; logs have the time in their names.
+        // Logs have the time in their names.
         found.retain(|path, _| {
             let text = path.to_string_lossy();
-            !text.ends_with("/tmp/claude-1234-cwd") && !text.ends_with("/tmp") && !text.contains("/.npm/")
+            *path != self.folder_file() && !text.ends_with("/tmp") && !text.contains("/.npm/")
         });
         found
     }

@@ -1,6 +1,6 @@
 //! `install --client opencode` and back, and what `doctor` says of it.
 
-use super::{Opencode, bash, home, last_words, results};
+use super::{Opencode, bash, home, last_words, results, session};
 use crate::bundle::administered;
 use crate::model::{Model, Turn};
 use crate::support::Sandbox;
@@ -44,4 +44,14 @@ fn opencode_obeys_an_administrator() {
     assert_eq!(last_words(&run), "Then not.", "{run:?}");
     let results = results(&model);
     assert!(results[0].contains("held by the house") && results[1].contains("42"), "{results:?}");
+}
+
+/// Where a person registered us too (for our agents), each call is still one.
+#[test]
+fn an_administrators_and_a_persons_hooks_are_one() {
+    let sandbox = administered();
+    let model = Model::new([bash("deploy now"), bash("echo one"), Turn::text("Then not.")]);
+    let run = Opencode::guarded(&sandbox, &model).run("deploy it");
+    assert_eq!(last_words(&run), "Then not.", "{run:?}");
+    session(&sandbox, &run).had(1, 2);
 }

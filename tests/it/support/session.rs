@@ -165,6 +165,16 @@ impl<'a> Session<'a> {
         calls
     }
 
+    /// So many prompts and calls were recorded, and nothing twice.
+    #[track_caller]
+    pub(crate) fn had(&self, prompts: usize, calls: usize) {
+        let entries = self.entries();
+        let count = |name: &str| entries.iter().filter(|entry| entry["with"]["event"] == name).count();
+        let twice = entries.iter().filter(|entry| entry["type"] == "violation").count();
+        let found = (count("UserPromptSubmit"), self.calls().len(), count("Stop"), twice);
+        assert_eq!(found, (prompts, calls, 1, 0), "{entries:#?}");
+    }
+
     #[track_caller]
     pub(crate) fn state(&self) -> Value {
         serde_json::from_slice(&fs::read(self.folder().join("session-state.json")).unwrap()).unwrap()

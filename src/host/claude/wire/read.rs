@@ -70,13 +70,25 @@ pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
 
 /// The same of a client that says some of it in other words; `translate` puts them into ours.
 pub fn read_as(name: &str, input: &[u8], translate: fn(Json<'_>) -> Json<'_>) -> Result<Event, Failure> {
+    let (text, json) = parse(input)?;
+    read_json(name, text, &translate(json))
+}
+
+/// The text of an event, and what it says.
+pub fn parse(input: &[u8]) -> Result<(&str, Json<'_>), Failure> {
     let invalid = |what: String| Failure::new(Code::InputInvalid, what);
     let text = std::str::from_utf8(input).map_err(|e| invalid(format!("the event is not UTF-8: {e}")))?;
     if text.trim().is_empty() {
         return Err(invalid("the event is empty".to_owned()));
     }
-    let json = translate(json::read(text).map_err(|e| invalid(format!("the event is not JSON: {e}")))?);
+    let json = json::read(text).map_err(|e| invalid(format!("the event is not JSON: {e}")))?;
     let Json::Object(_) = json else { return Err(invalid("the event is not a JSON object".to_owned())) };
+    Ok((text, json))
+}
+
+/// The event called `name`, in our words; `text` is what the client sent.
+pub fn read_json(name: &str, text: &str, json: &Json) -> Result<Event, Failure> {
+    let invalid = |what: String| Failure::new(Code::InputInvalid, what);
     match json.text_of("hook_event_name") {
         Some(said) if said == name => {}
         Some(said) => {
@@ -95,9 +107,9 @@ pub fn read_as(name: &str, input: &[u8], translate: fn(Json<'_>) -> Json<'_>) ->
         let tool = json.text_of("tool_name").unwrap_or_default();
         check_input(&tool, json.get("tool_input")).map_err(invalid)?;
     }
-    let mut event = event(kind, name, session_id, &json);
+    let mut event = event(kind, name, session_id, json);
     if let Some(call) = &mut event.call {
-        call.result = result::of(kind, text, &json);
+        call.result = result::of(kind, text, json);
     }
     Ok(event)
 }
