@@ -27,6 +27,7 @@ impl Request {
     }
 
     /// A field of the form that is its body.
+    #[cfg(feature = "fleet")]
     pub(super) fn field(&self, name: &str) -> String {
         let mut pairs = self.body.split('&').filter_map(|pair| pair.split_once('='));
         let value = pairs.find(|(known, _)| *known == name).map_or("", |(_, value)| value);

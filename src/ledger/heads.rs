@@ -51,9 +51,9 @@ pub fn every(env: &Env) -> Result<BTreeMap<String, Head>, Failure> {
     Ok(heads(env).every()?)
 }
 
-/// The heads after this place in the file, in their order, and the place after them.
-pub fn after(env: &Env, place: u64) -> Result<(Vec<Head>, u64), Failure> {
-    Ok(heads(env).after(place)?)
+/// At most so many heads after this place in the file, in their order, and the place after them.
+pub fn after(env: &Env, place: u64, most: usize) -> Result<(Vec<Head>, u64), Failure> {
+    Ok(heads(env).after(place, most)?)
 }
 
 pub fn blocked(env: &Env) -> Result<Vec<Head>, Failure> {

@@ -129,15 +129,15 @@ impl Heads {
         Ok(newest)
     }
 
-    /// The heads that were written after this place in the file, in their order, and the place after the last of them. A file
-    /// that is shorter now is another one: it is read from its beginning.
-    pub fn after(&self, place: u64) -> Result<(Vec<Head>, u64), Failure> {
+    /// At most so many heads that were written after this place in the file, in their order, and the place after the last of
+    /// them. A file that is shorter now is another one: it is read from its beginning.
+    pub fn after(&self, place: u64, most: usize) -> Result<(Vec<Head>, u64), Failure> {
         let Some((_, lines, long)) = self.open()? else { return Ok((Vec::new(), 0)) };
         let (mut found, mut end) = (Vec::new(), if place > long { 0 } else { place });
         each_line(&lines, end, long, |at, line| {
             found.extend(read(line));
             end = at + line.len() as u64;
-            Some(())
+            (found.len() < most).then_some(())
         })?;
         Ok((found, end))
     }

@@ -11,6 +11,7 @@ use crate::config::in_force::{self, InForce};
 use crate::config::policy::fleet::Fleet as Wanted;
 use crate::insight::collect;
 use crate::ledger::heads::{self, Head};
+use crate::ledger::session_folder;
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::proof::store::Store;
 use crate::system::env::Env;
@@ -26,8 +27,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Instant, UNIX_EPOCH};
 
-/// Heads in one transaction.
-const BATCH: usize = 500;
+/// Heads in one transaction. Each reads the state of its session.
+const BATCH: usize = 100;
 
 /// Whatever goes wrong is tried again after the next turn. Without the folder, which the hook makes where something is to be
 /// sent, no configuration is read.
@@ -44,8 +45,6 @@ pub(super) fn ship(env: &Env, project: &str, end: Instant) {
 fn send(env: &Env, url: &str, in_force: &InForce) -> Option<()> {
     let machine = database::machine(env).ok()?;
     let cursor = Cursor::take(env, "sent", url)?;
-    let from = cursor.read().parse().unwrap_or_default();
-    let (written, end) = heads::after(env, from).ok()?;
     let mut fleet = database::open(env, url).ok()?;
     let bundle = bundle::in_words(env);
     let me = Machine {
@@ -56,14 +55,23 @@ fn send(env: &Env, url: &str, in_force: &InForce) -> Option<()> {
         bundle: &bundle,
     };
     fleet.register(&me).ok()?;
-    for batch in written.chunks(BATCH) {
-        let told: Vec<SessionHead> = newest(batch).into_iter().map(|head| describe(env, head)).collect();
-        fleet.report(&machine, &told).ok()?;
-        for found in newest(batch).into_iter().filter_map(|head| on_disk(env, head)) {
-            ask(env, &mut fleet, &machine, &found, &in_force.policy.fleet).ok()?;
+    let mut place = cursor.read().parse().unwrap_or_default();
+    loop {
+        let (batch, end) = heads::after(env, place, BATCH).ok()?;
+        if batch.is_empty() {
+            break;
         }
+        let found = newest(&batch).into_iter().map(|head| (head, on_disk(env, head)));
+        let found: Vec<(&Head, Option<SessionOnDisk>)> = found.collect();
+        let told: Vec<SessionHead> = found.iter().map(|(head, found)| describe(head, found.as_ref())).collect();
+        fleet.report(&machine, &told).ok()?;
+        for found in found.iter().filter_map(|(_, found)| found.as_ref()) {
+            ask(env, &mut fleet, &machine, found, &in_force.policy.fleet).ok()?;
+        }
+        // What is sent stays sent, also where the rest takes longer than there is time for.
+        cursor.keep(&end.to_string())?;
+        place = end;
     }
-    cursor.keep(&end.to_string())?;
     send_checkpoint(env, &mut fleet, &machine)?;
     let cursor = Cursor::take(env, "insights", url)?;
     for Concluded { session, text, place } in concluded(env, &cursor.read()) {
@@ -75,7 +83,8 @@ fn send(env: &Env, url: &str, in_force: &InForce) -> Option<()> {
 
 /// Puts what a session asks into the database, and tells people.
 fn ask(env: &Env, fleet: &mut Fleet, machine: &str, found: &SessionOnDisk, wanted: &Wanted) -> anyhow::Result<()> {
-    let Some((asked, question)) = asked::of(env, found).filter(|_| wanted.defer) else { return Ok(()) };
+    let asked = if wanted.defer { asked::of(env, found) } else { None };
+    let Some((asked, question)) = asked else { return Ok(()) };
     let (run, request, token) = (asked.id(), serde_json::to_string(&asked)?, random::hex(32)?);
     let (repository, about, digest) = (asked.cwd.as_str(), asked.call.as_str(), token_digest(&token));
     let row =
@@ -149,7 +158,7 @@ struct Concluded {
 }
 
 /// Insights that were written after this place, in their order.
-fn concluded(env: &Env, after: &str) -> Vec<Concluded> {
+fn concluded(env: &Env, after: &str) -> impl Iterator<Item = Concluded> + use<> {
     let items = fs::read_dir(collect::folder(env)).into_iter().flatten().flatten();
     let mut places: Vec<(String, PathBuf)> = items
         .filter_map(|item| {
@@ -165,7 +174,7 @@ fn concluded(env: &Env, after: &str) -> Vec<Concluded> {
         let session = document.get("session_id")?.as_str()?.to_owned();
         Some(Concluded { session, text: document.to_string(), place })
     };
-    places.into_iter().filter_map(read).collect()
+    places.into_iter().filter_map(read)
 }
 
 /// The last head of each session, in the order of these.
@@ -174,8 +183,8 @@ fn newest(batch: &[Head]) -> Vec<&Head> {
     batch.iter().filter(|head| last.get(head.session_id.as_str()) == Some(&head.seq)).collect()
 }
 
-fn describe(env: &Env, head: &Head) -> SessionHead {
-    let known = on_disk(env, head).and_then(|found| sessions::session(&found));
+fn describe(head: &Head, found: Option<&SessionOnDisk>) -> SessionHead {
+    let known = found.and_then(sessions::session);
     let cost = known.as_ref().and_then(|session| {
         let insights: serde_json::Value = serde_json::from_str(session.state.insights.as_ref()?.get()).ok()?;
         insights["cost_usd"].as_f64()
@@ -195,6 +204,10 @@ fn describe(env: &Env, head: &Head) -> SessionHead {
 }
 
 fn on_disk(env: &Env, head: &Head) -> Option<SessionOnDisk> {
-    let folders = env.projects_named(&head.project).into_iter();
-    folders.flat_map(sessions::in_project).find(|found| found.session_id == head.session_id)
+    let projects = env.projects_named(&head.project).into_iter();
+    let places = projects.flat_map(|project| {
+        [8, 16].map(|width| session_folder::find_in(env, &project, &head.session_id, width).ok().flatten())
+    });
+    let found = places.flatten().filter_map(|place| sessions::on_disk(place.path));
+    found.into_iter().find(|found| found.session_id == head.session_id)
 }

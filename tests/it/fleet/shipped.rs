@@ -3,6 +3,7 @@
 use super::postgres::Postgres;
 use crate::export::receiver::Receiver;
 use crate::support::Sandbox;
+use std::fs;
 use std::net::TcpListener;
 
 #[test]
@@ -21,11 +22,18 @@ fn heads_wait_for_the_database_and_arrive() {
         ids.push((session.id.clone(), session.entries().len()));
     }
     sandbox.wait_until("the refreshers gave up", || sandbox.alive().is_empty());
+    // A week's heads, more than one batch.
+    let file = sandbox.config().join("aops/heads.jsonl");
+    let mut heads = fs::read_to_string(&file).unwrap();
+    let line = heads.lines().last().unwrap().to_owned();
+    (0..250).for_each(|n| heads.push_str(&format!("{}\n", line.replace(&ids[2].0, &format!("away-{n}")))));
+    fs::write(&file, heads).unwrap();
     postgres.start_again();
     assert_eq!(postgres.sql("select count(*) from aops.sessions"), "0");
     let last = sandbox.session();
     assert_eq!(last.start("startup").code, Some(0));
-    sandbox.wait_until("all of them arrived", || postgres.sql("select count(*) from aops.sessions") == "3");
+    sandbox.wait_until("all of them arrived", || postgres.sql("select count(*) from aops.sessions") == "253");
+    assert_eq!(postgres.sql("delete from aops.sessions where id like 'away-%'"), "");
     sandbox.wait_until("and the refresher ended", || sandbox.alive().is_empty());
     for (id, entries) in ids {
         let row = postgres.sql(&format!("select entries, mode from aops.sessions where id = '{id}'"));
@@ -66,7 +74,7 @@ fn what_sessions_came_to_waits_and_arrives_once() {
     let rows = "select session from aops.insights order by at";
     assert_eq!(postgres.sql(rows).lines().collect::<Vec<_>>(), ids, "in their order");
     assert_eq!(postgres.sql("select count(distinct document::json->>'session_id') from aops.insights"), "5");
-    let log = std::fs::read_to_string(sandbox.config().join("aops/log/checkpoint")).unwrap();
+    let log = fs::read_to_string(sandbox.config().join("aops/log/checkpoint")).unwrap();
     assert_eq!(postgres.sql("select note from aops.checkpoints").trim(), log.trim());
     let told = || {
         let spans = collector.spans();

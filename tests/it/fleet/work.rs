@@ -335,7 +335,7 @@ fn a_question_is_announced_with_a_signature_and_a_token() {
     let run = farm.enqueue(&[]);
     let machine = farm.machine();
     let announce = r#"fleet.announce = 'cat > "$EFFECTS/told"; echo "$AOPS_SIGNATURE" > "$EFFECTS/signed"'"#;
-    farm.postgres.configure(&machine, &format!("{announce}\n"));
+    farm.postgres.configure(&machine, &format!("{announce}\nfleet.page = \"https://approve.example/\"\n"));
     farm.postgres.configure(&farm.person, &format!("{announce}\n"));
     let _ = work(&machine);
     let told = fs::read_to_string(farm.effects.join("told")).unwrap();
@@ -349,6 +349,7 @@ fn a_question_is_announced_with_a_signature_and_a_token() {
     let told: Value = serde_json::from_str(&told).unwrap();
     assert_eq!(told["run"], run.as_str());
     let token = told["token"].as_str().unwrap();
+    assert_eq!(told["link"], format!("https://approve.example/#{token}"));
     assert_eq!(farm.person.person(&["fleet", "approve", token, "--yes"]).code, Some(0));
     farm.person.person(&["fleet", "approve", token, "--yes"]).failed(2, &["is not open"]);
     let _ = work(&machine);
