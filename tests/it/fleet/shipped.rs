@@ -26,7 +26,7 @@ fn heads_wait_for_the_database_and_arrive() {
     let file = sandbox.config().join("aops/heads.jsonl");
     let mut heads = fs::read_to_string(&file).unwrap();
     let line = heads.lines().last().unwrap().to_owned();
-    (0..250).for_each(|n| heads.push_str(&format!("{}\n", line.replace(&ids[2].0, &format!("away-{n}")))));
+    (0..250).for_each(|n| heads += &(line.replace(&ids[2].0, &format!("away-{n}")) + "\n"));
     fs::write(&file, heads).unwrap();
     postgres.start_again();
     assert_eq!(postgres.sql("select count(*) from aops.sessions"), "0");
