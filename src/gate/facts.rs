@@ -339,6 +339,10 @@ fn settled(session: &Session, event: &Event, context: &Context) -> Vec<Fact> {
     let over: Vec<&OpenCall> = match event.kind {
         EventKind::SessionEnd => calls.collect(),
         EventKind::PostToolBatch | EventKind::SubagentStop => calls.filter(same_thread).collect(),
+        // The client forgets a deferred call when its session goes on; in a run it only goes on with it.
+        EventKind::UserPromptSubmit if by_person && context.stage.is_none() => {
+            session.memory.calls.iter().filter(of_main).collect()
+        }
         EventKind::UserPromptSubmit if by_person => calls.filter(of_main).collect(),
         EventKind::Stop | EventKind::StopFailure => calls.filter(of_main).collect(),
         _ => Vec::new(),

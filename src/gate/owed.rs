@@ -19,9 +19,9 @@ const GATE: &str = "owed";
 const MOST_ROUNDS: u64 = 3;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    // The run pauses for a call: the step goes on afterwards.
-    let paused = context.stage.is_some()
-        && session.memory.calls.iter().any(|open| open.deferred && open.state == CallState::Pending);
+    // The client ends with a call undone: the step or the session goes on with it afterwards.
+    let paused =
+        context.defers && session.memory.calls.iter().any(|open| open.deferred && open.state == CallState::Pending);
     if event.kind != EventKind::Stop || session.blocked().is_some() || event.busy || paused {
         return Verdict::pass();
     }

@@ -158,6 +158,13 @@ fn what_gets_no_further_event_is_settled() {
     assert_eq!(first(&abandoned(&in_flight(Executing))).reason.as_deref(), Some(NO_EFFECT));
     let deferred = OpenCall { deferred: true, ..open("t", Pending) };
     assert!(abandoned(&with(|session| session.memory.calls = vec![deferred.clone()])).is_empty(), "a run waits for it");
+    let waits = with(|session| session.memory.calls = vec![deferred.clone()]);
+    let given_up = |stage| {
+        let context = Context { stage, ..context(Prompt::Ordinary) };
+        steps(&facts(&waits, &event("UserPromptSubmit"), &Verdict::pass(), &context)).len()
+    };
+    assert_eq!((given_up(None), given_up(Some(RunStep::default()))), (1, 0), "a session goes on without it");
+    assert_eq!(steps(&facts(&waits, &event("SessionEnd"), &Verdict::pass(), &context(Prompt::Ordinary))).len(), 0);
     let no = rejected(&deferred, "not so".into());
     assert_eq!((first(&no).gate.as_deref(), first(&no).reason.as_deref()), (Some("run"), Some("not so")));
     assert!(rejected(&open("t", Executing), "not so".into()).is_empty());

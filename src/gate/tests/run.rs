@@ -116,6 +116,7 @@ fn an_approved_call_of_a_session_is_allowed() {
     assert_eq!(ruling(&|other| other.memory.progress.waivers[0].gate = approval_of("u"), &alone), Ruling::Defer);
     assert_eq!(ruling(&|other| other.memory.calls[0].input_sha256 = "other".into(), &alone), Ruling::Deny);
     assert_eq!(ruling(&|other| other.memory.calls[0].deferred = false, &alone), Ruling::Defer);
+    passes(&asked, &event("Stop"), &alone);
 }
 
 /// Codex cannot make a deferred call by itself: it is told to make it again, and that has another id.
