@@ -312,7 +312,9 @@ fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {
 /// The whole command line as clap sees it; also what completions are made from.
 pub fn parser() -> clap::Command {
     let rows = COMMANDS.iter().map(|command| {
-        let yes = (who_may(command.name) == Who::AtTerminal).then(yes);
+        // A run asks nothing, so there it changes nothing; a script that says it for every verb of a person need not know.
+        let says_yes = who_may(command.name) == Who::AtTerminal || matches!(command.name, "run" | "resume");
+        let yes = says_yes.then(yes);
         let color = option("color", "WHEN", "Colours: auto (the default: on a terminal), always or never");
         let color = color.value_parser(["auto", "always", "never"]).hide_possible_values(true).global(true);
         (command.arguments)(

@@ -93,6 +93,7 @@ pub struct CallContext {
     pub dangers: Vec<Danger>,
     /// For the user's rules: paths as the disk names them, and the words of each simple command.
     pub paths: Vec<String>,
+    pub read: Vec<String>,
     pub commands: Vec<Vec<String>>,
     /// For the user's checks: the file an edit tool would save, and whether a line would commit.
     pub saves: Option<String>,

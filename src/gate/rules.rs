@@ -19,6 +19,7 @@ pub fn called<'a>(session: &'a Session, event: &'a Event, context: &'a Context) 
         tool: &call.key.tool,
         effect: seen.effect,
         paths: &seen.paths,
+        read: &seen.read,
         commands: &seen.commands,
         project: &session.memory.root,
         home: &seen.protected.home,

@@ -13,6 +13,7 @@ use crate::model::phase::{Phase, Sandbox};
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
 use crate::text::template::{Phrase, one_line};
+use crate::tool::table::looks;
 
 const GATE: &str = "sandbox";
 
@@ -162,7 +163,8 @@ fn words(session: &Session, call: &ToolCall, seen: &CallContext, context: &Conte
 fn judge_our_agent(name: &str, may: May, call: &ToolCall, seen: &CallContext) -> Verdict {
     let effect = seen.effect;
     let tests = may == May::RunTests && call.key.tool == "Bash" && effect == Effect::Write && !seen.touches_tree;
-    let tracks = effect == Effect::Tracker && may == May::OnlyRead;
+    let by_server = call.key.tool.starts_with("mcp__") && !looks(&call.key.tool);
+    let tracks = effect == Effect::Tracker && (may == May::OnlyRead || may == May::RunTests && by_server);
     if tests || !(effect.is_write() || tracks) {
         return Verdict::pass();
     }

@@ -16,7 +16,7 @@ use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::observe::tampering::{self, Trip};
 use crate::observe::{
-    authority, client, evidence, executable, foreign_agents, growth, jailed, leases, outside, plan, plugins,
+    authority, client, evidence, executable, foreign_agents, growth, jailed, leases, named, outside, plan, plugins,
     real_paths, same_project,
 };
 use crate::session::agent_report::{self, AgentReport};
@@ -194,7 +194,8 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     protected.hooked = guard::starts(&reach).filter(|client| host::is_hooked(env, *client)).collect();
     let (saves, commits) =
         if policy.checks.is_empty() { (None, false) } else { (saves(event, call), reach.runs.iter().any(commits)) };
-    let (paths, commands) = if policy.rules.is_empty() { Default::default() } else { list_named(event, call, &reach) };
+    let (paths, read, commands) =
+        if policy.rules.is_empty() { Default::default() } else { named::list(event, call, &reach) };
     let planning = event.permission_mode.as_deref() == Some("plan");
     let plans = env.config.join("plans");
     let plans = if planning && leaves(&plans, &reach) { PathBuf::new() } else { plans };
@@ -241,6 +242,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
         alone,
         dangers,
         paths,
+        read,
         commands,
         saves,
         commits,
@@ -289,18 +291,6 @@ fn leaves(folder: &Path, reach: &Targets) -> bool {
     let real = real_paths::real(folder).unwrap_or_else(|| folder.to_path_buf());
     let inside = |word: &Word| word.literal().is_some_and(|path| Path::new(&path).starts_with(&real));
     reach.paths.iter().filter_map(|target| target.real.as_ref()).any(|word| !inside(word))
-}
-
-/// What the user's rules match: every path that the call names or touches, and its simple commands.
-fn list_named(event: &Event, call: &ToolCall, reach: &Targets) -> (Vec<String>, Vec<Vec<String>>) {
-    let reached = reach.paths.iter().map(|target| target.real.as_ref().unwrap_or(&target.path).lossy());
-    let input = json::read(&call.input).ok();
-    let fields = ["file_path", "notebook_path", "path"].into_iter().filter_map(|name| input.as_ref()?.text_of(name));
-    let fields = fields
-        .map(|path| Path::new(&event.cwd).join(path))
-        .map(|path| real_paths::real(&path).unwrap_or(path).to_string_lossy().into_owned());
-    let commands = reach.runs.iter().map(|run| run.command.words.iter().map(Word::lossy).collect());
-    (reached.chain(fields).collect(), commands.collect())
 }
 
 /// What an agent found that is waited for; or an audit that was called and whose start we missed, since its BLOCK stands.

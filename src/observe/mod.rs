@@ -4,6 +4,7 @@
 
 mod hard_links;
 pub mod real_paths;
+mod named;
 pub mod tampering;
 pub mod foreign_agents;
 pub mod plugins;

@@ -41,6 +41,8 @@ macro_rules! facts {
             pub fn read(kind: &str, with: &str) -> Option<Fact> {
                 match kind {
                     $($kind => serde_json::from_str(with).ok().map(Fact::$name),)*
+                    // As older versions wrote it.
+                    "waive" => serde_json::from_str(with).ok().map(Fact::Waive),
                     _ => None,
                 }
             }
@@ -56,7 +58,7 @@ facts! {
     "block": Block(Blocked),
     "unblock": Unblock(Unblocked),
     "verdict": Verdict(Reported),
-    "waive": Waive(Waiver),
+    "waiver": Waive(Waiver),
     "check": Check(Checked),
     "mode": Mode(ModeAsked),
     "run": Run(Staged),

@@ -98,6 +98,13 @@ fn by_words(name: &str) -> KnownTool {
     KnownTool { class: if is_tracker && tracks(&words) { Ok(Effect::Tracker) } else { class }, touches }
 }
 
+/// A tool of a server whose name says that it looks, also one of a tracker.
+pub fn looks(name: &str) -> bool {
+    let words = words(name);
+    let own = words.iter().take_while(|word| TRACKERS.contains(&word.as_str())).count();
+    words.get(own).is_some_and(|word| READING.contains(&word.as_str()))
+}
+
 /// A tool of a tracker that looks, or that creates, updates, closes or comments on something.
 fn tracks(words: &[String]) -> bool {
     // `memory_search`

@@ -28,7 +28,7 @@ fn own() -> u32 {
 }
 
 fn waivers(session: &Session) -> usize {
-    session.entries().iter().filter(|entry| entry["type"] == "waive").count()
+    session.entries().iter().filter(|entry| entry["type"] == "waiver").count()
 }
 
 /// What the last event of this kind says of why it has no authority.

@@ -645,3 +645,34 @@ fn the_script_installs_and_undoes_it_all() {
     let said = Said::of(home.command(&here.join("install.sh")).arg("--nonsense").output().unwrap());
     assert!(said.code == 1 && said.err.contains("unknown option `--nonsense`"), "{}", said.err);
 }
+
+/// Each of these leaves our entries standing, and our hooks off: the change is not applied.
+#[test]
+fn a_change_that_makes_our_hooks_void_is_refused() {
+    let sandbox = crate::support::Sandbox::new();
+    sandbox.person(&["install"]).said(&["registered"]);
+    let path = sandbox.config().join("settings.json");
+    let whole: serde_json::Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let changed = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut text = whole.clone();
+        change(&mut text);
+        fs::write(&path, serde_json::to_string_pretty(&whole).unwrap()).unwrap();
+        let session = sandbox.session();
+        let _ = session.start("startup");
+        fs::write(&path, serde_json::to_string_pretty(&text).unwrap()).unwrap();
+        session.event("ConfigChange", serde_json::json!({"source": "user_settings", "file_path": path}))
+    };
+    let list = |text: &mut serde_json::Value, entry: serde_json::Value| {
+        text["hooks"]["Stop"].as_array_mut().unwrap().push(entry);
+    };
+    changed(&|text| list(text, serde_json::json!({"matcher": {}}))).refused(&["drops every hook"]);
+    changed(&|text| list(text, serde_json::json!({"matcher": "x"}))).refused(&["drops every hook"]);
+    let first = |text: &mut serde_json::Value, key: &str, value: serde_json::Value| {
+        text["hooks"]["PreToolUse"][0]["hooks"][0][key] = value;
+    };
+    changed(&|text| first(text, "args", serde_json::json!(["PostToolUse"]))).refused(&["our hook for `PreToolUse`"]);
+    changed(&|text| first(text, "timeout", serde_json::json!(0.001))).refused(&["our hook for `PreToolUse`"]);
+    changed(&|text| text["env"] = serde_json::json!({"CLAUDE_CODE_SIMPLE": "1"})).refused(&["CLAUDE_CODE_SIMPLE"]);
+    changed(&|text| text["model"] = serde_json::json!("opus")).silent();
+    changed(&|text| list(text, serde_json::json!({"hooks": [{"type": "command", "command": "true"}]}))).silent();
+}

@@ -330,6 +330,47 @@ fn the_pages_example_works() {
     sandbox.person(&["policy"]).said(&["no-force-push", "ask-before-migrations", "check.format", "0.2"]);
 }
 
+/// A rule about a path is about reading it too, whatever reads it; one about writing is not.
+#[test]
+fn a_path_is_held_however_it_is_read() {
+    let sandbox = Sandbox::new();
+    let rule = |more: &str| {
+        format!(
+            "mode.level = \"guard\"\n[[rule]]\nid = \"s\"\npath = \"secret/**\"\n{more}action = \"deny\"\nreason = \"not yours\"\n"
+        )
+    };
+    sandbox.configure(&rule(""));
+    sandbox.put("secret/a", "x\n");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let ask = |tool: &str, input: Value| session.pre(&session.call(tool, input));
+    let lines = [
+        "cat secret/a",
+        "cat < secret/a",
+        "grep x secret/a",
+        "grep -r x secret",
+        "cd secret && cat a",
+        "git show HEAD:secret/a",
+        "cp secret/a b",
+        "head --lines=1 ./secret/a",
+    ];
+    for line in lines {
+        ask("Bash", json!({"command": line})).refused(&["not yours"]);
+    }
+    ask("Read", json!({"file_path": sandbox.project().join("secret/a")})).refused(&["not yours"]);
+    ask("Grep", json!({"pattern": "x", "path": "secret"})).refused(&["not yours"]);
+    ask("Glob", json!({"pattern": "secret/*"})).refused(&["not yours"]);
+    for line in ["cat other/a", "ls", "echo secretly"] {
+        ask("Bash", json!({"command": line})).silent();
+    }
+    sandbox.configure(&rule("effect = \"write\"\n"));
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let ask = |tool: &str, input: Value| session.pre(&session.call(tool, input));
+    ask("Bash", json!({"command": "grep x secret/a > found"})).silent();
+    ask("Bash", json!({"command": "echo x > secret/a"})).refused(&["not yours"]);
+}
+
 #[test]
 fn rules_are_tried_on_their_own_examples() {
     let sandbox = Sandbox::new();

@@ -48,7 +48,7 @@ fn a_waiver_is_a_persons_and_not_for_every_gate() {
         let said = sandbox.person(&[&with(gate)[..], &["--yes", "--json", "--session", id]].concat()).json();
         assert_eq!((&said["gate"], &said["session_id"]), (&json!(gate), &json!(id)));
     }
-    assert_eq!(session.entries().last().unwrap()["type"], "waive");
+    assert_eq!(session.entries().last().unwrap()["type"], "waiver");
 }
 
 /// Whatever the task owes can be waived, one by one.
@@ -72,7 +72,7 @@ fn a_prompt_that_waives_is_an_entry_of_its_own() {
     let session = sandbox.session();
     let _ = session.start("startup");
     session.prompt(". make a.txt").silent();
-    let waiver = session.entries().into_iter().find(|entry| entry["type"] == "waive").unwrap();
+    let waiver = session.entries().into_iter().find(|entry| entry["type"] == "waiver").unwrap();
     let with = &waiver["with"];
     assert_eq!((&with["gate"], &with["reason"]), (&json!("task"), &json!("its prompt begins with `.`")));
     assert_eq!(session.write("a.txt").code, Some(0));
@@ -102,7 +102,7 @@ fn a_files_name_waives_nothing() {
     }
     session.prompt(".theirs is not there").silent();
     session.write("a.txt").silent();
-    let waivers = session.entries().iter().filter(|entry| entry["type"] == "waive").count();
+    let waivers = session.entries().iter().filter(|entry| entry["type"] == "waiver").count();
     assert_eq!(waivers, 1);
     sandbox.person(&["verify", &session.id]).said(&["intact"]);
 }
@@ -125,4 +125,11 @@ fn the_way_out_is_the_persons() {
     // Its advice works.
     session.prompt(". make a.txt").silent();
     session.write("a.txt").silent();
+}
+
+/// As versions before 0.2 called it.
+#[test]
+fn a_waiver_of_an_old_ledger_is_read() {
+    let read = aops_hook::session::fact::Fact::read("waive", r#"{"gate":"qa","reason":"r","until_ms":0}"#);
+    assert!(matches!(read, Some(aops_hook::session::fact::Fact::Waive(_))), "{read:?}");
 }

@@ -92,6 +92,12 @@ impl Targets {
         for simple in &line.commands {
             self.simple(simple, line, &set, ground);
         }
+        // `exec 9<file; flock 9`: who holds the lock of a file keeps others from it, as who writes it does.
+        if line.commands.iter().any(|simple| simple.words.first().is_some_and(|word| word.last_part().is("flock"))) {
+            for simple in &line.commands {
+                simple.arriving.iter().for_each(|word| self.touch(simple, word, Act::Write));
+            }
+        }
         self.depth -= 1;
     }
 

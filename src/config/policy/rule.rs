@@ -49,6 +49,8 @@ pub struct Called<'a> {
     pub effect: Effect,
     /// Absolute, resolved.
     pub paths: &'a [String],
+    /// Those that a line or a search reads; a rule about writing does not mean them.
+    pub read: &'a [String],
     /// The words of each simple command.
     pub commands: &'a [Vec<String>],
     pub project: &'a str,
@@ -58,8 +60,7 @@ pub struct Called<'a> {
 impl Rule {
     pub fn matches(&self, call: &Called) -> bool {
         let tool = |pattern: &String| glob::name(pattern, call.tool);
-        let path =
-            |pattern: &String| call.paths.iter().any(|path| glob::covers(pattern, path, call.project, call.home));
+        let path = |pattern: &String| self.named(call).any(|path| glob::covers(pattern, path, call.project, call.home));
         let command = |wanted: &String| call.commands.iter().any(|words| has_words(wanted, words));
         let effect = |wanted: &Effect| effect_word(*wanted) == effect_word(call.effect);
         (self.tool.is_empty() || self.tool.iter().any(tool))
@@ -68,10 +69,16 @@ impl Rule {
             && (self.effect.is_empty() || self.effect.iter().any(effect))
     }
 
+    /// The paths of a call that this rule is about.
+    fn named<'a>(&self, call: &Called<'a>) -> impl Iterator<Item = &'a String> + use<'a> {
+        let reading = self.effect.is_empty() || self.effect.contains(&Effect::Read);
+        call.paths.iter().chain(if reading { call.read } else { &[] })
+    }
+
     /// Why it matches, condition by condition: its name, the pattern, and what that was held against.
     pub fn found(&self, call: &Called) -> Vec<(&'static str, String, String)> {
         let path = |pattern: &String| {
-            let hit = call.paths.iter().find(|path| glob::covers(pattern, path, call.project, call.home))?;
+            let hit = self.named(call).find(|path| glob::covers(pattern, path, call.project, call.home))?;
             Some(("path", pattern.clone(), hit.clone()))
         };
         let command = |wanted: &String| {

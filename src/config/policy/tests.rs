@@ -217,7 +217,7 @@ fn a_rule_matches_when_all_it_names_holds() {
         let paths: Vec<String> = path.split_whitespace().map(str::to_owned).collect();
         let commands = words(line);
         let (project, home) = ("/p", "/h");
-        rule.matches(&Called { tool, effect, paths: &paths, commands: &commands, project, home })
+        rule.matches(&Called { tool, effect, paths: &paths, read: &[], commands: &commands, project, home })
     };
     let force = rule("tool = [\"Bash\", \"PowerShell\"]\ncommand = \"git push --force*\"");
     for (tool, line, want) in [

@@ -1,6 +1,7 @@
 //! Commands that start an agent without our hooks: the client with them left out, its server, and other agents' clients.
 
 use super::path::Protected;
+use crate::host::claude::disarm;
 use crate::host::places::{Places, places};
 use crate::host::table;
 use crate::model::client::Client;
@@ -9,12 +10,8 @@ use aops_shell::syntax::{Bit, Word};
 
 /// Options of the client that leave our hooks out.
 const OPTIONS: [&str; 5] = ["--bare", "--safe-mode", "--restricted", "--settings", "--setting-sources"];
-/// Variables that do the same, or move its configuration.
-#[rustfmt::skip]
-const VARIABLES: [&str; 6] = [
-    "CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_RESTRICTED", "CLAUDE_CODE_PERSONAL_HOOKS_OFF",
-    "CLAUDE_CONFIG_DIR", "HOME",
-];
+/// Variables that move its configuration.
+const MOVING: [&str; 2] = ["CLAUDE_CONFIG_DIR", "HOME"];
 /// Commands of the client that run tools without a hook, remove what we recorded, or take our plugin away: first word, then
 /// one of the others, where there are any.
 #[rustfmt::skip]
@@ -66,7 +63,8 @@ pub(super) fn is_unhooked(arguments: &[Word]) -> bool {
 
 /// It is started in another environment: with our hooks left out, or another configuration.
 pub(super) fn is_moved(run: &CommandRun) -> bool {
-    run.assigned.iter().any(|name| VARIABLES.contains(&name.as_str()))
+    let leaves_out = |name: &str| disarm::VARIABLES.contains(&name) || MOVING.contains(&name);
+    run.assigned.iter().any(|name| leaves_out(name))
 }
 
 pub(super) fn takes_us_away(arguments: &[Word]) -> bool {

@@ -177,8 +177,8 @@ fn prompts_waive_and_stops_owe() {
     };
     let prompt = |prompt| Context { prompt, ..Context::default() };
     let submit = "UserPromptSubmit";
-    assert_eq!(of(&working(), submit, &Verdict::pass(), &prompt(Prompt::Waived)), ["event", "waive"]);
-    assert_eq!(of(&Session::default(), submit, &Verdict::pass(), &prompt(Prompt::Command)), ["event", "waive"]);
+    assert_eq!(of(&working(), submit, &Verdict::pass(), &prompt(Prompt::Waived)), ["event", "waiver"]);
+    assert_eq!(of(&Session::default(), submit, &Verdict::pass(), &prompt(Prompt::Command)), ["event", "waiver"]);
     assert_eq!(of(&working(), submit, &Verdict::pass(), &prompt(Prompt::Command)), ["event"], "inside the task");
     assert_eq!(of(&working(), submit, &Verdict::deny("block", "no"), &prompt(Prompt::Waived)), ["event"]);
     let stage = Some(RunStep { run_id: "r".into(), ..RunStep::default() });

@@ -8,11 +8,17 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
+/// Variables with which the client runs no hooks.
+pub const VARIABLES: [&str; 4] =
+    ["CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_RESTRICTED", "CLAUDE_CODE_PERSONAL_HOOKS_OFF"];
+/// A hook that has less time, in seconds, is as good as none.
+const LEAST_TIMEOUT: f64 = 1.0;
+
 /// The events for which this text runs our program, unconditionally.
 pub fn registered(text: &str) -> Vec<String> {
     let Some(root) = parse(text) else { return Vec::new() };
     let Some(hooks) = root.get("hooks").and_then(Value::as_object) else { return Vec::new() };
-    hooks.iter().filter(|(_, groups)| has_ours(groups)).map(|(event, _)| event.clone()).collect()
+    hooks.iter().filter(|(event, groups)| has_ours(event, groups)).map(|(event, _)| event.clone()).collect()
 }
 
 /// Why this text would switch our hooks off. `held`: the events that this file registers; empty for any other file.
@@ -22,6 +28,17 @@ pub fn disarms<S: AsRef<str>>(text: &str, held: &[S]) -> Option<String> {
     };
     if root.get("disableAllHooks").is_some_and(|value| *value != Value::Bool(false) && !value.is_null()) {
         return Some("it sets `disableAllHooks`".to_owned());
+    }
+    let is_set = |name: &&&str| {
+        let value = root.get("env").and_then(|env| env.get(**name));
+        value.is_some_and(|value| !matches!(value.as_str().unwrap_or_default(), "" | "0" | "false"))
+    };
+    if let Some(name) = VARIABLES.iter().find(is_set) {
+        return Some(format!("it sets `{name}`"));
+    }
+    let odd = survey(text).ok().filter(|_| !held.is_empty()).and_then(|found| found.odd.into_iter().next());
+    if let Some((place, _)) = odd {
+        return Some(format!("the client does not accept `{place}`, and drops every hook of that file"));
     }
     let now = registered(text);
     let missing: Vec<&str> =
@@ -46,11 +63,11 @@ fn parse(text: &str) -> Option<Value> {
     root.is_object().then_some(root)
 }
 
-fn has_ours(groups: &Value) -> bool {
+fn has_ours(event: &str, groups: &Value) -> bool {
     let groups = groups.as_array().into_iter().flatten();
     groups.filter(|group| matches_all(group)).any(|group| {
         let hooks = group.get("hooks").and_then(Value::as_array);
-        hooks.into_iter().flatten().any(is_ours)
+        hooks.into_iter().flatten().any(|hook| is_ours(event, hook))
     })
 }
 
@@ -59,16 +76,28 @@ fn matches_all(group: &Value) -> bool {
     group.get("matcher").is_none_or(|matcher| matcher.as_str().is_some_and(|text| matches!(text, "" | "*" | ".*")))
 }
 
-fn is_ours(hook: &Value) -> bool {
+fn is_ours(event: &str, hook: &Value) -> bool {
     let text = |key: &str| hook.get(key).and_then(Value::as_str);
     let bound = hook.get("if").is_some() || hook.get("async").is_some_and(|value| *value == Value::Bool(true));
-    text("type") == Some("command") && !bound && text("command").is_some_and(runs_us)
+    let short = hook.get("timeout").and_then(Value::as_f64).is_some_and(|seconds| seconds < LEAST_TIMEOUT);
+    let args = hook.get("args").and_then(Value::as_array);
+    let first = args.map(|args| args.first().and_then(Value::as_str).unwrap_or_default());
+    let ours = text("command").is_some_and(|command| runs_us(event, command, first));
+    text("type") == Some("command") && !bound && !short && ours
 }
 
-/// The command's program is `aops-hook`, in exec form or as the first word of a shell line.
-fn runs_us(command: &str) -> bool {
-    let name = program(command.trim(), false).rsplit('/').next().unwrap_or_default();
-    name == PROGRAM || name.starts_with("aops-hook-")
+/// The command's program is `aops-hook`, in exec form or as the first word of a shell line, and it is told this event or none:
+/// then it reads which it is.
+fn runs_us(event: &str, command: &str, first: Option<&str>) -> bool {
+    let command = command.trim();
+    let program = program(command, first.is_some());
+    let name = program.rsplit('/').next().unwrap_or_default();
+    let told = first.unwrap_or_else(|| {
+        let rest = command.split_once(program).map_or("", |(_, rest)| rest.trim_start_matches(['\'', '"']));
+        rest.split_whitespace().next().unwrap_or_default()
+    });
+    let by_name = name.strip_prefix("aops-hook-");
+    by_name == Some(event) || name == PROGRAM && (told.is_empty() || told == event)
 }
 
 #[cfg(test)]
@@ -94,6 +123,12 @@ mod tests {
             (true, r#"{"type":"command","command":"/b/aops-hook-PreToolUse"}"#, r#""matcher":"*","#),
             (true, r#"{"type":"http"},{"type":"command","command":"aops-hook"}"#, r#""matcher":"","#),
             (false, r#"{"type":"command","command":"/b/other aops-hook"}"#, ""),
+            (false, r#"{"type":"command","command":"/b/aops-hook","args":["PostToolUse"]}"#, ""),
+            (false, r#"{"type":"command","command":"/b/aops-hook PostToolUse"}"#, ""),
+            (false, r#"{"type":"command","command":"/b/aops-hook status PreToolUse"}"#, ""),
+            (false, r#"{"type":"command","command":"/b/aops-hook-PostToolUse"}"#, ""),
+            (false, r#"{"type":"command","command":"/b/aops-hook PreToolUse","timeout":0.001}"#, ""),
+            (true, r#"{"type":"command","command":"/b/aops-hook PreToolUse","timeout":5}"#, ""),
             (false, r#"{"type":"prompt","command":"aops-hook"}"#, ""),
             (false, r#"{"type":"command","command":"aops-hook","async":true}"#, ""),
             (false, r#"{"type":"command","command":"aops-hook","if":"Bash(x)"}"#, ""),
@@ -113,6 +148,20 @@ mod tests {
         assert!(disarms::<&str>(r#"{"disableAllHooks":"yes"}"#, &[]).is_some());
         assert_eq!(disarms::<&str>(r#"{"disableAllHooks":false}"#, &[]), None);
         assert_eq!(disarms::<&str>(r#"{"nested":{"disableAllHooks":true}}"#, &[]), None);
+    }
+
+    #[test]
+    fn an_entry_that_the_client_does_not_accept_disarms_its_file() {
+        let ours = r#"{"hooks":[{"type":"command","command":"/b/aops-hook PreToolUse"}]}"#;
+        for odd in [r#"{"matcher":{}}"#, r#"{"matcher":"x"}"#] {
+            let text = format!(r#"{{"hooks":{{"PreToolUse":[{ours}],"Stop":[{odd}]}}}}"#);
+            assert!(disarms(&text, &["PreToolUse"]).unwrap().contains("drops every hook"), "{text}");
+            assert_eq!(disarms::<&str>(&text, &[]), None, "{text}");
+        }
+        for (value, off) in [("\"1\"", true), ("\"0\"", false), ("\"\"", false)] {
+            let text = format!(r#"{{"env":{{"CLAUDE_CODE_SIMPLE":{value}}}}}"#);
+            assert_eq!(disarms::<&str>(&text, &[]).is_some(), off, "{text}");
+        }
     }
 
     #[test]

@@ -161,7 +161,7 @@ fn a_timer_that_fires_waives_nothing() {
         session.entries().into_iter().filter(|entry| entry["with"]["event"] == "UserPromptSubmit").collect();
     let why = prompts[1]["with"]["unproven"].as_str().unwrap_or_default();
     assert!(prompts.len() == 2 && why.contains("a timer of this session"), "{prompts:#?}");
-    assert_eq!(session.entries().iter().filter(|entry| entry["type"] == "waive").count(), 1);
+    assert_eq!(session.entries().iter().filter(|entry| entry["type"] == "waiver").count(), 1);
     assert!(!sandbox.project().join("a.txt").exists());
     verifies(&sandbox, &session);
 }

@@ -14,7 +14,7 @@ fn bash(line: &str) -> Turn {
 }
 
 fn waivers(session: &Session) -> usize {
-    session.entries().iter().filter(|entry| entry["type"] == "waive").count()
+    session.entries().iter().filter(|entry| entry["type"] == "waiver").count()
 }
 
 /// Why each event of this kind had no authority; empty where it had.

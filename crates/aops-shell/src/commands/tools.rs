@@ -167,7 +167,7 @@ fn looks(command: &Invocation, arguments: &[Word], globals: &str, verbs: &[Verb]
 
 /// Verbs that look, and write a lock file where there is none or it is old.
 fn locks(name: &str, verb: &str) -> bool {
-    matches!((name, verb), ("cargo", "tree" | "pkgid") | ("uv", "tree"))
+    matches!((name, verb), ("cargo", "pkgid"))
 }
 
 fn begins(words: &[Word], verb: &str) -> bool {

@@ -216,6 +216,11 @@ impl Walk {
             } else if operands > 0 {
                 operands -= 1;
                 self.guess_if(word.splits, MADE_UP);
+                if name == "flock" {
+                    // It makes the file, and whoever else wants its lock waits.
+                    let (writes, folders) = (vec![word.clone()], Rc::clone(&scope.folders));
+                    self.found.push(Simple { writes, folders, ..Simple::default() });
+                }
             } else {
                 break;
             }

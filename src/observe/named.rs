@@ -1,0 +1,49 @@
+//! What the user's rules match in a call: paths that it names, reads or touches, and its simple commands.
+//!
+//! Looks links up on disk. Invariant: what a line may read is told apart from what it touches.
+
+use super::real_paths;
+use crate::model::call::ToolCall;
+use crate::model::event::Event;
+use crate::text::json;
+use crate::tool::targets::Targets;
+use aops_shell::syntax::{Simple, Word};
+use std::path::{Path, PathBuf};
+
+/// What the user's rules match: every path that the call names or touches, and its simple commands.
+pub(super) fn list(event: &Event, call: &ToolCall, reach: &Targets) -> (Vec<String>, Vec<String>, Vec<Vec<String>>) {
+    let reached = reach.paths.iter().map(|target| target.real.as_ref().unwrap_or(&target.path).lossy());
+    let input = json::read(&call.input).ok();
+    let field = |name: &str| input.as_ref()?.text_of(name);
+    let real = |path: PathBuf| {
+        let path = Path::new(&event.cwd).join(path);
+        real_paths::real(&path).unwrap_or(path).to_string_lossy().into_owned()
+    };
+    let fields = ["file_path", "notebook_path", "path"].into_iter().filter_map(field).map(PathBuf::from).map(real);
+    let mut read: Vec<PathBuf> = reach.runs.iter().flat_map(|run| read_by(&run.command)).collect();
+    if matches!(call.key.tool.as_str(), "Grep" | "Glob") {
+        let below = PathBuf::from(field("path").unwrap_or_default());
+        read.extend(["pattern", "glob"].into_iter().filter_map(field).map(|text| below.join(text)));
+        read.push(below.join("*"));
+    }
+    let commands = reach.runs.iter().map(|run| run.command.words.iter().map(Word::lossy).collect());
+    (reached.chain(fields).collect(), read.into_iter().map(real).collect(), commands.collect())
+}
+
+/// What a command may read: each of its words, and what is fed to it, seen from its folders; also as a folder, and after the
+/// revision of `HEAD:secret/a`.
+fn read_by(command: &Simple) -> Vec<PathBuf> {
+    let words = command.words.iter().skip(1).chain(&command.arriving).map(Word::lossy);
+    let mut all = Vec::new();
+    for word in words {
+        let word = word.split_once('=').filter(|_| word.starts_with('-')).map_or(word.as_str(), |(_, value)| value);
+        let parts = [Some(word), word.split_once(':').map(|(_, path)| path)];
+        for part in parts.into_iter().flatten().filter(|part| !part.is_empty() && !part.starts_with('-')) {
+            for folder in command.folders.iter() {
+                let path = Path::new(&folder.lossy()).join(part);
+                all.extend([path.join("*"), path]);
+            }
+        }
+    }
+    all
+}
