@@ -20,14 +20,14 @@ pub(super) fn list(event: &Event, call: &ToolCall, reach: &Targets) -> (Vec<Stri
         real_paths::real(&path).unwrap_or(path).to_string_lossy().into_owned()
     };
     let fields = ["file_path", "notebook_path", "path"].into_iter().filter_map(field).map(PathBuf::from).map(real);
-    let mut read: Vec<PathBuf> = reach.runs.iter().flat_map(|run| read_by(&run.command)).collect();
+    let mut opened: Vec<PathBuf> = reach.runs.iter().flat_map(|run| read_by(&run.command)).collect();
     if matches!(call.key.tool.as_str(), "Grep" | "Glob") {
         let below = PathBuf::from(field("path").unwrap_or_default());
-        read.extend(["pattern", "glob"].into_iter().filter_map(field).map(|text| below.join(text)));
-        read.push(below.join("*"));
+        opened.extend(["pattern", "glob"].into_iter().filter_map(field).map(|text| below.join(text)));
+        opened.push(below.join("*"));
     }
     let commands = reach.runs.iter().map(|run| run.command.words.iter().map(Word::lossy).collect());
-    (reached.chain(fields).collect(), read.into_iter().map(real).collect(), commands.collect())
+    (reached.chain(fields).collect(), opened.into_iter().map(real).collect(), commands.collect())
 }
 
 /// What a command may read: each of its words, and what is fed to it, seen from its folders; also as a folder, and after the
