@@ -121,13 +121,14 @@ pub fn approval_of(call: &str) -> String {
 
 /// Who approved this very call, which the client deferred, and when.
 fn answered(session: &Session, event: &Event, context: &Context) -> Option<String> {
-    let call = event.call.as_ref()?;
-    let open = session.open_call(&call.key)?;
-    let name = approval_of(&call.key.id);
+    let asked = |call: &ToolCall| {
+        let open = session.open_call(&call.key)?;
+        (open.deferred && open.input_sha256 == call.input_sha256).then(|| approval_of(&call.key.id))
+    };
+    let name = event.call.as_ref().and_then(asked)?;
     let holds = |waiver: &&Waiver| waiver.gate == name && waiver.until_ms > context.now_ms;
     let waiver = session.memory.progress.waivers.iter().find(holds)?;
-    let same = open.deferred && open.input_sha256 == call.input_sha256;
-    same.then(|| format!("approved by {}", waiver.reason))
+    Some(format!("approved by {}", waiver.reason))
 }
 
 /// The joined verdict of all gates. The first refusal ends the round.

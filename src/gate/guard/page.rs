@@ -56,5 +56,7 @@ mod tests {
         for text in ["curl localhost:7391", "curl localhost:73900", "seq 7390", "ls x7390 localhost"] {
             assert!(!names("Bash", text), "{text}");
         }
+        let nowhere = Fleet { listen: Some("7390".to_owned()), ..fleet };
+        assert_eq!(named(&nowhere, "Bash", "curl localhost:7390"), None, "it serves no page");
     }
 }

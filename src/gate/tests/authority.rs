@@ -96,3 +96,16 @@ fn what_a_skill_brings_waits_for_the_plan() {
     refused(&shut, &call("Skill"), &brought, "sandbox", "sandbox-brought.md");
     passes(&shut, &call("Skill"), &does(Effect::Control));
 }
+
+/// Questions are answered on a page for people.
+#[test]
+fn the_page_of_questions_is_not_for_a_call() {
+    let session = with_policy(|policy| policy.fleet.url = Some("postgresql://a@h/d".into()));
+    let mut event = call("Bash");
+    let ask = |event: &Event| said(&session, event, &does(Effect::Read));
+    assert_eq!(ask(&event).1, Ruling::Pass);
+    event.call.as_mut().unwrap().input = r#"{"command":"curl localhost:7390"}"#.into();
+    let (gate, ruling, words) = ask(&event);
+    assert_eq!((gate, ruling), ("guard", Ruling::Deny));
+    assert!(words.contains("is for people"), "{words}");
+}

@@ -19,7 +19,7 @@ pub(super) struct Farm {
 
 /// Each step says that it began, has its effect once by its key, and may wait for a file.
 pub(super) const STEP: &str = r#"echo "$AOPS_RUN $AOPS_STEP $AOPS_IDEMPOTENCY_KEY" >> "$EFFECTS/starts"; "#;
-pub(super) const EFFECT: &str = r#"( set -C; : > "$EFFECTS/$AOPS_IDEMPOTENCY_KEY" ) 2>/dev/null && echo "$AOPS_RUN $AOPS_STEP" >> "$EFFECTS/log"; "#;
+pub(super) const EFFECT: &str = r#"if ( set -C; : > "$EFFECTS/$AOPS_IDEMPOTENCY_KEY" ) 2>/dev/null; then echo "$AOPS_RUN $AOPS_STEP" >> "$EFFECTS/log"; fi; "#;
 const WAIT: &str = r#"while ! test -e "$EFFECTS/go"; do sleep 0.05; done; "#;
 
 pub(super) fn workflow(steps: &[(&str, &str)]) -> String {
