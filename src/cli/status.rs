@@ -193,7 +193,7 @@ fn describe_mode(session: &Session) -> String {
 
 /// Shut only where changes are really refused.
 pub fn sandbox(session: &Session) -> Sandbox {
-    let held = session.policy().gates.sandbox == Level::Enforce || session.blocked().is_some();
+    let held = session.policy().gates.sandbox == Level::Enforce && session.is_shut() || session.blocked().is_some();
     if held || session.memory.run.is_some() { session.state.sandbox } else { Sandbox::Open }
 }
 

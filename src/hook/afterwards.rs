@@ -202,7 +202,9 @@ fn conclude(turn: &mut Turn) -> Verdict {
 fn wants_refresh(turn: &Turn) -> bool {
     let at = matches!(turn.event.kind, EventKind::SessionStart | EventKind::Stop);
     let ends = turn.event.kind == EventKind::SessionEnd && sends(turn);
-    (at || ends || turn.context.ended.tracked) && !turn.env.dry_run
+    // Its report is waited for there, and no turn of a blocked session may end.
+    let halts = turn.event.kind == EventKind::SubagentStop && turn.session().blocked().is_some();
+    (at || ends || halts || turn.context.ended.tracked) && !turn.env.dry_run
 }
 
 /// Witnesses are asked, or something goes to a database or a collector.

@@ -145,3 +145,18 @@ fn a_halted_session_says_what_lets_it_go_on() {
     said.said(&["halted    the plan has no test", "way out   your next prompt begins anew"]);
     assert_eq!(said.out.matches("way out").count(), 1, "{}", said.out);
 }
+
+/// In mode `loop` there is nothing to wait for before the first prompt, and nobody says that there is.
+#[test]
+fn nothing_is_called_shut_before_the_first_prompt() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("[mode]\nlevel = \"loop\"\n");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let told = sandbox.person(&["status", "--json"]).json();
+    assert_eq!(told["sandbox"], "open", "{told:#}");
+    let words = sandbox.person(&["status"]);
+    assert!(!words.out.contains("shut"), "{words:?}");
+    let _ =
+        session.pre(&session.call("Write", json!({"file_path": sandbox.project().join("x"), "content": "x"}))).silent();
+}

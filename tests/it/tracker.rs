@@ -148,6 +148,24 @@ fn an_earlier_snapshot_survives_a_slow_tracker() {
     assert_eq!((why(&second), second.taken_ms), (Some(Why::TimedOut), first.taken_ms));
 }
 
+/// No turn of a blocked session may end, so its report is not left to the end of one. The tracker is a script that keeps what
+/// it is asked.
+#[test]
+fn a_halt_is_told_to_the_tracker_at_once() {
+    let script = r#"case "$*" in --version) echo bd version 1.0.5;; create*) echo "$*" >> "$HOME/made"; echo '{"id":"p-1"}';; *) echo '[]';; esac"#;
+    let world = World::scripted(script);
+    world.sandbox.configure(&format!("[tracker]\ncommand = \"{}\"\n", world.command));
+    world.sandbox.put(".beads/issues.jsonl", "");
+    let session = world.sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("go");
+    let _ = session.agent("custodiet", serde_json::json!({"verdict": "BLOCK", "violation": "scope left"}));
+    let made = world.sandbox.home().join("made");
+    world.wait_until("the report is in the tracker", || {
+        fs::read_to_string(&made).is_ok_and(|text| text.contains("Halt:"))
+    });
+}
+
 /// The refresher leads a session and group of its own: the client kills a hook's group at its time-out.
 #[test]
 fn the_refresher_is_out_of_reach_of_its_starter() {

@@ -57,7 +57,7 @@ fn a_gate_is_waived_by_the_rules_of_the_command() {
     screen.press("Enter");
     screen.shows(&["are you sure?"]);
     screen.press("y");
-    screen.shows(&["`sandbox` is waived for 10 min", "waive     sandbox: a small thing"]);
+    screen.shows(&["`sandbox` is waived for 10 min", "waiver    sandbox: a small thing"]);
     session.write("hello.txt").silent();
 }
 
