@@ -4,6 +4,7 @@
 //! For an analysis it starts the configured command in an empty folder with the prompt on its input. Invariant: an answer
 //! that is late, broken or not of the schema is refused with the reason, and changes nothing.
 
+use super::past::tell_damage;
 use super::range::{self, FoundSession, since_option};
 use super::table::{Tone, clean};
 use super::transcript::abridged;
@@ -69,18 +70,14 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let damage = found.shelved.as_ref().and_then(|shelved| Health::new(io.env, u64::MAX).damage(shelved));
     if io.json {
         let mut value = serde_json::to_value(&insights)?;
-        if let Some(damage) = damage {
+        if let Some(damage) = &damage {
             value["damage"] = json!(damage);
         }
-        return io.print(value);
+        io.print(value)?;
+    } else {
+        show(io, &insights)?;
     }
-    show(io, &insights)?;
-    match damage {
-        Some(damage) => {
-            io.print(format!("note: this ledger is damaged: {damage}\nhint: `aops-hook verify {}`", found.session_id))
-        }
-        None => Ok(0),
-    }
+    Ok(damage.map_or(0, |damage| tell_damage(&damage, &found.session_id)))
 }
 
 /// Made, analysed if wanted, written and recorded.

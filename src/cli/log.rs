@@ -5,12 +5,13 @@
 
 pub(super) mod told;
 
-use super::past::open;
+use super::past::{open, tell_damage};
 use super::range::{since, since_option};
 use super::table::{Tone, clean, cut};
 use super::{Command, Io, flag, option, session, session_operand, text};
 use crate::ledger::entry::Line;
 use crate::ledger::sessions;
+use crate::proof::health::Health;
 use crate::session::fact::Fact;
 use crate::system::env::east_of_utc;
 use crate::text::time;
@@ -71,7 +72,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             }
             backlog.print(io, &mut view)?;
             if !follows {
-                return Ok(0);
+                let damage = Health::new(io.env, u64::MAX).damage(&found);
+                return Ok(damage.map_or(0, |damage| tell_damage(&damage, &found.session_id)));
             }
             io.out.flush()?;
             std::thread::sleep(Duration::from_millis(250));

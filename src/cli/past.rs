@@ -3,6 +3,7 @@
 //! Reads one ledger, writes nothing. Invariants: one batch is one event; a line that is no entry ends the reading, and
 //! `verify` says more about it.
 
+use super::complain;
 use crate::gate::sandbox;
 use crate::insight::tally::words;
 use crate::ledger::entry::Line;
@@ -10,8 +11,9 @@ use crate::ledger::open::Recent;
 use crate::ledger::recover::LEDGER_FILE;
 use crate::ledger::sessions::SessionOnDisk;
 use crate::model::call::{CallState, ToolCall};
+use crate::model::error::Code;
 use crate::model::event::EventKind;
-use crate::session::fact::{Fact, Said, Seen, Step};
+use crate::session::fact::{Fact, Said, Seen, Step, Violation};
 use crate::session::fold::Session;
 use anyhow::Context;
 use std::fs::File;
@@ -27,6 +29,13 @@ pub fn open(shelved: &SessionOnDisk) -> anyhow::Result<BufReader<File>> {
     let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
     let file = File::options().read(true).custom_flags(no_follow).open(&path);
     Ok(BufReader::new(file.with_context(|| format!("`{}`", path.display()))?))
+}
+
+/// Names what is wrong with a ledger that was shown all the same, and gives the exit code. What a newer version recorded is
+/// not damaged.
+pub fn tell_damage(damage: &str, session_id: &str) -> u8 {
+    let newer = damage.starts_with(Code::WrittenByNewer.name());
+    complain(&format!("{damage}\nhint: `aops-hook verify {session_id}` says more"), if newer { 0 } else { 4 })
 }
 
 /// Every batch, oldest first.
@@ -72,8 +81,8 @@ pub struct Answered<'a> {
 pub enum Asked<'a> {
     Call(&'a Step),
     Event(&'a Seen),
-    /// A second call under the id of one that was running; its input was not kept.
-    Again,
+    /// A second call under the id of one that was running or had ended; its input was not kept.
+    Again(&'a Violation),
 }
 
 impl Answered<'_> {
@@ -101,7 +110,7 @@ pub fn find_answer(batch: &Batch) -> Option<Answered<'_>> {
             Some(Answered { agent, rehearsed, ..answer(entry, &seen.event, Asked::Event(seen), seen.said.as_ref()) })
         }
         Fact::Violation(second) if second.said.is_some() => {
-            Some(answer(entry, &second.event, Asked::Again, second.said.as_ref()))
+            Some(answer(entry, &second.event, Asked::Again(second), second.said.as_ref()))
         }
         _ => None,
     })
@@ -145,6 +154,7 @@ pub fn describe_question(answered: &Answered) -> String {
             EventKind::UserPromptSubmit => format!("the prompt: {}", words(seen, "prompt").unwrap_or_default()),
             _ => answered.event.to_owned(),
         },
-        Asked::Again => "a second call under the id of one that was running".to_owned(),
+        Asked::Again(second) if second.violation == Violation::ENDED => "a call that had ended, again".to_owned(),
+        Asked::Again(_) => "a second call under the id of one that was running".to_owned(),
     }
 }

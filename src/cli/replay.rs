@@ -18,7 +18,7 @@ use crate::model::event::{Event, EventKind, Refusal};
 use crate::model::verdict::Verdict;
 use crate::model::worktree::Worktree;
 use crate::observe;
-use crate::session::fact::{Checked, Fact, Seen, Step};
+use crate::session::fact::{Checked, Fact, Seen, Step, Violation};
 use crate::session::fold::Session;
 use crate::system::env::Env;
 use crate::text::plain::count;
@@ -69,7 +69,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
                     changed.extend(differs(&answered, &now));
                 }
                 Replayed::LeftOut(why) => *left_out.entry(why).or_default() += 1,
-                Replayed::CannotBeRefused => {}
+                Replayed::CannotChange => {}
             }
         }
         replay.remember_ended(&batch);
@@ -144,8 +144,8 @@ fn print(
 enum Replayed {
     Verdict(Verdict),
     LeftOut(&'static str),
-    /// No gate judges this kind of event.
-    CannotBeRefused,
+    /// No gate judges this kind of event, or no policy changes the answer: a call that had ended is refused again.
+    CannotChange,
 }
 
 const CLIPPED: &str = "the ledger keeps only the beginning of a long input";
@@ -173,15 +173,16 @@ impl<'a> Replay<'a> {
     /// Today's verdict, on the session at that time.
     fn judge(&self, session: &Session, answered: &Answered, batch: &Batch) -> Replayed {
         let kind = EventKind::of(answered.event);
-        if kind.row().refusal == Refusal::None {
-            return Replayed::CannotBeRefused;
+        let ended = matches!(answered.asked, Asked::Again(second) if second.violation == Violation::ENDED);
+        if kind.row().refusal == Refusal::None || ended {
+            return Replayed::CannotChange;
         }
         if answered.reason.contains(moved::WHY) {
             return Replayed::LeftOut(MOVED);
         }
         let payload = match answered.asked {
             _ if kind == EventKind::ConfigChange => Err(SETTINGS),
-            Asked::Again => Err(SECOND),
+            Asked::Again(_) => Err(SECOND),
             Asked::Call(step) => self.of_call(step),
             Asked::Event(seen) => self.of_event(seen),
         };

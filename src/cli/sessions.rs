@@ -141,7 +141,14 @@ fn lost_sessions(given: &ArgMatches, io: &Io, since: Option<i64>, here: Option<&
 }
 
 fn lost_to_json(head: &Head) -> Value {
-    json!({"session_id": head.session_id, "folder": null, "date": head.ts.get(..10), "blocked": head.blocked, "lost": true})
+    json!({
+        "damage": "its folder is gone", "short": head.session_id, "live": false,
+        "project": null, "started_at": null, "changed_at": head.ts, "prompt": null,
+        "session_id": head.session_id, "folder": null,
+        "date": head.ts.get(..10), "phase": head.blocked.then_some(Phase::Halted),
+        "blocked": head.blocked, "outcome": head.blocked.then_some("failure"), "ended_at": null,
+        "lost": true, "mode": null, "rehearsed": null,
+    })
 }
 
 fn lost_row(head: &Head) -> [Cell; 8] {

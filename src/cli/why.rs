@@ -7,7 +7,7 @@ mod evidence;
 
 use super::past::{self, Answered, Batch};
 use super::table::{Tone, clean};
-use super::{Command, Io, operand, refused, session, session_option, status, text};
+use super::{Command, Io, operand, refused, session_option, status, text};
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::model::event::EventKind;
 use crate::session::describe::describe_fact;
@@ -16,7 +16,7 @@ use crate::session::fold::Session;
 use crate::system::env::east_of_utc;
 use crate::text::template::one_line;
 use crate::text::time;
-use clap::{ArgMatches, value_parser};
+use clap::ArgMatches;
 use evidence::Clue;
 use serde_json::{Value, json};
 use std::time::UNIX_EPOCH;
@@ -27,25 +27,32 @@ pub const COMMAND: Command = Command {
     examples: &[
         ("aops-hook why", "the last refusal in this project, in whichever session"),
         ("aops-hook why 42", "what was answered at entry 42 (`aops-hook log` numbers them)"),
-        ("aops-hook why --session 3f2a --json", "the last refusal of one session, for a program"),
+        ("aops-hook why 3f2a", "the last refusal of the session whose id begins with 3f2a"),
+        ("aops-hook why 42 --session 3f2a --json", "an entry of that session, for a program"),
     ],
     arguments: |row| {
-        let seq = operand("seq", "SEQ", "An entry's number; without one, the last refusal");
-        row.arg(seq.value_parser(value_parser!(u64))).arg(session_option())
+        let help = "An entry's number, or a session's id or the beginning of one (digits alone are a number); without it, the last refusal";
+        row.arg(operand("what", "SEQ|SESSION", help)).arg(session_option())
     },
     run,
 };
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let found = match (given.get_one::<u64>("seq"), text(given, "session")) {
+    let what = text(given, "what");
+    let seq = what.and_then(|what| what.parse::<u64>().ok());
+    let named = match (what.filter(|_| seq.is_none()), text(given, "session")) {
+        (Some(_), Some(_)) => return refused("the session is named twice\nhint: `aops-hook why SESSION`"),
+        (one, other) => one.or(other),
+    };
+    let found = match (seq, named) {
         (None, None) => last_in_project(io)?,
         (seq, _) => {
-            let shelved = session(given, io)?;
+            let shelved = sessions::pick(io.env, named).or_else(refused)?;
             let batches = past::batches(&shelved)?;
             let at = match seq {
-                Some(seq) => match batches.iter().position(|batch| batch.iter().any(|entry| entry.seq == *seq)) {
+                Some(seq) => match batches.iter().position(|batch| batch.iter().any(|entry| entry.seq == seq)) {
                     Some(at) => Some(answer_of(&batches, at)),
-                    None => return refuse_unknown(*seq, &batches),
+                    None => return refuse_unknown(seq, &batches),
                 },
                 None => last_refusal(&batches).or_else(|| last_rehearsal(&batches)),
             };

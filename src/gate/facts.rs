@@ -5,7 +5,7 @@
 
 use crate::gate::owed::{debts, gate_of_debt, without_git};
 use crate::gate::report::started;
-use crate::gate::{Context, Evidence, jail, profile, reflection, sandbox, way_out};
+use crate::gate::{Context, Evidence, jail, profile, reflection, repeat, sandbox, way_out};
 use crate::model::agent::{Agent, ours};
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
 use crate::model::call::{Effect, ToolCall};
@@ -56,6 +56,7 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
                 let agent = event.agent_type.as_deref().and_then(ours);
                 seen.starter = agent.map(|_| context.client.clone());
             }
+            seen.uncounted = event.kind == EventKind::SubagentStop && !is_awaited(session, event);
             if event.kind == EventKind::PermissionRequest {
                 seen.asks_plan = context.attended && is_plan_question(event);
             }
@@ -67,11 +68,18 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
     }
 }
 
-/// The main agent shows the plan that it made in plan mode.
 fn is_all_committed(owed: &[String]) -> bool {
     !owed.is_empty() && !owed.iter().any(|debt| matches!(debt.as_str(), "commit" | "checks" | "format"))
 }
 
+/// The report counts, or is no agent's of ours.
+fn is_awaited(session: &Session, event: &Event) -> bool {
+    let agent = event.agent_type.as_deref().and_then(ours);
+    let id = event.agent_id.as_deref().unwrap_or_default();
+    agent.is_none_or(|agent| session.awaited(id, agent.name).is_some())
+}
+
+/// The main agent shows the plan that it made in plan mode.
 fn is_plan_question(event: &Event) -> bool {
     event.agent_id.is_none() && event.call.as_ref().is_some_and(|call| call.key.tool == "ExitPlanMode")
 }
@@ -93,7 +101,8 @@ fn reported(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
     let sent_on = verdict.ruling == Ruling::Deny;
     let audited = agent.name == "custodiet" && finding.is_some();
     let (agent, agent_id) = (agent.name.to_owned(), id.to_owned());
-    let fact = Reported { agent, agent_id, as_result: true, audited, finding, problem, sent_on };
+    let closes = agent == "framework" && finding.is_some();
+    let fact = Reported { agent, agent_id, as_result: true, audited, closes, finding, problem, sent_on };
     [Fact::Verdict(fact)].into_iter().chain(block).collect()
 }
 
@@ -173,6 +182,9 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
     if open.is_some() {
         let why = "an id was used for a second call while the first was running";
         return vec![violation(event, call, said(verdict), why)];
+    }
+    if verdict.ruling == Ruling::Deny && repeat::ended_before(event, call, context).is_some() {
+        return vec![violation(event, call, said(verdict), Violation::ENDED)];
     }
     let mut facts = Vec::new();
     if context.stage.is_some() {
@@ -261,11 +273,12 @@ fn decided(event: &Event, call: &ToolCall, verdict: &Verdict) -> Vec<Fact> {
 
 fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, context: &Context) -> Vec<Fact> {
     let Some(open) = session.open_call(&call.key) else {
-        if context.past.is_some() {
-            return vec![again(event, call, context)];
-        }
-        // The hook was killed, and the client failed open.
-        let why = "a call ended that was never authorized: its hook did not run, or was killed";
+        // The hook was killed or not heard, and the client failed open.
+        let why = match &context.past {
+            Some(past) if past.to == Denied => "a call ended that was DENIED: the client ran it all the same",
+            Some(_) => return vec![again(event, call, context)],
+            None => "a call ended that was never authorized: its hook did not run, or was killed",
+        };
         return vec![violation(event, call, None, why)];
     };
     let mut facts = Vec::new();

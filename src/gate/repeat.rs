@@ -4,10 +4,11 @@
 //! an ended id a new call, since some gateways reuse ids. Way out: make the call again under an id of its own.
 
 use super::Context;
-use crate::model::call::ToolResult;
+use crate::model::call::{ToolCall, ToolResult};
 use crate::model::error::Code;
 use crate::model::event::Event;
 use crate::model::verdict::{Ruling, Verdict};
+use crate::session::fact::Step;
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
 use crate::text::json::cut;
@@ -26,10 +27,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
             format!("{}: call `{id}` is still running with another input\nhint: {}", code.name(), code.way_out()),
         );
     }
-    let Some(past) = &context.past else { return Verdict::pass() };
-    if past.input_sha256 != call.input_sha256 || past.prompt_id != event.prompt_id {
-        return Verdict::pass();
-    }
+    let Some(past) = ended_before(event, call, context) else { return Verdict::pass() };
     let why = past.reason.as_deref().map(|why| format!(" ({})", cut(why, 600))).unwrap_or_default();
     Verdict::deny(
         GATE,
@@ -40,6 +38,12 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
             past.result.as_ref().map(told).unwrap_or_default(),
         ),
     )
+}
+
+/// How this very call ended before. Another input or prompt under its id makes a new call.
+pub fn ended_before<'a>(event: &Event, call: &ToolCall, context: &'a Context) -> Option<&'a Step> {
+    let same = |past: &&Step| past.input_sha256 == call.input_sha256 && past.prompt_id == event.prompt_id;
+    context.past.as_ref().filter(same)
 }
 
 /// The effect of the call as it was recorded: it stands in for a second execution.

@@ -16,7 +16,7 @@ use crate::gate::{self, Context, facts, rehearsal, repeat};
 use crate::jail::receipt;
 use crate::ledger::clients;
 use crate::ledger::open::Ledger;
-use crate::ledger::session_folder::SessionKey;
+use crate::ledger::session_folder::{self, SessionKey};
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::model::profile::JailState;
@@ -73,9 +73,7 @@ impl<'a> Turn<'a> {
     /// Locks the session, finishes an interrupted rollback, observes, and writes the first entry of a new ledger before
     /// anything is judged: a block that outlived its ledger, or that a fork inherits, binds at once.
     pub(super) fn open(env: &'a Env, event: &'a Event) -> Result<Self, Failure> {
-        let key =
-            SessionKey { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
-        let mut ledger = Ledger::lock(env, key, starts_or_prompts(event))?;
+        let mut ledger = Ledger::lock(env, key(event), starts_or_prompts(event))?;
         let locked = Instant::now();
         // Lives as long as the process, which ends with its answer.
         let event = identity::made(env, &ledger, event).map_or(event, |named| Box::leak(Box::new(named)));
@@ -286,6 +284,9 @@ impl<'a> Turn<'a> {
             }
             facts.extend(self.said.take());
         }
+        if !self.session().memory.elsewhere {
+            facts.extend(self.elsewhere());
+        }
         if self.is_late {
             facts.insert(0, late_violation(self.event));
         }
@@ -294,6 +295,19 @@ impl<'a> Turn<'a> {
         self.recorded = facts.iter().filter(has_effect).cloned().collect();
         self.ledger.append(self.env, facts)?;
         Ok(self)
+    }
+
+    /// The transcript is in another project's folder: the one that holds the session counts.
+    fn elsewhere(&self) -> Option<Fact> {
+        let place = &self.ledger.place().path;
+        let named = session_folder::elsewhere(self.env, key(self.event), place)?;
+        let violation = format!(
+            "{}: the transcript is in `{}`, the session is held in `{}`, and that counts",
+            Violation::ELSEWHERE,
+            named.file_name().unwrap_or_default().display(),
+            self.ledger.project(),
+        );
+        Some(violation_of(self.event, violation))
     }
 
     /// A new task begins, and the one before it owed no commit for what it changed: these files are not the new task's.
@@ -332,8 +346,15 @@ impl<'a> Turn<'a> {
     }
 }
 
+fn key(event: &Event) -> SessionKey<'_> {
+    SessionKey { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd }
+}
+
 fn late_violation(event: &Event) -> Fact {
-    let violation = "another process held the session's lock when it came; it is recorded late".to_owned();
+    violation_of(event, "another process held the session's lock when it came; it is recorded late".to_owned())
+}
+
+fn violation_of(event: &Event, violation: String) -> Fact {
     let (agent_id, event) = (event.agent_id.clone(), event.name.clone());
     Fact::Violation(Violation { agent_id, call: None, event, said: None, violation })
 }

@@ -34,7 +34,11 @@ pub fn folder(env: &Env) -> PathBuf {
 }
 
 pub fn file(env: &Env, date: &str, session_id: &str) -> PathBuf {
-    folder(env).join(format!("{}-{}.json", json::cut(date, 10), file_name(session_id)))
+    let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    // An id of more than 128 characters is recorded as its digest, which begins with its hash.
+    let is_digest = session_id.len() == 64 && session_id.bytes().all(hex);
+    let id = if is_digest { json::cut(session_id, 16).to_owned() } else { file_name(session_id) };
+    folder(env).join(format!("{}-{id}.json", json::cut(date, 10)))
 }
 
 /// The prices in force: the user's, then the shipped ones.

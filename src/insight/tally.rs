@@ -12,7 +12,7 @@ use crate::ledger::entry::Line;
 use crate::model::agent::{bare, ours};
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::{event::EventKind, phase::Phase};
-use crate::session::fact::{Fact, Reported, Said, Seen, Step};
+use crate::session::fact::{Fact, Reported, Said, Seen, Step, Violation};
 use crate::session::{fold::Session, prompt::Prompt};
 use crate::text::json::{self, Json, cut};
 use crate::text::template::one_line;
@@ -102,7 +102,8 @@ impl Tally {
                 let words = format!("{}: {}", waiver.gate, waiver.reason);
                 push(&mut self.insights.waivers, cut(&words, LONGEST));
             }
-            Fact::Violation(second) => {
+            // What is asked again is counted once.
+            Fact::Violation(second) if second.violation != Violation::ENDED => {
                 let said = second.said.iter().filter(|said| said.ruling == "deny");
                 said.for_each(|said| self.count_refusal(&said.gate));
             }

@@ -16,6 +16,7 @@ use crate::system::{folder, threads};
 use crate::text::json::{self, quoted};
 use crate::text::sha256::sha256;
 use crate::text::stored::digest_of;
+use crate::text::template::one_line;
 use memchr::memmem;
 use rustix::fs::OFlags;
 use std::cmp::Ordering;
@@ -167,7 +168,7 @@ impl SessionFiles<'_> {
                     return Ok(Some(proven));
                 }
             }
-            return Err(cut_off(has, proven));
+            return Err(cut_off(has, proven, self.head.as_ref()));
         }
         Ok(Some(self.lapsed).filter(|lapsed| *lapsed > has))
     }
@@ -212,9 +213,14 @@ fn numbers(version: &str) -> Vec<u64> {
     version.split('-').next().unwrap_or_default().split('.').map(|part| part.parse().unwrap_or(0)).collect()
 }
 
-fn cut_off(has: u64, proven: u64) -> Failure {
+/// A block outlives its ledger: where nothing is left of that, it can still be cleared.
+fn cut_off(has: u64, proven: u64, head: Option<&Head>) -> Failure {
     let what = format!("the ledger ends at entry {has}, but entry {proven} was acknowledged");
-    Failure::new(Code::RecoveryFailed, what)
+    let blocked = head.filter(|head| head.blocked && has == 0).map(|head| {
+        let (id, reason) = (&head.session_id, one_line(head.reason.as_deref().unwrap_or_default(), 300));
+        format!("; session `{id}` is blocked ({reason}): a person can lift that with `aops-hook clear-block {id}`")
+    });
+    Failure::new(Code::RecoveryFailed, what + &blocked.unwrap_or_default())
 }
 
 /// The entry that the exported head is of must still be there.
@@ -222,7 +228,7 @@ pub fn check_exported(head: Option<&Head>, ledger: &File, walk: &Walk) -> Result
     let Some(head) = head.filter(|head| head.seq > 0) else { return Ok(()) };
     let (seq, has) = (head.seq, walk.folded.seq);
     let found = match seq.cmp(&has) {
-        Ordering::Greater => return Err(cut_off(has, seq)),
+        Ordering::Greater => return Err(cut_off(has, seq, Some(head))),
         Ordering::Equal => Some(walk.folded.head.clone()),
         Ordering::Less => digest_at(ledger, walk.bytes, seq)?,
     };

@@ -50,6 +50,12 @@ impl SessionKey<'_> {
     }
 }
 
+/// The project folder that the transcript is in, where the session is held in another one.
+pub fn elsewhere(env: &Env, key: SessionKey, held_in: &Path) -> Option<PathBuf> {
+    let named = well_formed(key.transcript_path, key.session_id).filter(|_| env.host == Client::Claude);
+    named.filter(|named| Some(named.as_path()) != held_in.parent())
+}
+
 /// The folder that exists for this session, its name made with `width` digits of the hash.
 pub fn find(env: &Env, key: SessionKey, width: usize) -> Result<Option<SessionFolder>, Failure> {
     let hash = &sha256(&[key.session_id.as_bytes()])[..width];

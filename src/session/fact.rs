@@ -197,6 +197,9 @@ pub struct Seen {
     /// `SessionStart` only: the span of the client's own trace, as it handed it on (`00-trace-span-flags`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
+    /// `SubagentStop` of an agent of ours: no verdict is awaited from it. Older versions kept its words as the agent's result.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub uncounted: bool,
     /// Why this start or prompt is no person's, or why this agent's verdict does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unproven: Option<String>,
@@ -334,6 +337,9 @@ pub struct Reported {
     /// An audit is done with any verdict. Older versions counted only an OK.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub audited: bool,
+    /// A reflection that counts begins the close. Older versions waited for the end of the turn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closes: bool,
     /// Left out where the agent was sent on or given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<AgentReport>,
@@ -411,6 +417,13 @@ pub struct Violation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Said>,
     pub violation: String,
+}
+
+impl Violation {
+    /// A call was asked for again after it had ended: it is refused, and what is recorded of it stays.
+    pub const ENDED: &str = "a call that had ended was asked for again";
+    /// The client keeps the transcript in another project's folder than the one that holds the session. Recorded once.
+    pub const ELSEWHERE: &str = "project folder mismatch";
 }
 
 /// What was mended on the way in.

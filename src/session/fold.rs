@@ -15,7 +15,7 @@ use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::error::Code;
 use crate::model::event::EventKind;
 use crate::model::phase::{Phase, Sandbox};
-use crate::session::fact::{Fact, Seen, Step};
+use crate::session::fact::{Fact, Seen, Step, Violation};
 use crate::session::memory::{Memory, OpenCall, Waiver};
 use crate::session::state::State;
 use crate::text::json::{self, Json};
@@ -103,7 +103,10 @@ impl Session {
             }
             Fact::Run(staged) => self.apply_run_step(staged),
             Fact::Checkpoint(taken) => self.apply_checkpoint(taken),
-            Fact::Violation(_) | Fact::Recovery(_) => {}
+            Fact::Violation(second) => {
+                self.memory.elsewhere |= second.violation.starts_with(Violation::ELSEWHERE);
+            }
+            Fact::Recovery(_) => {}
             Fact::Rollback(undone) => self.apply_rollback(undone),
             Fact::Insights(concluded) => self.state.insights = Some(concluded.insights.clone()),
             Fact::Snapshot(snapshot) => {
@@ -223,7 +226,7 @@ impl Session {
 
     fn apply_agent_stop(&mut self, seen: &Seen) {
         let agent = bare_name(seen).and_then(|name| self.state.subagents.get_mut(&name));
-        if let (Some(agent), Some(report)) = (agent, words(seen, "last_assistant_message")) {
+        if let (Some(agent), Some(report), false) = (agent, words(seen, "last_assistant_message"), seen.uncounted) {
             agent.result = Some(json::cut(&report, 200).to_owned());
         }
     }

@@ -58,6 +58,9 @@ pub struct Memory {
     /// Where the loop stands, beyond the public state.
     #[serde(rename = "course")]
     pub progress: TaskProgress,
+    /// It is recorded that an event named another project's folder than the one that holds the session.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub elsewhere: bool,
     /// Variables that decide where our folders are, when the session began.
     pub folders: BTreeMap<String, String>,
     /// Until the first prompt after a start: the project's file whose hook may send it.

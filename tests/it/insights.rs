@@ -249,6 +249,27 @@ fn batch_writes_all_of_them() {
     sandbox.person(&["insights", "--since", "7d"]).failed(2, &["insights batch"]);
 }
 
+/// An id over 128 characters is recorded as its digest; a file's name has sixteen digits of it, like that of any odd id.
+#[test]
+fn long_ids_have_short_file_names() {
+    for long in [65, 128, 129, 300] {
+        let sandbox = Sandbox::new();
+        let session = Session::new(&sandbox, &"x".repeat(long));
+        let event = |name: &str, fields: Value| {
+            let mut payload = session.payload(name, fields);
+            payload["transcript_path"] = json!("");
+            sandbox.hook(name, &payload)
+        };
+        let _ = event("SessionStart", json!({"source": "startup"}));
+        event("SessionEnd", json!({"reason": "other"})).silent();
+        let items = fs::read_dir(sandbox.data().join("sessions/insights")).unwrap().flatten();
+        let names: Vec<_> = items.map(|item| item.file_name().into_string().unwrap()).collect();
+        assert_eq!(names.len(), 1, "{names:?}");
+        assert!(names[0].ends_with(&format!("-{}.json", session.hashes()[1])), "{long}: {names:?}");
+        let _ = sandbox.person(&["insights", &session.id, "--json"]).json();
+    }
+}
+
 #[test]
 fn files_are_private_and_ids_harmless() {
     use std::os::unix::fs::PermissionsExt;

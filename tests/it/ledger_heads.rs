@@ -162,3 +162,42 @@ fn sessions_known_only_by_their_heads_are_named() {
     fs::remove_dir_all(kept.folder()).unwrap();
     damaged(&sandbox.person(&["verify"]), &["is gone, but entry"]);
 }
+
+/// Its folder is gone, its block is not: every refusal says so and names the way out, which works.
+#[test]
+fn a_block_whose_folder_is_gone_is_named() {
+    let sandbox = Sandbox::new();
+    let (gone, kept) = (two_turns(&sandbox), two_turns(&sandbox));
+    sandbox.person(&["block", &gone.id, "--reason", "let me look"]).said(&["blocked"]);
+    fs::remove_dir_all(gone.folder()).unwrap();
+    let call = gone.call("Read", json!({"file_path": "/x"}));
+    let way_out = format!("clear-block {}", gone.id);
+    let words = ["is blocked (let me look)", way_out.as_str()];
+    gone.pre(&call).refused(&words);
+    gone.start("resume").warned(&words);
+    let listed = sandbox.person(&["sessions", "--json"]).json();
+    let row = |id: &str| listed.as_array().unwrap().iter().find(|row| row["session_id"] == id).unwrap();
+    let keys = |id: &str| row(id).as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(&gone.id), keys(&kept.id));
+    assert_eq!((&row(&gone.id)["phase"], &row(&gone.id)["outcome"]), (&json!("halted"), &json!("failure")));
+    sandbox.person(&["clear-block", &gone.id, "--yes"]).said(&["no longer blocked"]);
+    gone.pre(&call).silent();
+}
+
+/// The folder that holds the session counts, whatever the client says of its transcript, and the mismatch is recorded once.
+#[test]
+fn a_transcript_in_another_project_is_recorded() {
+    let sandbox = Sandbox::new();
+    let session = two_turns(&sandbox);
+    let told = || session.entries().iter().filter(|entry| entry.to_string().contains("-some-other")).count();
+    let other = sandbox.sessions().with_file_name("-some-other").join(format!("{}.jsonl", session.id));
+    let call = session.call("Read", json!({"file_path": "/x", "content": "x"}));
+    for (name, fields) in [("PreToolUse", call.fields()), ("SessionStart", json!({"source": "resume"}))] {
+        let mut payload = session.payload(name, fields);
+        payload["transcript_path"] = json!(other);
+        passed(&sandbox.hook(name, &payload));
+        assert_eq!(told(), 1, "{name}");
+    }
+    sandbox.person(&["log", &session.id]).said(&["project folder mismatch", "-some-other"]);
+    sandbox.person(&["verify", &session.id]).said(&["intact"]);
+}

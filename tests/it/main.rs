@@ -6,6 +6,7 @@ mod support;
 mod faults;
 
 mod agents_at_work;
+mod asked_again;
 mod authority;
 mod bundle;
 mod checks;

@@ -157,6 +157,5 @@ fn nothing_is_called_shut_before_the_first_prompt() {
     assert_eq!(told["sandbox"], "open", "{told:#}");
     let words = sandbox.person(&["status"]);
     assert!(!words.out.contains("shut"), "{words:?}");
-    let _ =
-        session.pre(&session.call("Write", json!({"file_path": sandbox.project().join("x"), "content": "x"}))).silent();
+    session.pre(&session.call("Write", json!({"file_path": sandbox.project().join("x"), "content": "x"}))).silent();
 }

@@ -33,6 +33,7 @@ fn the_whole_loop() {
     session.qa("VERIFIED").silent();
     session.stop("Done.").refused(&["1. `framework`", "2. `commit`", "3. `push`"]);
     session.reflect().silent();
+    assert_eq!(session.state()["phase"], "close");
     session.stop("Done.").refused(&["1. `commit`", "2. `push`"]);
     session.bash("git add hello.txt && git commit -q -m hello");
     session.stop("Done.").refused(&["1. `push`", "`git push`"]);
@@ -57,6 +58,25 @@ fn the_whole_loop() {
     ];
     assert_eq!(ends(&session), wanted.map(|(phase, outcome)| (phase.to_owned(), outcome.to_owned())));
     sandbox.person(&["log", &session.id]).said(&["[review ends: INTERVENTION_REQUIRED]", "[close ends: PASS]"]);
+}
+
+/// The reflection begins the close, so it has its checkpoints too, however fast the work is committed.
+#[test]
+fn every_phase_has_its_checkpoints() {
+    let sandbox = Sandbox::repository("0.0");
+    sandbox.configure("[checkpoint]\ninteractive = \"all\"\n");
+    let session = sandbox.working();
+    session.write("a.txt").silent();
+    session.stop("Done.").refused(&["qa-verifier"]);
+    session.qa("VERIFIED").silent();
+    session.reflect().silent();
+    session.bash("git add a.txt && git commit -q -m a && git push -q");
+    session.stop("Done.").silent();
+    let list = sandbox.person(&["checkpoint", "list", "--json"]).json().to_string();
+    for phase in ["hydrate", "execute", "verify", "reflect", "close"] {
+        let both = [format!("PRE_{phase}_v1"), format!("POST_{phase}_v1")];
+        assert!(both.iter().all(|one| list.contains(one)), "{phase}: {list}");
+    }
 }
 
 /// Phase and outcome of every phase that ended.

@@ -79,6 +79,11 @@ fn why_of_any_entry() {
     sandbox.person(&["why", "1"]).said(&["entry 1 answers no event: open"]);
     sandbox.person(&["why", "9999"]).failed(2, &["no entry 9999", "hint: `aops-hook log`"]);
     sandbox.person(&["why", "--session", "nobody"]).failed(2, &["no session `nobody`"]);
+    sandbox.person(&["why", "nobody"]).failed(2, &["no session `nobody`"]);
+    session.stop("Done.").refused(&["qa-verifier"]);
+    sandbox.person(&["why", &session.id]).said(&["`owed` refused", &session.id]);
+    sandbox.person(&["why", &passed, "--session", &session.id]).said(&["no gate objected"]);
+    sandbox.person(&["why", &session.id, "--session", &session.id]).failed(2, &["named twice"]);
 }
 
 /// A refusal of the user's own rule or check is traced to its line in the configuration.

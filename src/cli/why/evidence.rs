@@ -157,8 +157,12 @@ impl<'a> Past<'a> {
     }
 
     fn same_call(&self, answered: &Answered) -> Vec<Clue> {
-        let Asked::Call(asked) = answered.asked else { return Vec::new() };
-        let same = |fact: &Fact| matches!(fact, Fact::Call(step) if step.call == asked.call);
+        let asked = match answered.asked {
+            Asked::Call(step) => Some(&step.call),
+            Asked::Again(second) => second.call.as_ref(),
+            Asked::Event(_) => None,
+        };
+        let same = |fact: &Fact| matches!(fact, Fact::Call(step) if Some(&step.call) == asked);
         self.last(same).into_iter().collect()
     }
 

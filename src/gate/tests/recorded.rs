@@ -120,6 +120,10 @@ fn a_call_ends_once() {
     assert_eq!(kinds(&done(&working(), &post, &plain)), ["violation"], "it was not asked for");
     let before = Context { past: Some(Step::default()), ..Context::default() };
     assert_eq!(kinds(&done(&working(), &post, &before)), ["event"], "it ended before");
+    let refused = Context { past: Some(Step { to: CallState::Denied, ..Step::default() }), ..Context::default() };
+    assert_eq!(kinds(&done(&working(), &post, &refused)), ["violation"], "it was refused, and ran");
+    let again = facts(&working(), &call("Read"), &Verdict::deny("repeat", "no".to_owned()), &refused);
+    assert_eq!(kinds(&again), ["violation"], "what is recorded of it stays");
     let marks = |value: &str| Some(BTreeMap::from([("f".to_owned(), value.to_owned())]));
     let marked = with(|session| {
         session.memory.calls = vec![open("t", Executing)];

@@ -102,6 +102,7 @@ fn all() -> Vec<Fact> {
         starter: text(),
         timers: vec!["t".to_owned()],
         traceparent: text(),
+        uncounted: true,
         unproven: text(),
     };
     let finding = AgentReport {
@@ -142,6 +143,7 @@ fn all() -> Vec<Fact> {
             agent_id: "a".to_owned(),
             as_result: true,
             audited: true,
+            closes: true,
             finding: Some(finding),
             problem: text(),
             sent_on: true,

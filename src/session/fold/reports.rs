@@ -87,7 +87,13 @@ impl Session {
             "critic" => self.apply_review(finding),
             "custodiet" => self.apply_audit(finding, report.audited),
             "qa-verifier" => self.apply_verification(finding),
-            _ => self.memory.progress.reflected = self.memory.progress.verified || !self.holds_qa(ts),
+            _ => {
+                self.memory.progress.reflected = self.memory.progress.verified || !self.holds_qa(ts);
+                let closes = report.closes && self.memory.progress.reflected && self.memory.run.is_none();
+                if closes && self.state.phase == Phase::Reflect {
+                    self.state.phase = Phase::Close;
+                }
+            }
         }
     }
 

@@ -97,6 +97,7 @@ fn full() -> (State, Memory) {
         shadowed: text(),
         synced: 1,
         timers: vec!["t".to_owned()],
+        elsewhere: true,
         told_way_out: true,
         undoing: Some(Box::new(undone())),
         undone: Some(Box::new(undone())),

@@ -28,7 +28,12 @@ fn damage_is_shown_wherever_a_session_is() {
     sandbox.person(&["report", "-o", page.to_str().unwrap()]).said(&["wrote"]);
     assert!(fs::read_to_string(&page).unwrap().contains("1 damaged ledger"));
     let insights = sandbox.person(&["insights", &one.id]);
-    assert!(format!("{}{}", insights.out, insights.err).contains("STATE_CHECKSUM_MISMATCH"), "{insights:?}");
+    assert!(insights.code == Some(4) && insights.err.contains("STATE_CHECKSUM_MISMATCH"), "{insights:?}");
+    for arguments in [&["log", &one.id][..], &["log", &one.id, "--json"]] {
+        let shown = sandbox.person(arguments);
+        assert!(shown.out.contains("go of") && shown.code == Some(4), "{shown:?}");
+        assert!(shown.err.contains("STATE_CHECKSUM_MISMATCH"), "{shown:?}");
+    }
     let doctor = sandbox.person(&["doctor"]);
     assert!(doctor.code == Some(1) && doctor.out.contains("is damaged"), "{doctor:?}");
     fs::write(&ledger, good).unwrap();

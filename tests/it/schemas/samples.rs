@@ -228,7 +228,7 @@ fn reported() -> Reported {
         workflow: some(),
     };
     let (agent, agent_id, finding) = (text(), text(), Some(finding));
-    Reported { agent, agent_id, as_result: true, audited: true, finding, problem: some(), sent_on: false }
+    Reported { agent, agent_id, as_result: true, audited: true, closes: true, finding, problem: some(), sent_on: false }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "stands where the type has an option")]
@@ -280,6 +280,7 @@ fn memory() -> Memory {
         chosen: Some(asked()),
         client: Some(client()),
         progress: course(),
+        elsewhere: true,
         folders: map(),
         greets: some(),
         held: held(),
@@ -325,6 +326,7 @@ fn calm() -> Memory {
         },
         policy: None,
         agentless: None,
+        elsewhere: false,
         chosen: None,
         client: None,
         jail: None,
@@ -455,6 +457,7 @@ fn seen() -> Seen {
         starter: some(),
         timers: vec![digest()],
         traceparent: some(),
+        uncounted: true,
         unproven: some(),
     }
 }
@@ -506,6 +509,7 @@ fn unseen() -> Seen {
         starter: None,
         timers: Vec::new(),
         traceparent: None,
+        uncounted: false,
         unproven: None,
         clashes: Vec::new(),
         agent_id: None,
@@ -608,7 +612,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Call(Step { jailed: Some(Proof { vanished: String::new(), ..proof() }), ..unstepped() }),
         Fact::Block(Blocked { by: text(), reason: text() }),
         Fact::Unblock(Unblocked { by: text() }),
-        Fact::Verdict(Reported { finding: Some(AgentReport::default()), ..reported() }),
+        Fact::Verdict(Reported { closes: false, finding: Some(AgentReport::default()), ..reported() }),
         Fact::Verdict(Reported { as_result: false, audited: false, finding: None, problem: None, ..reported() }),
         Fact::Verdict(reported()),
         Fact::Waive(waiver()),

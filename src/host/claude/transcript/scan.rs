@@ -82,7 +82,8 @@ pub fn scan(transcript: &Path, lens: &Lens) -> io::Result<Scan> {
         return Ok(scan);
     }
     match scan.file(transcript, MAIN, lens) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        // A name that is too long is no file's.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename) => {}
         done => done?,
     }
     for other in beside(transcript) {
