@@ -284,8 +284,8 @@ impl<'a> Turn<'a> {
             }
             facts.extend(self.said.take());
         }
-        if !self.session().memory.elsewhere {
-            facts.extend(self.elsewhere());
+        if let Some(mismatch) = self.elsewhere() {
+            facts.insert(0, mismatch);
         }
         if self.is_late {
             facts.insert(0, late_violation(self.event));
@@ -297,8 +297,11 @@ impl<'a> Turn<'a> {
         Ok(self)
     }
 
-    /// The transcript is in another project's folder: the one that holds the session counts.
+    /// The transcript is in another project's folder: the one that holds the session counts. Told once, before the event.
     fn elsewhere(&self) -> Option<Fact> {
+        if self.session().memory.elsewhere {
+            return None;
+        }
         let place = &self.ledger.place().path;
         let named = session_folder::elsewhere(self.env, key(self.event), place)?;
         let violation = format!(
