@@ -2,10 +2,10 @@
 //!
 //! Reads the session's ledger. Invariant: a session of a run asks nothing here: its driver does.
 
+use crate::gate::{self, sandbox};
 use crate::insight::collect;
 use crate::ledger::recover::LEDGER_FILE;
 use crate::ledger::sessions::{self, SessionOnDisk};
-use crate::model::call::CallState;
 use crate::session::fact::Fact;
 use crate::session::memory::OpenCall;
 use crate::system::env::Env;
@@ -37,7 +37,7 @@ impl SessionQuestion {
 
 /// The call that a client ended without making, and that has had no answer yet.
 pub fn waiting(calls: &[OpenCall]) -> Option<&OpenCall> {
-    calls.iter().find(|open| open.deferred && open.state == CallState::Pending)
+    calls.iter().find(|open| gate::is_waiting(open))
 }
 
 /// What this session asks, and in which words.
@@ -48,17 +48,15 @@ pub fn of(env: &Env, found: &SessionOnDisk) -> Option<(SessionQuestion, String)>
     collect::entries(&found.path.join(LEDGER_FILE), |_, fact| match fact {
         Fact::Run(_) => in_run = true,
         Fact::Call(step) if step.call == open.call => {
-            let input = step.input.as_ref().and_then(|input| serde_json::from_str::<Value>(input.get()).ok());
-            let line = input.map(|input| input["command"].as_str().map_or(input.to_string(), str::to_owned));
-            what = line.unwrap_or(std::mem::take(&mut what));
+            let whole = step.input.as_ref().map(|input| sandbox::shown_whole(&open.call.tool, input.get()));
+            what = whole.unwrap_or(std::mem::take(&mut what));
         }
         _ => {}
     })
     .ok()?;
     let reason = open.reason.as_deref().unwrap_or_default();
     let why = one_line(reason.split("\nhint:").next().unwrap_or_default(), 400);
-    let what = one_line(&what, 200).replace('`', "'");
-    let words = format!("may {} `{what}` be done? {why}", open.call.tool);
+    let words = format!("may `{what}` be done? {why}");
     let asked = SessionQuestion {
         call: open.call.id.clone(),
         cwd: cwd(&collect::transcript_of(env, found))?,

@@ -4,16 +4,15 @@
 //! be repaired while it fails; a prompt that waives the loop goes without checks. Before a stop a failing check is one more
 //! debt: see `owed`.
 
-use super::{Context, is_waived, is_waived_by_person};
+use super::{Context, is_waiting, is_waived, is_waived_by_person};
 use crate::config::policy::check::Moment;
 use crate::config::policy::{Check, Level};
-use crate::model::call::{CallState, Effect};
+use crate::model::call::Effect;
 use crate::model::event::{Event, EventKind};
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::Checked;
 use crate::session::fold::Session;
-use crate::session::memory::OpenCall;
 use crate::session::prompt::Prompt;
 use crate::text::template::{Phrase, one_line, quote};
 
@@ -48,7 +47,7 @@ fn moments(session: &Session, event: &Event, context: &Context, verdict: &Verdic
     }
     match (event.kind, &event.call, &context.call) {
         (EventKind::PreToolUse, Some(call), Some(seen))
-            if verdict.ruling != Ruling::Deny && session.open_call(&call.key).is_none_or(waits) =>
+            if verdict.ruling != Ruling::Deny && session.open_call(&call.key).is_none_or(is_waiting) =>
         {
             let first = leaves_sandbox(session, event, context).then_some(Moment::Sandbox);
             let saves = seen.saves.as_ref().map(|_| Moment::Save).or(seen.commits.then_some(Moment::Commit));
@@ -80,11 +79,6 @@ fn leaves_sandbox(session: &Session, event: &Event, context: &Context) -> bool {
 fn has_let_out(session: &Session, context: &Context, id: &str) -> bool {
     let last = session.memory.progress.checks.get(id).map(|last| last.outcome.as_str());
     last == Some(Checked::PASS) || context.stage.is_some() && last == Some("ASK_USER")
-}
-
-/// A deferred question that comes up again.
-fn waits(open: &OpenCall) -> bool {
-    open.deferred && open.state == CallState::Pending
 }
 
 pub fn judge(_: &Session, event: &Event, context: &Context) -> Verdict {

@@ -91,6 +91,8 @@ pub struct CallContext {
     pub alone: bool,
     /// What the shipped danger rules found in it.
     pub dangers: Vec<Danger>,
+    /// What in it shows our keys.
+    pub keys: Option<Danger>,
     /// For the user's rules: paths as the disk names them, and the words of each simple command.
     pub paths: Vec<String>,
     pub read: Vec<String>,

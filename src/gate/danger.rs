@@ -12,18 +12,16 @@ use crate::text::template::{Phrase, one_line};
 use crate::tool::danger::{Danger, Rule};
 
 const GATE: &str = "danger";
-/// The end of the folder's name.
-const KEYS: &str = "aops/keys";
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    let (Some(call), Some(seen)) = (event.asked_call(), context.call.as_ref()) else { return Verdict::pass() };
+    let (Some(_), Some(seen)) = (event.asked_call(), context.call.as_ref()) else { return Verdict::pass() };
     // What signs the log is shown to no tool, whatever the user lets pass.
-    let ours = seen.dangers.iter().find(|found| found.rule.id().starts_with("secret-") && call.input.contains(KEYS));
-    let ours = ours.map(|danger| (DangerLevel::Deny, danger));
+    let ours = seen.keys.as_ref().map(|danger| (DangerLevel::Deny, danger));
     let Some((level, danger)) = ours.or_else(|| worst(session, seen)) else { return Verdict::pass() };
     let asks = level == DangerLevel::Ask && (context.attended || context.defers);
     let ruling = if asks { Ruling::Ask } else { Ruling::Deny };
-    let phrase = Some(Phrase::new("refusals/danger.md", values(danger)));
+    let words = if seen.keys.is_some() { "refusals/danger-keys.md" } else { "refusals/danger.md" };
+    let phrase = Some(Phrase::new(words, values(danger)));
     Verdict { ruling, gate: GATE, phrase, ..Verdict::pass() }
 }
 

@@ -14,6 +14,7 @@ mod verb;
 pub mod executable;
 mod hidden;
 mod interactive;
+pub mod keys;
 #[cfg(test)]
 mod tests;
 

@@ -28,7 +28,7 @@ pub mod rehearsal;
 pub use context::{CallContext, Context, EndContext, Evidence, Holder, StartContext};
 
 use crate::config::policy::{Level, Policy};
-use crate::model::call::ToolCall;
+use crate::model::call::{CallState, ToolCall};
 use crate::model::event::Event;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
@@ -104,14 +104,21 @@ fn in_run(said: Verdict, session: &Session, event: &Event, context: &Context) ->
     }
     let approved = context.stage.as_ref().and_then(|stage| stage.approved.as_deref());
     let is_approved = |call: &ToolCall| {
-        let of_it = |open: &&OpenCall| Some(open.call.id.as_str()) == approved;
-        approved == Some(&call.key.id) || facts::asked_before(session, event, call).any(|open| of_it(&open))
+        let of_it = |open: &OpenCall| Some(open.call.id.as_str()) == approved;
+        let is_same = |open: &OpenCall| open.input_sha256 == call.input_sha256 && is_waiting(open);
+        let again = session.open_call(&call.key).filter(|open| is_same(open));
+        again.is_some_and(of_it) || facts::asked_before(session, event, call).any(of_it)
     };
     if approved.is_some() && event.call.as_ref().is_some_and(is_approved) {
         return Verdict::pass();
     }
     let ruling = if event.agent_id.is_some() { Ruling::Deny } else { Ruling::Defer };
     Verdict { ruling, ..said }
+}
+
+/// The client ended without making this call, and it has had no answer yet.
+pub fn is_waiting(open: &OpenCall) -> bool {
+    open.deferred && open.state == CallState::Pending
 }
 
 /// What a waiver is called by which a person lets one call be made.

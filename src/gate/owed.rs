@@ -3,10 +3,9 @@
 //! Invariants: one refusal with the whole list, in order; silent for tasks that changed nothing and while other agents still
 //! work; after a few refusals without progress the turn may end and the user is told.
 
-use super::{Context, checks, is_waived};
+use super::{Context, checks, is_waiting, is_waived};
 use crate::config::policy::{Level, ModeLevel, Policy};
 use crate::model::agent::ours;
-use crate::model::call::CallState;
 use crate::model::event::{Event, EventKind};
 use crate::model::phase::Phase;
 use crate::model::verdict::{Debt, Verdict};
@@ -20,8 +19,7 @@ const MOST_ROUNDS: u64 = 3;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     // The client ends with a call undone: the step or the session goes on with it afterwards.
-    let paused =
-        context.defers && session.memory.calls.iter().any(|open| open.deferred && open.state == CallState::Pending);
+    let paused = context.defers && session.memory.calls.iter().any(is_waiting);
     if event.kind != EventKind::Stop || session.blocked().is_some() || event.busy || paused {
         return Verdict::pass();
     }

@@ -12,8 +12,9 @@ use crate::model::event::Event;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
-use crate::text::template::{Phrase, one_line};
+use crate::text::template::{Phrase, one_line, whole_line};
 use crate::tool::table::looks;
+use serde_json::{Map, Value};
 
 const GATE: &str = "sandbox";
 
@@ -178,6 +179,24 @@ fn judge_our_agent(name: &str, may: May, call: &ToolCall, seen: &CallContext) ->
     Verdict::refuse(GATE, Phrase::new("refusals/agent-write.md", values))
 }
 
+/// The whole call as a person is asked about it: what it runs or names first, then every other field that decides.
+pub fn shown_whole(tool: &str, input: &str) -> String {
+    const LONGEST: usize = 2_000;
+    let mut fields: Map<String, Value> = serde_json::from_str(input).unwrap_or_default();
+    // The client's own words about a command, not the command.
+    if fields.contains_key("command") {
+        fields.remove("description");
+    }
+    let names = ["command", "file_path", "notebook_path"];
+    let first = names.iter().find_map(|name| match fields.remove(*name) {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    });
+    let rest = (!fields.is_empty()).then(|| Value::Object(fields).to_string());
+    let parts: Vec<String> = [Some(one_line(tool, 64)), first, rest].into_iter().flatten().collect();
+    whole_line(&parts.join(" "), LONGEST).replace('`', "'")
+}
+
 /// A call as a refusal names it.
 pub fn shown(call: &ToolCall) -> String {
     let json = crate::text::json::read(&call.input).ok();
@@ -186,4 +205,22 @@ pub fn shown(call: &ToolCall) -> String {
     let tool = one_line(&call.key.tool, 64);
     let text = if what.is_empty() { tool } else { format!("{tool}: {what}") };
     one_line(&text, 160).replace('`', "'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_shows_the_whole_call() {
+        let of = |tool, input: Value| shown_whole(tool, &input.to_string());
+        assert_eq!(of("Bash", serde_json::json!({"command": "ls `x`", "description": "harmless"})), "Bash ls 'x'");
+        let whole = of("Bash", serde_json::json!({"command": "touch x", "run_in_background": true}));
+        assert_eq!(whole, "Bash touch x {\"run_in_background\":true}");
+        assert_eq!(of("mcp__db__run", serde_json::json!({"sql": "drop"})), "mcp__db__run {\"sql\":\"drop\"}");
+        assert_eq!(of("Write", serde_json::json!({"file_path": "/x", "content": "y"})), "Write /x {\"content\":\"y\"}");
+        let padded = format!("echo {} && touch evil", "x".repeat(5_000));
+        let shown = of("Bash", serde_json::json!({ "command": padded }));
+        assert!(shown.contains("3024 characters are not shown") && shown.ends_with("&& touch evil"), "{shown}");
+    }
 }

@@ -137,6 +137,11 @@ pub fn is_hooked(env: &Env, client: Client) -> bool {
 /// An administrator registered us in this client for everybody, and the person's own settings leave it at that.
 fn is_managed(env: &Env, client: Client) -> bool {
     let Some(places) = places(client).filter(|places| !places.managed.is_empty()) else { return false };
+    // Gemini reads another file then, and OpenCode no plugin.
+    let bypass = ["GEMINI_CLI_SYSTEM_SETTINGS_PATH", "OPENCODE_PURE"];
+    if !env.variables(|name| bypass.contains(&name) && places.variables.contains(&name)).is_empty() {
+        return false;
+    }
     let root = system_root();
     let Ok(text) = fs::read_to_string(below_root(&root, Path::new(places.managed))) else { return false };
     let is_current = |client, text: &str| is_current_below(&root, client, text);

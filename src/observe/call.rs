@@ -16,8 +16,8 @@ use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::observe::tampering::{self, Trip};
 use crate::observe::{
-    authority, client, evidence, executable, foreign_agents, growth, jailed, leases, named, outside, plan, plugins,
-    real_paths, same_project,
+    authority, client, evidence, executable, foreign_agents, growth, jailed, keys, leases, named, outside, plan,
+    plugins, real_paths, same_project,
 };
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fold::Session;
@@ -214,6 +214,8 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let outside = outside::of(env, session, event, line.as_ref(), effect);
     let (unknown, unjailed, alone) = jailed::look(session, call, line.as_ref(), &around, effect);
     let dangers = danger::of(tool, input, line.as_ref(), &ground, Some(statements));
+    let place = keys::KeyPlace::of(env, session, &home, unjailed.is_some());
+    let keys = keys::shown(event, call, &reach, &dangers, &place);
     let grows = growth::of_edit(env, session, event);
     let executable = executable::written(env, &protected, call, &reach);
     let shut = session.is_shut() || session.memory.run.is_some();
@@ -241,6 +243,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
         unjailed,
         alone,
         dangers,
+        keys,
         paths,
         read,
         commands,

@@ -19,5 +19,6 @@ pub mod evidence;
 pub mod outside;
 pub mod jailed;
 pub mod same_project;
+mod keys;
 pub mod leases;
 pub mod call;

@@ -164,7 +164,7 @@ pub struct Stream {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClientResult {
     pub subtype: String,
-    /// The call that was deferred: its tool and command or file.
+    /// The id of the call that was deferred.
     pub deferred: Option<String>,
     /// Cost of the whole session, in millionths of a dollar.
     pub cost: Option<u64>,
@@ -242,17 +242,11 @@ fn read_result(record: &Json) -> ClientResult {
     };
     ClientResult {
         subtype: record.text_of("subtype").unwrap_or_default(),
-        deferred: record.get("deferred_tool_use").map(shown),
+        deferred: record.get("deferred_tool_use").map(|call| call.text_of("id").unwrap_or_default()),
         cost,
         tokens,
         words: record.text_of("result").unwrap_or_default(),
     }
-}
-
-fn shown(call: &Json) -> String {
-    let input = call.get("input");
-    let what = ["command", "file_path"].iter().find_map(|name| input?.text_of(name)).unwrap_or_default();
-    format!("{} {what}", call.text_of("name").unwrap_or_default()).trim_end().to_owned()
 }
 
 #[cfg(test)]
@@ -310,6 +304,6 @@ mod tests {
         writeln!(file, "{result}").unwrap();
         stream.follow();
         let ended = stream.result.unwrap();
-        assert_eq!((ended.cost, ended.tokens, ended.deferred.as_deref()), (Some(1050), Some(110), Some("Bash ls")));
+        assert_eq!((ended.cost, ended.tokens, ended.deferred.as_deref()), (Some(1050), Some(110), Some("toolu_1")));
     }
 }

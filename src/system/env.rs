@@ -80,8 +80,12 @@ pub const JOB: &str = "AOPS_JOB";
 pub const MODE: &str = "AOPS_MODE";
 
 pub const SHELL_PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";
-/// What the client sets for everything that it starts.
-const OF_CLIENT: [&str; 4] = ["CLAUDECODE", "CLAUDE_PID", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION"];
+/// What clients set for everything that they start.
+#[rustfmt::skip]
+const OF_CLIENT: [&str; 9] = [
+    "CLAUDECODE", "CLAUDE_PID", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION", "CODEX_SANDBOX", "CODEX_THREAD_ID",
+    "GEMINI_CLI", "OPENCODE", "QWEN_CODE",
+];
 
 const FOLDER_VARIABLES: [&str; 5] = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "ACA_DATA"];
 

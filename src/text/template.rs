@@ -39,6 +39,24 @@ pub fn one_line(text: &str, longest: usize) -> String {
     if line.chars().count() > longest { line.chars().take(longest).chain(['…']).collect() } else { line }
 }
 
+/// What a person is asked to allow, in one line. Of a long text its beginning and its end, and how much is left out: a question
+/// must not hide what it asks for. Signs that turn or hide text become `�`.
+pub fn whole_line(text: &str, longest: usize) -> String {
+    let visible = |c: char| match c {
+        '\n' => '⏎',
+        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' => '\u{fffd}',
+        c if c.is_control() => ' ',
+        c => c,
+    };
+    let all: Vec<char> = text.chars().map(visible).collect();
+    if all.len() <= longest {
+        return all.into_iter().collect();
+    }
+    let (begin, end) = (longest * 3 / 4, all.len() - longest / 4);
+    let (first, last): (String, String) = (all[..begin].iter().collect(), all[end..].iter().collect());
+    format!("{first} [… {} characters are not shown …] {last}", end - begin)
+}
+
 /// A value from outside, each line quoted so that it cannot end its own quotation; an empty one is the word `none`.
 pub fn quote(text: &str) -> String {
     if text.trim().is_empty() {
@@ -57,5 +75,7 @@ mod tests {
         assert_eq!(phrase.fill("1 {{a}} 2 {{b}} {{c}} {{\n"), "1 {{b}} 2 B {{c}} {{");
         assert_eq!(one_line("a\nb\x1b[31mc", 4), "a b …");
         assert_eq!(quote("a\nb"), "> a\n> b");
+        assert_eq!(whole_line("a\nb\u{202e}c\x1b", 9), "a⏎b\u{fffd}c ");
+        assert_eq!(whole_line("abcdefghij", 8), "abcdef [… 2 characters are not shown …] ij");
     }
 }

@@ -331,6 +331,65 @@ fn no_tool_reads_the_key() {
         let call = session.call("Bash", json!({"command": line, "description": "look"}));
         session.pre(&call).refused(&["secret-file"]);
     }
+    let config = keys(&sandbox).parent().unwrap().parent().unwrap().display().to_string();
+    fs::create_dir_all(sandbox.project().join("deep")).unwrap();
+    std::os::unix::fs::symlink(key, sandbox.project().join("innocent.txt")).unwrap();
+    std::os::unix::fs::symlink(&config, sandbox.project().join("linked")).unwrap();
+    let paths = [
+        format!("{config}/aops/./keys/note.key"),
+        format!("{config}//aops//keys/fleet.token"),
+        format!("{config}/x/../aops/keys/seal.json"),
+        "innocent.txt".to_owned(),
+        "deep/../linked/aops/keys/old.pub".to_owned(),
+    ];
+    for path in paths {
+        let read = session.call("Read", json!({"file_path": path}));
+        session.pre(&read).refused(&["secret-file"]);
+    }
+    let searches = [
+        json!({"pattern": ".", "path": format!("{config}/aops")}),
+        json!({"pattern": ".", "path": "linked"}),
+        json!({"pattern": ".", "path": format!("{config}/aops/keys"), "output_mode": "content"}),
+        json!({"pattern": ".", "path": "/", "glob": "**/keys/*"}),
+        json!({"pattern": ".", "path": "/", "glob": "*.{key,token}"}),
+        json!({"pattern": ".", "path": "/", "output_mode": "content"}),
+    ];
+    for search in searches {
+        session.pre(&session.call("Grep", search)).refused(&["secret-file"]);
+    }
+    let lines = [
+        format!("cat {config}/aops/./keys/note.key"),
+        format!("cd {config}/aops/keys && cat fleet.token"),
+        format!("cd {config}/aops && cat */fleet.token"),
+        format!("cat {config}/aops/*/fleet.token"),
+        format!("grep -r . {config}/aops"),
+        format!("cd {config} && rg ."),
+        format!("cp -r {config}/aops /tmp/y"),
+        format!("tar c {config} | base64"),
+        format!("ln -s {config}/aops y"),
+        format!("find {config}/aops -type f -exec cat {{}} +"),
+        format!("find {config}/aops -type f | xargs cat"),
+        format!("base64 < {config}/aops/./keys/fleet.token"),
+        "head linked/aops/keys/old.pub".to_owned(),
+        format!("docker run -v {config}:/x:ro alpine cat /x"),
+    ];
+    let is_refused = |line: &String| {
+        let said = session.pre(&session.call("Bash", json!({"command": line, "description": "look"})));
+        said.code == Some(2) && said.err.contains("secret-file")
+    };
+    let wrong: Vec<&String> = lines.iter().filter(|line| !is_refused(line)).collect();
+    assert!(wrong.is_empty(), "not refused: {wrong:#?}");
+    let pass = [
+        format!("ls {config}/aops"),
+        format!("ls {config} | grep settings"),
+        format!("find {config} -name '*.md'"),
+        "grep -r keys .".to_owned(),
+        "cat deep/keys/x".to_owned(),
+        "cat \"$X\"".to_owned(),
+    ];
+    let wrong: Vec<&String> = pass.iter().filter(|line| is_refused(line)).collect();
+    assert!(wrong.is_empty(), "refused: {wrong:#?}");
+    session.pre(&session.call("Grep", json!({"pattern": "x", "path": "/", "glob": "*.rs"}))).silent();
     let other = session.call("Read", json!({"file_path": "/etc/x/.env"}));
     session.pre(&other).silent();
 }

@@ -313,7 +313,7 @@ fn touches(protected: &Protected, path: &[Component], place: &ProtectedPlace, na
 }
 
 /// Where the path is, seen from the place. `Above`: it contains the place.
-fn relate(path: &[Component], place: &[String]) -> Option<Ordering> {
+pub(super) fn relate(path: &[Component], place: &[String]) -> Option<Ordering> {
     for (part, name) in path.iter().zip(place) {
         if !pattern::exact(part) {
             return relate_pattern(path, place);

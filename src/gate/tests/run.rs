@@ -22,8 +22,26 @@ fn a_question_pauses_the_run() {
     assert_eq!(ruling(&call("Bash"), &Context { stage: None, ..step(|_| {}) }), Ruling::Defer);
     assert_eq!(ruling(&call("Bash"), &step(|step| step.approved = Some("other".into()))), Ruling::Defer);
     assert_eq!(ruling(&by("Explore", call("Bash")), &step(|_| {})), Ruling::Deny, "an agent cannot pause it");
-    passes(&asked, &call("Bash"), &step(|step| step.approved = Some("t".into())));
     passes(&asked, &call("Read"), &step(|_| {}));
+}
+
+/// The approval is for the call that was asked about, as it was asked, and not for whatever comes under its id.
+#[test]
+fn an_approval_is_for_the_call_that_waits() {
+    let rule = Rule { action: Action::Ask, id: "r".into(), tool: vec!["Bash".into()], ..Rule::default() };
+    let mut asked = with_policy(|policy| policy.rules = vec![rule]);
+    let approved = step(|step| step.approved = Some("t".into()));
+    assert_eq!(judge(&asked, &call("Bash"), &approved).ruling, Ruling::Defer, "nothing was asked");
+    asked.memory.calls.push(OpenCall { call: CallKey::of("Bash", "t"), deferred: true, ..OpenCall::default() });
+    passes(&asked, &call("Bash"), &approved);
+    let ruling = |change: &dyn Fn(&mut OpenCall)| {
+        let mut other = asked.clone();
+        change(&mut other.memory.calls[0]);
+        judge(&other, &call("Bash"), &approved).ruling
+    };
+    assert_ne!(ruling(&|open| open.input_sha256 = "other".into()), Ruling::Pass);
+    assert_ne!(ruling(&|open| open.state = CallState::Executing), Ruling::Pass);
+    assert_ne!(ruling(&|open| open.deferred = false), Ruling::Pass);
 }
 
 #[test]

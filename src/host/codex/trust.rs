@@ -7,7 +7,7 @@ use crate::host::claude::settings::Registered;
 use crate::text::json::quoted;
 use crate::text::sha256::sha256;
 use std::fmt::Write;
-use toml::de::DeTable;
+use toml::de::{DeTable, DeValue};
 
 /// One handler: what its place is called, and its digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,13 +77,18 @@ pub fn without(text: &str, all: &[Trust]) -> String {
     kept
 }
 
-/// Every handler of these is trusted.
+/// Every handler of these is trusted, and none is switched off.
 pub fn holds(text: &str, all: &[Trust]) -> bool {
     let Ok(table) = DeTable::parse(text) else { return false };
     let table = table.into_inner();
     let state = table.get("hooks").and_then(|hooks| hooks.get_ref().get("state"));
-    let known = |one: &Trust| state?.get_ref().get(&one.key)?.get_ref().get("trusted_hash")?.get_ref().as_str();
-    all.iter().all(|one| known(one) == Some(one.digest.as_str()))
+    let known = |one: &Trust| state?.get_ref().get(&one.key);
+    let is_on = |one: &Trust| {
+        let field = |name: &str| Some(known(one)?.get_ref().get(name)?.get_ref());
+        let is_off = field("enabled").and_then(DeValue::as_bool) == Some(false);
+        !is_off && field("trusted_hash").and_then(DeValue::as_str) == Some(one.digest.as_str())
+    };
+    all.iter().all(is_on)
 }
 
 /// The configuration switches every hook off.
@@ -119,6 +124,8 @@ mod tests {
         let once = with(foreign, &all);
         assert_eq!(with(&once, &all), once);
         assert!(holds(&once, &all) && !holds(foreign, &all));
+        assert!(!holds(&format!("{once}enabled = false\n"), &all), "a person switched the last one off");
+        assert!(holds(&format!("{once}enabled = true\n"), &all));
         assert_eq!(without(&once, &all), format!("{foreign}\n"));
         assert_eq!(all[1].key, "/h/hooks.json:stop:1:0");
         assert_eq!(without(&format!("{once}[a]\nb = 1\n"), &all), format!("{foreign}\n[a]\nb = 1\n"));

@@ -5,11 +5,11 @@
 
 use super::prepare::Prepared;
 use crate::config::in_force;
-use crate::gate::facts;
+use crate::gate::{self, facts};
 use crate::hook;
 use crate::ledger::session_folder::{SessionKey, dashed};
 use crate::ledger::{open::Ledger, sessions};
-use crate::model::{call::CallState, client::Client, error::Failure};
+use crate::model::{client::Client, error::Failure};
 use crate::run::attempt::{AttemptFact, POLICY_CHANGED};
 use crate::run::{
     artifacts::RunArtifacts,
@@ -139,21 +139,26 @@ impl Driver {
         }
     }
 
-    pub(super) fn deferred_call(&self) -> Option<OpenCall> {
-        self.session()?.memory.calls.iter().find(|open| open.deferred).cloned()
+    /// The first call that was deferred and has not been made since.
+    pub(super) fn waiting_call(&self) -> Option<OpenCall> {
+        self.session()?.memory.calls.into_iter().find(gate::is_waiting)
     }
 
     /// This call was deferred and has not been made since.
     pub(super) fn is_deferred(&self, id: &str) -> bool {
-        self.deferred_call().is_some_and(|open| open.call.id == id && open.state == CallState::Pending)
+        self.session()
+            .is_some_and(|session| session.memory.calls.iter().any(|open| open.call.id == id && gate::is_waiting(open)))
     }
 
+    /// Every call that waits is rejected: only one was asked about, but no answer to another will come.
     pub(super) fn reject_deferred_call(&self, note: Option<&str>) -> Result<(), Failure> {
-        let Some(open) = self.deferred_call() else { return Ok(()) };
+        let waiting = |session: Session| session.memory.calls.into_iter().filter(gate::is_waiting).collect::<Vec<_>>();
+        let Some(calls) = self.session().map(waiting).filter(|calls| !calls.is_empty()) else { return Ok(()) };
         let env = self.env.later();
         let mut ledger = self.lock_ledger(&env)?;
         let why = note.map(|note| format!(": {note}")).unwrap_or_default();
-        ledger.append(&env, facts::rejected(&open, format!("a person rejected it{why}")))
+        let rejected = |open: &OpenCall| facts::rejected(open, format!("a person rejected it{why}"));
+        ledger.append(&env, calls.iter().flat_map(rejected).collect::<Vec<_>>())
     }
 
     pub(super) fn lock_ledger(&self, env: &Env) -> Result<Ledger, Failure> {

@@ -8,7 +8,7 @@ use crate::gate::sandbox;
 use crate::host::claude::transcript::scan::Lens;
 use crate::host::{self, codex::rollout};
 use crate::insight::collect;
-use crate::model::call::{CallState, ToolCall};
+use crate::model::call::CallState;
 use crate::model::client::Client;
 use crate::run::client::{Stream, codex, micros};
 use crate::session::fact::Fact;
@@ -19,7 +19,7 @@ impl Driver {
         let thread = Some(self.env.host).filter(|host| *host == Client::Codex);
         let thread = thread.and_then(|_| codex::thread(&self.env, &self.run.init.session_id));
         let (Some(result), Some(thread)) = (stream.result.as_mut(), thread) else { return };
-        result.deferred = self.deferred_call().and_then(|open| self.describe_call(&open.call.id));
+        result.deferred = self.waiting_call().map(|open| open.call.id);
         let prices = collect::prices(&self.env).unwrap_or_default();
         let Ok(scan) = rollout::scan(&thread, &Lens { prices, ..Lens::default() }) else { return };
         result.tokens = Some(scan.tokens.by_model.values().map(host::claude::usage::Sum::tokens).sum());
@@ -39,13 +39,12 @@ impl Driver {
         )
     }
 
-    /// A call as the session's ledger has it.
-    fn describe_call(&self, id: &str) -> Option<String> {
+    /// A call as the session's ledger has it: whole, and without its secrets.
+    pub(super) fn describe_call(&self, id: &str) -> Option<String> {
         let mut found = None;
         collect::entries(&self.ledger_file()?, |_, fact| match fact {
             Fact::Call(step) if step.call.id == id && step.to == CallState::Pending => {
-                let input = step.input.as_ref().map_or("{}", |input| input.get()).to_owned();
-                found = Some(sandbox::shown(&ToolCall { key: step.call.clone(), input, ..ToolCall::default() }));
+                found = step.input.as_ref().map(|input| sandbox::shown_whole(&step.call.tool, input.get()));
             }
             _ => {}
         })

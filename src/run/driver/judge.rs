@@ -4,12 +4,13 @@
 
 use crate::config::policy::Check;
 use crate::config::policy::check::{Moment, Outcome as OnFailure};
-use crate::gate::checks::GATE;
+use crate::gate::{self, checks::GATE};
 use crate::model::phase::Phase;
 use crate::run::attempt::{RunOutcome, Trigger};
 use crate::run::client::Stream;
 use crate::run::plan::{PlannedStep, StepAction};
-use crate::session::{fold::Session, memory::RunStep};
+use crate::session::fold::Session;
+use crate::session::memory::{OpenCall, RunStep};
 use crate::system::process::Ending;
 use crate::text::template::one_line;
 
@@ -61,6 +62,8 @@ pub(super) struct Evidence<'a> {
     pub(super) stream: &'a Stream,
     pub(super) session: Option<&'a Session>,
     pub(super) checks: &'a [Check],
+    /// The call that the client left undone, in the words of the session's ledger.
+    pub(super) asked: Option<&'a str>,
 }
 
 impl Evidence<'_> {
@@ -123,11 +126,16 @@ impl Evidence<'_> {
 
     /// The call that the client ended without making, as the ledger knows it.
     fn deferred_call(&self) -> Option<StepResult> {
-        let call = self.stream.result.as_ref()?.deferred.as_deref()?;
-        let open = self.session?.memory.calls.iter().find(|open| open.deferred)?;
+        let id = self.stream.result.as_ref()?.deferred.as_deref()?;
+        let is_it = |open: &&OpenCall| open.call.id == id && gate::is_waiting(open);
+        let Some(open) = self.session?.memory.calls.iter().find(is_it) else {
+            let step = &self.step.id;
+            let what = format!("step `{step}` ended with a call undone that no gate of ours left to a person");
+            return Some(StepResult::Blocked(what));
+        };
         let reason = open.reason.as_deref().unwrap_or_default();
         let why = one_line(reason.split("\nhint:").next().unwrap_or_default(), 400);
-        let question = format!("may `{}` be done? {why}", one_line(call, 200).replace('`', "'"));
+        let question = format!("may `{}` be done? {why}", self.asked.unwrap_or(&open.call.tool));
         let tool_use_id = Some(open.call.id.clone());
         Some(StepResult::Pause(PauseRequest { tool_use_id, ..PauseRequest::new(Trigger::AskUser, question) }))
     }

@@ -67,7 +67,10 @@ impl Driver {
         let stderr = String::from_utf8_lossy(&std::fs::read(files.file("err")).unwrap_or_default()).into_owned();
         let session = is_client.then(|| self.session()).flatten();
         let (stderr, session, checks) = (stderr.as_str(), session.as_ref(), self.prepared.policy.checks.as_slice());
-        let evidence = Evidence { step, ending, interrupted, stderr, stream: &stream, session, checks };
+        let undone = stream.result.as_ref().and_then(|result| result.deferred.as_deref());
+        let asked = undone.and_then(|id| self.describe_call(id));
+        let asked = asked.as_deref();
+        let evidence = Evidence { step, ending, interrupted, stderr, stream: &stream, session, checks, asked };
         let result = evidence.judge();
         let result = match self.take_checkpoint(step, Some(&result)) {
             Err(failure) if result == StepResult::Passed => no_checkpoint(&failure),
