@@ -83,7 +83,8 @@ fn field(event: &Event, call: &ToolCall, name: &str, home: &str) -> Option<[Word
         Some(rest) if rest.is_empty() || rest.starts_with('/') => PathBuf::from(format!("{home}{rest}")),
         _ => Path::new(&event.cwd).join(&text),
     };
-    let real = real_paths::real(&path).unwrap_or_else(|| path.clone());
+    // What is not there cannot be read.
+    let real = real_paths::existing(&path).unwrap_or_else(|| path.clone());
     Some([path, real].map(|path| Word::of(&path.to_string_lossy())))
 }
 

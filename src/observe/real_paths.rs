@@ -128,7 +128,7 @@ fn real_word(word: &Word) -> Option<Word> {
 
 /// The path of something that exists, every link followed.
 #[cfg(target_os = "linux")]
-fn existing(path: &Path) -> Option<PathBuf> {
+pub(super) fn existing(path: &Path) -> Option<PathBuf> {
     use rustix::fs::{Mode, OFlags};
     use std::os::fd::AsRawFd;
     use std::os::unix::ffi::OsStringExt;
@@ -142,7 +142,7 @@ fn existing(path: &Path) -> Option<PathBuf> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn existing(path: &Path) -> Option<PathBuf> {
+pub(super) fn existing(path: &Path) -> Option<PathBuf> {
     std::fs::canonicalize(path).ok()
 }
 

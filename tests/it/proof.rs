@@ -340,7 +340,7 @@ fn no_tool_reads_the_key() {
         format!("{config}//aops//keys/fleet.token"),
         format!("{config}/x/../aops/keys/seal.json"),
         "innocent.txt".to_owned(),
-        "deep/../linked/aops/keys/old.pub".to_owned(),
+        "deep/../linked/aops/keys/note.key".to_owned(),
     ];
     for path in paths {
         let read = session.call("Read", json!({"file_path": path}));

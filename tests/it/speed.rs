@@ -16,8 +16,9 @@ fn few_system_calls() {
     let session = sandbox.session();
     passed(&session.start("startup"));
     passed(&session.prompt("go"));
-    for _ in 0..60 {
-        let call = session.call("Read", json!({"file_path": "/x"}));
+    for n in 0..60 {
+        let path = if n % 2 == 0 { "/x" } else { "/etc/hostname" };
+        let call = session.call("Read", json!({"file_path": path}));
         let fields = json!({"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id});
         let calls = counted(&sandbox, &session.payload("PreToolUse", fields));
         assert!(calls.len() > 20, "the trace shows an event: {calls:?}");

@@ -55,14 +55,20 @@ pub fn open_or_make(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<(File, u
         if let Some(found) = open(dir, name, flags)? {
             return Ok(found);
         }
-        match rustix::fs::openat(dir, name, flags | SAFE | OFlags::CREATE | OFlags::EXCL, PRIVATE) {
-            Ok(file) => {
-                rustix::fs::fchmod(&file, PRIVATE).map_err(|e| Failure::storage(name, e))?;
-                return Ok((file.into(), 0));
-            }
-            Err(Errno::EXIST) => {} // another process was faster
-            Err(error) => return Err(Failure::storage(name, error)),
+        // Another process may be faster.
+        if let Some(made) = make(dir, name, flags)? {
+            return Ok((made, 0));
         }
+    }
+}
+
+/// A new empty file; nothing where there is one of this name.
+pub fn make(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<Option<File>, Failure> {
+    let storage = |error| Failure::storage(name, error);
+    match rustix::fs::openat(dir, name, flags | SAFE | OFlags::CREATE | OFlags::EXCL, PRIVATE) {
+        Ok(file) => rustix::fs::fchmod(&file, PRIVATE).map(|()| Some(file.into())).map_err(storage),
+        Err(Errno::EXIST) => Ok(None),
+        Err(error) => Err(storage(error)),
     }
 }
 

@@ -125,6 +125,8 @@ pub struct Table<'a> {
     pub live: u64,
     /// The file has its name.
     placed: bool,
+    /// This process took in the lines up to there.
+    caught_up: bool,
 }
 
 impl<'a> Table<'a> {
@@ -136,27 +138,30 @@ impl<'a> Table<'a> {
         let word = |n: usize| word(&bytes[n * 8..n * 8 + 8]);
         let (slots, used, covered, end, live) = (word(1), word(2), word(3), word(5), word(6));
         let sound = word(0) == MAGIC && slots >= SMALLEST && used < slots && covered <= of.long;
-        (sound && word(4) == of.tag).then_some(Self { file, of, slots, used, covered, end, live, placed: true })
+        (sound && word(4) == of.tag).then_some(Self {
+            file,
+            of,
+            slots,
+            used,
+            covered,
+            end,
+            live,
+            placed: true,
+            caught_up: false,
+        })
     }
 
     /// An empty table in a new file, which gets its name later.
     fn fresh(of: Indexed<'a>, slots: u64) -> Option<Self> {
         let spare = spare(of.keys);
         let _ = rustix::fs::unlinkat(of.dir, &spare, AtFlags::empty());
-        let (file, _) = folder::open_or_make(of.dir, &spare, OFlags::RDWR).ok()?;
+        let file = folder::make(of.dir, &spare, OFlags::RDWR).ok()??;
         file.set_len(HEADER + slots * SLOT).ok()?;
-        Some(Self { file, of, slots, used: 0, covered: 0, end: 0, live: 0, placed: false })
+        Some(Self { file, of, slots, used: 0, covered: 0, end: 0, live: 0, placed: false, caught_up: false })
     }
 
     fn find(&self, hash: u64, is: &dyn Fn(&[u8]) -> bool) -> Result<Option<Vec<u8>>, Unusable> {
-        let from = self.covered.saturating_sub(END);
-        let bytes = self.of.read(from).map_err(|_| Unusable)?;
-        let end = usize::try_from(self.covered - from).map_err(|_| Unusable)?;
-        let (end, tail) = bytes.split_at_checked(end).ok_or(Unusable)?;
-        if short(&[end]) != self.end {
-            return Err(Unusable);
-        }
-        if let Some(line) = newest_in(tail, is) {
+        if let Some(line) = self.find_in_tail(is)? {
             return Ok(Some(line));
         }
         let mut newest: Option<(u64, Vec<u8>)> = None;
@@ -171,10 +176,22 @@ impl<'a> Table<'a> {
         Ok(newest.map(|(_, line)| line))
     }
 
+    /// The newest line that is not in the table yet. The table must end where these lines say.
+    fn find_in_tail(&self, is: &dyn Fn(&[u8]) -> bool) -> Result<Option<Vec<u8>>, Unusable> {
+        if self.caught_up && self.covered == self.of.long {
+            return Ok(None);
+        }
+        let from = self.covered.saturating_sub(END);
+        let bytes = self.of.read(from).map_err(|_| Unusable)?;
+        let end = usize::try_from(self.covered - from).map_err(|_| Unusable)?;
+        let (end, tail) = bytes.split_at_checked(end).ok_or(Unusable)?;
+        if short(&[end]) == self.end { Ok(newest_in(tail, is)) } else { Err(Unusable) }
+    }
+
     /// Takes in the lines since. The header is written last: after a kill the same lines are taken in again.
     fn catch_up(&mut self) -> Option<()> {
         // A table that was cut off would get free slots by writing behind its end.
-        if self.file.metadata().ok()?.len() != self.slots.checked_mul(SLOT)?.checked_add(HEADER)? {
+        if self.placed && self.file.metadata().ok()?.len() != self.slots.checked_mul(SLOT)?.checked_add(HEADER)? {
             return None;
         }
         if self.placed && self.end_of_covered()? != self.end {
@@ -199,6 +216,7 @@ impl<'a> Table<'a> {
             rustix::fs::renameat(of.dir, spare(of.keys), of.dir, of.keys.file).ok()?;
             self.placed = true;
         }
+        self.caught_up = true;
         Some(())
     }
 

@@ -13,9 +13,14 @@ const STEPS: &str = "  - {id: before, name: Before, description: first, run: ech
   - {id: after, name: After, description: last, run: 'cp effects \"$EFFECTS/seen\"'}
 ";
 
+/// What matters stands behind much that does not: the question must show it all the same.
+fn long_line() -> String {
+    format!("true {} && touch danger && echo danger >> effects", "x".repeat(400))
+}
+
 #[test]
 fn a_call_that_the_client_deferred_is_made_once_after_the_answer() {
-    let model = Model::new([bash("touch danger && echo danger >> effects"), Turn::text("Built.")]);
+    let model = Model::new([bash(&long_line()), Turn::text("Built.")]);
     let (postgres, mut world) = (Postgres::with_tables(), World::real(&model, &[("asking", STEPS)]));
     let effects = world.sandbox.tmp().join("effects");
     fs::create_dir(&effects).unwrap();
@@ -33,7 +38,11 @@ fn a_call_that_the_client_deferred_is_made_once_after_the_answer() {
     assert_eq!(world.person(&["run", "make it so", "--workflow", "asking", "--enqueue"]).code, Some(0));
     assert_eq!(work(), "paused t", "only this machine has the conversation");
     let asked = postgres.sql("select question from aops.approvals");
-    assert!(asked.contains("touch danger") && asked.contains("not to be touched lightly"), "{asked}");
+    assert!(
+        asked.contains("touch danger && echo danger >> effects` be done? ")
+            && asked.contains("not to be touched lightly"),
+        "{asked}"
+    );
     let id = postgres.sql("select id from aops.approvals");
     assert_eq!(world.person(&["fleet", "approve", &id, "--note", "just this once", "--yes"]).code, Some(0));
     assert_eq!((work(), work()), ("done PASS f".to_owned(), "done PASS f".to_owned()));
@@ -57,7 +66,7 @@ fn a_call_that_the_client_deferred_is_made_once_after_the_answer() {
 fn a_session_without_a_terminal_asks_anywhere() {
     let postgres = Postgres::with_tables();
     for (answer, made) in [("approve", true), ("reject", false)] {
-        let model = Model::new([bash("touch danger && echo danger >> effects"), Turn::text("Built.")]);
+        let model = Model::new([bash(&long_line()), Turn::text("Built.")]);
         let variables = client_variables(&model).into_iter();
         let sandbox = variables.fold(Sandbox::new(), |sandbox, (name, value)| sandbox.with(name, value));
         let sandbox = sandbox.with("AOPS_CLAUDE", install::program());
@@ -71,7 +80,11 @@ fn a_session_without_a_terminal_asks_anywhere() {
         sandbox.wait_until("it is asked", || postgres.sql("select count(*) from aops.approvals") == "1");
         sandbox.wait_until("nothing runs", || sandbox.alive().is_empty());
         let asked = postgres.sql("select question from aops.approvals");
-        assert!(asked.contains("touch danger") && asked.contains("not to be touched lightly"), "{asked}");
+        assert!(
+            asked.contains("touch danger && echo danger >> effects` be done? ")
+                && asked.contains("not to be touched lightly"),
+            "{asked}"
+        );
         let id = postgres.sql("select id from aops.approvals");
         assert_eq!(sandbox.person(&["fleet", answer, &id, "--note", "this once", "--yes"]).code, Some(0));
         for _ in 0..2 {

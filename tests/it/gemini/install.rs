@@ -53,3 +53,14 @@ fn an_administrators_and_a_persons_hooks_are_one() {
     let run = kind.run(&sandbox, &model, "deploy it");
     session(&sandbox, &run).had(1, 2);
 }
+
+/// Whoever turns the administrator's file away with a variable still has their own hooks: those must not stand aside.
+#[test]
+fn a_file_that_is_not_read_excuses_no_hook() {
+    let sandbox = administered();
+    let elsewhere = sandbox.tmp().join("none.json");
+    let sandbox = sandbox.with("GEMINI_CLI_SYSTEM_SETTINGS_PATH", elsewhere);
+    let model = Model::new([shell("deploy now"), shell("echo one"), Turn::text("Then not.")]);
+    let run = Kind::Gemini.run(&sandbox, &model, "deploy it");
+    session(&sandbox, &run).had(1, 2);
+}
