@@ -259,6 +259,24 @@ fn a_damaged_bundle_refuses_until_it_is_installed_again() {
     machine.0.person(&["status", &session.id]).said(&["admin.example/policy 1"]);
 }
 
+/// A person who registered us before the administrator did has nothing to mend: the client runs equal hooks once.
+#[test]
+fn a_persons_own_hooks_are_no_fault() {
+    let (admin, machine) = (Admin::new(), Machine::new());
+    admin.put("config.toml", &config("held"));
+    machine.install(&admin.version(1), &["--key", &admin.key()]).said(&["managed-settings.d"]);
+    machine.0.person(&["install"]).said(&["registered"]);
+    let rows = machine.0.person(&["doctor", "--json"]).json_of_any_exit();
+    let row = rows.as_array().unwrap().iter().find(|row| row["check"] == "once").unwrap();
+    assert_eq!(row["ok"], true, "{row}");
+    let settings = machine.0.home().join(".claude/settings.json");
+    let text = fs::read_to_string(&settings).unwrap();
+    fs::write(&settings, text.replace(crate::support::BINARY, "/opt/other/aops-hook")).unwrap();
+    let rows = machine.0.person(&["doctor", "--json"]).json_of_any_exit();
+    let row = rows.as_array().unwrap().iter().find(|row| row["check"] == "once").unwrap();
+    assert_eq!(row["ok"], false, "another program is run as well: {row}");
+}
+
 /// Each client's administrator's file brings our hooks; foreign entries stay, and all of it is undone.
 #[test]
 fn each_client_has_our_hooks_for_everybody() {

@@ -230,6 +230,15 @@ pub(super) fn once(scene: &Scene) -> Report {
             wrong.push((what, install(scene)));
         }
     }
+    // A person's hooks beside the same ones of an administrator are run once, and are the person's to keep.
+    let managed = places.iter().find(|place| place.kind == HookFileKind::Managed);
+    let is_same = |place: &HookFile| {
+        let holds = |one: &Registered, all: &[Registered]| {
+            all.iter().any(|other| (&other.event, &other.command) == (&one.event, &one.command))
+        };
+        managed.is_some_and(|managed| place.survey.ours.iter().all(|one| holds(one, &managed.survey.ours)))
+    };
+    let places: Vec<_> = places.iter().filter(|place| place.kind == HookFileKind::Managed || !is_same(place)).collect();
     // The widest settings stay; a plugin gives way to them.
     for place in places.iter().skip(1) {
         let what = format!("registered in `{}` and again in `{}`", places[0].path.display(), place.path.display());

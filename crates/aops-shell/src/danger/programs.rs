@@ -45,6 +45,7 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
         | "xdg-open" | "micro" | "hx" | "subl" | "gedit" => secret::reads,
         "echo" | "printf" | "print" => secret::printed,
         "printenv" => secret::environment,
+        "ps" => secret::processes,
         "curl" | "wget" | "http" | "https" | "xh" | "httpie" | "aria2c" | "fetch" | "lwp-request" => cloud::request,
         "scp" | "rcp" => carrier::scp,
         "split" => |search, call| {

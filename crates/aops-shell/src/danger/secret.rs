@@ -265,6 +265,14 @@ pub(super) fn environment(search: &mut Search, call: &Call) {
     }
 }
 
+/// `ps e`, `ps auxeww`: with the environment of every process. `ps -e` lists them all.
+pub(super) fn processes(search: &mut Search, call: &Call) {
+    let shows = |text: &String| text.contains('e') && text.bytes().all(|byte| byte.is_ascii_alphabetic());
+    if call.texts.first().is_some_and(shows) {
+        search.add("secret-print", call.simple);
+    }
+}
+
 /// Adds what a command of this line shows and no other one takes.
 pub(super) fn shown(search: &mut Search, line: &Line) {
     for simple in std::mem::take(&mut search.shown) {
