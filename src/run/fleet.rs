@@ -42,7 +42,7 @@ pub fn enqueue(
     placing: &Placing,
 ) -> anyhow::Result<String> {
     let (root, request) = check_request(env, request)?;
-    let origin = copy::origin(env, &root).or_else(refused)?;
+    let origin = copy::origin(&env.driving(), &root).or_else(refused)?;
     let id = make_run_id(env)?;
     let machine = database::machine(env)?;
     let run = RunRequest { run_id: Some(id.clone()), ..request };

@@ -58,6 +58,8 @@ pub struct Env {
     pub shell_prefix: Option<String>,
     /// Whether namespaces hold what we start on an agent's files: told by the session, once its state is read.
     pub is_confining: OnceLock<bool>,
+    /// This process drives runs, whose steps work where it starts programs.
+    pub is_driving: bool,
     /// Registered as a plugin: our agents carry its prefix.
     pub is_plugin: bool,
     /// Where that plugin is, as the client says.
@@ -168,6 +170,12 @@ impl Env {
     #[must_use]
     pub fn standing_here(self) -> Self {
         Self { cwd: std::env::current_dir().unwrap_or_default(), ..self }
+    }
+
+    /// For what drives a run or looks at what its steps left.
+    #[must_use]
+    pub fn driving(&self) -> Self {
+        Self { is_driving: true, ..self.later() }
     }
 
     #[must_use]

@@ -32,12 +32,11 @@ impl Place {
         let at = |error: std::io::Error| format!("`{}`: {error}", folder.display());
         if !(tree.is_dir() && holds(&RunArtifacts::of(&root), known)) {
             let _ = fs::remove_dir_all(&folder);
-            fs::create_dir_all(&folder).map_err(at)?;
-            let branch = format!("aops/{}", run.id);
-            copy::clone(env, &run.repository, &run.commit, &branch, &tree)?;
-            if let Some(Snapshot { head, tree: name, bundle }) = known.tree.clone() {
-                copy::restore(env, &tree, &branch, &TreeCopy { head, tree: name, bundle })?;
-            }
+            let known_tree = known.tree.clone();
+            let known_tree = known_tree.map(|Snapshot { head, tree, bundle }| TreeCopy { head, tree, bundle });
+            let branch = &format!("aops/{}", run.id);
+            let wanted = copy::Wanted { repository: &run.repository, commit: &run.commit, branch };
+            copy::clone(env, wanted, known_tree.as_ref(), &tree)?;
             let artifacts = RunArtifacts::of(&root);
             artifacts.prepare(env, &root).map_err(|failure| failure.to_string())?;
             for (path, content) in &known.files {

@@ -45,6 +45,7 @@ pub fn work(
     reporter: &mut dyn Reporter,
     mut left: impl FnMut(&mut dyn Reporter, &str, &Left),
 ) -> anyhow::Result<()> {
+    let env = &env.driving();
     let machine = database::machine(env)?;
     let policy = in_force::load(env, &env.home)?.hash;
     let (labels, bundle) = (Some(options.labels.as_slice()), bundle::in_words(env));

@@ -121,7 +121,7 @@ fn cut_power(machine: &Sandbox) {
 }
 
 #[track_caller]
-fn work(machine: &Sandbox) -> Vec<Value> {
+pub(super) fn work(machine: &Sandbox) -> Vec<Value> {
     let said = machine.person(&["worker", "--once", "--json"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
