@@ -4,6 +4,7 @@
 //! lease; `session` goes on with sessions that asked. Invariant: everything another machine needs to go on is in the database before a step's program is started.
 
 pub mod place;
+mod row;
 mod ship;
 pub mod stop;
 mod session;

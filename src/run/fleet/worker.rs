@@ -6,7 +6,7 @@
 use super::place::{self, Place};
 use super::ship::{Hold, Line, rest};
 use super::stop::{Left, Stop, rejected};
-use super::{StoredRequest, session};
+use super::{StoredRequest, row, session};
 use crate::briefing::announce;
 use crate::briefing::asked::SessionQuestion;
 use crate::config::policy::fleet::Fleet;
@@ -101,10 +101,17 @@ impl Shift<'_> {
         let taken = (run.id.as_str(), run.fence);
         let mut hold = Hold::new(line, taken, self.machine, self.options.lease, known.lines.len());
         if let Ok(asked) = serde_json::from_str::<SessionQuestion>(&run.request) {
-            let stop = session::go_on(self.env, &asked, answered.as_ref());
+            let stop = match row::check_session(run, &asked) {
+                Ok(()) => session::go_on(self.env, &asked, answered.as_ref()),
+                Err(words) => untrue(&words),
+            };
             return self.leave(&mut hold, run, None, stop);
         }
-        let place = read(run).and_then(|request| Ok((Place::of(self.env, run, &request, &known)?, request)));
+        let request = read(run);
+        if let Err(words) = request.as_ref().map_or(Ok(()), |request| row::check(run, request, &known)) {
+            return self.leave(&mut hold, run, None, untrue(&words));
+        }
+        let place = request.and_then(|request| Ok((Place::of(self.env, run, &request, &known)?, request)));
         match place {
             Err(words) => {
                 let stop = match answered {
@@ -198,6 +205,11 @@ impl Shift<'_> {
 
 fn read(run: &TakenRun) -> Result<StoredRequest, String> {
     serde_json::from_str(&run.request).map_err(|error| format!("the request of run {} cannot be read: {error}", run.id))
+}
+
+/// A row that is not to be believed is the same tomorrow.
+fn untrue(words: &str) -> Stop {
+    Stop::of(Left::Finished { outcome: RunOutcome::Blocked, reason: format!("nothing was run: {words}") })
 }
 
 fn question(paused: &Paused) -> Stop {
