@@ -100,7 +100,8 @@ fn fleet_options() -> Vec<Arg> {
     if !cfg!(feature = "fleet") {
         return Vec::new();
     }
-    let label = option("label", "NAME", "Only workers with this label; may be given again").action(ArgAction::Append);
+    let label = option("label", "NAME", "Only workers with this label; more with commas between, or given again")
+        .action(ArgAction::Append);
     let priority = option("priority", "NUMBER", "Larger is earlier; default: 0").value_parser(clap::value_parser!(i32));
     vec![
         flag("enqueue", "Put it into the queue that machines share").conflicts_with_all(["dry-run", "idempotency-key"]),

@@ -38,14 +38,19 @@ pub(super) fn list(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         let one = |one: &Approval| {
             json!({
                 "id": one.id, "run_id": one.run, "question": one.question, "age_s": one.age_s,
-                "repository": one.repository, "machine": one.machine,
+                "repository": redact(&one.repository), "machine": one.machine,
             })
         };
         return io.print(open.iter().map(one).collect::<Value>());
     }
     let row = |one: &Approval| {
         let what = one_line(&one.question, 500);
-        [Cell::from(&one.id), age(one.age_s * 1000).into(), one.repository.as_str().into(), Cell::new(what, Tone::Warn)]
+        [
+            Cell::from(&one.id),
+            age(one.age_s * 1000).into(),
+            redact(&one.repository).into_owned().into(),
+            Cell::new(what, Tone::Warn),
+        ]
     };
     io.table(["id", "age", "repository", "question"], open.iter().map(row).collect())
 }
@@ -151,7 +156,7 @@ fn task(run: &RunRow) -> String {
 fn to_json(run: &RunRow) -> Value {
     json!({
         "run_id": run.id, "state": run.state, "outcome": run.outcome, "reason": run.reason, "age_s": run.age_s,
-        "repository": run.repository, "machine": run.machine, "priority": run.priority, "labels": run.labels,
+        "repository": redact(&run.repository), "machine": run.machine, "priority": run.priority, "labels": run.labels,
         "task": task(run), "lines": run.steps,
     })
 }

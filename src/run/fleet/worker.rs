@@ -18,10 +18,12 @@ use crate::run::plan::PlannedStep;
 use crate::run::state::RunState;
 use crate::system::env::Env;
 use crate::system::{database, signal};
+use crate::text::redact::redact;
 use aops_fleet::Error;
 use aops_fleet::approval::{Answer, Answered, token_digest};
 use aops_fleet::queue::{Leave, Progress, TakenRun, Taker};
 use aops_fleet::session::Machine;
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -181,9 +183,13 @@ impl Shift<'_> {
         };
         let token = random_hex(32).unwrap_or_default();
         let digest = token_digest(&token);
+        let words = match &stop.left {
+            Left::Finished { reason: words, .. } | Left::Asks(words) => redact(words),
+            Left::GivenBack | Left::Lost => Cow::Borrowed(""),
+        };
         let how = match &stop.left {
-            Left::Finished { outcome, reason } => Leave::Finish { outcome: outcome.name(), reason },
-            Left::Asks(question) => Leave::Pause { question, about: &stop.about, token: &digest },
+            Left::Finished { outcome, .. } => Leave::Finish { outcome: outcome.name(), reason: &words },
+            Left::Asks(_) => Leave::Pause { question: &words, about: &stop.about, token: &digest },
             Left::GivenBack | Left::Lost => Leave::GiveBack,
         };
         match hold.leave(&progress, stop.pinned || !can_travel, &how) {

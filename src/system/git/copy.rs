@@ -34,12 +34,14 @@ pub struct TreeCopy {
 /// Where a repository is, as another machine would name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The URL of its remote; without one, its own folder.
+    /// The URL of its remote, without what lets somebody in; without a remote, its own folder.
     pub repository: String,
     pub commit: String,
     /// From the repository's top to the project.
     pub folder: String,
     pub has_remote: bool,
+    /// The URL here has a user or a password that is not in it.
+    pub has_secret: bool,
 }
 
 /// Where this project comes from. Refuses a commit that its remote does not have.
@@ -49,9 +51,13 @@ pub fn origin(env: &Env, root: &Path) -> Result<Origin, String> {
     let branch = line(env, root, &["symbolic-ref", "--short", "-q", "HEAD"]).unwrap_or_default();
     let Some(remote) = super::remote(env, root, &branch) else {
         let repository = line(env, root, &["rev-parse", "--show-toplevel"])?;
-        return Ok(Origin { repository, commit, folder, has_remote: false });
+        return Ok(Origin { repository, commit, folder, has_remote: false, has_secret: false });
     };
-    let repository = line(env, root, &["remote", "get-url", &remote])?;
+    let mut repository = line(env, root, &["remote", "get-url", &remote])?;
+    if Path::new(&repository).is_relative() && !repository.contains(':') {
+        let top = line(env, root, &["rev-parse", "--show-toplevel"])?;
+        repository = Path::new(&top).join(&repository).to_string_lossy().into_owned();
+    }
     let holds = format!("--contains={commit}");
     if line(env, root, &["for-each-ref", "--count=1", &holds, &format!("refs/remotes/{remote}")])?.is_empty() {
         return Err(format!(
@@ -59,7 +65,19 @@ pub fn origin(env: &Env, root: &Path) -> Result<Origin, String> {
             &commit[..12]
         ));
     }
-    Ok(Origin { repository, commit, folder, has_remote: true })
+    let open = without_secret(&repository);
+    Ok(Origin { has_secret: open != repository, repository: open, commit, folder, has_remote: true })
+}
+
+/// The address without its user and password: `https://me:token@host/x` is `https://host/x`. Over SSH the user stays, who is
+/// the same for everybody.
+fn without_secret(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let Some((user, host)) = authority.rsplit_once('@') else { return url.to_owned() };
+    let user = user.split(':').next().filter(|user| scheme.ends_with("ssh") && !user.is_empty());
+    let user = user.map(|user| format!("{user}@")).unwrap_or_default();
+    format!("{scheme}://{user}{host}{path}")
 }
 
 /// What to clone, and the commit that is checked out on a branch of its own.
@@ -185,4 +203,25 @@ fn git_with(
     let why = String::from_utf8_lossy(&said.stderr);
     let why = why.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it failed");
     Err(format!("git {}: {}", args.first().unwrap_or(&""), why.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_no_secret() {
+        for (url, open) in [
+            ("https://me:token@host/x.git", "https://host/x.git"),
+            ("https://ghp_token@host:8443/x?a#b", "https://host:8443/x?a#b"),
+            ("http://a:b@c@host", "http://host"),
+            ("ssh://git:word@host:22/x", "ssh://git@host:22/x"),
+            ("ssh://git@host/x", "ssh://git@host/x"),
+            ("https://host/a@b:c", "https://host/a@b:c"),
+            ("git@host:x.git", "git@host:x.git"),
+            ("/srv/x@y", "/srv/x@y"),
+        ] {
+            assert_eq!(without_secret(url), open);
+        }
+    }
 }
