@@ -354,6 +354,22 @@ pub fn east_of_utc(ms: i64) -> i32 {
     east.and_then(|east| i32::try_from(east).ok()).unwrap_or(0)
 }
 
+/// The name of the user that this process runs as; the number, where it has none.
+pub fn user_name() -> String {
+    let uid = rustix::process::getuid().as_raw();
+    let mut room = vec![0_u8; 16 << 10];
+    #[expect(unsafe_code, reason = "the C library knows all users; the file alone does not")]
+    // SAFETY: all point to values that live through the call, the room is as long as said, all zeros is a valid `passwd`, and a
+    // found one has a name in the room that ends with a zero byte.
+    let name = unsafe {
+        let (mut user, mut found) = (std::mem::zeroed::<libc::passwd>(), std::ptr::null_mut());
+        let (into, long) = (room.as_mut_ptr().cast(), room.len());
+        let failed = libc::getpwuid_r(uid, &raw mut user, into, long, &raw mut found);
+        (failed == 0 && !found.is_null()).then(|| std::ffi::CStr::from_ptr(user.pw_name).to_string_lossy().into_owned())
+    };
+    name.unwrap_or_else(|| format!("uid {uid}"))
+}
+
 /// An id of this boot of the machine; empty where the system has none.
 pub fn boot_id() -> String {
     #[cfg(target_os = "macos")]

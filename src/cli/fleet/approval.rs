@@ -4,6 +4,7 @@ use super::{MOST, open};
 use crate::cli::table::{Cell, Tone};
 use crate::cli::{Command, Io, operand, option, refused, text};
 use crate::run::fleet::place;
+use crate::system::env;
 use crate::text::json::cut;
 use crate::text::redact::redact;
 use crate::text::template::one_line;
@@ -88,7 +89,7 @@ fn said(io: &mut Io, id: &str, answer: Answer) -> anyhow::Result<u8> {
 fn decide_here(io: &Io, id: &str, answer: Answer, note: Option<&str>) -> anyhow::Result<bool> {
     let mut fleet = open(io)?;
     let by_token = fleet.approval_of_token(id)?;
-    decide(&mut fleet, by_token.as_deref().unwrap_or(id), answer, &person(io), note)
+    decide(&mut fleet, by_token.as_deref().unwrap_or(id), answer, &person(), note)
 }
 
 /// Records the decision about a question, or about a run that asks nothing. False: it is not open.
@@ -104,11 +105,9 @@ pub(super) fn decide(
     Ok(done || (answer == Answer::Block && fleet.block(id, who, note.as_deref())?))
 }
 
-/// Who sits here: the login name and the machine.
-pub(super) fn person(io: &Io) -> String {
-    let user = io.env.variables(|name| name == "USER" || name == "LOGNAME").pop();
-    let user = user.and_then(|(_, name)| name.into_string().ok()).unwrap_or_else(|| "a person".to_owned());
-    format!("{user}@{}", rustix::system::uname().nodename().to_string_lossy())
+/// Who sits here: the user of this process, whatever its variables say, and the machine.
+pub(super) fn person() -> String {
+    format!("{}@{}", env::user_name(), rustix::system::uname().nodename().to_string_lossy())
 }
 
 /// `resolve` for a run that is not of this project: false where the database does not know it either.
