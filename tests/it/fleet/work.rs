@@ -23,7 +23,7 @@ pub(super) const STEP: &str = r#"echo "$AOPS_RUN $AOPS_STEP $AOPS_IDEMPOTENCY_KE
 pub(super) const EFFECT: &str = r#"if ( set -C; : > "$EFFECTS/$AOPS_IDEMPOTENCY_KEY" ) 2>/dev/null; then echo "$AOPS_RUN $AOPS_STEP" >> "$EFFECTS/log"; fi; "#;
 const WAIT: &str = r#"while ! test -e "$EFFECTS/go"; do sleep 0.05; done; "#;
 
-pub(super) fn workflow(steps: &[(&str, &str)]) -> String {
+fn workflow(steps: &[(&str, &str)]) -> String {
     let step = |(id, line): &(&str, &str)| {
         format!("  - id: {id}\n    name: {id}\n    description: do {id}\n    run: '{}'\n", line.replace('\'', "''"))
     };
@@ -320,7 +320,8 @@ fn a_question_is_answered_from_another_machine() {
     let once = r#"test -e "$EFFECTS/killed-$AOPS_STEP" || { : > "$EFFECTS/killed-$AOPS_STEP"; kill -9 $$; }; "#;
     let farm = Farm::new(&[("one", &format!("{STEP}{once}{EFFECT}")), ("two", &format!("{STEP}{once}{EFFECT}"))]);
     let run = farm.enqueue(&[]);
-    let (first, second) = (farm.machine(), farm.machine());
+    let second = farm.machine().with("USER", "somebody-else").with("LOGNAME", "somebody-else");
+    let first = farm.machine();
     for (n, step) in ["one", "two"].into_iter().enumerate() {
         let said = work(&first);
         let left = said.iter().find(|line| line["event"] == "left").unwrap();
@@ -347,6 +348,7 @@ fn a_question_is_answered_from_another_machine() {
         farm.postgres.sql("select line::json->'with'->>'by' from aops.steps where line like '%RESOLVED%' order by seq");
     assert_eq!(who.lines().count(), 2);
     assert!(who.lines().all(|line| line.contains(" at 20")), "who and when is in the ledger: {who}");
+    assert!(!who.contains("somebody-else") && who.contains('@'), "a variable says nothing of it: {who}");
     // A rejected run ends.
     let run = farm.enqueue(&[]);
     fs::remove_file(farm.effects.join("killed-one")).unwrap();
