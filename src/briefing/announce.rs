@@ -7,6 +7,7 @@ use crate::config::policy::fleet::Fleet;
 use crate::system::database;
 use crate::system::env::Env;
 use crate::system::process::{self, Task};
+use crate::text::redact::redact;
 use aops_fleet::approval::sign;
 use serde_json::json;
 use std::ffi::OsStr;
@@ -20,6 +21,7 @@ const SIGNATURE: &str = "AOPS_SIGNATURE";
 /// A question of a run, by its own id, in this repository.
 pub fn announce(env: &Env, fleet: &Fleet, [id, run, repository, question]: [&str; 4], token: &str) {
     let (Some(command), Ok(key)) = (&fleet.announce, database::secret(env, "fleet.key")) else { return };
+    let (repository, question) = (redact(repository), redact(question));
     let mut said = json!({"id": id, "run": run, "repository": repository, "question": question, "token": token});
     if let Some(page) = &fleet.page {
         said["link"] = format!("{}/#{token}", page.trim_end_matches('/')).into();

@@ -1,13 +1,63 @@
-//! One request and one answer of HTTP/1.1 on one connection.
+//! One request and one answer of HTTP/1.1 on each connection, to anybody who can reach the address.
 //!
-//! Reads and writes a stream. Invariant: no read or write waits longer than ten seconds, and a request has a bounded size.
+//! Listens, reads and writes streams. Invariants: a request has a bounded size and ten seconds, however slowly it comes, and so
+//! has its answer; so many connections are served at a time, and one more is told so.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::time::Duration;
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(10);
 const LONGEST_HEAD: u64 = 16 << 10;
+/// After a connection that could not be taken: no file may be left for it.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What strangers may use.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) longest_body: usize,
+    patience: Duration,
+    /// Connections at a time.
+    most: usize,
+}
+
+impl Limits {
+    pub(super) const fn of_body(longest_body: usize) -> Self {
+        Self { longest_body, patience: Duration::from_secs(10), most: 64 }
+    }
+}
+
+/// A stream until a moment.
+struct Until<'a> {
+    stream: &'a TcpStream,
+    end: Instant,
+}
+
+impl Until<'_> {
+    fn left(&self) -> io::Result<Option<Duration>> {
+        let left = self.end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero());
+        left.map(Some).ok_or_else(|| io::Error::new(io::ErrorKind::TimedOut, "the request takes too long"))
+    }
+}
+
+impl Read for Until<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(self.left()?)?;
+        self.stream.read(into)
+    }
+}
+
+impl Write for Until<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(self.left()?)?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Request {
@@ -34,7 +84,7 @@ impl Request {
         unescape(&value.replace('+', " "))
     }
 
-    fn read(stream: &TcpStream, longest_body: usize) -> io::Result<Self> {
+    fn read(stream: Until, longest_body: usize) -> io::Result<Self> {
         let odd = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
         let mut from = BufReader::new(stream);
         let mut head = from.by_ref().take(LONGEST_HEAD);
@@ -79,20 +129,101 @@ pub(super) fn unescape(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
+/// Answers each connection, without an end.
+pub(super) fn listen(listener: &TcpListener, limits: Limits, judge: impl Fn(&Request) -> Answer + Sync) {
+    let (judge, open) = (&judge, &AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for connection in listener.incoming() {
+            let Ok(connection) = connection else {
+                thread::sleep(PAUSE);
+                continue;
+            };
+            if open.fetch_add(1, Ordering::SeqCst) >= limits.most {
+                open.fetch_sub(1, Ordering::SeqCst);
+                let _ = refuse(&connection);
+                continue;
+            }
+            let work = move || {
+                let _ = serve(&connection, limits, judge);
+                open.fetch_sub(1, Ordering::SeqCst);
+            };
+            if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                open.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
+    });
+}
+
+/// Tells a connection that there are too many, without a wait.
+fn refuse(mut connection: &TcpStream) -> io::Result<()> {
+    connection.set_nonblocking(true)?;
+    connection.write_all(b"HTTP/1.1 503 -\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+}
+
 /// Reads one request and answers it.
-pub(super) fn serve(
-    mut stream: TcpStream,
-    longest_body: usize,
-    judge: impl FnOnce(&Request) -> Answer,
-) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let (status, headers, body) = match Request::read(&stream, longest_body) {
+fn serve(stream: &TcpStream, limits: Limits, judge: impl FnOnce(&Request) -> Answer) -> io::Result<()> {
+    let until = || Until { stream, end: Instant::now() + limits.patience };
+    let (status, headers, body) = match Request::read(until(), limits.longest_body) {
         Ok(request) => judge(&request),
         Err(error) => (400, "Content-Type: text/plain\r\n".to_owned(), format!("{error}\n")),
     };
     let long = body.len();
     let head = format!("HTTP/1.1 {status} -\r\n{headers}Content-Length: {long}\r\nConnection: close\r\n\r\n");
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(body.as_bytes())
+    let mut until = until();
+    until.write_all(head.as_bytes())?;
+    until.write_all(body.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+
+    fn ask(address: std::net::SocketAddr) -> TcpStream {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        stream
+    }
+
+    fn answer_of(mut stream: TcpStream) -> String {
+        let mut said = String::new();
+        stream.read_to_string(&mut said).unwrap();
+        said
+    }
+
+    /// The end is that of the request, not of each byte: what is there already is not read after it.
+    #[test]
+    fn a_request_ends_at_its_deadline_however_it_comes() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let asked = ask(listener.local_addr().unwrap());
+        let (stream, _) = listener.accept().unwrap();
+        assert_eq!(stream.peek(&mut [0]).unwrap(), 1);
+        let late = Until { stream: &stream, end: Instant::now() };
+        assert_eq!(Request::read(late, 0).unwrap_err().kind(), io::ErrorKind::TimedOut);
+        let early = Until { stream: &stream, end: Instant::now() + Duration::from_mins(1) };
+        assert_eq!(Request::read(early, 0).unwrap().method, "GET");
+        drop(asked);
+    }
+
+    #[test]
+    fn one_connection_too_many_is_told_so() {
+        let (listener, begun, go_on) = (TcpListener::bind("127.0.0.1:0").unwrap(), Barrier::new(2), Barrier::new(2));
+        let address = listener.local_addr().unwrap();
+        let gates = Box::leak(Box::new((begun, go_on)));
+        let (begun, go_on) = (&gates.0, &gates.1);
+        let limits = Limits { most: 1, ..Limits::of_body(0) };
+        thread::spawn(move || {
+            listen(&listener, limits, |_| {
+                begun.wait();
+                go_on.wait();
+                (200, String::new(), String::new())
+            });
+        });
+        let first = ask(address);
+        begun.wait();
+        let second = TcpStream::connect(address).unwrap();
+        assert!(answer_of(second).starts_with("HTTP/1.1 503"));
+        go_on.wait();
+        assert!(answer_of(first).starts_with("HTTP/1.1 200"));
+    }
 }

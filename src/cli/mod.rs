@@ -181,7 +181,8 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
     // Showing what would change needs no person at a terminal.
     let tries = given.try_get_one::<bool>("dry-run").ok().flatten() == Some(&true);
     let who = if tries { who_may(command.name).without_terminal() } else { who_may(command.name) };
-    let said = allowed(command.name, who, &io).and_then(|()| (command.run)(given, &mut io));
+    let name = given.subcommand_name().map(|verb| format!("{} {verb}", command.name));
+    let said = allowed(name.as_deref().unwrap_or(command.name), who, &io).and_then(|()| (command.run)(given, &mut io));
     let flushed = out.flush();
     let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
     match (said, flushed) {

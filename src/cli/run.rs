@@ -100,7 +100,8 @@ fn fleet_options() -> Vec<Arg> {
     if !cfg!(feature = "fleet") {
         return Vec::new();
     }
-    let label = option("label", "NAME", "Only workers with this label; may be given again").action(ArgAction::Append);
+    let label = option("label", "NAME", "Only workers with this label; more with commas between, or given again")
+        .action(ArgAction::Append);
     let priority = option("priority", "NUMBER", "Larger is earlier; default: 0").value_parser(clap::value_parser!(i32));
     vec![
         flag("enqueue", "Put it into the queue that machines share").conflicts_with_all(["dry-run", "idempotency-key"]),
@@ -234,10 +235,11 @@ fn show(io: &mut Io, request: &RunRequest, tasks: &[String], queued: bool) -> an
         tasks.iter().enumerate().try_for_each(|(n, task)| writeln!(io.out, "{:>3}. {}", n + 1, clean(task)))?;
         writeln!(io.out, "{each}")?;
     }
+    let client = Client::of(&request.client).unwrap_or_default();
     let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     let row = |step: &PlannedStep| {
         let (phase, sandbox) = (word(json!(step.phase)), word(json!(step.sandbox)));
-        [step.id.clone(), phase, sandbox, step.by(), step.description.clone()].map(Cell::from)
+        [step.id.clone(), phase, sandbox, step.by(client), step.description.clone()].map(Cell::from)
     };
     io.table(["step", "phase", "sandbox", "by", "what"], steps.iter().map(row).collect())
 }
@@ -246,6 +248,8 @@ const REDRAW_EVERY: Duration = Duration::from_millis(250);
 
 pub(super) struct Progress<'a, 'io> {
     io: &'a mut Io<'io>,
+    /// That the run drives.
+    client: Client,
     drawn: Option<Instant>,
     tool: Option<String>,
     /// How often a program wants to hear that a step is at work, and when it last did.
@@ -255,7 +259,7 @@ pub(super) struct Progress<'a, 'io> {
 
 impl<'a, 'io> Progress<'a, 'io> {
     pub(super) fn new(io: &'a mut Io<'io>) -> Self {
-        Self { io, drawn: None, tool: None, heartbeat: None, beat: Instant::now() }
+        Self { io, client: Client::default(), drawn: None, tool: None, heartbeat: None, beat: Instant::now() }
     }
 
     /// For a person: on a terminal, without `--json`.
@@ -313,6 +317,7 @@ impl<'a, 'io> Progress<'a, 'io> {
 impl Reporter for Progress<'_, '_> {
     fn run_began(&mut self, run: &RunState) {
         let RunState { run_id, init, .. } = run;
+        self.client = init.client();
         let left: Vec<&String> = init.steps.iter().filter(|step| !run.has_passed(step)).collect();
         self.line(&json!({
             "event": "run", "run_id": run_id, "workflow": init.workflow, "session_id": init.session_id, "steps": left
@@ -321,7 +326,7 @@ impl Reporter for Progress<'_, '_> {
     }
 
     fn step_began(&mut self, step: &PlannedStep, index: usize) {
-        self.line(&json!({"event": "step", "step": step.id, "index": index, "by": step.by()}));
+        self.line(&json!({"event": "step", "step": step.id, "index": index, "by": step.by(self.client)}));
     }
 
     fn waits(&mut self) {

@@ -80,6 +80,8 @@ fn runs(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     #[cfg(feature = "fleet")]
     if given.get_flag("fleet") {
+        // As `fleet status`: what machines share is for people.
+        allowed("runs --fleet", who_may("fleet status"), io)?;
         return super::fleet::runs(io);
     }
     let artifacts = RunArtifacts::of(&project_root(io.env));

@@ -3,7 +3,7 @@
 //! Listens on one address and keeps its state in one folder. Invariants: one request is judged at a time; a connection has
 //! ten seconds and a bounded size, so one slow client delays the others only briefly.
 
-use super::http::{self, Request};
+use super::http::{self, Limits, Request};
 use super::{Command, Io, allowed, option, refused, text, who_may};
 use crate::proof::serve::WitnessState;
 use crate::system::env::Env;
@@ -65,13 +65,8 @@ fn serve(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.answer(&value, format!("{key}\n{ml_dsa}\nlistens on http://{address}"))?;
     io.out.flush()?;
     let (state, env) = (Mutex::new(state), io.env);
-    std::thread::scope(|scope| {
-        for connection in listener.incoming().flatten() {
-            let state = &state;
-            // A silent connection delays no other: only judging is one at a time.
-            scope.spawn(move || http::serve(connection, LONGEST_BODY, |request| judge(state, env, request)));
-        }
-    });
+    // A silent connection delays no other: only judging is one at a time.
+    http::listen(&listener, Limits::of_body(LONGEST_BODY), |request| judge(&state, env, request));
     Ok(0)
 }
 

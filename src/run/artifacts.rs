@@ -1,7 +1,8 @@
 //! The files of runs in a project: packets, summaries and the attempt ledger. They are below `artifacts/`, or below
 //! `.aops/runs/` where the project has an `artifacts/` of its own.
 //!
-//! Reads and writes that folder. Invariants: one driver at a time; a file appears whole; a line is on the disk when
+//! Reads and writes that folder. Invariants: one driver at a time; no link that a step left is followed when something is
+//! written; a file appears whole; a line is on the disk when
 //! `append` returns; a ledger that does not verify is a failure, never a shorter ledger.
 
 use crate::model::error::{Code, Failure};
@@ -13,6 +14,7 @@ use crate::system::{files, git};
 use crate::text::time::timestamp;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,7 +22,8 @@ use std::time::{Duration, Instant};
 const FOLDER: &str = "artifacts";
 /// Where the project has that one for itself.
 const SECOND_FOLDER: &str = ".aops/runs";
-const LEDGER: &str = "loop_state/attempt_ledger.jsonl";
+/// The attempt ledger, from the folder.
+pub const LEDGER: &str = "loop_state/attempt_ledger.jsonl";
 const LOCK: &str = "loop_state/driver.lock";
 /// A driver that was killed as it started a program lives on in that program until it is loaded.
 const PATIENCE: Duration = Duration::from_millis(600);
@@ -42,7 +45,7 @@ impl RunArtifacts {
     }
 
     pub fn prepare(&self, env: &Env, project: &Path) -> Result<(), Failure> {
-        let hidden = git::exclude(env, project, self.name);
+        let hidden = git::exclude(&env.driving(), project, self.name);
         hidden.ok_or_else(|| Failure::storage(".git/info/exclude", "cannot be written"))?;
         for path in ["terminal", "checkpoints", "steps", "loop_state"].map(|name| self.folder.join(name)) {
             fs::create_dir_all(&path).map_err(|e| Failure::storage(path.display(), e))?;
@@ -59,17 +62,42 @@ impl RunArtifacts {
     }
 
     pub fn keep_pause(&self, pause: &Pause) -> Result<PathBuf, Failure> {
-        keep(self.pause_file(&pause.checkpoint_id), &to_yaml(pause))
+        self.keep(self.pause_file(&pause.checkpoint_id), &to_yaml(pause))
     }
 
     pub fn keep_end(&self, end: &End) -> Result<PathBuf, Failure> {
-        keep(self.end_file(&end.run_id), &to_yaml(end))
+        self.keep(self.end_file(&end.run_id), &to_yaml(end))
     }
 
     pub fn keep_summary(&self, run_id: &str, summary: &StepSummary) -> Result<PathBuf, Failure> {
         let name = format!("{run_id}_{}.json", summary.step_name);
         let text = serde_json::to_string_pretty(summary).unwrap_or_default() + "\n";
-        keep(self.folder.join("steps").join(name), &text)
+        self.keep(self.folder.join("steps").join(name), &text)
+    }
+
+    /// A file of a run that another machine wrote; its path is from this folder.
+    pub fn keep_file(&self, path: &str, text: &str) -> Result<PathBuf, Failure> {
+        self.keep(self.folder.join(path), text)
+    }
+
+    fn keep(&self, path: PathBuf, text: &str) -> Result<PathBuf, Failure> {
+        self.check_folder(&path)?;
+        let kept =
+            files::write_beside(&path, 0o644, |file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
+        kept.map_err(|e| Failure::storage(path.display(), e))?;
+        Ok(path)
+    }
+
+    /// The folder of this file is where it seems to be: the driver may write where no step may.
+    fn check_folder(&self, path: &Path) -> Result<(), Failure> {
+        let storage = |e| Failure::storage(path.display(), e);
+        let project = self.folder.ancestors().nth(Path::new(self.name).components().count()).unwrap_or(&self.folder);
+        let (folder, project) = (path.parent().unwrap_or(path), project.canonicalize().map_err(storage)?);
+        let wanted = folder.strip_prefix(&self.folder).map(|rest| project.join(self.name).join(rest));
+        if wanted.is_ok_and(|wanted| folder.canonicalize().is_ok_and(|real| real == wanted)) {
+            return Ok(());
+        }
+        Err(Failure::storage(folder.display(), "a link stands in the way to this folder"))
     }
 
     /// The packet of a pause. Only the members that a person may edit can differ from what was written.
@@ -82,7 +110,8 @@ impl RunArtifacts {
         let text = fs::read_to_string(&path);
         let text = text.map_err(|e| odd(Code::RecoveryFailed, format!("cannot be read: {e}")))?;
         let packet = Pause::read(&text).map_err(|e| odd(Code::ChecksumMismatch, format!("is damaged: {e}")))?;
-        if packet.digest_with(&paused.tree) != paused.digest || packet.digest != paused.digest {
+        let is_same = packet.checkpoint_id == paused.checkpoint_id && packet.run_id == record.run_id;
+        if !is_same || packet.digest_with(&paused.tree) != paused.digest || packet.digest != paused.digest {
             let what = "was changed; only `resolved` and `resolution_decision` are a person's to edit";
             return Err(odd(Code::ChecksumMismatch, what.to_owned()));
         }
@@ -104,15 +133,14 @@ impl RunArtifacts {
         self.append(&run.run_id, AttemptFact::Resolved(resolved)).map(drop)
     }
 
-    /// The packets and summaries of a run.
+    /// The packets and summaries of a run, and no link.
     pub fn files_of(&self, run_id: &str) -> Vec<PathBuf> {
-        let folders = [("terminal", "TP_"), ("checkpoints", "CP_"), ("steps", "")];
         let mut found = Vec::new();
-        for (folder, mark) in folders {
-            let begins = format!("{mark}{run_id}");
-            let of_run = |name: &str| name.strip_prefix(&begins).is_some_and(|rest| rest.starts_with(['_', '.']));
+        for (folder, mark) in PACKETS {
             let items = fs::read_dir(self.folder.join(folder)).into_iter().flatten().flatten();
-            found.extend(items.filter(|item| of_run(&item.file_name().to_string_lossy())).map(|item| item.path()));
+            let items = items.filter(|item| begins_with_run(&item.file_name().to_string_lossy(), mark, run_id));
+            found
+                .extend(items.filter(|item| item.file_type().is_ok_and(|kind| kind.is_file())).map(|item| item.path()));
         }
         found.sort();
         found
@@ -170,7 +198,10 @@ impl RunArtifacts {
     pub fn append(&self, run_id: &str, deed: AttemptFact) -> Result<AttemptEntry, Failure> {
         let path = self.ledger();
         let storage = |e| Failure::storage(path.display(), e);
-        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        self.check_folder(&path)?;
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true).create(true).truncate(false).custom_flags(libc::O_NOFOLLOW);
+        let opened = options.open(&path);
         let mut file = opened.map_err(storage)?;
         file.lock().map_err(storage)?;
         let mut bytes = Vec::new();
@@ -238,8 +269,19 @@ fn within(patience: Duration, is_true: impl Fn() -> bool) -> bool {
     }
 }
 
-fn keep(path: PathBuf, text: &str) -> Result<PathBuf, Failure> {
-    let kept = files::find(&path).and_then(|found| found.replace(text.as_bytes(), 0o644));
-    kept.map_err(|e| Failure::storage(path.display(), e))?;
-    Ok(path)
+/// Where the packets and summaries of a run are, and how their names begin before its id.
+const PACKETS: [(&str, &str); 3] = [("terminal", "TP_"), ("checkpoints", "CP_"), ("steps", "")];
+
+fn begins_with_run(name: &str, mark: &str, run_id: &str) -> bool {
+    let rest = name.strip_prefix(mark).and_then(|name| name.strip_prefix(run_id));
+    rest.is_some_and(|rest| rest.starts_with(['_', '.']))
+}
+
+/// This path from the folder of artifacts is that of a packet or summary of the run.
+pub fn is_file_of(run_id: &str, path: &str) -> bool {
+    let known = |(folder, mark): (&str, &str)| {
+        let name = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
+        name.is_some_and(|name| begins_with_run(name, mark, run_id) && !name.contains(['/', '\0']))
+    };
+    PACKETS.into_iter().any(known)
 }

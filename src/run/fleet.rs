@@ -4,6 +4,7 @@
 //! lease; `session` goes on with sessions that asked. Invariant: everything another machine needs to go on is in the database before a step's program is started.
 
 pub mod place;
+mod row;
 mod ship;
 pub mod stop;
 mod session;
@@ -33,16 +34,24 @@ pub struct Placing {
     pub priority: i32,
 }
 
-/// Puts a run into the queue and returns its id. What can be refused here is refused.
+/// A run in the queue.
+#[derive(Clone, Debug)]
+pub struct Enqueued {
+    pub id: String,
+    /// The address of its repository has a password here, which was left out.
+    pub has_secret: bool,
+}
+
+/// Puts a run into the queue. What can be refused here is refused.
 pub fn enqueue(
     env: &Env,
     fleet: &mut Fleet,
     policy: &Policy,
     request: &RunRequest,
     placing: &Placing,
-) -> anyhow::Result<String> {
+) -> anyhow::Result<Enqueued> {
     let (root, request) = check_request(env, request)?;
-    let origin = copy::origin(env, &root).or_else(refused)?;
+    let origin = copy::origin(&env.driving(), &root).or_else(refused)?;
     let id = make_run_id(env)?;
     let machine = database::machine(env)?;
     let run = RunRequest { run_id: Some(id.clone()), ..request };
@@ -57,5 +66,5 @@ pub fn enqueue(
         only_on: (!origin.has_remote).then_some(machine.as_str()),
     };
     fleet.enqueue(&new, i64::try_from(policy.fleet.queue_max).unwrap_or(i64::MAX))?;
-    Ok(id)
+    Ok(Enqueued { id, has_secret: origin.has_secret })
 }

@@ -5,6 +5,7 @@
 
 use crate::config::policy::{Gates, Level};
 use crate::config::workflow::{Gate, Step, Workflow};
+use crate::model::client::Client;
 use crate::model::phase::Sandbox;
 use crate::model::{agent::ours, phase::Phase, profile::Profile};
 use crate::run::state::{MOST_ROUNDS, intervention_id};
@@ -67,12 +68,12 @@ impl PlannedStep {
         if self.sandbox == Sandbox::Open || self.closes { Profile::Work } else { Profile::Trial }
     }
 
-    /// What runs, for a table: a command line, an agent, or `claude`.
-    pub fn by(&self) -> String {
+    /// What runs, for a table: a command line, an agent, or the client.
+    pub fn by(&self, client: Client) -> String {
         match &self.does {
             StepAction::Run(line) => format!("$ {line}"),
             StepAction::Client { agent: Some(agent), .. } => agent.clone(),
-            StepAction::Client { agent: None, .. } => "claude".to_owned(),
+            StepAction::Client { agent: None, .. } => client.name().to_owned(),
         }
     }
 }

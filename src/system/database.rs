@@ -12,12 +12,16 @@ use std::path::{Path, PathBuf};
 
 /// Hidden from commands of an agent, as all keys are.
 pub fn password_file(env: &Env) -> PathBuf {
-    env.config.join("aops/keys/fleet.password")
+    secret_file(env, "fleet.password")
 }
 
 /// A secret of this machine, beside the other keys: made once.
 pub fn secret(env: &Env, name: &str) -> io::Result<String> {
-    made_once(&env.config.join("aops/keys").join(name), || random::hex(32))
+    made_once(&secret_file(env, name), || random::hex(32))
+}
+
+pub fn secret_file(env: &Env, name: &str) -> PathBuf {
+    env.config.join("aops/keys").join(name)
 }
 
 /// What this machine remembers of the database.
@@ -47,7 +51,14 @@ fn with_access(env: &Env, url: &str, open: fn(&Access) -> Result<Fleet, Error>) 
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(Error::Refused(format!("`{}`: {error}", file.display()))),
     };
-    open(&Access { url, password: password.as_deref(), trust: &|| tls::trust(env) })
+    let opened = open(&Access { url, password: password.as_deref(), trust: &|| tls::trust(env) });
+    opened.map_err(|error| match error {
+        Error::Refused(words) if words.contains("password") && !words.contains("hint:") => {
+            let what = if password.is_some() { "correct" } else { "write it into" };
+            Error::Refused(format!("{words}\nhint: {what} `{}` (mode 600)", file.display()))
+        }
+        error => error,
+    })
 }
 
 /// The name of this machine, for this user: made once.

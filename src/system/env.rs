@@ -58,6 +58,8 @@ pub struct Env {
     pub shell_prefix: Option<String>,
     /// Whether namespaces hold what we start on an agent's files: told by the session, once its state is read.
     pub is_confining: OnceLock<bool>,
+    /// This process drives runs, whose steps work where it starts programs.
+    pub is_driving: bool,
     /// Registered as a plugin: our agents carry its prefix.
     pub is_plugin: bool,
     /// Where that plugin is, as the client says.
@@ -172,6 +174,12 @@ impl Env {
     #[must_use]
     pub fn standing_here(self) -> Self {
         Self { cwd: std::env::current_dir().unwrap_or_default(), ..self }
+    }
+
+    /// For what drives a run or looks at what its steps left.
+    #[must_use]
+    pub fn driving(&self) -> Self {
+        Self { is_driving: true, ..self.later() }
     }
 
     #[must_use]
@@ -348,6 +356,22 @@ pub fn east_of_utc(ms: i64) -> i32 {
         known.then_some(parts.tm_gmtoff)
     };
     east.and_then(|east| i32::try_from(east).ok()).unwrap_or(0)
+}
+
+/// The name of the user that this process runs as; the number, where it has none.
+pub fn user_name() -> String {
+    let uid = rustix::process::getuid().as_raw();
+    let mut room = vec![0_u8; 16 << 10];
+    #[expect(unsafe_code, reason = "the C library knows all users; the file alone does not")]
+    // SAFETY: all point to values that live through the call, the room is as long as said, all zeros is a valid `passwd`, and a
+    // found one has a name in the room that ends with a zero byte.
+    let name = unsafe {
+        let (mut user, mut found) = (std::mem::zeroed::<libc::passwd>(), std::ptr::null_mut());
+        let (into, long) = (room.as_mut_ptr().cast(), room.len());
+        let failed = libc::getpwuid_r(uid, &raw mut user, into, long, &raw mut found);
+        (failed == 0 && !found.is_null()).then(|| std::ffi::CStr::from_ptr(user.pw_name).to_string_lossy().into_owned())
+    };
+    name.unwrap_or_else(|| format!("uid {uid}"))
 }
 
 /// An id of this boot of the machine; empty where the system has none.

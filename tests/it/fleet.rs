@@ -2,6 +2,7 @@
 
 mod deferred;
 mod engine;
+mod hostile;
 mod page;
 pub(crate) mod postgres;
 mod reached;

@@ -6,7 +6,7 @@ mod checks;
 mod forged;
 mod gc;
 mod intervention;
-mod jail;
+pub(crate) mod jail;
 mod killed;
 mod killed_at_syscalls;
 mod limits;

@@ -4,6 +4,7 @@ use super::{MOST, open};
 use crate::cli::table::{Cell, Tone};
 use crate::cli::{Command, Io, operand, option, refused, text};
 use crate::run::fleet::place;
+use crate::system::env;
 use crate::text::json::cut;
 use crate::text::redact::redact;
 use crate::text::template::one_line;
@@ -38,14 +39,19 @@ pub(super) fn list(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         let one = |one: &Approval| {
             json!({
                 "id": one.id, "run_id": one.run, "question": one.question, "age_s": one.age_s,
-                "repository": one.repository, "machine": one.machine,
+                "repository": redact(&one.repository), "machine": one.machine,
             })
         };
         return io.print(open.iter().map(one).collect::<Value>());
     }
     let row = |one: &Approval| {
         let what = one_line(&one.question, 500);
-        [Cell::from(&one.id), age(one.age_s * 1000).into(), one.repository.as_str().into(), Cell::new(what, Tone::Warn)]
+        [
+            Cell::from(&one.id),
+            age(one.age_s * 1000).into(),
+            redact(&one.repository).into_owned().into(),
+            Cell::new(what, Tone::Warn),
+        ]
     };
     io.table(["id", "age", "repository", "question"], open.iter().map(row).collect())
 }
@@ -83,7 +89,7 @@ fn said(io: &mut Io, id: &str, answer: Answer) -> anyhow::Result<u8> {
 fn decide_here(io: &Io, id: &str, answer: Answer, note: Option<&str>) -> anyhow::Result<bool> {
     let mut fleet = open(io)?;
     let by_token = fleet.approval_of_token(id)?;
-    decide(&mut fleet, by_token.as_deref().unwrap_or(id), answer, &person(io), note)
+    decide(&mut fleet, by_token.as_deref().unwrap_or(id), answer, &person(), note)
 }
 
 /// Records the decision about a question, or about a run that asks nothing. False: it is not open.
@@ -99,11 +105,9 @@ pub(super) fn decide(
     Ok(done || (answer == Answer::Block && fleet.block(id, who, note.as_deref())?))
 }
 
-/// Who sits here: the login name and the machine.
-pub(super) fn person(io: &Io) -> String {
-    let user = io.env.variables(|name| name == "USER" || name == "LOGNAME").pop();
-    let user = user.and_then(|(_, name)| name.into_string().ok()).unwrap_or_else(|| "a person".to_owned());
-    format!("{user}@{}", rustix::system::uname().nodename().to_string_lossy())
+/// Who sits here: the user of this process, whatever its variables say, and the machine.
+pub(super) fn person() -> String {
+    format!("{}@{}", env::user_name(), rustix::system::uname().nodename().to_string_lossy())
 }
 
 /// `resolve` for a run that is not of this project: false where the database does not know it either.
@@ -151,7 +155,7 @@ fn task(run: &RunRow) -> String {
 fn to_json(run: &RunRow) -> Value {
     json!({
         "run_id": run.id, "state": run.state, "outcome": run.outcome, "reason": run.reason, "age_s": run.age_s,
-        "repository": run.repository, "machine": run.machine, "priority": run.priority, "labels": run.labels,
+        "repository": redact(&run.repository), "machine": run.machine, "priority": run.priority, "labels": run.labels,
         "task": task(run), "lines": run.steps,
     })
 }

@@ -7,6 +7,8 @@ use crate::run::fleet::{self, Placing};
 use clap::ArgMatches;
 use serde_json::{Value, json};
 
+const SECRET: &str = "the user and password in the address of the remote were left out\nhint: a worker reaches it with a credential helper of its own (`git help credentials`)";
+
 /// The words that are not empty.
 pub(in crate::cli) fn names<'a>(words: impl Iterator<Item = &'a str>) -> Vec<String> {
     words.map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
@@ -22,16 +24,17 @@ pub(in crate::cli) fn enqueue(
     let (policy, mut database) = (policy_here(io)?.policy, open(io)?);
     let labels = given.get_many::<String>("label").into_iter().flatten();
     let priority = given.get_one::<i32>("priority").copied().unwrap_or_default();
-    let placing = Placing { labels: names(labels.map(String::as_str)), priority };
-    let mut ids = Vec::new();
+    let placing = Placing { labels: names(labels.flat_map(|labels| labels.split(','))), priority };
+    let mut queued = Vec::new();
     for task in tasks {
         let request = RunRequest { task: task.trim().to_owned(), ..request.clone() };
         if request.task.is_empty() {
             return refused("a run needs a task\nhint: say what to do");
         }
-        ids.push(fleet::enqueue(&io.env.later(), &mut database, &policy, &request, &placing)?);
+        queued.push(fleet::enqueue(&io.env.later(), &mut database, &policy, &request, &placing)?);
     }
-    let words: Vec<String> = ids.iter().map(|id| format!("run {id} waits for a worker")).collect();
-    let value: Value = ids.iter().map(|id| json!({"run_id": id, "state": "waiting"})).collect();
+    let mut words: Vec<String> = queued.iter().map(|run| format!("run {} waits for a worker", run.id)).collect();
+    words.extend(queued.iter().any(|run| run.has_secret).then(|| SECRET.to_owned()));
+    let value: Value = queued.iter().map(|run| json!({"run_id": run.id, "state": "waiting"})).collect();
     io.answer(&value, words.join("\n"))
 }

@@ -8,7 +8,7 @@ mod page;
 
 use super::approval::{decide, person};
 use super::{open, url};
-use crate::cli::http::{self, Answer, Request};
+use crate::cli::http::{self, Answer, Limits, Request};
 use crate::cli::{Io, policy_here, refused};
 use crate::config::policy::fleet::LISTEN;
 use crate::system::database;
@@ -18,7 +18,8 @@ use aops_fleet::Fleet;
 use aops_fleet::approval::{self, sign, token_digest};
 use clap::ArgMatches;
 use serde_json::json;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Mutex;
 
 /// Rows of each table.
 const MOST: i64 = 200;
@@ -27,6 +28,10 @@ const LONGEST_BODY: usize = 16 << 10;
 const HEADERS: &str = "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; form-action 'self'; \
      frame-ancestors 'none'; base-uri 'none'\r\nX-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\n\
      Referrer-Policy: same-origin\r\nCross-Origin-Resource-Policy: same-origin\r\nCache-Control: no-store\r\n";
+/// What strangers are told of a database that does not answer.
+const AWAY: &str = "this cannot be looked up now; try again later";
+/// The file of the page's token, beside the keys.
+const TOKEN: &str = "fleet.token";
 /// What the proof of a form is about that only looks.
 const LOOK: &str = "look";
 
@@ -43,19 +48,39 @@ pub(super) fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     let own = [format!("http://{address}"), format!("http://localhost:{}", address.port())];
     let own = own.into_iter().filter(|_| address.ip().is_loopback());
-    let origins = fleet.page.into_iter().map(|page| page.trim_end_matches('/').to_owned()).chain(own).collect();
-    let (token, who) = (database::secret(io.env, "fleet.token")?, format!("{} by the page", person(io)));
-    let door = Door { env: io.env, url, token, origins, who };
-    let link = format!("{}/#{}", door.origins[0], door.token);
-    io.answer(&json!({"link": link, "listens": address.to_string()}), format!("open {link}"))?;
-    io.out.flush()?;
-    std::thread::scope(|scope| {
-        for connection in listener.incoming().flatten() {
-            let door = &door;
-            scope.spawn(move || http::serve(connection, LONGEST_BODY, |request| door.answer(request)));
-        }
-    });
+    let origins: Vec<String> = fleet.page.into_iter().chain(own).map(|page| origin(&page)).collect();
+    let (token, who) = (database::secret(io.env, TOKEN)?, format!("{} by the page", person()));
+    let door = Door { env: io.env, url, token, origins, who, turn: Mutex::new(()) };
+    tell(io, &door, address)?;
+    http::listen(&listener, Limits::of_body(LONGEST_BODY), |request| door.answer(request));
     Ok(0)
+}
+
+/// What to open. The token is shown to a terminal alone: elsewhere a log may keep it.
+fn tell(io: &mut Io, door: &Door, address: SocketAddr) -> anyhow::Result<()> {
+    let (page, file) = (&door.origins[0], database::secret_file(io.env, TOKEN));
+    let (link, hint) = if io.terminal {
+        (format!("{page}/#{}", door.token), String::new())
+    } else {
+        (format!("{page}/"), format!("\nhint: add `#` and the text of `{}`", file.display()))
+    };
+    let value = json!({"link": link, "listens": address.to_string(), "port": address.port(), "token_file": file});
+    io.answer(&value, format!("open {link}{hint}"))?;
+    Ok(io.out.flush()?)
+}
+
+/// As a browser says it: `https://Approve.Example:443/x` is `https://approve.example`.
+fn origin(url: &str) -> String {
+    let url = url.to_lowercase();
+    let (scheme, rest) = url.split_once("://").unwrap_or(("https", &url));
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let usual = if scheme == "http" { ":80" } else { ":443" };
+    format!("{scheme}://{}", host.strip_suffix(usual).unwrap_or(host))
+}
+
+/// 32 random bytes as digits, as every token is.
+fn is_token(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
 struct Door<'a> {
@@ -65,6 +90,8 @@ struct Door<'a> {
     /// Whose page a form may come from; the first is what people open.
     origins: Vec<String>,
     who: String,
+    /// One request at a time is at the database, however many ask.
+    turn: Mutex<()>,
 }
 
 fn says(status: u16, kind: &str, body: impl Into<String>) -> Answer {
@@ -88,19 +115,25 @@ impl Door<'_> {
             ("POST", "/answer") => self.decide(request),
             _ => Ok(says(404, "text/plain", "there is nothing here\n")),
         };
-        answered.unwrap_or_else(|error| html(503, page::says(&format!("{error:#}"))))
+        answered.unwrap_or_else(|error| {
+            let words = if self.is_owner(request) { format!("{error:#}") } else { AWAY.to_owned() };
+            html(503, page::says(&words))
+        })
     }
 
     /// Why a request is not from our own page: another name of this machine, or another site's form.
     fn foreign(&self, request: &Request) -> Option<&'static str> {
         let host = request.header("host").unwrap_or_default();
-        let ours = |origin: &String| origin.split_once("://").is_some_and(|(_, name)| name == host);
+        let ours = |own: &String| {
+            let scheme = own.split("://").next().unwrap_or_default();
+            !host.contains('/') && origin(&format!("{scheme}://{host}")) == *own
+        };
         if !self.origins.iter().any(ours) {
             return Some("this is not the name of this page");
         }
-        let origin = request.header("origin");
-        let wanted = request.method == "POST" || origin.is_some();
-        let same = origin.is_some_and(|origin| self.origins.iter().any(|own| own == origin));
+        let from = request.header("origin");
+        let wanted = request.method == "POST" || from.is_some();
+        let same = from.is_some_and(|from| self.origins.iter().any(|own| own == from));
         (wanted && !same).then_some("the form is of another site")
     }
 
@@ -109,14 +142,28 @@ impl Door<'_> {
         sign(self.token.as_bytes(), about.as_bytes())
     }
 
+    /// Who asks has the token of the page, or a form that it made.
+    fn is_owner(&self, request: &Request) -> bool {
+        let proof = request.field("proof");
+        is_same(&request.field("token"), &self.token)
+            || [LOOK, &request.field("id")].iter().any(|about| is_same(&proof, &self.proof(about)))
+    }
+
     fn fleet(&self) -> anyhow::Result<Fleet> {
         Ok(database::open(self.env, &self.url)?)
     }
 
     /// Everything for the token of the page; for that of an announcement its question.
     fn show(&self, request: &Request) -> anyhow::Result<Answer> {
-        let (mut fleet, token) = (self.fleet()?, request.field("token"));
-        if is_same(&token, &self.token) || is_same(&request.field("proof"), &self.proof(LOOK)) {
+        let token = request.field("token");
+        let wrong = || html(403, page::says("the token is wrong, or its question is answered"));
+        let is_owner = is_same(&token, &self.token) || is_same(&request.field("proof"), &self.proof(LOOK));
+        if !is_owner && !is_token(&token) {
+            return Ok(wrong());
+        }
+        let _turn = self.turn.lock();
+        let mut fleet = self.fleet()?;
+        if is_owner {
             let (asked, runs, sessions) = (fleet.approvals(MOST)?, fleet.runs(MOST)?, fleet.sessions(MOST)?);
             return Ok(html(200, page::overview(&asked, &runs, &sessions, &|about| self.proof(about))));
         }
@@ -124,18 +171,21 @@ impl Door<'_> {
         let asked = fleet.approvals(i64::MAX)?.into_iter().find(|one| Some(&one.id) == id.as_ref());
         Ok(match asked {
             Some(one) => html(200, page::question(&one, &token)),
-            None => html(403, page::says("the token is wrong, or its question is answered")),
+            None => wrong(),
         })
     }
 
     fn decide(&self, request: &Request) -> anyhow::Result<Answer> {
-        let (mut fleet, id, token) = (self.fleet()?, request.field("id"), request.field("token"));
+        let (id, token) = (request.field("id"), request.field("token"));
         let by_page = is_same(&request.field("proof"), &self.proof(&id));
-        let by_link = fleet.approval_of_token(&token)?.is_some_and(|known| known == id);
-        let answer = approval::Answer::read(&request.field("decision")).filter(|_| by_page || by_link);
-        let Some(answer) = answer else {
-            return Ok(html(403, page::says("this form is not of this page, or its question is answered")));
-        };
+        let wrong = || Ok(html(403, page::says("this form is not of this page, or its question is answered")));
+        let answer = approval::Answer::read(&request.field("decision")).filter(|_| by_page || is_token(&token));
+        let Some(answer) = answer else { return wrong() };
+        let _turn = self.turn.lock();
+        let mut fleet = self.fleet()?;
+        if !by_page && fleet.approval_of_token(&token)?.is_none_or(|known| known != id) {
+            return wrong();
+        }
         let who = if by_page { self.who.clone() } else { format!("the link of {id}") };
         Ok(if decide(&mut fleet, &id, answer, &who, Some(&request.field("note")))? {
             html(200, page::says(&format!("{id}: {}", answer.name())))
@@ -148,4 +198,22 @@ impl Door<'_> {
 /// Compares digests, so that the time tells nothing of the text.
 fn is_same(given: &str, wanted: &str) -> bool {
     token_digest(given) == token_digest(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_as_a_browser_says_it() {
+        for (page, said) in [
+            ("https://Approve.Example/", "https://approve.example"),
+            ("https://approve.example:443/x?y", "https://approve.example"),
+            ("https://approve.example:8443", "https://approve.example:8443"),
+            ("http://127.0.0.1:80", "http://127.0.0.1"),
+            ("http://[::1]:7390", "http://[::1]:7390"),
+        ] {
+            assert_eq!(origin(page), said);
+        }
+    }
 }

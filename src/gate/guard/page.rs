@@ -14,10 +14,11 @@ pub fn named(fleet: &Fleet, name: &str, input: &str) -> Option<String> {
     if !runs && name != "WebFetch" {
         return None;
     }
-    let page =
-        fleet.page.as_deref().and_then(|page| page.split_once("://")).map(|(_, host)| host.trim_end_matches('/'));
-    if let Some(host) = page.filter(|host| !host.is_empty() && input.contains(host)) {
-        return Some(host.to_owned());
+    let page = fleet.page.as_deref().and_then(|page| page.split_once("://"));
+    let page = page.map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default().to_lowercase());
+    let page = page.map(|host| host.strip_suffix(":443").map(str::to_owned).unwrap_or(host));
+    if let Some(host) = page.filter(|host| !host.is_empty() && input.to_lowercase().contains(host)) {
+        return Some(host);
     }
     let listen = fleet.listen.as_deref().unwrap_or(LISTEN);
     let (host, port) = listen.rsplit_once(':')?;
@@ -38,7 +39,7 @@ mod tests {
     #[test]
     fn the_pages_address_is_found_in_what_runs_or_fetches() {
         let url = Some("postgresql://a@h/d".to_owned());
-        let fleet = Fleet { url, page: Some("https://approve.example/".to_owned()), ..Fleet::default() };
+        let fleet = Fleet { url, page: Some("https://Approve.example:443/x".to_owned()), ..Fleet::default() };
         let names = |tool: &str, text: &str| named(&fleet, tool, text).is_some();
         for text in [
             "curl http://127.0.0.1:7390/",
@@ -48,6 +49,7 @@ mod tests {
             "nc 127.0.0.1 7390",
             "echo > /dev/tcp/localhost/7390",
             "curl https://approve.example/answer",
+            "curl https://APPROVE.example",
         ] {
             assert!(names("Bash", text) && names("WebFetch", text) && names("mcp__web__post", text), "{text}");
             assert!(!names("Write", text) && !names("Read", text), "a file may name it: {text}");

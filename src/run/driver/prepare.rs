@@ -123,7 +123,7 @@ pub fn plan_workflow(
 /// Everything that can be refused before another machine takes the request. Returns the project's root, and the request with
 /// files named from there.
 pub fn check_request(env: &Env, request: &RunRequest) -> anyhow::Result<(PathBuf, RunRequest)> {
-    let root = project_root(env);
+    let (root, env) = (project_root(env), &env.driving());
     check_clean(env, &root)?;
     plan_workflow(env, &root, &request.workflow, request.project_type.as_deref())?;
     let context: Vec<String> = read_context(env, &root, &request.context)?.into_iter().map(|file| file.path).collect();

@@ -24,7 +24,7 @@ pub struct ResumeLimits {
 }
 
 pub fn resume(env: &Env, reporter: &mut dyn Reporter, name: &str, limits: ResumeLimits) -> anyhow::Result<Finish> {
-    let env = env.later();
+    let env = env.driving();
     let root = project_root(&env);
     let artifacts = RunArtifacts::of(&root);
     let find = |name: &str| pick(artifacts.runs()?, name).or_else(refused);

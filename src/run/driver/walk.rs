@@ -25,7 +25,7 @@ use std::path::Path;
 use std::time::Duration;
 
 pub fn run(env: &Env, reporter: &mut dyn Reporter, request: &RunRequest) -> anyhow::Result<Finish> {
-    let env = Env { host: Client::of(&request.client).unwrap_or_default(), ..env.later() };
+    let env = Env { host: Client::of(&request.client).unwrap_or_default(), ..env.driving() };
     let root = project_root(&env);
     check_clean(&env, &root)?;
     let prepared = Prepared::of(&env, &root, &request.workflow, request.project_type.as_deref())?;
@@ -184,7 +184,7 @@ pub fn mark_terminated(
     let last = run.init.steps.len().saturating_sub(1);
     let index = run.next_step().map_or(last, |(index, _)| index);
     let why = PauseRequest::new(Trigger::Terminated, "the driver ended before the run did");
-    let (packet, paused) = make_packet(env, root, &run, index, why)?;
+    let (packet, paused) = make_packet(&env.driving(), root, &run, index, why)?;
     artifacts.keep_pause(&packet)?;
     run.apply(&artifacts.append(&run.run_id, AttemptFact::Checkpoint(paused))?);
     let hint = describe_next_step(&packet.checkpoint_id, false, None);

@@ -126,7 +126,7 @@ impl WayBack {
         let last = self.run.init.steps.len().saturating_sub(1);
         let index = self.run.next_step().map_or(last, |(index, _)| index);
         let why = PauseRequest::new(Trigger::RolledBack, question);
-        let (packet, paused) = make_packet(&env.later(), root, &self.run, index, why)?;
+        let (packet, paused) = make_packet(&env.driving(), root, &self.run, index, why)?;
         self.artifacts.keep_pause(&packet)?;
         let step = paused.step.clone();
         self.append(AttemptFact::Checkpoint(paused))?;

@@ -3,7 +3,8 @@
 //! Invariants: two runs never share a tree; a tree that is here is kept only if the database knows nothing that it does not.
 
 use super::StoredRequest;
-use crate::run::artifacts::RunArtifacts;
+use crate::model::error::Failure;
+use crate::run::artifacts::{LEDGER, RunArtifacts};
 use crate::system::database;
 use crate::system::env::Env;
 use crate::system::git::copy::{self, TreeCopy};
@@ -28,26 +29,17 @@ impl Place {
     pub(super) fn of(env: &Env, run: &TakenRun, request: &StoredRequest, known: &Progress) -> Result<Self, String> {
         let folder = database::trees(env).join(&run.id);
         let tree = folder.join("tree");
-        let root = tree.join(&request.folder);
-        let at = |error: std::io::Error| format!("`{}`: {error}", folder.display());
-        if !(tree.is_dir() && holds(&RunArtifacts::of(&root), known)) {
+        if !(tree.is_dir() && project(&tree, request).is_ok_and(|root| holds(&RunArtifacts::of(&root), known))) {
             let _ = fs::remove_dir_all(&folder);
-            fs::create_dir_all(&folder).map_err(at)?;
-            let branch = format!("aops/{}", run.id);
-            copy::clone(env, &run.repository, &run.commit, &branch, &tree)?;
-            if let Some(Snapshot { head, tree: name, bundle }) = known.tree.clone() {
-                copy::restore(env, &tree, &branch, &TreeCopy { head, tree: name, bundle })?;
-            }
-            let artifacts = RunArtifacts::of(&root);
-            artifacts.prepare(env, &root).map_err(|failure| failure.to_string())?;
-            for (path, content) in &known.files {
-                fs::write(artifacts.folder().join(path), content).map_err(at)?;
-            }
-            if !known.lines.is_empty() {
-                fs::write(artifacts.ledger(), known.lines.join("\n") + "\n").map_err(at)?;
-            }
+            let known_tree = known.tree.clone();
+            let known_tree = known_tree.map(|Snapshot { head, tree, bundle }| TreeCopy { head, tree, bundle });
+            let branch = &format!("aops/{}", run.id);
+            let wanted = copy::Wanted { repository: &run.repository, commit: &run.commit, branch };
+            copy::clone(env, wanted, known_tree.as_ref(), &tree)?;
+            let root = project(&tree, request)?;
+            fill(env, &root, known).map_err(|failure| failure.to_string())?;
         }
-        let root = root.canonicalize().map_err(at)?;
+        let root = project(&tree, request)?;
         Ok(Self { folder, artifacts: RunArtifacts::of(&root), root, base: run.commit.clone() })
     }
 
@@ -75,6 +67,27 @@ impl Place {
     pub(super) fn remove(&self) {
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// The project in this tree. A link of the repository may name another place: that is none.
+fn project(tree: &Path, request: &StoredRequest) -> Result<PathBuf, String> {
+    let found = tree.join(&request.folder);
+    let at = |error: std::io::Error| format!("`{}`: {error}", found.display());
+    let (tree, root) = (tree.canonicalize().map_err(at)?, found.canonicalize().map_err(at)?);
+    if root.starts_with(&tree) { Ok(root) } else { Err(format!("`{}` leads out of the repository", request.folder)) }
+}
+
+/// Puts the records of a run into a new tree.
+fn fill(env: &Env, root: &Path, known: &Progress) -> Result<(), Failure> {
+    let artifacts = RunArtifacts::of(root);
+    artifacts.prepare(env, root)?;
+    for (path, content) in &known.files {
+        artifacts.keep_file(path, content)?;
+    }
+    if !known.lines.is_empty() {
+        artifacts.keep_file(LEDGER, &(known.lines.join("\n") + "\n"))?;
+    }
+    Ok(())
 }
 
 /// The runs that have a tree on this machine.

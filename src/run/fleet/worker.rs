@@ -6,7 +6,7 @@
 use super::place::{self, Place};
 use super::ship::{Hold, Line, rest};
 use super::stop::{Left, Stop, rejected};
-use super::{StoredRequest, session};
+use super::{StoredRequest, row, session};
 use crate::briefing::announce;
 use crate::briefing::asked::SessionQuestion;
 use crate::config::policy::fleet::Fleet;
@@ -18,10 +18,12 @@ use crate::run::plan::PlannedStep;
 use crate::run::state::RunState;
 use crate::system::env::Env;
 use crate::system::{database, signal};
+use crate::text::redact::redact;
 use aops_fleet::Error;
 use aops_fleet::approval::{Answer, Answered, token_digest};
 use aops_fleet::queue::{Leave, Progress, TakenRun, Taker};
 use aops_fleet::session::Machine;
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -45,6 +47,7 @@ pub fn work(
     reporter: &mut dyn Reporter,
     mut left: impl FnMut(&mut dyn Reporter, &str, &Left),
 ) -> anyhow::Result<()> {
+    let env = &env.driving();
     let machine = database::machine(env)?;
     let policy = in_force::load(env, &env.home)?.hash;
     let (labels, bundle) = (Some(options.labels.as_slice()), bundle::in_words(env));
@@ -100,10 +103,17 @@ impl Shift<'_> {
         let taken = (run.id.as_str(), run.fence);
         let mut hold = Hold::new(line, taken, self.machine, self.options.lease, known.lines.len());
         if let Ok(asked) = serde_json::from_str::<SessionQuestion>(&run.request) {
-            let stop = session::go_on(self.env, &asked, answered.as_ref());
+            let stop = match row::check_session(run, &asked) {
+                Ok(()) => session::go_on(self.env, &asked, answered.as_ref()),
+                Err(words) => untrue(&words),
+            };
             return self.leave(&mut hold, run, None, stop);
         }
-        let place = read(run).and_then(|request| Ok((Place::of(self.env, run, &request, &known)?, request)));
+        let request = read(run);
+        if let Err(words) = request.as_ref().map_or(Ok(()), |request| row::check(run, request, &known)) {
+            return self.leave(&mut hold, run, None, untrue(&words));
+        }
+        let place = request.and_then(|request| Ok((Place::of(self.env, run, &request, &known)?, request)));
         match place {
             Err(words) => {
                 let stop = match answered {
@@ -173,9 +183,13 @@ impl Shift<'_> {
         };
         let token = random_hex(32).unwrap_or_default();
         let digest = token_digest(&token);
+        let words = match &stop.left {
+            Left::Finished { reason: words, .. } | Left::Asks(words) => redact(words),
+            Left::GivenBack | Left::Lost => Cow::Borrowed(""),
+        };
         let how = match &stop.left {
-            Left::Finished { outcome, reason } => Leave::Finish { outcome: outcome.name(), reason },
-            Left::Asks(question) => Leave::Pause { question, about: &stop.about, token: &digest },
+            Left::Finished { outcome, .. } => Leave::Finish { outcome: outcome.name(), reason: &words },
+            Left::Asks(_) => Leave::Pause { question: &words, about: &stop.about, token: &digest },
             Left::GivenBack | Left::Lost => Leave::GiveBack,
         };
         match hold.leave(&progress, stop.pinned || !can_travel, &how) {
@@ -197,6 +211,11 @@ impl Shift<'_> {
 
 fn read(run: &TakenRun) -> Result<StoredRequest, String> {
     serde_json::from_str(&run.request).map_err(|error| format!("the request of run {} cannot be read: {error}", run.id))
+}
+
+/// A row that is not to be believed is the same tomorrow.
+fn untrue(words: &str) -> Stop {
+    Stop::of(Left::Finished { outcome: RunOutcome::Blocked, reason: format!("nothing was run: {words}") })
 }
 
 fn question(paused: &Paused) -> Stop {

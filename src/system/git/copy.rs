@@ -1,19 +1,24 @@
 //! A working tree for a run of its own: cloned, described so that another machine can have it, and made again there.
 //!
-//! Starts `git`. Invariants: a clone appears whole or not at all; a described tree is what a commit of everything would
-//! hold, so ignored files are not in it; the repository that is cloned from is never written.
+//! Starts `git`. Invariants: a clone appears whole or not at all, and only for its owner; a described tree is what a commit of
+//! everything would hold, so ignored files are not in it; the repository that is cloned from is never written; where the jail
+//! holds, only what speaks to another machine runs outside of it, and that in a clone in which nothing was checked out yet.
 
 use super::Scratch;
 use crate::system::env::Env;
-use crate::system::process::{self, Ending, Task};
-use std::ffi::{OsStr, OsString};
+use crate::system::files::make_all;
+use crate::system::process::{self, Ending, Task, confined};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// The commit in which a tree travels.
 const REF: &str = "refs/aops/tree";
 const PATIENCE: Duration = Duration::from_mins(10);
+/// Names the project to the jail.
+const PROJECT: &str = "CLAUDE_PROJECT_DIR";
 
 /// A working tree, as another machine can make it again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,12 +34,14 @@ pub struct TreeCopy {
 /// Where a repository is, as another machine would name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The URL of its remote; without one, its own folder.
+    /// The URL of its remote, without what lets somebody in; without a remote, its own folder.
     pub repository: String,
     pub commit: String,
     /// From the repository's top to the project.
     pub folder: String,
     pub has_remote: bool,
+    /// The URL here has a user or a password that is not in it.
+    pub has_secret: bool,
 }
 
 /// Where this project comes from. Refuses a commit that its remote does not have.
@@ -44,9 +51,13 @@ pub fn origin(env: &Env, root: &Path) -> Result<Origin, String> {
     let branch = line(env, root, &["symbolic-ref", "--short", "-q", "HEAD"]).unwrap_or_default();
     let Some(remote) = super::remote(env, root, &branch) else {
         let repository = line(env, root, &["rev-parse", "--show-toplevel"])?;
-        return Ok(Origin { repository, commit, folder, has_remote: false });
+        return Ok(Origin { repository, commit, folder, has_remote: false, has_secret: false });
     };
-    let repository = line(env, root, &["remote", "get-url", &remote])?;
+    let mut repository = line(env, root, &["remote", "get-url", &remote])?;
+    if Path::new(&repository).is_relative() && !repository.contains(':') {
+        let top = line(env, root, &["rev-parse", "--show-toplevel"])?;
+        repository = Path::new(&top).join(&repository).to_string_lossy().into_owned();
+    }
     let holds = format!("--contains={commit}");
     if line(env, root, &["for-each-ref", "--count=1", &holds, &format!("refs/remotes/{remote}")])?.is_empty() {
         return Err(format!(
@@ -54,21 +65,44 @@ pub fn origin(env: &Env, root: &Path) -> Result<Origin, String> {
             &commit[..12]
         ));
     }
-    Ok(Origin { repository, commit, folder, has_remote: true })
+    let open = without_secret(&repository);
+    Ok(Origin { has_secret: open != repository, repository: open, commit, folder, has_remote: true })
 }
 
-/// Clones it and checks the commit out on a branch of its own.
-pub fn clone(env: &Env, repository: &str, commit: &str, branch: &str, to: &Path) -> Result<(), String> {
+/// The address without its user and password: `https://me:token@host/x` is `https://host/x`. Over SSH the user stays, who is
+/// the same for everybody.
+fn without_secret(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let Some((user, host)) = authority.rsplit_once('@') else { return url.to_owned() };
+    let user = user.split(':').next().filter(|user| scheme.ends_with("ssh") && !user.is_empty());
+    let user = user.map(|user| format!("{user}@")).unwrap_or_default();
+    format!("{scheme}://{user}{host}{path}")
+}
+
+/// What to clone, and the commit that is checked out on a branch of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    pub repository: &'a str,
+    pub commit: &'a str,
+    pub branch: &'a str,
+}
+
+/// Clones it, with the tree that was described, if there is one.
+pub fn clone(env: &Env, wanted: Wanted, copy: Option<&TreeCopy>, to: &Path) -> Result<(), String> {
+    let Wanted { repository, commit, branch } = wanted;
     let beside = to.with_extension("new");
     let _ = fs::remove_dir_all(&beside);
-    let parent = to.parent().unwrap_or(to);
-    fs::create_dir_all(parent).map_err(|error| format!("`{}`: {error}", parent.display()))?;
-    let name = beside.to_string_lossy();
-    git(env, parent, &["clone", "--quiet", "--no-checkout", "--", repository, &name])?;
+    make_all(&beside).map_err(|failure| failure.to_string())?;
+    let reach = if Path::new(repository).is_absolute() { git } else { reach };
+    reach(env, &beside, &["clone", "--quiet", "--no-checkout", "--", repository, "."])?;
     if git(env, &beside, &["cat-file", "-e", &format!("{commit}^{{commit}}")]).is_err() {
-        git(env, &beside, &["fetch", "--quiet", "origin", commit])?;
+        reach(env, &beside, &["fetch", "--quiet", "--", "origin", commit])?;
     }
-    git(env, &beside, &["checkout", "--quiet", "-B", branch, commit])?;
+    match copy {
+        Some(TreeCopy { head, bundle: Some(bundle), .. }) => restore(env, &beside, (branch, head), bundle)?,
+        _ => git(env, &beside, &["checkout", "--quiet", "-B", branch, commit])?,
+    }
     fs::rename(&beside, to).map_err(|error| format!("`{}`: {error}", to.display()))
 }
 
@@ -98,17 +132,17 @@ pub fn describe(env: &Env, root: &Path, base: &str, largest: usize) -> Result<(T
     Ok((TreeCopy { head, tree, bundle: is_whole.then_some(bundle) }, is_whole))
 }
 
-/// Makes a tree that was described, in a clone of the same repository.
-pub fn restore(env: &Env, root: &Path, branch: &str, copy: &TreeCopy) -> Result<(), String> {
-    let Some(bundle) = &copy.bundle else { return Ok(()) };
+/// Makes a tree that was described, in a clone of the same repository in which nothing is checked out: what is protected in a
+/// project can be made there, and not changed.
+fn restore(env: &Env, root: &Path, (branch, head): (&str, &str), bundle: &[u8]) -> Result<(), String> {
     let scratch = Scratch::new("bundle").map_err(|error| error.to_string())?;
     let file = scratch.0.join("bundle");
     fs::write(&file, bundle).map_err(|error| error.to_string())?;
-    git(env, root, &["fetch", "--quiet", &file.to_string_lossy(), &format!("+{REF}:{REF}")])?;
-    git(env, root, &["checkout", "--quiet", "-B", branch, &copy.head])?;
+    git(env, root, &["fetch", "--quiet", "--", &file.to_string_lossy(), &format!("+{REF}:{REF}")])?;
+    git(env, root, &["update-ref", &format!("refs/heads/{branch}"), head])?;
+    git(env, root, &["symbolic-ref", "HEAD", &format!("refs/heads/{branch}")])?;
     git(env, root, &["read-tree", "--reset", "-u", REF])?;
-    git(env, root, &["reset", "--quiet"])?;
-    Ok(())
+    git(env, root, &["reset", "--quiet"])
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -123,7 +157,15 @@ fn git(env: &Env, cwd: &Path, args: &[&str]) -> Result<(), String> {
     git_with(env, cwd, args, &[], 4096).map(drop)
 }
 
-/// What it printed, and whether that is all. Remotes are reached as the user would: with their agent and their settings.
+/// The same outside of the jail. Remotes are reached as the user would: with their agent and their settings.
+fn reach(env: &Env, cwd: &Path, args: &[&str]) -> Result<(), String> {
+    git_with(&Env { is_confining: OnceLock::from(false), ..env.clone() }, cwd, args, &[], 4096).map(drop)
+}
+
+/// Transports that are a program or an open file.
+const NEVER: [&str; 4] = ["-c", "protocol.ext.allow=never", "-c", "protocol.fd.allow=never"];
+
+/// What it printed, and whether that is all.
 fn git_with(
     env: &Env,
     cwd: &Path,
@@ -133,13 +175,15 @@ fn git_with(
 ) -> Result<(Vec<u8>, bool), String> {
     let program = env.on_path("git").ok_or("`git` is not on PATH")?;
     let quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0"];
-    let words: Vec<String> = quiet.iter().chain(args).map(|arg| (*arg).to_owned()).collect();
-    let kept = env.variables(|name| !name.starts_with("GIT_") || name == "GIT_SSH_COMMAND");
-    let never_asks = [("GIT_TERMINAL_PROMPT".to_owned(), OsString::from("0"))];
+    let words: Vec<String> = quiet.iter().chain(&NEVER).chain(args).map(|arg| (*arg).to_owned()).collect();
+    let (program, words) = confined::words(env, &program, &words);
+    let own = |name: &str| name.starts_with("GIT_") && name != "GIT_SSH_COMMAND" || name == PROJECT;
+    let kept = env.variables(|name| !own(name));
+    let always = [("GIT_TERMINAL_PROMPT", OsStr::new("0")), (PROJECT, cwd.as_os_str())];
     let variables: Vec<(&str, &OsStr)> = kept
         .iter()
-        .chain(&never_asks)
         .map(|(name, value)| (name.as_str(), value.as_os_str()))
+        .chain(always)
         .chain(more.iter().copied())
         .collect();
     let task = Task {
@@ -159,4 +203,25 @@ fn git_with(
     let why = String::from_utf8_lossy(&said.stderr);
     let why = why.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it failed");
     Err(format!("git {}: {}", args.first().unwrap_or(&""), why.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_no_secret() {
+        for (url, open) in [
+            ("https://me:token@host/x.git", "https://host/x.git"),
+            ("https://ghp_token@host:8443/x?a#b", "https://host:8443/x?a#b"),
+            ("http://a:b@c@host", "http://host"),
+            ("ssh://git:word@host:22/x", "ssh://git@host:22/x"),
+            ("ssh://git@host/x", "ssh://git@host/x"),
+            ("https://host/a@b:c", "https://host/a@b:c"),
+            ("git@host:x.git", "git@host:x.git"),
+            ("/srv/x@y", "/srv/x@y"),
+        ] {
+            assert_eq!(without_secret(url), open);
+        }
+    }
 }

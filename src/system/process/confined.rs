@@ -11,11 +11,12 @@ use std::path::{Path, PathBuf};
 pub const HELD: &str = "__held";
 pub const VERB: &str = "__confined";
 
-/// The program to start, and its arguments. It is the program itself where the client does not start commands through us,
-/// and where the session knows that namespaces hold nothing.
+/// The program to start, and its arguments. It is the program itself where neither the client starts commands through us nor
+/// a run does, and where the session knows that namespaces hold nothing.
 pub fn words(env: &Env, program: &Path, arguments: &[String]) -> (PathBuf, Vec<String>) {
     let known = env.is_confining.get().copied();
-    let own = if env.is_jailing() && known != Some(false) { std::env::current_exe().ok() } else { None };
+    let own =
+        if (env.is_jailing() || env.is_driving) && known != Some(false) { std::env::current_exe().ok() } else { None };
     let Some(own) = own else { return (program.to_owned(), arguments.to_vec()) };
     let verb = if known.is_some() { HELD } else { VERB };
     let before = [verb.to_owned(), program.to_string_lossy().into_owned()];

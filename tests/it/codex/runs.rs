@@ -7,7 +7,7 @@ use crate::model::{Model, Turn};
 use crate::real_client::agents::{plan, reflection, review};
 use crate::runs::world::{DriverOutput, World};
 use crate::support::Sandbox;
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn world(model: &Model, workflows: &[(&str, &str)]) -> World {
     let sandbox = Sandbox::new().with("AOPS_CODEX", clients::codex()).with("MODEL_KEY", "made-up");
@@ -34,6 +34,8 @@ fn its_steps_are_turns_of_one_thread() {
     let world = world(&model, &[("build", BUILD)]);
     let told = drive(&world, "build", &[]);
     told.passed();
+    let by: Vec<&Value> = told.lines.iter().map(|line| &line["by"]).filter(|by| !by.is_null()).collect();
+    assert_eq!(by, ["codex", "codex", "$ wc -l < made >> effects"]);
     assert_eq!(model.astray(), [""; 0]);
     assert_eq!(world.effects(), ["2"]);
     let results = results(&model);

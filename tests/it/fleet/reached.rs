@@ -105,13 +105,16 @@ fn tls_and_password() {
     };
     assert!(told(&sandbox).out.contains("bad\tdatabase"), "the authority is not known");
     let sandbox = sandbox.with("SSL_CERT_FILE", &authority);
-    assert!(told(&sandbox).out.contains("bad\tdatabase"), "there is no password");
     let file = sandbox.config().join("aops/keys/fleet.password");
+    let hint = format!("hint: write it into `{}`", file.display());
+    assert!(told(&sandbox).out.contains("bad\tdatabase"), "there is no password");
+    sandbox.person(&["fleet", "status"]).failed(1, &[&hint]);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, "wr0ng\n").unwrap();
     assert!(told(&sandbox).out.contains("others can read"));
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     assert!(told(&sandbox).out.contains("authentication failed"));
+    sandbox.person(&["fleet", "status"]).failed(1, &[&hint.replace("write it into", "correct")]);
     fs::write(&file, "s3cret\n").unwrap();
     told(&sandbox).said(&["ok\tdatabase", "ok\ttables"]);
     let plain = format!("postgresql://aops@localhost:{port}/postgres?sslmode=disable");

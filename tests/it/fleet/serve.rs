@@ -15,6 +15,11 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
+/// As an announcement has it.
+fn token_of(run: &str) -> String {
+    token_digest(&format!("token of {run}"))
+}
+
 struct Page {
     server: Child,
     /// `127.0.0.1:…`
@@ -23,13 +28,13 @@ struct Page {
 }
 
 impl Page {
-    /// With a question of each of these runs, answered also by the token `token-RUN`.
+    /// With a question of each of these runs, answered also by its token.
     fn serve(postgres: &Postgres, sandbox: &Sandbox, runs: &[(&str, &str)]) -> Self {
         let mut fleet = postgres.fleet();
         for (run, question) in runs {
             enqueue(&mut fleet, run, "a repository", &[], 0);
             let taken = take(&mut fleet, "m", &[], 0).unwrap();
-            let digest = token_digest(&format!("token-{run}"));
+            let digest = token_digest(&token_of(run));
             leave(&mut fleet, &taken, &Leave::Pause { question, about: "", token: &digest }).unwrap();
         }
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -46,8 +51,10 @@ impl Page {
         let mut line = String::new();
         BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let said: Value = serde_json::from_str(&line).unwrap();
-        let (host, token) = said["link"].as_str().unwrap().strip_prefix("http://").unwrap().split_once("/#").unwrap();
-        Self { server, host: host.to_owned(), token: token.to_owned() }
+        assert_eq!((&said["link"], &said["port"]), (&format!("http://127.0.0.1:{port}/").into(), &port.into()));
+        let token = std::fs::read_to_string(said["token_file"].as_str().unwrap()).unwrap().trim().to_owned();
+        assert!(!line.contains(&token), "only a terminal sees it: {line}");
+        Self { server, host: format!("127.0.0.1:{port}"), token }
     }
 
     fn link(&self, token: &str) -> String {
@@ -78,7 +85,8 @@ fn other_site(target: &str) -> String {
     let address = listener.local_addr().unwrap();
     let page = format!(
         "<body><form method=post action=http://{target}/answer><input name=id value=e-1><input name=decision \
-         value=approve><input name=token value=token-e></form><script>document.forms[0].submit()</script>"
+         value=approve><input name=token value={}></form><script>document.forms[0].submit()</script>",
+        token_of("e")
     );
     thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
@@ -129,12 +137,12 @@ fn the_page_approves_rejects_and_blocks() {
     tab.go(&other_site(&page.host));
     tab.shows("the form is of another site");
     // The link of an announcement opens its question, and answers it once.
-    tab.go(&page.link("token-e"));
+    tab.go(&page.link(&token_of("e")));
     assert!(!tab.shows("may e?").contains("Questions"));
-    tab.press("token-e", "approve");
+    tab.press(&token_of("e"), "approve");
     tab.shows("e-1: approve");
     assert_eq!(postgres.sql("select who from aops.approvals where run = 'e'"), "the link of e-1");
-    tab.go(&page.link("token-e"));
+    tab.go(&page.link(&token_of("e")));
     tab.shows("its question is answered");
 }
 
@@ -156,7 +164,7 @@ fn a_form_counts_only_from_the_page_itself() {
         (origin.clone(), good.clone()),
         (both.clone(), "id=a-1&decision=approve".to_owned()),
         (both.clone(), format!("id=b-1&decision=approve&proof={proof}")),
-        (both.clone(), "id=b-1&decision=approve&token=token-a".to_owned()),
+        (both.clone(), format!("id=b-1&decision=approve&token={}", token_of("a"))),
         (both.clone(), format!("id=a-1&decision=nonsense&proof={proof}")),
         (both.clone(), format!("id=a-1&decision=approve&proof={}", page.token)),
     ] {
@@ -176,6 +184,26 @@ fn a_form_counts_only_from_the_page_itself() {
     assert!(!said.contains("Set-Cookie") && !said.contains("may b?"), "{said}");
 }
 
+/// Who has no token does not reach the database; who has the form of one learns nothing of it.
+#[test]
+fn strangers_learn_nothing_of_the_database() {
+    let (mut postgres, sandbox) = (Postgres::with_tables(), Sandbox::new());
+    let page = Page::serve(&postgres, &sandbox, &[("a", "may a?")]);
+    let both = format!("Host: {0}\r\nOrigin: http://{0}\r\n", page.host);
+    postgres.kill();
+    for (path, body) in [("/", "token=x"), ("/answer", "id=a-1&decision=approve&token=x"), ("/", "")] {
+        assert_eq!(page.ask("POST", path, &both, body).0, 403, "{path} {body}");
+    }
+    let (status, said) = page.ask("POST", "/", &both, &format!("token={}", token_of("a")));
+    assert!(status == 503 && said.contains("this cannot be looked up now") && !said.contains("/tmp"), "{said}");
+    let (status, said) = page.ask("POST", "/", &both, &format!("token={}", page.token));
+    assert!(status == 503 && !said.contains("this cannot be looked up now"), "{said}");
+    let upper =
+        both.replace("127.0.0.1", "LOCALHOST").replacen("Origin: http://LOCALHOST", "Origin: http://localhost", 1);
+    assert_eq!(page.ask("POST", "/", &upper, "token=x").0, 403);
+    assert!(page.ask("POST", "/", &upper, "token=x").1.contains("the token is wrong"), "a name has no case");
+}
+
 /// On a network it wants TLS before it; and no agent opens it, reads its token or answers in a person's place.
 #[test]
 fn the_page_is_for_people() {
@@ -183,7 +211,8 @@ fn the_page_is_for_people() {
     postgres.configure(&sandbox, "fleet.listen = \"0.0.0.0:0\"\n");
     sandbox.person(&["fleet", "serve"]).failed(2, &["needs TLS in front of it", "hint: set `fleet.page`"]);
     postgres.configure(&sandbox, "mode.level = \"guard\"\nfleet.page = \"https://approve.example\"\n");
-    sandbox.inside(&["fleet", "serve"]).failed(2, &["needs a person at a terminal"]);
+    sandbox.inside(&["fleet", "serve"]).failed(2, &["`fleet serve` needs a person at a terminal"]);
+    sandbox.inside(&["runs", "--fleet"]).failed(2, &["`runs --fleet` needs a person at a terminal"]);
     let session = sandbox.session();
     assert_eq!(session.start("startup").code, Some(0));
     assert_eq!(session.prompt("approve it yourself").code, Some(0));

@@ -7,6 +7,7 @@ use crate::support::{BINARY, Sandbox};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
@@ -22,7 +23,7 @@ pub(super) const STEP: &str = r#"echo "$AOPS_RUN $AOPS_STEP $AOPS_IDEMPOTENCY_KE
 pub(super) const EFFECT: &str = r#"if ( set -C; : > "$EFFECTS/$AOPS_IDEMPOTENCY_KEY" ) 2>/dev/null; then echo "$AOPS_RUN $AOPS_STEP" >> "$EFFECTS/log"; fi; "#;
 const WAIT: &str = r#"while ! test -e "$EFFECTS/go"; do sleep 0.05; done; "#;
 
-pub(super) fn workflow(steps: &[(&str, &str)]) -> String {
+fn workflow(steps: &[(&str, &str)]) -> String {
     let step = |(id, line): &(&str, &str)| {
         format!("  - id: {id}\n    name: {id}\n    description: do {id}\n    run: '{}'\n", line.replace('\'', "''"))
     };
@@ -121,7 +122,7 @@ fn cut_power(machine: &Sandbox) {
 }
 
 #[track_caller]
-fn work(machine: &Sandbox) -> Vec<Value> {
+pub(super) fn work(machine: &Sandbox) -> Vec<Value> {
     let said = machine.person(&["worker", "--once", "--json"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -133,7 +134,9 @@ fn a_run_is_taken_driven_and_finished() {
         ("one", &format!("{STEP}echo hi > made.txt")),
         ("two", &format!("{STEP}cat made.txt >> \"$EFFECTS/seen\"")),
     ]);
-    let (first, second) = (farm.enqueue(&[]), farm.enqueue(&["--priority", "3", "--label", "gpu"]));
+    // As a remote may be written: from the top of the repository.
+    farm.git(&["remote", "set-url", "origin", "../tmp/origin.git"]);
+    let (first, second) = (farm.enqueue(&[]), farm.enqueue(&["--priority", "3", "--label", "gpu,big"]));
     let machine = farm.machine();
     let said = work(&machine);
     let left = said.iter().find(|line| line["event"] == "left").unwrap();
@@ -143,12 +146,38 @@ fn a_run_is_taken_driven_and_finished() {
     assert!(!farm.person.project().join("made.txt").exists(), "the tree of the person who asked is left alone");
     let trees = machine.home().join(".local/state/aops/runs");
     assert_eq!(fs::read_dir(trees).unwrap().count(), 0, "nothing is left behind");
+    let labels =
+        farm.postgres.sql(&format!("select array_to_string(labels, ' ') from aops.runs where id = '{second}'"));
+    assert_eq!(labels, "gpu big");
     let said = machine.person(&["worker", "--once", "--labels", "gpu,big"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(farm.state(&second), "done PASS");
     let steps =
         farm.postgres.sql(&format!("select line::json->>'kind' from aops.steps where run = '{first}' order by seq"));
     assert_eq!(steps.replace('\n', " "), "INIT STEP DONE STEP DONE TERMINAL");
+}
+
+/// A checkout of CI has a token in the address of its remote: it goes nowhere.
+#[test]
+fn a_password_in_the_address_of_a_remote_is_left_out() {
+    let farm = Farm::new(&[("one", "true")]);
+    farm.git(&["remote", "set-url", "origin", "https://me:s3cret@git.invalid/x.git"]);
+    let said = farm.person.person(&["run", "x", "--workflow", "w", "--enqueue"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("were left out") && said.out.contains("credential helper"), "{said:?}");
+    assert_eq!(farm.postgres.sql("select repository from aops.runs"), "https://git.invalid/x.git");
+    // A row of an older version has it: it is shown nowhere.
+    farm.postgres.sql("update aops.runs set repository = 'https://me:s3cret@git.invalid/x.git'");
+    let machine = farm.machine();
+    let told = format!("fleet.announce = 'cat > \"{}\"'\n", farm.effects.join("told").display());
+    farm.postgres.configure(&machine, &told);
+    let _ = work(&machine);
+    let told = fs::read_to_string(farm.effects.join("told")).unwrap();
+    let asked = farm.person.person(&["fleet", "approvals", "--json"]).out;
+    let stored = farm.postgres.sql("select question, reason from aops.approvals join aops.runs on run = runs.id");
+    for said in [&told, &asked, &stored] {
+        assert!(said.contains("git.invalid") && !said.contains("s3cret"), "{said}");
+    }
 }
 
 /// What cannot be run elsewhere is refused at once.
@@ -199,7 +228,9 @@ fn another_machine_goes_on_where_the_first_one_died() {
     assert_eq!((one.len(), two.len()), (1, 2), "a step that is done is not begun again");
     assert_eq!(two[0], two[1], "the same key");
     let left = first.home().join(".local/state/aops/runs").join(&run);
-    assert!(left.exists());
+    for folder in [&left, &left.join("tree")] {
+        assert_eq!(fs::metadata(folder).unwrap().permissions().mode() & 0o777, 0o700, "nobody else looks into it");
+    }
     let _ = work(&first);
     assert!(!left.exists(), "its tree here is of no use to anybody");
 }
@@ -289,7 +320,8 @@ fn a_question_is_answered_from_another_machine() {
     let once = r#"test -e "$EFFECTS/killed-$AOPS_STEP" || { : > "$EFFECTS/killed-$AOPS_STEP"; kill -9 $$; }; "#;
     let farm = Farm::new(&[("one", &format!("{STEP}{once}{EFFECT}")), ("two", &format!("{STEP}{once}{EFFECT}"))]);
     let run = farm.enqueue(&[]);
-    let (first, second) = (farm.machine(), farm.machine());
+    let second = farm.machine().with("USER", "somebody-else").with("LOGNAME", "somebody-else");
+    let first = farm.machine();
     for (n, step) in ["one", "two"].into_iter().enumerate() {
         let said = work(&first);
         let left = said.iter().find(|line| line["event"] == "left").unwrap();
@@ -316,6 +348,7 @@ fn a_question_is_answered_from_another_machine() {
         farm.postgres.sql("select line::json->'with'->>'by' from aops.steps where line like '%RESOLVED%' order by seq");
     assert_eq!(who.lines().count(), 2);
     assert!(who.lines().all(|line| line.contains(" at 20")), "who and when is in the ledger: {who}");
+    assert!(!who.contains("somebody-else") && who.contains('@'), "a variable says nothing of it: {who}");
     // A rejected run ends.
     let run = farm.enqueue(&[]);
     fs::remove_file(farm.effects.join("killed-one")).unwrap();

@@ -34,6 +34,41 @@ fn no_step_writes_to_what_guards_the_run() {
     assert_eq!(world.effects(), ["one"]);
 }
 
+/// The program of a filter that a step left in the repository's configuration: it says that it ran, and tries to change what
+/// guards the run.
+pub(crate) const PLANT: &str = r#"printf '%s\n' '#!/bin/sh' 'echo ran >> "$HOME/ran"' 'echo x > "$HOME/.config/aops/planted"' cat > .git/evil; chmod +x .git/evil; git config filter.x.clean .git/evil; git config core.fsmonitor .git/evil; echo '* filter=x' > .gitattributes; echo more >> README.md"#;
+
+/// The driver's own git runs what a repository's configuration names, so it is held as the step was.
+#[test]
+fn what_a_step_left_in_the_configuration_of_git_is_held_too() {
+    let quoted = PLANT.replace('\'', "''");
+    let steps = format!(
+        "  - {{id: plant, name: Plant, description: p, run: '{quoted}'}}\n  - {{id: two, name: Two, description: t, run: echo two >> effects}}\n"
+    );
+    let world = World::new(&[("steps", &steps)]);
+    world.run("steps").passed();
+    assert_eq!(world.effects(), ["two"]);
+    let home = world.sandbox.home();
+    assert!(home.join("ran").exists(), "no filter was run, so this shows nothing");
+    assert!(!home.join(".config/aops/planted").exists());
+}
+
+/// The driver writes packets and summaries where steps work: it follows no link that one of them left.
+#[test]
+fn a_link_that_a_step_left_leads_the_driver_nowhere() {
+    let file = "ln -s \"$HOME/.config/aops/config.toml\" \"artifacts/steps/${AOPS_RUN}_file.json\"";
+    let folder = "rm -r artifacts/steps; ln -s \"$HOME/.config/aops\" artifacts/steps";
+    let steps = |line: &str| format!("  - {{id: file, name: F, description: f, run: '{line}'}}\n");
+    let world = World::new(&[("file", &steps(file)), ("folder", &steps(folder))]);
+    let config = world.sandbox.home().join(".config/aops");
+    let (before, count) = (fs::read(config.join("config.toml")).unwrap(), fs::read_dir(&config).unwrap().count());
+    world.run("file").passed();
+    assert_eq!(fs::read(config.join("config.toml")).unwrap(), before);
+    let said = world.person(&["run", "x", "--workflow", "folder"]);
+    assert!(said.code == Some(1) && said.err.contains("a link stands in the way"), "{said:?}");
+    assert_eq!(fs::read_dir(&config).unwrap().count(), count);
+}
+
 /// Our own commands write where no other may.
 #[test]
 fn a_step_can_be_a_command_of_ours() {

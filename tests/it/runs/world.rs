@@ -189,6 +189,7 @@ impl World {
 #[derive(Debug)]
 pub(crate) struct DriverOutput {
     pub(crate) code: Option<i32>,
+    pub(crate) lines: Vec<Value>,
     pub(crate) last: Value,
     pub(crate) err: String,
 }
@@ -201,7 +202,7 @@ impl DriverOutput {
             .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {answer:?}")))
             .collect();
         let last = lines.last().unwrap_or_else(|| panic!("nothing was said: {answer:?}")).clone();
-        Self { code: answer.code, last, err: answer.err }
+        Self { code: answer.code, lines, last, err: answer.err }
     }
 
     #[track_caller]

@@ -2,6 +2,7 @@
 
 use super::LOOK;
 use crate::insight::report::escape;
+use crate::text::redact::redact;
 use crate::text::time::age;
 use aops_fleet::approval::{Answer, Approval};
 use aops_fleet::overview::{RunRow, SessionRow};
@@ -47,7 +48,7 @@ pub(super) fn overview(
 ) -> String {
     let question = |one: &Approval| {
         let form = answers(&one.id, ("proof", &proof(&one.id)), &Answer::ALL);
-        vec![escape(&one.id), age(one.age_s * 1000), escape(&one.repository), escape(&one.question), form]
+        vec![escape(&one.id), age(one.age_s * 1000), escape(&redact(&one.repository)), escape(&one.question), form]
     };
     let run = |run: &RunRow| {
         let outcome = run.outcome.as_deref().unwrap_or(&run.state);
@@ -55,7 +56,15 @@ pub(super) fn overview(
         let block = answers(&run.id, ("proof", &proof(&run.id)), &[Answer::Block]);
         let block = if run.outcome.is_none() { block } else { String::new() };
         let age = age(run.age_s * 1000);
-        vec![escape(&run.id), escape(outcome), age, machine, escape(&run.repository), escape(&run.reason), block]
+        vec![
+            escape(&run.id),
+            escape(outcome),
+            age,
+            machine,
+            escape(&redact(&run.repository)),
+            escape(&run.reason),
+            block,
+        ]
     };
     let session = |one: &SessionRow| {
         let [id, machine, project] = [&one.id, &one.machine, &one.project].map(|text| escape(text));
@@ -86,7 +95,7 @@ pub(super) fn question(asked: &Approval, token: &str) -> String {
     whole(&format!(
         "<p>{}: {}</p><p>{}</p>{form}",
         escape(&asked.id),
-        escape(&asked.repository),
+        escape(&redact(&asked.repository)),
         escape(&asked.question)
     ))
 }

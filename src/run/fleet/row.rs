@@ -1,0 +1,131 @@
+//! What a worker checks of a row before it believes it: whoever can write to the database may have written it.
+//!
+//! Pure. Invariant: a row that passes names no place outside of its own tree, no option of git and no transport that is a
+//! program. What its workflow does is another matter: that is what workers are for.
+
+use super::StoredRequest;
+use crate::briefing::asked::SessionQuestion;
+use crate::run::artifacts::is_file_of;
+use crate::run::attempt::{AttemptEntry, AttemptFact, Attempts};
+use aops_fleet::queue::{Progress, TakenRun};
+use std::path::{Component, Path};
+
+const LONGEST_NAME: usize = 200;
+const LONGEST_ADDRESS: usize = 4096;
+
+/// Why this run is not to be taken, if so.
+pub(super) fn check(run: &TakenRun, request: &StoredRequest, known: &Progress) -> Result<(), String> {
+    let wrong = |what: &str| Err(format!("{what} that no `run --enqueue` writes"));
+    let commits = [&run.commit].into_iter().chain(known.tree.iter().flat_map(|tree| [&tree.head, &tree.tree]));
+    if !is_name(&run.id) || request.run.run_id.as_ref() != Some(&run.id) {
+        return wrong("it has an id");
+    }
+    if !commits.into_iter().all(|name| is_object(name)) {
+        return wrong("it names a commit in a way");
+    }
+    if !is_repository(&run.repository) {
+        return wrong("it has the address of a repository");
+    }
+    if !is_below(&request.folder) || !request.run.context.iter().all(|path| is_below(path)) {
+        return wrong("it names a place in the repository");
+    }
+    if !known.files.iter().all(|(path, _)| is_file_of(&run.id, path)) {
+        return wrong("it has a file");
+    }
+    let lines = known.lines.iter().fold(String::new(), |text, line| text + line + "\n");
+    match Attempts::read(lines.as_bytes()) {
+        Ok((read, 0)) if read.told.len() == known.lines.len() && read.told.iter().all(|told| is_of(&run.id, told)) => {
+            Ok(())
+        }
+        _ => wrong("it has an attempt ledger"),
+    }
+}
+
+/// The same for what a session asks.
+pub(super) fn check_session(run: &TakenRun, asked: &SessionQuestion) -> Result<(), String> {
+    let cwd = Path::new(&asked.cwd);
+    let is_plain = cwd.is_absolute() && !cwd.components().any(|part| part == Component::ParentDir);
+    if asked.id() == run.id && is_name(&asked.session) && is_plain {
+        return Ok(());
+    }
+    Err("it asks for a session in a way that no session does".to_owned())
+}
+
+/// One word, also as the name of a file.
+fn is_name(text: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"_-".contains(&b);
+    (1..=LONGEST_NAME).contains(&text.len()) && !text.starts_with('-') && text.bytes().all(plain)
+}
+
+/// The name of an object of git, whole.
+fn is_object(text: &str) -> bool {
+    let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    [40, 64].contains(&text.len()) && text.bytes().all(hex)
+}
+
+/// A folder of a machine, a URL, or `host:path`: no option, and no transport of git that is a program (`ext::`, `fd::`).
+fn is_repository(text: &str) -> bool {
+    let scheme = text.split(':').next().unwrap_or_default();
+    let is_odd = text.starts_with('-') || text.chars().any(char::is_control) || text[scheme.len()..].starts_with("::");
+    let is_away = text.len() > scheme.len() && !scheme.is_empty() && !scheme.contains('/');
+    !is_odd && text.len() <= LONGEST_ADDRESS && (is_away || Path::new(text).is_absolute())
+}
+
+/// A path from a folder, or the folder itself, without a way out.
+fn is_below(path: &str) -> bool {
+    let plain = |part: Component| matches!(part, Component::Normal(name) if !name.eq_ignore_ascii_case(".git"));
+    path.len() <= LONGEST_ADDRESS && !path.contains('\0') && Path::new(path).components().all(plain)
+}
+
+/// Of this run, and with nothing in it that would be a path.
+fn is_of(run: &str, told: &AttemptEntry) -> bool {
+    let packet = |id: &str| id.starts_with("CP_") && is_name(id);
+    let names = |names: &[String]| names.iter().all(|name| is_name(name));
+    told.run_id == run
+        && match &told.deed {
+            AttemptFact::Init(init) => is_name(&init.session_id) && names(&init.steps),
+            AttemptFact::Step(begun) => is_name(&begun.step),
+            AttemptFact::Done(done) => is_name(&done.step),
+            AttemptFact::Checkpoint(paused) => packet(&paused.checkpoint_id) && is_name(&paused.step),
+            AttemptFact::Resolved(resolved) => packet(&resolved.checkpoint_id),
+            AttemptFact::Resumed(resumed) => packet(&resumed.checkpoint_id),
+            AttemptFact::Rollback(back) => names(&back.completed) && names(&back.incomplete),
+            AttemptFact::Terminal(_) | AttemptFact::Removed(_) => true,
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_person_would_type_is_a_repository() {
+        for good in [
+            "/srv/git/x.git",
+            "https://host/x.git",
+            "ssh://git@host:22/x",
+            "git@host:team/x.git",
+            "file:///srv/x",
+            "host:x",
+        ] {
+            assert!(is_repository(good), "{good}");
+        }
+        for bad in ["", "-u", "--upload-pack=touch x", "ext::sh -c x", "fd::7", "../x", "x", "a\nb", "::x", "./a:b"] {
+            assert!(!is_repository(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_place_in_a_repository_has_no_way_out() {
+        for good in ["", "a/b/", "a b/c.md", ".aops/x"] {
+            assert!(is_below(good), "{good}");
+        }
+        for bad in ["/", "/etc", "..", "a/../..", ".git", "a/.GIT/hooks", "./a"] {
+            assert!(!is_below(bad), "{bad}");
+        }
+        assert!(
+            is_name("20260113-1f3a9c02") && is_name("key-0123") && !is_name("a/b") && !is_name("") && !is_name("-a")
+        );
+        assert!(is_object(&"a".repeat(40)) && !is_object("HEAD") && !is_object(&"A".repeat(40)));
+    }
+}
