@@ -60,6 +60,9 @@ fn why_key(key: &str, policy: &Policy, origins: &Origins) -> Option<&'static str
         "audit.at_least_every" | "audit.grace" if policy.audit.rate.in_millionths() == 0 => {
             Some("`audit.rate` is 0, so no audit is drawn")
         }
+        "gates.critic" if gates.critic != Level::Off && !is_held(policy, "sandbox", gates.sandbox) => {
+            Some("`gates.sandbox` is off, so nothing waits for a review")
+        }
         "checkpoint.intervene" if !is_held(policy, "qa", gates.qa) => Some("`gates.qa` is off"),
         "close.format" if !is_held(policy, "commit", gates.commit()) => Some("`gates.commit` is off"),
         "stop.refusals" if !owes(policy) => Some("nothing can be owed at a stop"),
@@ -106,6 +109,9 @@ mod tests {
             ("gates.close = \"off\"\ngates.commit = \"warn\"", &[]),
             ("gates.close = \"off\"\ngates.commit = \"warn\"\ngates.push = \"warn\"", &["gates.close"]),
             ("gates.qa = \"off\"\ncheckpoint.intervene = \"rollback\"", &["checkpoint.intervene"]),
+            ("gates.critic = \"enforce\"\ngates.sandbox = \"off\"", &["gates.critic"]),
+            ("mode.level = \"observe\"\ngates.critic = \"enforce\"", &[]),
+            ("gates.critic = \"off\"\ngates.sandbox = \"off\"", &[]),
             ("effects.read = \"a\"\neffects.write = \"a\"", &["effects.read"]),
             ("gates.checks = \"off\"\n[[check]]\nid = \"x\"\non = \"stop\"\nrun = \"true\"", &["check.x"]),
         ] {
