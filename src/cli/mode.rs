@@ -14,7 +14,7 @@ use crate::system::env::Env;
 use crate::system::files::{self, Found};
 use anyhow::{Context, bail};
 use aops_shell::verbs::Who;
-use clap::{ArgGroup, ArgMatches};
+use clap::ArgMatches;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -36,8 +36,7 @@ pub const COMMAND: Command = Command {
             operand("level", "LEVEL", "The mode to set; nothing: show it").value_parser(ModeLevel::WORDS.to_vec());
         let project = flag("project", "For this project alone, as a `[[project]]` row of your own file");
         let unset = flag("unset", "With `--project`: remove this project's row from your file").conflicts_with("level");
-        let what = ArgGroup::new("change").args(["level", "unset"]);
-        row.args([level, project.requires("change"), unset.requires("project"), yes()]).group(what)
+        row.args([level, project, unset.requires("project"), yes()])
     },
     run,
 };

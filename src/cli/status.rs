@@ -77,11 +77,11 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     rows.extend(damage.map(|damage| ("damaged", format!("{damage}  (`aops-hook verify` says more)"), Tone::Bad)));
     rows.extend(describe_bundle(io.env));
     rows.extend(log_damage(io.env).map(|damage| ("log", format!("damaged: {damage}"), Tone::Bad)));
-    rows.extend(course(&session));
+    rows.extend(course(&session, io.env.now_ms));
     rows.extend(halt(&session, &shelved));
     // Told to people alone: in a tool call the model reads this.
-    rows.extend(way_out(&session).filter(|_| !io.env.inside_client));
-    rows.extend(demands(&session, &owed));
+    rows.extend(way_out(&session, io.env.now_ms).filter(|_| !io.env.inside_client));
+    rows.extend(demands(&session, &owed, io.env.now_ms));
     rows.extend(describe_waivers(io, &session));
     rows.push(agents(&session.state));
     rows.extend(times(io, &session.state));
@@ -105,13 +105,13 @@ fn rebuild(io: &Io, shelved: &SessionOnDisk) -> Result<Session, Failure> {
 }
 
 /// Where the loop is and what it is about.
-fn course(session: &Session) -> Vec<Row> {
+fn course(session: &Session, now_ms: i64) -> Vec<Row> {
     let state = &session.state;
     let mut rows = Vec::new();
     rows.extend(session.blocked().map(|reason| ("blocked", one_line(reason, 2000), Tone::Bad)));
     rows.push(("mode", describe_mode(session), Tone::Plain));
     rows.push(("phase", state.phase.name().to_owned(), Tone::Strong));
-    let (words, tone) = match (session.policy().gates.sandbox, sandbox(session)) {
+    let (words, tone) = match (session.policy().gates.sandbox, sandbox(session, now_ms)) {
         _ if session.blocked().is_some() => ("shut: nothing passes until the block is lifted", Tone::Plain),
         (Level::Off, _) => ("off: changes pass", Tone::Plain),
         (Level::Warn, _) => ("warns: changes pass, and what would be refused is shown", Tone::Plain),
@@ -163,16 +163,16 @@ fn halt(session: &Session, shelved: &SessionOnDisk) -> Vec<Row> {
 }
 
 /// How a person goes on without the loop, where it holds something up.
-fn way_out(session: &Session) -> Option<Row> {
+fn way_out(session: &Session, now_ms: i64) -> Option<Row> {
     let words = "begin a prompt with `.` to let one task go without the loop; `aops-hook mode` sets how much there is";
-    let shut = is_shut(session) && session.state.phase != Phase::Halted;
+    let shut = is_shut(session, now_ms) && session.state.phase != Phase::Halted;
     shut.then(|| ("way out", words.to_owned(), Tone::Quiet))
 }
 
 /// Changes are refused until there is a plan.
-fn is_shut(session: &Session) -> bool {
+fn is_shut(session: &Session, now_ms: i64) -> bool {
     let enforced = session.policy().gates.sandbox == Level::Enforce;
-    enforced && session.blocked().is_none() && sandbox(session) == Sandbox::Shut
+    enforced && session.blocked().is_none() && sandbox(session, now_ms) == Sandbox::Shut
 }
 
 /// The mode with what it means.
@@ -191,17 +191,20 @@ fn describe_mode(session: &Session) -> String {
     format!("{}{by}: {means}", mode.level().word())
 }
 
-/// Shut only where changes are really refused.
-pub fn sandbox(session: &Session) -> Sandbox {
-    let held = session.policy().gates.sandbox == Level::Enforce && session.is_shut() || session.blocked().is_some();
+/// Shut only where changes are really refused at this time.
+pub fn sandbox(session: &Session, now_ms: i64) -> Sandbox {
+    let lifts = |waiver: &Waiver| waiver.gate == "sandbox" && waiver.until_ms > now_ms;
+    let waived = session.memory.progress.waivers.iter().any(lifts);
+    let enforced = session.policy().gates.sandbox == Level::Enforce && !waived;
+    let held = enforced && session.is_shut() || session.blocked().is_some();
     if held || session.memory.run.is_some() { session.state.sandbox } else { Sandbox::Open }
 }
 
 /// Whom the loop waits for.
-pub(super) fn waits_for(session: &Session) -> &'static str {
+pub(super) fn waits_for(session: &Session, now_ms: i64) -> &'static str {
     match session.state.phase {
         _ if session.blocked().is_some() => "a person",
-        _ if sandbox(session) == Sandbox::Open => "",
+        _ if sandbox(session, now_ms) == Sandbox::Open => "",
         _ if session.state.state.hydration_pending => "`prompt-hydrator`",
         Phase::Review => "`critic`",
         _ => "",
@@ -209,9 +212,9 @@ pub(super) fn waits_for(session: &Session) -> &'static str {
 }
 
 /// What the loop wants next.
-fn demands(session: &Session, owed: &[String]) -> Vec<Row> {
+fn demands(session: &Session, owed: &[String], now_ms: i64) -> Vec<Row> {
     let state = &session.state;
-    let mut rows = vec![("waits for", waits_for(session).to_owned(), Tone::Warn)];
+    let mut rows = vec![("waits for", waits_for(session, now_ms).to_owned(), Tone::Warn)];
     if owed.is_empty() {
         rows.push(("owed", "nothing".to_owned(), Tone::Plain));
     } else {
@@ -329,8 +332,10 @@ fn line(env: &Env, session: &Session, owed: &[String]) -> String {
     match policy.gates.sandbox {
         Level::Off => {}
         Level::Warn => parts.push("sandbox warns".to_owned()),
-        Level::Enforce if is_shut(session) => parts.push("sandbox shut (a prompt with `.` goes without)".to_owned()),
-        Level::Enforce => parts.push(format!("sandbox {}", sandbox_word(sandbox(session)))),
+        Level::Enforce if is_shut(session, env.now_ms) => {
+            parts.push("sandbox shut (a prompt with `.` goes without)".to_owned())
+        }
+        Level::Enforce => parts.push(format!("sandbox {}", sandbox_word(sandbox(session, env.now_ms)))),
     }
     parts.push(format!("mode {}", policy.mode.level().word()));
     if !owed.is_empty() {
@@ -394,7 +399,7 @@ fn to_json(env: &Env, session: &Session, owed: &[String]) -> Value {
     let waivers: Vec<Value> = waivers(env, session).into_iter().map(waiver).collect();
     let calls: Vec<_> = session.memory.calls.iter().map(|open| &open.call.id).collect();
     json!({
-        "session_id": state.session_id, "phase": state.phase, "sandbox": sandbox(session),
+        "session_id": state.session_id, "phase": state.phase, "sandbox": sandbox(session, env.now_ms),
         "mode": session.policy().mode.level(), "jail": session.memory.jail,
         "blocked": flags.custodiet_blocked, "block_reason": flags.custodiet_block_reason,
         "planned": session.is_planned(), "outgrown": session.memory.progress.outgrown,

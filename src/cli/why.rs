@@ -163,6 +163,10 @@ fn describe_speaker(answered: &Answered) -> String {
     }
 }
 
+fn time_of(answered: &Answered) -> i64 {
+    time::parse(answered.ts).unwrap_or(i64::MAX)
+}
+
 fn to_json(id: &str, answered: &Answered, clues: &[Clue], before: &Session) -> Value {
     let (said, next) = split_hint(answered.reason);
     json!({
@@ -170,7 +174,7 @@ fn to_json(id: &str, answered: &Answered, clues: &[Clue], before: &Session) -> V
         "event": answered.event, "asked": past::describe_question(answered), "by": describe_speaker(answered),
         "ruling": answered.ruling, "rehearsed": answered.rehearsed.map(|would| &would.ruling), "gate": Some(answered.gate).filter(|gate| !gate.is_empty()),
         "evidence": clues, "reason": said, "next": next,
-        "phase": before.state.phase, "sandbox": status::sandbox(before),
+        "phase": before.state.phase, "sandbox": status::sandbox(before, time_of(answered)),
     })
 }
 
@@ -191,8 +195,11 @@ fn print(io: &mut Io, id: &str, answered: &Answered, clues: &[Clue], before: &Se
     let (time, verdict) = (at.unwrap_or_default(), tone.paint(verdict, io));
     writeln!(io.out, "entry {} at {time}: {gate} {verdict}", answered.seq)?;
     let asked = format!("{} by {}: {}", answered.event, describe_speaker(answered), past::describe_question(answered));
-    let stood =
-        format!("phase {}, sandbox {}", before.state.phase.name(), status::sandbox_word(status::sandbox(before)));
+    let stood = format!(
+        "phase {}, sandbox {}",
+        before.state.phase.name(),
+        status::sandbox_word(status::sandbox(before, time_of(answered)))
+    );
     let because = clues.iter().map(|clue| {
         let seq = clue.seq.map_or_else(|| "since".to_owned(), |seq| format!("entry {seq}"));
         format!("{seq}: {}", clue.what)

@@ -86,7 +86,7 @@ pub struct CallContext {
     pub tracks: Vec<Tracks>,
     /// Where shell commands are jailed: it is not known to change anything, here or outside.
     pub unknown: bool,
-    /// A program in its line that cannot run inside the jail; `alone` where the rest of the line only reads.
+    /// A program in its line that cannot run inside the jail; `alone` where the line is nothing else.
     pub unjailed: Option<String>,
     pub alone: bool,
     /// What the shipped danger rules found in it.

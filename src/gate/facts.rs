@@ -102,7 +102,10 @@ fn reported(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
     let audited = agent.name == "custodiet" && finding.is_some();
     let (agent, agent_id) = (agent.name.to_owned(), id.to_owned());
     let closes = agent == "framework" && finding.is_some();
-    let fact = Reported { agent, agent_id, as_result: true, audited, closes, finding, problem, sent_on };
+    let goes_on = |finding: &AgentReport| finding.task.as_deref() == Some("continue");
+    let sent_back = session.state.hydration.critic_verdict.as_deref() == Some("REVISE");
+    let replans = sent_back && agent == "prompt-hydrator" && finding.as_ref().is_some_and(goes_on);
+    let fact = Reported { agent, agent_id, as_result: true, audited, closes, finding, problem, replans, sent_on };
     [Fact::Verdict(fact)].into_iter().chain(block).collect()
 }
 

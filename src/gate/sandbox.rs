@@ -44,6 +44,9 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         return Verdict::pass();
     }
     if let Some(words) = outgrown(session, seen).filter(|_| context.stage.is_none()) {
+        if let Some(phrase) = wait_for(session, context, "prompt-hydrator", &call.key.id) {
+            return Verdict::refuse(GATE, phrase);
+        }
         return Verdict::refuse(GATE, refuse_outgrown(words, session, seen, context));
     }
     if !shut {

@@ -20,10 +20,10 @@ use crate::system::files::make_all;
 use crate::text::json;
 use crate::text::template::one_line;
 use crate::tool::effect::{CallSetting, line_setting};
-use aops_shell::class::{class, is_only_unknown};
+use aops_shell::class::is_only_unknown;
 use aops_shell::commands::program;
 use aops_shell::outside::outside;
-use aops_shell::syntax::{Line, cut};
+use aops_shell::syntax::Line;
 use std::path::{Path, PathBuf};
 
 /// Programs that need rights or ids which a jail does not have.
@@ -88,8 +88,8 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
     (Some(state), told)
 }
 
-/// Whether a line is not known to change anything, and a program in it that cannot be jailed, with whether the line has
-/// nothing beside such programs but commands that are known to read.
+/// Whether a line is not known to change anything, and a program in it that cannot be jailed, with whether the line is that
+/// command and nothing else.
 pub fn look(
     session: &Session,
     call: &ToolCall,
@@ -110,12 +110,10 @@ pub fn look(
             || without.iter().any(|known| known == name)
     };
     let unjailed = programs.iter().find(|word| leaves(word)).cloned();
-    let setting = line_setting(around);
-    let reads = |part: &str| class(&cut(part, &setting.ground), &setting).effect == Effect::Read;
     // A variable before it may bring anything into what is not held: `LD_PRELOAD=… podman`.
     let leads = |part: &str| part.split_whitespace().next().is_some_and(|word| leaves(&word.to_owned()));
-    let apart = |part: &str| leads(part) || reads(part);
-    let alone = unjailed.is_some() && is_followed(&line.text) && commands(&line.text).all(apart);
+    let mut parts = commands(&line.text);
+    let alone = is_followed(&line.text) && parts.next().is_some_and(leads) && parts.next().is_none();
     (unknown, unjailed, alone)
 }
 

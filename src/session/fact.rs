@@ -346,6 +346,10 @@ pub struct Reported {
     /// What was wrong with its report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// A plan that the critic had sent back is made again for the same task. Older versions went on with the one that was sent
+    /// back, and so nowhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replans: bool,
     /// It goes on and will report again.
     pub sent_on: bool,
 }

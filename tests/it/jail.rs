@@ -209,13 +209,11 @@ fn a_program_that_cannot_be_jailed_runs_by_itself_or_not_at_all() {
     let ran = session.ran("env");
     assert_eq!((ran.code, ran.profile().as_str()), (Some(0), "none"), "{ran:?}");
     assert!(!ran.out.contains("MESSAGING"), "{ran:?}");
-    // Beside commands that are known to read.
-    fs::create_dir(world.sandbox.project().join("sub")).unwrap();
-    for line in ["env | grep -c PATH", "cd sub && env pwd", "env true && env true; ls -a | wc -l"] {
-        let ran = session.ran(line);
-        assert_eq!((ran.code, ran.profile().as_str()), (Some(0), "none"), "{line}: {ran:?}");
-    }
     for line in [
+        "env | grep -c PATH",
+        "cd sub && env pwd",
+        "env true && env true",
+        "ls; env",
         "env && touch x",
         "env > x",
         "ls $(env)",

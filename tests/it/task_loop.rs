@@ -4,6 +4,27 @@ use crate::support::{Answer, Sandbox, Session, fenced};
 use serde_json::{Value, json};
 use std::fs;
 
+/// A plan that the critic sent back is made again: for the same task, whatever the hydrator calls that.
+#[test]
+fn a_plan_that_was_sent_back_is_made_again() {
+    for (task, more) in [("new", false), ("continue", false), ("continue", true)] {
+        let sandbox = Sandbox::repository("0.0");
+        let session = sandbox.session();
+        let _ = session.start("startup");
+        let _ = session.prompt("make hello.txt");
+        session.hydrate("feature-dev", "new");
+        session.critic("REVISE").silent();
+        if more {
+            let _ = session.prompt("and be quick");
+        }
+        session.hydrate("feature-dev", task);
+        assert_eq!((&session.state()["phase"], &session.state()["task"]["n"]), (&json!("review"), &json!(1)), "{task}");
+        session.write("hello.txt").refused(&["feature-dev", "critic"]);
+        session.critic("PROCEED").silent();
+        session.write("hello.txt").silent();
+    }
+}
+
 #[test]
 fn the_whole_loop() {
     let sandbox = Sandbox::repository("0.0");

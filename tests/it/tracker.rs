@@ -124,6 +124,18 @@ fn a_missing_or_foreign_tracker_is_a_line_that_says_so() {
     assert_eq!(line(World::scripted(broken)), (Why::Failed, "`bd 9.0` failed: disk on fire".to_owned()));
 }
 
+/// A wrapper that answers a list to everything, to `--version` too: its answers are what counts.
+#[test]
+fn a_tracker_that_does_not_tell_its_version_is_asked() {
+    let list = r#"[{"id":"bd-7","title":"greet","status":"open","priority":1,"issue_type":"task"}]"#;
+    let seen = World::scripted(&format!("echo '{list}'")).refresh();
+    assert_eq!((why(&seen), ids(&seen.ready)), (None, vec!["bd-7"]), "{seen:?}");
+    let silent = World::scripted(&format!("[ \"$1\" = --version ] && exit 1; echo '{list}'")).refresh();
+    assert_eq!((why(&silent), ids(&silent.ready)), (None, vec!["bd-7"]), "{silent:?}");
+    let foreign = World::scripted("true").refresh();
+    assert_eq!(why(&foreign), Some(Why::NotUnderstood), "{foreign:?}");
+}
+
 #[test]
 fn a_slow_tracker_delays_no_hook_and_leaves_nothing_behind() {
     let world = World::scripted("sleep 601 & sleep 600").with("AOPS_TEST_REFRESH_MS", "2000");

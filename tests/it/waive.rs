@@ -16,9 +16,11 @@ fn a_waiver_lifts_one_gate_and_ends_by_itself() {
     let wanted = json!([{"gate": "sandbox", "reason": "I watch", "until": "2026-01-13T10:10:00.000Z"}]);
     assert_eq!(status(&sandbox)["waivers"], wanted);
     sandbox.person(&["status"]).said(&["waived    sandbox for 10 min more: I watch"]);
+    sandbox.person(&["status"]).said(&["sandbox   open"]);
+    assert_eq!(status(&sandbox)["sandbox"], "open", "nothing is shut while it is waived");
     assert_eq!(session.write("b.txt").code, Some(0));
     let later = sandbox.with("AOPS_TEST_NOW_MS", "1768299000000");
-    assert_eq!(status(&later)["waivers"], json!([]));
+    assert_eq!((&status(&later)["waivers"], &status(&later)["sandbox"]), (&json!([]), &json!("shut")));
     let again = Session::new(&later, status(&later)["session_id"].as_str().unwrap());
     let call =
         json!({"tool_name": "Write", "tool_use_id": "late", "tool_input": {"file_path": "c.txt", "content": ""}});

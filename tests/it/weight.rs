@@ -100,6 +100,12 @@ fn too_many_files_are_refused_before_they_are_made() {
         "plan mode",
     ]);
     assert!(!sandbox.project().join("d.txt").exists());
+    // The advice is followed: until the report is there, the refusal says who is at work and does not ask for another.
+    let input = json!({"subagent_type": "prompt-hydrator", "prompt": "p", "description": "d"});
+    let started = session.call("Agent", input);
+    assert_eq!(session.pre(&started).code, Some(0));
+    put(&sandbox, &session, "d.txt", &lines(8)).refused(&["`prompt-hydrator` has been at work", "wait for its report"]);
+    let _ = session.post(&started);
     let state = session.state();
     assert_eq!((&state["sandbox"], &state["task"]["writes"]), (&json!("shut"), &json!(4)));
     // From then on every change waits for the plan; what was changed may be committed.
@@ -174,7 +180,11 @@ fn what_is_never_small_needs_a_plan() {
     for (name, why) in [
         ("Cargo.lock", "it changes `Cargo.lock`, and a change of `*.lock` is never small: `small.never`"),
         ("db/migrations/1.sql", "`db/migrations/1.sql`"),
+        ("db/migrate/1_add.rb", "`db/migrate`"),
         (".github/workflows/ci.yml", "ci.yml"),
+        (".travis.yml", "`.travis.yml`"),
+        (".gitea/workflows/ci.yml", "`.gitea/workflows`"),
+        ("npm-shrinkwrap.json", "`npm-shrinkwrap.json`"),
         ("config/Secrets.toml", "Secrets.toml"),
     ] {
         let sandbox = in_mode("loop", "");

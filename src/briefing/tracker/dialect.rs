@@ -8,6 +8,8 @@ use crate::text::json::{self, Json};
 use crate::text::redact::redact;
 use serde::{Deserialize, Serialize};
 
+const UNTOLD: &str = "bd, version not told";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     Bd,
@@ -25,12 +27,15 @@ pub const QUIET: [(&str, &str); 6] = [
     ("NO_COLOR", "1"),
 ];
 
-/// Who answers to `--version`, by name and number; or why we leave it alone.
+/// Who answers to `--version`, by name and number; or why we leave it alone. A wrapper may answer nothing there, or a list as
+/// always: then the shape of its answers decides.
 pub fn recognise(said: &str) -> Result<(Dialect, String), String> {
     let line = said.lines().next().unwrap_or_default();
     let words: Vec<&str> = line.split_whitespace().collect();
     let numbered = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
     match words[..] {
+        [] => Ok((Dialect::Bd, UNTOLD.to_owned())),
+        [first, ..] if first.starts_with(['[', '{']) => Ok((Dialect::Bd, UNTOLD.to_owned())),
         ["bd", "version", number, ..] if numbered(&number) => match number.split('.').next() {
             Some("0") => Err(format!("`bd` {} is too old; 1.0 or later is understood", clean(number, 20))),
             _ => Ok((Dialect::Bd, format!("bd {}", clean(number, 20)))),

@@ -134,7 +134,10 @@ fn programs_are_told_apart_by_what_they_call_themselves() {
     }
     assert_eq!(recognise("bd version 2.1.0 (abc)").unwrap().0, Dialect::Bd);
     assert_eq!(recognise("mb 0.25.0\nBuilt: today\n"), Ok((Dialect::Minibeads, "mb 0.25.0".to_owned())));
-    for other in ["bd 0.1.26", "bd version 0.49.0 (x)", "", "bd", "bd version", "bd version next", "usage: bd"] {
+    for untold in ["", "\n", "[{\"id\":\"bd-1\"}]", "{\"data\":[]}"] {
+        assert_eq!(recognise(untold).unwrap().0, Dialect::Bd, "its answers decide: {untold}");
+    }
+    for other in ["bd 0.1.26", "bd version 0.49.0 (x)", "bd", "bd version", "bd version next", "usage: bd"] {
         assert!(recognise(other).is_err(), "{other}");
     }
 }

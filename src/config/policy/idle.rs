@@ -2,6 +2,7 @@
 //!
 //! Reads a policy and its origins, writes nothing. Invariant: a default is never named, only what a file says.
 
+use super::jail::JailLevel;
 use super::key::KEYS;
 use super::{Level, ModeLevel, Origins, Policy, SourceLine};
 use std::fmt;
@@ -63,6 +64,14 @@ fn why_key(key: &str, policy: &Policy, origins: &Origins) -> Option<&'static str
         "gates.critic" if gates.critic != Level::Off && !is_held(policy, "sandbox", gates.sandbox) => {
             Some("`gates.sandbox` is off, so nothing waits for a review")
         }
+        "gates.audit" if gates.audit != Level::Off && policy.audit.rate.in_millionths() == 0 => {
+            Some("`audit.rate` is 0, so no audit is drawn")
+        }
+        "jail.harness" | "jail.layer_mb" | "jail.messaging" | "jail.test_network" | "jail.without"
+            if policy.jail.level == JailLevel::Off =>
+        {
+            Some("`jail.level` is off")
+        }
         "checkpoint.intervene" if !is_held(policy, "qa", gates.qa) => Some("`gates.qa` is off"),
         "close.format" if !is_held(policy, "commit", gates.commit()) => Some("`gates.commit` is off"),
         "stop.refusals" if !owes(policy) => Some("nothing can be owed at a stop"),
@@ -111,6 +120,12 @@ mod tests {
             ("gates.qa = \"off\"\ncheckpoint.intervene = \"rollback\"", &["checkpoint.intervene"]),
             ("gates.critic = \"enforce\"\ngates.sandbox = \"off\"", &["gates.critic"]),
             ("mode.level = \"observe\"\ngates.critic = \"enforce\"", &[]),
+            ("gates.audit = \"enforce\"\naudit.rate = 0", &["gates.audit"]),
+            (
+                "jail.level = \"off\"\njail.test_network = true\njail.without = [\"x\"]",
+                &["jail.test_network", "jail.without"],
+            ),
+            ("jail.test_network = true", &[]),
             ("gates.critic = \"off\"\ngates.sandbox = \"off\"", &[]),
             ("effects.read = \"a\"\neffects.write = \"a\"", &["effects.read"]),
             ("gates.checks = \"off\"\n[[check]]\nid = \"x\"\non = \"stop\"\nrun = \"true\"", &["check.x"]),

@@ -146,6 +146,7 @@ fn all() -> Vec<Fact> {
             closes: true,
             finding: Some(finding),
             problem: text(),
+            replans: true,
             sent_on: true,
         }),
         Fact::Waive(Waiver::default()),

@@ -83,7 +83,7 @@ impl Session {
             return;
         }
         match report.agent.as_str() {
-            "prompt-hydrator" => self.apply_plan(finding),
+            "prompt-hydrator" => self.apply_plan(finding, report.replans),
             "critic" => self.apply_review(finding),
             "custodiet" => self.apply_audit(finding, report.audited),
             "qa-verifier" => self.apply_verification(finding),
@@ -97,10 +97,11 @@ impl Session {
         }
     }
 
-    pub(super) fn apply_plan(&mut self, finding: &AgentReport) {
+    /// `replans`: the critic had sent the plan back, and this is another one for the same task.
+    pub(super) fn apply_plan(&mut self, finding: &AgentReport, replans: bool) {
         let progress = &self.memory.progress;
         let known = self.state.task.is_some() && progress.before.is_none_or(|(phase, _)| phase != Phase::Halted);
-        if known && !progress.unplanned && finding.task.as_deref() == Some("continue") {
+        if known && !progress.unplanned && !replans && finding.task.as_deref() == Some("continue") {
             self.resume_task();
             return;
         }
@@ -108,7 +109,7 @@ impl Session {
         // No new prompt since this task began, or it had no plan yet: a plan for the same task, with its debts.
         let same_prompt = progress.task_prompt_count == progress.prompt_count;
         let continues = progress.unplanned && (!self.plans_first() || finding.task.as_deref() == Some("continue"));
-        if self.state.task.is_some() && (same_prompt || continues) {
+        if self.state.task.is_some() && (same_prompt || continues || replans) {
             self.state.state.hydration_pending = false;
             self.memory.progress.before = None;
         } else {

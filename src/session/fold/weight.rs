@@ -205,7 +205,7 @@ impl Session {
     pub(super) fn apply_end(&mut self, open: &OpenCall, step: &Step) {
         if let Some(plan) = step.plan.as_deref().filter(|_| self.state.phase != Phase::Halted) {
             self.memory.progress.plan_asked = None;
-            self.apply_plan(plan);
+            self.apply_plan(plan, false);
         }
         self.apply_tracking(open, step);
         let Some(effect) = open.effect else { return };

@@ -228,7 +228,17 @@ fn reported() -> Reported {
         workflow: some(),
     };
     let (agent, agent_id, finding) = (text(), text(), Some(finding));
-    Reported { agent, agent_id, as_result: true, audited: true, closes: true, finding, problem: some(), sent_on: false }
+    Reported {
+        agent,
+        agent_id,
+        as_result: true,
+        audited: true,
+        closes: true,
+        finding,
+        problem: some(),
+        replans: true,
+        sent_on: false,
+    }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "stands where the type has an option")]
@@ -613,7 +623,14 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Block(Blocked { by: text(), reason: text() }),
         Fact::Unblock(Unblocked { by: text() }),
         Fact::Verdict(Reported { closes: false, finding: Some(AgentReport::default()), ..reported() }),
-        Fact::Verdict(Reported { as_result: false, audited: false, finding: None, problem: None, ..reported() }),
+        Fact::Verdict(Reported {
+            as_result: false,
+            audited: false,
+            finding: None,
+            problem: None,
+            replans: false,
+            ..reported()
+        }),
         Fact::Verdict(reported()),
         Fact::Waive(waiver()),
         Fact::Check(checked()),

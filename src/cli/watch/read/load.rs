@@ -64,7 +64,7 @@ fn row(env: &Env, boot: &str, found: &SessionOnDisk, session: &Session) -> Row {
 /// Whom the loop waits for; else what the task owes before it may end.
 fn owed(env: &Env, session: &Session) -> String {
     let debts = status::owed(env, session, None);
-    match status::waits_for(session) {
+    match status::waits_for(session, env.now_ms) {
         "" if debts.is_empty() => String::new(),
         "" => debts.join(", "),
         agent => agent.to_owned(),
