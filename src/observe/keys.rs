@@ -24,8 +24,6 @@ const LOOK: &[&str] = &[
     "[", "[[", "aops-hook", "basename", "cd", "chmod", "chown", "df", "dirname", "du", "echo", "file", "find", "git", "ls",
     "mkdir", "popd", "printf", "pushd", "readlink", "realpath", "stat", "test", "tree",
 ];
-/// Commands that search the folder they run in.
-const SEARCH: &[&str] = &["ack", "ag", "egrep", "fgrep", "grep", "rg", "tar", "zip"];
 /// Commands that read the files whose names arrive.
 const NAMED: &[&str] = &["cpio", "parallel", "rsync", "tar", "xargs"];
 /// Files in the folder of keys, for the patterns of a search.
@@ -142,6 +140,21 @@ fn lists(command: &Simple, place: &KeyPlace) -> bool {
     !place.hidden && lists && command.words.iter().skip(1).any(near)
 }
 
+/// A search without a place to look at takes the folder that it runs in; some do where nothing is piped to them.
+fn searches_here(command: &Simple, name: &str) -> bool {
+    let recursive = |word: &Word| {
+        let text = word.lossy();
+        text == "--recursive" || text.starts_with('-') && !text.starts_with("--") && text.contains(['r', 'R'])
+    };
+    let places = command.words.iter().skip(1).filter(|word| !word.is_option()).count();
+    let looks = match name {
+        "ack" | "ag" | "rg" => command.fed.is_empty(),
+        "egrep" | "fgrep" | "grep" => command.words.iter().any(recursive),
+        _ => false,
+    };
+    looks && places < 2
+}
+
 /// A command that prints, copies or links what is in the folder.
 fn prints(command: &Simple, place: &KeyPlace) -> bool {
     let Some(name) = command.name().filter(|_| !looks(command)) else { return false };
@@ -158,7 +171,7 @@ fn prints(command: &Simple, place: &KeyPlace) -> bool {
     };
     let stands = command.folders.iter().any(|folder| match place.folder.near(folder) {
         Some(Near::In | Near::Is) => true,
-        Some(Near::Holds) => !place.hidden && SEARCH.contains(&name),
+        Some(Near::Holds) => !place.hidden && searches_here(command, name),
         _ => false,
     });
     stands || command.words.iter().skip(1).any(named) || command.arriving.iter().any(arrives)

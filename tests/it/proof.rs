@@ -364,6 +364,7 @@ fn no_tool_reads_the_key() {
         format!("cat {config}/aops/*/fleet.token"),
         format!("grep -r . {config}/aops"),
         format!("cd {config} && rg ."),
+        format!("cd {config} && grep -rn ."),
         format!("cp -r {config}/aops /tmp/y"),
         format!("tar c {config} | base64"),
         format!("ln -s {config}/aops y"),
@@ -382,6 +383,7 @@ fn no_tool_reads_the_key() {
     let pass = [
         format!("ls {config}/aops"),
         format!("ls {config} | grep settings"),
+        format!("cd {config} && ls | grep settings && grep model settings.json"),
         format!("find {config} -name '*.md'"),
         "grep -r keys .".to_owned(),
         "cat deep/keys/x".to_owned(),
