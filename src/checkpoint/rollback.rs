@@ -179,6 +179,7 @@ pub fn fact(checkpoint: &Checkpoint) -> Fact {
     Fact::Checkpoint(Taken {
         digest: checkpoint.digest.clone().unwrap_or_default(),
         id: checkpoint.identity.checkpoint_id.clone(),
+        measures: false,
         trigger: checkpoint.trigger().to_owned(),
     })
 }

@@ -339,6 +339,10 @@ fn look_at_end(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> 
     (ended.jailed, ended.unproven) = jailed::proof(env, &ledger.place().path, event, open);
     if open.effect == Some(Effect::Write) && open.grows.is_none() {
         ended.grown = growth::of_tree(env, session, event);
+        if ended.grown.as_ref() == Some(&session.memory.progress.grown) {
+            // It is no work, so it draws no audit.
+            ended.drawn = None;
+        }
     }
     if event.kind == EventKind::PostToolUse {
         ended.plan = plan::approved(env, session, event, || workflows(env, event)).map(Box::new);

@@ -1,7 +1,7 @@
-//! Measures what a task without a plan changes: an edit before it is made, a command after it ran.
+//! Measures what a task changes where work is weighed: an edit before it is made, a command after it ran.
 //!
-//! Reads the file of an edit, and the tree against the checkpoint of the task's start. Invariants: a task with a plan, and a
-//! call that only reads, costs nothing here; ignored files and scratch files outside the project never count; without a
+//! Reads the file of an edit, and the tree against the checkpoint of the task's start. Invariants: a call that only reads costs
+//! nothing here; ignored files and scratch files outside the project never count; without a
 //! checkpoint the edits are added up, and commands are not measured.
 
 use super::checks::proposed_text;
@@ -101,7 +101,9 @@ pub(super) fn of_tree(env: &Env, session: &Session, event: &Event) -> Option<Gro
     let changes = changed_since(env, &store, &then, &limits).ok()?;
     let outside = progress.grown.files.iter().filter(|file| file.path.starts_with('/')).cloned();
     let inside = changes.into_iter().map(|change| measure(&store, change, &limits));
-    Some(Growth::of(outside.chain(inside).collect()))
+    let growth = Growth::of(outside.chain(inside).collect());
+    // Of files that are only counted a change may not show; for the weight of a task their number is enough.
+    (progress.unplanned || growth.more_files == 0).then_some(growth)
 }
 
 /// Its lines; where the time is over, a file counts without them.

@@ -450,6 +450,9 @@ pub struct Recovered {
 pub struct Taken {
     pub digest: String,
     pub id: String,
+    /// What a task with a plan changes is measured against it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub measures: bool,
     pub trigger: String,
 }
 

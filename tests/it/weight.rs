@@ -175,6 +175,35 @@ fn commands_that_change_ignored_files_only_are_no_work() {
     session.stop("They do.").silent();
 }
 
+/// With a plan too: tests and builds are no work, so they are neither verified nor audited, and undo no verification.
+#[test]
+fn commands_that_change_nothing_are_no_work_in_a_planned_task() {
+    let sandbox = in_mode("loop", "");
+    sandbox.configure("[audit]\nrate = 1\ngrace = 9\n[mode]\nlevel = \"loop\"\n[tracker]\ncommand = \"none\"\n");
+    fs::write(sandbox.project().join(".gitignore"), "target\n").unwrap();
+    fs::write(sandbox.project().join("t.sh"), "#!/bin/sh\nmkdir -p target && date > target/out\n").unwrap();
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-qm", "tests"]);
+    let session = begun(&sandbox);
+    let _ = session.prompt("add a greeting, and test it");
+    session.hydrate("minor-edit", "new");
+    let writes = || session.state()["task"]["writes"].clone();
+    session.bash("sh t.sh");
+    session.bash("mkdir -p target && seq 900 > target/more");
+    assert_eq!((writes(), &session.state()["audit"]["drawn"]), (json!(0), &json!(0)));
+    put(&sandbox, &session, "a.txt", "one\n");
+    session.bash("sh t.sh");
+    assert_eq!(writes(), json!(1));
+    // What does change a file is work, also the same file again.
+    session.bash("sh -c 'echo two > a.txt'");
+    session.bash("sh -c 'echo three > a.txt'");
+    assert_eq!(writes(), json!(3));
+    session.qa("VERIFIED").silent();
+    session.bash("sh t.sh");
+    assert_eq!((writes(), &session.state()["sandbox"]), (json!(3), &json!("open")));
+    assert_eq!(session.state()["phase"], "reflect", "what was verified still is");
+}
+
 #[test]
 fn what_is_never_small_needs_a_plan() {
     for (name, why) in [

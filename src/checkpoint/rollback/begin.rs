@@ -6,7 +6,7 @@
 //! failed checkpoint becomes a notice and does not stop the work.
 
 use super::finish::{RollbackPlan, Trees, finish, finish_again, steps};
-use super::start::{begins_work, is_wanted, root};
+use super::start::{begins_plan, begins_work, is_wanted, root};
 use super::{BRIEF, Wanted, fact, lock_ledgers, run_of, sessions_in, used, write};
 use crate::checkpoint::capture::{self, Limits, capture};
 use crate::checkpoint::form::describe::RunView;
@@ -305,7 +305,11 @@ fn keep(env: &Env, ledger: &mut Ledger, root: &Path, due: &[Due], until: Instant
     for (kind, phase, trigger) in due.iter().copied() {
         let about = describe_trigger(ledger.session(), trigger);
         let wanted = Wanted { about, used: used.clone(), began, ..Wanted::new(&run, kind, phase.name(), trigger) };
-        facts.push(fact(&write(env, &store, Some(ledger.session()), &wanted, (artifacts.clone(), None))?));
+        let mut taken = fact(&write(env, &store, Some(ledger.session()), &wanted, (artifacts.clone(), None))?);
+        if let Fact::Checkpoint(taken) = &mut taken {
+            taken.measures = (kind, phase) == (CheckpointKind::Pre, Phase::Execute) && begins_plan(ledger.session());
+        }
+        facts.push(taken);
     }
     ledger.append(env, facts)
 }

@@ -20,15 +20,23 @@ pub fn root(env: &Env, session: &Session, event: &Event) -> Option<PathBuf> {
     (!too_wide && root.is_dir()).then_some(root)
 }
 
-/// A task that began without a plan is about to make its first change: its start is kept now, not at its prompt.
+/// A task that began without a plan, with one by now or not, is about to make its first change: its start is kept now, not at
+/// its prompt.
 pub(super) fn begins_work(session: &Session, event: &Event) -> bool {
     let progress = &session.memory.progress;
     let first = || session.state.task.as_ref().is_some_and(|task| task.writes == 0);
-    if !progress.unplanned || progress.start.is_some() || !first() {
+    if !progress.unplanned && !session.weighs() || progress.start.is_some() || !first() {
         return false;
     }
     let open = event.asked_call().and_then(|call| session.open_call(&call.key));
     open.is_some_and(|open| open.effect.is_some_and(Effect::is_write))
+}
+
+/// A task with a plan, where work is weighed, that has changed nothing yet: its commands are measured against this start.
+pub(super) fn begins_plan(session: &Session) -> bool {
+    let progress = &session.memory.progress;
+    let first = || session.state.task.as_ref().is_some_and(|task| task.writes == 0);
+    session.weighs() && !progress.unplanned && progress.start.is_none() && first()
 }
 
 /// Of a task without a plan the start is kept by its first change, and the end only where there was one.

@@ -161,7 +161,7 @@ fn all() -> Vec<Fact> {
             violation: "v".to_owned(),
         }),
         Fact::Recovery(recovered),
-        Fact::Checkpoint(Taken { digest: "d".to_owned(), id: "i".to_owned(), trigger: "t".to_owned() }),
+        Fact::Checkpoint(Taken { digest: "d".to_owned(), id: "i".to_owned(), measures: true, trigger: "t".to_owned() }),
         Fact::Rollback(undone()),
         Fact::Insights(Concluded { insights: raw() }),
         Fact::Snapshot(Box::new(Snapshot { memory: memory.into(), state: state.into() })),

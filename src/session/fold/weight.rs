@@ -121,7 +121,7 @@ impl Session {
     }
 
     pub(super) fn apply_checkpoint(&mut self, taken: &Taken) {
-        if taken.trigger == Taken::START {
+        if taken.trigger == Taken::START || taken.measures {
             self.memory.progress.start = Some(taken.id.clone());
         }
     }
@@ -134,10 +134,11 @@ impl Session {
         }
     }
 
-    /// What the task at hand changes is measured: it has no plan, and its weight counts or is rehearsed.
+    /// What the task at hand changes is measured: its weight counts or is rehearsed, or it has a plan where work is weighed, and
+    /// then a command that changed nothing is no work.
     pub fn measures(&self) -> bool {
         let rehearses = || self.mode() == ModeLevel::Observe && self.policy().mode.rehearse == Rehearse::Loop;
-        self.state.task.is_some() && self.memory.progress.unplanned && (self.weighs() || rehearses())
+        self.state.task.is_some() && (self.weighs() || self.memory.progress.unplanned && rehearses())
     }
 
     /// By how much this is more than a small edit.
@@ -217,7 +218,7 @@ impl Session {
             self.count_write(effect, step);
         }
         if let Some(growth) = measured.filter(|_| !unchanged) {
-            let words = if self.weighs() { self.weigh(&growth) } else { None };
+            let words = if self.weighs() && self.memory.progress.unplanned { self.weigh(&growth) } else { None };
             self.memory.progress.grown = growth;
             if let Some(words) = words {
                 self.outgrow(words);
