@@ -12,6 +12,7 @@ use crate::model::event::Event;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
+use crate::text::plain::count;
 use crate::text::template::{Phrase, one_line, whole_line};
 use crate::tool::table::looks;
 use serde_json::{Map, Value};
@@ -182,22 +183,40 @@ fn judge_our_agent(name: &str, may: May, call: &ToolCall, seen: &CallContext) ->
     Verdict::refuse(GATE, Phrase::new("refusals/agent-write.md", values))
 }
 
-/// The whole call as a person is asked about it: what it runs or names first, then every other field that decides.
+/// The call as a person is asked about it, from the input that the ledger has: what it runs or names first, then every other
+/// field. What is not shown is counted.
 pub fn shown_whole(tool: &str, input: &str) -> String {
     const LONGEST: usize = 2_000;
     let mut fields: Map<String, Value> = serde_json::from_str(input).unwrap_or_default();
-    // The client's own words about a command, not the command.
-    if fields.contains_key("command") {
+    // The model's own words about a command, not the command.
+    if matches!(tool, "Bash" | "Monitor") {
         fields.remove("description");
     }
-    let names = ["command", "file_path", "notebook_path"];
-    let first = names.iter().find_map(|name| match fields.remove(*name) {
-        Some(Value::String(text)) => Some(text),
-        _ => None,
+    let first = ["command", "file_path", "notebook_path"].into_iter().find_map(|name| {
+        let text = text_of(fields.get(name)?)?;
+        fields.remove(name);
+        Some(text)
     });
     let rest = (!fields.is_empty()).then(|| Value::Object(fields).to_string());
     let parts: Vec<String> = [Some(one_line(tool, 64)), first, rest].into_iter().flatten().collect();
-    whole_line(&parts.join(" "), LONGEST).replace('`', "'")
+    let line = parts.join(" ");
+    let secrets = line.matches("[redacted:").count();
+    let hidden = if secrets == 0 { String::new() } else { format!(" [{} hidden]", count(secrets as u64, "secret")) };
+    // A sign that no shell takes for a quotation mark.
+    whole_line(&line, LONGEST).replace('`', "ˋ") + &hidden
+}
+
+/// A text, or the beginning of one that was too long for the ledger.
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Object(cut) => {
+            let (begin, length) = (cut.get("clipped")?.as_str()?, cut.get("length")?.as_u64()?);
+            let more = length.saturating_sub(begin.len() as u64);
+            Some(format!("{begin} [… {more} more bytes are not shown …]"))
+        }
+        _ => None,
+    }
 }
 
 /// A call as a refusal names it.
@@ -217,7 +236,20 @@ mod tests {
     #[test]
     fn a_question_shows_the_whole_call() {
         let of = |tool, input: Value| shown_whole(tool, &input.to_string());
-        assert_eq!(of("Bash", serde_json::json!({"command": "ls `x`", "description": "harmless"})), "Bash ls 'x'");
+        assert_eq!(of("Bash", serde_json::json!({"command": "ls `x`", "description": "harmless"})), "Bash ls ˋxˋ");
+        let of_others = of("mcp__gh__issue", serde_json::json!({"command": "create", "description": "all"}));
+        assert_eq!(of_others, "mcp__gh__issue create {\"description\":\"all\"}");
+        assert_eq!(of("shell", serde_json::json!({"command": ["rm", "x"]})), "shell {\"command\":[\"rm\",\"x\"]}");
+        let secret = of("Bash", serde_json::json!({"command": "curl http://u:[redacted:password]@h"}));
+        assert!(secret.ends_with("@h [1 secret hidden]"), "{secret}");
+        // As the ledger has a long one.
+        let long = serde_json::json!({"command": format!("git reset --hard; {}touch evil", "true; ".repeat(420))});
+        let kept = crate::text::json::clipped(&crate::text::json::read(&long.to_string()).unwrap(), 2048, 12_000);
+        let shown = shown_whole("Bash", &kept);
+        assert!(
+            shown.starts_with("Bash git reset --hard; true;") && shown.contains("more bytes are not shown"),
+            "{shown}"
+        );
         let whole = of("Bash", serde_json::json!({"command": "touch x", "run_in_background": true}));
         assert_eq!(whole, "Bash touch x {\"run_in_background\":true}");
         assert_eq!(of("mcp__db__run", serde_json::json!({"sql": "drop"})), "mcp__db__run {\"sql\":\"drop\"}");

@@ -104,14 +104,13 @@ pub fn look(
     let programs = first_words(&line.text);
     let without = &session.policy().jail.without;
     let leaves = |word: &String| {
-        let name = word.rsplit('/').next().unwrap_or(word);
         // A script of such a name elsewhere is held as any other.
-        program(word, around.ground.home).is_some_and(|name| OUTSIDE.contains(&name))
-            || without.iter().any(|known| known == name)
+        let listed = |name: &str| OUTSIDE.contains(&name) || without.iter().any(|known| known == name);
+        program(word, around.ground.home).is_some_and(listed) || without.contains(word)
     };
     let unjailed = programs.iter().find(|word| leaves(word)).cloned();
     // A variable before it may bring anything into what is not held: `LD_PRELOAD=… podman`.
-    let leads = |part: &str| part.split_whitespace().next().is_some_and(|word| leaves(&word.to_owned()));
+    let leads = |part: &str| words(part).next().is_some_and(|word| leaves(&word.to_owned()));
     let mut parts = commands(&line.text);
     let alone = is_followed(&line.text) && parts.next().is_some_and(leads) && parts.next().is_none();
     (unknown, unjailed, alone)
@@ -129,13 +128,19 @@ fn assigns(word: &&str) -> bool {
 fn first_words(text: &str) -> Vec<String> {
     const BEFORE: [&str; 9] = ["if", "then", "elif", "else", "while", "until", "do", "!", "time"];
     let command = |word: &&str| assigns(word) && !BEFORE.contains(word);
-    let firsts = commands(text).filter_map(|part| part.split_whitespace().find(command));
+    let firsts = commands(text).filter_map(|part| words(part).find(command));
     firsts.map(|word| word.trim_matches(['"', '\'']).to_owned()).collect()
 }
 
-/// Nothing in it starts another command, or writes a file, out of sight of `commands`.
+/// The words of a command, as a shell cuts it: other white space, such as U+00A0, is part of a name there.
+fn words(command: &str) -> impl Iterator<Item = &str> {
+    command.split([' ', '\t', '\n']).filter(|word| !word.is_empty())
+}
+
+/// Nothing in it starts another command, or writes a file, out of sight of `commands`, and no white space is part of a name.
 fn is_followed(text: &str) -> bool {
-    !text.contains(['(', ')', '{', '}', '`', '<', '>', '$', '\\'])
+    let odd = |c: char| (c.is_whitespace() || c.is_control()) && !matches!(c, ' ' | '\t' | '\n');
+    !text.contains(['(', ')', '{', '}', '`', '<', '>', '$', '\\']) && !text.contains(odd)
 }
 
 /// The proof of a command that ended, and whether it is missing. One that never ran needs none.

@@ -223,8 +223,20 @@ fn a_program_that_cannot_be_jailed_runs_by_itself_or_not_at_all() {
         "sort a \\; ls -o x; env",
         "env; if true; then make; fi",
         "env | sh",
+        "env\u{a0}x; env",
+        "env a\u{2003}b",
+        "env a\rb",
     ] {
         session.inner.ask_bash(line).refused(&["cannot run inside the jail"]);
+    }
+    // A shell takes other white space as a part of a name, and a name with a folder as another program.
+    fs::create_dir(world.sandbox.project().join("env\u{a0}")).unwrap();
+    world.sandbox.put("evil.sh", "touch out\n");
+    fs::set_permissions(world.sandbox.project().join("evil.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    world.sandbox.put("env", "#!/bin/sh\n");
+    fs::set_permissions(world.sandbox.project().join("env"), fs::Permissions::from_mode(0o755)).unwrap();
+    for line in ["env\u{a0}/../evil.sh", "./env"] {
+        assert_eq!(session.ran(line).profile(), "work", "{line}");
     }
     // A script of the project is held, whatever it is called.
     world.sandbox.put("sudo", "#!/bin/sh\n");

@@ -25,6 +25,23 @@ fn a_plan_that_was_sent_back_is_made_again() {
     }
 }
 
+/// Another workflow for the plan that was sent back is no way around its review and its verification.
+#[test]
+fn a_plan_that_was_sent_back_keeps_what_it_owed() {
+    let sandbox = Sandbox::repository("0.0");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    session.hydrate("feature-dev", "new");
+    session.critic("PROCEED").silent();
+    session.write("hello.txt").silent();
+    session.critic("REVISE").silent();
+    session.hydrate("direct-skill", "continue");
+    assert_eq!((&session.state()["phase"], &session.state()["sandbox"]), (&json!("review"), &json!("shut")));
+    session.critic("PROCEED").silent();
+    session.stop("Done.").refused(&["`qa-verifier`"]);
+}
+
 #[test]
 fn the_whole_loop() {
     let sandbox = Sandbox::repository("0.0");

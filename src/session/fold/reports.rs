@@ -123,7 +123,11 @@ impl Session {
         self.state.hydration.critic_verdict = None;
         self.state.hydration.acceptance_criteria.clone_from(&finding.acceptance_criteria);
         self.state.state.current_workflow.clone_from(&finding.workflow);
+        let sent_back = if replans { std::mem::take(&mut self.memory.progress.gates) } else { Vec::new() };
         self.memory.progress.gates.clone_from(&finding.gates);
+        // What the plan that was sent back owed stays owed: another workflow is no way around a review.
+        let more = sent_back.into_iter().filter(|gate| !finding.gates.contains(gate));
+        self.memory.progress.gates.extend(more);
         self.memory.progress.steps.clone_from(&finding.steps);
         self.memory.progress.kind.clone_from(&finding.kind);
         match &finding.issue {
@@ -131,7 +135,7 @@ impl Session {
             None => self.name_task(),
         }
         let wanted = self.policy().gates.critic == Level::Enforce;
-        let reviewed = wanted && finding.gates.iter().any(|gate| gate == "critic");
+        let reviewed = wanted && self.memory.progress.gates.iter().any(|gate| gate == "critic");
         let question = finding.workflow.as_deref() == Some(QUESTION);
         (self.state.phase, self.state.sandbox) = match (reviewed, question) {
             (true, _) => (Phase::Review, Sandbox::Shut),

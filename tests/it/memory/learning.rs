@@ -99,7 +99,7 @@ fn work_that_went_smoothly_is_remembered_from_the_ledger() {
     session.bash("git add -A && git commit -q -m fed");
     assert_eq!(server.stored(), [""; 0]);
     session.stop("Done.").silent();
-    assert_eq!(server.stored(), ["In `project`: feed the wombat (2 changes; verified)"]);
+    assert_eq!(server.stored(), ["In `project`: feed the wombat (1 file, 1 line; verified)"]);
 }
 
 /// Intent to generate context: no review, its own steps, verified and remembered.
