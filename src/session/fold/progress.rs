@@ -9,7 +9,6 @@ use crate::model::call::{CallState, Effect};
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::fact::{Checked, NO_EFFECT, Seen, Staged, Step};
 use crate::session::fold::Session;
-use crate::session::fold::reports::QUESTION;
 use crate::session::memory::{IssueInHand, LastRun, OpenCall, RollbackState, TaskProgress, Undone};
 use crate::session::prompt::Prompt;
 use crate::session::state::{Stopping, Task};
@@ -40,7 +39,7 @@ impl Session {
 
     /// The task in hand is a question, and nothing was changed for it.
     pub fn is_mere_question(&self) -> bool {
-        let question = self.state.state.current_workflow.as_deref() == Some(QUESTION);
+        let question = self.state.state.current_workflow.as_deref() == Some("simple-question");
         question && self.state.task.as_ref().is_some_and(|task| task.writes == 0)
     }
 

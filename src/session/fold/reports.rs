@@ -14,7 +14,7 @@ use crate::text::time;
 
 /// Most agents remembered; the oldest one that has ended is dropped first.
 const MOST_AGENTS: usize = 64;
-pub(super) const QUESTION: &str = "simple-question";
+const QUESTION: &str = "simple-question";
 
 impl Session {
     pub(super) fn remember_agent(&mut self, agent_id: &str, agent_type: &str, client: &str) {
