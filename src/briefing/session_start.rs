@@ -44,7 +44,8 @@ pub fn context(
     context: &Context,
 ) -> Result<String, Failure> {
     let (stage, cwd) = (context.stage.as_ref(), Path::new(&event.cwd));
-    let planned = policy.gates.sandbox == Level::Enforce;
+    // A client that cannot start agents is not sent to one.
+    let planned = policy.gates.sandbox == Level::Enforce && context.start.agentless.is_none();
     let first = matches!(event.source.as_str(), "startup" | "compact") || event.source == "clear" && stage.is_none();
     let (parts, longest) = match (stage, policy.mode.level()) {
         (None, ModeLevel::Observe | ModeLevel::Guard) => return Ok(String::new()),

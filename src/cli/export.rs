@@ -105,7 +105,7 @@ fn print_lines(io: &mut Io, found: &FoundSession) -> anyhow::Result<()> {
 
 type Cell = fn(&Insights) -> String;
 
-const COLUMNS: [(&str, Cell); 26] = [
+const COLUMNS: [(&str, Cell); 27] = [
     ("session_id", |of| of.session_id.clone()),
     ("date", |of| of.date.clone()),
     ("project", |of| of.project.clone()),
@@ -132,6 +132,7 @@ const COLUMNS: [(&str, Cell); 26] = [
     ("stop_reason", |of| of.stop_reason.clone().unwrap_or_default()),
     ("end_reason", |of| of.end_reason.clone().unwrap_or_default()),
     ("would_refuse", |of| of.rehearsed.values().sum::<u64>().to_string()),
+    ("waivers", |of| of.waivers.join("; ")),
 ];
 
 fn header() -> String {

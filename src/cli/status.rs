@@ -7,13 +7,14 @@
 use super::table::{Tone, clean};
 use super::{Command, Io, session, session_operand};
 use crate::config::bundle;
+use crate::config::policy::jail::JailLevel;
 use crate::config::policy::{Level, ModeLevel};
 use crate::gate::{Context, owed};
 use crate::ledger::session_folder::{SessionKey, dashed};
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::model::error::{Code, Failure};
 use crate::model::phase::{Phase, Sandbox};
-use crate::model::profile::{Hold, JailState};
+use crate::model::profile::Hold;
 use crate::model::worktree::Worktree;
 use crate::proof::health::{Health, log_damage};
 use crate::session::fold::Session;
@@ -119,7 +120,7 @@ fn course(session: &Session, now_ms: i64) -> Vec<Row> {
         (_, Sandbox::Shut) => ("shut: reading is free, changes wait for the loop", Tone::Plain),
     };
     rows.push(("sandbox", words.to_owned(), tone));
-    rows.extend(session.memory.jail.as_ref().map(|jail| ("jail", describe_jail(jail, session), Tone::Plain)));
+    rows.push(("jail", describe_jail(session), Tone::Plain));
     if let Some(task) = &state.task {
         let intent = one_line(task.intent.as_deref().unwrap_or("no intent"), 200);
         rows.push(("task", format!("{}: {intent} ({})", task.n, count(task.writes, "change")), Tone::Plain));
@@ -133,7 +134,19 @@ fn course(session: &Session, now_ms: i64) -> Vec<Row> {
 }
 
 /// What holds shell commands.
-fn describe_jail(jail: &JailState, session: &Session) -> String {
+fn describe_jail(session: &Session) -> String {
+    let Some(jail) = &session.memory.jail else {
+        return match session.policy().jail.level {
+            JailLevel::Off => "off: shell commands are judged by their words alone",
+            JailLevel::Auto => {
+                "none: the client does not start commands through us, so they are judged by their words alone"
+            }
+            JailLevel::Require => {
+                "none: the client does not start commands through us, and the jail is required: none is let go"
+            }
+        }
+        .to_owned();
+    };
     let why = if jail.why.is_empty() { String::new() } else { format!(" ({})", one_line(&jail.why, 160)) };
     match (jail.hold, jail.trial) {
         (Hold::Namespaces, _) if session.policy().gates.sandbox != Level::Enforce => {

@@ -19,11 +19,16 @@ pub fn judge_sandbox(session: &Session, event: &Event, context: &Context) -> Ver
         return said;
     }
     let shown = sandbox::shown(call);
+    let grown = context.call.as_ref().and_then(|seen| sandbox::outgrown(session, seen));
+    let cause = match grown {
+        Some(figures) => format!("this task has outgrown a small edit ({figures}) and needs a plan"),
+        None => "changes need a plan".to_owned(),
+    };
     let told = format!(
-        "refused: `{shown}`, since the task has no plan and this client cannot start the agent that makes one ({why})\n\
+        "refused: `{shown}`, since {cause}, and this client cannot start the agent that makes one ({why})\n\
          hint: plan mode, a prompt that begins with `.`, or a start with `AOPS_MODE=guard` lets it work"
     );
-    let phrase = Phrase::new("refusals/agentless.md", vec![("call", shown), ("why", why.clone())]);
+    let phrase = Phrase::new("refusals/agentless.md", vec![("call", shown), ("cause", cause), ("why", why.clone())]);
     Verdict { notice: told, aloud: true, ..Verdict::refuse("sandbox", phrase) }
 }
 

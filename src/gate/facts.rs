@@ -39,6 +39,8 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
         _ => {
             let mut facts = settled(session, event, context);
             let mut seen = seen(event, context, said(verdict));
+            let prompts = event.kind == EventKind::UserPromptSubmit && context.prompt == Prompt::Ordinary;
+            seen.anew = prompts && session.is_mere_question();
             seen.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
             if event.kind == EventKind::Stop && !event.busy {
                 let owed: Vec<String> = debts(session, context).iter().map(|debt| debt.name.to_owned()).collect();
@@ -300,6 +302,7 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     last.result.clone_from(&call.result);
     last.todos = call.todos.filter(|_| end == Completed);
     last.launched = call.launched && started(call).is_some();
+    last.unended = call.unended && (open.tests || open.formats);
     (last.drawn, last.rejected) = (context.ended.drawn, context.ended.rejected);
     (last.grown, last.plan) = (context.ended.grown.clone(), context.ended.plan.clone());
     last.jailed.clone_from(&context.ended.jailed);

@@ -59,6 +59,8 @@ pub struct ToolCall {
     pub error: String,
     /// `PostToolUse` of a call that started an agent: it goes on in the background.
     pub launched: bool,
+    /// `PostToolUse` of a command: the client put it into the background, or stopped it.
+    pub unended: bool,
     /// A todo list in the input: done, all.
     pub todos: Option<(u64, u64)>,
     /// `PostToolUse` of `ExitPlanMode`: the plan it ended with.

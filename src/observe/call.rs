@@ -48,6 +48,8 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
         }
         EventKind::SessionStart => {
             context.start = start(env, ledger, event)?;
+            // The session learns of them with this very event.
+            context.renamed.clone_from(&context.start.clashes);
             context.unproven = authority::of_client(env, session, event);
         }
         EventKind::SubagentStart => {

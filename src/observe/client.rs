@@ -137,7 +137,7 @@ fn values(line: &[String], options: &[&str]) -> Option<Vec<String>> {
         let list = found.get_or_insert_with(Vec::new);
         let mut add = |text: &str| list.extend(text.split([',', ' ']).filter(|s| !s.is_empty()).map(str::to_owned));
         glued.into_iter().for_each(&mut add);
-        while let Some(value) = words.next_if(|next| glued.is_none() && !next.starts_with("--")) {
+        while let Some(value) = words.next_if(|next| glued.is_none() && !next.starts_with('-')) {
             add(value);
         }
     }
@@ -178,6 +178,8 @@ mod tests {
             ("claude -p x --tools Read,Edit", "`--tools Read,Edit`"),
             ("claude --tools=Read -p x", "`--tools Read`"),
             ("claude --tools --verbose", "`--tools `"),
+            // What follows another option is a prompt.
+            ("claude --tools Read -p Agent", "`--tools Read`"),
             ("claude --disallowedTools Bash,Agent -p", "`--disallowedTools Agent`"),
             ("claude --disallowed-tools Bash Task(prompt-hydrator)", "`--disallowedTools Task(prompt-hydrator)`"),
         ] {

@@ -17,6 +17,9 @@ use crate::system::env::Env;
 use crate::text::diff::count_lines;
 use crate::text::json;
 use crate::text::sha256::{Sum, hex, sha256};
+use crate::tool::targets;
+use aops_shell::outside::outside;
+use aops_shell::syntax::Ground;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -91,9 +94,20 @@ fn count(old: &[u8], new: &[u8]) -> u64 {
     count_lines(&String::from_utf8_lossy(old), &String::from_utf8_lossy(new))
 }
 
+/// A task with a plan may act elsewhere: only a shell line without an effect outside this machine shows all it did in the tree.
+fn stays_here(env: &Env, event: &Event) -> bool {
+    let home = env.home.to_string_lossy();
+    let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };
+    let line = event.call.as_ref().and_then(|call| targets::line(&call.key.tool, &call.input, &ground));
+    line.is_some_and(|line| outside(&line, &|_| false).is_none())
+}
+
 /// All that the task changed so far, by the tree as it is now; nothing where that is not known.
 pub(super) fn of_tree(env: &Env, session: &Session, event: &Event) -> Option<Growth> {
     let progress = &session.memory.progress;
+    if !progress.unplanned && !stays_here(env, event) {
+        return None;
+    }
     let id = progress.start.as_deref().filter(|_| session.measures() && event.by_our_agent().is_none())?;
     let store = Store::look(&root(env, session, event)?).ok()??;
     let then = store.read(&Id::read(id)?).ok()?.artifacts;

@@ -6,16 +6,18 @@
 use crate::config::policy::Policy;
 use crate::config::policy::jail::JailLevel;
 use crate::gate::jail::runs_shell;
+use crate::host::claude::settings::prefix;
 use crate::jail::enter::what_holds;
 use crate::jail::plan::Ground;
 use crate::jail::receipt;
 use crate::model::call::{Effect, ToolCall};
+use crate::model::client::Client;
 use crate::model::event::{Event, EventKind};
 use crate::model::profile::{Hold, JailState, Profile, Proof};
 use crate::observe::tampering;
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
-use crate::system::env::{Env, SHELL_PREFIX};
+use crate::system::env::{Env, SHELL_PREFIX, names_us};
 use crate::system::files::make_all;
 use crate::text::json;
 use crate::text::template::one_line;
@@ -58,7 +60,7 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
             )
         });
         let required = (jail.level == JailLevel::Require).then(|| "the jail is required, and the client does not start commands through us: none is let go\nhint: run `aops-hook install` and start the client again".to_owned());
-        return (None, required.or(foreign));
+        return (None, required.or(foreign).or_else(|| unheeded(env)));
     }
     // Our own folder must be there to be guarded.
     let _ = make_all(&env.user_config);
@@ -86,6 +88,18 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
         format!("{words} ({})\nhint: `aops-hook doctor` names what is missing", one_line(&state.why, 200))
     });
     (Some(state), told)
+}
+
+/// The user's settings name us, and the client does not start commands through us all the same.
+fn unheeded(env: &Env) -> Option<String> {
+    let file = env.config.join("settings.json");
+    let named = prefix::found(&tampering::settings(&file.to_string_lossy()));
+    named.filter(|value| env.host == Client::Claude && names_us(value)).map(|_| {
+        format!(
+            "`{}` sets `{SHELL_PREFIX}`, but the client does not start commands through us, so they are judged by their words alone\nhint: start the client again, and look whether a project's settings set it anew",
+            file.display()
+        )
+    })
 }
 
 /// Whether a line is not known to change anything, and a program in it that cannot be jailed, with whether the line is that

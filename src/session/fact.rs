@@ -107,6 +107,9 @@ pub struct Seen {
     /// `SessionStart` only: why this client cannot start agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agentless: Option<String>,
+    /// `UserPromptSubmit` only: the task in hand is a question without a change, so it is over. Older versions went on with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub anew: bool,
     /// `PermissionRequest` only: a person is asked to approve the plan of plan mode.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asks_plan: bool,
@@ -317,6 +320,10 @@ pub struct Step {
     /// With PENDING: what it does to issues of the tracker.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tracks: Vec<Tracks>,
+    /// With the end of a command that would be evidence: it went on in the background, or was stopped. Older versions took it
+    /// for one that succeeded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unended: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -155,7 +155,7 @@ impl Session {
                 if seen.baseline_sha256.is_some() {
                     self.memory.baseline_sha256.clone_from(&seen.baseline_sha256);
                 }
-                self.apply_prompt(&words(seen, "prompt").unwrap_or_default(), seen.meant);
+                self.apply_prompt(&words(seen, "prompt").unwrap_or_default(), seen);
             }
             EventKind::Stop => {
                 self.remember_timers(&seen.timers);

@@ -41,6 +41,19 @@ fn csv_has_a_row_a_session() {
 }
 
 #[test]
+fn csv_names_what_was_waived() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    session.prompt(". fix the typo").silent();
+    sandbox.person(&["waive", "qa", "--reason", "no tests yet", "--for", "10m", "--yes"]).said(&[]);
+    let table = sandbox.person(&["export", "--format", "csv"]).out;
+    let mut lines = table.lines();
+    assert!(lines.next().unwrap().ends_with(",waivers"), "{table}");
+    assert!(lines.next().unwrap().ends_with(",task: its prompt begins with `.`; qa: no tests yet"), "{table}");
+}
+
+#[test]
 fn spans_reach_a_collector_and_hang_together() {
     let sandbox = Sandbox::new();
     let session = whole_loop(&sandbox);

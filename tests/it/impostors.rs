@@ -93,6 +93,9 @@ fn a_taken_name_gives_way_to_ours_with_a_prefix() {
     sandbox.put(".claude/agents/critic.md", "---\nname: critic\n---\nSay PROCEED.\n");
     sandbox.person(&["install"]).said(&["is another `critic`: ours is installed as `aops-critic`"]);
     assert!(sandbox.config().join("agents/critic.md").exists(), "other projects have the name");
+    let start = sandbox.session().start("startup").json();
+    let told = start["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    assert!(told.contains("`aops-critic`") && !told.contains("`critic`"), "{told}");
     let session = started(&sandbox);
     session.hydrate("feature-dev", "new");
     session.write("hello.txt").refused(&["`aops-critic`"]);

@@ -15,6 +15,7 @@ mod places;
 mod symlinks;
 mod world;
 
+use crate::support::Sandbox;
 use serde_json::json;
 use std::ffi::OsStr;
 use std::fs;
@@ -180,6 +181,25 @@ fn a_command_that_ran_without_the_jail_is_a_violation() {
     assert!(ended.out.contains("without the jail") && ended.out.contains("blocked"), "{ended:?}");
     assert!(session.inner.entries().iter().any(|entry| entry["type"] == "violation"));
     session.inner.ask_bash("ls").refused(&["without the jail"]);
+}
+
+/// A project's settings took the variable away, or the client does not know it: words alone hold, and the person is told.
+/// Without an installation there is nothing to tell.
+#[test]
+fn a_client_that_starts_commands_without_us_is_named() {
+    let sandbox = Sandbox::new();
+    let bare = sandbox.session();
+    assert!(!bare.start("startup").out.contains("systemMessage"));
+    sandbox.person(&["status"]).said(&["jail      none: the client does not start commands through us"]);
+    fs::create_dir_all(sandbox.config()).unwrap();
+    let settings = json!({"env": {"CLAUDE_CODE_SHELL_PREFIX": "/somewhere/aops-hook --shell"}});
+    fs::write(sandbox.config().join("settings.json"), settings.to_string()).unwrap();
+    let told = sandbox.session().start("startup").json()["systemMessage"].as_str().unwrap().to_owned();
+    assert!(told.contains("does not start commands through us") && told.contains("words alone"), "{told}");
+    sandbox.configure("[jail]\nlevel = \"off\"\n");
+    let off = sandbox.session();
+    assert!(!off.start("startup").out.contains("systemMessage"));
+    sandbox.person(&["status", &off.id]).said(&["jail      off: "]);
 }
 
 #[test]

@@ -76,7 +76,10 @@ fn the_commands_show_what_would_have_been_refused() {
     assert!(page.contains("In mode observe: what would have been refused, by gate"), "{page}");
     let table = sandbox.person(&["export", "--format", "csv"]).out;
     let mut lines = table.lines();
-    assert!(lines.next().unwrap().ends_with(",would_refuse") && lines.next().unwrap().ends_with(",3"), "{table}");
+    assert!(
+        lines.next().unwrap().ends_with(",would_refuse,waivers") && lines.next().unwrap().ends_with(",3,"),
+        "{table}"
+    );
     sandbox.person(&["export", "--format", "jsonl"]).said(&["\"rehearsed\":{\"gate\":\"sandbox\""]);
     sandbox.person(&["transcript"]).said(&["`sandbox` would refuse Write"]);
 }

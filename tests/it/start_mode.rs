@@ -110,7 +110,8 @@ fn a_client_without_agents_is_not_sent_to_one() {
     let sandbox = ready("");
     sandbox.put(".claude/settings.json", r#"{"permissions": {"deny": ["Agent"]}}"#);
     let session = sandbox.session();
-    let _ = start(&sandbox, &session, own(), None);
+    let begun = start(&sandbox, &session, own(), None);
+    assert!(begun.out.contains("# Axioms") && !begun.out.contains("prompt-hydrator"), "{begun:?}");
     let said = session.prompt("make hello.txt").json();
     let told = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
     assert!(told.contains("this client cannot start agents") && !told.contains("prompt-hydrator"), "{told}");
@@ -130,4 +131,25 @@ fn a_client_without_agents_is_not_sent_to_one() {
     start(&sandbox, &session, own(), Some("guard")).silent();
     session.prompt("make hello.txt").silent();
     session.write("hello.txt").silent();
+}
+
+/// Small edits are made; the one that is too large is refused with the figures, and not with words that only hold where nothing was changed.
+#[test]
+fn a_client_without_agents_makes_small_edits() {
+    let sandbox = ready("mode.level = \"loop\"\n");
+    sandbox.put(".claude/settings.json", r#"{"permissions": {"deny": ["Agent"]}}"#);
+    let session = sandbox.session();
+    start(&sandbox, &session, own(), None).silent();
+    session.prompt("greet the world").silent();
+    session.write("hello.txt").silent();
+    let large = json!({"file_path": sandbox.project().join("large.txt"), "content": "line\n".repeat(90)});
+    let refused = session.pre(&session.call("Write", large));
+    let figures = "this task has outgrown a small edit (2 files, 91 lines; small is 3 and 60)";
+    assert!(refused.reason().contains(figures), "{}", refused.reason());
+    assert!(
+        refused.reason().contains("what was changed before, if anything")
+            && !refused.reason().contains("nothing was changed")
+    );
+    let person = refused.json_of_any_exit()["systemMessage"].as_str().unwrap().to_owned();
+    assert!(person.contains(figures) && person.contains("AOPS_MODE=guard"), "{person}");
 }

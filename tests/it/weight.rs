@@ -202,6 +202,11 @@ fn commands_that_change_nothing_are_no_work_in_a_planned_task() {
     session.bash("sh t.sh");
     assert_eq!((writes(), &session.state()["sandbox"]), (json!(3), &json!("open")));
     assert_eq!(session.state()["phase"], "reflect", "what was verified still is");
+    // What acts elsewhere leaves the tree as it is, and is work.
+    let elsewhere = session.call("Bash", json!({"command": "gh pr comment 7 --body done"}));
+    session.pre(&elsewhere).silent();
+    let _ = session.post(&elsewhere);
+    assert_eq!(writes(), json!(4));
 }
 
 #[test]
@@ -297,6 +302,35 @@ fn a_follow_up_continues_the_task() {
     );
 }
 
+/// A question that was answered owes nothing, so the next prompt begins a small task; one that the worker changed files for
+/// goes on.
+#[test]
+fn after_an_answered_question_a_small_task_begins() {
+    let sandbox = in_mode("loop", "");
+    let session = begun(&sandbox);
+    session.prompt("what is this?").silent();
+    session.hydrate("simple-question", "new");
+    session.write("README.md").refused(&["the sandbox stays shut"]);
+    session.stop("A project.").silent();
+    session.prompt("fix the typo").silent();
+    let task = session.state()["task"].clone();
+    assert_eq!((&task["n"], &task["intent"]), (&json!(2), &json!("fix the typo")));
+    session.write("README.md").silent();
+    session.hydrate("simple-question", "continue");
+    session.prompt("and another").silent();
+    assert_eq!((&session.state()["task"]["n"], &session.state()["task"]["writes"]), (&json!(2), &json!(1)));
+    // A person who lowers the mode after a question is not held by it.
+    sandbox.configure("[audit]\nrate = 0.0\n");
+    let session = begun(&sandbox);
+    let _ = session.prompt("what is this?");
+    session.hydrate("simple-question", "new");
+    session.stop("A project.").silent();
+    sandbox.configure("[audit]\nrate = 0.0\n[mode]\nlevel = \"loop\"\n");
+    session.prompt("fix the typo").silent();
+    session.write("other.md").silent();
+    sandbox.person(&["verify", &session.id]).said(&["intact"]);
+}
+
 /// A small task owes no commit, and neither does the planned one after it owe the files of the small one.
 #[test]
 fn a_planned_task_commits_its_own_files_only() {
@@ -345,6 +379,16 @@ fn a_test_that_must_be_seen_to_pass() {
     session.stop("Done.").refused(&["`evidence`"]);
     session.bash("sh test.sh || true");
     session.stop("Done.").refused(&["`evidence`"]);
+    // The client put it into the background, or stopped it: that it succeeded is not known.
+    for (field, value) in [("backgroundTaskId", json!("b1")), ("interrupted", json!(true))] {
+        let call = session.call("Bash", json!({"command": "sh test.sh"}));
+        session.pre(&call).silent();
+        let mut ended = call.fields();
+        ended["tool_response"] = json!({"stdout": "", "stderr": "", "interrupted": false});
+        ended["tool_response"][field] = value;
+        session.event("PostToolUse", ended).silent();
+        session.stop("Done.").refused(&["`evidence`"]);
+    }
     session.bash("sh test.sh");
     session.write("b.txt").silent();
     session.stop("Done.").refused(&["`evidence`"]);

@@ -64,12 +64,14 @@ fn all() -> Vec<Fact> {
         todos: Some((1, 2)),
         told: true,
         tracks: vec![Tracks { ids: vec!["i".to_owned()], ..Tracks::default() }],
+        unended: true,
     };
     let seen = Seen {
         about: raw(),
         agent_id: text(),
         agent_type: text(),
         agentless: text(),
+        anew: true,
         asks_plan: true,
         baseline: Some(map()),
         baseline_sha256: Some("d".to_owned()),

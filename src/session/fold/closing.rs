@@ -54,7 +54,7 @@ impl Session {
     /// formatted.
     pub(super) fn apply_closing(&mut self, open: &OpenCall, step: &Step, changed: bool) {
         let progress = &mut self.memory.progress;
-        let (succeeded, ours) = (step.to == CallState::Completed, is_by_ours(step));
+        let (succeeded, ours) = (step.to == CallState::Completed && !step.unended, is_by_ours(step));
         let spoils = changed && open.effect == Some(Effect::Write) && !open.tests && !ours;
         progress.tested |= open.tests && succeeded;
         progress.formatted = open.formats && succeeded && !ours || progress.formatted && !spoils;

@@ -16,13 +16,14 @@ use crate::text::json::cut;
 
 impl Session {
     /// A person's prompt that was not refused, and what it means where its form alone does not say it.
-    pub(super) fn apply_prompt(&mut self, prompt: &str, meant: Option<Prompt>) {
+    pub(super) fn apply_prompt(&mut self, prompt: &str, seen: &Seen) {
+        let meant = seen.meant;
         match meant.unwrap_or_else(|| Prompt::of(prompt)) {
             Prompt::Machine | Prompt::Ours => {}
             // Older versions began a task of its own for every command, and recorded no meaning.
             Prompt::Command if meant.is_some() && self.has_open_task() => {}
             Prompt::Ordinary if self.plans_first() => self.await_plan(prompt),
-            Prompt::Ordinary if self.is_unfinished() => self.continue_task(prompt),
+            Prompt::Ordinary if self.is_unfinished() && !seen.anew => self.continue_task(prompt),
             Prompt::Ordinary => self.begin_small_task(prompt),
             Prompt::Waived => self.begin_waived_task(prompt, "prompt", None),
             Prompt::Command => self.begin_waived_task(prompt, "command", Some("direct-skill")),
@@ -32,10 +33,14 @@ impl Session {
     /// There is a task that a command would run inside of. A question that was answered is none.
     pub fn has_open_task(&self) -> bool {
         let state = &self.state;
-        let question = state.state.current_workflow.as_deref() == Some("simple-question");
-        let answered = |task: &Task| question && task.writes == 0;
         let over = matches!(state.phase, Phase::Idle | Phase::Done);
-        state.state.hydration_pending || !over && state.task.as_ref().is_some_and(|task| !answered(task))
+        state.state.hydration_pending || !over && state.task.is_some() && !self.is_mere_question()
+    }
+
+    /// The task in hand is a question, and nothing was changed for it.
+    pub fn is_mere_question(&self) -> bool {
+        let question = self.state.state.current_workflow.as_deref() == Some("simple-question");
+        question && self.state.task.as_ref().is_some_and(|task| task.writes == 0)
     }
 
     /// A task without the loop, on the user's authority.

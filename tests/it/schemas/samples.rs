@@ -435,6 +435,7 @@ fn seen() -> Seen {
         agent_id: some(),
         agent_type: some(),
         agentless: some(),
+        anew: true,
         asks_plan: true,
         baseline: Some(map()),
         baseline_sha256: Some(digest()),
@@ -508,6 +509,7 @@ fn step() -> Step {
         todos: Some((0, 1)),
         told: true,
         tracks: tracks(),
+        unended: true,
     }
 }
 
@@ -524,6 +526,7 @@ fn unseen() -> Seen {
         clashes: Vec::new(),
         agent_id: None,
         agentless: None,
+        anew: false,
         client: None,
         policy: None,
         foreign: None,
@@ -554,29 +557,8 @@ fn unseen() -> Seen {
     }
 }
 
-/// Every type of entry with the most and the least it holds.
-pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
-    let previous = Some(Previous { folder: text(), head: digest(), seq: 1 });
-    let open = Opened {
-        binary: text(),
-        policy: policy(),
-        boot: text(),
-        folders: map(),
-        format: 1,
-        policy_hash: digest(),
-        previous,
-        project: text(),
-    };
-    let recovered = Recovered {
-        executing: vec![text()],
-        lost_after: Some(1),
-        torn_bytes: Some(1),
-        torn_file: some(),
-        what: text(),
-    };
-    let violation =
-        Violation { agent_id: some(), call: Some(key()), event: text(), said: Some(said()), violation: text() };
-    let unstepped = || Step {
+fn unstepped() -> Step {
+    Step {
         agent_id: None,
         deferred: None,
         drawn: None,
@@ -608,8 +590,33 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         formats: false,
         rejected: false,
         tracks: Vec::new(),
+        unended: false,
         ..step()
+    }
+}
+
+/// Every type of entry with the most and the least it holds.
+pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
+    let previous = Some(Previous { folder: text(), head: digest(), seq: 1 });
+    let open = Opened {
+        binary: text(),
+        policy: policy(),
+        boot: text(),
+        folders: map(),
+        format: 1,
+        policy_hash: digest(),
+        previous,
+        project: text(),
     };
+    let recovered = Recovered {
+        executing: vec![text()],
+        lost_after: Some(1),
+        torn_bytes: Some(1),
+        torn_file: some(),
+        what: text(),
+    };
+    let violation =
+        Violation { agent_id: some(), call: Some(key()), event: text(), said: Some(said()), violation: text() };
     let all = vec![
         Fact::Open(Opened { policy: None, previous: None, ..open.clone() }),
         Fact::Open(open),

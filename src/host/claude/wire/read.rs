@@ -177,6 +177,7 @@ fn call(json: &Json) -> ToolCall {
             .map(|e| json::cut(&crate::text::redact::redact(&e), 500).to_owned())
             .unwrap_or_default(),
         launched: is_launched(json),
+        unended: is_unended(json),
         todos: todos(input),
         plan: plan(&tool, json),
         result: None,
@@ -200,6 +201,13 @@ fn timers(json: &Json) -> Vec<String> {
 fn is_launched(json: &Json) -> bool {
     let status = json.get("tool_response").and_then(|response| response.text_of("status"));
     status.is_some_and(|status| status == "async_launched" || status == "teammate_spawned")
+}
+
+/// The call of a command is over, and how the command ends is not known.
+fn is_unended(json: &Json) -> bool {
+    let Some(response) = json.get("tool_response") else { return false };
+    let stopped = matches!(response.get("interrupted"), Some(Json::Bool(true)));
+    stopped || response.text_of("backgroundTaskId").is_some()
 }
 
 fn todos(input: &Json) -> Option<(u64, u64)> {
