@@ -4,6 +4,11 @@
 //! nothing to say is not there; a waiver that has run out is not there; `shut` is only said of what really refuses; `statusline` prints no error and always exits with
 //! 0, since the client shows its output in the prompt, and for an unknown state it prints nothing.
 
+mod shut;
+
+use shut::is_shut;
+pub use shut::{sandbox, sandbox_word, waits_for};
+
 use super::table::{Tone, clean};
 use super::{Command, Io, session, session_operand};
 use crate::config::bundle;
@@ -182,12 +187,6 @@ fn way_out(session: &Session, now_ms: i64) -> Option<Row> {
     shut.then(|| ("way out", words.to_owned(), Tone::Quiet))
 }
 
-/// Changes are refused until there is a plan.
-fn is_shut(session: &Session, now_ms: i64) -> bool {
-    let enforced = session.policy().gates.sandbox == Level::Enforce;
-    enforced && session.blocked().is_none() && sandbox(session, now_ms) == Sandbox::Shut
-}
-
 /// The mode with what it means.
 fn describe_mode(session: &Session) -> String {
     let mode = &session.policy().mode;
@@ -202,26 +201,6 @@ fn describe_mode(session: &Session) -> String {
     let chosen = session.memory.chosen.as_ref().is_some_and(|asked| asked.level.is_some());
     let by = if chosen { " (by `AOPS_MODE`)" } else { "" };
     format!("{}{by}: {means}", mode.level().word())
-}
-
-/// Shut only where changes are really refused at this time.
-pub fn sandbox(session: &Session, now_ms: i64) -> Sandbox {
-    let lifts = |waiver: &Waiver| waiver.gate == "sandbox" && waiver.until_ms > now_ms;
-    let waived = session.memory.progress.waivers.iter().any(lifts);
-    let enforced = session.policy().gates.sandbox == Level::Enforce && !waived;
-    let held = enforced && session.is_shut() || session.blocked().is_some();
-    if held || session.memory.run.is_some() { session.state.sandbox } else { Sandbox::Open }
-}
-
-/// Whom the loop waits for.
-pub(super) fn waits_for(session: &Session, now_ms: i64) -> &'static str {
-    match session.state.phase {
-        _ if session.blocked().is_some() => "a person",
-        _ if sandbox(session, now_ms) == Sandbox::Open => "",
-        _ if session.state.state.hydration_pending => "`prompt-hydrator`",
-        Phase::Review => "`critic`",
-        _ => "",
-    }
 }
 
 /// What the loop wants next.
@@ -346,7 +325,7 @@ fn line(env: &Env, session: &Session, owed: &[String]) -> String {
         Level::Off => {}
         Level::Warn => parts.push("sandbox warns".to_owned()),
         Level::Enforce if is_shut(session, env.now_ms) => {
-            parts.push("sandbox shut (a prompt with `.` goes without)".to_owned())
+            parts.push("sandbox shut (a prompt with `.` goes without)".to_owned());
         }
         Level::Enforce => parts.push(format!("sandbox {}", sandbox_word(sandbox(session, env.now_ms)))),
     }
@@ -421,11 +400,4 @@ fn to_json(env: &Env, session: &Session, owed: &[String]) -> Value {
         "refusals": state.stop.refusals, "agents": state.subagents, "calls": calls,
         "started_at": state.started_at, "ended_at": state.ended_at,
     })
-}
-
-pub fn sandbox_word(sandbox: Sandbox) -> &'static str {
-    match sandbox {
-        Sandbox::Shut => "shut",
-        Sandbox::Open => "open",
-    }
 }

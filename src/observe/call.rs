@@ -217,7 +217,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let (unknown, unjailed, alone) = jailed::look(session, call, line.as_ref(), &around, effect);
     let dangers = danger::of(tool, input, line.as_ref(), &ground, Some(statements));
     let place = keys::KeyPlace::of(env, session, &home, unjailed.is_some());
-    let keys = keys::shown(event, call, &reach, &dangers, &place);
+    let keys = keys::shown(event, call, &reach, &place);
     let grows = growth::of_edit(env, session, event);
     let executable = executable::written(env, &protected, call, &reach);
     let shut = session.is_shut() || session.memory.run.is_some();

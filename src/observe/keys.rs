@@ -4,26 +4,57 @@
 //! is judged by its words alone, since the folder is hidden from it.
 
 use super::real_paths;
+use crate::config::policy::glob;
 use crate::gate::guard::keys::{KeyFolder, Near};
 use crate::model::call::ToolCall;
 use crate::model::event::Event;
 use crate::model::profile::JailState;
 use crate::session::fold::Session;
 use crate::system::env::Env;
-use crate::text::json;
+use crate::text::json::{self, Json};
 use crate::tool::danger::{Danger, rule};
+use crate::tool::input;
 use crate::tool::targets::Targets;
-use aops_shell::syntax::{Bit, Simple, Word};
-use std::path::{Path, PathBuf};
+use aops_shell::syntax::{Bit, Ground, Simple, Word};
+use serde_json::Value;
+use std::path::Path;
 
-/// As every refusal and document spells it.
-const SPELLED: &str = "aops/keys";
 /// Commands that show names, not content.
 #[rustfmt::skip]
 const LOOK: &[&str] = &[
-    "[", "[[", "aops-hook", "basename", "cd", "chmod", "chown", "df", "dirname", "du", "echo", "file", "find", "git", "ls",
-    "mkdir", "popd", "printf", "pushd", "readlink", "realpath", "stat", "test", "tree",
+    "[", "[[", "aops-hook", "basename", "cd", "chmod", "chown", "code", "declare", "df", "dirname", "echo", "export", "local",
+    "ls", "mkdir", "popd", "printf", "pushd", "readlink", "realpath", "stat", "test",
 ];
+/// The same without these words: the first of them has a command read any file.
+const LOOK_WITHOUT: &[(&str, &[&str])] = &[
+    ("du", &["--files0-from"]),
+    ("file", &["-f", "--files-from"]),
+    ("find", &["-exec", "-ok", "-files0-from", "-fprint"]),
+    (
+        "git",
+        &[
+            "grep",
+            "diff",
+            "interpret-trailers",
+            "hash-object",
+            "apply",
+            "am",
+            "mailinfo",
+            "-F",
+            "-f",
+            "--file",
+            "--contents",
+        ],
+    ),
+    ("tree", &["--fromfile"]),
+];
+/// Commands that read the files they are given, and of a folder nothing.
+#[rustfmt::skip]
+const FLAT: &[&str] = &[
+    "awk", "base64", "cat", "cut", "gawk", "head", "jq", "less", "md5sum", "more", "nl", "od", "sed", "sha256sum", "sort",
+    "strings", "tac", "tail", "uniq", "wc", "xxd",
+];
+const SEARCH: &[&str] = &["egrep", "fgrep", "grep"];
 /// Commands that read the files whose names arrive.
 const NAMED: &[&str] = &["cpio", "parallel", "rsync", "tar", "xargs"];
 /// Files in the folder of keys, for the patterns of a search.
@@ -31,10 +62,12 @@ const FILES: [&str; 6] = ["note.key", "ml-dsa.key", "seal.json", ".seal.spare", 
 
 /// Where the keys are.
 pub(super) struct KeyPlace<'a> {
-    pub(super) folder: KeyFolder,
-    pub(super) home: &'a str,
+    folder: KeyFolder,
+    /// The end of its path, as people write it: `.claude/aops/keys`.
+    spelled: String,
+    home: &'a str,
     /// The line runs where the folder is hidden.
-    pub(super) hidden: bool,
+    hidden: bool,
 }
 
 impl<'a> KeyPlace<'a> {
@@ -43,130 +76,210 @@ impl<'a> KeyPlace<'a> {
         let ours = env.config.join("aops").to_string_lossy().into_owned();
         let real = session.memory.linked.get(&ours).map(String::as_str);
         let holds = session.memory.jail.as_ref().is_some_and(JailState::is_on);
-        Self { folder: KeyFolder::below([ours.as_str()].into_iter().chain(real)), home, hidden: holds && !unjailed }
+        let client = env.config.file_name().unwrap_or_default().to_string_lossy();
+        Self {
+            folder: KeyFolder::below([ours.as_str()].into_iter().chain(real)),
+            spelled: format!("{client}/aops/keys"),
+            home,
+            hidden: holds && !unjailed,
+        }
     }
 }
 
-/// What in the call shows them. `known`: what the rules found by names.
-pub(super) fn shown(
-    event: &Event,
-    call: &ToolCall,
-    reach: &Targets,
-    known: &[Danger],
-    place: &KeyPlace,
-) -> Option<Danger> {
-    let spelled = known.iter().find(|found| found.rule.id().starts_with("secret-") && call.input.contains(SPELLED));
+/// What in the call shows them.
+pub(super) fn shown(event: &Event, call: &ToolCall, reach: &Targets, place: &KeyPlace) -> Option<Danger> {
     let tool = call.key.tool.as_str();
-    let what = || match tool {
+    let what = match tool {
         "Read" | "NotebookRead" => reads(event, call, place),
-        "Grep" => searches(event, call, place),
-        _ => {
-            let named = reach.paths.iter().map(|target| target.real.as_ref().unwrap_or(&target.path));
-            let mut named = named.filter(|word| place.folder.near(word) == Some(Near::In));
-            let listed = reach.runs.iter().any(|run| lists(&run.command, place));
-            let takes =
-                |run: &Simple| listed && !looks(run) && run.words.iter().any(|word| word.bits.contains(&Bit::Any));
-            let run = || reach.runs.iter().map(|run| &*run.command).find(|run| prints(run, place) || takes(run));
-            let line = || run().map(|run| run.words.iter().map(Word::lossy).collect::<Vec<_>>().join(" "));
-            named.next().map(|word| format!("{tool} {}", word.lossy())).or_else(line)
-        }
+        _ if is_search(tool) => searches(event, call, place),
+        _ if reach.runs.is_empty() => strings(event, call, place),
+        _ => None,
     };
-    spelled.cloned().or_else(|| Some(Danger { rule: rule("secret-file")?, what: what()? }))
+    let named = || {
+        let mut paths = reach.paths.iter().map(|target| target.real.as_ref().unwrap_or(&target.path));
+        let found = paths.find(|word| place.folder.near(word) == Some(Near::In))?;
+        Some(format!("{tool} {}", found.lossy()))
+    };
+    let what = what.or_else(named).or_else(|| runs(reach, place))?;
+    Some(Danger { rule: rule("secret-file")?, what })
 }
 
-/// The field as an absolute path, before and after links are followed.
-fn field(event: &Event, call: &ToolCall, name: &str, home: &str) -> Option<[Word; 2]> {
-    let text = json::read(&call.input).ok()?.text_of(name)?;
-    let path = match text.strip_prefix('~') {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => PathBuf::from(format!("{home}{rest}")),
-        _ => Path::new(&event.cwd).join(&text),
-    };
+/// The command of a line that shows them.
+fn runs(reach: &Targets, place: &KeyPlace) -> Option<String> {
+    let all = || reach.runs.iter().map(|run| &*run.command);
+    let listed = |run: &Simple| all().any(|other| lists(other, place) && feeds(other, run));
+    let takes = |run: &Simple| !looks(run) && run.words.iter().any(|word| word.bits.contains(&Bit::Any)) && listed(run);
+    let run = all().find(|run| prints(run, place) || takes(run))?;
+    Some(run.words.iter().map(Word::lossy).collect::<Vec<_>>().join(" "))
+}
+
+/// What one prints is what the other reads.
+fn feeds(one: &Simple, other: &Simple) -> bool {
+    one.name().is_some_and(|name| other.fed.iter().any(|fed| &**fed == name))
+}
+
+/// A text as an absolute path, before and after links are followed.
+fn resolve(event: &Event, text: &str, home: &str) -> [Word; 2] {
+    let ground = Ground { cwd: &event.cwd, home, variables: &[] };
+    let path = input::path_of(text, &ground).from_folder(&Word::of(&event.cwd));
     // What is not there cannot be read.
-    let real = real_paths::existing(&path).unwrap_or_else(|| path.clone());
-    Some([path, real].map(|path| Word::of(&path.to_string_lossy())))
+    let real = path.literal().and_then(|path| real_paths::existing(Path::new(&path)));
+    let real = real.map_or_else(|| path.clone(), |real| Word::of(&real.to_string_lossy()));
+    [path, real]
+}
+
+fn fields<'n>(call: &ToolCall, names: impl IntoIterator<Item = &'n str>) -> Vec<String> {
+    let Ok(input) = json::read(&call.input) else { return Vec::new() };
+    let text = |value: &Json| value.text().map(std::borrow::Cow::into_owned);
+    let of = |name: &str| match input.get(name) {
+        Some(Json::List(all)) => all.iter().filter_map(text).collect(),
+        Some(one) => text(one).into_iter().collect::<Vec<_>>(),
+        None => Vec::new(),
+    };
+    names.into_iter().flat_map(of).filter(|text| !text.is_empty()).collect()
 }
 
 fn reads(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
-    let fields = ["file_path", "notebook_path", "path"];
-    let mut paths = fields.iter().filter_map(|name| field(event, call, name, place.home)).flatten();
+    let paths = fields(call, ["file_path", "notebook_path", "path"]);
+    let mut paths = paths.iter().flat_map(|path| resolve(event, path, place.home));
     let found = paths.find(|path| matches!(place.folder.near(path), Some(Near::In | Near::Is)))?;
     Some(format!("{} {}", call.key.tool, found.lossy()))
 }
 
-/// A search of the client: below our folder whatever it looks for; above it where a pattern names a key, or where nothing
-/// keeps its lines to other files.
-fn searches(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
-    let input = json::read(&call.input).ok()?;
-    let text = |name: &str| input.text_of(name).filter(|text| !text.is_empty());
-    let here = || [Word::of(&event.cwd), Word::of(&event.cwd)];
-    let path = field(event, call, "path", place.home).unwrap_or_else(here);
-    let near = path.iter().find_map(|path| place.folder.near(path))?;
-    let glob = text("glob");
-    let shows = match (near, &glob) {
-        (Near::In | Near::Is | Near::Holds, _) => true,
-        (Near::Above, Some(glob)) => names_key(glob),
-        (Near::Above, None) => text("type").is_none() && text("output_mode").as_deref() == Some("content"),
-    };
-    let of = glob.map(|glob| format!(" {glob}")).unwrap_or_default();
-    shows.then(|| format!("Grep {}{of}", path[0].lossy()))
+/// Of another tool any string may be a path.
+fn strings(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
+    const MOST: usize = 64;
+    let is_path = |text: &&str| text.len() <= 4096 && text.contains('/') && !text.contains('\n');
+    let root: Value = serde_json::from_str(&call.input).ok()?;
+    let (mut waiting, mut looked) = (vec![&root], 0);
+    while let Some(value) = waiting.pop().filter(|_| looked < MOST) {
+        match value {
+            Value::Array(all) => waiting.extend(all),
+            Value::Object(all) => waiting.extend(all.values()),
+            Value::String(text) => {
+                let text = Some(text.as_str()).filter(is_path);
+                looked += usize::from(text.is_some());
+                let is_near = |path: &Word| matches!(place.folder.near(path), Some(Near::In | Near::Is));
+                if text.is_some_and(|text| resolve(event, text, place.home).iter().any(is_near)) {
+                    return Some(format!("{} {}", call.key.tool, text.unwrap_or_default()));
+                }
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
-/// A pattern of file names may match one of our keys.
-fn names_key(glob: &str) -> bool {
-    let parts = |glob: &str| glob.split(['{', '}', ',', '/']).map(str::to_owned).collect::<Vec<_>>();
-    let wild = |part: &String| part.chars().all(|c| matches!(c, '*' | '?'));
-    let firm: Vec<String> = parts(glob).into_iter().filter(|part| !part.is_empty() && !wild(part)).collect();
-    let fits = |part: &String| {
-        let pieces: Vec<&str> = part.split(['*', '?', '[', ']', '!']).filter(|piece| !piece.is_empty()).collect();
-        let holds = |name: &&str| pieces.iter().all(|piece| name.contains(piece));
-        FILES.iter().any(holds) || ["keys", "aops", ".claude"].iter().any(holds)
+/// The client's search, by its names in other clients too.
+fn is_search(tool: &str) -> bool {
+    tool.to_ascii_lowercase().contains("grep") || tool == "search_file_content"
+}
+
+/// A search of the client: in our folder whatever it looks for; above it where a pattern names a key, or where nothing keeps
+/// its lines to other files.
+fn searches(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
+    let mut paths = fields(call, ["path", "file_path", "dir_path", "paths"]);
+    if paths.is_empty() {
+        paths.push(event.cwd.clone());
+    }
+    let near = |path: &String| resolve(event, path, place.home).iter().find_map(|path| place.folder.near(path));
+    let (path, near) = paths.iter().find_map(|path| Some((path, near(path)?)))?;
+    let globs = fields(call, ["glob", "include"]);
+    let is = |name: &str, wanted: &str| fields(call, [name]).iter().any(|text| text == wanted);
+    let prints = call.key.tool != "Grep" || is("output_mode", "content");
+    let kept_off = !fields(call, ["type"]).is_empty() && !is("type", "json");
+    let shows = match near {
+        Near::In | Near::Is => true,
+        _ if !globs.is_empty() => globs.iter().any(|glob| names_key(glob)),
+        Near::Holds => !kept_off,
+        Near::Above => prints && !kept_off,
     };
-    firm.is_empty() || firm.iter().any(fits)
+    shows.then(|| format!("{} {path} {}", call.key.tool, globs.join(" ")).trim_end().to_owned())
+}
+
+/// A pattern of file names may match one of our keys. One that takes names out, or has classes of signs, may.
+fn names_key(glob: &str) -> bool {
+    if glob.starts_with('!') || glob.contains(['[', '\\', ' ']) {
+        return true;
+    }
+    let folders = [".claude", "aops", "keys"];
+    spread(glob).iter().any(|glob| {
+        let (before, last) = glob.rsplit_once('/').unwrap_or(("", glob));
+        let is_on_the_way = |part: &str| part.is_empty() || folders.iter().any(|folder| glob::name(part, folder));
+        let wild = last.is_empty() || last == "**";
+        before.split('/').all(is_on_the_way) && (wild || FILES.iter().any(|file| glob::name(last, file)))
+    })
+}
+
+/// `*.{key,token}` is two patterns.
+fn spread(glob: &str) -> Vec<String> {
+    let parts = glob.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
+    let Some((before, (choices, after))) = parts else { return vec![glob.to_owned()] };
+    choices.split(',').flat_map(|choice| spread(&format!("{before}{choice}{after}"))).collect()
 }
 
 /// A command that shows names alone.
 fn looks(command: &Simple) -> bool {
-    let runs = |word: &Word| word.starts_with("-exec") || word.starts_with("-ok");
-    match command.name() {
-        Some("find") => !command.words.iter().any(runs),
-        name => name.is_none_or(|name| LOOK.contains(&name)),
-    }
+    let Some(name) = command.name() else { return true };
+    let without = LOOK_WITHOUT.iter().find(|(known, _)| *known == name);
+    let has =
+        |begin: &&str| command.words.iter().any(|word| word.is(begin) || begin.len() > 2 && word.starts_with(begin));
+    LOOK.contains(&name) || without.is_some_and(|(_, words)| !words.iter().any(has))
 }
 
 /// A command that prints the names in the folder, for another one to read.
 fn lists(command: &Simple, place: &KeyPlace) -> bool {
     let near = |word: &Word| matches!(nearest(command, word, place), Some(Near::Is | Near::Holds));
-    let lists = command.name().is_some_and(|name| matches!(name, "find" | "fd" | "ls" | "rg" | "grep" | "git"));
-    !place.hidden && lists && command.words.iter().skip(1).any(near)
+    let lists = command.name().is_some_and(|name| matches!(name, "find" | "fd" | "ls" | "rg" | "grep"));
+    !place.hidden && lists && is_wide(command) && command.words.iter().skip(1).any(near)
+}
+
+/// Nothing in the line keeps it to files that are no keys: `--include=*.md`, `-name '*.md'`.
+fn is_wide(command: &Simple) -> bool {
+    let texts: Vec<String> = command.words.iter().map(Word::lossy).collect();
+    let glued = texts.iter().find_map(|text| text.strip_prefix("--include="));
+    let named =
+        texts.windows(2).find(|pair| matches!(pair[0].as_str(), "-name" | "-iname")).map(|pair| pair[1].as_str());
+    glued.or(named).is_none_or(names_key)
+}
+
+fn is_recursive(command: &Simple) -> bool {
+    let flag = |word: &Word| {
+        let text = word.lossy();
+        text == "--recursive"
+            || text == "--archive"
+            || text.starts_with('-') && !text.starts_with("--") && text.contains(['r', 'R', 'a'])
+    };
+    command.words.iter().any(flag)
 }
 
 /// A search without a place to look at takes the folder that it runs in; some do where nothing is piped to them.
 fn searches_here(command: &Simple, name: &str) -> bool {
-    let recursive = |word: &Word| {
-        let text = word.lossy();
-        text == "--recursive" || text.starts_with('-') && !text.starts_with("--") && text.contains(['r', 'R'])
-    };
     let places = command.words.iter().skip(1).filter(|word| !word.is_option()).count();
     let looks = match name {
         "ack" | "ag" | "rg" => command.fed.is_empty(),
-        "egrep" | "fgrep" | "grep" => command.words.iter().any(recursive),
-        _ => false,
+        _ => SEARCH.contains(&name) && is_recursive(command),
     };
-    looks && places < 2
+    looks && places < 2 && is_wide(command)
 }
 
 /// A command that prints, copies or links what is in the folder.
 fn prints(command: &Simple, place: &KeyPlace) -> bool {
     let Some(name) = command.name().filter(|_| !looks(command)) else { return false };
+    let searches = SEARCH.contains(&name);
+    // Of a folder these show nothing.
+    let flat = FLAT.contains(&name) || searches && !is_recursive(command);
+    let deep = !place.hidden && !flat && is_wide(command);
     let takes = NAMED.contains(&name);
     let arrives = |word: &Word| match nearest(command, word, place) {
         Some(Near::In) => true,
-        Some(Near::Is | Near::Holds) => takes && !place.hidden,
+        Some(Near::Is | Near::Holds) => takes && deep,
         _ => false,
     };
     let named = |word: &Word| match nearest(command, word, place) {
-        Some(Near::In | Near::Is) => true,
-        Some(Near::Holds) => !place.hidden,
+        Some(Near::In) => true,
+        Some(Near::Is) => !flat,
+        Some(Near::Holds) => deep,
         _ => false,
     };
     let stands = command.folders.iter().any(|folder| match place.folder.near(folder) {
@@ -174,7 +287,53 @@ fn prints(command: &Simple, place: &KeyPlace) -> bool {
         Some(Near::Holds) => !place.hidden && searches_here(command, name),
         _ => false,
     });
-    stands || command.words.iter().skip(1).any(named) || command.arriving.iter().any(arrives)
+    stands
+        || command.words.iter().skip(1).any(named)
+        || command.arriving.iter().any(arrives)
+        || !place.hidden && (sweeps(command, name, place) || spells(command, searches, place))
+}
+
+/// The folder is named inside of a word or of a script: `sed 'r …'`, `python3 -c "open('…')"`.
+fn spells(command: &Simple, searches: bool, place: &KeyPlace) -> bool {
+    let has = |text: &str| {
+        text.contains("keys") && {
+            let mut text = text.to_owned();
+            while text.contains("/./") || text.contains("//") {
+                text = text.replace("/./", "/").replace("//", "/");
+            }
+            text.contains(&place.spelled)
+        }
+    };
+    // What is searched for is no file.
+    let operands = command.words.iter().skip(1).filter(|word| !word.is_option()).skip(usize::from(searches));
+    operands.map(Word::lossy).any(|text| has(&text)) || command.script.as_deref().is_some_and(has)
+}
+
+/// A command that takes all of a home, or of the whole disk: `cp -r ~ /tmp/x`, `tar c ~`, `grep -r . ~`.
+fn sweeps(command: &Simple, name: &str, place: &KeyPlace) -> bool {
+    let operands: Vec<&Word> = command.words.iter().skip(1).filter(|word| !word.is_option()).collect();
+    let is_above = |word: &&Word| {
+        let seen = |folder: &Word| place.folder.near(&word.from_folder(folder)) == Some(Near::Above);
+        !word.bits.is_empty() && command.folders.iter().any(seen)
+    };
+    let has = |options: &[&str]| command.words.iter().any(|word| options.iter().any(|option| word.is(option)));
+    let all_but_last = || operands.split_last().is_some_and(|(_, from)| from.iter().any(is_above));
+    match name {
+        "cp" | "rsync" | "scp" => is_recursive(command) && all_but_last(),
+        "zip" | "7z" => operands.iter().skip(1).any(is_above),
+        "tar" => {
+            let makes = command.words.get(1).is_some_and(|word| word.lossy().contains('c'));
+            makes && !has(&["-C", "--directory"]) && operands.iter().any(is_above)
+        }
+        "rg" | "ag" => {
+            let hidden = has(&["--hidden", "-.", "-u", "-uu", "-uuu", "--unrestricted"]);
+            hidden && is_wide(command) && operands.iter().skip(1).any(is_above)
+        }
+        _ => {
+            let finds = SEARCH.contains(&name) && is_recursive(command) && is_wide(command);
+            finds && operands.iter().skip(1).any(is_above)
+        }
+    }
 }
 
 /// How near a word of the command is: itself, and what is glued to `=`, `:` or `@`.

@@ -44,9 +44,17 @@ pub fn one_line(text: &str, longest: usize) -> String {
 pub fn whole_line(text: &str, longest: usize) -> String {
     let visible = |c: char| match c {
         '\n' => '⏎',
-        '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{3164}' | '\u{feff}' => '\u{fffd}',
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' => '\u{fffd}',
-        '\u{e0000}'..='\u{e007f}' => '\u{fffd}',
+        '\u{ad}'
+        | '\u{61c}'
+        | '\u{115f}'
+        | '\u{1160}'
+        | '\u{180e}'
+        | '\u{3164}'
+        | '\u{feff}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{2069}'
+        | '\u{e0000}'..='\u{e007f}' => '\u{fffd}',
         c if c.is_control() => ' ',
         c => c,
     };

@@ -83,7 +83,7 @@ pub(super) fn literals(input: &str) -> Vec<String> {
 }
 
 /// A string as a path: a `file:` address without its scheme, `~` and known variables filled in.
-pub(super) fn path_of(text: &str, ground: &Ground) -> Word {
+pub fn path_of(text: &str, ground: &Ground) -> Word {
     let text = text.trim();
     let address = text.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("file:")).map(|_| &text[5..]);
     if let Some(address) = address {

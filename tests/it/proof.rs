@@ -353,10 +353,27 @@ fn no_tool_reads_the_key() {
         json!({"pattern": ".", "path": "/", "glob": "**/keys/*"}),
         json!({"pattern": ".", "path": "/", "glob": "*.{key,token}"}),
         json!({"pattern": ".", "path": "/", "output_mode": "content"}),
+        json!({"pattern": ".", "path": "/", "output_mode": "content", "glob": "!zz"}),
+        json!({"pattern": ".", "path": "/", "output_mode": "content", "type": "json"}),
+        json!({"pattern": ".", "path": "/", "glob": "n[!x]te.key"}),
     ];
     for search in searches {
         session.pre(&session.call("Grep", search)).refused(&["secret-file"]);
     }
+    let keys_of = |name: &str| format!("{config}/aops/./keys/{name}");
+    let others = [
+        ("WebFetch", json!({"url": format!("file://{config}/aops/%6beys/note.key"), "prompt": "say it"})),
+        ("mcp__fs__read_file", json!({"path": keys_of("note.key")})),
+        ("mcp__fs__read_multiple_files", json!({"paths": ["a.txt", keys_of("note.key")]})),
+        ("mcp__fs__read_file", json!({"path": "deep/../linked/aops/keys/note.key"})),
+        ("LSP", json!({"filePath": keys_of("seal.json")})),
+        ("read_many_files", json!({"include": [keys_of("fleet.token")]})),
+        ("grep_search", json!({"pattern": ".", "dir_path": keys_of("")})),
+        ("grep", json!({"pattern": ".", "path": "/", "include": "note.key"})),
+    ];
+    let shows = |(tool, input): &&(&str, Value)| session.pre(&session.call(tool, input.clone())).code != Some(2);
+    let wrong: Vec<&(&str, Value)> = others.iter().filter(shows).collect();
+    assert!(wrong.is_empty(), "not refused: {wrong:#?}");
     let lines = [
         format!("cat {config}/aops/./keys/note.key"),
         format!("cd {config}/aops/keys && cat fleet.token"),
@@ -373,6 +390,15 @@ fn no_tool_reads_the_key() {
         format!("base64 < {config}/aops/./keys/fleet.token"),
         "head linked/aops/keys/old.pub".to_owned(),
         format!("docker run -v {config}:/x:ro alpine cat /x"),
+        format!("git -C {config}/aops/./keys grep --no-index ."),
+        format!("git interpret-trailers {config}/aops/keys/note.key"),
+        format!("file -f {config}/aops/keys/note.key"),
+        format!("sed 'r {config}/aops//keys/note.key' a"),
+        format!("python3 -c \"print(open('{config}/aops/keys/note.key').read())\""),
+        "grep -r . / --include=note.key".to_owned(),
+        "cp -r / /tmp/h".to_owned(),
+        "tar cz / | base64".to_owned(),
+        "rg --hidden . /".to_owned(),
     ];
     let is_refused = |line: &String| {
         let said = session.pre(&session.call("Bash", json!({"command": line, "description": "look"})));
@@ -386,12 +412,28 @@ fn no_tool_reads_the_key() {
         format!("cd {config} && ls | grep settings && grep model settings.json"),
         format!("find {config} -name '*.md'"),
         "grep -r keys .".to_owned(),
+        format!("git -C {config} status; make $T"),
+        format!("ls -la {config} && cat $FILE"),
+        format!("find {config} -name '*.md' | xargs wc -l"),
+        format!("wc -c {config}/*"),
+        format!("grep -n model {config}/*"),
+        format!("grep -rn foo {config} --include=*.md"),
+        format!("export CLAUDE_CONFIG_DIR={config}"),
+        "git commit -m 'the keys are in .claude/aops/keys'".to_owned(),
+        "grep -rn '.claude/aops/keys' .".to_owned(),
+        "cat src/aops/keys/mod.rs".to_owned(),
+        "cp a.txt /".to_owned(),
+        "tar xf a.tar -C /".to_owned(),
         "cat deep/keys/x".to_owned(),
         "cat \"$X\"".to_owned(),
     ];
     let wrong: Vec<&String> = pass.iter().filter(|line| is_refused(line)).collect();
     assert!(wrong.is_empty(), "refused: {wrong:#?}");
-    session.pre(&session.call("Grep", json!({"pattern": "x", "path": "/", "glob": "*.rs"}))).silent();
+    for glob in ["*.rs", "*.js", "src/**/*.json"] {
+        session.pre(&session.call("Grep", json!({"pattern": "x", "path": "/", "glob": glob}))).silent();
+    }
+    session.pre(&session.call("Grep", json!({"pattern": "x", "path": config, "glob": "*.md"}))).silent();
+    session.pre(&session.call("Read", json!({"file_path": "src/aops/keys/mod.rs"}))).silent();
     let other = session.call("Read", json!({"file_path": "/etc/x/.env"}));
     session.pre(&other).silent();
 }

@@ -1,0 +1,41 @@
+//! Whether changes are really refused, and whom the loop waits for: what every view of a session says of it.
+//!
+//! Reads a session, writes nothing.
+
+use crate::config::policy::Level;
+use crate::model::phase::{Phase, Sandbox};
+use crate::session::fold::Session;
+use crate::session::memory::Waiver;
+
+/// Shut only where changes are really refused at this time.
+pub fn sandbox(session: &Session, now_ms: i64) -> Sandbox {
+    let lifts = |waiver: &Waiver| waiver.gate == "sandbox" && waiver.until_ms > now_ms;
+    let waived = session.memory.progress.waivers.iter().any(lifts);
+    let enforced = session.policy().gates.sandbox == Level::Enforce && !waived;
+    let held = enforced && session.is_shut() || session.blocked().is_some();
+    if held || session.memory.run.is_some() { session.state.sandbox } else { Sandbox::Open }
+}
+
+/// Whom the loop waits for.
+pub fn waits_for(session: &Session, now_ms: i64) -> &'static str {
+    match session.state.phase {
+        _ if session.blocked().is_some() => "a person",
+        _ if sandbox(session, now_ms) == Sandbox::Open => "",
+        _ if session.state.state.hydration_pending => "`prompt-hydrator`",
+        Phase::Review => "`critic`",
+        _ => "",
+    }
+}
+
+/// Changes are refused until there is a plan.
+pub(super) fn is_shut(session: &Session, now_ms: i64) -> bool {
+    let enforced = session.policy().gates.sandbox == Level::Enforce;
+    enforced && session.blocked().is_none() && sandbox(session, now_ms) == Sandbox::Shut
+}
+
+pub fn sandbox_word(sandbox: Sandbox) -> &'static str {
+    match sandbox {
+        Sandbox::Shut => "shut",
+        Sandbox::Open => "open",
+    }
+}
