@@ -14,6 +14,7 @@ use crate::system::env::Env;
 use crate::text::json::{self, Json};
 use crate::tool::danger::{Danger, rule};
 use crate::tool::input;
+use crate::tool::table::{self, ToolTouches};
 use crate::tool::targets::Targets;
 use aops_shell::syntax::{Bit, Ground, Simple, Word};
 use serde_json::Value;
@@ -92,6 +93,8 @@ pub(super) fn shown(event: &Event, call: &ToolCall, reach: &Targets, place: &Key
     let what = match tool {
         "Read" | "NotebookRead" => reads(event, call, place),
         _ if is_search(tool) => searches(event, call, place),
+        // An edit shows nothing of its file, and its text is no path.
+        _ if matches!(table::tool(tool).touches, ToolTouches::File | ToolTouches::Patch) => None,
         _ if reach.runs.is_empty() => strings(event, call, place),
         _ => None,
     };

@@ -434,6 +434,8 @@ fn no_tool_reads_the_key() {
     }
     session.pre(&session.call("Grep", json!({"pattern": "x", "path": config, "glob": "*.md"}))).silent();
     session.pre(&session.call("Read", json!({"file_path": "src/aops/keys/mod.rs"}))).silent();
+    let text = json!({"file_path": "notes.md", "content": keys_of("note.key")});
+    session.pre(&session.call("Write", text)).silent();
     let other = session.call("Read", json!({"file_path": "/etc/x/.env"}));
     session.pre(&other).silent();
 }

@@ -23,9 +23,8 @@ pub fn root(env: &Env, session: &Session, event: &Event) -> Option<PathBuf> {
 /// A task that began without a plan, with one by now or not, is about to make its first change: its start is kept now, not at
 /// its prompt.
 pub(super) fn begins_work(session: &Session, event: &Event) -> bool {
-    let progress = &session.memory.progress;
-    let first = || session.state.task.as_ref().is_some_and(|task| task.writes == 0);
-    if !progress.unplanned && !session.weighs() || progress.start.is_some() || !first() {
+    let unplanned = session.memory.progress.unplanned;
+    if !(unplanned || session.weighs()) || !is_untouched(session) {
         return false;
     }
     let open = event.asked_call().and_then(|call| session.open_call(&call.key));
@@ -34,9 +33,13 @@ pub(super) fn begins_work(session: &Session, event: &Event) -> bool {
 
 /// A task with a plan, where work is weighed, that has changed nothing yet: its commands are measured against this start.
 pub(super) fn begins_plan(session: &Session) -> bool {
-    let progress = &session.memory.progress;
-    let first = || session.state.task.as_ref().is_some_and(|task| task.writes == 0);
-    session.weighs() && !progress.unplanned && progress.start.is_none() && first()
+    session.weighs() && !session.memory.progress.unplanned && is_untouched(session)
+}
+
+/// The task has changed nothing yet, and its start is not kept.
+fn is_untouched(session: &Session) -> bool {
+    let first = session.state.task.as_ref().is_some_and(|task| task.writes == 0);
+    first && session.memory.progress.start.is_none()
 }
 
 /// Of a task without a plan the start is kept by its first change, and the end only where there was one.

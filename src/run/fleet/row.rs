@@ -1,4 +1,4 @@
-//! What a worker checks of a row before it believes it: whoever can write to the database may have written it.
+//! What a worker checks of a row before it believes it: a program with the database's password may have written it.
 //!
 //! Pure. Invariant: a row that passes names no place outside of its own tree, no option of git and no transport that is a
 //! program. What its workflow does is another matter: that is what workers are for.

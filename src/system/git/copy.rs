@@ -34,7 +34,7 @@ pub struct TreeCopy {
 /// Where a repository is, as another machine would name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The URL of its remote, without what lets somebody in; without a remote, its own folder.
+    /// The URL of its remote, without user and password; without a remote, its own folder.
     pub repository: String,
     pub commit: String,
     /// From the repository's top to the project.
