@@ -300,6 +300,20 @@ fn items_wait_for_a_tracker_that_is_not_there_and_a_refusal_is_kept() {
 }
 
 #[test]
+fn an_item_is_looked_for_again_if_the_tracker_fails_once() {
+    let script = r#"case "$*" in
+  --version) echo "bd version 1.0.5 (x)";;
+  create*) echo '{"id":"demo-7"}';;
+  *--desc-contains=*) [ -e "$HOME/asked" ] || { touch "$HOME/asked"; echo "missing frontmatter" >&2; exit 1; }
+    echo '[]';;
+  *) echo '[]';; esac"#;
+    let world = World::scripted(script);
+    world.enqueue(issue("a"));
+    let seen = world.refresh();
+    assert_eq!((world.waiting(), why(&seen)), (0, None));
+}
+
+#[test]
 fn an_item_whose_answer_was_lost_is_found_again() {
     let script = r#"case "$*" in
   --version) echo "bd version 1.0.5 (x)";;

@@ -22,6 +22,8 @@ const LONGEST_ANSWER: usize = 16 << 20;
 /// Asked for when all are too many.
 pub(super) const FEWER: usize = 500;
 
+const BETWEEN_READS: Duration = Duration::from_millis(100);
+
 pub(super) struct Tool {
     pub(super) dialect: Dialect,
     pub(super) version: String,
@@ -61,7 +63,7 @@ impl Tool {
     }
 
     /// What it answers, if it says that all went well.
-    pub(super) fn ask(&self, arguments: Vec<String>) -> Result<Vec<u8>, Trouble> {
+    fn ask(&self, arguments: Vec<String>) -> Result<Vec<u8>, Trouble> {
         let arguments: Vec<String> = self.dialect.always().into_iter().chain(arguments).collect();
         let said = self.start(&arguments)?;
         if said.ending == Ending::Exit(0) {
@@ -164,7 +166,14 @@ fn only_writer(env: &Env, project: &str) -> Result<Option<File>, crate::model::e
 fn deliver(queued: &Queued, tool: &Tool) -> Result<Result<String, String>, Trouble> {
     let Item::Issue { title, body, kind, priority, labels } = &queued.item;
     let search = || {
-        let said = tool.ask(tool.dialect.find(&queued.key))?;
+        let said = match tool.ask(tool.dialect.find(&queued.key)) {
+            // `mb` may read a file that another process is writing.
+            Err(Trouble { why: Why::Failed, .. }) => {
+                thread::sleep(BETWEEN_READS);
+                tool.ask(tool.dialect.find(&queued.key))?
+            }
+            said => said?,
+        };
         dialect::holding(&said, &queued.mark()).map_err(|words| tool.not_understood(&words))
     };
     let refused = |trouble: Trouble| match trouble.why {
