@@ -32,13 +32,15 @@ pub(super) fn is_rejected(call: &ToolCall) -> bool {
     texts.any(|text| text.contains("[rejected]") && (text.contains("fetch first") || text.contains("non-fast-forward")))
 }
 
-/// What may stand before the command: other commands, variables, but no other branch.
+/// What may stand before the command: other commands, variables, a program that ends as it does (`timeout -k 5 2m`), but no
+/// other branch.
 fn leads(before: &str) -> bool {
     let own = before.rsplit(['&', ';', '\n']).next().unwrap_or_default();
-    let sets = |word: &str| word.contains('=') || matches!(word, "env" | "time" | "nice");
+    let wraps = |word: &str| matches!(word, "env" | "time" | "nice" | "timeout");
+    let sets = |word: &str| word.contains('=') || word.starts_with(|c: char| c == '-' || c.is_ascii_digit());
     let apart = own.is_empty() || own.starts_with(char::is_whitespace) || own.len() == before.len();
     apart
-        && own.split_whitespace().all(sets)
+        && own.split_whitespace().all(|word| wraps(word) || sets(word))
         && !before.contains("||")
         && !before.ends_with(|c: char| c.is_alphanumeric())
 }
@@ -87,6 +89,9 @@ mod tests {
             ("cd sub && RUST_BACKTRACE=1 cargo test", Contains),
             ("cargo build; cargo test -q", Contains),
             ("cargo test && git status", Contains),
+            ("timeout -k 5 2m cargo test -q", Contains),
+            ("cd sub && nice -n 5 timeout 300 cargo test", Contains),
+            ("sudo cargo test", Other),
             ("cargo test || true", Other),
             ("true || cargo test", Other),
             ("cargo test | tail", Other),

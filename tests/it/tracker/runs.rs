@@ -7,10 +7,10 @@ use std::fs;
 
 /// What each run does: it notes which item it is for and commits; an item named `stuck` takes longer than it may.
 const STEPS: &str = "  - {id: do, name: Do, description: d, run: 'sh ./work'}\n";
-const WORK: &str = r#"ls artifacts/loop_state/working 2>/dev/null && echo two at once >> done
+const WORK: &str = r#"case $AOPS_TASK in *stuck*) sleep 60;; esac
+ls artifacts/loop_state/working 2>/dev/null && echo two at once >> done
 touch artifacts/loop_state/working
 echo "$AOPS_TASK" >> done
-case $AOPS_TASK in *stuck*) rm artifacts/loop_state/working; git add -A; git commit -qm stuck; sleep 20;; esac
 case $AOPS_TASK in *closes*) "$TRACKER" --mb-no-cmd-logging close "$OTHER" > /dev/null;; esac
 git add -A
 git commit -qm work
@@ -52,7 +52,7 @@ fn configure(world: &World, on_pause: &str) {
 }
 
 fn run(world: &World) -> Answer {
-    world.sandbox.person(&["run", "--from-tracker", "ready", "--workflow", "do", "--step-timeout", "1s", "--json"])
+    world.sandbox.person(&["run", "--from-tracker", "ready", "--workflow", "do", "--step-timeout", "6s", "--json"])
 }
 
 /// Task, state and outcome of every run, oldest first.
