@@ -36,8 +36,10 @@ pub(super) fn is_rejected(call: &ToolCall) -> bool {
 /// other branch.
 fn leads(before: &str) -> bool {
     let own = before.rsplit(['&', ';', '\n']).next().unwrap_or_default();
-    let wraps = |word: &str| matches!(word, "env" | "time" | "nice" | "timeout");
-    let sets = |word: &str| word.contains('=') || word.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+    // Of their options only those that still run the command: `timeout --version cargo test` does not.
+    let wraps = |word: &str| matches!(word, "env" | "time" | "nice" | "timeout" | "-k" | "-n" | "-p");
+    let sets =
+        |word: &str| word.contains('=') && !word.starts_with('-') || word.starts_with(|c: char| c.is_ascii_digit());
     let apart = own.is_empty() || own.starts_with(char::is_whitespace) || own.len() == before.len();
     apart
         && own.split_whitespace().all(|word| wraps(word) || sets(word))
@@ -92,6 +94,8 @@ mod tests {
             ("timeout -k 5 2m cargo test -q", Contains),
             ("cd sub && nice -n 5 timeout 300 cargo test", Contains),
             ("sudo cargo test", Other),
+            ("timeout --version cargo test", Other),
+            ("env --help=1 cargo test", Other),
             ("cargo test || true", Other),
             ("true || cargo test", Other),
             ("cargo test | tail", Other),

@@ -1,6 +1,7 @@
 //! Gets a real tracker, `mb` (minibeads, MIT), once per target folder.
 //!
-//! Starts `tests/minibeads`, which writes `<target>/tools/`; CI has started it before. Invariant: built once, however many tests want it at once.
+//! Starts `tests/minibeads`, which writes `<target>/tools/`; CI has started it before.
+//! Invariant: built once, however many tests want it at once.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
