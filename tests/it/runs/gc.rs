@@ -32,7 +32,7 @@ fn only_old_runs_that_passed_are_removed() {
     world.run("w").blocked("ended with 1");
     fs::remove_file(outside("fail")).unwrap();
     fs::write(outside("slow"), "").unwrap();
-    let paused = world.person(&["run", "x", "--workflow", "w", "--step-timeout", "1s"]);
+    let paused = world.person(&["run", "x", "--workflow", "w", "--step-timeout", "5s"]);
     assert_eq!(paused.code, Some(3), "{paused:?}");
     let ids: Vec<String> =
         world.runs().as_array().unwrap().iter().map(|run| run["run_id"].as_str().unwrap().to_owned()).collect();

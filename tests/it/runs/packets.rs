@@ -10,7 +10,7 @@ const TIMED: &str = "  - {id: one, name: One, description: first, run: echo one 
 /// A run that used up its time in the second step.
 fn timed_out() -> World {
     let world = World::new(&[("timed", TIMED)]);
-    let answer = world.person(&["run", "make it so", "--workflow", "timed", "--step-timeout", "1s"]);
+    let answer = world.person(&["run", "make it so", "--workflow", "timed", "--step-timeout", "5s"]);
     assert_eq!(answer.code, Some(3), "{answer:?}");
     assert!(answer.err.contains("ESCALATION_REQUESTED") && answer.err.contains("resolve"), "{answer:?}");
     world

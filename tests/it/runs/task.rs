@@ -40,7 +40,7 @@ fn the_packet_has_the_whole_task_and_the_result_says_resumed() {
     let world = World::new(&[("timed", TIMED)]);
     world.sandbox.put("docs/spec.md", "the spec\n");
     world.commit();
-    let line = ["run", "make it", "--workflow", "timed", "--step-timeout", "1s", "--context", "docs/spec.md", "--json"];
+    let line = ["run", "make it", "--workflow", "timed", "--step-timeout", "5s", "--context", "docs/spec.md", "--json"];
     let paused = world.person(&line);
     assert_eq!((paused.code, &last(&paused)["resumed"]), (Some(3), &json!(false)), "{paused:?}");
     let packet = world.packet();

@@ -156,7 +156,7 @@ fn a_failure_carries_its_error_and_an_approval_its_person() {
 
     let slow = "  - {id: slow, name: Slow, description: s, run: 'test -e ../faster || sleep 20'}\n";
     let world = World::new(&[("slow", slow)]);
-    let paused = world.person(&["run", "x", "--workflow", "slow", "--step-timeout", "1s"]);
+    let paused = world.person(&["run", "x", "--workflow", "slow", "--step-timeout", "5s"]);
     assert_eq!(paused.code, Some(3), "{paused:?}");
     fs::write(world.sandbox.project().join("../faster"), "").unwrap();
     world.person(&["resolve", &world.checkpoint(), "--approve", "--note", "go on", "--yes"]).said(&["APPROVED"]);
