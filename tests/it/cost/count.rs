@@ -26,7 +26,9 @@ impl Cost {
         let main = agents.remove(&None).unwrap();
         let read = |request| hear(request).iter().map(|heard| measure_text(sandbox, heard.text())).sum::<usize>();
         let read_before = before.iter().rfind(|request| request.agent.is_none()).map_or(0, read);
-        let refused = |heard: Vec<Heard>| heard.iter().filter(|heard| heard.is_refusal()).count();
+        // Said by a test that fails: a figure alone would not tell what was refused.
+        let say = |heard: &&Heard| println!("refused after `{prompt}`: {}", heard.text());
+        let refused = |heard: Vec<Heard>| heard.iter().filter(|heard| heard.is_refusal()).inspect(say).count();
         Self {
             requests: requests.len(),
             sent: requests.iter().map(|request| measure_text(sandbox, &request.body.to_string())).sum(),
