@@ -140,6 +140,24 @@ fn draw_bar(n: usize, all: usize, session_id: &str) {
 }
 
 fn show(io: &mut Io, insights: &Insights) -> anyhow::Result<u8> {
+    let mut rows = describe(insights);
+    rows.extend(usage(insights));
+    rows.extend(insights.stop_reason.clone().map(|reason| ("last turn", reason, Tone::Plain)));
+    rows.extend(insights.end_reason.clone().map(|reason| ("ended", reason, Tone::Plain)));
+    rows.extend(analysis(insights));
+    let path = collect::file(io.env, &insights.date, &insights.session_id);
+    rows.push(("file", path.display().to_string(), Tone::Quiet));
+    io.facts(rows)?;
+    match &insights.reflection {
+        Some(reflection) => io.print(format!("\n{}", plain(to_markdown(reflection).trim_end()))),
+        None => Ok(0),
+    }
+}
+
+/// A name, what is known, and how it is painted.
+type Row = (&'static str, String, Tone);
+
+fn describe(insights: &Insights) -> Vec<Row> {
     let tone = match insights.outcome.as_str() {
         "success" => Tone::Good,
         "failure" => Tone::Bad,
@@ -159,7 +177,7 @@ fn show(io: &mut Io, insights: &Insights) -> anyhow::Result<u8> {
         insights.phase_ms.iter().map(|(name, ms)| format!("{name} {}", time::age(ms.cast_signed()))).collect();
     let would =
         insights.rehearsed.values().any(|n| *n > 0).then(|| format!("would refuse: {}", counts(&insights.rehearsed)));
-    let mut rows = vec![
+    vec![
         ("session", insights.session_id.clone(), Tone::Plain),
         ("outcome", insights.outcome.clone(), tone),
         ("summary", insights.summary.clone().unwrap_or_default(), Tone::Plain),
@@ -172,28 +190,21 @@ fn show(io: &mut Io, insights: &Insights) -> anyhow::Result<u8> {
         ("calls", calls, Tone::Plain),
         ("files", list(&insights.files_changed), Tone::Plain),
         ("time", phases.join(", "), Tone::Plain),
-    ];
-    for (model, sum) in &insights.tokens.by_model {
+    ]
+}
+
+/// The tokens of each model, and what all of them cost.
+fn usage(insights: &Insights) -> Vec<Row> {
+    let tokens = insights.tokens.by_model.iter().map(|(model, sum)| {
         let cost = sum.cost_usd.map_or("no price known".to_owned(), |cost| format!("${cost:.4}"));
         let cache = format!("{} cache read, {} cache written", sum.cache_read, sum.cache_write);
-        let words = format!("{model}: {} in, {} out, {cache}, {cost}", sum.input, sum.output);
-        rows.push(("tokens", words, Tone::Plain));
-    }
-    rows.extend(insights.cost_usd.map(|cost| ("cost", format!("${cost:.4}"), Tone::Strong)));
-    rows.extend(insights.stop_reason.clone().map(|reason| ("last turn", reason, Tone::Plain)));
-    rows.extend(insights.end_reason.clone().map(|reason| ("ended", reason, Tone::Plain)));
-    rows.extend(analysis(insights));
-    let path = collect::file(io.env, &insights.date, &insights.session_id);
-    rows.push(("file", path.display().to_string(), Tone::Quiet));
-    io.facts(rows)?;
-    match &insights.reflection {
-        Some(reflection) => io.print(format!("\n{}", plain(to_markdown(reflection).trim_end()))),
-        None => Ok(0),
-    }
+        ("tokens", format!("{model}: {} in, {} out, {cache}, {cost}", sum.input, sum.output), Tone::Plain)
+    });
+    tokens.chain(insights.cost_usd.map(|cost| ("cost", format!("${cost:.4}"), Tone::Strong))).collect()
 }
 
 /// What a model found, where one was asked.
-fn analysis(insights: &Insights) -> Vec<(&'static str, String, Tone)> {
+fn analysis(insights: &Insights) -> Vec<Row> {
     let said = |remark: &Value| match remark {
         Value::String(text) => text.clone(),
         Value::Object(fields) => fields.get("lesson").and_then(Value::as_str).unwrap_or_default().to_owned(),

@@ -130,16 +130,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let gone = if named.is_none() { sessions::lost(io.env) } else { Vec::new() };
     let here: Vec<&Head> = gone.iter().filter(|head| is_here(io, head)).collect();
     let exported = named.and_then(|name| sessions::exported(io.env, name)).or_else(|| here.last().copied().cloned());
-    let found = match (session(given, io), exported) {
-        (Ok(found), _) => found,
-        (Err(_), Some(head)) if head.seq > 0 => lost(io, &head),
-        (Err(_), Some(Head { session_id, ts, reason: Some(reason), blocked: false, .. })) => {
-            return refused(format!(
-                "no session `{session_id}`: {reason}, {ts}\nhint: its insights are kept; `aops-hook sessions` lists the others"
-            ));
-        }
-        (Err(error), _) => return Err(error),
-    };
+    let found = find(given, io, exported)?;
     if quarantine {
         return set_aside_damaged(io, &found);
     }
@@ -162,6 +153,17 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         })?;
     }
     Ok(if checked.failure.is_some() || !faults.is_empty() || !here.is_empty() { 4 } else { 0 })
+}
+
+/// The session that is meant, be it only by what was exported of it.
+fn find(given: &ArgMatches, io: &Io, exported: Option<Head>) -> anyhow::Result<SessionOnDisk> {
+    match (session(given, io), exported) {
+        (Err(_), Some(head)) if head.seq > 0 => Ok(lost(io, &head)),
+        (Err(_), Some(Head { session_id, ts, reason: Some(reason), blocked: false, .. })) => refused(format!(
+            "no session `{session_id}`: {reason}, {ts}\nhint: its insights are kept; `aops-hook sessions` lists the others"
+        )),
+        (found, _) => found,
+    }
 }
 
 /// A session of the project around the working directory.

@@ -178,22 +178,29 @@ fn to_json(id: &str, answered: &Answered, clues: &[Clue], before: &Session) -> V
     })
 }
 
-fn print(io: &mut Io, id: &str, answered: &Answered, clues: &[Clue], before: &Session) -> anyhow::Result<u8> {
-    let (said, next) = split_hint(answered.reason);
+/// The gate and what it did.
+fn describe_ruling(answered: &Answered, io: &Io) -> String {
     let (verdict, tone) = match answered.ruling {
         "deny" => ("refused", Tone::Bad),
         "ask" => ("asked a person about", Tone::Warn),
         _ => ("let pass", Tone::Good),
     };
-    let would = answered.rehearsed.map(|would| format!("would {} this, but mode `observe` let it pass", would.verb()));
-    let (gate, verdict, tone) = match (answered.gate, &would) {
-        ("", _) => ("no gate objected, so it".to_owned(), "passed", tone),
-        (gate, Some(would)) => (format!("`{gate}`"), would.as_str(), Tone::Warn),
-        (gate, None) => (format!("`{gate}`"), verdict, tone),
-    };
+    let gate = answered.gate;
+    match answered.rehearsed {
+        _ if gate.is_empty() => format!("no gate objected, so it {}", tone.paint("passed", io)),
+        Some(would) => {
+            let words = format!("would {} this, but mode `observe` let it pass", would.verb());
+            format!("`{gate}` {}", Tone::Warn.paint(&words, io))
+        }
+        None => format!("`{gate}` {}", tone.paint(verdict, io)),
+    }
+}
+
+fn print(io: &mut Io, id: &str, answered: &Answered, clues: &[Clue], before: &Session) -> anyhow::Result<u8> {
+    let (said, next) = split_hint(answered.reason);
     let at = time::parse(answered.ts).map(|ms| time::local_stamp(ms, east_of_utc(ms)));
-    let (time, verdict) = (at.unwrap_or_default(), tone.paint(verdict, io));
-    writeln!(io.out, "entry {} at {time}: {gate} {verdict}", answered.seq)?;
+    let (time, ruled) = (at.unwrap_or_default(), describe_ruling(answered, io));
+    writeln!(io.out, "entry {} at {time}: {ruled}", answered.seq)?;
     let asked = format!("{} by {}: {}", answered.event, describe_speaker(answered), past::describe_question(answered));
     let stood = format!(
         "phase {}, sandbox {}",

@@ -125,10 +125,13 @@ fn print(io: &mut Io, rows: &[Row], log: Option<&Examined>, lost: &[Value]) -> a
     let damaged = rows.len() - intact - sealed - witnessed;
     let all = count(rows.len(), "session");
     writeln!(io.out, "{all}: {witnessed} witnessed, {sealed} sealed, {intact} intact, {damaged} damaged")?;
-    let Some(log) = log else {
-        writeln!(io.out, "no log: `aops-hook key init` makes the key that signs it")?;
-        return Ok(());
-    };
+    match log {
+        Some(log) => print_log(io, log),
+        None => Ok(writeln!(io.out, "no log: `aops-hook key init` makes the key that signs it")?),
+    }
+}
+
+fn print_log(io: &mut Io, log: &Examined) -> anyhow::Result<()> {
     for fault in &log.faults {
         writeln!(io.out, "{} the log: {fault}", Tone::Bad.paint("damaged:", io))?;
     }

@@ -126,8 +126,36 @@ pub fn escape(text: &str) -> String {
 }
 
 pub(super) fn write_card(out: &mut String, card: &Card, room: usize, east: fn(i64) -> i32) {
-    let insights = &card.insights;
     let began = out.len();
+    write_headline(out, card, east);
+    strip(out, card);
+    facts(out, card);
+    out.push_str("<ol class=\"line\">");
+    let mut told = 0;
+    for moment in &card.moments {
+        if out.len() - began > room.saturating_sub(260) {
+            break;
+        }
+        told += 1;
+        let clock = time::local_clock(moment.at_ms, east(moment.at_ms));
+        let text = one_line(&moment.text, (room / 12).clamp(80, 160));
+        let _ = write!(out, "<li class=\"{}\"><time>{clock}</time>{}</li>", moment.kind, escape(&text));
+    }
+    out.push_str("</ol>");
+    let more = card.left_out + (card.moments.len() - told) as u64;
+    if more > 0 {
+        let _ = write!(
+            out,
+            "<p class=\"quiet\">{more} more: <code>aops-hook transcript {}</code></p>",
+            escape(&one_line(&card.insights.session_id, 64))
+        );
+    }
+    out.push_str("</details>\n");
+}
+
+/// Opens the card with what is seen while it is folded.
+fn write_headline(out: &mut String, card: &Card, east: fn(i64) -> i32) {
+    let insights = &card.insights;
     let summary = insights.summary.as_deref().unwrap_or("no prompt yet");
     let cost = insights.cost_usd.map(|cost| format!("${cost:.2}")).unwrap_or_default();
     let day = insights.started_at.as_deref().and_then(time::parse).map(|ms| time::local_day(ms, east(ms)));
@@ -148,29 +176,6 @@ pub(super) fn write_card(out: &mut String, card: &Card, room: usize, east: fn(i6
         insights.cost_usd.unwrap_or_default(),
         insights.gates.values().sum::<u64>(),
     );
-    strip(out, card);
-    facts(out, card);
-    out.push_str("<ol class=\"line\">");
-    let mut told = 0;
-    for moment in &card.moments {
-        if out.len() - began > room.saturating_sub(260) {
-            break;
-        }
-        told += 1;
-        let clock = time::local_clock(moment.at_ms, east(moment.at_ms));
-        let text = one_line(&moment.text, (room / 12).clamp(80, 160));
-        let _ = write!(out, "<li class=\"{}\"><time>{clock}</time>{}</li>", moment.kind, escape(&text));
-    }
-    out.push_str("</ol>");
-    let more = card.left_out + (card.moments.len() - told) as u64;
-    if more > 0 {
-        let _ = write!(
-            out,
-            "<p class=\"quiet\">{more} more: <code>aops-hook transcript {}</code></p>",
-            escape(&one_line(&insights.session_id, 64))
-        );
-    }
-    out.push_str("</details>\n");
 }
 
 /// Where the time went, as one strip.
