@@ -6,14 +6,14 @@
 
 use super::past::tell_damage;
 use super::range::{self, FoundSession, since_option};
-use super::table::{Tone, clean};
+use super::table::{NamedFact, Tone, clean};
 use super::transcript::abridged;
 use super::{Command, Io, Refused, flag, operand, refused, text};
 use crate::briefing::reflections;
 use crate::config::in_force;
 use crate::config::texts;
 use crate::insight::collect;
-use crate::insight::document::{Insights, check_rich};
+use crate::insight::document::{Insights, check_rich, describe_counts};
 use crate::ledger::open::Ledger;
 use crate::ledger::sessions;
 use crate::proof::health::Health;
@@ -154,29 +154,21 @@ fn show(io: &mut Io, insights: &Insights) -> anyhow::Result<u8> {
     }
 }
 
-/// A name, what is known, and how it is painted.
-type Row = (&'static str, String, Tone);
-
-fn describe(insights: &Insights) -> Vec<Row> {
+fn describe(insights: &Insights) -> Vec<NamedFact> {
     let tone = match insights.outcome.as_str() {
         "success" => Tone::Good,
         "failure" => Tone::Bad,
         _ => Tone::Warn,
     };
     let list = |items: &[String]| items.join(", ");
-    let counts = |map: &std::collections::BTreeMap<String, u64>| {
-        map.iter().map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ")
-    };
-    let calls = &insights.tool_calls;
-    let calls = format!("{} completed, {} failed, {} denied", calls.completed, calls.failed, calls.denied);
     let verdicts: Vec<String> = [("critic", &insights.critic_verdict), ("qa-verifier", &insights.qa_verdict)]
         .iter()
         .filter_map(|(name, verdict)| Some(format!("{name} {}", verdict.as_ref()?)))
         .collect();
     let phases: Vec<String> =
         insights.phase_ms.iter().map(|(name, ms)| format!("{name} {}", time::age(ms.cast_signed()))).collect();
-    let would =
-        insights.rehearsed.values().any(|n| *n > 0).then(|| format!("would refuse: {}", counts(&insights.rehearsed)));
+    let would = Some(&insights.rehearsed).filter(|gates| gates.values().any(|n| *n > 0));
+    let would = would.map(|gates| format!("would refuse: {}", describe_counts(gates)));
     vec![
         ("session", insights.session_id.clone(), Tone::Plain),
         ("outcome", insights.outcome.clone(), tone),
@@ -184,17 +176,17 @@ fn describe(insights: &Insights) -> Vec<Row> {
         ("workflows", list(&insights.workflows_used), Tone::Plain),
         ("agents", list(&insights.subagents_invoked), Tone::Plain),
         ("verdicts", verdicts.join(", "), Tone::Plain),
-        ("refusals", counts(&insights.gates), Tone::Plain),
+        ("refusals", describe_counts(&insights.gates), Tone::Plain),
         ("rehearsed", would.unwrap_or_default(), Tone::Warn),
         ("audits", format!("{} drawn, {} done", insights.audits.drawn, insights.audits.done), Tone::Plain),
-        ("calls", calls, Tone::Plain),
+        ("calls", insights.tool_calls.describe(), Tone::Plain),
         ("files", list(&insights.files_changed), Tone::Plain),
         ("time", phases.join(", "), Tone::Plain),
     ]
 }
 
 /// The tokens of each model, and what all of them cost.
-fn usage(insights: &Insights) -> Vec<Row> {
+fn usage(insights: &Insights) -> Vec<NamedFact> {
     let tokens = insights.tokens.by_model.iter().map(|(model, sum)| {
         let cost = sum.cost_usd.map_or("no price known".to_owned(), |cost| format!("${cost:.4}"));
         let cache = format!("{} cache read, {} cache written", sum.cache_read, sum.cache_write);
@@ -204,7 +196,7 @@ fn usage(insights: &Insights) -> Vec<Row> {
 }
 
 /// What a model found, where one was asked.
-fn analysis(insights: &Insights) -> Vec<Row> {
+fn analysis(insights: &Insights) -> Vec<NamedFact> {
     let said = |remark: &Value| match remark {
         Value::String(text) => text.clone(),
         Value::Object(fields) => fields.get("lesson").and_then(Value::as_str).unwrap_or_default().to_owned(),

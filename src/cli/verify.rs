@@ -7,7 +7,7 @@
 mod all;
 
 use super::table::Tone;
-use super::{Command, Io, allowed, flag, option, refused, session, session_operand, text, who_may, yes};
+use super::{Command, Io, allowed, flag, merge, option, refused, session, session_operand, text, who_may, yes};
 use crate::config::in_force;
 use crate::ledger::heads::Head;
 use crate::ledger::lock::Lock;
@@ -236,16 +236,13 @@ fn report(
     if io.json {
         let faults = proven.map(|(_, faults)| faults).unwrap_or_default();
         let ok = code.is_none() && faults.is_empty() && !gone.iter().any(|head| is_here(io, head));
-        let mut value = json!({
+        let value = json!({
             "ok": ok, "entries": entries, "code": code, "seq": checked.seq,
             "torn_bytes": checked.torn_bytes, "session_id": found.session_id,
             "lost": gone.iter().map(|head| &head.session_id).collect::<Vec<_>>(),
         });
-        if let (Some((tier, _)), Some(fields)) = (proven, value.as_object_mut()) {
-            fields.insert("log_faults".to_owned(), json!(faults));
-            fields.extend(tier.to_json().as_object().cloned().unwrap_or_default());
-        }
-        return io.print(value);
+        let more = proven.map(|(tier, _)| merge(json!({"log_faults": faults}), tier.to_json()));
+        return io.print(merge(value, more.unwrap_or_default()));
     }
     if let Some(failure) = &checked.failure {
         let word = if failure.code == Code::WrittenByNewer { "newer:" } else { "damaged:" };

@@ -6,6 +6,7 @@
 mod evidence;
 
 use super::past::{self, Answered, Batch};
+use super::sessions::changed_ms;
 use super::table::{Tone, clean};
 use super::{Command, Io, operand, refused, session_option, status, text};
 use crate::ledger::sessions::{self, SessionOnDisk};
@@ -19,7 +20,6 @@ use crate::text::time;
 use clap::ArgMatches;
 use evidence::Clue;
 use serde_json::{Value, json};
-use std::time::UNIX_EPOCH;
 
 pub const COMMAND: Command = Command {
     name: "why",
@@ -87,8 +87,7 @@ fn last_in_project(io: &Io) -> anyhow::Result<Looked> {
     all.sort_by_key(|one| std::cmp::Reverse(one.changed));
     let (mut best, mut best_ms): (Option<Looked>, i64) = (None, i64::MIN);
     for shelved in all {
-        let changed = shelved.changed.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        if i64::try_from(changed).is_ok_and(|changed| best_ms >= changed) {
+        if best_ms >= changed_ms(&shelved) {
             break;
         }
         let batches = past::batches(&shelved).unwrap_or_default();
@@ -211,20 +210,11 @@ fn print(io: &mut Io, id: &str, answered: &Answered, clues: &[Clue], before: &Se
         let seq = clue.seq.map_or_else(|| "since".to_owned(), |seq| format!("entry {seq}"));
         format!("{seq}: {}", clue.what)
     });
-    let said = said.lines().filter(|line| !line.is_empty()).map(str::to_owned);
-    let next = next.map(str::to_owned).into_iter();
-    let parts: [(&str, Vec<String>); 6] = [
-        ("session", vec![id.to_owned()]),
-        ("asked", vec![asked]),
-        ("stood", vec![stood]),
-        ("because", because.collect()),
-        ("said", said.collect()),
-        ("next", next.collect()),
-    ];
-    for (name, lines) in parts {
-        for (n, line) in lines.iter().enumerate() {
-            writeln!(io.out, "  {:8} {}", if n == 0 { name } else { "" }, clean(line))?;
-        }
-    }
+    io.beside("session", [id])?;
+    io.beside("asked", [asked])?;
+    io.beside("stood", [stood])?;
+    io.beside("because", because)?;
+    io.beside("said", said.lines().filter(|line| !line.is_empty()))?;
+    io.beside("next", next)?;
     Ok(0)
 }

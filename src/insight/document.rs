@@ -74,6 +74,17 @@ pub struct Calls {
     pub failed: u64,
 }
 
+impl Calls {
+    pub fn describe(&self) -> String {
+        format!("{} completed, {} failed, {} denied", self.completed, self.failed, self.denied)
+    }
+}
+
+/// `qa 1, sandbox 2`
+pub fn describe_counts(counts: &BTreeMap<String, u64>) -> String {
+    counts.iter().map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ")
+}
+
 /// Entries of a list and characters of a text that the copy in the state keeps: it is written at every event.
 const FEW: usize = 20;
 const SHORT: usize = 200;
@@ -195,7 +206,7 @@ pub enum FieldForm {
     Reflection,
 }
 
-const OUTCOMES: [&str; 3] = ["success", "partial", "failure"];
+pub const OUTCOMES: [&str; 3] = ["success", "partial", "failure"];
 const TOKENS: [&str; 3] = ["by_model", "by_agent", "by_phase"];
 
 const fn field(name: &'static str, form: FieldForm, about: &'static str) -> InsightField {

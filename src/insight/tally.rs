@@ -53,7 +53,6 @@ pub struct Tally {
     stopped: Option<String>,
     /// Why the session ended.
     ended: Option<String>,
-    let_go: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -144,8 +143,8 @@ impl Tally {
             EventKind::SubagentStart => self.count_agent(seen),
             EventKind::Stop if refused.is_none() => {
                 self.follow(|next| &mut next.ended);
-                self.let_go = seen.owed.as_ref().is_some_and(|owed| !owed.is_empty());
-                self.stopped = Some(if self.let_go { "let_go" } else { "end_turn" }.to_owned());
+                let let_go = seen.owed.as_ref().is_some_and(|owed| !owed.is_empty());
+                self.stopped = Some(if let_go { "let_go" } else { "end_turn" }.to_owned());
                 seen.reflection.iter().for_each(|reflection| self.count_reflection(reflection));
             }
             EventKind::StopFailure => self.stopped = Some(words(seen, "error").unwrap_or_else(|| "error".to_owned())),

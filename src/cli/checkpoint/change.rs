@@ -109,10 +109,8 @@ fn create(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let session = here(io, &root);
     let mut brief = session.is_some();
     let taken = loop {
-        let mut ledger = match &session {
-            Some(on_disk) => Some(Ledger::at(env, &on_disk.path, &on_disk.session_id)?),
-            None => None,
-        };
+        let of_session = session.as_ref().map(|on_disk| Ledger::at(env, &on_disk.path, &on_disk.session_id));
+        let mut ledger = of_session.transpose()?;
         let store = Store::open(env, &root)?;
         let phase = ledger.as_ref().map_or(Phase::default(), |ledger| ledger.session().state.phase);
         let used = ledger.as_ref().map(rollback::used).unwrap_or_default();
@@ -290,11 +288,8 @@ fn sure(io: &mut Io) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Ok(false);
     }
-    write!(io.out, "the present tree is archived first; continue? [y/N] ")?;
-    io.out.flush()?;
-    let mut line = String::new();
-    std::io::stdin().read_line(&mut line)?;
-    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
+    let answer = io.ask("the present tree is archived first; continue? [y/N] ")?;
+    Ok(matches!(answer.as_deref(), Some("y" | "Y" | "yes")))
 }
 
 fn gc(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {

@@ -3,6 +3,7 @@
 //! Reads nothing, writes nothing. Invariant: every event of the table has a payload; one without fields of its own has
 //! the common ones.
 
+use crate::cli::merge;
 use crate::model::event::EventKind;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -50,11 +51,7 @@ pub(super) fn of(event: &str, project: &Path) -> Value {
 fn of_call(kind: EventKind, file: &Path) -> Value {
     use EventKind as E;
     let call = |id: &str, more: Value| {
-        let mut call = json!({"tool_name": "Read", "tool_input": {"file_path": file}, "tool_use_id": id});
-        if let (Some(call), Value::Object(more)) = (call.as_object_mut(), more) {
-            call.extend(more);
-        }
-        call
+        merge(json!({"tool_name": "Read", "tool_input": {"file_path": file}, "tool_use_id": id}), more)
     };
     let read = |more: Value| call("toolu_doctor", more);
     match kind {

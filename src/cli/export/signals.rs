@@ -2,16 +2,11 @@
 //!
 //! Pure. Invariants: the same session gives the same records; a sum counts from the session's start to its last event.
 
-use super::form::{attribute, nanos, resource, scope, span_id, trace_id};
+use super::form::{attribute, nanos, span_id, trace_id};
 use crate::host::claude::usage::Sum;
 use crate::insight::document::Insights;
 use crate::insight::tally::TimelineEntry;
 use serde_json::{Value, json};
-
-/// A body of log records.
-pub(super) fn logs_body(records: &[Value]) -> Value {
-    json!({"resourceLogs": [{"resource": resource(), "scopeLogs": [{"scope": scope(), "logRecords": records}]}]})
-}
 
 pub(super) fn logs(session: &str, moments: &[TimelineEntry]) -> Vec<Value> {
     let record = |moment: &TimelineEntry| {
@@ -29,11 +24,6 @@ pub(super) fn logs(session: &str, moments: &[TimelineEntry]) -> Vec<Value> {
         })
     };
     moments.iter().map(record).collect()
-}
-
-/// A body of metrics.
-pub(super) fn metrics_body(metrics: &[Value]) -> Value {
-    json!({"resourceMetrics": [{"resource": resource(), "scopeMetrics": [{"scope": scope(), "metrics": metrics}]}]})
 }
 
 pub(super) fn metrics(insights: &Insights, (began, end): (i64, i64)) -> Vec<Value> {

@@ -3,6 +3,7 @@
 //! Writes to a text. Invariant: every bar says its number in words, for a pointer and for a reader.
 
 use super::{Card, short, span};
+use crate::insight::document::{OUTCOMES, describe_counts};
 use crate::text::{template::one_line, time};
 use std::fmt::Write;
 
@@ -63,9 +64,8 @@ fn bars(out: &mut String, rows: &[Bar], none: &str) {
 
 /// A figure of one column a day, stacked.
 pub(super) fn columns(out: &mut String, id: &str, title: &str, days: &[(String, [u64; 3])]) {
-    const CLASSES: [&str; 3] = ["success", "partial", "failure"];
     let _ = writeln!(out, "<figure id=\"{id}\"><figcaption>{title}</figcaption>");
-    legend(out, &CLASSES.map(|class| (class, class)));
+    legend(out, &OUTCOMES.map(|class| (class, class)));
     let (Some((first, _)), Some((last, _))) = (days.first(), days.last()) else {
         out.push_str("<p class=\"quiet\">no session yet</p>\n</figure>\n");
         return;
@@ -86,7 +86,7 @@ pub(super) fn columns(out: &mut String, id: &str, title: &str, days: &[(String, 
         let (day, [good, partial, bad]) = (escape(day), counts);
         let _ = write!(out, "<g><title>{day}: {good} success, {partial} partial, {bad} failure</title>");
         let mut from = 100;
-        for (class, value) in CLASSES.iter().zip(counts).filter(|(_, value)| **value > 0) {
+        for (class, value) in OUTCOMES.iter().zip(counts).filter(|(_, value)| **value > 0) {
             let high = scale(*value, most, 99).max(2).min(from);
             from -= high;
             let x = n * 10 + 1;
@@ -206,10 +206,9 @@ fn strip(out: &mut String, card: &Card) {
 
 fn facts(out: &mut String, card: &Card) {
     let insights = &card.insights;
-    let calls = &insights.tool_calls;
     let mut facts = vec![
         ("session", one_line(&insights.session_id, 64)),
-        ("calls", format!("{} completed, {} failed, {} denied", calls.completed, calls.failed, calls.denied)),
+        ("calls", insights.tool_calls.describe()),
         ("time", span(insights.phase_ms.values().sum())),
     ];
     let tokens: u64 =
@@ -219,8 +218,7 @@ fn facts(out: &mut String, card: &Card) {
         facts.push(("tokens", format!("{} ({})", short(tokens), one_line(&models.join(", "), 80))));
     }
     if !insights.rehearsed.is_empty() {
-        let counts: Vec<String> = insights.rehearsed.iter().map(|(gate, n)| format!("{gate} {n}")).collect();
-        facts.push(("would refuse", one_line(&counts.join(", "), 120)));
+        facts.push(("would refuse", one_line(&describe_counts(&insights.rehearsed), 120)));
     }
     if !insights.workflows_used.is_empty() {
         facts.push(("workflows", one_line(&insights.workflows_used.join(", "), 80)));
