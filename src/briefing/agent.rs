@@ -12,7 +12,7 @@ use crate::config::policy::Policy;
 use crate::config::texts;
 use crate::gate::owed::gate_of_debt;
 use crate::host::claude::transcript;
-use crate::insight::tally::words;
+use crate::insight::timeline::words;
 use crate::ledger::open::{Ledger, Recent};
 use crate::model::agent::Agent;
 use crate::model::call::CallState;

@@ -9,7 +9,7 @@ use super::range::{self, FoundSession};
 use super::{Command, Io, flag, refused, session_operand, text};
 use crate::host::claude::transcript::entry::{Beside, Lines, Message, Read, TranscriptEntry, beside};
 use crate::insight::collect;
-use crate::insight::tally::words;
+use crate::insight::timeline::words;
 use crate::ledger::recover::LEDGER_FILE;
 use crate::model::call::CallState;
 use crate::model::event::EventKind;

@@ -8,7 +8,8 @@ mod chart;
 
 use crate::host::claude::usage::Sum;
 use crate::insight::document::{Calls, Insights, OUTCOMES, micros, usd};
-use crate::insight::tally::{Followed, TimelineEntry};
+use crate::insight::tally::Followed;
+use crate::insight::timeline::TimelineEntry;
 use crate::model::phase::Phase;
 use crate::text::plain::count;
 use crate::text::time;

@@ -1,9 +1,10 @@
 //! Counts a session's entries one after another: what its insights and its timeline are made of.
 //!
-//! Pure. Invariants: an entry that does not fold (a damaged ledger, looked at by a person) is left out of the state and
-//! counted all the same; in the timeline a call that succeeded has no entry, a refused one has.
+//! Pure. Invariant: an entry that does not fold (a damaged ledger, looked at by a person) is left out of the state and
+//! counted all the same.
 
 use super::document::{Audits, Calls, Insights};
+use super::timeline::{TimelineEntry, describe_moment, words};
 use crate::gate::owed::gate_of_debt;
 use crate::host::claude::transcript::scan::MAIN;
 use crate::host::claude::usage::Usage;
@@ -14,7 +15,7 @@ use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::{event::EventKind, phase::Phase};
 use crate::session::fact::{Fact, Reported, Said, Seen, Step, Violation};
 use crate::session::{fold::Session, prompt::Prompt};
-use crate::text::json::{self, Json, cut};
+use crate::text::json::{self, cut};
 use crate::text::template::one_line;
 use crate::tool::input::patched_files;
 use serde::Serialize;
@@ -344,89 +345,5 @@ fn push_new(list: &mut Vec<String>, text: &str) {
     let text = cut(text, LONGEST);
     if !text.is_empty() && !list.iter().any(|known| known == text) {
         push(list, text);
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TimelineEntry {
-    pub at_ms: i64,
-    /// `prompt`, `verdict`, `refusal`, `rehearsed`, `failure`, `audit`, `block` or `end`.
-    pub kind: &'static str,
-    pub text: String,
-}
-
-/// The kind of a fact that is worth a line in a timeline, and the line.
-fn describe_moment(fact: &Fact) -> Option<(&'static str, String)> {
-    match fact {
-        Fact::Event(seen) => describe_event(seen),
-        Fact::Call(step) => describe_call(step),
-        Fact::Verdict(report) if !report.sent_on => {
-            let finding = report.finding.as_ref()?;
-            let said = finding.verdict.as_deref().or(finding.workflow.as_deref());
-            let said = said.or(finding.reflection.get("outcome").map(String::as_str)).unwrap_or_default();
-            let more = finding.problems.first().or(finding.intent.as_ref());
-            let more = more.map(|more| format!(": {more}")).unwrap_or_default();
-            Some(("verdict", format!("{} {said}{more}", report.agent)))
-        }
-        Fact::Block(block) => Some(("block", format!("blocked by {}: {}", block.by, block.reason))),
-        Fact::Unblock(by) => Some(("block", format!("block lifted by {}", by.by))),
-        Fact::Waive(waiver) => Some(("block", format!("{} waived: {}", waiver.gate, waiver.reason))),
-        _ => None,
-    }
-}
-
-fn describe_event(seen: &Seen) -> Option<(&'static str, String)> {
-    if let Some(would) = &seen.rehearsed {
-        return Some(("rehearsed", describe_rehearsed(&seen.event, would)));
-    }
-    if let Some(said) = seen.said.as_ref().filter(|said| said.ruling == "deny") {
-        // The list itself: the first line of the reason only says that there is one.
-        let owed = seen.owed.as_ref().filter(|owed| !owed.is_empty());
-        let why =
-            owed.map_or_else(|| first_line(&said.reason).to_owned(), |owed| format!("still owes {}", owed.join(", ")));
-        return Some(("refusal", format!("{} at {}: {why}", said.gate, seen.event)));
-    }
-    match EventKind::of(&seen.event) {
-        EventKind::UserPromptSubmit => {
-            let prompt = words(seen, "prompt").filter(|prompt| Prompt::of(prompt) != Prompt::Machine);
-            prompt.map(|prompt| ("prompt", prompt))
-        }
-        EventKind::Stop => Some(("end", "the turn ended".to_owned())),
-        EventKind::StopFailure => {
-            Some(("failure", format!("the turn broke off: {}", words(seen, "error").unwrap_or_default())))
-        }
-        EventKind::SessionEnd => Some(("end", "the session ended".to_owned())),
-        _ => None,
-    }
-}
-
-fn describe_call(step: &Step) -> Option<(&'static str, String)> {
-    let (tool, reason) = (&step.call.tool, step.reason.as_deref().unwrap_or_default());
-    if let Some(would) = &step.rehearsed {
-        return Some(("rehearsed", describe_rehearsed(tool, would)));
-    }
-    match (step.to, &step.gate) {
-        (CallState::Denied, Some(gate)) => Some(("refusal", format!("{gate}: {tool}: {}", first_line(reason)))),
-        (CallState::Failed, _) => Some(("failure", format!("{tool}: {reason}"))),
-        _ if step.drawn == Some(true) => Some(("audit", "an audit was drawn".to_owned())),
-        _ => None,
-    }
-}
-
-fn describe_rehearsed(what: &str, would: &Said) -> String {
-    format!("{} would {} {what}: {}", would.gate, would.verb(), first_line(&would.reason))
-}
-
-/// The reason without the way out.
-fn first_line(reason: &str) -> &str {
-    reason.lines().next().unwrap_or_default()
-}
-
-/// A text of the event; of a clipped one its beginning.
-pub fn words(seen: &Seen, name: &str) -> Option<String> {
-    let about = json::read(seen.about.get()).ok()?;
-    match about.get(name)? {
-        clipped @ Json::Object(_) => Some(clipped.text_of("clipped")? + "…"),
-        text => Some(text.text()?.into_owned()),
     }
 }

@@ -5,7 +5,7 @@
 use super::form::{attribute, nanos, span_id, trace_id};
 use crate::host::claude::usage::Sum;
 use crate::insight::document::Insights;
-use crate::insight::tally::TimelineEntry;
+use crate::insight::timeline::TimelineEntry;
 use serde_json::{Value, json};
 
 pub(super) fn logs(session: &str, moments: &[TimelineEntry]) -> Vec<Value> {
