@@ -7,7 +7,7 @@
 use super::gc::{self, Wish};
 use super::run::{Progress, dollars, run_operand};
 use super::table::{Cell, Tone};
-use super::{Command, Io, allowed, flag, option, refused, text, who_may, yes};
+use super::{Command, Io, flag, option, refused, text, yes};
 use crate::run::artifacts::RunArtifacts;
 use crate::run::attempt::{Decision, RunOutcome, RunStatus};
 use crate::run::client::usd;
@@ -78,7 +78,7 @@ fn runs(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     #[cfg(feature = "fleet")]
     if given.get_flag("fleet") {
         // As `fleet status`: what machines share is for people.
-        allowed("runs --fleet", who_may("fleet status"), io)?;
+        super::allowed("runs --fleet", super::who_may("fleet status"), io)?;
         return super::fleet::runs(io);
     }
     let artifacts = RunArtifacts::of(&project_root(io.env));
