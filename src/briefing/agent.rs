@@ -12,7 +12,7 @@ use crate::config::policy::Policy;
 use crate::config::texts;
 use crate::gate::owed::gate_of_debt;
 use crate::host::claude::transcript;
-use crate::insight::tally::words;
+use crate::insight::timeline::words;
 use crate::ledger::open::{Ledger, Recent};
 use crate::model::agent::Agent;
 use crate::model::call::CallState;
@@ -322,15 +322,15 @@ pub fn halt_report(env: &Env, ledger: &Ledger, event: &Event) -> Result<(), Fail
     values.extend(window(&recent));
     let text = Phrase::new("halt-report.md", values).fill(&texts::template(env, "halt-report.md")?) + "\n";
     ledger.write_beside("halt-report.md", &text)?;
-    let project = texts::project(env, Path::new(&event.cwd));
-    if !env.dry_run && tracker::snapshot(env, &project).tool.is_some() {
-        let title = format!("Halt: {}", one_line(session.blocked().unwrap_or_default(), 120));
-        let labels = vec!["aops-halt".to_owned()];
-        tracker::enqueue(
-            env,
-            &project,
-            Item::Issue { title, body: text, kind: "bug".to_owned(), priority: 1, labels },
-        )?;
+    queue_halt_issue(env, &texts::project(env, Path::new(&event.cwd)), session.blocked().unwrap_or_default(), text)
+}
+
+/// An issue with the report, where the project has a tracker.
+fn queue_halt_issue(env: &Env, project: &Path, violation: &str, body: String) -> Result<(), Failure> {
+    if env.dry_run || tracker::snapshot(env, project).tool.is_none() {
+        return Ok(());
     }
+    let (title, labels) = (format!("Halt: {}", one_line(violation, 120)), vec!["aops-halt".to_owned()]);
+    tracker::enqueue(env, project, Item::Issue { title, body, kind: "bug".to_owned(), priority: 1, labels })?;
     Ok(())
 }

@@ -22,7 +22,7 @@ use crate::session::prompt::Prompt;
 use crate::system::env::Env;
 use crate::text::json::{self, cut, quoted};
 use crate::text::plain::shell_word;
-use crate::text::template::Phrase;
+use crate::text::template::{Phrase, one_line};
 use std::path::Path;
 
 const PROMPT: &str =
@@ -44,42 +44,53 @@ pub fn offer(
     if verdict.ruling != Ruling::Pass || ledger.session().blocked().is_some() {
         return Ok(verdict);
     }
-    if let Some(file) = context.start.shadowed.as_ref().filter(|_| event.kind == EventKind::SessionStart) {
-        let name = context.start.clashes.first().cloned().unwrap_or_default();
-        let values = vec![("file", crate::text::template::one_line(file, 300)), ("agent", name)];
-        let words = Phrase::new("", values).fill(&texts::template(env, "refusals/agent-shadowed.md")?);
-        return Ok(verdict.join(Verdict::notice("report", words)));
+    if let Some(notice) = notice_shadowed(env, event, context)? {
+        return Ok(verdict.join(notice));
     }
+    let context_of = |words| Verdict::context("hydrate", words);
     let extra = match event.kind {
-        EventKind::UserPromptSubmit => with_prompt(env, policy, ledger, event, context, found)?,
+        EventKind::UserPromptSubmit => Some(with_prompt(env, policy, ledger, event, context, found)?),
         EventKind::SubagentStart => match started(policy, event, context) {
-            Some(agent) => Verdict::context("hydrate", brief(env, ledger, event, agent, found)?.text),
-            None => return Ok(verdict),
+            Some(agent) => Some(context_of(brief(env, ledger, event, agent, found)?.text)),
+            None => None,
         },
-        EventKind::PreToolUse => match prompt_of_ours(policy, event, context) {
-            Some(input) => Verdict { input: Some(input), ..Verdict::pass() },
-            None => return Ok(verdict),
-        },
+        EventKind::PreToolUse => {
+            prompt_of_ours(policy, event, context).map(|input| Verdict { input: Some(input), ..Verdict::pass() })
+        }
         EventKind::PostToolUse | EventKind::PostToolUseFailure
             if context.ended.drawn == Some(true) && policy.gates.audit == Level::Enforce =>
         {
-            let words = format!(
-                "an audit was drawn for this task\nhint: start the agent `{}` now; {} more changes are free before it must have begun",
-                context.agent("custodiet"),
-                policy.audit.grace,
-            );
-            Verdict::context("audit", words)
+            Some(announce_audit(policy, context))
         }
         EventKind::PostToolUse => {
             let plan = plan_in_force(env, policy, ledger.session(), event, context);
-            match plan.or_else(|| ending(env, policy, ledger.session(), event, context)) {
-                Some(words) => Verdict::context("hydrate", words),
-                None => return Ok(verdict),
-            }
+            plan.or_else(|| ending(env, policy, ledger.session(), event, context)).map(context_of)
         }
-        _ => return Ok(verdict),
+        _ => None,
     };
-    Ok(verdict.join(extra))
+    Ok(match extra {
+        Some(extra) => verdict.join(extra),
+        None => verdict,
+    })
+}
+
+/// As a session starts: a file of the project stands in the place of one of our agents.
+fn notice_shadowed(env: &Env, event: &Event, context: &Context) -> Result<Option<Verdict>, Failure> {
+    let shadowed = context.start.shadowed.as_ref().filter(|_| event.kind == EventKind::SessionStart);
+    let Some(file) = shadowed else { return Ok(None) };
+    let name = context.start.clashes.first().cloned().unwrap_or_default();
+    let values = vec![("file", one_line(file, 300)), ("agent", name)];
+    let words = Phrase::new("", values).fill(&texts::template(env, "refusals/agent-shadowed.md")?);
+    Ok(Some(Verdict::notice("report", words)))
+}
+
+fn announce_audit(policy: &Policy, context: &Context) -> Verdict {
+    let words = format!(
+        "an audit was drawn for this task\nhint: start the agent `{}` now; {} more changes are free before it must have begun",
+        context.agent("custodiet"),
+        policy.audit.grace,
+    );
+    Verdict::context("audit", words)
 }
 
 /// After the call that brought a plan: the steps of its workflow, and who must review it.

@@ -115,7 +115,7 @@ fn work(env: &Env, project: &str, command: &str) -> Result<(), Failure> {
     loop {
         let Some(alone) = alone(env, project)? else {
             // Leave the request before the second try: the holder of the lock looks for it after unlocking.
-            touch(&again)?;
+            lock_file(&again)?;
             match self::alone(env, project)? {
                 None => return Ok(()),
                 Some(_) => continue,
@@ -176,10 +176,6 @@ fn lock_file(path: &Path) -> Result<File, Failure> {
     // The umask may remove even the owner's bits.
     file.set_permissions(std::fs::Permissions::from_mode(0o600)).map_err(storage)?;
     Ok(file)
-}
-
-fn touch(path: &Path) -> Result<(), Failure> {
-    lock_file(path).map(drop)
 }
 
 /// One look: write what waits, then see what is there.

@@ -55,7 +55,13 @@ pub fn ask(env: &Env, policy: &Policy, project: &Path, own: &Path, query: &str) 
     };
     let (_, last) = until(&last, deadline, "");
     let issues = [("issue in progress", &snapshot.in_progress), ("ready issue", &snapshot.ready)];
-    let issues = issues.into_iter().flat_map(|(kind, part)| part.issues.iter().map(move |issue| lead_of(kind, issue)));
+    let issues = issues.into_iter().flat_map(|(kind, part)| part.issues.iter().map(move |issue| (kind, issue)));
+    let issues = issues.map(|(kind, Issue { id, title, .. })| Lead {
+        kind,
+        title: format!("{id} {title}"),
+        id: Some(id.clone()),
+        ..Lead::default()
+    });
     Found {
         leads: issues.chain(of_notes).chain(of_memory).chain(last).collect(),
         values: vec![
@@ -94,10 +100,6 @@ fn last_task(own: &Path) -> Option<Lead> {
     let intent = intent.trim_start_matches(|c: char| c == '.' || c.is_whitespace());
     let title = format!("{}{open}", one_line(intent, 240));
     (!intent.is_empty()).then(|| Lead { kind: "last task here", title, ..Lead::default() })
-}
-
-fn lead_of(kind: &'static str, issue: &Issue) -> Lead {
-    Lead { kind, title: format!("{} {}", issue.id, issue.title), id: Some(issue.id.clone()), ..Lead::default() }
 }
 
 /// The user's memory server, or the one of the project's own `.mcp.json`, which may only be on this machine and only where

@@ -86,39 +86,54 @@ fn write(
     (artifacts, text): FilesAndText,
 ) -> Result<Checkpoint, Failure> {
     let mut rows = store.rows()?;
+    let (id, parent) = number(&rows, wanted)?;
+    let described = describe_now(env, store, session.unwrap_or(&Session::default()), wanted);
+    let identity = Identity { checkpoint_id: id.to_string(), ..described.identity };
+    let checkpoint = Checkpoint { artifacts, identity, parent, version: id.version, ..described };
+    let (checkpoint, text) = text::seal(checkpoint, text);
+    // Only both together make a valid checkpoint, so they are synced at the same time.
+    let witness = store.witness(env, &checkpoint)?;
+    store.write(&id, &text, witness.as_ref())?;
+    rows.push(IndexRow::of(&checkpoint));
+    store.set_rows(rows)?;
+    Ok(checkpoint)
+}
+
+/// The id of the next one, and the one before it.
+fn number(rows: &[IndexRow], wanted: &Wanted) -> Result<(Id, Option<String>), Failure> {
     let of_run = |row: &&IndexRow| row.run() == wanted.run;
     let same = |row: &&IndexRow| of_run(row) && row.kind == wanted.kind && row.phase == wanted.phase;
     let version = rows.iter().filter(same).map(|row| row.version).max().unwrap_or(0) + 1;
     let id = Id::new(wanted.run, wanted.kind, wanted.phase, version);
     let id = id.ok_or_else(|| Failure::new(Code::InputInvalid, format!("`{}` is not a name of a run", wanted.run)))?;
     let last = || rows.iter().rfind(of_run).map(|row| row.id.clone());
-    let empty = Session::default();
-    let known = session.unwrap_or(&empty);
+    Ok((id, wanted.parent.clone().or_else(last)))
+}
+
+/// Everything but the files and the place among the others.
+fn describe_now(env: &Env, store: &Store, session: &Session, wanted: &Wanted) -> Checkpoint {
     let created_at = timestamp(env.now_ms);
     let (mut orchestrator, governance) = match &wanted.view {
-        Some(view) => describe::describe_run(known, view),
-        None => (describe::describe_loop(known), describe::describe_gates(known)),
+        Some(view) => describe::describe_run(session, view),
+        None => (describe::describe_loop(session), describe::describe_gates(session)),
     };
     if orchestrator.policy_hash.is_empty() {
         NO_DIGEST.clone_into(&mut orchestrator.policy_hash);
     }
-    let started = Some(&known.state.started_at).filter(|at| !at.is_empty());
+    let started = Some(&session.state.started_at).filter(|at| !at.is_empty());
     let about = wanted.about.iter().map(|(name, text)| (*name, text.as_str())).chain([("trigger", wanted.trigger)]);
-    let checkpoint = Checkpoint {
-        agents: describe::describe_agents(known, &wanted.used),
-        artifacts,
-        digest: None,
+    Checkpoint {
+        agents: describe::describe_agents(session, &wanted.used),
         governance,
         identity: Identity {
-            checkpoint_id: id.to_string(),
-            ledger_head: known.head.clone(),
+            ledger_head: session.head.clone(),
             project: dashed(&store.root.to_string_lossy()),
             run_id: wanted.run.to_owned(),
-            session_id: known.state.session_id.clone(),
+            session_id: session.state.session_id.clone(),
+            ..Identity::default()
         },
         metadata: about.map(|(name, text)| (name.to_owned(), text.to_owned())).collect(),
         orchestrator,
-        parent: wanted.parent.clone().or_else(last),
         phase: wanted.phase.to_owned(),
         schema: SCHEMA,
         timing: Timing {
@@ -127,15 +142,8 @@ fn write(
             duration_ms: u64::try_from(wanted.began.elapsed().as_millis()).unwrap_or(u64::MAX),
         },
         kind: wanted.kind,
-        version,
-    };
-    let (checkpoint, text) = text::seal(checkpoint, text);
-    // Only both together make a valid checkpoint, so they are synced at the same time.
-    let witness = store.witness(env, &checkpoint)?;
-    store.write(&id, &text, witness.as_ref())?;
-    rows.push(IndexRow::of(&checkpoint));
-    store.set_rows(rows)?;
-    Ok(checkpoint)
+        ..Checkpoint::default()
+    }
 }
 
 /// What the agents of a session used and did, as its transcript and its ledger say.

@@ -3,7 +3,7 @@
 //! Reads a folder laid out like the user's configuration, and bundles; writes the bundle it is told to. Invariants: what
 //! `make` packs can be read as configuration and texts; `verify` refuses whatever `install --managed` would.
 
-use super::{Command, Io, allowed, operand, option, refused, text, who_may, yes};
+use super::{Command, Io, operand, option, refused, text, yes};
 use crate::config::bundle::{self, Bundle, Packed};
 use crate::config::in_force::CONFIG_FILE;
 use crate::config::policy::{self, Source};
@@ -31,7 +31,7 @@ pub const COMMAND: Command = Command {
         ("aops-hook bundle status", "which one this machine runs"),
     ],
     arguments: |row| Command::verbs(VERBS, row.arg(yes().global(true))),
-    run,
+    run: |given, io| Ok(Command::run_verb("bundle", VERBS, given, io)?.unwrap_or(2)),
 };
 
 pub(super) static VERBS: &[Command] = &[
@@ -96,13 +96,6 @@ fn file(name: &'static str, help: &'static str) -> Arg {
 /// For every command that trusts a key beside those of the machine.
 pub fn trusted_key() -> Arg {
     option("key", "KEY", "Trust this key too, as `aops-hook key export` prints it").action(ArgAction::Append)
-}
-
-fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let Some((verb, given)) = Command::find(VERBS, given) else { return Ok(2) };
-    let name = format!("bundle {}", verb.name);
-    allowed(&name, who_may(&name), io)?;
-    (verb.run)(given, io)
 }
 
 pub(super) fn read(env: &Env, name: &str) -> anyhow::Result<String> {

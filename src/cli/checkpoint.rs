@@ -157,17 +157,13 @@ fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         let age = time::parse(&row.created_at).map(|at| time::age(io.env.now_ms - at)).unwrap_or_default();
         let tone = if row.trigger == "failure" { Tone::Bad } else { Tone::Plain };
         let name = row.name.clone().unwrap_or_default();
-        let tree = store.as_ref().and_then(|store| tree_of(store, row));
+        let tree = store.as_ref().and_then(|store| Some(store.read(&Id::read(&row.id)?).ok()?.artifacts));
         let changed = tree.as_ref().map(|tree| describe_change(before.as_ref(), tree)).unwrap_or_default();
         before = tree;
         [(&row.id).into(), name.into(), Cell::new(age, Tone::Quiet), Cell::new(&row.trigger, tone), changed.into()]
     };
     let rows = rows.iter().map(row).collect();
     io.table(["checkpoint", "name", "age", "why", "changed"], rows)
-}
-
-fn tree_of(store: &Store, row: &IndexRow) -> Option<Artifacts> {
-    store.read(&Id::read(&row.id)?).ok().map(|one| one.artifacts)
 }
 
 /// How many files are not as in the checkpoint before, and the first of them.
@@ -247,10 +243,7 @@ fn describe(one: &Checkpoint) -> Vec<(&str, String)> {
 
 fn diff(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let store = store(io)?;
-    let old = match text(given, "id") {
-        Some(_) => pick_id(given, "id", &store)?,
-        None => Store::pick(&store.rows()?, "latest").or_else(refused)?,
-    };
+    let old = Store::pick(&store.rows()?, text(given, "id").unwrap_or("latest")).or_else(refused)?;
     let old = store.read(&old)?;
     let new = if given.contains_id("other") { Some(store.read(&pick_id(given, "other", &store)?)?) } else { None };
     let present = match &new {

@@ -80,18 +80,17 @@ struct Place {
 impl Place {
     fn step(&mut self, word: &str) {
         // Bash cuts `--name=value` in three.
-        if word == "=" {
+        if word == "=" || self.wants.take().is_some() {
             return;
         }
-        if self.wants.take().is_some() {
-            return;
-        }
+        let valued = |is_it: &dyn Fn(&Arg) -> bool| {
+            let found = self.command.get_arguments().find(|arg| is_it(arg));
+            found.filter(|arg| arg.get_action().takes_values()).cloned()
+        };
         if let Some(name) = word.strip_prefix("--") {
-            let is_it = |arg: &&Arg| arg.get_long() == Some(name);
-            self.wants = self.command.get_arguments().find(is_it).filter(|arg| takes_value(arg)).cloned();
+            self.wants = valued(&|arg| arg.get_long() == Some(name));
         } else if let Some(letter) = word.strip_prefix('-').filter(|rest| rest.chars().count() == 1) {
-            let is_it = |arg: &&Arg| arg.get_short() == letter.chars().next();
-            self.wants = self.command.get_arguments().find(is_it).filter(|arg| takes_value(arg)).cloned();
+            self.wants = valued(&|arg| arg.get_short() == letter.chars().next());
         } else if let Some(verb) = self.command.find_subcommand(word).filter(|_| self.operands == 0).cloned() {
             self.path.push(word.to_owned());
             self.command = verb;
@@ -133,10 +132,6 @@ impl Place {
             _ => Vec::new(),
         }
     }
-}
-
-fn takes_value(arg: &Arg) -> bool {
-    arg.get_action().takes_values()
 }
 
 fn sessions_now(env: &Env) -> Vec<(String, String)> {

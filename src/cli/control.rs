@@ -18,7 +18,7 @@ use crate::text::template::one_line;
 use crate::text::time;
 use clap::ArgMatches;
 use serde_json::json;
-use std::io::{self, BufRead, IsTerminal};
+use std::io::{self, IsTerminal};
 
 pub const BLOCK: Command = Command {
     name: "block",
@@ -130,11 +130,8 @@ fn clear_block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 /// On a terminal the person reads why, and says yes.
 fn confirm(reason: Option<&str>, id: &str, io: &mut Io) -> anyhow::Result<()> {
     let Some(reason) = reason.filter(|_| !io.yes && io::stdin().is_terminal()) else { return Ok(()) };
-    write!(io.out, "session {id} is blocked: {}\nclear the block? [y/N]: ", one_line(reason, 2000))?;
-    io.out.flush()?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    if matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+    let question = format!("session {id} is blocked: {}\nclear the block? [y/N]: ", one_line(reason, 2000));
+    if matches!(io.ask(question)?.unwrap_or_default().to_lowercase().as_str(), "y" | "yes") {
         return Ok(());
     }
     refused("the block stays\nhint: answer `y` to clear it; `aops-hook log` shows what led to it")

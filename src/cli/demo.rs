@@ -6,6 +6,7 @@
 
 mod stage;
 
+use super::log::wrap;
 use super::status;
 use super::table::{Tone, clean};
 use super::{Command, Io};
@@ -154,21 +155,6 @@ fn show(io: &mut Io, beat: &Beat) -> anyhow::Result<()> {
         writeln!(io.out, "  {:16} {} {line}", "", if n == 0 { &mark } else { " " })?;
     }
     Ok(io.out.flush()?)
-}
-
-/// A line cut between words where it is too long.
-fn wrap(line: &str, room: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in line.split(' ') {
-        match lines.last_mut() {
-            Some(last) if last.is_empty() || last.chars().count() + 1 + word.chars().count() <= room => {
-                last.push_str(if last.is_empty() { "" } else { " " });
-                last.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 impl Player<'_, '_> {

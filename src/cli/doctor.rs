@@ -14,6 +14,7 @@ mod other;
 
 use super::table::{Tone, clean};
 use super::{Command, Io};
+use crate::model::client::Client;
 use clap::ArgMatches;
 use registration::Scene;
 use serde::Serialize;
@@ -67,11 +68,11 @@ static CHECKS: &[Check] = &[
     ("texts", Weight::Bad, program::texts),
     ("agents", Weight::Note, notes::shadowed),
     ("hooks", Weight::Bad, probe::hooks),
-    ("codex", Weight::Bad, other::codex),
-    ("copilot", Weight::Bad, other::copilot),
-    ("opencode", Weight::Bad, other::opencode),
-    ("gemini", Weight::Bad, other::gemini),
-    ("qwen", Weight::Bad, other::qwen),
+    ("codex", Weight::Bad, |scene| other::look(scene, Client::Codex)),
+    ("copilot", Weight::Bad, |scene| other::look(scene, Client::Copilot)),
+    ("opencode", Weight::Bad, |scene| other::look(scene, Client::Opencode)),
+    ("gemini", Weight::Bad, |scene| other::look(scene, Client::Gemini)),
+    ("qwen", Weight::Bad, |scene| other::look(scene, Client::Qwen)),
     ("client", Weight::Bad, program::client),
     ("client", Weight::Note, notes::has_client),
     ("last call", Weight::Note, notes::last_call),

@@ -18,10 +18,9 @@ use crate::ledger::recover::LEDGER_FILE;
 use crate::text::plain::count;
 use aops_shell::verbs::Who;
 use clap::{ArgAction, ArgMatches};
-use form::{resource, scope};
-use send::{Collector, Signal, headers};
-use serde_json::{Value, json};
-use signals::{logs_body, metrics_body};
+use form::{LOGS, METRICS, TRACES};
+use send::{Collector, headers};
+use serde_json::json;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use trace::tell;
@@ -157,9 +156,6 @@ fn escape(cell: &str) -> String {
 /// A few hundred kilobytes.
 const PER_REQUEST: usize = 500;
 
-/// Makes the body of a request.
-type ToBody = fn(&[Value]) -> Value;
-
 fn send(io: &mut Io, found: &[FoundSession], endpoint: &str, headers: Vec<(String, String)>) -> anyhow::Result<u8> {
     let collector = Collector::find(io, endpoint, headers)?;
     let (mut sessions, mut sent) = (0_u64, [0_u64; 3]);
@@ -167,28 +163,20 @@ fn send(io: &mut Io, found: &[FoundSession], endpoint: &str, headers: Vec<(Strin
     for found in found {
         let Some(told) = tell(io, found)? else { continue };
         sessions += 1;
-        let bodies: [(Signal, &[Value], ToBody); 3] = [
-            (Signal::Traces, &told.spans, traces_body),
-            (Signal::Logs, &told.logs, logs_body),
-            (Signal::Metrics, &told.metrics, metrics_body),
-        ];
-        for (n, (signal, all, body)) in bodies.into_iter().enumerate() {
+        let bodies = [(TRACES, told.spans), (LOGS, told.logs), (METRICS, told.metrics)];
+        for (n, (signal, all)) in bodies.into_iter().enumerate() {
             for piece in all.chunks(PER_REQUEST) {
-                takes[n] = takes[n] && collector.post(signal, &body(piece))?;
+                takes[n] = takes[n] && collector.post(signal, &signal.body(piece))?;
                 sent[n] += if takes[n] { piece.len() as u64 } else { 0 };
             }
         }
     }
     let [spans, logs, metrics] = sent;
-    let url = collector.url(Signal::Traces);
+    let url = collector.url(TRACES);
     let value = json!({"sessions": sessions, "spans": spans, "logs": logs, "metrics": metrics, "endpoint": url});
     let (spans, logs, metrics) = (count(spans, "span"), count(logs, "log record"), count(metrics, "metric"));
     let words = format!("sent {spans}, {logs} and {metrics} of {} to {url}", count(sessions, "session"));
     io.answer(&value, words)
-}
-
-fn traces_body(spans: &[Value]) -> Value {
-    json!({"resourceSpans": [{"resource": resource(), "scopeSpans": [{"scope": scope(), "spans": spans}]}]})
 }
 
 #[cfg(test)]

@@ -11,9 +11,10 @@ pub(super) use approval::{old_trees, resolve, runs};
 pub(super) use enqueue::{enqueue, names};
 
 use super::table::{Cell, Tone};
-use super::{Command, Io, allowed, policy_here, refused, who_may, yes};
+use super::{Command, Io, policy_here, refused, yes};
 use crate::system::database;
 use crate::text::time::age;
+use aops_fleet::approval::Answer;
 use aops_fleet::overview::{MachineRow, Overview};
 use aops_fleet::{Fleet, schema};
 use clap::ArgMatches;
@@ -27,7 +28,7 @@ pub const COMMAND: Command = Command {
         ("aops-hook fleet status", "runs, approvals, machines"),
     ],
     arguments: |row| Command::verbs(VERBS, row.arg(yes().global(true))),
-    run,
+    run: |given, io| Ok(Command::run_verb("fleet", VERBS, given, io)?.unwrap_or(2)),
 };
 
 pub(super) static VERBS: &[Command] = &[
@@ -56,19 +57,19 @@ pub(super) static VERBS: &[Command] = &[
         "approve",
         "Let a paused run go on with what it asked for (needs a person at a terminal)",
         &[("aops-hook fleet approve 20260113-1f3a9c02-1", "by the question's id, or by that of its run")],
-        approval::approve,
+        |given, io| approval::answer(given, io, Answer::Approve),
     ),
     approval::verb(
         "reject",
         "Tell a paused run that it may not; it ends (needs a person at a terminal)",
         &[("aops-hook fleet reject 20260113-1f3a9c02-1 --note 'use the other branch'", "with a reason")],
-        approval::reject,
+        |given, io| approval::answer(given, io, Answer::Reject),
     ),
     approval::verb(
         "block",
         "End a run now, whatever it does (needs a person at a terminal)",
         &[("aops-hook fleet block 20260113-1f3a9c02", "its worker stops the step within a third of its lease")],
-        approval::block,
+        |given, io| approval::answer(given, io, Answer::Block),
     ),
     Command {
         name: "serve",
@@ -88,13 +89,6 @@ pub(super) static VERBS: &[Command] = &[
 
 /// Machines in one answer.
 const MOST: i64 = 1000;
-
-fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let Some((verb, given)) = Command::find(VERBS, given) else { return Ok(2) };
-    let name = format!("fleet {}", verb.name);
-    allowed(&name, who_may(&name), io)?;
-    (verb.run)(given, io)
-}
 
 /// The address of the database.
 pub(super) fn url(io: &Io) -> anyhow::Result<String> {

@@ -6,14 +6,14 @@
 
 use super::past::tell_damage;
 use super::range::{self, FoundSession, since_option};
-use super::table::{Tone, clean};
+use super::table::{NamedFact, Tone, clean};
 use super::transcript::abridged;
 use super::{Command, Io, Refused, flag, operand, refused, text};
 use crate::briefing::reflections;
 use crate::config::in_force;
 use crate::config::texts;
 use crate::insight::collect;
-use crate::insight::document::{Insights, check_rich};
+use crate::insight::document::{Insights, check_rich, describe_counts};
 use crate::ledger::open::Ledger;
 use crate::ledger::sessions;
 use crate::proof::health::Health;
@@ -140,46 +140,8 @@ fn draw_bar(n: usize, all: usize, session_id: &str) {
 }
 
 fn show(io: &mut Io, insights: &Insights) -> anyhow::Result<u8> {
-    let tone = match insights.outcome.as_str() {
-        "success" => Tone::Good,
-        "failure" => Tone::Bad,
-        _ => Tone::Warn,
-    };
-    let list = |items: &[String]| items.join(", ");
-    let counts = |map: &std::collections::BTreeMap<String, u64>| {
-        map.iter().map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ")
-    };
-    let calls = &insights.tool_calls;
-    let calls = format!("{} completed, {} failed, {} denied", calls.completed, calls.failed, calls.denied);
-    let verdicts: Vec<String> = [("critic", &insights.critic_verdict), ("qa-verifier", &insights.qa_verdict)]
-        .iter()
-        .filter_map(|(name, verdict)| Some(format!("{name} {}", verdict.as_ref()?)))
-        .collect();
-    let phases: Vec<String> =
-        insights.phase_ms.iter().map(|(name, ms)| format!("{name} {}", time::age(ms.cast_signed()))).collect();
-    let would =
-        insights.rehearsed.values().any(|n| *n > 0).then(|| format!("would refuse: {}", counts(&insights.rehearsed)));
-    let mut rows = vec![
-        ("session", insights.session_id.clone(), Tone::Plain),
-        ("outcome", insights.outcome.clone(), tone),
-        ("summary", insights.summary.clone().unwrap_or_default(), Tone::Plain),
-        ("workflows", list(&insights.workflows_used), Tone::Plain),
-        ("agents", list(&insights.subagents_invoked), Tone::Plain),
-        ("verdicts", verdicts.join(", "), Tone::Plain),
-        ("refusals", counts(&insights.gates), Tone::Plain),
-        ("rehearsed", would.unwrap_or_default(), Tone::Warn),
-        ("audits", format!("{} drawn, {} done", insights.audits.drawn, insights.audits.done), Tone::Plain),
-        ("calls", calls, Tone::Plain),
-        ("files", list(&insights.files_changed), Tone::Plain),
-        ("time", phases.join(", "), Tone::Plain),
-    ];
-    for (model, sum) in &insights.tokens.by_model {
-        let cost = sum.cost_usd.map_or("no price known".to_owned(), |cost| format!("${cost:.4}"));
-        let cache = format!("{} cache read, {} cache written", sum.cache_read, sum.cache_write);
-        let words = format!("{model}: {} in, {} out, {cache}, {cost}", sum.input, sum.output);
-        rows.push(("tokens", words, Tone::Plain));
-    }
-    rows.extend(insights.cost_usd.map(|cost| ("cost", format!("${cost:.4}"), Tone::Strong)));
+    let mut rows = describe(insights);
+    rows.extend(usage(insights));
     rows.extend(insights.stop_reason.clone().map(|reason| ("last turn", reason, Tone::Plain)));
     rows.extend(insights.end_reason.clone().map(|reason| ("ended", reason, Tone::Plain)));
     rows.extend(analysis(insights));
@@ -192,8 +154,49 @@ fn show(io: &mut Io, insights: &Insights) -> anyhow::Result<u8> {
     }
 }
 
+fn describe(insights: &Insights) -> Vec<NamedFact> {
+    let tone = match insights.outcome.as_str() {
+        "success" => Tone::Good,
+        "failure" => Tone::Bad,
+        _ => Tone::Warn,
+    };
+    let list = |items: &[String]| items.join(", ");
+    let verdicts: Vec<String> = [("critic", &insights.critic_verdict), ("qa-verifier", &insights.qa_verdict)]
+        .iter()
+        .filter_map(|(name, verdict)| Some(format!("{name} {}", verdict.as_ref()?)))
+        .collect();
+    let phases: Vec<String> =
+        insights.phase_ms.iter().map(|(name, ms)| format!("{name} {}", time::age(ms.cast_signed()))).collect();
+    let would = Some(&insights.rehearsed).filter(|gates| gates.values().any(|n| *n > 0));
+    let would = would.map(|gates| format!("would refuse: {}", describe_counts(gates)));
+    vec![
+        ("session", insights.session_id.clone(), Tone::Plain),
+        ("outcome", insights.outcome.clone(), tone),
+        ("summary", insights.summary.clone().unwrap_or_default(), Tone::Plain),
+        ("workflows", list(&insights.workflows_used), Tone::Plain),
+        ("agents", list(&insights.subagents_invoked), Tone::Plain),
+        ("verdicts", verdicts.join(", "), Tone::Plain),
+        ("refusals", describe_counts(&insights.gates), Tone::Plain),
+        ("rehearsed", would.unwrap_or_default(), Tone::Warn),
+        ("audits", format!("{} drawn, {} done", insights.audits.drawn, insights.audits.done), Tone::Plain),
+        ("calls", insights.tool_calls.describe(), Tone::Plain),
+        ("files", list(&insights.files_changed), Tone::Plain),
+        ("time", phases.join(", "), Tone::Plain),
+    ]
+}
+
+/// The tokens of each model, and what all of them cost.
+fn usage(insights: &Insights) -> Vec<NamedFact> {
+    let tokens = insights.tokens.by_model.iter().map(|(model, sum)| {
+        let cost = sum.cost_usd.map_or("no price known".to_owned(), |cost| format!("${cost:.4}"));
+        let cache = format!("{} cache read, {} cache written", sum.cache_read, sum.cache_write);
+        ("tokens", format!("{model}: {} in, {} out, {cache}, {cost}", sum.input, sum.output), Tone::Plain)
+    });
+    tokens.chain(insights.cost_usd.map(|cost| ("cost", format!("${cost:.4}"), Tone::Strong))).collect()
+}
+
 /// What a model found, where one was asked.
-fn analysis(insights: &Insights) -> Vec<(&'static str, String, Tone)> {
+fn analysis(insights: &Insights) -> Vec<NamedFact> {
     let said = |remark: &Value| match remark {
         Value::String(text) => text.clone(),
         Value::Object(fields) => fields.get("lesson").and_then(Value::as_str).unwrap_or_default().to_owned(),

@@ -179,12 +179,12 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if let Some(client) = other_client(given) {
         return other::install(client, given, io);
     }
-    let plan = Plan::make(io.env, Level::given(given), given.get_flag("statusline"))?;
+    let mut plan = Plan::make(io.env, Level::given(given), given.get_flag("statusline"))?;
     let mode = question::change(given, io)?;
     let dry_run = given.get_flag("dry-run");
-    let mut told = Told::of(&plan, dry_run);
-    told.unjailed = Level::given(given) == Level::Project && plan::is_unjailed(io.env);
-    told.backup = if dry_run { None } else { plan.carry_out(io.env)? };
+    let unjailed = Level::given(given) == Level::Project && plan::is_unjailed(io.env);
+    let backup = if dry_run { None } else { plan.carry_out(io.env)? };
+    let told = Told { plan: &plan, unjailed, dry_run, backup };
     if let Some(mode) = mode.as_ref().filter(|_| !dry_run) {
         mode.carry_out()?;
     }
@@ -201,7 +201,7 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         None => {}
     }
     if !dry_run && !given.get_flag("without-ending") {
-        lines.extend(question::ending(io.env, &told.command));
+        lines.extend(question::ending(io.env, &plan.command));
     }
     lines.iter().try_for_each(|line| writeln!(io.out, "{line}"))?;
     Ok(0)
@@ -211,72 +211,65 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 const UNJAILED: &str = "note: shell commands are judged by their words alone: this file is shared, and the jail is for each person\nhint: `aops-hook install --local` sets it for you in this project, `aops-hook install` in all";
 
 /// What an installation comes to, in words or for a program.
-struct Told {
-    settings: String,
-    command: String,
-    diff: String,
-    written: Vec<String>,
-    removed: Vec<String>,
-    clashes: Vec<String>,
-    /// Where agents and commands are.
-    folder: String,
-    registers: bool,
-    changes: bool,
-    statusline: bool,
+struct Told<'a> {
+    plan: &'a Plan,
     /// The kernel holds no shell command for this person.
     unjailed: bool,
     dry_run: bool,
     backup: Option<PathBuf>,
 }
 
-impl Told {
-    fn of(plan: &Plan, dry_run: bool) -> Self {
-        let settings = plan.settings.path.display().to_string();
-        let before = if plan.settings.bytes.is_some() { settings.as_str() } else { "/dev/null" };
-        Self {
-            command: plan.command.clone(),
-            diff: unified(before, &settings, &plan.old, &plan.new),
-            written: plan.texts.iter().map(|(found, _)| found.path.display().to_string()).collect(),
-            removed: paths(&plan.stale),
-            clashes: plan.clashes.clone(),
-            folder: plan.folder.display().to_string(),
-            registers: plan.new != plan.old,
-            changes: plan.changes(),
-            statusline: status_line(&plan.new) == StatusLine::Ours,
-            unjailed: false,
-            dry_run,
-            backup: None,
-            settings,
-        }
+impl Told<'_> {
+    fn settings(&self) -> String {
+        self.plan.settings.path.display().to_string()
+    }
+
+    fn diff(&self) -> String {
+        let settings = self.settings();
+        let before = if self.plan.settings.bytes.is_some() { settings.as_str() } else { "/dev/null" };
+        unified(before, &settings, &self.plan.old, &self.plan.new)
+    }
+
+    fn written(&self) -> Vec<String> {
+        self.plan.texts.iter().map(|(found, _)| found.path.display().to_string()).collect()
+    }
+
+    fn has_status_line(&self) -> bool {
+        status_line(&self.plan.new) == StatusLine::Ours
     }
 
     fn to_json(&self, mode: Option<&Change>) -> Value {
+        let plan = self.plan;
         json!({
-            "settings": self.settings, "command": self.command, "events": events(), "changed": self.changes,
-            "statusline": self.statusline, "written": self.written, "removed": self.removed, "backup": self.backup,
-            "dry_run": self.dry_run, "diff": self.diff, "clashes": self.clashes, "mode": mode.map(Change::to_json),
+            "settings": self.settings(), "command": plan.command, "events": events(), "changed": plan.changes(),
+            "statusline": self.has_status_line(), "written": self.written(), "removed": paths(&plan.stale),
+            "backup": self.backup, "dry_run": self.dry_run, "diff": self.diff(), "clashes": plan.clashes,
+            "mode": mode.map(Change::to_json),
         })
     }
 
     fn lines(&self, io: &mut Io) -> anyhow::Result<Vec<String>> {
-        let settings = &self.settings;
+        let (settings, written) = (self.settings(), self.written());
+        let clashes = self.plan.clashes.iter().map(|clash| format!("note: {clash}"));
         let mut lines = Vec::new();
         if self.dry_run {
-            write!(io.out, "{}", self.diff)?;
-            lines.extend(self.written.iter().map(|path| format!("would write `{path}`")));
-            lines.extend(self.removed.iter().map(|path| format!("would remove `{path}`")));
-            lines.extend((!self.changes).then(|| format!("nothing to change: registered in `{settings}`")));
-            lines.extend(self.clashes.iter().map(|clash| format!("note: {clash}")));
+            write!(io.out, "{}", self.diff())?;
+            lines.extend(written.iter().map(|path| format!("would write `{path}`")));
+            lines.extend(paths(&self.plan.stale).iter().map(|path| format!("would remove `{path}`")));
+            lines.extend((!self.plan.changes()).then(|| format!("nothing to change: registered in `{settings}`")));
+            lines.extend(clashes);
             return Ok(lines);
         }
-        let registered = if self.registers { "registered" } else { "already registered" };
+        let registered = if self.plan.new == self.plan.old { "already registered" } else { "registered" };
         lines.push(format!("{registered} for {} events in `{settings}`", events()));
-        lines.extend(self.statusline.then(|| "the status line there shows the session's phase and sandbox".to_owned()));
-        let wrote = || format!("wrote {} agents, commands and scripts to `{}`", self.written.len(), self.folder);
-        lines.extend((!self.written.is_empty()).then(wrote));
+        let shows = || "the status line there shows the session's phase and sandbox".to_owned();
+        lines.extend(self.has_status_line().then(shows));
+        let folder = self.plan.folder.display();
+        let wrote = || format!("wrote {} agents, commands and scripts to `{folder}`", written.len());
+        lines.extend((!written.is_empty()).then(wrote));
         let backup = self.backup.as_ref();
         lines.extend(backup.map(|backup| format!("the original is kept in `{}`", backup.display())));
-        lines.extend(self.clashes.iter().map(|clash| format!("note: {clash}")));
+        lines.extend(clashes);
         lines.extend(self.unjailed.then(|| UNJAILED.to_owned()));
         Ok(lines)
     }

@@ -3,7 +3,7 @@
 //! Reads and writes keys and log. Invariants: the secret that signs is never printed; the key of the seal is printed only
 //! when a person asks, since who has it can seal from that epoch on.
 
-use super::{Command, Io, allowed, flag, option, refused, text, who_may, yes};
+use super::{Command, Io, flag, option, refused, text, yes};
 use crate::proof::keys::{AgentKey, Keys};
 use crate::proof::life::{self, Standing};
 use crate::system::ssh_agent::{self, Identity};
@@ -23,7 +23,7 @@ pub const COMMAND: Command = Command {
         ("aops-hook key init", "make the key; `install` has done it"),
     ],
     arguments: |row| Command::verbs(VERBS, row.arg(yes().global(true))),
-    run,
+    run: |given, io| Ok(Command::run_verb("key", VERBS, given, io)?.unwrap_or(2)),
 };
 
 pub(super) static VERBS: &[Command] = &[
@@ -104,13 +104,6 @@ fn agent_key(given: &ArgMatches, io: &Io) -> anyhow::Result<Option<AgentKey>> {
         return refused(format!("{many} key `{named}` in the ssh-agent\nhint: name one of these:\n{there}"));
     };
     Ok(Some(AgentKey { key: found.key, socket: own }))
-}
-
-fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let Some((verb, given)) = Command::find(VERBS, given) else { return Ok(2) };
-    let name = format!("key {}", verb.name);
-    allowed(&name, who_may(&name), io)?;
-    (verb.run)(given, io)
 }
 
 fn init(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {

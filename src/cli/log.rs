@@ -151,7 +151,9 @@ impl View {
         let head = format!("{:>6}  {at}  {:9} ", one.seq, one.word);
         let (text, more) = (clean(&one.text), one.reason.as_deref().unwrap_or_default());
         let Some(width) = io.width else {
-            let more = one_line(more);
+            // A refusal with its way out is one line.
+            let more = more.replace("\nhint: ", "; ");
+            let more = clean(&more);
             let gap = if more.is_empty() { "" } else { "  " };
             return Ok(writeln!(io.out, "{head}{}", one.tone.paint(&format!("{text}{gap}{more}"), io))?);
         };
@@ -163,11 +165,6 @@ impl View {
         }
         Ok(())
     }
-}
-
-/// A refusal with its way out on one line.
-fn one_line(reason: &str) -> String {
-    clean(&reason.replace("\nhint: ", "; ")).into_owned()
 }
 
 /// A line in lines of so many characters, broken between words where that is possible.

@@ -45,17 +45,12 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         let words = format!("wrote {} pages to {}", pages.len(), folder.display());
         return io.answer(&json!({"folder": folder, "pages": pages.len()}), words);
     }
-    let Some(name) = text(given, "command") else {
-        let page = page("aops-hook", &all);
-        return io.answer(&json!({"page": page}), page.trim_end());
+    let page = match text(given, "command").map(|name| (name, all.find_subcommand(name))) {
+        None => page("aops-hook", &all),
+        Some((name, Some(command))) => page(&format!("aops-hook {name}"), command),
+        Some((name, None)) => return refused(format!("no command `{name}`\nhint: `aops-hook --help` lists them")),
     };
-    match all.find_subcommand(name) {
-        Some(command) => {
-            let page = page(&format!("aops-hook {name}"), command);
-            io.answer(&json!({"page": page}), page.trim_end())
-        }
-        None => refused(format!("no command `{name}`\nhint: `aops-hook --help` lists them")),
-    }
+    io.answer(&json!({"page": page}), page.trim_end())
 }
 
 /// One page in the language of `man`.

@@ -84,6 +84,19 @@ impl Command {
         let (name, given) = given.subcommand()?;
         Some((commands.iter().find(|command| command.name == name)?, given))
     }
+
+    /// Runs the verb of this command that was asked for, if this person may; `None` where none was.
+    fn run_verb(
+        command: &str,
+        verbs: &'static [Command],
+        given: &ArgMatches,
+        io: &mut Io,
+    ) -> anyhow::Result<Option<u8>> {
+        let Some((verb, given)) = Self::find(verbs, given) else { return Ok(None) };
+        let name = format!("{command} {}", verb.name);
+        allowed(&name, who_may(&name), io)?;
+        (verb.run)(given, io).map(Some)
+    }
 }
 
 /// What a command works with: environment, output, and the form of the output.
@@ -108,6 +121,14 @@ impl Io<'_> {
     /// Prints the value for a program or the words for a person, and the command is done.
     pub fn answer(&mut self, value: &Value, words: impl Display) -> anyhow::Result<u8> {
         if self.json { self.print(value) } else { self.print(words) }
+    }
+
+    /// Asks the person at the terminal: what they typed, or nothing where there is nobody any more.
+    pub fn ask(&mut self, question: impl Display) -> io::Result<Option<String>> {
+        write!(self.out, "{question}")?;
+        self.out.flush()?;
+        let mut answer = String::new();
+        Ok((io::stdin().read_line(&mut answer)? > 0).then(|| answer.trim().to_owned()))
     }
 }
 
@@ -271,6 +292,14 @@ pub fn operand(name: &'static str, value: &'static str, help: &'static str) -> A
 /// What was given for an option or an operand.
 pub fn text<'a>(given: &'a ArgMatches, name: &str) -> Option<&'a str> {
     given.get_one::<String>(name).map(String::as_str)
+}
+
+/// An object with the members of another one too.
+fn merge(mut value: Value, more: Value) -> Value {
+    if let (Some(members), Value::Object(more)) = (value.as_object_mut(), more) {
+        members.extend(more);
+    }
+    value
 }
 
 /// For every command that needs a terminal.

@@ -5,7 +5,7 @@
 
 use super::complain;
 use crate::gate::sandbox;
-use crate::insight::tally::words;
+use crate::insight::timeline::words;
 use crate::ledger::entry::Line;
 use crate::ledger::open::Recent;
 use crate::ledger::recover::LEDGER_FILE;

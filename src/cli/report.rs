@@ -7,7 +7,7 @@ use super::range::{self, FoundSession, since_option};
 use super::table::Tone;
 use super::{Command, Io, operand, option, text};
 use crate::insight::collect;
-use crate::insight::document::Insights;
+use crate::insight::document::{Insights, describe_counts};
 use crate::insight::report::{Card, Heading, Sums, page};
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::system::env::{Env, east_of_utc};
@@ -15,7 +15,6 @@ use crate::system::{files, threads};
 use crate::text::plain::count;
 use anyhow::Context;
 use clap::ArgMatches;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 pub const COMMAND: Command = Command {
@@ -74,25 +73,18 @@ fn goes_to_file() -> bool {
 
 /// The sums in words: HTML is of no use on a terminal or in a pipe.
 fn say(io: &mut Io, sums: &Sums, unreadable: usize) -> anyhow::Result<u8> {
-    let list =
-        |of: &BTreeMap<String, u64>| of.iter().map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ");
-    let calls = &sums.calls;
     let damaged = if sums.damaged > 0 { count(sums.damaged, "damaged ledger") } else { String::new() };
     let unread = if unreadable > 0 { format!("{unreadable} could not be read") } else { String::new() };
     io.facts([
         ("sessions", sums.sessions.to_string(), Tone::Strong),
         ("", unread, Tone::Bad),
-        ("outcomes", list(&sums.outcomes), Tone::Plain),
-        ("refusals", list(&sums.refusals), Tone::Plain),
-        ("rehearsed", list(&sums.rehearsed), Tone::Plain),
-        ("blocks", list(&sums.blocks_by), Tone::Bad),
+        ("outcomes", describe_counts(&sums.outcomes), Tone::Plain),
+        ("refusals", describe_counts(&sums.refusals), Tone::Plain),
+        ("rehearsed", describe_counts(&sums.rehearsed), Tone::Plain),
+        ("blocks", describe_counts(&sums.blocks_by), Tone::Bad),
         ("integrity", damaged, Tone::Bad),
         ("audits", format!("{} drawn, {} done", sums.drawn, sums.done), Tone::Plain),
-        (
-            "calls",
-            format!("{} completed, {} failed, {} denied", calls.completed, calls.failed, calls.denied),
-            Tone::Plain,
-        ),
+        ("calls", sums.calls.describe(), Tone::Plain),
         ("tokens", sums.tokens.to_string(), Tone::Plain),
         ("cost", sums.cost_usd.map(|cost| format!("${cost:.2}")).unwrap_or_default(), Tone::Plain),
     ])?;
@@ -135,8 +127,6 @@ fn card(env: &Env, found: &FoundSession) -> Option<Card> {
 
 /// What is wrong with a ledger; nothing where it is intact.
 fn damage(env: &Env, shelved: &SessionOnDisk) -> String {
-    match sessions::check(env, shelved) {
-        Ok(checked) => checked.failure.map(|failure| failure.to_string()).unwrap_or_default(),
-        Err(failure) => failure.to_string(),
-    }
+    let failure = sessions::check(env, shelved).map_or_else(Some, |checked| checked.failure);
+    failure.map(|failure| failure.to_string()).unwrap_or_default()
 }

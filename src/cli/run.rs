@@ -5,7 +5,7 @@
 
 use super::control::duration;
 use super::table::{Cell, Tone, clean};
-use super::{Command, Io, exit_code, flag, operand, option, refused, text};
+use super::{Command, Io, complain, exit_code, flag, operand, option, refused, text};
 use crate::config::policy::OnPause;
 use crate::config::{in_force, texts};
 use crate::model::client::Client;
@@ -305,7 +305,8 @@ impl<'a, 'io> Progress<'a, 'io> {
         let words = clean(&format!("{name}: {reason}{next}")).into_owned();
         self.note(&words);
         if !self.is_live() && *outcome != RunOutcome::Pass {
-            print_aside(&format!("run {run_id} {words}"));
+            // Stdout is for programs here, and a person may read this.
+            complain(&format!("run {run_id} {words}"), exit);
         }
     }
 
@@ -379,9 +380,4 @@ impl Reporter for Progress<'_, '_> {
 
 pub(super) fn dollars(micros: u64) -> String {
     format!("${}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000)
-}
-
-#[expect(clippy::print_stderr, reason = "stdout is for programs here, and a person may read this")]
-fn print_aside(words: &str) {
-    eprintln!("aops-hook: {words}");
 }

@@ -7,7 +7,7 @@
 use super::gc::{self, Wish};
 use super::run::{Progress, dollars, run_operand};
 use super::table::{Cell, Tone};
-use super::{Command, Io, allowed, flag, option, refused, text, who_may, yes};
+use super::{Command, Io, flag, option, refused, text, yes};
 use crate::run::artifacts::RunArtifacts;
 use crate::run::attempt::{Decision, RunOutcome, RunStatus};
 use crate::run::client::usd;
@@ -27,14 +27,13 @@ pub const RUNS: Command = Command {
         ("aops-hook runs", "state, age, cost, and what each waits for"),
         ("aops-hook runs --json", "for programs"),
     ],
-    arguments: |row| row.arg(yes().global(true)).args(of_fleet()).subcommand((GC.arguments)(GC.row())),
+    arguments: |row| {
+        let fleet = || flag("fleet", "The runs in the database that machines share");
+        let row = row.arg(yes().global(true)).args(cfg!(feature = "fleet").then(fleet));
+        row.subcommand((GC.arguments)(GC.row()))
+    },
     run: runs,
 };
-
-/// Also the runs that machines share.
-fn of_fleet() -> Option<clap::Arg> {
-    cfg!(feature = "fleet").then(|| flag("fleet", "The runs in the database that machines share"))
-}
 
 pub(super) static VERBS: &[Command] = &[GC];
 
@@ -73,15 +72,13 @@ pub const RESOLVE: Command = Command {
 };
 
 fn runs(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    if let Some((verb, given)) = Command::find(VERBS, given) {
-        let name = format!("runs {}", verb.name);
-        allowed(&name, who_may(&name), io)?;
-        return (verb.run)(given, io);
+    if let Some(code) = Command::run_verb("runs", VERBS, given, io)? {
+        return Ok(code);
     }
     #[cfg(feature = "fleet")]
     if given.get_flag("fleet") {
         // As `fleet status`: what machines share is for people.
-        allowed("runs --fleet", who_may("fleet status"), io)?;
+        super::allowed("runs --fleet", super::who_may("fleet status"), io)?;
         return super::fleet::runs(io);
     }
     let artifacts = RunArtifacts::of(&project_root(io.env));

@@ -7,7 +7,7 @@ mod remove;
 
 use super::range::{self, since_option};
 use super::table::{Cell, Tone};
-use super::{Command, Io, allowed, flag, option, text, who_may, yes};
+use super::{Command, Io, flag, option, text, yes};
 use crate::config::policy::{Folder, choose::shorten};
 use crate::config::texts;
 use crate::ledger::clients;
@@ -52,10 +52,8 @@ pub const COMMAND: Command = Command {
 pub(super) static VERBS: &[Command] = &[remove::GC];
 
 fn list_sessions(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    if let Some((verb, given)) = Command::find(VERBS, given) {
-        let name = format!("sessions {}", verb.name);
-        allowed(&name, who_may(&name), io)?;
-        return (verb.run)(given, io);
+    if let Some(code) = Command::run_verb("sessions", VERBS, given, io)? {
+        return Ok(code);
     }
     let (all, since) = (sessions::all(io.env), range::since(given, io)?);
     let short = short_ids(&all);
@@ -107,7 +105,7 @@ impl Row {
     }
 }
 
-fn changed_ms(shelved: &SessionOnDisk) -> i64 {
+pub(super) fn changed_ms(shelved: &SessionOnDisk) -> i64 {
     let since = shelved.changed.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

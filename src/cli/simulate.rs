@@ -142,22 +142,14 @@ fn print(
     let would = would
         .map(|would| format!("in the mode that is rehearsed `{}` would say: {}", would.gate, would.reason))
         .unwrap_or_default();
-    let parts = [
-        ("would", would.as_str()),
-        ("reason", text(|verdict| &verdict.reason)),
-        ("context", text(|verdict| &verdict.context)),
-        ("notice", text(|verdict| &verdict.notice)),
-        ("failure", &failure),
-    ];
-    for (name, text) in parts {
-        for (n, line) in text.lines().enumerate() {
-            writeln!(io.out, "  {:8} {}", if n == 0 { name } else { "" }, clean(line))?;
-        }
-    }
+    io.beside("would", would.lines())?;
+    io.beside("reason", text(|verdict| &verdict.reason).lines())?;
+    io.beside("context", text(|verdict| &verdict.context).lines())?;
+    io.beside("notice", text(|verdict| &verdict.notice).lines())?;
+    io.beside("failure", failure.lines())?;
     writeln!(io.out, "the hook would exit with {} and say", answer.exit)?;
     for (name, text) in [("stdout", &answer.stdout), ("stderr", &answer.stderr)] {
-        let text = if text.is_empty() { "(nothing)" } else { text.trim_end() };
-        writeln!(io.out, "  {name:8} {}", clean(text))?;
+        io.beside(name, [if text.is_empty() { "(nothing)" } else { text.trim_end() }])?;
     }
     Ok(0)
 }

@@ -9,7 +9,7 @@ mod shut;
 use shut::is_shut;
 pub use shut::{sandbox, sandbox_word, waits_for};
 
-use super::table::{Tone, clean};
+use super::table::{NamedFact, Tone, clean};
 use super::{Command, Io, session, session_operand};
 use crate::config::bundle;
 use crate::config::policy::jail::JailLevel;
@@ -62,8 +62,6 @@ pub const STATUS_LINE: Command = Command {
     run: show_status_line,
 };
 
-type Row = (&'static str, String, Tone);
-
 fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let shelved = session(given, io)?;
     let session = match sessions::session(&shelved) {
@@ -96,7 +94,7 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 }
 
 /// The administrator's bundle that this machine runs.
-fn describe_bundle(env: &Env) -> Option<Row> {
+fn describe_bundle(env: &Env) -> Option<NamedFact> {
     match bundle::installed(env) {
         Ok(found) => found.map(|(bundle, _)| ("bundle", format!("{} {}", bundle.name, bundle.version), Tone::Plain)),
         Err(problem) => Some(("bundle", problem.to_string(), Tone::Bad)),
@@ -111,7 +109,7 @@ fn rebuild(io: &Io, shelved: &SessionOnDisk) -> Result<Session, Failure> {
 }
 
 /// Where the loop is and what it is about.
-fn course(session: &Session, now_ms: i64) -> Vec<Row> {
+fn course(session: &Session, now_ms: i64) -> Vec<NamedFact> {
     let state = &session.state;
     let mut rows = Vec::new();
     rows.extend(session.blocked().map(|reason| ("blocked", one_line(reason, 2000), Tone::Bad)));
@@ -166,7 +164,7 @@ fn describe_jail(session: &Session) -> String {
 }
 
 /// Of a session that was halted: where it is told why, and what lets it go on.
-fn halt(session: &Session, shelved: &SessionOnDisk) -> Vec<Row> {
+fn halt(session: &Session, shelved: &SessionOnDisk) -> Vec<NamedFact> {
     let report = Some(shelved.path.join("halt-report.md")).filter(|path| path.is_file());
     let words = match (session.blocked(), session.state.phase) {
         (Some(_), _) => format!("look at it, then run `aops-hook clear-block {}`", session.state.session_id),
@@ -181,7 +179,7 @@ fn halt(session: &Session, shelved: &SessionOnDisk) -> Vec<Row> {
 }
 
 /// How a person goes on without the loop, where it holds something up.
-fn way_out(session: &Session, now_ms: i64) -> Option<Row> {
+fn way_out(session: &Session, now_ms: i64) -> Option<NamedFact> {
     let words = "begin a prompt with `.` to let one task go without the loop; `aops-hook mode` sets how much there is";
     let shut = is_shut(session, now_ms) && session.state.phase != Phase::Halted;
     shut.then(|| ("way out", words.to_owned(), Tone::Quiet))
@@ -204,7 +202,7 @@ fn describe_mode(session: &Session) -> String {
 }
 
 /// What the loop wants next.
-fn demands(session: &Session, owed: &[String], now_ms: i64) -> Vec<Row> {
+fn demands(session: &Session, owed: &[String], now_ms: i64) -> Vec<NamedFact> {
     let state = &session.state;
     let mut rows = vec![("waits for", waits_for(session, now_ms).to_owned(), Tone::Warn)];
     if owed.is_empty() {
@@ -233,7 +231,7 @@ fn demands(session: &Session, owed: &[String], now_ms: i64) -> Vec<Row> {
     rows
 }
 
-fn describe_waivers(io: &Io, session: &Session) -> Vec<Row> {
+fn describe_waivers(io: &Io, session: &Session) -> Vec<NamedFact> {
     let row = |words| ("waived", words, Tone::Warn);
     let by_prompt = session.state.task.as_ref().and_then(|task| task.waiver.as_deref()).map(|waiver| {
         let by = if waiver == "command" { "a slash command" } else { "its prompt" };
@@ -250,7 +248,7 @@ fn describe_waivers(io: &Io, session: &Session) -> Vec<Row> {
     by_prompt.into_iter().chain(by_person).collect()
 }
 
-fn agents(state: &State) -> Row {
+fn agents(state: &State) -> NamedFact {
     let said = |(name, agent): (&String, &Subagent)| match agent.said() {
         Some(verdict) => format!("{name} {verdict}"),
         None => name.clone(),
@@ -258,7 +256,7 @@ fn agents(state: &State) -> Row {
     ("agents", state.subagents.iter().map(said).collect::<Vec<_>>().join(", "), Tone::Plain)
 }
 
-fn times(io: &Io, state: &State) -> Vec<Row> {
+fn times(io: &Io, state: &State) -> Vec<NamedFact> {
     let moment = |ts: &str| {
         let ms = time::parse(ts).unwrap_or_default();
         format!("{} ({} ago)", time::local_stamp(ms, east_of_utc(ms)), time::age(io.env.now_ms - ms))

@@ -50,6 +50,9 @@ impl<T: AsRef<str>> From<T> for Cell {
     }
 }
 
+/// A name, what there is to say about it, and how it is painted.
+pub type NamedFact = (&'static str, String, Tone);
+
 impl Io<'_> {
     /// Rows under a headline. The last column takes what room is left and is cut there; on a terminal a column that is empty
     /// in all rows is left out.
@@ -78,6 +81,14 @@ impl Io<'_> {
             writeln!(self.out, "{name:9} {}", tone.paint(&clean(&words), self))?;
         }
         Ok(0)
+    }
+
+    /// Lines beside their name, which stands before the first of them.
+    pub fn beside<T: AsRef<str>>(&mut self, name: &str, lines: impl IntoIterator<Item = T>) -> anyhow::Result<()> {
+        for (n, line) in lines.into_iter().enumerate() {
+            writeln!(self.out, "  {:8} {}", if n == 0 { name } else { "" }, clean(line.as_ref()))?;
+        }
+        Ok(())
     }
 }
 

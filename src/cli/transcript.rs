@@ -9,11 +9,11 @@ use super::range::{self, FoundSession};
 use super::{Command, Io, flag, refused, session_operand, text};
 use crate::host::claude::transcript::entry::{Beside, Lines, Message, Read, TranscriptEntry, beside};
 use crate::insight::collect;
-use crate::insight::tally::words;
+use crate::insight::timeline::words;
 use crate::ledger::recover::LEDGER_FILE;
 use crate::model::call::CallState;
 use crate::model::event::EventKind;
-use crate::session::fact::{Fact, Step};
+use crate::session::fact::{Fact, Seen, Step};
 use crate::session::reflection::{self, to_markdown};
 use crate::text::time;
 use clap::ArgMatches;
@@ -114,21 +114,7 @@ impl GateNotes {
     fn add(&mut self, at_ms: i64, fact: &Fact) {
         let mut say = |text: String, alone: bool| self.notes.push(GateNote { at_ms, text, alone });
         match fact {
-            Fact::Event(seen) => {
-                if let Some(said) = seen.said.as_ref().filter(|said| !said.reason.is_empty()) {
-                    say(format!("`{}` {} {}: {}", said.gate, past_tense(&said.ruling), seen.event, said.reason), false);
-                }
-                if let Some(would) = &seen.rehearsed {
-                    say(format!("`{}` would {} {}: {}", would.gate, would.verb(), seen.event, would.reason), false);
-                }
-                if let Some(reflection) = &seen.reflection {
-                    say(to_markdown(reflection), false);
-                }
-                let is_prompt = EventKind::of(&seen.event) == EventKind::UserPromptSubmit;
-                if let Some(prompt) = words(seen, "prompt").filter(|_| is_prompt) {
-                    say(format!("**Prompt.** {prompt}"), true);
-                }
-            }
+            Fact::Event(seen) => tell_event(seen, &mut say),
             Fact::Call(step) if step.to == CallState::Pending => {
                 let input = step.input.as_ref().map_or("{}", |input| input.get());
                 say(format!("**{}** {input}", step.call.tool), true);
@@ -148,16 +134,33 @@ impl GateNotes {
             Fact::Unblock(lifted) => say(format!("block lifted by {}", lifted.by), false),
             Fact::Waive(waiver) => say(format!("`{}` waived: {}", waiver.gate, waiver.reason), false),
             Fact::Verdict(report) => {
-                let found = report.finding.iter();
-                for verdict in found.clone().filter_map(|finding| finding.verdict.as_ref()) {
-                    say(format!("verdict of `{}`: {verdict}", report.agent), false);
-                }
-                for reflection in found.map(|finding| &finding.reflection).filter(|fields| !fields.is_empty()) {
-                    say(to_markdown(reflection), false);
+                if let Some(finding) = &report.finding {
+                    if let Some(verdict) = &finding.verdict {
+                        say(format!("verdict of `{}`: {verdict}", report.agent), false);
+                    }
+                    if !finding.reflection.is_empty() {
+                        say(to_markdown(&finding.reflection), false);
+                    }
                 }
             }
             _ => {}
         }
+    }
+}
+
+fn tell_event(seen: &Seen, say: &mut dyn FnMut(String, bool)) {
+    if let Some(said) = seen.said.as_ref().filter(|said| !said.reason.is_empty()) {
+        say(format!("`{}` {} {}: {}", said.gate, past_tense(&said.ruling), seen.event, said.reason), false);
+    }
+    if let Some(would) = &seen.rehearsed {
+        say(format!("`{}` would {} {}: {}", would.gate, would.verb(), seen.event, would.reason), false);
+    }
+    if let Some(reflection) = &seen.reflection {
+        say(to_markdown(reflection), false);
+    }
+    let is_prompt = EventKind::of(&seen.event) == EventKind::UserPromptSubmit;
+    if let Some(prompt) = words(seen, "prompt").filter(|_| is_prompt) {
+        say(format!("**Prompt.** {prompt}"), true);
     }
 }
 

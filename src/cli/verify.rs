@@ -7,7 +7,7 @@
 mod all;
 
 use super::table::Tone;
-use super::{Command, Io, allowed, flag, option, refused, session, session_operand, text, who_may, yes};
+use super::{Command, Io, allowed, flag, merge, option, refused, session, session_operand, text, who_may, yes};
 use crate::config::in_force;
 use crate::ledger::heads::Head;
 use crate::ledger::lock::Lock;
@@ -130,16 +130,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let gone = if named.is_none() { sessions::lost(io.env) } else { Vec::new() };
     let here: Vec<&Head> = gone.iter().filter(|head| is_here(io, head)).collect();
     let exported = named.and_then(|name| sessions::exported(io.env, name)).or_else(|| here.last().copied().cloned());
-    let found = match (session(given, io), exported) {
-        (Ok(found), _) => found,
-        (Err(_), Some(head)) if head.seq > 0 => lost(io, &head),
-        (Err(_), Some(Head { session_id, ts, reason: Some(reason), blocked: false, .. })) => {
-            return refused(format!(
-                "no session `{session_id}`: {reason}, {ts}\nhint: its insights are kept; `aops-hook sessions` lists the others"
-            ));
-        }
-        (Err(error), _) => return Err(error),
-    };
+    let found = find(given, io, exported)?;
     if quarantine {
         return set_aside_damaged(io, &found);
     }
@@ -162,6 +153,17 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         })?;
     }
     Ok(if checked.failure.is_some() || !faults.is_empty() || !here.is_empty() { 4 } else { 0 })
+}
+
+/// The session that is meant, be it only by what was exported of it.
+fn find(given: &ArgMatches, io: &Io, exported: Option<Head>) -> anyhow::Result<SessionOnDisk> {
+    match (session(given, io), exported) {
+        (Err(_), Some(head)) if head.seq > 0 => Ok(lost(io, &head)),
+        (Err(_), Some(Head { session_id, ts, reason: Some(reason), blocked: false, .. })) => refused(format!(
+            "no session `{session_id}`: {reason}, {ts}\nhint: its insights are kept; `aops-hook sessions` lists the others"
+        )),
+        (found, _) => found,
+    }
 }
 
 /// A session of the project around the working directory.
@@ -234,16 +236,13 @@ fn report(
     if io.json {
         let faults = proven.map(|(_, faults)| faults).unwrap_or_default();
         let ok = code.is_none() && faults.is_empty() && !gone.iter().any(|head| is_here(io, head));
-        let mut value = json!({
+        let value = json!({
             "ok": ok, "entries": entries, "code": code, "seq": checked.seq,
             "torn_bytes": checked.torn_bytes, "session_id": found.session_id,
             "lost": gone.iter().map(|head| &head.session_id).collect::<Vec<_>>(),
         });
-        if let (Some((tier, _)), Some(fields)) = (proven, value.as_object_mut()) {
-            fields.insert("log_faults".to_owned(), json!(faults));
-            fields.extend(tier.to_json().as_object().cloned().unwrap_or_default());
-        }
-        return io.print(value);
+        let more = proven.map(|(tier, _)| merge(json!({"log_faults": faults}), tier.to_json()));
+        return io.print(merge(value, more.unwrap_or_default()));
     }
     if let Some(failure) = &checked.failure {
         let word = if failure.code == Code::WrittenByNewer { "newer:" } else { "damaged:" };

@@ -6,6 +6,7 @@
 mod evidence;
 
 use super::past::{self, Answered, Batch};
+use super::sessions::changed_ms;
 use super::table::{Tone, clean};
 use super::{Command, Io, operand, refused, session_option, status, text};
 use crate::ledger::sessions::{self, SessionOnDisk};
@@ -19,7 +20,6 @@ use crate::text::time;
 use clap::ArgMatches;
 use evidence::Clue;
 use serde_json::{Value, json};
-use std::time::UNIX_EPOCH;
 
 pub const COMMAND: Command = Command {
     name: "why",
@@ -87,8 +87,7 @@ fn last_in_project(io: &Io) -> anyhow::Result<Looked> {
     all.sort_by_key(|one| std::cmp::Reverse(one.changed));
     let (mut best, mut best_ms): (Option<Looked>, i64) = (None, i64::MIN);
     for shelved in all {
-        let changed = shelved.changed.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        if i64::try_from(changed).is_ok_and(|changed| best_ms >= changed) {
+        if best_ms >= changed_ms(&shelved) {
             break;
         }
         let batches = past::batches(&shelved).unwrap_or_default();
@@ -178,22 +177,29 @@ fn to_json(id: &str, answered: &Answered, clues: &[Clue], before: &Session) -> V
     })
 }
 
-fn print(io: &mut Io, id: &str, answered: &Answered, clues: &[Clue], before: &Session) -> anyhow::Result<u8> {
-    let (said, next) = split_hint(answered.reason);
+/// The gate and what it did.
+fn describe_ruling(answered: &Answered, io: &Io) -> String {
     let (verdict, tone) = match answered.ruling {
         "deny" => ("refused", Tone::Bad),
         "ask" => ("asked a person about", Tone::Warn),
         _ => ("let pass", Tone::Good),
     };
-    let would = answered.rehearsed.map(|would| format!("would {} this, but mode `observe` let it pass", would.verb()));
-    let (gate, verdict, tone) = match (answered.gate, &would) {
-        ("", _) => ("no gate objected, so it".to_owned(), "passed", tone),
-        (gate, Some(would)) => (format!("`{gate}`"), would.as_str(), Tone::Warn),
-        (gate, None) => (format!("`{gate}`"), verdict, tone),
-    };
+    let gate = answered.gate;
+    match answered.rehearsed {
+        _ if gate.is_empty() => format!("no gate objected, so it {}", tone.paint("passed", io)),
+        Some(would) => {
+            let words = format!("would {} this, but mode `observe` let it pass", would.verb());
+            format!("`{gate}` {}", Tone::Warn.paint(&words, io))
+        }
+        None => format!("`{gate}` {}", tone.paint(verdict, io)),
+    }
+}
+
+fn print(io: &mut Io, id: &str, answered: &Answered, clues: &[Clue], before: &Session) -> anyhow::Result<u8> {
+    let (said, next) = split_hint(answered.reason);
     let at = time::parse(answered.ts).map(|ms| time::local_stamp(ms, east_of_utc(ms)));
-    let (time, verdict) = (at.unwrap_or_default(), tone.paint(verdict, io));
-    writeln!(io.out, "entry {} at {time}: {gate} {verdict}", answered.seq)?;
+    let (time, ruled) = (at.unwrap_or_default(), describe_ruling(answered, io));
+    writeln!(io.out, "entry {} at {time}: {ruled}", answered.seq)?;
     let asked = format!("{} by {}: {}", answered.event, describe_speaker(answered), past::describe_question(answered));
     let stood = format!(
         "phase {}, sandbox {}",
@@ -204,20 +210,11 @@ fn print(io: &mut Io, id: &str, answered: &Answered, clues: &[Clue], before: &Se
         let seq = clue.seq.map_or_else(|| "since".to_owned(), |seq| format!("entry {seq}"));
         format!("{seq}: {}", clue.what)
     });
-    let said = said.lines().filter(|line| !line.is_empty()).map(str::to_owned);
-    let next = next.map(str::to_owned).into_iter();
-    let parts: [(&str, Vec<String>); 6] = [
-        ("session", vec![id.to_owned()]),
-        ("asked", vec![asked]),
-        ("stood", vec![stood]),
-        ("because", because.collect()),
-        ("said", said.collect()),
-        ("next", next.collect()),
-    ];
-    for (name, lines) in parts {
-        for (n, line) in lines.iter().enumerate() {
-            writeln!(io.out, "  {:8} {}", if n == 0 { name } else { "" }, clean(line))?;
-        }
-    }
+    io.beside("session", [id])?;
+    io.beside("asked", [asked])?;
+    io.beside("stood", [stood])?;
+    io.beside("because", because)?;
+    io.beside("said", said.lines().filter(|line| !line.is_empty()))?;
+    io.beside("next", next)?;
     Ok(0)
 }

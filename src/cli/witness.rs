@@ -4,7 +4,7 @@
 //! ten seconds and a bounded size, so one slow client delays the others only briefly.
 
 use super::http::{self, Limits, Request};
-use super::{Command, Io, allowed, option, refused, text, who_may};
+use super::{Command, Io, option, refused, text};
 use crate::proof::serve::WitnessState;
 use crate::system::env::Env;
 use anyhow::Context;
@@ -23,7 +23,7 @@ pub const COMMAND: Command = Command {
         "sign the checkpoints of the log with this key, as `aops-hook key show` prints it",
     )],
     arguments: |row| Command::verbs(VERBS, row),
-    run,
+    run: |given, io| Ok(Command::run_verb("witness", VERBS, given, io)?.unwrap_or(2)),
 };
 
 pub(super) static VERBS: &[Command] = &[Command {
@@ -45,13 +45,6 @@ pub(super) static VERBS: &[Command] = &[Command {
 }];
 
 const LONGEST_BODY: usize = 256 << 10;
-
-fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let Some((verb, given)) = Command::find(VERBS, given) else { return Ok(2) };
-    let name = format!("witness {}", verb.name);
-    allowed(&name, who_may(&name), io)?;
-    (verb.run)(given, io)
-}
 
 fn serve(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let logs = given.get_many::<String>("log").unwrap_or_default().map(|text| PublicKey::parse(text));

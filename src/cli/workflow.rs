@@ -12,6 +12,7 @@ use super::table::{Cell, Tone, clean};
 use super::{Command, Io, Refused, flag, operand, refused, text};
 use crate::config::texts::{self, Kind, Library, Origin, Text, Texts};
 use crate::config::workflow::{Gate, Held, Piece, Problem, Step, Variant, Workflow, meant, pieces};
+use crate::text::plain::count;
 use clap::{Arg, ArgMatches};
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -174,8 +175,7 @@ fn check(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let library = Library::of(io.env, &texts);
     let wanted = |problem: &&Problem| named.is_empty() || named.contains(&problem.file);
     let problems: Vec<_> = library.problems.iter().filter(wanted).collect();
-    let count = if named.is_empty() { library.origins.len() } else { named.len() };
-    report(io, count, &problems)?;
+    report(io, if named.is_empty() { library.origins.len() } else { named.len() }, &problems)?;
     Ok(u8::from(!problems.is_empty()))
 }
 
@@ -196,20 +196,20 @@ fn put(texts: &mut Texts, path: &Path, project: &Path) {
     texts.texts.push(Text { kind: Kind::Workflow, id, origin, file, text: Cow::Owned(text) });
 }
 
-fn report(io: &mut Io, count: usize, problems: &[&Problem]) -> anyhow::Result<u8> {
+fn report(io: &mut Io, checked: usize, problems: &[&Problem]) -> anyhow::Result<u8> {
     if io.json {
         let row = |problem: &&Problem| json!({"file": file_from_here(&problem.file, io), "line": problem.line, "what": problem.what});
         let rows: Vec<_> = problems.iter().map(row).collect();
-        return io.print(json!({"ok": problems.is_empty(), "workflows": count, "problems": rows}));
+        return io.print(json!({"ok": problems.is_empty(), "workflows": checked, "problems": rows}));
     }
     for problem in problems {
         let line = describe_problem(problem, io);
         writeln!(io.out, "{line}")?;
     }
-    let several = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let checked = count(checked, "workflow");
     match problems.len() {
-        0 => io.print(format!("{}, no problems", several(count, "workflow"))),
-        wrong => io.print(format!("{} in {}", several(wrong, "problem"), several(count, "workflow"))),
+        0 => io.print(format!("{checked}, no problems")),
+        wrong => io.print(format!("{} in {checked}", count(wrong, "problem"))),
     }
 }
 

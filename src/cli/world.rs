@@ -3,6 +3,7 @@
 //! Makes one temporary folder and starts processes in it, each with a cleared environment. Invariants: such a program sees
 //! no folder of the user; the folder goes with the world.
 
+use super::merge;
 use crate::ledger::session_folder::dashed;
 use crate::system::files::Scratch;
 use crate::system::process::{self, Outcome, Task};
@@ -52,14 +53,11 @@ impl World {
     /// One event as the client writes it to the hook's stdin: the common fields, and its own.
     pub(super) fn payload(&self, event: &str, prompt_id: &str, mode: &str, own: Value) -> Value {
         let transcript = self.sessions().join(format!("{}.jsonl", self.session_id));
-        let mut all = json!({
+        let common = json!({
             "session_id": self.session_id, "transcript_path": transcript, "cwd": self.project,
             "hook_event_name": event, "prompt_id": prompt_id, "permission_mode": mode,
         });
-        if let (Some(all), Value::Object(own)) = (all.as_object_mut(), own) {
-            all.extend(own);
-        }
-        all
+        merge(common, own)
     }
 
     /// Runs a program in the project. A payload makes it a hook: inside the client, with the event on its stdin.

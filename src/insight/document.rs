@@ -74,6 +74,17 @@ pub struct Calls {
     pub failed: u64,
 }
 
+impl Calls {
+    pub fn describe(&self) -> String {
+        format!("{} completed, {} failed, {} denied", self.completed, self.failed, self.denied)
+    }
+}
+
+/// `qa 1, sandbox 2`
+pub fn describe_counts(counts: &BTreeMap<String, u64>) -> String {
+    counts.iter().map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ")
+}
+
 /// Entries of a list and characters of a text that the copy in the state keeps: it is written at every event.
 const FEW: usize = 20;
 const SHORT: usize = 200;
@@ -195,6 +206,7 @@ pub enum FieldForm {
     Reflection,
 }
 
+pub const OUTCOMES: [&str; 3] = ["success", "partial", "failure"];
 const TOKENS: [&str; 3] = ["by_model", "by_agent", "by_phase"];
 
 const fn field(name: &'static str, form: FieldForm, about: &'static str) -> InsightField {
@@ -263,7 +275,7 @@ fn check_fields(value: &Value, wanted: impl Fn(&InsightField) -> bool) -> Result
         match value.get(field.name) {
             None => return Err(format!("`{}` is missing", field.name)),
             Some(value) if !field.form.accepts(value) => {
-                return Err(format!("`{}` must be {}", field.name, field.form.describe().0));
+                return Err(format!("`{}` must be {}", field.name, field.form.describe()));
             }
             Some(_) => {}
         }
@@ -283,7 +295,7 @@ impl FieldForm {
             FieldForm::Time => {
                 value.is_null() || value.as_str().is_some_and(|at| crate::text::time::parse(at).is_some())
             }
-            FieldForm::Outcome => word(&["success", "partial", "failure"]),
+            FieldForm::Outcome => word(&OUTCOMES),
             FieldForm::Verdict(words) => value.is_null() || word(words),
             FieldForm::Count => value.is_u64(),
             FieldForm::Money => value.is_null() || value.as_f64().is_some_and(|n| n >= 0.0),
@@ -306,63 +318,67 @@ impl FieldForm {
         }
     }
 
-    /// Its words in a message, and its schema for other programs.
-    fn describe(self) -> (String, Value) {
+    /// In a message.
+    fn describe(self) -> String {
+        let words = match self {
+            FieldForm::Text => "a text",
+            FieldForm::MaybeText => "a text or null",
+            FieldForm::Day => "a day such as 2026-01-13",
+            FieldForm::Time => "a time such as 2026-01-13T10:00:00Z, or null",
+            FieldForm::Outcome => "success, partial or failure",
+            FieldForm::Verdict(words) => return format!("{} or null", words.join(", ")),
+            FieldForm::Count => "a whole number",
+            FieldForm::Money => "a number or null",
+            FieldForm::Texts => "a list of texts",
+            FieldForm::Remarks => "a list of texts or objects",
+            FieldForm::Facts => "an object or null",
+            FieldForm::Mood => "a number from -1 to 1, a word, or null",
+            FieldForm::Counts => "an object of whole numbers",
+            FieldForm::Named(names) => return format!("an object with {}", names.join(", ")),
+            FieldForm::Tokens => return format!("an object with {}", TOKENS.join(", ")),
+            FieldForm::Reflection => "an object of texts, or null",
+        };
+        words.to_owned()
+    }
+
+    /// For other programs.
+    fn schema(self) -> Value {
         let (text, count) = (json!({"type": "string"}), json!({"type": "integer", "minimum": 0}));
-        let (words, schema) = match self {
-            FieldForm::Text => ("a text", text),
-            FieldForm::MaybeText => ("a text or null", json!({"type": ["string", "null"]})),
-            FieldForm::Day => {
-                let pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$";
-                ("a day such as 2026-01-13", json!({"type": "string", "pattern": pattern}))
-            }
+        match self {
+            FieldForm::Text => text,
+            FieldForm::MaybeText => json!({"type": ["string", "null"]}),
+            FieldForm::Day => json!({"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}),
             FieldForm::Time => {
                 let pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$";
-                let schema = json!({"type": ["string", "null"], "pattern": pattern});
-                ("a time such as 2026-01-13T10:00:00Z, or null", schema)
+                json!({"type": ["string", "null"], "pattern": pattern})
             }
-            FieldForm::Outcome => ("success, partial or failure", json!({"enum": ["success", "partial", "failure"]})),
+            FieldForm::Outcome => json!({"enum": OUTCOMES}),
             FieldForm::Verdict(words) => {
                 let all: Vec<Value> = words.iter().map(|word| json!(word)).chain([Value::Null]).collect();
-                return (format!("{} or null", words.join(", ")), json!({"enum": all}));
+                json!({"enum": all})
             }
-            FieldForm::Count => ("a whole number", count),
-            FieldForm::Money => ("a number or null", json!({"type": ["number", "null"], "minimum": 0})),
-            FieldForm::Texts => ("a list of texts", json!({"type": "array", "items": text})),
-            FieldForm::Remarks => {
-                let schema = json!({"type": "array", "items": {"type": ["string", "object", "array"]}});
-                ("a list of texts or objects", schema)
-            }
-            FieldForm::Facts => ("an object or null", json!({"type": ["object", "null"]})),
-            FieldForm::Mood => {
-                let schema = json!({"type": ["number", "string", "null"], "minimum": -1, "maximum": 1});
-                ("a number from -1 to 1, a word, or null", schema)
-            }
-            FieldForm::Counts => {
-                ("an object of whole numbers", json!({"type": "object", "additionalProperties": count}))
-            }
-            FieldForm::Named(names) => {
-                let schema = json!({"type": "object", "required": names, "additionalProperties": count});
-                return (format!("an object with {}", names.join(", ")), schema);
-            }
+            FieldForm::Count => count,
+            FieldForm::Money => json!({"type": ["number", "null"], "minimum": 0}),
+            FieldForm::Texts => json!({"type": "array", "items": text}),
+            FieldForm::Remarks => json!({"type": "array", "items": {"type": ["string", "object", "array"]}}),
+            FieldForm::Facts => json!({"type": ["object", "null"]}),
+            FieldForm::Mood => json!({"type": ["number", "string", "null"], "minimum": -1, "maximum": 1}),
+            FieldForm::Counts => json!({"type": "object", "additionalProperties": count}),
+            FieldForm::Named(names) => json!({"type": "object", "required": names, "additionalProperties": count}),
             FieldForm::Tokens => {
                 let sums = json!({"type": "object", "additionalProperties": {"type": "object"}});
-                let sums = json!({"by_model": sums, "by_agent": sums, "by_phase": sums});
-                let schema = json!({"type": "object", "required": TOKENS, "properties": sums});
-                ("an object with by_model, by_agent, by_phase", schema)
+                let sums: Map<_, _> = TOKENS.iter().map(|name| ((*name).to_owned(), sums.clone())).collect();
+                json!({"type": "object", "required": TOKENS, "properties": sums})
             }
-            FieldForm::Reflection => {
-                ("an object of texts, or null", json!({"type": ["object", "null"], "additionalProperties": text}))
-            }
-        };
-        (words.to_owned(), schema)
+            FieldForm::Reflection => json!({"type": ["object", "null"], "additionalProperties": text}),
+        }
     }
 }
 
 /// `schemas/insights.schema.json`.
 pub fn schema() -> Value {
     let property = |field: &InsightField| {
-        let (_, mut schema) = field.form.describe();
+        let mut schema = field.form.schema();
         schema["description"] = json!(field.about);
         (field.name.to_owned(), schema)
     };

@@ -7,8 +7,9 @@
 mod chart;
 
 use crate::host::claude::usage::Sum;
-use crate::insight::document::{Calls, Insights, micros, usd};
-use crate::insight::tally::{Followed, TimelineEntry};
+use crate::insight::document::{Calls, Insights, OUTCOMES, micros, usd};
+use crate::insight::tally::Followed;
+use crate::insight::timeline::TimelineEntry;
 use crate::model::phase::Phase;
 use crate::text::plain::count;
 use crate::text::time;
@@ -276,7 +277,6 @@ pub struct Sums {
     pub files: BTreeMap<String, u64>,
 }
 
-const OUTCOMES: [&str; 3] = ["success", "partial", "failure"];
 /// More columns are no longer seen.
 const MOST_DAYS: u64 = 366;
 
@@ -308,12 +308,10 @@ impl Sums {
 
     fn count(&mut self, card: &Card) {
         let insights = &card.insights;
-        for (gate, n) in &insights.gates {
-            *self.refusals.entry(gate.clone()).or_default() += n;
-        }
-        for (gate, n) in &insights.rehearsed {
-            *self.rehearsed.entry(gate.clone()).or_default() += n;
-        }
+        add_counts(&mut self.refusals, &insights.gates);
+        add_counts(&mut self.rehearsed, &insights.rehearsed);
+        add_counts(&mut self.blocks_by, &card.blocks);
+        self.blocks += card.blocks.values().sum::<u64>();
         for (gate, next) in &card.followed {
             let sum = self.followed.entry(gate.clone()).or_default();
             sum.agent += next.agent;
@@ -324,10 +322,6 @@ impl Sums {
         self.drawn += insights.audits.drawn;
         self.done += insights.audits.done;
         self.damaged += u64::from(card.damage.as_ref().is_some_and(|damage| !damage.is_empty()));
-        for (by, n) in &card.blocks {
-            self.blocks += n;
-            *self.blocks_by.entry(by.clone()).or_default() += n;
-        }
         let critic = insights.critic_verdict.iter().map(|verdict| format!("critic {verdict}"));
         for said in critic.chain(insights.qa_verdict.iter().map(|verdict| format!("qa-verifier {verdict}"))) {
             *self.verdicts.entry(said).or_default() += 1;
@@ -363,6 +357,12 @@ impl Sums {
             sorted.push(("all others".to_owned(), rest));
         }
         sorted
+    }
+}
+
+fn add_counts(to: &mut BTreeMap<String, u64>, from: &BTreeMap<String, u64>) {
+    for (name, n) in from {
+        *to.entry(name.clone()).or_default() += n;
     }
 }
 

@@ -1,9 +1,10 @@
 //! Counts a session's entries one after another: what its insights and its timeline are made of.
 //!
-//! Pure. Invariants: an entry that does not fold (a damaged ledger, looked at by a person) is left out of the state and
-//! counted all the same; in the timeline a call that succeeded has no entry, a refused one has.
+//! Pure. Invariant: an entry that does not fold (a damaged ledger, looked at by a person) is left out of the state and
+//! counted all the same.
 
 use super::document::{Audits, Calls, Insights};
+use super::timeline::{TimelineEntry, describe_moment, words};
 use crate::gate::owed::gate_of_debt;
 use crate::host::claude::transcript::scan::MAIN;
 use crate::host::claude::usage::Usage;
@@ -14,7 +15,7 @@ use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::{event::EventKind, phase::Phase};
 use crate::session::fact::{Fact, Reported, Said, Seen, Step, Violation};
 use crate::session::{fold::Session, prompt::Prompt};
-use crate::text::json::{self, Json, cut};
+use crate::text::json::{self, cut};
 use crate::text::template::one_line;
 use crate::tool::input::patched_files;
 use serde::Serialize;
@@ -53,7 +54,6 @@ pub struct Tally {
     stopped: Option<String>,
     /// Why the session ended.
     ended: Option<String>,
-    let_go: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -95,7 +95,7 @@ impl Tally {
             Fact::Call(step) => self.count_call(step),
             Fact::Block(block) => {
                 self.insights.custodiet_blocks += u64::from(block.by == "custodiet");
-                *self.blocks.entry(cut(&block.by, 64).to_owned()).or_default() += 1;
+                count_one(&mut self.blocks, &block.by);
             }
             Fact::Verdict(report) => self.count_report(report),
             Fact::Waive(waiver) => {
@@ -109,12 +109,10 @@ impl Tally {
             }
             _ => {}
         }
-        if let Some(moment) = timeline_entry(at_ms, fact) {
-            if self.moments.len() < MOST_MOMENTS {
-                self.moments.push(moment);
-            } else {
-                self.moments_left_out += 1;
-            }
+        match describe_moment(fact) {
+            Some(_) if self.moments.len() >= MOST_MOMENTS => self.moments_left_out += 1,
+            Some((kind, text)) => self.moments.push(TimelineEntry { at_ms, kind, text: one_line(&text, 160) }),
+            None => {}
         }
     }
 
@@ -142,31 +140,12 @@ impl Tally {
                     self.root.clone_from(root);
                 }
             }
-            EventKind::UserPromptSubmit => {
-                let prompt = words(seen, "prompt").unwrap_or_default();
-                if Prompt::of(&prompt) != Prompt::Machine {
-                    push(&mut self.insights.user_prompts, cut(&prompt, LONGEST));
-                }
-                if refused.is_none() && seen.meant.unwrap_or_else(|| Prompt::of(&prompt)) == Prompt::Command {
-                    push_new(&mut self.insights.workflows_used, "direct-skill");
-                }
-            }
-            EventKind::SubagentStart => {
-                let kind = seen.agent_type.as_deref().unwrap_or_default();
-                if ours(kind).is_some() {
-                    self.follow(|next| &mut next.agent);
-                }
-                let kind = bare(kind);
-                self.insights.subagent_count += 1;
-                push_new(&mut self.insights.subagents_invoked, kind);
-                if let Some(id) = seen.agent_id.as_ref().filter(|_| self.agents.len() < MOST) {
-                    self.agents.insert(id.clone(), kind.to_owned());
-                }
-            }
+            EventKind::UserPromptSubmit => self.count_prompt(seen, refused.is_some()),
+            EventKind::SubagentStart => self.count_agent(seen),
             EventKind::Stop if refused.is_none() => {
                 self.follow(|next| &mut next.ended);
-                self.let_go = seen.owed.as_ref().is_some_and(|owed| !owed.is_empty());
-                self.stopped = Some(if self.let_go { "let_go" } else { "end_turn" }.to_owned());
+                let let_go = seen.owed.as_ref().is_some_and(|owed| !owed.is_empty());
+                self.stopped = Some(if let_go { "let_go" } else { "end_turn" }.to_owned());
                 seen.reflection.iter().for_each(|reflection| self.count_reflection(reflection));
             }
             EventKind::StopFailure => self.stopped = Some(words(seen, "error").unwrap_or_else(|| "error".to_owned())),
@@ -175,6 +154,29 @@ impl Tally {
                 self.ended = Some(words(seen, "reason").unwrap_or_else(|| "other".to_owned()));
             }
             _ => {}
+        }
+    }
+
+    fn count_prompt(&mut self, seen: &Seen, refused: bool) {
+        let prompt = words(seen, "prompt").unwrap_or_default();
+        if Prompt::of(&prompt) != Prompt::Machine {
+            push(&mut self.insights.user_prompts, cut(&prompt, LONGEST));
+        }
+        if !refused && seen.meant.unwrap_or_else(|| Prompt::of(&prompt)) == Prompt::Command {
+            push_new(&mut self.insights.workflows_used, "direct-skill");
+        }
+    }
+
+    fn count_agent(&mut self, seen: &Seen) {
+        let kind = seen.agent_type.as_deref().unwrap_or_default();
+        if ours(kind).is_some() {
+            self.follow(|next| &mut next.agent);
+        }
+        let kind = bare(kind);
+        self.insights.subagent_count += 1;
+        push_new(&mut self.insights.subagents_invoked, kind);
+        if let Some(id) = seen.agent_id.as_ref().filter(|_| self.agents.len() < MOST) {
+            self.agents.insert(id.clone(), kind.to_owned());
         }
     }
 
@@ -224,13 +226,13 @@ impl Tally {
     fn count_refusal(&mut self, gate: &str) {
         self.follow(|next| &mut next.again);
         self.waiting.push(cut(gate, 64).to_owned());
-        *self.insights.gates.entry(cut(gate, 64).to_owned()).or_default() += 1;
+        count_one(&mut self.insights.gates, gate);
     }
 
     /// The mode that is rehearsed would have refused this.
     fn count_rehearsed(&mut self, would: Option<&Said>) {
         if let Some(would) = would {
-            *self.insights.rehearsed.entry(cut(&would.gate, 64).to_owned()).or_default() += 1;
+            count_one(&mut self.insights.rehearsed, &would.gate);
         }
     }
 
@@ -329,6 +331,10 @@ pub fn says_something(text: &str) -> bool {
     !matches!(text.as_str(), "" | "none" | "n/a" | "na" | "nothing" | "-" | "null" | "no")
 }
 
+fn count_one(counts: &mut BTreeMap<String, u64>, name: &str) {
+    *counts.entry(cut(name, 64).to_owned()).or_default() += 1;
+}
+
 fn push(list: &mut Vec<String>, text: &str) {
     if list.len() < MOST {
         list.push(text.to_owned());
@@ -339,79 +345,5 @@ fn push_new(list: &mut Vec<String>, text: &str) {
     let text = cut(text, LONGEST);
     if !text.is_empty() && !list.iter().any(|known| known == text) {
         push(list, text);
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TimelineEntry {
-    pub at_ms: i64,
-    /// `prompt`, `verdict`, `refusal`, `rehearsed`, `failure`, `audit`, `block` or `end`.
-    pub kind: &'static str,
-    pub text: String,
-}
-
-fn timeline_entry(at_ms: i64, fact: &Fact) -> Option<TimelineEntry> {
-    // The reason without the way out.
-    let first = |reason: &str| reason.lines().next().unwrap_or_default().to_owned();
-    let would =
-        |what: &str, said: &Said| format!("{} would {} {what}: {}", said.gate, said.verb(), first(&said.reason));
-    let (kind, text) = match fact {
-        Fact::Event(Seen { event, rehearsed: Some(said), .. }) => ("rehearsed", would(event, said)),
-        Fact::Call(Step { call, rehearsed: Some(said), .. }) => ("rehearsed", would(&call.tool, said)),
-        Fact::Event(seen) => match &seen.said {
-            // The list itself: the first line of the reason only says that there is one.
-            Some(said) if said.ruling == "deny" && seen.owed.as_ref().is_some_and(|owed| !owed.is_empty()) => {
-                let owed = seen.owed.as_deref().unwrap_or_default().join(", ");
-                ("refusal", format!("{} at {}: still owes {owed}", said.gate, seen.event))
-            }
-            Some(said) if said.ruling == "deny" => {
-                ("refusal", format!("{} at {}: {}", said.gate, seen.event, first(&said.reason)))
-            }
-            _ => match EventKind::of(&seen.event) {
-                EventKind::UserPromptSubmit => {
-                    ("prompt", words(seen, "prompt").filter(|prompt| Prompt::of(prompt) != Prompt::Machine)?)
-                }
-                EventKind::Stop => ("end", "the turn ended".to_owned()),
-                EventKind::StopFailure => {
-                    ("failure", format!("the turn broke off: {}", words(seen, "error").unwrap_or_default()))
-                }
-                EventKind::SessionEnd => ("end", "the session ended".to_owned()),
-                _ => return None,
-            },
-        },
-        Fact::Call(step) => match (step.to, &step.gate) {
-            (CallState::Denied, Some(gate)) => {
-                let reason = first(step.reason.as_deref().unwrap_or_default());
-                ("refusal", format!("{gate}: {}: {reason}", step.call.tool))
-            }
-            (CallState::Failed, _) => {
-                let reason = step.reason.as_deref().unwrap_or_default();
-                ("failure", format!("{}: {reason}", step.call.tool))
-            }
-            _ if step.drawn == Some(true) => ("audit", "an audit was drawn".to_owned()),
-            _ => return None,
-        },
-        Fact::Verdict(report) if !report.sent_on => {
-            let finding = report.finding.as_ref()?;
-            let said = finding.verdict.as_deref().or(finding.workflow.as_deref());
-            let said = said.or(finding.reflection.get("outcome").map(String::as_str)).unwrap_or_default();
-            let more = finding.problems.first().or(finding.intent.as_ref());
-            let more = more.map(|more| format!(": {more}")).unwrap_or_default();
-            ("verdict", format!("{} {said}{more}", report.agent))
-        }
-        Fact::Block(block) => ("block", format!("blocked by {}: {}", block.by, block.reason)),
-        Fact::Unblock(by) => ("block", format!("block lifted by {}", by.by)),
-        Fact::Waive(waiver) => ("block", format!("{} waived: {}", waiver.gate, waiver.reason)),
-        _ => return None,
-    };
-    Some(TimelineEntry { at_ms, kind, text: one_line(&text, 160) })
-}
-
-/// A text of the event; of a clipped one its beginning.
-pub fn words(seen: &Seen, name: &str) -> Option<String> {
-    let about = json::read(seen.about.get()).ok()?;
-    match about.get(name)? {
-        clipped @ Json::Object(_) => Some(clipped.text_of("clipped")? + "…"),
-        text => Some(text.text()?.into_owned()),
     }
 }

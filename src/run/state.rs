@@ -100,30 +100,8 @@ impl RunState {
                 self.begun.insert(begun.step.clone(), begun.clone());
                 self.attempts.insert(begun.step.clone(), begun.attempt);
             }
-            AttemptFact::Done(done) => {
-                self.current = None;
-                (self.cost, self.tokens) = (done.cost, done.tokens);
-                self.done.insert(done.step.clone(), done.clone());
-                if done.outcome == RunOutcome::InterventionRequired {
-                    *self.rounds.entry(done.step.clone()).or_default() += 1;
-                }
-                if done.outcome == RunOutcome::Pass {
-                    self.taken_back.remove(&done.step);
-                    self.passed.insert(done.step.clone(), done.clone());
-                }
-            }
-            AttemptFact::Checkpoint(paused) => {
-                (self.status, self.outcome) = (RunStatus::Checkpoint, Some(paused.outcome));
-                if paused.trigger == Trigger::Terminated {
-                    // Its step may have ended since; `resume` looks.
-                    self.status = RunStatus::Terminated;
-                } else {
-                    self.current = None;
-                }
-                (self.cost, self.tokens) = (self.cost.max(paused.cost), self.tokens.max(paused.tokens));
-                self.reason.clone_from(&paused.question);
-                (self.paused, self.resolved) = (Some(paused.clone()), None);
-            }
+            AttemptFact::Done(done) => self.end_step(done),
+            AttemptFact::Checkpoint(paused) => self.pause(paused),
             AttemptFact::Resolved(resolved) => self.resolved = Some(resolved.clone()),
             AttemptFact::Resumed(resumed) => self.go_on(resumed),
             AttemptFact::Terminal(ended) => {
@@ -134,6 +112,32 @@ impl RunState {
             AttemptFact::Rollback(back) => self.take_back(back),
             AttemptFact::Removed(_) => self.removed = true,
         }
+    }
+
+    fn end_step(&mut self, done: &Done) {
+        self.current = None;
+        (self.cost, self.tokens) = (done.cost, done.tokens);
+        self.done.insert(done.step.clone(), done.clone());
+        if done.outcome == RunOutcome::InterventionRequired {
+            *self.rounds.entry(done.step.clone()).or_default() += 1;
+        }
+        if done.outcome == RunOutcome::Pass {
+            self.taken_back.remove(&done.step);
+            self.passed.insert(done.step.clone(), done.clone());
+        }
+    }
+
+    fn pause(&mut self, paused: &Paused) {
+        (self.status, self.outcome) = (RunStatus::Checkpoint, Some(paused.outcome));
+        if paused.trigger == Trigger::Terminated {
+            // Its step may have ended since; `resume` looks.
+            self.status = RunStatus::Terminated;
+        } else {
+            self.current = None;
+        }
+        (self.cost, self.tokens) = (self.cost.max(paused.cost), self.tokens.max(paused.tokens));
+        self.reason.clone_from(&paused.question);
+        (self.paused, self.resolved) = (Some(paused.clone()), None);
     }
 
     /// What the pause was about is settled: its checks are waived, and a failed verification gets another round.

@@ -146,20 +146,11 @@ impl Walker<'_> {
         let (names, dir) = match opened.map_err(io::Error::from).and_then(names) {
             Ok(listed) => listed,
             Err(error) => {
-                let path = name::text(&pending.path).into_owned();
-                // A folder that was deleted meanwhile is not in the tree.
-                if !path.is_empty() && error.kind() != io::ErrorKind::NotFound {
-                    let reason = format!("cannot be read: {}", error.kind());
-                    into.left_out.push(LeftOut { path, reason, size: 0 });
-                }
+                into.left_out.extend(leave_out(&pending.path, &error));
                 return Vec::new();
             }
         };
-        let has = |wanted: &CStr| names.binary_search_by(|(name, _)| name.as_c_str().cmp(wanted)).is_ok();
-        let rules = match (has(c".gitignore"), has(c".git")) {
-            (false, false) => Arc::clone(&pending.rules),
-            (ignore, repository) => Rules::of(&pending.rules, &self.store.root, &pending.path, ignore, repository),
-        };
+        let rules = self.add_rules(pending, &names);
         let (mut below, mut entries) = (Vec::new(), Vec::with_capacity(names.len()));
         let mut path = pending.path.clone();
         if !path.is_empty() {
@@ -187,6 +178,25 @@ impl Walker<'_> {
         into.folders.push((path, entries));
         below
     }
+
+    /// The rules of the folders above, and those that the folder with these names has itself.
+    fn add_rules(&self, pending: &PendingFolder, names: &[(CString, FileType)]) -> Arc<Rules> {
+        let has = |wanted: &CStr| names.binary_search_by(|(name, _)| name.as_c_str().cmp(wanted)).is_ok();
+        match (has(c".gitignore"), has(c".git")) {
+            (false, false) => Arc::clone(&pending.rules),
+            (ignore, repository) => Rules::of(&pending.rules, &self.store.root, &pending.path, ignore, repository),
+        }
+    }
+}
+
+/// What is said of a folder that cannot be listed. One that was deleted meanwhile is not in the tree.
+fn leave_out(path: &[u8], error: &io::Error) -> Option<LeftOut> {
+    let reason = format!("cannot be read: {}", error.kind());
+    (!path.is_empty() && error.kind() != io::ErrorKind::NotFound).then(|| LeftOut {
+        path: name::text(path).into_owned(),
+        reason,
+        size: 0,
+    })
 }
 
 /// The entries of a folder, sorted, with their types; by stat where the file system does not tell the type.

@@ -140,9 +140,8 @@ pub fn describe_gates(session: &Session) -> Governance {
         outcome: outcome.to_owned(),
         reason: reason.filter(|reason| !reason.is_empty()),
     };
-    let or_pass = |name: &str, outcome: &str, reason: Option<String>| match reason {
-        Some(_) => gate(name, outcome, reason),
-        None => gate(name, "PASS", None),
+    let or_pass = |name: &str, outcome: &str, reason: Option<String>| {
+        gate(name, if reason.is_some() { outcome } else { "PASS" }, reason)
     };
     let problems = || Some(cut(&course.problems.join("; "), 500).to_owned());
     // Only what the phases so far owe: before the work no plan is asked for, and before its end no verification.

@@ -5,13 +5,12 @@
 
 use super::{Command, Io, allowed, id_operand, pick_id, refused, root, size, store, text};
 use crate::checkpoint::capture::{Limits, capture};
-use crate::checkpoint::form::{BY_HAND, Checkpoint, CheckpointKind};
+use crate::checkpoint::form::{BY_HAND, Checkpoint, CheckpointKind, Id};
 use crate::checkpoint::restore::{self, Steps};
-use crate::checkpoint::rollback::{self, BRIEF, Order, Preview, Wanted};
+use crate::checkpoint::rollback::{self, BRIEF, Order, Preview, RolledBack, Wanted};
 use crate::checkpoint::store::Store;
 use crate::checkpoint::store::index::IndexRow;
-use crate::checkpoint::tree::diff;
-use crate::checkpoint::tree::{Artifacts, name};
+use crate::checkpoint::tree::{Artifacts, diff, name};
 use crate::cli::control::duration;
 use crate::cli::run::Progress;
 use crate::cli::table::{Tone, clean};
@@ -110,10 +109,8 @@ fn create(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let session = here(io, &root);
     let mut brief = session.is_some();
     let taken = loop {
-        let mut ledger = match &session {
-            Some(on_disk) => Some(Ledger::at(env, &on_disk.path, &on_disk.session_id)?),
-            None => None,
-        };
+        let of_session = session.as_ref().map(|on_disk| Ledger::at(env, &on_disk.path, &on_disk.session_id));
+        let mut ledger = of_session.transpose()?;
         let store = Store::open(env, &root)?;
         let phase = ledger.as_ref().map_or(Phase::default(), |ledger| ledger.session().state.phase);
         let used = ledger.as_ref().map(rollback::used).unwrap_or_default();
@@ -175,22 +172,11 @@ fn rollback(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         allowed("checkpoint rollback", Who::AtTerminal, io)?;
     }
     let store = store(io)?;
-    let id = pick_id(given, "id", &store)?;
-    let session_id = store.session_of(&id)?;
-    let what = format!("checkpoint `{id}` is not the one in its session's ledger");
-    let wrong = || Failure::new(Code::ChecksumMismatch, what.clone());
-    // Before any lock is taken. Only the witnessed digest is restored.
-    let digest = store.witnessed(env)?.remove(&id.to_string());
-    if rollback::said_in_ledger(env, &session_id, &id, digest.as_ref())? == Some(false) {
-        return Err(wrong().into());
-    }
-    let check = |preview: &Preview| {
-        let same = preview.target.digest == digest && preview.target.identity.session_id == session_id;
-        if same { Ok(()) } else { Err(wrong()) }
-    };
+    let vouched = Vouched::of(io, &store, pick_id(given, "id", &store)?)?;
+    let id = &vouched.id;
     if dry || !io.yes {
-        let preview = rollback::preview(env, &Store::open(env, &root)?, &id, &[], &Limits::none())?;
-        check(&preview)?;
+        let preview = rollback::preview(env, &Store::open(env, &root)?, id, &[], &Limits::none())?;
+        vouched.check(&preview)?;
         show(io, &preview, state_only)?;
         if dry {
             return if io.json { io.print(to_json(&preview)) } else { Ok(0) };
@@ -201,9 +187,9 @@ fn rollback(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     let (mut shown, mut said, mut target) = (Ok(()), Value::Null, Checkpoint::default());
     let run = WayBack::of(env, &mut Progress::new(io), &project_root(env), &id.run)?;
-    let order = Order { id: &id, alone: &[], by: "a person", state_only, view: run.as_ref().map(WayBack::view) };
+    let order = Order { id, alone: &[], by: "a person", state_only, view: run.as_ref().map(WayBack::view) };
     let done = rollback::roll_back(env, &root, &order, None, &mut |preview| {
-        check(preview)?;
+        vouched.check(preview)?;
         target = Checkpoint { artifacts: Artifacts::default(), ..preview.target.clone() };
         said = if io.json { to_json(preview) } else { Value::Null };
         shown = if io.yes { show(io, preview, state_only) } else { Ok(()) };
@@ -218,6 +204,37 @@ fn rollback(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         said["next"] = next.into();
         return io.print(said);
     }
+    print_done(io, id, &done, next)
+}
+
+/// A checkpoint that is restored only as it was witnessed.
+struct Vouched {
+    id: Id,
+    session_id: String,
+    digest: Option<String>,
+}
+
+impl Vouched {
+    /// Before any lock is taken.
+    fn of(io: &Io, store: &Store, id: Id) -> Result<Self, Failure> {
+        let (session_id, digest) = (store.session_of(&id)?, store.witnessed(io.env)?.remove(&id.to_string()));
+        let said = rollback::said_in_ledger(io.env, &session_id, &id, digest.as_ref())?;
+        let vouched = Self { id, session_id, digest };
+        if said == Some(false) { Err(vouched.contradiction()) } else { Ok(vouched) }
+    }
+
+    fn check(&self, Preview { target, .. }: &Preview) -> Result<(), Failure> {
+        let same = target.digest == self.digest && target.identity.session_id == self.session_id;
+        if same { Ok(()) } else { Err(self.contradiction()) }
+    }
+
+    fn contradiction(&self) -> Failure {
+        let what = format!("checkpoint `{}` is not the one in its session's ledger", self.id);
+        Failure::new(Code::ChecksumMismatch, what)
+    }
+}
+
+fn print_done(io: &mut Io, id: &Id, done: &RolledBack, next: Option<String>) -> anyhow::Result<u8> {
     for folder in &done.kept_folders {
         writeln!(io.out, "kept, because it holds ignored files: {}", clean(&name::shown(folder)))?;
     }
@@ -225,10 +242,7 @@ fn rollback(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if !done.archive.is_empty() {
         writeln!(io.out, "to return, run `aops-hook checkpoint rollback {}`", done.archive)?;
     }
-    if let Some(next) = next {
-        writeln!(io.out, "{next}")?;
-    }
-    Ok(0)
+    next.map_or(Ok(0), |next| io.print(next))
 }
 
 fn to_json(preview: &Preview) -> Value {
@@ -274,11 +288,8 @@ fn sure(io: &mut Io) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Ok(false);
     }
-    write!(io.out, "the present tree is archived first; continue? [y/N] ")?;
-    io.out.flush()?;
-    let mut line = String::new();
-    std::io::stdin().read_line(&mut line)?;
-    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
+    let answer = io.ask("the present tree is archived first; continue? [y/N] ")?;
+    Ok(matches!(answer.as_deref(), Some("y" | "Y" | "yes")))
 }
 
 fn gc(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {

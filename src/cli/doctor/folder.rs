@@ -97,11 +97,8 @@ fn excludes(open: impl Fn() -> io::Result<File>) -> io::Result<bool> {
 pub(super) fn ledgers(scene: &Scene) -> Report {
     let all = sessions::all(scene.env);
     let damage = |found: &SessionOnDisk| {
-        let failure = match sessions::check(scene.env, found) {
-            Ok(checked) => checked.failure?,
-            Err(failure) => failure,
-        };
-        Some((found.session_id.clone(), failure.to_string()))
+        let failure = sessions::check(scene.env, found).map_or_else(Some, |checked| checked.failure);
+        Some((found.session_id.clone(), failure?.to_string()))
     };
     let mut damaged = threads::map(&all, damage);
     damaged.sort();

@@ -6,6 +6,7 @@
 use super::registration::Scene;
 use super::{Report, bad, report};
 use crate::cli::install::receipt::Receipt;
+use crate::cli::sessions::changed_ms;
 use crate::config::in_force;
 use crate::ledger::{clients, sessions};
 use crate::model::agent::FILE_PREFIX;
@@ -16,7 +17,6 @@ use crate::proof::life::{self, Standing};
 use crate::proof::trust;
 use crate::text::plain::count;
 use crate::text::time;
-use std::time::UNIX_EPOCH;
 
 /// The commands for people can be typed by their name.
 pub(super) fn on_path(scene: &Scene) -> Report {
@@ -125,8 +125,7 @@ pub(super) fn last_call(scene: &Scene) -> Report {
             "start `claude` in a project, send a prompt, then run `aops-hook doctor` again",
         );
     };
-    let since = newest.changed.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    let ago = time::age(scene.env.now_ms - i64::try_from(since).unwrap_or(scene.env.now_ms));
+    let ago = time::age(scene.env.now_ms - changed_ms(&newest));
     let client = clients::agent_of(scene.env, &newest.session_id).unwrap_or_else(|| "a client".to_owned());
     Ok(format!("{client} called {ago} ago, in session `{}`", newest.session_id))
 }

@@ -15,27 +15,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-pub(super) fn codex(scene: &Scene) -> Report {
-    look(scene, Client::Codex)
-}
-
-pub(super) fn copilot(scene: &Scene) -> Report {
-    look(scene, Client::Copilot)
-}
-
-pub(super) fn opencode(scene: &Scene) -> Report {
-    look(scene, Client::Opencode)
-}
-
-pub(super) fn gemini(scene: &Scene) -> Report {
-    look(scene, Client::Gemini)
-}
-
-pub(super) fn qwen(scene: &Scene) -> Report {
-    look(scene, Client::Qwen)
-}
-
-fn look(scene: &Scene, client: Client) -> Report {
+pub(super) fn look(scene: &Scene, client: Client) -> Report {
     if !host::is_registered(scene.env, client) {
         return Ok(String::new());
     }

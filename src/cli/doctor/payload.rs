@@ -3,6 +3,7 @@
 //! Reads nothing, writes nothing. Invariant: every event of the table has a payload; one without fields of its own has
 //! the common ones.
 
+use crate::cli::merge;
 use crate::model::event::EventKind;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -11,15 +12,8 @@ use std::path::Path;
 pub(super) fn of(event: &str, project: &Path) -> Value {
     use EventKind as E;
     let file = project.join("README.md");
-    let call = |id: &str, more: Value| {
-        let mut call = json!({"tool_name": "Read", "tool_input": {"file_path": file}, "tool_use_id": id});
-        if let (Some(call), Value::Object(more)) = (call.as_object_mut(), more) {
-            call.extend(more);
-        }
-        call
-    };
-    let read = |more: Value| call("toolu_doctor", more);
-    match EventKind::of(event) {
+    let kind = EventKind::of(event);
+    match kind {
         E::Setup => json!({"trigger": "init"}),
         E::SessionStart => json!({"source": "startup"}),
         E::SessionEnd => json!({"reason": "other"}),
@@ -29,16 +23,6 @@ pub(super) fn of(event: &str, project: &Path) -> Value {
             "expansion_type": "slash_command", "command_name": "help", "command_args": "",
             "command_source": "builtin", "prompt": "/help",
         }),
-        E::PreToolUse => read(json!({})),
-        E::PermissionRequest => {
-            json!({"tool_name": "Read", "tool_input": {"file_path": file}, "permission_suggestions": []})
-        }
-        E::PermissionDenied => call("toolu_denied", json!({"reason": "none"})),
-        E::PostToolUse => read(json!({"tool_response": {"type": "text"}, "duration_ms": 1})),
-        E::PostToolUseFailure => {
-            call("toolu_failed", json!({"error": "none", "is_interrupt": false, "duration_ms": 1}))
-        }
-        E::PostToolBatch => json!({"tool_calls": [read(json!({"tool_response": "none"}))]}),
         E::SubagentStart => json!({"agent_id": "doctor", "agent_type": "Explore"}),
         E::SubagentStop => json!({
             "agent_id": "doctor", "agent_type": "Explore", "stop_hook_active": false, "last_assistant_message": "well",
@@ -59,6 +43,28 @@ pub(super) fn of(event: &str, project: &Path) -> Value {
         E::PreModelSwitch | E::PostModelSwitch => json!({"from_model": "a", "to_model": "b", "source": "command"}),
         E::PreCompact => json!({"trigger": "manual", "custom_instructions": null}),
         E::PostCompact => json!({"trigger": "manual", "compact_summary": "none"}),
+        _ => of_call(kind, &file),
+    }
+}
+
+/// The fields of a kind that tells of a tool call.
+fn of_call(kind: EventKind, file: &Path) -> Value {
+    use EventKind as E;
+    let call = |id: &str, more: Value| {
+        merge(json!({"tool_name": "Read", "tool_input": {"file_path": file}, "tool_use_id": id}), more)
+    };
+    let read = |more: Value| call("toolu_doctor", more);
+    match kind {
+        E::PreToolUse => read(json!({})),
+        E::PermissionRequest => {
+            json!({"tool_name": "Read", "tool_input": {"file_path": file}, "permission_suggestions": []})
+        }
+        E::PermissionDenied => call("toolu_denied", json!({"reason": "none"})),
+        E::PostToolUse => read(json!({"tool_response": {"type": "text"}, "duration_ms": 1})),
+        E::PostToolUseFailure => {
+            call("toolu_failed", json!({"error": "none", "is_interrupt": false, "duration_ms": 1}))
+        }
+        E::PostToolBatch => json!({"tool_calls": [read(json!({"tool_response": "none"}))]}),
         _ => json!({}),
     }
 }

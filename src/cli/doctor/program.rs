@@ -92,7 +92,8 @@ pub(super) fn texts(scene: &Scene) -> Report {
         let second = Placing::of(scene.env, level, &itself.to_string_lossy(), &receipt);
         let there = |own: &OwnText| std::fs::read(&own.path).is_ok_and(|bytes| bytes == own.text.as_bytes());
         let pairs = placing.texts.iter().zip(&second.texts).filter(|(one, other)| !there(one) && !there(other));
-        let missing: Vec<String> = pairs.map(|(own, _)| below(&own.path, &folder)).collect();
+        let below = |path: &Path| path.strip_prefix(&folder).unwrap_or(path).display().to_string();
+        let missing: Vec<String> = pairs.map(|(own, _)| below(&own.path)).collect();
         let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
         let shown = folder.display();
         if !missing.is_empty() {
@@ -101,10 +102,6 @@ pub(super) fn texts(scene: &Scene) -> Report {
         well.push(format!("{} agents and commands in `{shown}`", placing.texts.len()));
     }
     report(wrong, well.join("; "))
-}
-
-fn below(path: &Path, folder: &Path) -> String {
-    path.strip_prefix(folder).unwrap_or(path).display().to_string()
 }
 
 fn version_of(text: &str) -> Option<[u32; 3]> {

@@ -148,21 +148,16 @@ pub(super) fn entries(scene: &Scene) -> Report {
     report(wrong.collect(), "")
 }
 
-/// We are registered in another client.
-fn elsewhere(scene: &Scene) -> bool {
-    Client::ALL
-        .into_iter()
-        .filter(|client| *client != Client::Claude)
-        .any(|client| host::is_registered(scene.env, client))
-}
-
 /// Every event of the table is registered, as we would register it today.
 pub(super) fn registered(scene: &Scene) -> Report {
-    if scene.ours().next().is_none() && elsewhere(scene) {
-        return Ok(String::new());
-    }
     if scene.ours().next().is_none() {
-        return bad("not registered for any event", "run `aops-hook install`");
+        let other = |client| client != Client::Claude && host::is_registered(scene.env, client);
+        let elsewhere = Client::ALL.into_iter().any(other);
+        return if elsewhere {
+            Ok(String::new())
+        } else {
+            bad("not registered for any event", "run `aops-hook install`")
+        };
     }
     let wanted = || EVENTS.iter().filter(|kind| kind.timeout > 0).map(|kind| kind.name);
     let missing: Vec<_> = wanted().filter(|name| scene.ours().all(|(_, one)| one.event != *name)).collect();

@@ -27,11 +27,30 @@ pub(super) fn span_id(session: &str, what: &str) -> String {
 }
 
 /// What all requests say of us.
-pub(super) fn resource() -> Value {
+fn resource() -> Value {
     let version = env!("CARGO_PKG_VERSION");
     json!({"attributes": [attribute("service.name", "aops-hook"), attribute("service.version", version)]})
 }
 
-pub(super) fn scope() -> Value {
+fn scope() -> Value {
     json!({"name": "aops-hook", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// One of OTLP's three: the last part of its path, and the names under which its body nests.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Signal {
+    pub(super) path: &'static str,
+    nesting: [&'static str; 3],
+}
+
+pub(super) const TRACES: Signal = Signal { path: "traces", nesting: ["resourceSpans", "scopeSpans", "spans"] };
+pub(super) const LOGS: Signal = Signal { path: "logs", nesting: ["resourceLogs", "scopeLogs", "logRecords"] };
+pub(super) const METRICS: Signal = Signal { path: "metrics", nesting: ["resourceMetrics", "scopeMetrics", "metrics"] };
+
+impl Signal {
+    /// The body of a request.
+    pub(super) fn body(self, items: &[Value]) -> Value {
+        let [outer, inner, list] = self.nesting;
+        json!({(outer): [{"resource": resource(), (inner): [{"scope": scope(), (list): items}]}]})
+    }
 }

@@ -3,6 +3,7 @@
 //! Asks the system for the numbers of a host's name, opens connections. Invariants: nothing is sent but to the address that a
 //! person named; a certificate is always checked; a header's value is never printed.
 
+use super::form::{Signal, TRACES};
 use crate::briefing::memory;
 use crate::cli::http::unescape;
 use crate::cli::{Io, Refused, refused};
@@ -24,24 +25,6 @@ pub(super) struct Collector {
     tls: Option<Tls>,
 }
 
-/// One of OTLP's three, by the last part of its path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Signal {
-    Traces,
-    Logs,
-    Metrics,
-}
-
-impl Signal {
-    fn path(self) -> &'static str {
-        match self {
-            Self::Traces => "traces",
-            Self::Logs => "logs",
-            Self::Metrics => "metrics",
-        }
-    }
-}
-
 impl Collector {
     pub(super) fn find(io: &Io, endpoint: &str, headers: Vec<(String, String)>) -> anyhow::Result<Self> {
         let base = endpoint.trim_end_matches('/').trim_end_matches("/v1/traces").to_owned();
@@ -54,12 +37,12 @@ impl Collector {
     }
 
     pub(super) fn url(&self, signal: Signal) -> String {
-        format!("{}/v1/{}", self.base, signal.path())
+        format!("{}/v1/{}", self.base, signal.path)
     }
 
     fn address(&self, signal: Signal) -> Address {
         let below = self.address.path.trim_end_matches("/v1/traces");
-        Address { path: format!("{below}/v1/{}", signal.path()), ..self.address.clone() }
+        Address { path: format!("{below}/v1/{}", signal.path), ..self.address.clone() }
     }
 
     /// Sends one body. `false`: the collector takes no such signal.
@@ -71,7 +54,7 @@ impl Collector {
             self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let sent = memory::post(&server, self.tls.as_ref(), &headers, &body.to_string(), Instant::now() + TIMEOUT);
         let (status, said) = sent.map_err(|e| failed(e.to_string()))?;
-        if status == 404 && signal != Signal::Traces {
+        if status == 404 && signal.path != TRACES.path {
             return Ok(false);
         }
         let said: Value = serde_json::from_slice(&said).unwrap_or_default();

@@ -2,16 +2,11 @@
 //!
 //! Pure. Invariants: the same session gives the same records; a sum counts from the session's start to its last event.
 
-use super::form::{attribute, nanos, resource, scope, span_id, trace_id};
+use super::form::{attribute, nanos, span_id, trace_id};
 use crate::host::claude::usage::Sum;
 use crate::insight::document::Insights;
-use crate::insight::tally::TimelineEntry;
+use crate::insight::timeline::TimelineEntry;
 use serde_json::{Value, json};
-
-/// A body of log records.
-pub(super) fn logs_body(records: &[Value]) -> Value {
-    json!({"resourceLogs": [{"resource": resource(), "scopeLogs": [{"scope": scope(), "logRecords": records}]}]})
-}
 
 pub(super) fn logs(session: &str, moments: &[TimelineEntry]) -> Vec<Value> {
     let record = |moment: &TimelineEntry| {
@@ -31,15 +26,34 @@ pub(super) fn logs(session: &str, moments: &[TimelineEntry]) -> Vec<Value> {
     moments.iter().map(record).collect()
 }
 
-/// A body of metrics.
-pub(super) fn metrics_body(metrics: &[Value]) -> Value {
-    json!({"resourceMetrics": [{"resource": resource(), "scopeMetrics": [{"scope": scope(), "metrics": metrics}]}]})
+pub(super) fn metrics(insights: &Insights, (began, end): (i64, i64)) -> Vec<Value> {
+    let times = |mut point: Value| {
+        point["startTimeUnixNano"] = json!(nanos(began));
+        point["timeUnixNano"] = json!(nanos(end));
+        point
+    };
+    let sum = |name: &str, unit: &str, points: Vec<Value>| {
+        // Cumulative, and it only grows.
+        let sum = json!({"dataPoints": points, "aggregationTemporality": 2, "isMonotonic": true});
+        json!({"name": name, "unit": unit, "sum": sum})
+    };
+    let point = |(about, n): (Vec<Value>, u64)| times(json!({"attributes": about, "asInt": n.to_string()}));
+    let mut metrics: Vec<Value> = count(insights)
+        .into_iter()
+        .filter(|(_, _, counts)| !counts.is_empty())
+        .map(|(name, unit, counts)| sum(name, unit, counts.into_iter().map(point).collect()))
+        .collect();
+    let session = attribute("gen_ai.conversation.id", &insights.session_id);
+    let cost = insights.cost_usd.map(|cost| times(json!({"attributes": [session], "asDouble": cost})));
+    metrics.extend(cost.map(|cost| sum("aops.cost", "USD", vec![cost])));
+    metrics
 }
 
-/// What is counted, in which unit: the attributes of each count, and the count.
+/// The attributes of each count, and the count.
 type Counts = Vec<(Vec<Value>, u64)>;
 
-pub(super) fn metrics(insights: &Insights, (began, end): (i64, i64)) -> Vec<Value> {
+/// What is counted, in which unit.
+fn count(insights: &Insights) -> [(&'static str, &'static str, Counts); 5] {
     let session = || attribute("gen_ai.conversation.id", &insights.session_id);
     let with = |name: &str, value: &str| vec![session(), attribute(name, value)];
     let calls = &insights.tool_calls;
@@ -58,30 +72,11 @@ pub(super) fn metrics(insights: &Insights, (began, end): (i64, i64)) -> Vec<Valu
         .collect();
     let refusals: Counts = insights.gates.iter().map(|(gate, n)| (with("aops.gate", gate), *n)).collect();
     let audits = [("drawn", insights.audits.drawn), ("done", insights.audits.done)];
-    let counted: [(&str, &str, Counts); 5] = [
+    [
         ("aops.sessions", "{session}", vec![(with("aops.outcome", &insights.outcome), 1)]),
         ("aops.tool_calls", "{call}", outcomes.map(|(word, n)| (with("aops.call.outcome", word), n)).to_vec()),
         ("aops.refusals", "{refusal}", refusals),
         ("aops.audits", "{audit}", audits.map(|(word, n)| (with("aops.audit", word), n)).to_vec()),
         ("aops.tokens", "{token}", tokens),
-    ];
-    let times = |mut point: Value| {
-        point["startTimeUnixNano"] = json!(nanos(began));
-        point["timeUnixNano"] = json!(nanos(end));
-        point
-    };
-    let sum = |name: &str, unit: &str, points: Vec<Value>| {
-        // Cumulative, and it only grows.
-        let sum = json!({"dataPoints": points, "aggregationTemporality": 2, "isMonotonic": true});
-        json!({"name": name, "unit": unit, "sum": sum})
-    };
-    let point = |(about, n): (Vec<Value>, u64)| times(json!({"attributes": about, "asInt": n.to_string()}));
-    let mut metrics: Vec<Value> = counted
-        .into_iter()
-        .filter(|(_, _, counts)| !counts.is_empty())
-        .map(|(name, unit, counts)| sum(name, unit, counts.into_iter().map(point).collect()))
-        .collect();
-    let cost = insights.cost_usd.map(|cost| times(json!({"attributes": [session()], "asDouble": cost})));
-    metrics.extend(cost.map(|cost| sum("aops.cost", "USD", vec![cost])));
-    metrics
+    ]
 }

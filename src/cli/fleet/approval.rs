@@ -56,19 +56,7 @@ pub(super) fn list(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.table(["id", "age", "repository", "question"], open.iter().map(row).collect())
 }
 
-pub(super) fn approve(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    answer(given, io, Answer::Approve)
-}
-
-pub(super) fn reject(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    answer(given, io, Answer::Reject)
-}
-
-pub(super) fn block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    answer(given, io, Answer::Block)
-}
-
-fn answer(given: &ArgMatches, io: &mut Io, answer: Answer) -> anyhow::Result<u8> {
+pub(super) fn answer(given: &ArgMatches, io: &mut Io, answer: Answer) -> anyhow::Result<u8> {
     let id = text(given, "id").unwrap_or_default();
     if decide_here(io, id, answer, text(given, "note"))? {
         return said(io, id, answer);

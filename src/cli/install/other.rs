@@ -5,7 +5,7 @@
 //! and restores files that were not edited since.
 
 use super::kept;
-use super::plan::{command, read_settings, unreadable, writable};
+use super::plan::{command, read_settings, refuse_foreign, unreadable, writable};
 use super::question;
 use super::receipt::{Edited, Placed, Receipt, back_up, quote_path};
 use crate::cli::Io;
@@ -167,12 +167,7 @@ fn place(env: &Env, client: Client, receipt: &mut Receipt) -> anyhow::Result<Vec
         receipt.files.push(Placed::new(found.path.clone(), &text, None));
         steps.push(Step { found, new: Some(text), shared: false });
     }
-    if !foreign.is_empty() {
-        bail!(
-            "these files are not from aops-hook and were not overwritten: {}\nhint: nothing was installed; move them away, then install again",
-            foreign.join(", ")
-        );
-    }
+    refuse_foreign(&foreign)?;
     Ok(steps)
 }
 

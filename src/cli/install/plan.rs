@@ -80,7 +80,7 @@ impl Plan {
     }
 
     /// Do it: the receipt first, the settings last. Gives where the original was kept, if a new one was.
-    pub fn carry_out(mut self, env: &Env) -> anyhow::Result<Option<PathBuf>> {
+    pub fn carry_out(&mut self, env: &Env) -> anyhow::Result<Option<PathBuf>> {
         self.receipt.make_folders(&env.config, 0o777)?;
         self.receipt.make_folders(&env.config.join("aops/backup"), 0o700)?;
         for found in self.texts.iter().map(|(found, _)| found).chain([&self.settings]) {
@@ -239,13 +239,19 @@ fn to_write(placing: &Placing, receipt: &Receipt) -> anyhow::Result<Vec<(Found, 
             _ => to_write.push((found, own.clone())),
         }
     }
-    if !foreign.is_empty() {
-        bail!(
-            "these files are not from aops-hook and were not overwritten: {}\nhint: nothing was installed; move them away, then install again",
-            foreign.join(", ")
-        );
-    }
+    refuse_foreign(&foreign)?;
     Ok(to_write)
+}
+
+/// Refuses where there are such files.
+pub fn refuse_foreign(files: &[String]) -> anyhow::Result<()> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "these files are not from aops-hook and were not overwritten: {}\nhint: nothing was installed; move them away, then install again",
+        files.join(", ")
+    )
 }
 
 /// Texts of this level that we no longer place.

@@ -10,7 +10,7 @@ use crate::config::in_force;
 use crate::config::policy::ModeLevel;
 use crate::system::env::Env;
 use clap::ArgMatches;
-use std::io::{self, BufRead, IsTerminal};
+use std::io::{self, IsTerminal};
 
 const TRIES: usize = 3;
 
@@ -39,14 +39,11 @@ fn ask(io: &mut Io) -> anyhow::Result<Option<ModeLevel>> {
         writeln!(io.out, "{line}")?;
     }
     for _ in 0..TRIES {
-        write!(io.out, "mode [loop]: ")?;
-        io.out.flush()?;
-        let mut answer = String::new();
-        if io::stdin().lock().read_line(&mut answer)? == 0 {
+        let Some(answer) = io.ask("mode [loop]: ")? else {
             writeln!(io.out)?;
             return Ok(None);
-        }
-        match understand(answer.trim()) {
+        };
+        match understand(&answer) {
             Some(level) => return Ok(Some(level)),
             None => writeln!(io.out, "one of {}; Enter for loop", ModeLevel::WORDS.join(", "))?,
         }

@@ -3,7 +3,7 @@
 //! Reads lines of a ledger, writes nothing. Invariant: each entry that is no step of a call is told once, each call once.
 
 use super::{Fact, Line, Tone};
-use crate::insight::tally::words;
+use crate::insight::timeline::words;
 use crate::model::call::{CallKey, CallState};
 use crate::model::event::EventKind;
 use crate::session::describe::{describe_call, describe_fact};

@@ -4,6 +4,7 @@
 //! unresolved goes; the head says first that a person removed the session, so its absence is never taken for tampering; a
 //! checkpoint by hand stays, and so does one that a kept one refers to.
 
+use super::changed_ms;
 use crate::checkpoint::form::BY_HAND;
 use crate::checkpoint::store::Store;
 use crate::checkpoint::store::index::IndexRow;
@@ -34,7 +35,6 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 pub(super) const GC: Command = Command {
     name: "gc",
@@ -76,11 +76,6 @@ fn collect(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         (checkpoints, contents) = (checkpoints + rows, contents + swept.contents as u64);
     }
     wish.report(io, "session", (&gone, all.len()), &[("checkpoint", checkpoints), ("content", contents)])
-}
-
-fn changed_ms(found: &SessionOnDisk) -> i64 {
-    let since = found.changed.duration_since(UNIX_EPOCH).unwrap_or_default();
-    since.as_millis().try_into().unwrap_or(i64::MAX)
 }
 
 /// The session, or why it stays. `locked`: the caller holds its lock.

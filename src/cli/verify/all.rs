@@ -3,8 +3,8 @@
 //! Reads sessions, records and log; writes nothing. Progress goes to stderr where that is a terminal.
 
 use super::{check as check_session, prove};
-use crate::cli::Io;
 use crate::cli::table::Tone;
+use crate::cli::{Io, merge};
 use crate::ledger::entry::Line;
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::proof::append::{EVENTS, LOG};
@@ -72,14 +72,11 @@ fn look(io: &Io, log: Option<&Examined>, found: &SessionOnDisk) -> anyhow::Resul
     let digests = log.map(|_| tier::digests(&found.path)).transpose()?;
     let tier = prove(io, log.zip(digests), found, &mut checked)?;
     let damage = checked.failure.as_ref().map(ToString::to_string);
-    let mut value = json!({
+    let value = json!({
         "session_id": found.session_id, "ok": damage.is_none(), "entries": checked.session.seq,
         "code": checked.failure.as_ref().map(|failure| failure.code.name()), "seq": checked.seq,
     });
-    if let Some(fields) = value.as_object_mut() {
-        fields.extend(tier.to_json().as_object().cloned().unwrap_or_default());
-    }
-    Ok(Row { id: found.session_id.clone(), value, level: tier.level, damage })
+    Ok(Row { id: found.session_id.clone(), value: merge(value, tier.to_json()), level: tier.level, damage })
 }
 
 /// Sessions of which the log has entries that are nowhere else.
@@ -125,10 +122,13 @@ fn print(io: &mut Io, rows: &[Row], log: Option<&Examined>, lost: &[Value]) -> a
     let damaged = rows.len() - intact - sealed - witnessed;
     let all = count(rows.len(), "session");
     writeln!(io.out, "{all}: {witnessed} witnessed, {sealed} sealed, {intact} intact, {damaged} damaged")?;
-    let Some(log) = log else {
-        writeln!(io.out, "no log: `aops-hook key init` makes the key that signs it")?;
-        return Ok(());
-    };
+    match log {
+        Some(log) => print_log(io, log),
+        None => Ok(writeln!(io.out, "no log: `aops-hook key init` makes the key that signs it")?),
+    }
+}
+
+fn print_log(io: &mut Io, log: &Examined) -> anyhow::Result<()> {
     for fault in &log.faults {
         writeln!(io.out, "{} the log: {fault}", Tone::Bad.paint("damaged:", io))?;
     }

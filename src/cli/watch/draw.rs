@@ -13,7 +13,7 @@ use crate::cli::table::{Tone, cut};
 use crate::system::env::east_of_utc;
 use crate::text::plain::count;
 use crate::text::time;
-use columns::{Column, fit};
+use columns::Column;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
@@ -142,9 +142,8 @@ fn sessions(model: &Model, page: &mut Page) {
     let title =
         format!("aops-hook watch  {}, {live} live, {waiting} {verb} for you{reading}{filter}", count(all, "session"));
     page.line(&title, Tone::Strong);
-    let columns = columns::sessions(page.width());
-    page.put(0, &columns::head(&columns), page.style(Tone::Quiet));
-    page.next += 1;
+    let columns = columns::plan(&columns::SESSIONS, page.width());
+    page.line(&columns::head(&columns), Tone::Quiet);
     let (listed, at) = (model.listed(), model.at());
     let high = page.left().saturating_sub(DETAIL + 1);
     page.list(high, listed.len(), at, |page, n| session_line(page, &columns, listed[n], n == at));
@@ -158,7 +157,7 @@ fn sessions(model: &Model, page: &mut Page) {
 fn session_line(page: &mut Page, columns: &[Column], row: &Row, chosen: bool) {
     let (ledger, integrity) = row.ledger();
     let waits = row.waits();
-    let urgent = if row.wants_person() { Tone::Warn } else { Tone::Plain };
+    let urgent = tone_of_wait(row);
     let (dollars, refusal) = (row.dollars(), row.refusal.as_deref().unwrap_or_default());
     let cells = [
         (row.life.word(), row.life.tone()),
@@ -172,20 +171,26 @@ fn session_line(page: &mut Page, columns: &[Column], row: &Row, chosen: bool) {
     ];
     page.put(0, if chosen { ">" } else { " " }, Style::default());
     for (column, (text, tone)) in columns.iter().zip(cells) {
-        page.put(column.at, &fit(text, column.wide), page.style(tone));
+        page.put(column.at, &cut(text, column.wide), page.style(tone));
     }
+}
+
+/// What it waits for; a block with its reason, after this word.
+fn describe_wait(row: &Row, blocked: &str) -> String {
+    let waits = row.blocked.as_ref().map_or_else(|| row.waits(), |reason| format!("{blocked}: {reason}"));
+    if waits.is_empty() { "nothing".to_owned() } else { waits }
+}
+
+fn tone_of_wait(row: &Row) -> Tone {
+    if row.wants_person() { Tone::Warn } else { Tone::Plain }
 }
 
 /// What there is to know of the chosen session, whole.
 fn detail(page: &mut Page, row: &Row) {
     let mode = if row.mode.is_empty() { String::new() } else { format!("  mode {}", row.mode) };
     page.rule(&format!("{}  {}{mode}", row.id, row.place));
-    let waits = match &row.blocked {
-        Some(reason) => format!("blocked: {reason}"),
-        None => row.waits(),
-    };
-    let waits = if waits.is_empty() { "nothing".to_owned() } else { waits };
-    let tone = if row.wants_person() { Tone::Warn } else { Tone::Plain };
+    let waits = describe_wait(row, "blocked");
+    let tone = tone_of_wait(row);
     let ledger = row.damage.as_ref().map_or_else(|| "intact".to_owned(), |damage| format!("DAMAGED: {damage}"));
     let refusal = row.refusal.as_deref().unwrap_or("none");
     let bad = if row.damage.is_some() { Tone::Bad } else { Tone::Plain };
@@ -205,10 +210,7 @@ fn timeline(model: &Model, page: &mut Page) {
         let title =
             format!("{}  {}  {}  phase {}  mode {}", row.short(), row.project, row.life.word(), row.phase, row.mode);
         page.line(&title, Tone::Strong);
-        let waits = row.blocked.as_ref().map_or_else(|| row.waits(), |reason| format!("you: blocked: {reason}"));
-        let waits = if waits.is_empty() { "nothing".to_owned() } else { waits };
-        let tone = if row.wants_person() { Tone::Warn } else { Tone::Plain };
-        page.wrapped(&format!("waits for {waits}"), tone, 3);
+        page.wrapped(&format!("waits for {}", describe_wait(row, "you: blocked")), tone_of_wait(row), 3);
     }
     let filters = timeline.filters();
     let (shown, all) = (timeline.shown.len(), timeline.len());
@@ -245,15 +247,14 @@ fn checkpoints(model: &Model, page: &mut Page) {
         (true, 0) => page.line("this project has no checkpoint yet", Tone::Plain),
         (true, n) => page.line(&count(n, "checkpoint"), Tone::Quiet),
     }
-    let columns = columns::checkpoints(page.width());
-    page.put(0, &columns::head(&columns), page.style(Tone::Quiet));
-    page.next += 1;
+    let columns = columns::plan(&columns::CHECKPOINTS, page.width());
+    page.line(&columns::head(&columns), Tone::Quiet);
     let high = page.left().saturating_sub(1);
     page.list(high, held.rows.len(), held.at, |page, n| {
         let row = &held.rows[n];
         page.put(0, if n == held.at { ">" } else { " " }, Style::default());
         for (column, text) in columns.iter().zip([&row.id, &row.name, &row.age, &row.why, &row.changed]) {
-            page.put(column.at, &fit(text, column.wide), Style::default());
+            page.put(column.at, &cut(text, column.wide), Style::default());
         }
     });
 }

@@ -7,7 +7,7 @@
 use crate::cli::past::{Answered, Asked, Batch};
 use crate::config::in_force::{self, InForce};
 use crate::gate::{moved, rules};
-use crate::insight::tally::words as text;
+use crate::insight::timeline::words as text;
 use crate::ledger::open::Recent;
 use crate::model::agent::ours;
 use crate::model::call::{CallState, Effect, ToolCall};

@@ -3,6 +3,7 @@
 //! Writes to a text. Invariant: every bar says its number in words, for a pointer and for a reader.
 
 use super::{Card, short, span};
+use crate::insight::document::{OUTCOMES, describe_counts};
 use crate::text::{template::one_line, time};
 use std::fmt::Write;
 
@@ -63,9 +64,8 @@ fn bars(out: &mut String, rows: &[Bar], none: &str) {
 
 /// A figure of one column a day, stacked.
 pub(super) fn columns(out: &mut String, id: &str, title: &str, days: &[(String, [u64; 3])]) {
-    const CLASSES: [&str; 3] = ["success", "partial", "failure"];
     let _ = writeln!(out, "<figure id=\"{id}\"><figcaption>{title}</figcaption>");
-    legend(out, &CLASSES.map(|class| (class, class)));
+    legend(out, &OUTCOMES.map(|class| (class, class)));
     let (Some((first, _)), Some((last, _))) = (days.first(), days.last()) else {
         out.push_str("<p class=\"quiet\">no session yet</p>\n</figure>\n");
         return;
@@ -86,7 +86,7 @@ pub(super) fn columns(out: &mut String, id: &str, title: &str, days: &[(String, 
         let (day, [good, partial, bad]) = (escape(day), counts);
         let _ = write!(out, "<g><title>{day}: {good} success, {partial} partial, {bad} failure</title>");
         let mut from = 100;
-        for (class, value) in CLASSES.iter().zip(counts).filter(|(_, value)| **value > 0) {
+        for (class, value) in OUTCOMES.iter().zip(counts).filter(|(_, value)| **value > 0) {
             let high = scale(*value, most, 99).max(2).min(from);
             from -= high;
             let x = n * 10 + 1;
@@ -126,8 +126,36 @@ pub fn escape(text: &str) -> String {
 }
 
 pub(super) fn write_card(out: &mut String, card: &Card, room: usize, east: fn(i64) -> i32) {
-    let insights = &card.insights;
     let began = out.len();
+    write_headline(out, card, east);
+    strip(out, card);
+    facts(out, card);
+    out.push_str("<ol class=\"line\">");
+    let mut told = 0;
+    for moment in &card.moments {
+        if out.len() - began > room.saturating_sub(260) {
+            break;
+        }
+        told += 1;
+        let clock = time::local_clock(moment.at_ms, east(moment.at_ms));
+        let text = one_line(&moment.text, (room / 12).clamp(80, 160));
+        let _ = write!(out, "<li class=\"{}\"><time>{clock}</time>{}</li>", moment.kind, escape(&text));
+    }
+    out.push_str("</ol>");
+    let more = card.left_out + (card.moments.len() - told) as u64;
+    if more > 0 {
+        let _ = write!(
+            out,
+            "<p class=\"quiet\">{more} more: <code>aops-hook transcript {}</code></p>",
+            escape(&one_line(&card.insights.session_id, 64))
+        );
+    }
+    out.push_str("</details>\n");
+}
+
+/// Opens the card with what is seen while it is folded.
+fn write_headline(out: &mut String, card: &Card, east: fn(i64) -> i32) {
+    let insights = &card.insights;
     let summary = insights.summary.as_deref().unwrap_or("no prompt yet");
     let cost = insights.cost_usd.map(|cost| format!("${cost:.2}")).unwrap_or_default();
     let day = insights.started_at.as_deref().and_then(time::parse).map(|ms| time::local_day(ms, east(ms)));
@@ -148,29 +176,6 @@ pub(super) fn write_card(out: &mut String, card: &Card, room: usize, east: fn(i6
         insights.cost_usd.unwrap_or_default(),
         insights.gates.values().sum::<u64>(),
     );
-    strip(out, card);
-    facts(out, card);
-    out.push_str("<ol class=\"line\">");
-    let mut told = 0;
-    for moment in &card.moments {
-        if out.len() - began > room.saturating_sub(260) {
-            break;
-        }
-        told += 1;
-        let clock = time::local_clock(moment.at_ms, east(moment.at_ms));
-        let text = one_line(&moment.text, (room / 12).clamp(80, 160));
-        let _ = write!(out, "<li class=\"{}\"><time>{clock}</time>{}</li>", moment.kind, escape(&text));
-    }
-    out.push_str("</ol>");
-    let more = card.left_out + (card.moments.len() - told) as u64;
-    if more > 0 {
-        let _ = write!(
-            out,
-            "<p class=\"quiet\">{more} more: <code>aops-hook transcript {}</code></p>",
-            escape(&one_line(&insights.session_id, 64))
-        );
-    }
-    out.push_str("</details>\n");
 }
 
 /// Where the time went, as one strip.
@@ -201,10 +206,9 @@ fn strip(out: &mut String, card: &Card) {
 
 fn facts(out: &mut String, card: &Card) {
     let insights = &card.insights;
-    let calls = &insights.tool_calls;
     let mut facts = vec![
         ("session", one_line(&insights.session_id, 64)),
-        ("calls", format!("{} completed, {} failed, {} denied", calls.completed, calls.failed, calls.denied)),
+        ("calls", insights.tool_calls.describe()),
         ("time", span(insights.phase_ms.values().sum())),
     ];
     let tokens: u64 =
@@ -214,8 +218,7 @@ fn facts(out: &mut String, card: &Card) {
         facts.push(("tokens", format!("{} ({})", short(tokens), one_line(&models.join(", "), 80))));
     }
     if !insights.rehearsed.is_empty() {
-        let counts: Vec<String> = insights.rehearsed.iter().map(|(gate, n)| format!("{gate} {n}")).collect();
-        facts.push(("would refuse", one_line(&counts.join(", "), 120)));
+        facts.push(("would refuse", one_line(&describe_counts(&insights.rehearsed), 120)));
     }
     if !insights.workflows_used.is_empty() {
         facts.push(("workflows", one_line(&insights.workflows_used.join(", "), 80)));

@@ -33,11 +33,7 @@ pub fn resume(env: &Env, reporter: &mut dyn Reporter, name: &str, limits: Resume
     // Read again: another driver may have changed it before we had the lock.
     let mut run = find(name)?;
     if run.status == RunStatus::Terminal {
-        let outcome = run.outcome.map_or("", RunOutcome::name);
-        return refused(format!(
-            "run {} is finished: {outcome}, {}\nhint: begin a new one with `aops-hook run`",
-            run.run_id, run.reason
-        ));
+        return refuse_finished(&run);
     }
     if run.status.is_driven() {
         let id = run.run_id.clone();
@@ -57,12 +53,7 @@ pub fn resume(env: &Env, reporter: &mut dyn Reporter, name: &str, limits: Resume
         return driver.finish(reporter, RunOutcome::Blocked, reason);
     }
     match decision {
-        None if paused.trigger.wants_decision() => {
-            let Paused { checkpoint_id, question, .. } = paused;
-            let hint = describe_next_step(&checkpoint_id, true, None);
-            let words = format!("`{checkpoint_id}` waits for a decision: {question}\nhint: {hint}");
-            return Err(Refused { code: 3, words }.into());
-        }
+        None if paused.trigger.wants_decision() => return Err(wait_for_decision(&paused).into()),
         Some(Decision::Rejected) => return driver.reject(reporter, &paused),
         Some(Decision::Approved) => {
             driver.note = driver.take_note(Decision::Approved)?;
@@ -73,6 +64,19 @@ pub fn resume(env: &Env, reporter: &mut dyn Reporter, name: &str, limits: Resume
     driver.record_resume(&paused, limits)?;
     reporter.note(&format!("resumed at step `{}`", paused.step));
     driver.walk(reporter)
+}
+
+fn refuse_finished<T>(run: &RunState) -> anyhow::Result<T> {
+    let outcome = run.outcome.map_or("", RunOutcome::name);
+    refused(format!(
+        "run {} is finished: {outcome}, {}\nhint: begin a new one with `aops-hook run`",
+        run.run_id, run.reason
+    ))
+}
+
+fn wait_for_decision(Paused { checkpoint_id, question, .. }: &Paused) -> Refused {
+    let hint = describe_next_step(checkpoint_id, true, None);
+    Refused { code: 3, words: format!("`{checkpoint_id}` waits for a decision: {question}\nhint: {hint}") }
 }
 
 fn prepare(env: &Env, root: &Path, run: &RunState) -> anyhow::Result<Prepared> {

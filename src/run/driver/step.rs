@@ -40,15 +40,7 @@ impl Driver {
         step: &PlannedStep,
     ) -> anyhow::Result<StepResult> {
         let is_client = matches!(step.does, StepAction::Client { .. });
-        if is_client && self.run.budget.is_some_and(|budget| self.run.cost >= budget) {
-            let question = format!("the budget is used up before step `{}`; may it cost as much again?", step.id);
-            return Ok(StepResult::pause(Trigger::BudgetExhausted, question));
-        }
-        if is_client && !self.resumed && self.cost_is_unknown() {
-            let question = format!(
-                "what was used before step `{}` has no price in `prices.json`, so the budget cannot be held; may it go on?",
-                step.id
-            );
+        if let Some(question) = self.ask_for_budget(step).filter(|_| is_client) {
             return Ok(StepResult::pause(Trigger::BudgetExhausted, question));
         }
         let (clock, before) = (Instant::now(), git::baseline(&self.env, &self.root).unwrap_or_default());
@@ -82,6 +74,19 @@ impl Driver {
         reporter.step_ended(&step.id, result.outcome(), duration_ms, self.run.cost);
         reporter.recorded()?;
         Ok(result)
+    }
+
+    /// The question to a person where the budget does not reach for another step of the client.
+    fn ask_for_budget(&self, step: &PlannedStep) -> Option<String> {
+        if self.run.budget.is_some_and(|budget| self.run.cost >= budget) {
+            return Some(format!("the budget is used up before step `{}`; may it cost as much again?", step.id));
+        }
+        (!self.resumed && self.cost_is_unknown()).then(|| {
+            format!(
+                "what was used before step `{}` has no price in `prices.json`, so the budget cannot be held; may it go on?",
+                step.id
+            )
+        })
     }
 
     /// The attempt that a driver before this one started, if its program ever ran.

@@ -50,43 +50,41 @@ pub(super) fn overview(
         let form = answers(&one.id, ("proof", &proof(&one.id)), &Answer::ALL);
         vec![escape(&one.id), age(one.age_s * 1000), escape(&redact(&one.repository)), escape(&one.question), form]
     };
-    let run = |run: &RunRow| {
-        let outcome = run.outcome.as_deref().unwrap_or(&run.state);
-        let machine = escape(run.machine.as_deref().unwrap_or_default());
-        let block = answers(&run.id, ("proof", &proof(&run.id)), &[Answer::Block]);
-        let block = if run.outcome.is_none() { block } else { String::new() };
-        let age = age(run.age_s * 1000);
-        vec![
-            escape(&run.id),
-            escape(outcome),
-            age,
-            machine,
-            escape(&redact(&run.repository)),
-            escape(&run.reason),
-            block,
-        ]
-    };
-    let session = |one: &SessionRow| {
-        let [id, machine, project] = [&one.id, &one.machine, &one.project].map(|text| escape(text));
-        vec![
-            id,
-            machine,
-            project,
-            one.entries.to_string(),
-            escape(&one.phase),
-            escape(&one.mode),
-            age(one.age_s * 1000),
-        ]
-    };
     let again = form("/", "", ("proof", &proof(LOOK)), "<button>look again</button>");
     let questions = ["id", "age", "repository", "question", "answer"];
     let sessions_have = ["session", "machine", "project", "entries", "phase", "mode", "seen"];
     whole(&format!(
         "{again}{}{}{}",
         table("Questions", &questions, asked.iter().map(question)),
-        table("Runs", &["run", "state", "changed", "machine", "repository", "reason", ""], runs.iter().map(run)),
-        table("Sessions", &sessions_have, sessions.iter().map(session)),
+        table(
+            "Runs",
+            &["run", "state", "changed", "machine", "repository", "reason", ""],
+            runs.iter().map(|run| list_run(run, proof))
+        ),
+        table("Sessions", &sessions_have, sessions.iter().map(list_session)),
     ))
+}
+
+fn list_run(run: &RunRow, proof: &dyn Fn(&str) -> String) -> Vec<String> {
+    let block = match run.outcome {
+        None => answers(&run.id, ("proof", &proof(&run.id)), &[Answer::Block]),
+        Some(_) => String::new(),
+    };
+    vec![
+        escape(&run.id),
+        escape(run.outcome.as_deref().unwrap_or(&run.state)),
+        age(run.age_s * 1000),
+        escape(run.machine.as_deref().unwrap_or_default()),
+        escape(&redact(&run.repository)),
+        escape(&run.reason),
+        block,
+    ]
+}
+
+fn list_session(one: &SessionRow) -> Vec<String> {
+    let [id, machine, project, phase, mode] =
+        [&one.id, &one.machine, &one.project, &one.phase, &one.mode].map(|text| escape(text));
+    vec![id, machine, project, one.entries.to_string(), phase, mode, age(one.age_s * 1000)]
 }
 
 /// One question, for who has its token.

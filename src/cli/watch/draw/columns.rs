@@ -2,9 +2,6 @@
 //!
 //! Pure. Invariant: on 80 columns every one of them is there.
 
-use crate::cli::table::cut;
-use std::borrow::Cow;
-
 pub(super) struct Column {
     name: &'static str,
     pub(super) at: usize,
@@ -12,9 +9,9 @@ pub(super) struct Column {
 }
 
 /// Name, least width, and the share of what is left of the screen.
-type Plan = (&'static str, usize, usize);
+pub(super) type Plan = (&'static str, usize, usize);
 
-const SESSIONS: [Plan; 8] = [
+pub(super) const SESSIONS: [Plan; 8] = [
     ("state", 5, 0),
     ("project", 10, 1),
     ("phase", 8, 0),
@@ -25,19 +22,11 @@ const SESSIONS: [Plan; 8] = [
     ("prompt", 12, 4),
 ];
 
-const CHECKPOINTS: [Plan; 5] =
+pub(super) const CHECKPOINTS: [Plan; 5] =
     [("checkpoint", 30, 2), ("name", 8, 1), ("age", 6, 0), ("why", 8, 1), ("changed", 22, 4)];
 
-pub(super) fn sessions(width: usize) -> Vec<Column> {
-    plan(&SESSIONS, width)
-}
-
-pub(super) fn checkpoints(width: usize) -> Vec<Column> {
-    plan(&CHECKPOINTS, width)
-}
-
 /// After the mark of the chosen line, one blank between two of them.
-fn plan(plans: &[Plan], width: usize) -> Vec<Column> {
+pub(super) fn plan(plans: &[Plan], width: usize) -> Vec<Column> {
     let least: usize = plans.iter().map(|(_, least, _)| least + 1).sum();
     let shares: usize = plans.iter().map(|(.., share)| share).sum();
     let spare = width.saturating_sub(least + 1);
@@ -59,18 +48,13 @@ pub(super) fn head(columns: &[Column]) -> String {
     line
 }
 
-/// The beginning that fits.
-pub(super) fn fit(text: &str, wide: usize) -> Cow<'_, str> {
-    cut(text, wide)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn all_columns_are_on_the_smallest_screen() {
-        for (columns, width) in [(sessions(80), 80), (checkpoints(80), 80), (sessions(200), 200)] {
+        for (columns, width) in [(plan(&SESSIONS, 80), 80), (plan(&CHECKPOINTS, 80), 80), (plan(&SESSIONS, 200), 200)] {
             let last = columns.last().unwrap();
             assert!(last.at + last.wide <= width, "{} + {}", last.at, last.wide);
             assert!(columns.iter().all(|column| column.wide >= column.name.len().min(column.wide)));

@@ -1,0 +1,92 @@
+//! What is worth a line in a session's timeline, and the line.
+//!
+//! Pure. Invariant: a call that succeeded has no entry, a refused one has.
+
+use crate::model::{call::CallState, event::EventKind};
+use crate::session::fact::{Fact, Said, Seen, Step};
+use crate::session::prompt::Prompt;
+use crate::text::json::{self, Json};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimelineEntry {
+    pub at_ms: i64,
+    /// `prompt`, `verdict`, `refusal`, `rehearsed`, `failure`, `audit`, `block` or `end`.
+    pub kind: &'static str,
+    pub text: String,
+}
+
+/// The kind of a fact that is worth a line in a timeline, and the line.
+pub fn describe_moment(fact: &Fact) -> Option<(&'static str, String)> {
+    match fact {
+        Fact::Event(seen) => describe_event(seen),
+        Fact::Call(step) => describe_call(step),
+        Fact::Verdict(report) if !report.sent_on => {
+            let finding = report.finding.as_ref()?;
+            let said = finding.verdict.as_deref().or(finding.workflow.as_deref());
+            let said = said.or(finding.reflection.get("outcome").map(String::as_str)).unwrap_or_default();
+            let more = finding.problems.first().or(finding.intent.as_ref());
+            let more = more.map(|more| format!(": {more}")).unwrap_or_default();
+            Some(("verdict", format!("{} {said}{more}", report.agent)))
+        }
+        Fact::Block(block) => Some(("block", format!("blocked by {}: {}", block.by, block.reason))),
+        Fact::Unblock(by) => Some(("block", format!("block lifted by {}", by.by))),
+        Fact::Waive(waiver) => Some(("block", format!("{} waived: {}", waiver.gate, waiver.reason))),
+        _ => None,
+    }
+}
+
+fn describe_event(seen: &Seen) -> Option<(&'static str, String)> {
+    if let Some(would) = &seen.rehearsed {
+        return Some(("rehearsed", describe_rehearsed(&seen.event, would)));
+    }
+    if let Some(said) = seen.said.as_ref().filter(|said| said.ruling == "deny") {
+        // The list itself: the first line of the reason only says that there is one.
+        let owed = seen.owed.as_ref().filter(|owed| !owed.is_empty());
+        let why =
+            owed.map_or_else(|| first_line(&said.reason).to_owned(), |owed| format!("still owes {}", owed.join(", ")));
+        return Some(("refusal", format!("{} at {}: {why}", said.gate, seen.event)));
+    }
+    match EventKind::of(&seen.event) {
+        EventKind::UserPromptSubmit => {
+            let prompt = words(seen, "prompt").filter(|prompt| Prompt::of(prompt) != Prompt::Machine);
+            prompt.map(|prompt| ("prompt", prompt))
+        }
+        EventKind::Stop => Some(("end", "the turn ended".to_owned())),
+        EventKind::StopFailure => {
+            Some(("failure", format!("the turn broke off: {}", words(seen, "error").unwrap_or_default())))
+        }
+        EventKind::SessionEnd => Some(("end", "the session ended".to_owned())),
+        _ => None,
+    }
+}
+
+fn describe_call(step: &Step) -> Option<(&'static str, String)> {
+    let (tool, reason) = (&step.call.tool, step.reason.as_deref().unwrap_or_default());
+    if let Some(would) = &step.rehearsed {
+        return Some(("rehearsed", describe_rehearsed(tool, would)));
+    }
+    match (step.to, &step.gate) {
+        (CallState::Denied, Some(gate)) => Some(("refusal", format!("{gate}: {tool}: {}", first_line(reason)))),
+        (CallState::Failed, _) => Some(("failure", format!("{tool}: {reason}"))),
+        _ if step.drawn == Some(true) => Some(("audit", "an audit was drawn".to_owned())),
+        _ => None,
+    }
+}
+
+fn describe_rehearsed(what: &str, would: &Said) -> String {
+    format!("{} would {} {what}: {}", would.gate, would.verb(), first_line(&would.reason))
+}
+
+/// The reason without the way out.
+fn first_line(reason: &str) -> &str {
+    reason.lines().next().unwrap_or_default()
+}
+
+/// A text of the event; of a clipped one its beginning.
+pub fn words(seen: &Seen, name: &str) -> Option<String> {
+    let about = json::read(seen.about.get()).ok()?;
+    match about.get(name)? {
+        clipped @ Json::Object(_) => Some(clipped.text_of("clipped")? + "…"),
+        text => Some(text.text()?.into_owned()),
+    }
+}
