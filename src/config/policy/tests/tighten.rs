@@ -312,7 +312,7 @@ fn any_file(often: f64) -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn no_project_loosens(one in any_file(0.5), other in any_file(0.1)) {
