@@ -6,7 +6,7 @@
 //! no text over `LONGEST` is written; a broken hook refuses guarding events and warns on all others.
 
 use crate::model::error::Failure;
-use crate::model::event::{EventKind, Refusal};
+use crate::model::event::{EventKind, EventRow, Refusal};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::text::json::{self, Json};
 use crate::text::plain::plain;
@@ -26,20 +26,17 @@ pub struct Answer {
 
 pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
     let row = kind.row();
-    let mut top = Map::new();
-    let mut own = Map::new();
+    let (mut top, mut own) = (Map::new(), Map::new());
     let mut answer = Answer::default();
     let reason = clean(&verdict.reason);
     let mut notice = clean(&verdict.notice);
     match (verdict.ruling, row.refusal) {
         (Ruling::Pass, _) | (Ruling::Allow, Refusal::None | Refusal::Block | Refusal::Words) => {}
-        (Ruling::Deny | Ruling::Ask | Ruling::Defer, Refusal::None) => {
-            notice = clean(&join(&notice, &reason));
-        }
-        (Ruling::Allow, Refusal::Permission) => permit(&mut own, "allow", &reason),
+        (Ruling::Deny | Ruling::Ask | Ruling::Defer, Refusal::None) => notice = clean(&join(&notice, &reason)),
         (Ruling::Allow, Refusal::Dialog) => drop(own.insert("decision".into(), json!({"behavior": "allow"}))),
-        (Ruling::Ask, Refusal::Permission) => permit(&mut own, "ask", &reason),
-        (Ruling::Defer, Refusal::Permission) => permit(&mut own, "defer", &reason),
+        (ruling @ (Ruling::Allow | Ruling::Ask | Ruling::Defer), Refusal::Permission) => {
+            permit(&mut own, ruling.name(), &reason);
+        }
         (_, Refusal::Words) => {
             let stderr = format!("{}\n", clean(&join(&reason, &notice)));
             return Answer { stderr, exit: 2, ..answer };
@@ -56,15 +53,7 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
         top.insert("continue".into(), json!(false));
         top.insert("stopReason".into(), json!(reason));
     }
-    let context = clean(&verdict.context);
-    if !context.is_empty() && row.context {
-        own.insert("additionalContext".into(), json!(context));
-    }
-    if let Some(input) = verdict.input.as_deref().and_then(|input| serde_json::from_str(input).ok())
-        && verdict.ruling != Ruling::Deny
-    {
-        own.insert("updatedInput".into(), input);
-    }
+    add_beside(&mut own, row, verdict);
     if !own.is_empty() {
         own.insert("hookEventName".into(), json!(row.name));
         top.insert("hookSpecificOutput".into(), Value::Object(own));
@@ -76,6 +65,19 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
         answer.stdout = format!("{}\n", Value::Object(top));
     }
     answer
+}
+
+/// What the model gets beside the ruling, and the input that the tool gets instead of its own.
+fn add_beside(own: &mut Map<String, Value>, row: &EventRow, verdict: &Verdict) {
+    let context = clean(&verdict.context);
+    if !context.is_empty() && row.context {
+        own.insert("additionalContext".into(), json!(context));
+    }
+    if let Some(input) = verdict.input.as_deref().and_then(|input| serde_json::from_str(input).ok())
+        && verdict.ruling != Ruling::Deny
+    {
+        own.insert("updatedInput".into(), input);
+    }
 }
 
 /// What is said of an event that aops-hook itself failed on: a guarding one is refused.
