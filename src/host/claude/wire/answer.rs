@@ -5,6 +5,7 @@
 //! and exit 2 with the same text) unless the model would read both, and is read as one for every event; no escape byte and
 //! no text over `LONGEST` is written; a broken hook refuses guarding events and warns on all others.
 
+use crate::host::words::NOT_YET;
 use crate::model::error::Failure;
 use crate::model::event::{EventKind, EventRow, Refusal};
 use crate::model::verdict::{Ruling, Verdict};
@@ -54,17 +55,10 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
         top.insert("stopReason".into(), json!(reason));
     }
     add_beside(&mut own, row, verdict);
-    if !own.is_empty() {
-        own.insert("hookEventName".into(), json!(row.name));
-        top.insert("hookSpecificOutput".into(), Value::Object(own));
-    }
     if !notice.is_empty() {
         top.insert("systemMessage".into(), json!(notice));
     }
-    if !top.is_empty() {
-        answer.stdout = format!("{}\n", Value::Object(top));
-    }
-    answer
+    Answer { stdout: object(row.name, top, own), ..answer }
 }
 
 /// What the model gets beside the ruling, and the input that the tool gets instead of its own.
@@ -158,7 +152,30 @@ fn refuse(form: Refusal, reason: &str, top: &mut Map<String, Value>, own: &mut M
     }
 }
 
-fn join(first: &str, second: &str) -> String {
+/// The object on stdout: what every event may say, and what is this event's own.
+pub fn object(event: &str, mut top: Map<String, Value>, mut own: Map<String, Value>) -> String {
+    if !own.is_empty() {
+        own.insert("hookEventName".into(), json!(event));
+        top.insert("hookSpecificOutput".into(), Value::Object(own));
+    }
+    if top.is_empty() { String::new() } else { format!("{}\n", Value::Object(top)) }
+}
+
+/// A text on stderr.
+pub fn line(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("{text}\n") }
+}
+
+/// The words of a refusal by a client that cannot ask, with what it says then.
+pub fn told(kind: EventKind, verdict: &Verdict, not_asked: &str) -> String {
+    let (reason, notice) = (clean(&verdict.reason), clean(&verdict.notice));
+    let begin = (kind == EventKind::Stop).then_some(NOT_YET);
+    let notice = Some(notice.as_str()).filter(|notice| verdict.aloud && !notice.is_empty());
+    let end = matches!(verdict.ruling, Ruling::Ask | Ruling::Defer).then_some(not_asked);
+    begin.into_iter().chain([reason.as_str()]).chain(notice).chain(end).collect::<Vec<_>>().join("\n")
+}
+
+pub fn join(first: &str, second: &str) -> String {
     [first, second].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
