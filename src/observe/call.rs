@@ -282,11 +282,7 @@ fn statements(path: &str) -> Option<String> {
 
 /// The file that an edit tool is about to save.
 fn saves(event: &Event, call: &ToolCall) -> Option<String> {
-    let field = match call.key.tool.as_str() {
-        "Write" | "Edit" | "MultiEdit" => "file_path",
-        "NotebookEdit" => "notebook_path",
-        _ => return None,
-    };
+    let field = table::edited_field(&call.key.tool)?;
     let path = json::read(&call.input).ok()?.text_of(field).unwrap_or_default();
     let path = Path::new(&event.cwd).join(path);
     Some(real_paths::real(&path).unwrap_or(path).to_string_lossy().into_owned())
