@@ -20,6 +20,8 @@
 //! - **run**: a chain of steps that a **driver** walks without a person. It leaves a **packet** where it pauses and where
 //!   it ends, and a line in the **attempt ledger** for everything it did.
 
+#![cfg_attr(test, allow(clippy::too_many_lines, reason = "a test is a story, told in one go"))]
+
 pub mod text; // json, sha256, redact, time, template, yaml: pure
 pub mod model; // errors, events, calls, agents, verdicts: pure
 pub mod tool; // what a tool call does and touches: pure

@@ -14,6 +14,7 @@ pub use read::read;
 
 pub use crate::config::problem::{Problem, meant};
 
+use crate::model::named::named;
 use crate::model::phase::Phase;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,24 +36,15 @@ pub struct Workflow {
     pub links: Vec<Mention>,
 }
 
-/// A gate that a workflow can ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Gate {
-    /// The plan is reviewed before anything may be changed.
-    Critic,
-    /// The result is verified before the turn may end.
-    Qa,
-}
-
-impl Gate {
-    pub const ALL: [Gate; 2] = [Gate::Critic, Gate::Qa];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Gate::Critic => "critic",
-            Gate::Qa => "qa",
-        }
+named! {
+    /// A gate that a workflow can ask for.
+    #[derive(PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Gate {
+        /// The plan is reviewed before anything may be changed.
+        Critic = "critic",
+        /// The result is verified before the turn may end.
+        Qa = "qa",
     }
 }
 

@@ -199,6 +199,21 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
     if session.memory.calls.len() >= MOST_OPEN {
         facts.extend(session.memory.calls.first().into_iter().flat_map(settle));
     }
+    facts.push(Fact::Call(first_step(session, event, call, verdict, context)));
+    facts.extend(decided(event, call, verdict));
+    let told = way_out::is_told(session, event, context, verdict);
+    if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| told) {
+        last.told = true;
+    }
+    if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| verdict.gate == "sandbox") {
+        let seen = context.call.as_ref().filter(|_| last.to == Denied && context.stage.is_none());
+        last.outgrown = seen.and_then(|seen| sandbox::outgrown(session, seen));
+    }
+    facts
+}
+
+/// The call as it waits for its verdict.
+fn first_step(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, context: &Context) -> Step {
     let mut first = step(event, call, None, Pending);
     first.input = raw(&call.clipped);
     first.effect = context.effect().filter(|effect| *effect != Effect::Read);
@@ -222,17 +237,7 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
         first.deferred = (verdict.ruling == Ruling::Defer).then_some(true);
         (first.gate, first.reason) = spoken(verdict);
     }
-    facts.push(Fact::Call(first));
-    facts.extend(decided(event, call, verdict));
-    let told = way_out::is_told(session, event, context, verdict);
-    if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| told) {
-        last.told = true;
-    }
-    if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| verdict.gate == "sandbox") {
-        let seen = context.call.as_ref().filter(|_| last.to == Denied && context.stage.is_none());
-        last.outgrown = seen.and_then(|seen| sandbox::outgrown(session, seen));
-    }
-    facts
+    first
 }
 
 /// Deferred calls of the main agent that are this one under another id: Codex cannot make a deferred call by itself.

@@ -24,31 +24,25 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let effect = seen.effect;
     let shut = is_shut(session, context, effect);
     if let Some(agent) = event.by_our_agent() {
-        // An agent that we did not see start may carry one of our names; while the sandbox is shut it may only read.
-        let known = |id: &String| session.memory.progress.agents.iter().any(|started| started.agent_id == *id);
-        let may = if shut && !event.agent_id.as_ref().is_some_and(known) { May::OnlyRead } else { agent.may };
         // What it changes in a throwaway layer is gone.
         let gone = jail::tries(session, context);
+        let may = if shut && !is_started(session, event) { May::OnlyRead } else { agent.may };
         return if gone { Verdict::pass() } else { judge_our_agent(agent.name, may, call, seen) };
     }
     if let Some(what) = seen.brought.as_ref().filter(|_| shut && !is_waived(session, context, GATE)) {
         let values = vec![("call", shown(call)), ("what", what.clone()), ("agent", context.agent("prompt-hydrator"))];
         return Verdict::refuse(GATE, Phrase::new("refusals/sandbox-brought.md", values));
     }
-    if !effect.is_write() || is_waived(session, context, GATE) {
-        return Verdict::pass();
-    }
-    if context.stage.is_none() && is_free(session, seen) {
-        return Verdict::pass();
-    }
-    if jail::tries(session, context) && is_held(session, event, context) {
+    if !effect.is_write()
+        || is_waived(session, context, GATE)
+        || context.stage.is_none() && is_free(session, seen)
+        || jail::tries(session, context) && is_held(session, event, context)
+    {
         return Verdict::pass();
     }
     if let Some(words) = outgrown(session, seen).filter(|_| context.stage.is_none()) {
-        if let Some(phrase) = wait_for(session, context, "prompt-hydrator", &call.key.id) {
-            return Verdict::refuse(GATE, phrase);
-        }
-        return Verdict::refuse(GATE, refuse_outgrown(words, session, seen, context));
+        let waits = wait_for(session, context, "prompt-hydrator", &call.key.id);
+        return Verdict::refuse(GATE, waits.unwrap_or_else(|| refuse_outgrown(words, session, seen, context)));
     }
     if !shut {
         return if context.stage.is_none() && unreviewed(session) {
@@ -66,6 +60,12 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         Some(file) => verdict.join(Verdict::context(GATE, shadowed(file))),
         None => verdict,
     }
+}
+
+/// We saw this agent start. Another one may carry one of our names; while the sandbox is shut it may only read.
+fn is_started(session: &Session, event: &Event) -> bool {
+    let started = |id: &String| session.memory.progress.agents.iter().any(|agent| agent.agent_id == *id);
+    event.agent_id.as_ref().is_some_and(started)
 }
 
 fn is_shut(session: &Session, context: &Context, effect: Effect) -> bool {

@@ -25,6 +25,7 @@ use crate::observe::checks::About;
 use crate::observe::{self, client, jailed, real_paths, tampering};
 use crate::session::fact::{Blocked, Fact, Opened, Seen, Violation};
 use crate::session::fold::Session;
+use crate::session::memory::ModeAsked;
 use crate::session::prompt::Prompt;
 use crate::system::env::{Env, boot_id};
 use crate::system::git;
@@ -88,15 +89,8 @@ impl<'a> Turn<'a> {
         let begins = ledger.session().is_new();
         let asked = client::mode_asked(env, ledger.session(), event)?;
         let unheard = asked.as_ref().and_then(client::unheard);
-        let level = asked.as_ref().and_then(|asked| asked.level);
         if begins {
-            let first = first_entry(env, Path::new(&event.cwd), ledger.project(), level)?;
-            let forked = context.start.blocked_beside.first().filter(|_| event.source == "fork");
-            let inherited = forked.map(|(id, reason)| {
-                Fact::Block(Blocked { by: format!("fork of blocked session {id}"), reason: reason.clone() })
-            });
-            let asked = asked.map(Fact::Mode);
-            ledger.append(env, [Fact::Open(first)].into_iter().chain(inherited).chain(asked).collect())?;
+            begin(env, event, &mut ledger, &context, asked)?;
         } else if let Some(asked) = asked {
             ledger.append(env, vec![Fact::Mode(asked)])?;
         }
@@ -373,6 +367,24 @@ fn tell_late(event: &Event, owed: &str) -> Verdict {
 /// Between turns there is time to compare the ledger with its exported head and to read the configuration again.
 fn starts_or_prompts(event: &Event) -> bool {
     matches!(event.kind, EventKind::SessionStart | EventKind::UserPromptSubmit)
+}
+
+/// Writes the first entries of a new ledger.
+fn begin(
+    env: &Env,
+    event: &Event,
+    ledger: &mut Ledger,
+    context: &Context,
+    asked: Option<ModeAsked>,
+) -> Result<(), Failure> {
+    let level = asked.as_ref().and_then(|asked| asked.level);
+    let first = first_entry(env, Path::new(&event.cwd), ledger.project(), level)?;
+    let forked = context.start.blocked_beside.first().filter(|_| event.source == "fork");
+    let inherited = forked.map(|(id, reason)| {
+        Fact::Block(Blocked { by: format!("fork of blocked session {id}"), reason: reason.clone() })
+    });
+    let facts = [Fact::Open(first)].into_iter().chain(inherited).chain(asked.map(Fact::Mode));
+    ledger.append(env, facts.collect())
 }
 
 /// The first entry of a ledger that begins now, in this folder.

@@ -8,6 +8,9 @@ use std::borrow::Cow;
 /// What the reason of a refused stop begins with where it comes back as a prompt, which it is not.
 pub const NOT_YET: &str = "aops-hook: the turn may not end yet";
 
+/// The name by which a prompt is recorded that no person wrote.
+pub const NOT_TYPED: &str = "ClientPrompt";
+
 /// A client's name, and ours.
 pub type Names = &'static [(&'static str, &'static str)];
 

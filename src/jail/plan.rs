@@ -112,13 +112,12 @@ impl Ground {
     /// `project`: where the session began. `variable`: the environment of the command.
     pub fn of(env: &Env, project: &Path, variable: &dyn Fn(&str) -> Option<PathBuf>) -> Self {
         let text = |path: &Path| path.to_string_lossy().into_owned();
-        let program = std::env::current_exe().unwrap_or_default();
         let protected = Protected {
             home: text(&env.home),
             config: text(&env.config),
             user_config: text(&env.user_config),
             project: text(project),
-            binaries: vec![text(&program)],
+            binaries: vec![text(&std::env::current_exe().unwrap_or_default())],
             ..Protected::default()
         };
         let absolute = |path: &PathBuf| path.is_absolute() && path.parent().is_some();

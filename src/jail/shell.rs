@@ -65,7 +65,7 @@ struct Order {
 
 /// Becomes the shell; returns only if it cannot. The arguments are our own, the line the last of them.
 pub fn run(line: &CStr, arguments: &[String], env: &Env) -> u8 {
-    let variables = all_variables(env);
+    let variables = env.variables(|_| true).into_iter().collect();
     let step = arguments.get(1).is_some_and(|verb| verb == STEP).then(|| arguments.get(2).map(String::as_str));
     let Err(why) = start(line, step.map(|profile| Profile::named(profile.unwrap_or_default())), env, &variables);
     let _ = writeln!(
@@ -76,10 +76,6 @@ pub fn run(line: &CStr, arguments: &[String], env: &Env) -> u8 {
 }
 
 type Variables = BTreeMap<String, OsString>;
-
-fn all_variables(env: &Env) -> Variables {
-    env.variables(|_| true).into_iter().collect()
-}
 
 fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) -> Result<Infallible, String> {
     let line = &*whole.to_string_lossy();

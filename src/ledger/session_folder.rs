@@ -61,11 +61,8 @@ pub fn find(env: &Env, key: SessionKey, width: usize) -> Result<Option<SessionFo
     let hash = &sha256(&[key.session_id.as_bytes()])[..width];
     let projects = key.projects(env);
     for project in &projects {
-        // Today's and yesterday's need no listing of a folder with perhaps thousands of entries.
-        for ago in [0, DAY_MS] {
-            if let Some(place) = open(project.join(format!("{}-{hash}", day(env.now_ms - ago))))? {
-                return Ok(Some(place));
-            }
+        if let Some(place) = recent(env, project, hash)? {
+            return Ok(Some(place));
         }
     }
     // The transcript of another client says nothing of the project, and its working directory may move within a session.
@@ -81,12 +78,20 @@ pub fn find(env: &Env, key: SessionKey, width: usize) -> Result<Option<SessionFo
 /// The folder of this session in one project.
 pub fn find_in(env: &Env, project: &Path, session_id: &str, width: usize) -> Result<Option<SessionFolder>, Failure> {
     let hash = &sha256(&[session_id.as_bytes()])[..width];
+    match recent(env, project, hash)? {
+        None => older(project, hash),
+        found => Ok(found),
+    }
+}
+
+/// Today's or yesterday's folder: they need no listing of a project with perhaps thousands of entries.
+fn recent(env: &Env, project: &Path, hash: &str) -> Result<Option<SessionFolder>, Failure> {
     for ago in [0, DAY_MS] {
         if let Some(place) = open(project.join(format!("{}-{hash}", day(env.now_ms - ago))))? {
             return Ok(Some(place));
         }
     }
-    older(project, hash)
+    Ok(None)
 }
 
 /// A new folder for this session. Two processes get the same one.

@@ -2,7 +2,7 @@
 //!
 //! Plain data. Pure: no module here touches files, the clock, the environment or a process.
 
-mod named;
+pub(crate) mod named;
 pub mod client;
 pub mod error;
 pub mod refusal;

@@ -2,37 +2,31 @@
 //!
 //! Reads nothing, writes nothing.
 
+use crate::model::named::named;
 use crate::text::redact::redact;
 use crate::text::sha256::sha256;
 use serde::{Deserialize, Serialize};
 
-/// In rising order of strictness.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Profile {
-    /// Judged by words alone: a program that cannot run inside a jail.
-    None,
-    /// As is, except that what guards the session cannot be changed.
-    Work,
-    /// Nothing can be changed but temporary files.
-    Read,
-    /// What is changed is thrown away; no network.
-    Trial,
+named! {
+    /// In rising order of strictness.
+    #[derive(PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Profile {
+        /// Judged by words alone: a program that cannot run inside a jail.
+        None = "none",
+        /// As is, except that what guards the session cannot be changed.
+        Work = "work",
+        /// Nothing can be changed but temporary files.
+        Read = "read",
+        /// What is changed is thrown away; no network.
+        Trial = "trial",
+    }
 }
 
 impl Profile {
     /// The profile of this name; the strictest for any other word.
     pub fn named(word: &str) -> Self {
-        [Self::None, Self::Work, Self::Read].into_iter().find(|profile| profile.name() == word).unwrap_or(Self::Trial)
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Work => "work",
-            Self::Read => "read",
-            Self::Trial => "trial",
-        }
+        Self::ALL.into_iter().find(|profile| profile.name() == word).unwrap_or(Self::Trial)
     }
 }
 

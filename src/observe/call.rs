@@ -3,8 +3,9 @@
 //! Reads heads, the call index, the working tree and agent files, each only for the events that need it. Invariant: a plain
 //! tool call costs one look into the index and nothing else; without randomness an audit is drawn.
 
+use crate::config::policy::{Level, Policy};
 use crate::config::texts::{self, Library};
-use crate::config::{policy::Level, workflow::Held};
+use crate::config::workflow::Held;
 use crate::gate::guard;
 use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, is_waived, rehearsal};
 use crate::host;
@@ -20,6 +21,7 @@ use crate::observe::{
     plugins, real_paths, same_project,
 };
 use crate::session::agent_report::{self, AgentReport};
+use crate::session::fact::Step;
 use crate::session::fold::Session;
 use crate::session::memory::{OpenCall, RunStep};
 use crate::session::prompt::Prompt;
@@ -43,9 +45,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
                 leases::look(env, session, event, &mut context);
             }
         }
-        EventKind::PostToolUse | EventKind::PostToolUseFailure => {
-            context.ended = look_at_end(env, ledger, event, &context);
-        }
+        EventKind::PostToolUse | EventKind::PostToolUseFailure => context.ended = end(env, ledger, event, &context),
         EventKind::SessionStart => {
             context.start = start(env, ledger, event)?;
             // The session learns of them with this very event.
@@ -53,10 +53,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
             context.unproven = authority::of_client(env, session, event);
         }
         EventKind::SubagentStart => {
-            let by_plugin = |kind: &&String| kind.starts_with(PLUGIN_PREFIX) && ours(kind).is_some();
-            let plugin = event.agent_type.as_ref().filter(by_plugin);
-            let foreign = || plugin.and_then(|_| plugins::foreign(env, Path::new(&event.cwd)));
-            context.unproven = authority::of_agent(env, session, event).or_else(foreign);
+            context.unproven = authority::of_agent(env, session, event).or_else(|| foreign_plugin(env, event));
             if context.unproven.is_none() {
                 context.start = start(env, ledger, event)?;
             }
@@ -72,22 +69,37 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
             context.unproven = authority::of_agent(env, session, event);
             context.report = report(env, session, event, context.unproven.is_none());
         }
-        EventKind::Stop if !event.busy => {
-            let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
-            if wrote && !session.is_small() || context.stage.as_ref().is_some_and(|stage| stage.closes) {
-                context.tree = git::owed(env, Path::new(&event.cwd), &ledger.baseline()?);
-            }
+        EventKind::Stop if !event.busy && may_owe(session, &context) => {
+            context.tree = git::owed(env, Path::new(&event.cwd), &ledger.baseline()?);
         }
         _ => {}
     }
-    let of_call = matches!(event.kind, EventKind::PreToolUse | EventKind::PostToolUse | EventKind::PostToolUseFailure);
-    if let Some(call) = event.call.as_ref().filter(|call| session.open_call(&call.key).is_none())
-        && of_call
-        && !session.is_new()
-    {
-        context.past = ledger.past_call(&call.key)?;
-    }
+    context.past = past(ledger, event)?;
     Ok(context)
+}
+
+/// The working tree may hold work that is not closed.
+fn may_owe(session: &Session, context: &Context) -> bool {
+    let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
+    wrote && !session.is_small() || context.stage.as_ref().is_some_and(|stage| stage.closes)
+}
+
+/// How a call of this key ended earlier, where the event is about one that is not open.
+fn past(ledger: &Ledger, event: &Event) -> Result<Option<Step>, Failure> {
+    let session = ledger.session();
+    let of_call = matches!(event.kind, EventKind::PreToolUse | EventKind::PostToolUse | EventKind::PostToolUseFailure);
+    let call = event.call.as_ref().filter(|_| of_call && !session.is_new());
+    match call.filter(|call| session.open_call(&call.key).is_none()) {
+        Some(call) => ledger.past_call(&call.key),
+        None => Ok(None),
+    }
+}
+
+/// Why an agent with the prefix of our plugin may be another plugin's.
+fn foreign_plugin(env: &Env, event: &Event) -> Option<String> {
+    let by_plugin = |kind: &&String| kind.starts_with(PLUGIN_PREFIX) && ours(kind).is_some();
+    event.agent_type.as_ref().filter(by_plugin)?;
+    plugins::foreign(env, Path::new(&event.cwd))
 }
 
 /// The step under way, if the client was started for it: only the driver and the client it started know the key.
@@ -194,66 +206,71 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let mut reach = targets::of(tool, input, line.as_ref(), &ground);
     real_paths::settle(&mut reach, &mut protected);
     protected.hooked = guard::starts(&reach).filter(|client| host::is_hooked(env, *client)).collect();
-    let (saves, commits) =
-        if policy.checks.is_empty() { (None, false) } else { (saves(event, call), reach.runs.iter().any(commits)) };
-    let (paths, read, commands) =
-        if policy.rules.is_empty() { Default::default() } else { named::list(event, call, &reach) };
-    let planning = event.permission_mode.as_deref() == Some("plan");
-    let plans = env.config.join("plans");
-    let plans = if planning && leaves(&plans, &reach) { PathBuf::new() } else { plans };
+    let plans = plans(env, event, &reach);
     let around = effect::CallSetting {
         mode: event.permission_mode.as_deref(),
         plans: &plans.to_string_lossy(),
         ground,
         listed: policy.effects.of(tool),
-        listed_command: &|program, words| {
-            let listed = policy.effects.of_command(tool, program, || certain(words));
-            listed.or_else(|| (program == policy.tracker.command).then_some(Effect::Tracker))
-        },
+        listed_command: &|program, words| listed(policy, tool, program, words),
     };
     let class = effect::of(tool, input, line.as_ref(), &around);
-    let (effect, why, touches_tree) = (class.effect, class.why, class.touches_tree);
-    let outside = outside::of(env, session, event, line.as_ref(), effect);
-    let (unknown, unjailed, alone) = jailed::look(session, call, line.as_ref(), &around, effect);
-    let dangers = danger::of(tool, input, line.as_ref(), &ground, Some(statements));
+    let (unknown, unjailed, alone) = jailed::look(session, call, line.as_ref(), &around, class.effect);
     let place = keys::KeyPlace::of(env, session, &home, unjailed.is_some());
-    let keys = keys::shown(event, call, &reach, &place);
-    let grows = growth::of_edit(env, session, event);
-    let executable = executable::written(env, &protected, call, &reach);
-    let shut = session.is_shut() || session.memory.run.is_some();
-    let brought = if shut { executable::used(env, Path::new(&event.cwd), call) } else { None };
-    // Other clients do not tell how a command ended.
-    let test = policy.evidence.test.as_deref().filter(|_| env.host == Client::Claude);
-    let tests = test.map_or(Evidence::Other, |test| evidence::of(test, call, &reach));
-    let format = policy.close.format.as_deref();
-    let formats = format.is_some_and(|format| evidence::of(format, call, &reach) != Evidence::Other);
-    let tracks = tracking::of(&policy.tracker.command, tool, input, &reach);
     Some(CallContext {
+        outside: outside::of(env, session, event, line.as_ref(), class.effect),
+        dangers: danger::of(tool, input, line.as_ref(), &ground, Some(statements)),
+        keys: keys::shown(event, call, &reach, &place),
+        grows: growth::of_edit(env, session, event),
+        executable: executable::written(env, &protected, call, &reach),
+        brought: brought(env, session, event, call),
         protected,
-        reach,
-        effect,
-        why,
-        executable,
-        brought,
-        touches_tree,
-        outside,
-        grows,
-        tests,
-        formats,
-        tracks,
+        effect: class.effect,
+        why: class.why,
+        touches_tree: class.touches_tree,
         unknown,
         unjailed,
         alone,
-        dangers,
-        keys,
-        paths,
-        read,
-        commands,
-        saves,
-        commits,
-        taken: Vec::new(),
-        held: None,
+        ..asked_by_user(env, policy, event, call, reach)
     })
+}
+
+/// What the user's rules, checks and commands ask of a call that reaches this.
+fn asked_by_user(env: &Env, policy: &Policy, event: &Event, call: &ToolCall, reach: Targets) -> CallContext {
+    let mut seen = CallContext::default();
+    if !policy.checks.is_empty() {
+        (seen.saves, seen.commits) = (saves(event, call), reach.runs.iter().any(commits));
+    }
+    if !policy.rules.is_empty() {
+        (seen.paths, seen.read, seen.commands) = named::list(event, call, &reach);
+    }
+    // Other clients do not tell how a command ended.
+    let test = policy.evidence.test.as_deref().filter(|_| env.host == Client::Claude);
+    seen.tests = test.map_or(Evidence::Other, |test| evidence::of(test, call, &reach));
+    let format = policy.close.format.as_deref();
+    seen.formats = format.is_some_and(|format| evidence::of(format, call, &reach) != Evidence::Other);
+    seen.tracks = tracking::of(&policy.tracker.command, &call.key.tool, &call.input, &reach);
+    seen.reach = reach;
+    seen
+}
+
+/// What the skill or agent that a call starts brings, where it may bring a change.
+fn brought(env: &Env, session: &Session, event: &Event, call: &ToolCall) -> Option<String> {
+    let shut = session.is_shut() || session.memory.run.is_some();
+    if shut { executable::used(env, Path::new(&event.cwd), call) } else { None }
+}
+
+/// Where plan mode may write: nowhere if a link leads out of the folder.
+fn plans(env: &Env, event: &Event, reach: &Targets) -> PathBuf {
+    let plans = env.config.join("plans");
+    let planning = event.permission_mode.as_deref() == Some("plan");
+    if planning && leaves(&plans, reach) { PathBuf::new() } else { plans }
+}
+
+/// What the user's `[effects]` say of a command in the line of a tool; the tracker's program is the tracker.
+fn listed(policy: &Policy, tool: &str, program: &str, words: &[Word]) -> Option<Effect> {
+    let listed = policy.effects.of_command(tool, program, || certain(words));
+    listed.or_else(|| (program == policy.tracker.command).then_some(Effect::Tracker))
 }
 
 /// What a short file holds.
@@ -265,11 +282,7 @@ fn statements(path: &str) -> Option<String> {
 
 /// The file that an edit tool is about to save.
 fn saves(event: &Event, call: &ToolCall) -> Option<String> {
-    let field = match call.key.tool.as_str() {
-        "Write" | "Edit" | "MultiEdit" => "file_path",
-        "NotebookEdit" => "notebook_path",
-        _ => return None,
-    };
+    let field = table::edited_field(&call.key.tool)?;
     let path = json::read(&call.input).ok()?.text_of(field).unwrap_or_default();
     let path = Path::new(&event.cwd).join(path);
     Some(real_paths::real(&path).unwrap_or(path).to_string_lossy().into_owned())
@@ -331,7 +344,7 @@ fn blocked_beside(env: &Env, ledger: &Ledger, event: &Event) -> Result<Vec<(Stri
     Ok(beside.map(|head| (head.session_id, head.reason.unwrap_or_default())).collect())
 }
 
-fn look_at_end(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> EndContext {
+fn end(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> EndContext {
     let (session, mut ended) = (ledger.session(), EndContext::default());
     let call = event.call.as_ref();
     let Some(open) = call.and_then(|call| session.open_call(&call.key)) else { return ended };

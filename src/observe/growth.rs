@@ -17,6 +17,7 @@ use crate::system::env::Env;
 use crate::text::diff::count_lines;
 use crate::text::json;
 use crate::text::sha256::{Sum, hex, sha256};
+use crate::tool::table::edited_field;
 use crate::tool::targets;
 use aops_shell::outside::outside;
 use aops_shell::syntax::Ground;
@@ -32,11 +33,7 @@ const LARGEST: u64 = 8 << 20;
 pub(super) fn of_edit(env: &Env, session: &Session, event: &Event) -> Option<ChangedFile> {
     let call = event.call.as_ref().filter(|_| session.measures() && event.by_our_agent().is_none())?;
     let tool = call.key.tool.as_str();
-    let field = match tool {
-        "Write" | "Edit" | "MultiEdit" => "file_path",
-        "NotebookEdit" => "notebook_path",
-        _ => return None,
-    };
+    let field = edited_field(tool)?;
     let input = json::read(&call.input).ok()?;
     let place = Path::new(&event.cwd).join(input.text_of(field)?);
     let place = real_paths::real(&place).unwrap_or(place);

@@ -8,6 +8,7 @@ use super::record::Record;
 use super::store::Store;
 use crate::ledger::recover::LEDGER_FILE;
 use crate::model::error::Failure;
+use crate::model::named::named;
 use crate::system::folder;
 use crate::text::sha256::Sum;
 use crate::text::time::timestamp;
@@ -15,23 +16,12 @@ use rustix::fs::{CWD, OFlags};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// What is proven, each more than the one before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    Intact,
-    Sealed,
-    Witnessed,
-}
-
-impl Level {
-    pub const ALL: [Self; 3] = [Self::Intact, Self::Sealed, Self::Witnessed];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Intact => "intact",
-            Self::Sealed => "sealed",
-            Self::Witnessed => "witnessed",
-        }
+named! {
+    /// What is proven, each more than the one before.
+    pub enum Level {
+        Intact = "intact",
+        Sealed = "sealed",
+        Witnessed = "witnessed",
     }
 }
 

@@ -15,7 +15,7 @@ use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::error::Code;
 use crate::model::event::EventKind;
 use crate::model::phase::{Phase, Sandbox};
-use crate::session::fact::{Fact, Seen, Step, Violation};
+use crate::session::fact::{Fact, Opened, Seen, Step, Violation};
 use crate::session::memory::{Memory, OpenCall, Waiver};
 use crate::session::state::State;
 use crate::text::json::{self, Json};
@@ -77,15 +77,7 @@ impl Session {
         }
         self.seq += 1;
         match fact {
-            Fact::Open(open) => {
-                trace.clone_into(&mut self.state.session_id);
-                ts.clone_into(&mut self.state.started_at);
-                json::cut(ts, 10).clone_into(&mut self.state.date);
-                self.state.policy_hash.clone_from(&open.policy_hash);
-                self.memory.boot.clone_from(&open.boot);
-                self.memory.folders.clone_from(&open.folders);
-                self.memory.policy.clone_from(&open.policy);
-            }
+            Fact::Open(open) => self.begin(trace, ts, open),
             Fact::Event(seen) => self.apply_event(ts, seen),
             Fact::Call(step) => self.apply_step(step)?,
             Fact::Block(block) => self.block(Some(block.reason.clone())),
@@ -122,6 +114,16 @@ impl Session {
         Ok(())
     }
 
+    fn begin(&mut self, trace: &str, ts: &str, open: &Opened) {
+        trace.clone_into(&mut self.state.session_id);
+        ts.clone_into(&mut self.state.started_at);
+        json::cut(ts, 10).clone_into(&mut self.state.date);
+        self.state.policy_hash.clone_from(&open.policy_hash);
+        self.memory.boot.clone_from(&open.boot);
+        self.memory.folders.clone_from(&open.folders);
+        self.memory.policy.clone_from(&open.policy);
+    }
+
     fn block(&mut self, reason: Option<String>) {
         self.state.phase = if reason.is_some() { Phase::Halted } else { Phase::Idle };
         self.state.sandbox = Sandbox::Shut;
@@ -142,21 +144,10 @@ impl Session {
             self.memory.shadowed.clone_from(&seen.foreign);
             self.memory.clashes.clone_from(&seen.clashes);
         }
-        if kind == EventKind::UserPromptSubmit {
-            self.memory.greets = None;
-        }
         match kind {
             EventKind::SessionStart => self.apply_session_start(seen),
             EventKind::SessionEnd => self.state.ended_at = Some(ts.to_owned()),
-            EventKind::UserPromptSubmit if seen.run.is_some() => {
-                self.memory.run.iter_mut().for_each(|stage| stage.prompted = true);
-            }
-            EventKind::UserPromptSubmit if !refused => {
-                if seen.baseline_sha256.is_some() {
-                    self.memory.baseline_sha256.clone_from(&seen.baseline_sha256);
-                }
-                self.apply_prompt(&words(seen, "prompt").unwrap_or_default(), seen);
-            }
+            EventKind::UserPromptSubmit => self.hear_prompt(seen, refused),
             EventKind::Stop => {
                 self.remember_timers(&seen.timers);
                 self.apply_stop(seen, refused);
@@ -171,6 +162,18 @@ impl Session {
             EventKind::SubagentStart => self.apply_agent_start(ts, seen),
             EventKind::SubagentStop => self.apply_agent_stop(seen),
             _ => {}
+        }
+    }
+
+    fn hear_prompt(&mut self, seen: &Seen, refused: bool) {
+        self.memory.greets = None;
+        if seen.run.is_some() {
+            self.memory.run.iter_mut().for_each(|stage| stage.prompted = true);
+        } else if !refused {
+            if seen.baseline_sha256.is_some() {
+                self.memory.baseline_sha256.clone_from(&seen.baseline_sha256);
+            }
+            self.apply_prompt(&words(seen, "prompt").unwrap_or_default(), seen);
         }
     }
 
@@ -234,22 +237,7 @@ impl Session {
     fn apply_step(&mut self, step: &Step) -> Result<(), Code> {
         let at = self.memory.calls.iter().position(|open| open.call == step.call);
         match (step.from, at) {
-            (None, None) if step.to == CallState::Pending => self.memory.calls.push(OpenCall {
-                agent_id: step.agent_id.clone(),
-                call: step.call.clone(),
-                deferred: step.deferred == Some(true),
-                effect: step.effect,
-                formats: step.formats,
-                grows: step.grows.clone(),
-                input_sha256: step.input_sha256.clone(),
-                jail: step.jail,
-                line_sha256: step.line_sha256.clone(),
-                prompt_id: step.prompt_id.clone(),
-                reason: step.reason.clone(),
-                state: step.to,
-                tests: step.tests,
-                tracks: step.tracks.clone(),
-            }),
+            (None, None) if step.to == CallState::Pending => self.memory.calls.push(opened(step)),
             (Some(from), Some(at)) if self.memory.calls[at].state == from && from.may_become(step.to) => {
                 if step.to.is_terminal() {
                     let open = self.memory.calls.remove(at);
@@ -274,6 +262,25 @@ impl Session {
         self.remember_timers(step.schedules.as_slice());
         self.memory.told_way_out |= step.told;
         Ok(())
+    }
+}
+
+fn opened(step: &Step) -> OpenCall {
+    OpenCall {
+        agent_id: step.agent_id.clone(),
+        call: step.call.clone(),
+        deferred: step.deferred == Some(true),
+        effect: step.effect,
+        formats: step.formats,
+        grows: step.grows.clone(),
+        input_sha256: step.input_sha256.clone(),
+        jail: step.jail,
+        line_sha256: step.line_sha256.clone(),
+        prompt_id: step.prompt_id.clone(),
+        reason: step.reason.clone(),
+        state: step.to,
+        tests: step.tests,
+        tracks: step.tracks.clone(),
     }
 }
 

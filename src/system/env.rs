@@ -93,8 +93,6 @@ const FOLDER_VARIABLES: [&str; 5] = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
 
 impl Env {
     pub fn read() -> Self {
-        let var = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
-        let path = |name: &str| var(name).map(PathBuf::from).filter(|p| p.is_absolute());
         let home = path("HOME").unwrap_or_default();
         let mac = cfg!(target_os = "macos");
         let platform = |xdg: &str, unix: &str| {
@@ -102,45 +100,32 @@ impl Env {
                 .unwrap_or_else(|| if mac { home.join("Library/Application Support") } else { home.join(unix) });
             base.join("aops")
         };
+        let agent = text("AI_AGENT").unwrap_or_default();
         Self {
-            others: [
-                path("CODEX_HOME").unwrap_or_else(|| home.join(".codex")),
-                path("COPILOT_HOME").unwrap_or_else(|| home.join(".copilot")),
-                path("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")).join("opencode"),
-                path("GEMINI_CLI_HOME").unwrap_or_else(|| home.clone()).join(".gemini"),
-                home.join(".qwen"),
-            ],
+            others: other_clients(&home),
             config: path("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")),
             user_config: platform("XDG_CONFIG_HOME", ".config"),
             administered: system_folder(&system_root(), "aops-hook", "aops-hook"),
             data: path("ACA_DATA").unwrap_or_else(|| platform("XDG_DATA_HOME", ".local/share")),
             project: path("CLAUDE_PROJECT_DIR").unwrap_or_default(),
             env_file: path("CLAUDE_ENV_FILE"),
-            client_session: var("CLAUDE_CODE_SESSION_ID").map(|id| id.to_string_lossy().into_owned()),
-            traceparent: var("TRACEPARENT")
-                .and_then(|text| text.into_string().ok())
-                .filter(|text| is_traceparent(text)),
-            agent: var("AI_AGENT").map(|agent| agent.to_string_lossy().into_owned()).unwrap_or_default(),
-            client: var("CLAUDE_PID").map(|pid| pid.to_string_lossy().into_owned()).unwrap_or_default(),
-            inside_client: OF_CLIENT.iter().any(|name| var(name).is_some())
-                || var("AI_AGENT").is_some_and(|agent| agent.to_string_lossy().starts_with("claude-code_")),
+            client_session: text("CLAUDE_CODE_SESSION_ID"),
+            traceparent: text("TRACEPARENT").filter(|text| is_traceparent(text)),
+            client: text("CLAUDE_PID").unwrap_or_default(),
+            inside_client: OF_CLIENT.iter().any(|name| var(name).is_some()) || agent.starts_with("claude-code_"),
             of_claude: var("CLAUDECODE").or_else(|| var("CLAUDE_CODE_SESSION_ID")).is_some()
-                || var("AI_AGENT").is_some_and(|agent| agent.to_string_lossy().starts_with("claude-code")),
+                || agent.starts_with("claude-code"),
+            agent,
             attended: var("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|v| v == "1"),
             no_color: var("NO_COLOR").is_some(),
             is_dumb: var("TERM").is_none_or(|term| term == "dumb"),
             in_run: var(RUN).is_some(),
-            run: var(RUN)
-                .zip(var(RUN_KEY))
-                .map(|(id, key)| (id.to_string_lossy().into_owned(), key.to_string_lossy().into_owned())),
-            mode: var(MODE).map(|mode| mode.to_string_lossy().into_owned()),
-            shell_prefix: var(SHELL_PREFIX).map(|prefix| prefix.to_string_lossy().into_owned()),
+            run: text(RUN).zip(text(RUN_KEY)),
+            mode: text(MODE),
+            shell_prefix: text(SHELL_PREFIX),
             is_plugin: var("CLAUDE_PLUGIN_ROOT").is_some(),
             plugin_root: path("CLAUDE_PLUGIN_ROOT"),
-            folders: FOLDER_VARIABLES
-                .iter()
-                .filter_map(|name| Some(((*name).to_owned(), var(name)?.to_string_lossy().into_owned())))
-                .collect(),
+            folders: FOLDER_VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), text(name)?))).collect(),
             now_ms: now_ms(),
             home,
             ..Self::default()
@@ -189,7 +174,7 @@ impl Env {
 
     /// `$AOPS_CLAUDE`, `$AOPS_CODEX`: the client that runs start.
     pub fn client_program(&self, client: Client) -> Option<OsString> {
-        std::env::var_os(Self::variable_of(client)).filter(|name| !name.is_empty())
+        var(&Self::variable_of(client))
     }
 
     pub fn variable_of(client: Client) -> String {
@@ -281,6 +266,30 @@ impl Env {
     pub fn from_here(&self, path: &Path) -> PathBuf {
         self.cwd.join(path)
     }
+}
+
+/// A variable that is set and not empty.
+fn var(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+fn text(name: &str) -> Option<String> {
+    var(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+fn path(name: &str) -> Option<PathBuf> {
+    var(name).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// Where the clients beside Claude Code keep their configuration, in the order of `Env::folder_of`.
+fn other_clients(home: &Path) -> [PathBuf; 5] {
+    [
+        path("CODEX_HOME").unwrap_or_else(|| home.join(".codex")),
+        path("COPILOT_HOME").unwrap_or_else(|| home.join(".copilot")),
+        path("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")).join("opencode"),
+        path("GEMINI_CLI_HOME").unwrap_or_else(|| home.to_owned()).join(".gemini"),
+        home.join(".qwen"),
+    ]
 }
 
 /// Below what the administrator's folders are. No variable moves it, save in tests.

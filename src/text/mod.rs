@@ -5,6 +5,7 @@
 
 pub use aops_ledger::{sha256, stored};
 
+pub mod sparse;
 pub mod plain;
 pub mod time;
 pub mod diff;

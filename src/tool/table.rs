@@ -98,6 +98,15 @@ fn by_words(name: &str) -> KnownTool {
     KnownTool { class: if is_tracker && tracks(&words) { Ok(Effect::Tracker) } else { class }, touches }
 }
 
+/// The field of its input in which an edit tool names the file.
+pub fn edited_field(tool: &str) -> Option<&'static str> {
+    match tool {
+        "Write" | "Edit" | "MultiEdit" => Some("file_path"),
+        "NotebookEdit" => Some("notebook_path"),
+        _ => None,
+    }
+}
+
 /// A tool of a server whose name says that it looks, also one of a tracker.
 pub fn looks(name: &str) -> bool {
     let words = words(name);

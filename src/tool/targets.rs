@@ -40,24 +40,23 @@ pub fn of(tool: &str, input: &str, line: Option<&Line>, ground: &Ground) -> Targ
 
 /// The files that a patch names, or any string where it names none.
 fn patch(all: &mut Targets, tool: &str, input: &str, ground: &Ground) {
-    let cwd = Word::of(ground.cwd);
     let named = input::patched_files(input);
     if named.is_empty() {
         return input::every_string(all, tool, Act::Write, input, ground);
     }
-    for text in &named {
-        let path = input::path_of(text, ground);
-        all.over |= path.bits.len() > input::LONGEST_PATH;
-        all.target(&path, &cwd, Act::Write);
-    }
+    write(all, &named, ground);
 }
 
 /// The one file that the input names, or any string that may be its path.
 fn file(all: &mut Targets, input: &str, ground: &Ground) {
-    let cwd = Word::of(ground.cwd);
     let named: Vec<String> = InputFields::read(input).into_iter().flat_map(InputFields::paths).collect();
     let named = if named.is_empty() { input::literals(input) } else { named };
-    for text in &named {
+    write(all, &named, ground);
+}
+
+fn write(all: &mut Targets, named: &[String], ground: &Ground) {
+    let cwd = Word::of(ground.cwd);
+    for text in named {
         let path = input::path_of(text, ground);
         all.over |= path.bits.len() > input::LONGEST_PATH;
         all.target(&path, &cwd, Act::Write);

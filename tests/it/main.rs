@@ -1,6 +1,7 @@
 //! One integration binary: every feature is a file here.
 
 #![allow(clippy::unwrap_used)] // tests may unwrap, their tools too
+#![allow(clippy::too_many_lines)] // a test is a story, told in one go
 
 mod support;
 mod faults;

@@ -55,13 +55,24 @@ fn work(url: &str, n: usize) -> [Vec<Duration>; 3] {
     [takes, records, leaves]
 }
 
-fn main() {
-    let given: Vec<String> = std::env::args().skip(1).collect();
-    let number = |at: usize| given[at].parse::<usize>().unwrap();
-    let (url, machines, runs, workers) = (given[0].as_str(), number(1), number(2), number(3));
-    let mut fleet = Fleet::open_any(&Access { url, password: None, trust: &|| Err("no TLS".to_owned()) }).unwrap();
-    fleet.migrate().unwrap();
-    let (mut registers, mut reports, mut puts) = (Vec::new(), Vec::new(), Vec::new());
+fn work_together(url: &str, workers: usize) -> [Vec<Duration>; 3] {
+    let start = |n: usize| {
+        let url = url.to_owned();
+        thread::spawn(move || work(&url, n))
+    };
+    let crew: Vec<_> = (0..workers).map(start).collect();
+    let mut done: [Vec<Duration>; 3] = Default::default();
+    for one in crew {
+        for (all, own) in done.iter_mut().zip(one.join().unwrap()) {
+            all.extend(own);
+        }
+    }
+    done
+}
+
+/// Each machine registers and tells of ten sessions.
+fn report(fleet: &mut Fleet, machines: usize) -> [Vec<Duration>; 2] {
+    let (mut registers, mut reports) = (Vec::new(), Vec::new());
     for n in 0..machines {
         let name = format!("machine-{n}");
         timed(&mut registers, || {
@@ -71,6 +82,17 @@ fn main() {
         let heads: Vec<SessionHead> = heads.collect();
         timed(&mut reports, || fleet.report(&name, &heads));
     }
+    [registers, reports]
+}
+
+fn main() {
+    let given: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize| given[at].parse::<usize>().unwrap();
+    let (url, machines, runs, workers) = (given[0].as_str(), number(1), number(2), number(3));
+    let mut fleet = Fleet::open_any(&Access { url, password: None, trust: &|| Err("no TLS".to_owned()) }).unwrap();
+    fleet.migrate().unwrap();
+    let [registers, reports] = report(&mut fleet, machines);
+    let mut puts = Vec::new();
     for n in 0..runs {
         let (id, repository) = (format!("run-{n}"), format!("repository-{}", n % 200));
         let run = NewRun {
@@ -85,20 +107,8 @@ fn main() {
         timed(&mut puts, || fleet.enqueue(&run, i64::MAX));
     }
     let began = Instant::now();
-    let crew: Vec<_> = (0..workers)
-        .map(|n| {
-            let url = url.to_owned();
-            thread::spawn(move || work(&url, n))
-        })
-        .collect();
-    let mut done: [Vec<Duration>; 3] = Default::default();
-    for one in crew {
-        for (all, own) in done.iter_mut().zip(one.join().unwrap()) {
-            all.extend(own);
-        }
-    }
+    let [takes, records, leaves] = work_together(url, workers);
     let took = began.elapsed().as_secs_f64();
-    let [takes, records, leaves] = done;
     tell("a machine registers", registers);
     tell("it reports ten heads", reports);
     tell("a run is put in", puts);

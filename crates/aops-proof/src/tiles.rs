@@ -25,11 +25,6 @@ impl Tile {
         format!("tile/{}/{}", self.level, number(self.index)) + &self.partial()
     }
 
-    /// The file with the contents of these leaves: `tile/entries/x001/234`.
-    pub fn bundle_path(self) -> String {
-        format!("tile/entries/{}", number(self.index)) + &self.partial()
-    }
-
     fn partial(self) -> String {
         if self.width == WIDTH { String::new() } else { format!(".p/{}", self.width) }
     }
@@ -171,7 +166,7 @@ mod tests {
         let path = |level, index, width| Tile { level, index, width }.path();
         assert_eq!(path(0, 1_234_067, 256), "tile/0/x001/x234/067");
         assert_eq!(path(3, 5, 7), "tile/3/005.p/7");
-        assert_eq!(Tile { level: 0, index: 1000, width: 1 }.bundle_path(), "tile/entries/x001/000.p/1");
+        assert_eq!(path(0, 1000, 1), "tile/0/x001/000.p/1");
         // The example of the specification.
         let tiles: Vec<_> = (0..4).flat_map(|level| (0..300).filter_map(move |n| Tile::at(level, n, 70_000))).collect();
         let full = |level| tiles.iter().filter(|tile| tile.level == level && tile.width == 256).count();

@@ -80,24 +80,30 @@ pub fn is_included(leaf: &Hash, index: u64, size: u64, path: &[Hash], root: &Has
     if index >= size {
         return false;
     }
-    let (mut node, mut last, mut hash) = (index, size - 1, *leaf);
+    let mut hash = *leaf;
+    let reaches = climb(index, size - 1, path, |sibling, is_left| {
+        hash = if is_left { node_hash(sibling, &hash) } else { node_hash(&hash, sibling) };
+    });
+    reaches && hash == *root
+}
+
+/// Goes from this node up to the root, with each sibling of the path and whether it stands to the left. Whether the path
+/// ends at the root. `last`: the last node on the same level.
+fn climb(mut node: u64, mut last: u64, path: &[Hash], mut join: impl FnMut(&Hash, bool)) -> bool {
     for sibling in path {
         if last == 0 {
             return false;
         }
-        if node % 2 == 1 || node == last {
-            hash = node_hash(sibling, &hash);
-            while node % 2 == 0 && node != 0 {
-                node /= 2;
-                last /= 2;
-            }
-        } else {
-            hash = node_hash(&hash, sibling);
+        let is_left = node % 2 == 1 || node == last;
+        join(sibling, is_left);
+        while is_left && node.is_multiple_of(2) && node != 0 {
+            node /= 2;
+            last /= 2;
         }
         node /= 2;
         last /= 2;
     }
-    last == 0 && hash == *root
+    last == 0
 }
 
 /// Proves that the tree of the new size begins with that of the old one. `None` if there is nothing to prove: the old
@@ -132,33 +138,26 @@ pub fn is_consistent(old: u64, old_root: &Hash, new: u64, new_root: &Hash, path:
     if old > new {
         return false;
     }
-    let mut path = path.iter();
-    let first = if old.is_power_of_two() { Some(old_root) } else { path.next() };
-    let Some(first) = first else { return false };
+    let (first, path) = match path {
+        _ if old.is_power_of_two() => (old_root, path),
+        [first, rest @ ..] => (first, rest),
+        [] => return false,
+    };
     let (mut node, mut last) = (old - 1, new - 1);
     while node % 2 == 1 {
         node /= 2;
         last /= 2;
     }
     let (mut older, mut newer) = (*first, *first);
-    for sibling in path {
-        if last == 0 {
-            return false;
-        }
-        if node % 2 == 1 || node == last {
+    let reaches = climb(node, last, path, |sibling, is_left| {
+        if is_left {
             older = node_hash(sibling, &older);
             newer = node_hash(sibling, &newer);
-            while node % 2 == 0 && node != 0 {
-                node /= 2;
-                last /= 2;
-            }
         } else {
             newer = node_hash(&newer, sibling);
         }
-        node /= 2;
-        last /= 2;
-    }
-    last == 0 && older == *old_root && newer == *new_root
+    });
+    reaches && older == *old_root && newer == *new_root
 }
 
 #[cfg(test)]

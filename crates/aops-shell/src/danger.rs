@@ -96,16 +96,8 @@ impl Search<'_> {
             // `$(< .env)`
             return secret::arriving(self, simple, "");
         }
-        if simple.words.iter().any(|word| word.unknown.iter().any(|name| name == "IFS")) {
-            // `rm${IFS}-rf${IFS}/`: what splits words is a blank.
-            let line: Vec<String> =
-                simple.words.iter().map(|word| call::code(word).replace("${_unknown}", " ")).collect();
-            return self.text(&line.join(" "), simple);
-        }
-        if simple.words[0].lossy().contains(' ') {
-            // `parallel 'rm -rf {}'`
-            let line: Vec<String> = simple.words.iter().map(call::code).collect();
-            return self.text(&line.join(" "), simple);
+        if let Some(line) = joined(&simple.words) {
+            return self.text(&line, simple);
         }
         let Some(name) = simple.name() else { return files::unnamed(self, simple) };
         if simple.words[0].shifts == Some(0) {
@@ -172,8 +164,7 @@ impl Search<'_> {
         }
         // Shells and wrappers are opened by reading the words as a line of their own.
         let text: Vec<String> = words.iter().map(call::quoted).collect();
-        let fed = if simple.fed.is_empty() { String::new() } else { format!("{} | ", simple.fed.join(" | ")) };
-        self.text(&(fed + &text.join(" ")), simple);
+        self.text(&fed(simple, &text.join(" ")), simple);
     }
 
     fn add(&mut self, id: &'static str, simple: &Simple) {
@@ -188,6 +179,22 @@ impl Search<'_> {
             self.found.push(Danger { rule, what });
         }
     }
+}
+
+/// A line of its own that stands in these words, though it is not cut into them.
+fn joined(words: &[Word]) -> Option<String> {
+    let line = || words.iter().map(Word::code).collect::<Vec<_>>().join(" ");
+    if words.iter().any(|word| word.unknown.iter().any(|name| name == "IFS")) {
+        // `rm${IFS}-rf${IFS}/`: what splits words is a blank.
+        return Some(line().replace("${_unknown}", " "));
+    }
+    // `parallel 'rm -rf {}'`
+    words[0].lossy().contains(' ').then(line)
+}
+
+/// The line behind what its command is fed with: `cat x | line`.
+fn fed(simple: &Simple, line: &str) -> String {
+    simple.fed.iter().map(|fed| &**fed).chain([line]).collect::<Vec<_>>().join(" | ")
 }
 
 #[cfg(test)]

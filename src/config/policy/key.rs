@@ -76,6 +76,7 @@ pub static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
 });
 
 /// The keys that are fields of the policy.
+#[expect(clippy::too_many_lines, reason = "a table: one entry for each key")]
 fn fields() -> Vec<Key> {
     keys! {
     mode.level: Form::OneOf(ModeLevel::WORDS), Raise,

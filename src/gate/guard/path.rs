@@ -89,6 +89,21 @@ impl Protected {
             add(format!("{}/agents/{FILE_PREFIX}{}.md", self.config, agent.name), AGENT, false);
         }
         add(self.sessions.clone(), SESSIONS, true);
+        self.add_clients(&mut add);
+        for list in PLUGIN_LISTS {
+            add(format!("{}/plugins/{list}", self.config), SETTINGS, false);
+        }
+        add(format!("{}/plugins/cache/aops", self.config), BINARY, true);
+        add(format!("{}/.local/bin/aops-hook", self.home), BINARY, false);
+        for binary in &self.binaries {
+            add(binary.clone(), BINARY, false);
+        }
+        all.extend(self.real.iter().cloned());
+        all
+    }
+
+    /// The places of the other clients.
+    fn add_clients(&self, add: &mut dyn FnMut(String, &'static str, bool)) {
         for (client, base) in &self.clients {
             let Some(places) = places(*client) else { continue };
             let guarded = places.guards.iter().map(|name| format!("{base}/{name}"));
@@ -100,16 +115,6 @@ impl Protected {
                 add(format!("{base}/{before}{}{after}", agent.name), AGENT, false);
             }
         }
-        for list in PLUGIN_LISTS {
-            add(format!("{}/plugins/{list}", self.config), SETTINGS, false);
-        }
-        add(format!("{}/plugins/cache/aops", self.config), BINARY, true);
-        add(format!("{}/.local/bin/aops-hook", self.home), BINARY, false);
-        for binary in &self.binaries {
-            add(binary.clone(), BINARY, false);
-        }
-        all.extend(self.real.iter().cloned());
-        all
     }
 
     pub(super) fn stands(&self, path: &str) -> bool {

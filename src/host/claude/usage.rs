@@ -19,6 +19,12 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Where what came out of the cache, or went into it, is part of the input.
+    pub fn of_whole_input(input: u64, output: u64, [cache_read, cache_write]: [u64; 2]) -> Self {
+        let input = input.saturating_sub(cache_read).saturating_sub(cache_write);
+        Self { input, output, cache_read, cache_write, ..Self::default() }
+    }
+
     /// Everything the model was given.
     pub fn prompt(&self) -> u64 {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
@@ -117,7 +123,6 @@ pub struct Price {
     #[serde(default)]
     pub web_search: f64,
     /// Another price for prompts above a length.
-    #[serde(default)]
     pub long_prompt: Option<Long>,
 }
 

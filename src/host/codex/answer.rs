@@ -4,13 +4,13 @@
 //! read; no key is written that its schema does not have; a question is a refusal, since Codex would run the call.
 
 use super::read::untranslate;
-use crate::host::claude::wire::answer::{Answer, broken, clean};
-use crate::host::table::{self, HostEvent};
+use crate::host::claude::wire::answer::{Answer, broken, clean, join, object};
+use crate::host::table;
 use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::EventKind;
 use crate::model::verdict::{Ruling, Verdict};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 const NOT_ASKED: &str = "hint: Codex cannot ask the user about this; ask them to do it in a terminal of their own";
 
@@ -30,7 +30,7 @@ pub fn spell(kind: EventKind, verdict: &Verdict, payload: &[u8]) -> Answer {
         if row.refuses {
             return refuse(verdict, &reason, &notice);
         }
-        notice = clean(&joined(&notice, &reason));
+        notice = clean(&join(&notice, &reason));
     }
     let mut own = Map::new();
     let mut context = clean(&verdict.context);
@@ -44,27 +44,18 @@ pub fn spell(kind: EventKind, verdict: &Verdict, payload: &[u8]) -> Answer {
         own.insert("permissionDecision".into(), json!("allow"));
         own.insert("updatedInput".into(), input);
     }
-    object(row, own, &notice)
-}
-
-fn object(row: &HostEvent, mut own: Map<String, Value>, notice: &str) -> Answer {
     let mut top = Map::new();
-    if !own.is_empty() {
-        own.insert("hookEventName".into(), json!(row.name));
-        top.insert("hookSpecificOutput".into(), Value::Object(own));
-    }
     if !notice.is_empty() && row.speaks {
         top.insert("systemMessage".into(), json!(notice));
     }
-    let stdout = if top.is_empty() { String::new() } else { format!("{}\n", Value::Object(top)) };
-    Answer { stdout, ..Answer::default() }
+    Answer { stdout: object(row.name, top, own), ..Answer::default() }
 }
 
 fn refuse(verdict: &Verdict, reason: &str, notice: &str) -> Answer {
-    let told = if verdict.aloud { joined(reason, notice) } else { reason.to_owned() };
+    let told = if verdict.aloud { join(reason, notice) } else { reason.to_owned() };
     let told = match verdict.ruling {
-        Ruling::Ask => joined(&told, NOT_ASKED),
-        Ruling::Defer => joined(&told, DEFERRED),
+        Ruling::Ask => join(&told, NOT_ASKED),
+        Ruling::Defer => join(&told, DEFERRED),
         _ => told,
     };
     // Without a word on stderr the call would be made.
@@ -80,8 +71,4 @@ pub fn fail(kind: EventKind, failure: &Failure) -> Answer {
         return answer;
     }
     Answer { stderr: format!("{}\n", clean(&verdict.notice)), ..answer }
-}
-
-fn joined(first: &str, second: &str) -> String {
-    [first, second].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }

@@ -4,7 +4,7 @@
 
 use super::trust::{Trust, holds, trust};
 use crate::host::claude::settings::{Group, Hook, Registered, Unreadable, quoted, register_all, survey};
-use crate::host::table::{self, HostEvent};
+use crate::host::table;
 use crate::model::client::Client;
 use std::fs;
 use std::path::Path;
@@ -15,13 +15,9 @@ const CONTEXT: u32 = 6_000;
 /// The file below the client's folder.
 pub const FILE: &str = "hooks.json";
 
-fn events() -> impl Iterator<Item = &'static HostEvent> {
-    table::registered(Client::Codex)
-}
-
 /// The entry of this event, which runs this program.
 fn group(program: &str, event: &str) -> Option<Group> {
-    let row = events().find(|row| row.name == event)?;
+    let row = table::registered(Client::Codex).find(|row| row.name == event)?;
     let hook = Hook {
         r#type: "command",
         command: format!("{} {} {} {}", quoted(program), row.name, Client::OPTION, Client::Codex.name()),
@@ -34,7 +30,7 @@ fn group(program: &str, event: &str) -> Option<Group> {
 
 /// The text with our entries, which run this program.
 pub fn register(text: &str, program: &str) -> Result<String, Unreadable> {
-    register_all(text, events().map(|row| row.name), &|event| group(program, event))
+    register_all(text, table::registered(Client::Codex).map(|row| row.name), &|event| group(program, event))
 }
 
 /// Our entries in this text.

@@ -105,15 +105,8 @@ pub fn request(event: &str, about: &str) -> Option<(String, Usage)> {
     Some((about.text_of("model")?, usage(about.get("token_usage")?)))
 }
 
-/// What of the input came out of the cache is part of it there.
 fn usage(json: &Json) -> Usage {
     let of = |name: &str| json.number_of(name).unwrap_or(0);
-    let (read, write) = (of("cached_input_tokens"), of("cache_write_input_tokens"));
-    Usage {
-        input: of("input_tokens").saturating_sub(read).saturating_sub(write),
-        output: of("output_tokens"),
-        cache_read: read,
-        cache_write: write,
-        ..Usage::default()
-    }
+    let cache = ["cached_input_tokens", "cache_write_input_tokens"].map(of);
+    Usage::of_whole_input(of("input_tokens"), of("output_tokens"), cache)
 }

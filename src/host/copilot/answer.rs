@@ -4,14 +4,14 @@
 //! by JSON alone; what is told to the model stands at the top, except before a call.
 
 use super::read::{is_native, untranslate};
-use crate::host::claude::wire::answer::{Answer, broken, clean};
-use crate::host::table::{self, HostEvent};
+use crate::host::claude::wire::answer::{Answer, broken, clean, join, line, object};
+use crate::host::table;
 use crate::host::words::NOT_YET;
 use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::EventKind;
 use crate::model::verdict::{Ruling, Verdict};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 /// `payload`: the event that is answered.
 pub fn spell(kind: EventKind, verdict: &Verdict, payload: &[u8]) -> Answer {
@@ -33,13 +33,11 @@ pub fn spell(kind: EventKind, verdict: &Verdict, payload: &[u8]) -> Answer {
         place.insert("permissionDecision".into(), json!("allow"));
         place.insert(name.into(), input);
     }
-    let told = [notice, unheard].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
-    Answer { stdout: object(row, top, own), stderr: line(&told), exit: 0 }
+    Answer { stdout: object(row.name, top, own), stderr: line(&join(&notice, &unheard)), exit: 0 }
 }
 
 fn refuse(kind: EventKind, verdict: &Verdict, reason: &str, notice: &str) -> Answer {
     let told = if verdict.aloud && !notice.is_empty() { format!("{reason}\n{notice}") } else { reason.to_owned() };
-    let row = table::event_of(Client::Copilot, kind.row().name);
     let mut top = Map::new();
     let exit = if kind == EventKind::PreToolUse { 2 } else { 0 };
     if kind == EventKind::PreToolUse {
@@ -51,24 +49,10 @@ fn refuse(kind: EventKind, verdict: &Verdict, reason: &str, notice: &str) -> Ans
         top.insert("decision".into(), json!("block"));
         top.insert("reason".into(), json!(reason));
     }
-    let stdout = row.map(|row| object(row, top, Map::new())).unwrap_or_default();
-    Answer { stdout, stderr: line(&told), exit }
-}
-
-fn object(row: &HostEvent, mut top: Map<String, Value>, mut own: Map<String, Value>) -> String {
-    if !own.is_empty() {
-        own.insert("hookEventName".into(), json!(row.name));
-        top.insert("hookSpecificOutput".into(), Value::Object(own));
-    }
-    if top.is_empty() { String::new() } else { format!("{}\n", Value::Object(top)) }
-}
-
-fn line(text: &str) -> String {
-    if text.is_empty() { String::new() } else { format!("{text}\n") }
+    Answer { stdout: object("", top, Map::new()), stderr: line(&told), exit }
 }
 
 /// The answer to an event that aops-hook itself failed on.
 pub fn fail(kind: EventKind, failure: &Failure) -> Answer {
-    let verdict = broken(kind, failure);
-    spell(kind, &verdict, b"")
+    spell(kind, &broken(kind, failure), b"")
 }

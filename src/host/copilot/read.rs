@@ -5,15 +5,14 @@
 //! says in the user's place (the reason of a refused stop, its own notices) is no prompt of the user.
 
 use crate::host::claude::wire::{read as claudes, result};
-use crate::host::words::{NOT_YET, Words};
+use crate::host::words::{NOT_TYPED, NOT_YET, Words};
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::text::json::{self, Json};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// A prompt that no person wrote, and the end of a subagent's turn, are recorded by these names.
-const NOT_TYPED: &str = "ClientPrompt";
+/// A prompt and the end of a turn of a subagent are recorded by these names.
 const OF_SUBAGENT: &str = "SubagentPrompt";
 const TURN_OF_SUBAGENT: &str = "SubagentTurn";
 

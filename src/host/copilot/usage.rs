@@ -63,15 +63,8 @@ fn add(scan: &mut Scan, agents: &mut HashMap<String, String>, record: &Json, len
     scan.ended = at.or(scan.ended.take());
 }
 
-/// What of the input came out of the cache is part of it there.
 fn usage(json: &Json) -> Usage {
     let of = |name: &str| json.number_of(name).unwrap_or(0);
-    let (read, write) = (of("cacheReadTokens"), of("cacheWriteTokens"));
-    Usage {
-        input: of("inputTokens").saturating_sub(read).saturating_sub(write),
-        output: of("outputTokens"),
-        cache_read: read,
-        cache_write: write,
-        ..Usage::default()
-    }
+    let cache = ["cacheReadTokens", "cacheWriteTokens"].map(of);
+    Usage::of_whole_input(of("inputTokens"), of("outputTokens"), cache)
 }

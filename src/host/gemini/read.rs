@@ -4,13 +4,10 @@
 //! prompt between two calls) is no prompt of the user.
 
 use crate::host::claude::wire::{read as claudes, result};
-use crate::host::words::{NOT_YET, Words};
+use crate::host::words::{NOT_TYPED, NOT_YET, Words};
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
-use crate::text::json::{self, Json};
-
-/// A prompt that no person wrote is recorded by this name.
-const NOT_TYPED: &str = "ClientPrompt";
+use crate::text::json;
 
 #[rustfmt::skip]
 static WORDS: Words = Words {
@@ -33,7 +30,7 @@ static WORDS: Words = Words {
 
 /// The event called `name` in these bytes.
 pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
-    let mut event = claudes::read_as(name, input, translate)?;
+    let mut event = claudes::read_as(name, input, |json| WORDS.translate(json))?;
     let typed = !event.prompt.is_empty() && !event.prompt.starts_with(NOT_YET);
     if event.kind == EventKind::UserPromptSubmit && !typed {
         (event.kind, event.name) = (EventKind::Other, NOT_TYPED.to_owned());
@@ -49,10 +46,6 @@ pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
 
 fn said(whole: &str) -> String {
     json::read(whole).ok().and_then(|result| result.text_of("llmContent")).unwrap_or_default()
-}
-
-fn translate(json: Json<'_>) -> Json<'_> {
-    WORDS.translate(json)
 }
 
 #[cfg(test)]

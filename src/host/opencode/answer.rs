@@ -2,8 +2,7 @@
 //!
 //! Invariant: every exit but 0 refuses, so a hook that dies refuses too.
 
-use crate::host::claude::wire::answer::{Answer, broken, clean};
-use crate::host::words::NOT_YET;
+use crate::host::claude::wire::answer::{Answer, broken, clean, line, object, told};
 use crate::model::error::Failure;
 use crate::model::event::EventKind;
 use crate::model::verdict::{Ruling, Verdict};
@@ -12,15 +11,9 @@ use serde_json::{Map, Value, json};
 const NOT_ASKED: &str = "hint: OpenCode cannot ask the user about this; ask them to do it in a terminal of their own";
 
 pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
-    let (reason, notice) = (clean(&verdict.reason), clean(&verdict.notice));
     if verdict.ruling >= Ruling::Ask {
-        let mut told = vec![reason];
-        if kind == EventKind::Stop {
-            told.insert(0, NOT_YET.to_owned());
-        }
-        told.extend(Some(notice).filter(|notice| verdict.aloud && !notice.is_empty()));
-        told.extend(matches!(verdict.ruling, Ruling::Ask | Ruling::Defer).then(|| NOT_ASKED.to_owned()));
-        return Answer { stderr: format!("{}\n", told.join("\n")), exit: 2, ..Answer::default() };
+        let stderr = format!("{}\n", told(kind, verdict, NOT_ASKED));
+        return Answer { stderr, exit: 2, ..Answer::default() };
     }
     let mut said = Map::new();
     let context = clean(&verdict.context);
@@ -30,9 +23,7 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
     if let Some(input) = verdict.input.as_deref().and_then(started) {
         said.insert("input".into(), input);
     }
-    let stdout = if said.is_empty() { String::new() } else { format!("{}\n", Value::Object(said)) };
-    let stderr = if notice.is_empty() { String::new() } else { format!("{notice}\n") };
-    Answer { stdout, stderr, exit: 0 }
+    Answer { stdout: object("", said, Map::new()), stderr: line(&clean(&verdict.notice)), exit: 0 }
 }
 
 /// The input that starts an agent of ours, as the tool `task` takes it.

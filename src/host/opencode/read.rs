@@ -3,13 +3,9 @@
 //! Reads nothing but its argument. Invariant: our reason for a refused stop, which comes back as a prompt, is none.
 
 use crate::host::claude::wire::read as claudes;
-use crate::host::words::{NOT_YET, Words};
+use crate::host::words::{NOT_TYPED, NOT_YET, Words};
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
-use crate::text::json::Json;
-
-/// A prompt that no person wrote is recorded by this name.
-const NOT_TYPED: &str = "ClientPrompt";
 
 #[rustfmt::skip]
 static WORDS: Words = Words {
@@ -26,15 +22,11 @@ static WORDS: Words = Words {
 
 /// The event called `name` in these bytes.
 pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
-    let mut event = claudes::read_as(name, input, translate)?;
+    let mut event = claudes::read_as(name, input, |json| WORDS.translate(json))?;
     if event.kind == EventKind::UserPromptSubmit && event.prompt.starts_with(NOT_YET) {
         (event.kind, event.name) = (EventKind::Other, NOT_TYPED.to_owned());
     }
     Ok(event)
-}
-
-fn translate(json: Json<'_>) -> Json<'_> {
-    WORDS.translate(json)
 }
 
 #[cfg(test)]

@@ -123,10 +123,9 @@ impl Session {
         self.state.hydration.critic_verdict = None;
         self.state.hydration.acceptance_criteria.clone_from(&finding.acceptance_criteria);
         self.state.state.current_workflow.clone_from(&finding.workflow);
-        let sent_back = if replans { std::mem::take(&mut self.memory.progress.gates) } else { Vec::new() };
-        self.memory.progress.gates.clone_from(&finding.gates);
         // What the plan that was sent back owed stays owed: another workflow is no way around a review.
-        let more = sent_back.into_iter().filter(|gate| !finding.gates.contains(gate));
+        let sent_back = std::mem::replace(&mut self.memory.progress.gates, finding.gates.clone());
+        let more = sent_back.into_iter().filter(|gate| replans && !finding.gates.contains(gate));
         self.memory.progress.gates.extend(more);
         self.memory.progress.steps.clone_from(&finding.steps);
         self.memory.progress.kind.clone_from(&finding.kind);

@@ -195,26 +195,18 @@ fn written(command: &Invocation) -> Files {
         _ => "--output> --prefix= --directory= --cached",
     };
     let sorted = Invocation { arguments: rest, ..*command }.sort_by(&[options]);
-    let mut all: Files = sorted.written.iter().map(|file| (file.clone(), Act::Write)).collect();
-    // `checkout-index --prefix=folder/`, `read-tree --prefix=folder/`, `apply --directory=folder`.
     let filling = FILLING.contains(&verb.as_str()) || verb == "apply" || verb == "am";
-    let prefix = sorted.values(&["--prefix", "--directory"]).find(|_| filling);
     let files: Vec<Word> = sorted.operands.iter().map(|word| pathspec(word)).collect();
-    let inside = prefix.iter().flat_map(|prefix| files.iter().map(|file| file.from_folder(prefix)));
-    all.extend(inside.map(|file| (file, Act::Write)));
-    all.extend(prefix.map(|prefix| (prefix.clone(), Act::Into)));
+    let mut all = written_by_options(&sorted, &files, filling);
     let paths = match verb.as_str() {
         "clean" if sorted.has(&["-n", "--dry-run"]) => Vec::new(),
         "clean" if files.is_empty() => vec![Word::of(".")],
         "rm" if sorted.has(&["--cached"]) => Vec::new(),
         "checkout" | "restore" | "rm" | "mv" | "stash" | "checkout-index" | "reset" | "clean" => files,
         "clone" => {
+            let Some(last) = files.last() else { return all };
             // Without a folder, that of the address.
-            let folder = match files.as_slice() {
-                [only] => only.last_part(),
-                [.., last] => last.clone(),
-                [] => return all,
-            };
+            let folder = if files.len() == 1 { last.last_part() } else { last.clone() };
             all.extend([(folder.clone(), Act::Write), (folder, Act::Become)]);
             Vec::new()
         }
@@ -229,14 +221,22 @@ fn written(command: &Invocation) -> Files {
     let narrow = paths.into_iter().filter(|path| sweeping || !(path.is(".") || path.is("./") || path.is(":/")));
     let ignored = verb != "clean" || sorted.odd.is_some() || sorted.has(&["-x", "-X"]);
     all.extend(narrow.map(|path| (path, if ignored { Act::Whole } else { Act::Sweep })));
-    if let Some(folder) = tree.as_ref().filter(|_| filling) {
-        all.push((folder.clone(), Act::Into));
-    }
+    all.extend(tree.as_ref().filter(|_| filling).map(|folder| (folder.clone(), Act::Into)));
     for (path, _) in &mut all {
         for folder in tree.iter().chain(&folder) {
             *path = path.from_folder(folder);
         }
     }
+    all
+}
+
+/// `--output=file`, `checkout-index --prefix=folder/`, `read-tree --prefix=folder/`, `apply --directory=folder`.
+fn written_by_options(sorted: &Sorted, files: &[Word], filling: bool) -> Files {
+    let mut all: Files = sorted.written.iter().map(|file| (file.clone(), Act::Write)).collect();
+    let prefix = sorted.values(&["--prefix", "--directory"]).find(|_| filling);
+    let inside = prefix.iter().flat_map(|prefix| files.iter().map(|file| file.from_folder(prefix)));
+    all.extend(inside.map(|file| (file, Act::Write)));
+    all.extend(prefix.map(|prefix| (prefix.clone(), Act::Into)));
     all
 }
 
@@ -261,7 +261,7 @@ fn run_lines(arguments: &[Word]) -> Vec<String> {
         if matches!(text.as_str(), "foreach" | "run") {
             let rest = arguments[at + 1..].iter().filter(|word| !word.is("--recursive"));
             let one = rest.clone().count() == 1;
-            let words: Vec<String> = rest.map(if one { programs::code } else { programs::quoted }).collect();
+            let words: Vec<String> = rest.map(if one { programs::code } else { Word::quoted }).collect();
             all.push(words.join(" "));
         }
         // `-c alias.x='!…'`, `-c core.pager=…`

@@ -32,7 +32,7 @@ pub(super) fn lines(words: &[Word]) -> Vec<String> {
     }
     let behind = |word: &Word| BEHIND.iter().any(|known| is_text(word.last_bits(), known));
     if let Some(at) = (1..words.len()).find(|at| behind(&words[*at])) {
-        all.push(words[at..].iter().map(quoted).collect::<Vec<_>>().join(" "));
+        all.push(words[at..].iter().map(Word::quoted).collect::<Vec<_>>().join(" "));
     }
     all
 }
@@ -63,19 +63,7 @@ pub(super) fn has_blanks(word: &Word) -> bool {
 
 /// A word as a line of its own; `!` begins one in git's aliases.
 pub(super) fn code(word: &Word) -> String {
-    let text: String = word.bits.iter().copied().map(Bit::code).collect();
-    text.trim_start_matches(['!', '|', ' ']).to_owned()
-}
-
-/// A word as one word of a line.
-pub(super) fn quoted(word: &Word) -> String {
-    let text = word.bits.iter().map(|bit| match *bit {
-        Bit::Char('\'') => "\\'".to_owned(),
-        Bit::Char(c) if c.is_ascii_alphanumeric() || "_-./:=%+,@".contains(c) => c.to_string(),
-        Bit::Char(c) => format!("'{c}'"),
-        other => other.code(),
-    });
-    text.collect()
+    word.code().trim_start_matches(['!', '|', ' ']).to_owned()
 }
 
 /// Words without which a program hardly writes. A program can hide better than this; looking for tampering afterwards

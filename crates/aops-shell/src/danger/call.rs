@@ -21,6 +21,14 @@ impl<'a> Call<'a> {
         self.words.get(at..).unwrap_or_default()
     }
 
+    /// The place of the first operand behind these options, of which those in `valued` take the next word.
+    pub(super) fn behind_options(&self, mut at: usize, valued: &[&str]) -> usize {
+        while self.texts.get(at).is_some_and(|text| text.starts_with('-')) {
+            at += if valued.contains(&self.texts[at].as_str()) { 2 } else { 1 };
+        }
+        at
+    }
+
     pub(super) fn only_tells(&self) -> bool {
         // In the middle it may be a value: `aws … --version 1`.
         let asks = |at: Option<&String>| at.is_some_and(|text| text == "--version" || text == "--help");
@@ -70,19 +78,8 @@ pub(super) fn is_option(text: &str, option: &str) -> bool {
 
 /// A word as one word of a line; what is unknown is a variable that is never set.
 pub(super) fn quoted(word: &Word) -> String {
-    let text = word.bits.iter().map(|bit| match *bit {
-        Bit::Char('\'') => "\\'".to_owned(),
-        Bit::Char(c) if c.is_ascii_alphanumeric() || "_-./:=%+,@".contains(c) => c.to_string(),
-        Bit::Char(c) => format!("'{c}'"),
-        other => other.code(),
-    });
-    let text: String = text.collect();
+    let text = word.quoted();
     if text.is_empty() { "''".to_owned() } else { text }
-}
-
-/// A word as a line of its own.
-pub(super) fn code(word: &Word) -> String {
-    word.bits.iter().map(|bit| bit.code()).collect()
 }
 
 /// A word for people: `$NAME` where a variable stands, if the line says which.

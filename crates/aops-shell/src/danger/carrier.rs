@@ -1,7 +1,7 @@
 //! Commands that carry another one: to another machine, into a container, into an environment of a project.
 
 use super::Search;
-use super::call::{Call, code};
+use super::call::Call;
 use super::cloud;
 use super::place::below;
 use crate::syntax::Word;
@@ -38,18 +38,13 @@ pub(super) fn ssh(search: &mut Search, call: &Call) {
         "-b", "-c", "-D", "-E", "-F", "-i", "-J", "-l", "-L", "-m", "-o", "-p", "-R", "-S", "-w", "-W", "-B", "-e",
         "-Q",
     ];
-    let mut at = 0;
-    while call.texts.get(at).is_some_and(|text| text.starts_with('-')) {
-        at += if VALUED.contains(&call.texts[at].as_str()) { 2 } else { 1 };
-    }
+    let at = call.behind_options(0, VALUED);
     super::system::option_lines(search, call);
     super::secret::sends(search, call);
     // The first operand is the host; what follows is joined by blanks and read by its shell.
-    let line: Vec<String> = call.from(at + 1).iter().map(code).collect();
+    let line: Vec<String> = call.from(at + 1).iter().map(Word::code).collect();
     if !line.is_empty() {
-        let fed =
-            if call.simple.fed.is_empty() { String::new() } else { format!("{} | ", call.simple.fed.join(" | ")) };
-        search.text(&(fed + &line.join(" ")), call.simple);
+        search.text(&super::fed(call.simple, &line.join(" ")), call.simple);
     } else if let Some(script) = &call.simple.script {
         search.text(script, call.simple);
     }
@@ -77,10 +72,7 @@ pub(super) fn contained(search: &mut Search, call: &Call) {
         return search.words(call.from(dashes + 1), call.simple);
     }
     // Without `--` the command begins behind the options and the container's name.
-    let mut at = at + 1;
-    while call.texts.get(at).is_some_and(|text| text.starts_with('-')) {
-        at += if VALUED.contains(&call.texts[at].as_str()) { 2 } else { 1 };
-    }
+    let at = call.behind_options(at + 1, VALUED);
     search.words(call.from(at + 1), call.simple);
 }
 
@@ -109,6 +101,15 @@ pub(super) fn kubectl(search: &mut Search, call: &Call) {
     contained(search, call);
 }
 
+/// Those that take the command without a verb before it.
+#[rustfmt::skip]
+const DIRECT: &[&str] = &[
+    "npx", "bunx", "pnpx", "uvx", "dotenv", "firejail", "fakeroot", "proxychains", "proxychains4", "torsocks",
+    "systemd-run", "runuser", "setpriv", "systemd-inhibit", "dbus-run-session", "gdb", "valgrind", "rlwrap",
+    "cross-env", "doppler", "wsl", "pkexec", "gosu", "su-exec", "catchsegv", "numactl", "cpulimit", "prlimit",
+    "watchexec", "entr",
+];
+
 /// `poetry run x`, `npx x`, `bundle exec x`, `uv run x`, `op run -- x`: the command behind them.
 pub(super) fn environment(search: &mut Search, call: &Call) {
     cloud::formed(search, call);
@@ -116,48 +117,9 @@ pub(super) fn environment(search: &mut Search, call: &Call) {
     if let Some(at) = call.texts.iter().position(|text| text == "--") {
         return search.words(call.from(at + 1), call.simple);
     }
-    let direct = matches!(
-        call.name,
-        "npx"
-            | "bunx"
-            | "pnpx"
-            | "uvx"
-            | "dotenv"
-            | "firejail"
-            | "fakeroot"
-            | "proxychains"
-            | "proxychains4"
-            | "torsocks"
-            | "systemd-run"
-            | "runuser"
-            | "setpriv"
-            | "systemd-inhibit"
-            | "dbus-run-session"
-            | "gdb"
-            | "valgrind"
-            | "rlwrap"
-            | "cross-env"
-            | "doppler"
-            | "wsl"
-            | "pkexec"
-            | "gosu"
-            | "su-exec"
-            | "catchsegv"
-            | "numactl"
-            | "cpulimit"
-            | "prlimit"
-            | "watchexec"
-            | "entr"
-    );
-    let begin = if direct {
-        0
-    } else {
-        call.texts
-            .iter()
-            .position(|text| matches!(text.as_str(), "run" | "exec" | "x" | "dlx"))
-            .map_or(usize::MAX, |at| at + 1)
-    };
-    let rest = call.words.get(begin.min(call.words.len())..).unwrap_or_default();
+    let runs = |text: &String| matches!(text.as_str(), "run" | "exec" | "x" | "dlx");
+    let verb = || call.texts.iter().position(runs).map_or(usize::MAX, |at| at + 1);
+    let rest = call.from(if DIRECT.contains(&call.name) { 0 } else { verb() });
     let valued = ["--unit", "-p", "--property", "--uid", "--gid", "--slice", "--description", "-E", "--setenv"];
     let is_value =
         |at: usize| call.name == "systemd-run" && at > 0 && valued.iter().any(|option| rest[at - 1].is(option));
@@ -168,7 +130,7 @@ pub(super) fn environment(search: &mut Search, call: &Call) {
 /// `tmux new "…"`, `screen -dm …`, `at`, `hyperfine '…'`, `watchexec`: text that is a line.
 pub(super) fn lines(search: &mut Search, call: &Call) {
     for word in call.words.iter().filter(|word| word.lossy().contains(' ')) {
-        search.text(&code(word), call.simple);
+        search.text(&word.code(), call.simple);
     }
     if let Some(script) = call.simple.script.as_ref().filter(|_| matches!(call.name, "at" | "batch")) {
         search.text(script, call.simple);
@@ -186,7 +148,7 @@ pub(super) fn ansible(search: &mut Search, call: &Call) {
         return;
     }
     for word in call.values(&["-a", "--args"]) {
-        search.text(&code(word), call.simple);
+        search.text(&word.code(), call.simple);
     }
     let state = call.texts.iter().any(|text| text.contains("state=absent"));
     let power = call.texts.iter().any(|text| text == "reboot" || text.ends_with(".reboot"));
@@ -199,6 +161,6 @@ pub(super) fn ansible(search: &mut Search, call: &Call) {
 pub(super) fn behind_c(search: &mut Search, call: &Call) {
     let values: Vec<&Word> = call.values(&["-c", "--command", "--run"]).collect();
     for word in values {
-        search.text(&code(word), call.simple);
+        search.text(&word.code(), call.simple);
     }
 }

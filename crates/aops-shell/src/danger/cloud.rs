@@ -1,7 +1,7 @@
 //! Databases, and requests that delete something elsewhere.
 
 use super::Search;
-use super::call::{Call, code};
+use super::call::Call;
 use super::table::FORMS;
 use super::{forms, outgoing, remote, secret, sql};
 use crate::syntax::Word;
@@ -22,7 +22,7 @@ pub(super) fn sql(search: &mut Search, call: &Call) {
     if call.texts.iter().any(|text| text == ":memory:") {
         return;
     }
-    let words = call.words.iter().map(code);
+    let words = call.words.iter().map(Word::code);
     let glued = call.texts.iter().filter_map(|text| Some(text.split_once('=')?.1.to_owned()));
     let given: Vec<String> = words.chain(glued).chain(call.simple.script.clone()).collect();
     let short =

@@ -2,7 +2,7 @@
 //! one level deep. Only calls and the text between quotes are looked at.
 
 use super::Search;
-use super::call::{Call, code, is_unknown};
+use super::call::{Call, is_unknown};
 use super::files::{removed, unlinked, written};
 use super::{remote, secret, sql};
 use crate::syntax::{Simple, Word};
@@ -26,6 +26,43 @@ struct Program {
     /// It asks for the home folder.
     homes: bool,
 }
+
+impl Program {
+    /// One of these is called.
+    fn makes(&self, names: &[&str]) -> bool {
+        self.calls.iter().any(|called| names.contains(&called.name.as_str()))
+    }
+}
+
+#[rustfmt::skip]
+const RUNS: &[&str] = &[
+    "call", "check_call", "check_output", "exec", "execfile", "execfilesync", "execsync", "getoutput",
+    "getstatusoutput", "open3", "passthru", "popen", "proc_open", "qx", "run", "shell", "shell_exec", "spawn", "spawnsync",
+    "system", "execute", "execv", "execvp", "execlp", "execl", "posix_spawn", "capture2", "capture3", "sh",
+];
+#[rustfmt::skip]
+const TREES: &[&str] = &[
+    "delete_tree", "deltree", "emptydirsync", "remove_dir_all", "remove_entry_secure", "remove_tree", "removeall",
+    "removesync", "rimraf", "rimrafsync", "rm_r", "rm_rf", "rmdirsync", "rmsync", "rmtree", "removedirs", "rmtree_f",
+    "rm", "deleterecursively",
+];
+const FILES: &[&str] =
+    &["remove", "unlink", "unlinksync", "delete", "rmdir", "rename", "renamesync", "truncate", "truncatesync"];
+const WRITES: &[&str] =
+    &["writefilesync", "writefile", "appendfilesync", "file_put_contents", "write_text", "write_bytes"];
+#[rustfmt::skip]
+const READS: &[&str] = &[
+    "open", "read_text", "read_bytes", "readfilesync", "readfile", "file_get_contents", "read", "readlines",
+    "load_dotenv_values", "file", "foreach", "readtextfile", "path",
+];
+#[rustfmt::skip]
+const LISTS: &[&str] = &[
+    "listdir", "walk", "glob", "iglob", "rglob", "scandir", "readdirsync", "readdir", "iterdir", "entries", "children",
+];
+#[rustfmt::skip]
+const DECODES: &[&str] = &[
+    "b64decode", "urlsafe_b64decode", "a85decode", "unhexlify", "fromhex", "atob", "decode64", "base64_decode", "loads",
+];
 
 pub(super) fn interpreted(search: &mut Search, call: &Call) {
     super::cloud::formed(search, call);
@@ -61,16 +98,16 @@ fn given(call: &Call) -> Vec<String> {
     for (at, text) in call.texts.iter().enumerate() {
         let bundled = text.starts_with('-') && !text.starts_with("--") && text.ends_with(['e', 'c', 'E']);
         if flags.contains(&text.as_str()) || bundled {
-            programs.extend(call.words.get(at + 1).filter(|word| !is_unknown(word)).map(code));
+            programs.extend(call.words.get(at + 1).filter(|word| !is_unknown(word)).map(Word::code));
         } else if let Some(glued) = text.strip_prefix("--eval=").or_else(|| text.strip_prefix("-e")) {
             programs.push(glued.to_owned());
         }
     }
     if matches!(call.name, "deno" | "bun") && operands.first().is_some_and(|(_, word)| word.is("eval")) {
-        programs.extend(operands.iter().skip(1).map(|(_, word)| code(word)));
+        programs.extend(operands.iter().skip(1).map(|(_, word)| word.code()));
     }
     if call.name.ends_with("awk") {
-        programs.extend(operands.first().map(|(_, word)| code(word)));
+        programs.extend(operands.first().map(|(_, word)| word.code()));
     }
     programs
 }
@@ -95,63 +132,46 @@ fn tool(call: &Call) -> Option<&'static str> {
 pub(super) fn judge(search: &mut Search, simple: &Simple, text: &str) {
     let program = read(text);
     for called in &program.calls {
-        one(search, simple, called, &program);
+        judge_call(search, simple, called, &program);
     }
     for line in &program.quoted {
         search.text(line, simple);
     }
-    let calls = |names: &[&str]| program.calls.iter().any(|called| names.contains(&called.name.as_str()));
     let lower = text.to_lowercase();
-    let fetches = calls(&["urlopen", "urlretrieve", "fetch", "get", "get_response"])
-        && ["urllib", "requests", "httpx", "http", "lwp", "aiohttp"].iter().any(|name| lower.contains(name));
-    let evaluators = ["exec", "eval", "compile", "instance_eval", "function", "runincontext", "execfile"];
-    let is_pattern = |called: &Called| called.whole.to_lowercase() == "re.compile";
-    let evaluates =
-        program.calls.iter().any(|called| evaluators.contains(&called.name.as_str()) && !is_pattern(called));
-    let decodes = calls(&[
-        "b64decode",
-        "urlsafe_b64decode",
-        "a85decode",
-        "unhexlify",
-        "fromhex",
-        "atob",
-        "decode64",
-        "base64_decode",
-        "loads",
-    ]) && (lower.contains("b64")
-        || lower.contains("marshal")
-        || lower.contains("pickle")
-        || lower.contains("hex")
-        || lower.contains("atob"));
+    let names = |names: &[&str]| names.iter().any(|name| lower.contains(name));
+    let fetches = program.makes(&["urlopen", "urlretrieve", "fetch", "get", "get_response"])
+        && names(&["urllib", "requests", "httpx", "http", "lwp", "aiohttp"]);
+    let evaluates = evaluates(&program);
     if evaluates && fetches {
         search.add("remote-code", simple);
     }
     if !simple.fed.is_empty() && simple.script.is_none() && evaluates_input(&lower) {
         search.add(remote::by_source(&simple.fed), simple);
     }
-    let runs = calls(&["system", "popen", "call", "check_call", "check_output", "exec", "execsync"])
+    let runs = program.makes(&["system", "popen", "call", "check_call", "check_output", "exec", "execsync"])
         || text.contains("shell=True");
-    if (evaluates || runs) && decodes {
+    if (evaluates || runs) && program.makes(DECODES) && names(&["b64", "marshal", "pickle", "hex", "atob"]) {
         search.add("decoded-code", simple);
     }
-    let shell = lower.contains("/bin/sh")
-        || lower.contains("/bin/bash")
-        || lower.contains("pty.spawn")
-        || lower.contains("cmd.exe");
-    if shell && (lower.contains("socket") || lower.contains("tcpsocket") || lower.contains("fsockopen")) {
+    let shell = names(&["/bin/sh", "/bin/bash", "pty.spawn", "cmd.exe"]);
+    if shell && names(&["socket", "fsockopen"]) {
         search.add("reverse-shell", simple);
     }
-    let loops = ["while", "for", "loop", "until"].iter().any(|word| lower.contains(word));
-    if (calls(&["fork"]) || lower.contains("fork while") || lower.contains("fork()")) && loops {
+    let forks = program.makes(&["fork"]) || names(&["fork while", "fork()"]);
+    if forks && names(&["while", "for", "loop", "until"]) {
         search.add("fork-bomb", simple);
     }
-    let environment = lower.contains("os.environ") || lower.contains("process.env") || lower.contains("env.to_h");
-    if environment
-        && calls(&["post", "request", "sendall"])
-        && ["http", "socket"].iter().any(|name| lower.contains(name))
-    {
+    let environment = names(&["os.environ", "process.env", "env.to_h"]);
+    if environment && program.makes(&["post", "request", "sendall"]) && names(&["http", "socket"]) {
         search.add("secret-send", simple);
     }
+}
+
+/// It runs text as a program of its own language; `re.compile` does not.
+fn evaluates(program: &Program) -> bool {
+    let evaluators = ["exec", "eval", "compile", "instance_eval", "function", "runincontext", "execfile"];
+    let is_pattern = |called: &Called| called.whole.to_lowercase() == "re.compile";
+    program.calls.iter().any(|called| evaluators.contains(&called.name.as_str()) && !is_pattern(called))
 }
 
 /// `exec(sys.stdin.read())`: what arrives is not read but run.
@@ -162,37 +182,7 @@ fn evaluates_input(lower: &str) -> bool {
     INPUT.iter().any(|name| lower.contains(name)) && lower.split(is_part).any(runs)
 }
 
-fn one(search: &mut Search, simple: &Simple, called: &Called, program: &Program) {
-    #[rustfmt::skip]
-    const RUNS: &[&str] = &[
-        "call", "check_call", "check_output", "exec", "execfile", "execfilesync", "execsync", "getoutput",
-        "getstatusoutput", "open3", "passthru", "popen", "proc_open", "qx", "run", "shell", "shell_exec", "spawn", "spawnsync",
-        "system", "execute", "execv", "execvp", "execlp", "execl", "posix_spawn", "capture2", "capture3", "sh",
-    ];
-    #[rustfmt::skip]
-    const TREES: &[&str] = &[
-        "delete_tree", "deltree", "emptydirsync", "remove_dir_all", "remove_entry_secure", "remove_tree", "removeall",
-        "removesync", "rimraf", "rimrafsync", "rm_r", "rm_rf", "rmdirsync", "rmsync", "rmtree", "removedirs", "rmtree_f",
-        "rm", "deleterecursively",
-    ];
-    const FILES: &[&str] =
-        &["remove", "unlink", "unlinksync", "delete", "rmdir", "rename", "renamesync", "truncate", "truncatesync"];
-    const WRITES: &[&str] =
-        &["writefilesync", "writefile", "appendfilesync", "file_put_contents", "write_text", "write_bytes"];
-    const READS: &[&str] = &[
-        "open",
-        "read_text",
-        "read_bytes",
-        "readfilesync",
-        "readfile",
-        "file_get_contents",
-        "read",
-        "readlines",
-        "load_dotenv_values",
-        "file",
-        "foreach",
-        "readtextfile",
-    ];
+fn judge_call(search: &mut Search, simple: &Simple, called: &Called, program: &Program) {
     let name = called.name.as_str();
     let own = if called.texts.is_empty() { &called.before } else { &called.texts };
     let words: Vec<Word> = own.iter().filter(|text| !text.is_empty()).map(|text| Word::of(text)).collect();
@@ -204,22 +194,13 @@ fn one(search: &mut Search, simple: &Simple, called: &Called, program: &Program)
         }
     }
     if TREES.contains(&name) && (name != "rm" || called.whole.contains('.')) {
-        if called.texts.is_empty() && program.homes {
-            removed(search, simple, [&Word::of("~")]);
-        } else if words.is_empty() {
-            let all: Vec<Word> = program.texts.iter().filter(|text| is_path(text)).map(|text| Word::of(text)).collect();
-            removed(search, simple, &all);
-            if all.is_empty() && !makes_temporary(program) {
-                removed(search, simple, [&Word::any()]);
-            }
-        } else {
-            removed(search, simple, words.iter().filter(|word| !is_mode(word)));
-        }
-    }
-    if FILES.contains(&name) && words.is_empty() && lists(program) {
-        search.add("rm-unknown", simple);
+        remove_trees(search, simple, called, &words, program);
     }
     if FILES.contains(&name) {
+        // It looks into folders: what it removes is what it finds there.
+        if words.is_empty() && program.makes(LISTS) {
+            search.add("rm-unknown", simple);
+        }
         unlinked(search, simple, &words);
         secret::named(search, simple, &words, "secret-file");
     }
@@ -227,7 +208,7 @@ fn one(search: &mut Search, simple: &Simple, called: &Called, program: &Program)
     if WRITES.contains(&name) || name == "open" && mode.contains(['w', 'a', 'x', '+', '>']) && mode.len() < 4 {
         words.iter().take(1).for_each(|word| written(search, simple, word));
     }
-    if READS.contains(&name) || name == "path" {
+    if READS.contains(&name) {
         secret::named(search, simple, &words, "secret-file");
     }
     let pays = ["gateway.", "braintree.", "stripe."].iter().any(|begin| called.whole.to_lowercase().starts_with(begin));
@@ -241,27 +222,20 @@ fn one(search: &mut Search, simple: &Simple, called: &Called, program: &Program)
     }
 }
 
-fn makes_temporary(program: &Program) -> bool {
-    const MAKES: &[&str] = &["mkdtemp", "mkdtempsync", "temporarydirectory", "mktmpdir", "tempdir", "tmpdir"];
-    program.calls.iter().any(|called| MAKES.contains(&called.name.as_str()))
-}
-
-/// It looks into folders: what it removes is what it finds there.
-fn lists(program: &Program) -> bool {
-    const LISTS: &[&str] = &[
-        "listdir",
-        "walk",
-        "glob",
-        "iglob",
-        "rglob",
-        "scandir",
-        "readdirsync",
-        "readdir",
-        "iterdir",
-        "entries",
-        "children",
-    ];
-    program.calls.iter().any(|called| LISTS.contains(&called.name.as_str()))
+/// A call removes the folders that these words name; without any, those of the paths that the program names, or any at all.
+fn remove_trees(search: &mut Search, simple: &Simple, called: &Called, words: &[Word], program: &Program) {
+    const TEMPORARY: &[&str] = &["mkdtemp", "mkdtempsync", "temporarydirectory", "mktmpdir", "tempdir", "tmpdir"];
+    if called.texts.is_empty() && program.homes {
+        return removed(search, simple, [&Word::of("~")]);
+    }
+    if !words.is_empty() {
+        return removed(search, simple, words.iter().filter(|word| !is_mode(word)));
+    }
+    let all: Vec<Word> = program.texts.iter().filter(|text| is_path(text)).map(|text| Word::of(text)).collect();
+    removed(search, simple, &all);
+    if all.is_empty() && !program.makes(TEMPORARY) {
+        removed(search, simple, [&Word::any()]);
+    }
 }
 
 fn is_path(text: &str) -> bool {

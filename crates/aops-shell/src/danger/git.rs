@@ -52,10 +52,7 @@ impl Verb<'_> {
 }
 
 pub(super) fn git(search: &mut Search, call: &Call) {
-    let mut at = 0;
-    while call.texts.get(at).is_some_and(|text| text.starts_with('-')) {
-        at += if VALUED.contains(&call.texts[at].as_str()) { 2 } else { 1 };
-    }
+    let at = call.behind_options(0, VALUED);
     aliases(search, call, at);
     let Some(name) = call.texts.get(at).map(|name| name.to_lowercase()) else { return };
     configured(search, call, at, &name);
@@ -88,7 +85,7 @@ pub(super) fn git(search: &mut Search, call: &Call) {
             let inner = verb.texts.iter().position(|text| matches!(text.as_str(), "foreach" | "run" | "-x" | "--exec"));
             if let Some(at) = inner {
                 let words: Vec<&Word> = verb.words[at + 1..].iter().filter(|word| !word.is_option()).collect();
-                let line: Vec<String> = words.iter().map(|word| super::call::code(word)).collect();
+                let line: Vec<String> = words.iter().map(|word| word.code()).collect();
                 search.text(&line.join(" "), call.simple);
             }
         }
@@ -142,13 +139,7 @@ fn judge(verb: &Verb) -> Option<&'static str> {
             let previews = verb.has(&["-n", "--dry-run", "-i", "--interactive"]);
             is(verb.has(force) && !previews, "git-clean")
         }
-        "branch" => {
-            let deletes = verb.has(&["-d", "--delete"]) && verb.has(force);
-            // `git branch -M main` after `git init`: only the branch that one is on.
-            let named = verb.has(&["-m", "--move"]) && verb.operands().len() < 2;
-            let over = verb.has(&["-M", "-C"]) && verb.operands().len() > 1;
-            is(verb.has(&["-D"]) || deletes || over || verb.has(force) && !named, "git-delete-branch")
-        }
+        "branch" => is(loses_branch(verb), "git-delete-branch"),
         "tag" => is(verb.has(&["-d", "--delete", "-f", "--force"]), "git-delete-branch"),
         "stash" => is(matches!(verb.first(), "drop" | "clear"), "git-drop-stash"),
         "reflog" => is(matches!(verb.first(), "expire" | "delete" | "drop"), "git-history"),
@@ -169,6 +160,15 @@ fn judge(verb: &Verb) -> Option<&'static str> {
         "submodule" => is(verb.first() == "deinit" && verb.has(&["-f", "--force", "--all"]), "git-discard"),
         _ => None,
     }
+}
+
+fn loses_branch(verb: &Verb) -> bool {
+    let force = verb.has(&["-f", "--force"]);
+    let deletes = verb.has(&["-d", "--delete"]) && force;
+    // `git branch -M main` after `git init`: only the branch that one is on.
+    let named = verb.has(&["-m", "--move"]) && verb.operands().len() < 2;
+    let over = verb.has(&["-M", "-C"]) && verb.operands().len() > 1;
+    verb.has(&["-D"]) || deletes || over || force && !named
 }
 
 fn checkout_discards(verb: &Verb) -> bool {

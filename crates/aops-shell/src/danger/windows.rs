@@ -1,7 +1,8 @@
 //! Commands of Windows: a PowerShell line, and what `cmd` runs.
 
 use super::Search;
-use super::call::{Call, code};
+use super::call::Call;
+use crate::syntax::Word;
 
 /// Words of a PowerShell line that lose something.
 pub fn powershell_destroys(line: &str) -> bool {
@@ -41,20 +42,20 @@ pub fn powershell_destroys(line: &str) -> bool {
 
 pub(super) fn powershell(search: &mut Search, call: &Call) {
     let line: Vec<String> =
-        call.words.iter().filter(|word| !word.is_option() || word.lossy().contains(' ')).map(code).collect();
+        call.words.iter().filter(|word| !word.is_option() || word.lossy().contains(' ')).map(Word::code).collect();
     let switch = |word: &&crate::syntax::Word| {
         let text = word.lossy().to_lowercase();
         ["-c", "-nop", "-noni", "-noe", "-nol", "-exec", "-ep", "bypass", "-w", "hidden"]
             .iter()
             .any(|is| text.starts_with(is))
     };
-    let whole: Vec<String> = call.words.iter().skip_while(switch).map(code).collect();
+    let whole: Vec<String> = call.words.iter().skip_while(switch).map(Word::code).collect();
     let encoded = call.options().any(|text| text.to_lowercase().starts_with("-enc") || text.eq_ignore_ascii_case("-e"));
     if encoded {
         search.add("decoded-code", call.simple);
     }
     let joined = [line.join(" "), whole.join(" ")];
-    let inner = call.words.iter().map(code).any(|text| powershell_destroys(&text));
+    let inner = call.words.iter().map(Word::code).any(|text| powershell_destroys(&text));
     let reads = call.simple.script.is_none() && call.words.iter().all(|word| word.is_option() || word.is("-"));
     if reads && !call.simple.fed.is_empty() {
         search.add(super::remote::by_source(&call.simple.fed), call.simple);

@@ -186,17 +186,7 @@ impl Walk {
     fn change(&mut self, simple: &Simple, scope: &mut Scope, own: &Scope) {
         let Some(name) = simple.name() else { return };
         match name {
-            "cd" | "chdir" | "pushd" => {
-                let target = operands(simple).first().map_or_else(|| (*scope.home).clone(), |word| (*word).clone());
-                let before = Rc::clone(&scope.folders);
-                scope.enter(&target);
-                // A bare name is looked for in these first.
-                for path in own.value("CDPATH").unwrap_or_default() {
-                    let there = path.bits.split(|bit| *bit == Bit::Char(':')).map(<[Bit]>::to_vec);
-                    let there = there.map(|bits| Word { bits, ..Word::default() }.from_folder(&before[0]));
-                    scope.also_in(&there.map(|base| target.from_folder(&base)).collect::<Vec<_>>());
-                }
-            }
+            "cd" | "chdir" | "pushd" => enter(simple, scope, own),
             _ if simple.makes_links() => self.link(simple),
             "popd" => scope.back(),
             "read" | "mapfile" | "readarray" => {
@@ -230,6 +220,19 @@ impl Walk {
             "unset" => operands(simple).iter().for_each(|word| self.assign(scope, &word.lossy(), Vec::new())),
             _ => {}
         }
+    }
+}
+
+/// Go to the folder that `cd` names.
+fn enter(simple: &Simple, scope: &mut Scope, own: &Scope) {
+    let target = operands(simple).first().map_or_else(|| (*scope.home).clone(), |word| (*word).clone());
+    let before = Rc::clone(&scope.folders);
+    scope.enter(&target);
+    // A bare name is looked for in these first.
+    for path in own.value("CDPATH").unwrap_or_default() {
+        let there = path.bits.split(|bit| *bit == Bit::Char(':')).map(<[Bit]>::to_vec);
+        let there = there.map(|bits| Word { bits, ..Word::default() }.from_folder(&before[0]));
+        scope.also_in(&there.map(|base| target.from_folder(&base)).collect::<Vec<_>>());
     }
 }
 

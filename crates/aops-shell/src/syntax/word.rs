@@ -38,6 +38,16 @@ impl Bit {
             Bit::Any => "${_unknown}".to_owned(),
         }
     }
+
+    /// The same inside one word of a program.
+    fn quoted(self) -> String {
+        match self {
+            Bit::Char('\'') => "\\'".to_owned(),
+            Bit::Char(c) if c.is_ascii_alphanumeric() || "_-./:=%+,@".contains(c) => c.to_string(),
+            Bit::Char(c) => format!("'{c}'"),
+            other => other.code(),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,6 +78,16 @@ pub struct Word {
 }
 
 impl Word {
+    /// It as program text. Glob signs are themselves.
+    pub fn code(&self) -> String {
+        self.bits.iter().copied().map(Bit::code).collect()
+    }
+
+    /// It as one word of a program.
+    pub fn quoted(&self) -> String {
+        self.bits.iter().copied().map(Bit::quoted).collect()
+    }
+
     pub fn of(text: &str) -> Self {
         Self { bits: text.chars().map(Bit::Char).collect(), ..Self::default() }
     }

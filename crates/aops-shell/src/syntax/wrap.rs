@@ -84,6 +84,20 @@ impl Wrapper {
     }
 }
 
+/// A wrapper on the way to its command.
+struct Wrapped<'a> {
+    name: &'a str,
+    wrapper: &'a Wrapper,
+    /// The words that are not read yet.
+    rest: &'a [Word],
+    /// The command, still without its words.
+    inner: Simple,
+    /// The scope that most wrappers give it.
+    apart: Scope,
+    /// What stands for that which arrives: `{}`.
+    mark: Option<String>,
+}
+
 /// The program is what its name says: in the line as written, and found on the path or among the system's.
 fn is_certain(program: &Word) -> bool {
     let text = program.lossy();
@@ -185,47 +199,15 @@ impl Walk {
         true
     }
 
-    fn unwrap(&mut self, simple: &Simple, scope: &mut Scope, own: &Scope, wrapper: (&str, &Wrapper)) -> bool {
-        let (name, mut operands) = (wrapper.0, wrapper.1.operands);
-        self.guess_if(!wrapper.1.is_plain && simple.words.len() > 1, name);
-        let assigns = matches!(name, "env" | "sudo" | "doas");
-        let mut inner = Simple { words: Vec::new(), writes: Vec::new(), ..simple.clone() };
-        let mut apart = scope.clone();
-        let mut rest = &simple.words[1..];
-        let mut mark = (name == "parallel").then(|| "{}".to_owned());
-        loop {
-            let Some(word) = rest.first() else { return false };
-            let text = word.lossy();
-            let assigned = text.split_once('=').map(|(name, _)| name);
-            let mut count = 1;
-            if text == "--" || text == "-" && name == "env" {
-            } else if word.is_option() {
-                if name == "command" && text.contains(['v', 'V']) {
-                    return false;
-                }
-                if let Some(looked) = self.inner_program(rest, &inner, name, &mut apart) {
-                    return looked;
-                }
-                mark = mark.or_else(|| replaced(rest, name));
-                count = self.option(rest, wrapper, &mut apart);
-            } else if let Some(assigned) =
-                assigned.filter(|name| assigns && !name.is_empty() && name.bytes().all(is_name_byte))
-            {
-                inner.assigned.push(assigned.to_owned());
-                inner.values.push(word.past('=').unwrap_or_default());
-            } else if operands > 0 {
-                operands -= 1;
-                self.guess_if(word.splits, MADE_UP);
-                if name == "flock" {
-                    // It makes the file, and whoever else wants its lock waits.
-                    let (writes, folders) = (vec![word.clone()], Rc::clone(&scope.folders));
-                    self.found.push(Simple { writes, folders, ..Simple::default() });
-                }
-            } else {
-                break;
-            }
-            rest = &rest[count.min(rest.len())..];
+    fn unwrap(&mut self, simple: &Simple, scope: &mut Scope, own: &Scope, (name, wrapper): (&str, &Wrapper)) -> bool {
+        self.guess_if(!wrapper.is_plain && simple.words.len() > 1, name);
+        let inner = Simple { words: Vec::new(), writes: Vec::new(), ..simple.clone() };
+        let mark = (name == "parallel").then(|| "{}".to_owned());
+        let mut opened = Wrapped { name, wrapper, rest: &simple.words[1..], inner, apart: scope.clone(), mark };
+        if let Err(looked) = self.skip_to_command(&mut opened, scope) {
+            return looked;
         }
+        let Wrapped { rest, mut inner, apart, mark, .. } = opened;
         if let Some(at) = rest.iter().position(|word| name == "parallel" && word.is(":::")) {
             for value in rest[at + 1..].iter().take(FOR_EACH) {
                 let each = Simple { words: filled(&rest[..at], value), ..inner.clone() };
@@ -246,6 +228,44 @@ impl Walk {
         let own = &Scope { lists_files: own.lists_files && !reads_file, ..own.clone() };
         self.unwrapped(inner, scope, own, (name, apart, appends));
         true
+    }
+
+    /// Read what stands before the command: options, assignments, operands. `Err` where nothing is left to run: whether
+    /// the value of an option was walked instead.
+    fn skip_to_command(&mut self, wrapped: &mut Wrapped, scope: &Scope) -> Result<(), bool> {
+        let name = wrapped.name;
+        let mut operands = wrapped.wrapper.operands;
+        loop {
+            let rest = wrapped.rest;
+            let word = rest.first().ok_or(false)?;
+            let text = word.lossy();
+            let mut count = 1;
+            if text == "--" || text == "-" && name == "env" {
+            } else if word.is_option() {
+                if name == "command" && text.contains(['v', 'V']) {
+                    return Err(false);
+                }
+                if let Some(looked) = self.inner_program(rest, &wrapped.inner, name, &mut wrapped.apart) {
+                    return Err(looked);
+                }
+                wrapped.mark = wrapped.mark.take().or_else(|| replaced(rest, name));
+                count = self.option(rest, (name, wrapped.wrapper), &mut wrapped.apart);
+            } else if let Some(assigned) = assigned(name, &text) {
+                wrapped.inner.assigned.push(assigned.to_owned());
+                wrapped.inner.values.push(word.past('=').unwrap_or_default());
+            } else if operands > 0 {
+                operands -= 1;
+                self.guess_if(word.splits, MADE_UP);
+                if name == "flock" {
+                    // It makes the file, and whoever else wants its lock waits.
+                    let (writes, folders) = (vec![word.clone()], Rc::clone(&scope.folders));
+                    self.found.push(Simple { writes, folders, ..Simple::default() });
+                }
+            } else {
+                return Ok(());
+            }
+            wrapped.rest = &rest[count.min(rest.len())..];
+        }
     }
 
     /// Run the command behind a wrapper of this name, which gives most of them a scope of their own.
@@ -312,6 +332,12 @@ impl Walk {
     }
 }
 
+/// The variable that a wrapper sets for its command: `env A=b program`.
+fn assigned<'a>(wrapper: &str, text: &'a str) -> Option<&'a str> {
+    let (name, _) = text.split_once('=').filter(|_| matches!(wrapper, "env" | "sudo" | "doas"))?;
+    (!name.is_empty() && name.bytes().all(is_name_byte)).then_some(name)
+}
+
 fn programs(name: &str, arguments: &[Word]) -> Vec<Word> {
     match name {
         "watch" => arguments.iter().filter(|word| !word.is_option()).cloned().collect(),
@@ -329,7 +355,7 @@ pub(super) fn code(word: &Word) -> Option<String> {
     if word.bits.iter().all(|bit| *bit == Bit::Any) {
         return word.said.clone();
     }
-    Some(word.bits.iter().map(|bit| bit.code()).collect())
+    Some(word.code())
 }
 
 /// `-c`, alone or with other letters.

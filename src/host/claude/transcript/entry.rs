@@ -78,13 +78,11 @@ pub struct Used<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 pub struct Written {
-    #[serde(default)]
     pub ephemeral_1h_input_tokens: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 pub struct Served {
-    #[serde(default)]
     pub web_search_requests: Option<u64>,
 }
 
@@ -98,7 +96,6 @@ pub struct Block<'a> {
     pub name: Cow<'a, str>,
     #[serde(borrow, default)]
     pub tool_use_id: Cow<'a, str>,
-    #[serde(default)]
     pub is_error: Option<bool>,
     #[serde(borrow, default)]
     pub text: Option<&'a RawValue>,

@@ -5,8 +5,9 @@
 //! and exit 2 with the same text) unless the model would read both, and is read as one for every event; no escape byte and
 //! no text over `LONGEST` is written; a broken hook refuses guarding events and warns on all others.
 
+use crate::host::words::NOT_YET;
 use crate::model::error::Failure;
-use crate::model::event::{EventKind, Refusal};
+use crate::model::event::{EventKind, EventRow, Refusal};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::text::json::{self, Json};
 use crate::text::plain::plain;
@@ -26,20 +27,17 @@ pub struct Answer {
 
 pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
     let row = kind.row();
-    let mut top = Map::new();
-    let mut own = Map::new();
+    let (mut top, mut own) = (Map::new(), Map::new());
     let mut answer = Answer::default();
     let reason = clean(&verdict.reason);
     let mut notice = clean(&verdict.notice);
     match (verdict.ruling, row.refusal) {
         (Ruling::Pass, _) | (Ruling::Allow, Refusal::None | Refusal::Block | Refusal::Words) => {}
-        (Ruling::Deny | Ruling::Ask | Ruling::Defer, Refusal::None) => {
-            notice = clean(&join(&notice, &reason));
-        }
-        (Ruling::Allow, Refusal::Permission) => permit(&mut own, "allow", &reason),
+        (Ruling::Deny | Ruling::Ask | Ruling::Defer, Refusal::None) => notice = clean(&join(&notice, &reason)),
         (Ruling::Allow, Refusal::Dialog) => drop(own.insert("decision".into(), json!({"behavior": "allow"}))),
-        (Ruling::Ask, Refusal::Permission) => permit(&mut own, "ask", &reason),
-        (Ruling::Defer, Refusal::Permission) => permit(&mut own, "defer", &reason),
+        (ruling @ (Ruling::Allow | Ruling::Ask | Ruling::Defer), Refusal::Permission) => {
+            permit(&mut own, ruling.name(), &reason);
+        }
         (_, Refusal::Words) => {
             let stderr = format!("{}\n", clean(&join(&reason, &notice)));
             return Answer { stderr, exit: 2, ..answer };
@@ -56,6 +54,15 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
         top.insert("continue".into(), json!(false));
         top.insert("stopReason".into(), json!(reason));
     }
+    add_beside(&mut own, row, verdict);
+    if !notice.is_empty() {
+        top.insert("systemMessage".into(), json!(notice));
+    }
+    Answer { stdout: object(row.name, top, own), ..answer }
+}
+
+/// What the model gets beside the ruling, and the input that the tool gets instead of its own.
+fn add_beside(own: &mut Map<String, Value>, row: &EventRow, verdict: &Verdict) {
     let context = clean(&verdict.context);
     if !context.is_empty() && row.context {
         own.insert("additionalContext".into(), json!(context));
@@ -65,17 +72,6 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
     {
         own.insert("updatedInput".into(), input);
     }
-    if !own.is_empty() {
-        own.insert("hookEventName".into(), json!(row.name));
-        top.insert("hookSpecificOutput".into(), Value::Object(own));
-    }
-    if !notice.is_empty() {
-        top.insert("systemMessage".into(), json!(notice));
-    }
-    if !top.is_empty() {
-        answer.stdout = format!("{}\n", Value::Object(top));
-    }
-    answer
 }
 
 /// What is said of an event that aops-hook itself failed on: a guarding one is refused.
@@ -156,7 +152,30 @@ fn refuse(form: Refusal, reason: &str, top: &mut Map<String, Value>, own: &mut M
     }
 }
 
-fn join(first: &str, second: &str) -> String {
+/// The object on stdout: what every event may say, and what is this event's own.
+pub fn object(event: &str, mut top: Map<String, Value>, mut own: Map<String, Value>) -> String {
+    if !own.is_empty() {
+        own.insert("hookEventName".into(), json!(event));
+        top.insert("hookSpecificOutput".into(), Value::Object(own));
+    }
+    if top.is_empty() { String::new() } else { format!("{}\n", Value::Object(top)) }
+}
+
+/// A text on stderr.
+pub fn line(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("{text}\n") }
+}
+
+/// The words of a refusal by a client that cannot ask, with what it says then.
+pub fn told(kind: EventKind, verdict: &Verdict, not_asked: &str) -> String {
+    let (reason, notice) = (clean(&verdict.reason), clean(&verdict.notice));
+    let begin = (kind == EventKind::Stop).then_some(NOT_YET);
+    let notice = Some(notice.as_str()).filter(|notice| verdict.aloud && !notice.is_empty());
+    let end = matches!(verdict.ruling, Ruling::Ask | Ruling::Defer).then_some(not_asked);
+    begin.into_iter().chain([reason.as_str()]).chain(notice).chain(end).collect::<Vec<_>>().join("\n")
+}
+
+pub fn join(first: &str, second: &str) -> String {
     [first, second].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 

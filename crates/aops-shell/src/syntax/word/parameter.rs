@@ -119,19 +119,10 @@ impl Scan<'_> {
         self.word.splits |= !quoted || sign == b'[';
         self.done.odd |= rest.ends_with("@P") || name.is_empty() && !is_known(rest);
         if sign == b'#' && name.is_empty() && rest.len() > 1 {
-            self.word.sums += 1;
-            let open = rest.find('[').map_or(to, |open| begin + open + 1);
-            self.sum(open, self.raw.closing(open, to, b'[', b']').unwrap_or(to));
-            return self.bit(Bit::Any);
+            return self.length(begin, to);
         }
         if sign == b'[' {
-            let end = self.raw.closing(begin + 1, to, b'[', b']').unwrap_or(to);
-            self.sum(begin + 1, end);
-            if self.is_slice(end + 1, to) {
-                self.sum(end + 1, to);
-            } else {
-                self.inside(end, to);
-            }
+            self.element(begin, to);
             return self.variable(name, quoted);
         }
         match rest.as_bytes().get(colon) {
@@ -160,6 +151,25 @@ impl Scan<'_> {
                 self.word.unknown.extend([name.to_owned(), OTHER.to_owned()]);
                 self.bit(Bit::Any);
             }
+        }
+    }
+
+    /// `${#name[sum]}`, from the sign on.
+    fn length(&mut self, from: usize, to: usize) {
+        self.word.sums += 1;
+        let open = self.raw.text[from..to].find('[').map_or(to, |open| from + open + 1);
+        self.sum(open, self.raw.closing(open, to, b'[', b']').unwrap_or(to));
+        self.bit(Bit::Any);
+    }
+
+    /// `[sum]` and what follows it.
+    fn element(&mut self, from: usize, to: usize) {
+        let end = self.raw.closing(from + 1, to, b'[', b']').unwrap_or(to);
+        self.sum(from + 1, end);
+        if self.is_slice(end + 1, to) {
+            self.sum(end + 1, to);
+        } else {
+            self.inside(end, to);
         }
     }
 
