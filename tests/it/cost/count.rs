@@ -19,6 +19,10 @@ pub(super) struct Cost {
 
 impl Cost {
     /// Of one prompt: all requests that followed those `before` it.
+    #[expect(
+        clippy::print_stdout,
+        reason = "shown where the test fails: a figure alone does not tell what was refused"
+    )]
     pub(super) fn count(sandbox: &Sandbox, before: &[Request], all: &[Request], prompt: &str) -> Self {
         let requests = &all[before.len()..];
         // The last request of a conversation holds all of it.
@@ -26,7 +30,6 @@ impl Cost {
         let main = agents.remove(&None).unwrap();
         let read = |request| hear(request).iter().map(|heard| measure_text(sandbox, heard.text())).sum::<usize>();
         let read_before = before.iter().rfind(|request| request.agent.is_none()).map_or(0, read);
-        // Said by a test that fails: a figure alone would not tell what was refused.
         let say = |heard: &&Heard| println!("refused after `{prompt}`: {}", heard.text());
         let refused = |heard: Vec<Heard>| heard.iter().filter(|heard| heard.is_refusal()).inspect(say).count();
         Self {
