@@ -37,44 +37,49 @@ pub use witness::Witness;
 pub(crate) use word::words;
 pub use word::{DangerLevel, Interactive, Intervene, Level, ModeLevel, OnPause, Rehearse};
 
-use crate::text::sparse::{is_default, sparse};
 use aops_shell::danger;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub const SCHEMA: u32 = 1;
 
-sparse! {
-    /// The effective configuration. `Policy::default()` holds where no file says otherwise.
-    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-    pub struct Policy {
-        pub audit: Audit,
-        pub checkpoint: Checkpoint,
-        pub checks: Vec<Check>,
-        pub close?: Close,
-        /// Danger rules that a file names, by id; the others rule as they are shipped.
-        pub danger?: BTreeMap<String, DangerLevel>,
-        pub effects: Effects,
-        pub evidence?: Evidence,
-        pub fleet?: Fleet,
-        pub gates: Gates,
-        pub hydration: Hydration,
-        #[serde(default)]
-        pub insights: Insights,
-        pub jail?: Jail,
-        pub memory: Memory,
-        pub mode: Mode,
-        /// Mode `observe` only: the levels of the gates in the mode that is rehearsed.
-        pub rehearsed?: Option<Gates>,
-        pub rules: Vec<Rule>,
-        pub run: Run,
-        pub schema: u32,
-        // Left out where not set: older ledgers hold the same policy in the same bytes.
-        pub small?: Small,
-        pub stop: Stop,
-        pub tracker: Tracker,
-        pub witness?: Witness,
-    }
+/// The effective configuration. `Policy::default()` holds where no file says otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    pub audit: Audit,
+    pub checkpoint: Checkpoint,
+    pub checks: Vec<Check>,
+    #[serde(default, skip_serializing_if = "Close::is_unset")]
+    pub close: Close,
+    /// Danger rules that a file names, by id; the others rule as they are shipped.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub danger: BTreeMap<String, DangerLevel>,
+    pub effects: Effects,
+    #[serde(default, skip_serializing_if = "Evidence::is_unset")]
+    pub evidence: Evidence,
+    #[serde(default, skip_serializing_if = "Fleet::is_shipped")]
+    pub fleet: Fleet,
+    pub gates: Gates,
+    pub hydration: Hydration,
+    #[serde(default)]
+    pub insights: Insights,
+    #[serde(default, skip_serializing_if = "Jail::is_shipped")]
+    pub jail: Jail,
+    pub memory: Memory,
+    pub mode: Mode,
+    /// Mode `observe` only: the levels of the gates in the mode that is rehearsed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rehearsed: Option<Gates>,
+    pub rules: Vec<Rule>,
+    pub run: Run,
+    pub schema: u32,
+    // Left out where not set: older ledgers hold the same policy in the same bytes.
+    #[serde(default, skip_serializing_if = "Small::is_shipped")]
+    pub small: Small,
+    pub stop: Stop,
+    pub tracker: Tracker,
+    #[serde(default, skip_serializing_if = "Witness::is_unset")]
+    pub witness: Witness,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,7 +154,7 @@ pub struct Mode {
     pub level: Option<ModeLevel>,
     /// The same as `level = "observe"`; older policies have this one alone.
     pub observe: bool,
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "Rehearse::is_loop")]
     pub rehearse: Rehearse,
 }
 
@@ -176,6 +181,12 @@ pub struct Small {
 impl Default for Small {
     fn default() -> Self {
         Self { files: 3, lines: 60, never: NEVER_SMALL.iter().map(|glob| (*glob).to_owned()).collect() }
+    }
+}
+
+impl Small {
+    fn is_shipped(&self) -> bool {
+        *self == Self::default()
     }
 }
 
@@ -220,7 +231,7 @@ pub struct Run {
     // Left out where not set: older ledgers hold the same policy in the same bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<String>,
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "OnPause::is_stop")]
     pub on_pause: OnPause,
 }
 

@@ -6,33 +6,41 @@
 use crate::model::agent::Agent;
 use crate::text::json::{self, Json};
 use crate::text::redact::redact;
-use crate::text::sparse::sparse;
 use crate::tool::tracking::is_id;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-sparse! {
-    /// The parsed report of one of our agents. Stored: fields in sorted order.
-    #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-    pub struct AgentReport {
-        pub acceptance_criteria?: Vec<String>,
-        /// Hydrator: the workflow's gates, as they were then.
-        pub gates?: Vec<String>,
-        pub intent?: Option<String>,
-        /// Hydrator: the tracker's issue that the task is about.
-        pub issue?: Option<String>,
-        /// Hydrator: the kind of work whose result is worth remembering, one of `REMEMBERED`.
-        pub kind?: Option<String>,
-        /// Critic's problems, the verifier's issues, custodiet's violation.
-        pub problems?: Vec<String>,
-        pub reflection?: BTreeMap<String, String>,
-        pub steps?: Vec<String>,
-        /// `new` or `continue`, from the hydrator.
-        pub task?: Option<String>,
-        /// PROCEED, REVISE, HALT, OK, BLOCK, VERIFIED, ISSUES.
-        pub verdict?: Option<String>,
-        pub workflow?: Option<String>,
-    }
+/// The parsed report of one of our agents. Stored: fields in sorted order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentReport {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub acceptance_criteria: Vec<String>,
+    /// Hydrator: the workflow's gates, as they were then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent: Option<String>,
+    /// Hydrator: the tracker's issue that the task is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issue: Option<String>,
+    /// Hydrator: the kind of work whose result is worth remembering, one of `REMEMBERED`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Critic's problems, the verifier's issues, custodiet's violation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reflection: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<String>,
+    /// `new` or `continue`, from the hydrator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// PROCEED, REVISE, HALT, OK, BLOCK, VERIFIED, ISSUES.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<String>,
 }
 
 /// Kinds of work after which the memory is updated.

@@ -8,7 +8,6 @@ use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::profile::{JailState, Profile};
 use crate::session::growth::{ChangedFile, Growth};
-use crate::text::sparse::sparse;
 use crate::tool::tracking::Tracks;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -30,67 +29,78 @@ pub struct Witness {
     pub snapshot: (u64, u64),
 }
 
-sparse! {
-    /// What the gates need and other programs do not read. The ledger commits to it by `working_digest`.
-    #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-    pub struct Memory {
-        /// Why this client cannot start agents, if it cannot.
-        pub agentless?: Option<String>,
-        /// Our agents that are at work now, the newest last.
-        pub at_work?: Vec<AtWork>,
-        /// Uncommitted files when the session began, if an older version recorded them: they are in its digests.
-        pub baseline: BTreeMap<String, String>,
-        /// Their digest. They themselves are in the entry that recorded them, so that no event carries them along.
-        pub baseline_sha256?: Option<String>,
-        /// The boot the ledger was last opened in: only another one explains a lost tail.
-        pub boot: String,
-        pub calls: Vec<OpenCall>,
-        /// What the last start asked for with `AOPS_MODE`.
-        pub chosen?: Option<ModeAsked>,
-        /// Names of our agents that foreign files have taken, where `shadowed` is one; older versions recorded none.
-        pub clashes?: Vec<String>,
-        /// The client that was started last.
-        pub client?: Option<ClientProcess>,
-        /// Where the loop stands, beyond the public state.
-        #[serde(rename = "course")]
-        pub progress: TaskProgress,
-        /// It is recorded that an event named another project's folder than the one that holds the session.
-        pub elsewhere?: bool,
-        /// Variables that decide where our folders are, when the session began.
-        pub folders: BTreeMap<String, String>,
-        /// Until the first prompt after a start: the project's file whose hook may send it.
-        pub greets?: Option<String>,
-        /// Settings files that register our hooks, with their events.
-        pub held: BTreeMap<String, Vec<String>>,
-        /// Calls that ran, by agent; the main agent has no name.
-        pub invocations: BTreeMap<String, u64>,
-        /// What holds shell commands, where the client starts them through us.
-        pub jail?: Option<JailState>,
-        /// Protected paths that are links or lie behind one, and their real paths when the session began.
-        #[serde(default)]
-        pub linked: BTreeMap<String, String>,
-        /// Last `stat` of settings files, configuration and program, by path.
-        pub marks: BTreeMap<String, String>,
-        /// The configuration in force, where it is not the shipped one.
-        pub policy: Option<Box<Policy>>,
-        pub root: String,
-        /// The step of a run this session is in, as its driver said.
-        pub run?: Option<RunStep>,
-        /// A foreign file that defines one of our agents' names: only prefixed names count then.
-        pub shadowed: Option<String>,
-        /// The last entry that was fsynced.
-        pub synced: u64,
-        /// Digests of prompts that timers send, the newest last.
-        pub timers?: Vec<String>,
-        /// The user was told how to go without the loop.
-        pub told_way_out?: bool,
-        /// A rollback of this tree that has not ended: the next event finishes it.
-        pub undoing: Option<Box<Undone>>,
-        /// A rollback this session's agent has not been told of.
-        pub undone: Option<Box<Undone>>,
-        /// Why what the session's client says is no person's.
-        pub unproven?: Option<String>,
-    }
+/// What the gates need and other programs do not read. The ledger commits to it by `working_digest`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// Why this client cannot start agents, if it cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agentless: Option<String>,
+    /// Our agents that are at work now, the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at_work: Vec<AtWork>,
+    /// Uncommitted files when the session began, if an older version recorded them: they are in its digests.
+    pub baseline: BTreeMap<String, String>,
+    /// Their digest. They themselves are in the entry that recorded them, so that no event carries them along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_sha256: Option<String>,
+    /// The boot the ledger was last opened in: only another one explains a lost tail.
+    pub boot: String,
+    pub calls: Vec<OpenCall>,
+    /// What the last start asked for with `AOPS_MODE`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<ModeAsked>,
+    /// Names of our agents that foreign files have taken, where `shadowed` is one; older versions recorded none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clashes: Vec<String>,
+    /// The client that was started last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientProcess>,
+    /// Where the loop stands, beyond the public state.
+    #[serde(rename = "course")]
+    pub progress: TaskProgress,
+    /// It is recorded that an event named another project's folder than the one that holds the session.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub elsewhere: bool,
+    /// Variables that decide where our folders are, when the session began.
+    pub folders: BTreeMap<String, String>,
+    /// Until the first prompt after a start: the project's file whose hook may send it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub greets: Option<String>,
+    /// Settings files that register our hooks, with their events.
+    pub held: BTreeMap<String, Vec<String>>,
+    /// Calls that ran, by agent; the main agent has no name.
+    pub invocations: BTreeMap<String, u64>,
+    /// What holds shell commands, where the client starts them through us.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jail: Option<JailState>,
+    /// Protected paths that are links or lie behind one, and their real paths when the session began.
+    #[serde(default)]
+    pub linked: BTreeMap<String, String>,
+    /// Last `stat` of settings files, configuration and program, by path.
+    pub marks: BTreeMap<String, String>,
+    /// The configuration in force, where it is not the shipped one.
+    pub policy: Option<Box<Policy>>,
+    pub root: String,
+    /// The step of a run this session is in, as its driver said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunStep>,
+    /// A foreign file that defines one of our agents' names: only prefixed names count then.
+    pub shadowed: Option<String>,
+    /// The last entry that was fsynced.
+    pub synced: u64,
+    /// Digests of prompts that timers send, the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub timers: Vec<String>,
+    /// The user was told how to go without the loop.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub told_way_out: bool,
+    /// A rollback of this tree that has not ended: the next event finishes it.
+    pub undoing: Option<Box<Undone>>,
+    /// A rollback this session's agent has not been told of.
+    pub undone: Option<Box<Undone>>,
+    /// Why what the session's client says is no person's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unproven: Option<String>,
 }
 
 /// The mode that a start asked for with `AOPS_MODE`; an empty text where it asked for none.
@@ -113,68 +123,80 @@ pub struct ClientProcess {
     pub started: String,
 }
 
-sparse! {
-    #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-    pub struct TaskProgress {
-        /// Our agents that were started, newest last.
-        pub agents: Vec<Started>,
-        /// An audit was drawn that only the rehearsed mode would have asked for.
-        pub audit_rehearsed?: bool,
-        /// An audit is under way: custodiet was started and has not ended.
-        pub auditing: bool,
-        /// Phase and sandbox that a prompt interrupted; a hydrator that says `continue` gives them back.
-        pub before: Option<(Phase, Sandbox)>,
-        /// How the user's checks ended when they were last run in this task, by id.
-        pub checks?: BTreeMap<String, LastRun>,
-        /// Prompts of a person so far.
-        #[serde(rename = "epoch")]
-        pub prompt_count: u64,
-        /// The command of `close.format` succeeded after the last change.
-        pub formatted?: bool,
-        /// Something went against the grain: a refusal, a failed check, an objection. Kept in mode `loop`.
-        pub friction?: bool,
-        pub gates: Vec<String>,
-        /// What the task changed so far, where that is measured.
-        pub grown?: Growth,
-        /// Issues of the tracker that this task has in hand: claimed, or named by its plan, and neither closed nor
-        /// handed back.
-        pub issues?: Vec<IssueInHand>,
-        /// The kind of work, where its result is worth remembering.
-        pub kind?: Option<String>,
-        /// Stop was let go although something was owed.
-        pub let_go: bool,
-        /// By how much the task is more than a small edit: `5 files, 140 lines; small is 3 and 60`.
-        pub outgrown?: Option<String>,
-        /// The call of `ExitPlanMode` that a person was asked about.
-        pub plan_asked?: Option<String>,
-        /// What the last reviewer found wrong.
-        pub problems: Vec<String>,
-        pub reflected: bool,
-        /// The remote refused the last push, since it has commits that are not here.
-        pub rejected?: bool,
-        /// How often the verifier found issues.
-        pub rounds: u64,
-        /// The checkpoint of the task's start, taken before its first change.
-        pub start?: Option<String>,
-        pub steps: Vec<String>,
-        #[serde(rename = "task_epoch")]
-        pub task_prompt_count: u64,
-        /// The command of `evidence.test` succeeded after the last change.
-        pub tested?: bool,
-        /// The user was told that there is no git to close the work in.
-        pub told_no_git?: bool,
-        /// The task began at its prompt, without a plan, and has none yet (modes below `strict`).
-        pub unplanned?: bool,
-        /// The tracker's program, where it changed something and was not told to sync since.
-        pub unsynced?: Option<String>,
-        pub verified: bool,
-        pub waivers: Vec<Waiver>,
-        /// Writes of the current task when the last prompt came.
-        #[serde(default)]
-        pub writes_at_prompt: u64,
-        /// Write-class calls since the last draw.
-        pub writes_since_draw: u64,
-    }
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskProgress {
+    /// Our agents that were started, newest last.
+    pub agents: Vec<Started>,
+    /// An audit was drawn that only the rehearsed mode would have asked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub audit_rehearsed: bool,
+    /// An audit is under way: custodiet was started and has not ended.
+    pub auditing: bool,
+    /// Phase and sandbox that a prompt interrupted; a hydrator that says `continue` gives them back.
+    pub before: Option<(Phase, Sandbox)>,
+    /// How the user's checks ended when they were last run in this task, by id.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub checks: BTreeMap<String, LastRun>,
+    /// Prompts of a person so far.
+    #[serde(rename = "epoch")]
+    pub prompt_count: u64,
+    /// The command of `close.format` succeeded after the last change.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub formatted: bool,
+    /// Something went against the grain: a refusal, a failed check, an objection. Kept in mode `loop`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub friction: bool,
+    pub gates: Vec<String>,
+    /// What the task changed so far, where that is measured.
+    #[serde(default, skip_serializing_if = "Growth::is_empty")]
+    pub grown: Growth,
+    /// Issues of the tracker that this task has in hand: claimed, or named by its plan, and neither closed nor handed back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub issues: Vec<IssueInHand>,
+    /// The kind of work, where its result is worth remembering.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Stop was let go although something was owed.
+    pub let_go: bool,
+    /// By how much the task is more than a small edit: `5 files, 140 lines; small is 3 and 60`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outgrown: Option<String>,
+    /// The call of `ExitPlanMode` that a person was asked about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_asked: Option<String>,
+    /// What the last reviewer found wrong.
+    pub problems: Vec<String>,
+    pub reflected: bool,
+    /// The remote refused the last push, since it has commits that are not here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rejected: bool,
+    /// How often the verifier found issues.
+    pub rounds: u64,
+    /// The checkpoint of the task's start, taken before its first change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
+    pub steps: Vec<String>,
+    #[serde(rename = "task_epoch")]
+    pub task_prompt_count: u64,
+    /// The command of `evidence.test` succeeded after the last change.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tested: bool,
+    /// The user was told that there is no git to close the work in.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub told_no_git: bool,
+    /// The task began at its prompt, without a plan, and has none yet (modes below `strict`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unplanned: bool,
+    /// The tracker's program, where it changed something and was not told to sync since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsynced: Option<String>,
+    pub verified: bool,
+    pub waivers: Vec<Waiver>,
+    /// Writes of the current task when the last prompt came.
+    #[serde(default)]
+    pub writes_at_prompt: u64,
+    /// Write-class calls since the last draw.
+    pub writes_since_draw: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -236,38 +258,40 @@ impl Waiver {
     pub const TASK: &str = "task";
 }
 
-sparse! {
-    /// One step of a run, as its driver began it and as it went so far.
-    #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-    pub struct RunStep {
-        /// Which of our agents owes the step its verdict.
-        pub agent: Option<String>,
-        /// The deferred call that a person approved.
-        pub approved: Option<String>,
-        /// What was done is committed and pushed here.
-        pub closes: bool,
-        /// Checks of the user that failed and have not passed since.
-        pub failing?: Vec<String>,
-        /// Hash of the key that only the driver and its client know.
-        pub key_sha256: String,
-        /// A note of the person who decided.
-        pub note: Option<String>,
-        pub phase: Phase,
-        /// The step's prompt was seen.
-        pub prompted: bool,
-        /// The last refusal, as long as nothing was done after it.
-        pub refused: Option<String>,
-        pub refused_by?: Option<String>,
-        pub run_id: String,
-        pub sandbox: Sandbox,
-        pub step: String,
-        /// What the step's agent said.
-        pub verdict: Option<String>,
-        /// What was changed since the last verification is verified here.
-        pub verifies?: bool,
-        /// Checks that a person lets this step go without.
-        pub waived?: Vec<String>,
-    }
+/// One step of a run, as its driver began it and as it went so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStep {
+    /// Which of our agents owes the step its verdict.
+    pub agent: Option<String>,
+    /// The deferred call that a person approved.
+    pub approved: Option<String>,
+    /// What was done is committed and pushed here.
+    pub closes: bool,
+    /// Checks of the user that failed and have not passed since.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failing: Vec<String>,
+    /// Hash of the key that only the driver and its client know.
+    pub key_sha256: String,
+    /// A note of the person who decided.
+    pub note: Option<String>,
+    pub phase: Phase,
+    /// The step's prompt was seen.
+    pub prompted: bool,
+    /// The last refusal, as long as nothing was done after it.
+    pub refused: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused_by: Option<String>,
+    pub run_id: String,
+    pub sandbox: Sandbox,
+    pub step: String,
+    /// What the step's agent said.
+    pub verdict: Option<String>,
+    /// What was changed since the last verification is verified here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub verifies: bool,
+    /// Checks that a person lets this step go without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waived: Vec<String>,
 }
 
 /// A rollback of this session's working tree, by any session or person.
@@ -303,31 +327,40 @@ pub enum RollbackState {
     Told,
 }
 
-sparse! {
-    #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-    pub struct OpenCall {
-        pub agent_id?: Option<String>,
-        pub call: CallKey,
-        /// A run paused for it: it comes up again under the same id.
-        pub deferred?: bool,
-        /// It changes something, and so counts as work when it has ended.
-        pub effect?: Option<Effect>,
-        /// It is the command of `close.format`.
-        pub formats?: bool,
-        /// What the file of an edit will be.
-        pub grows?: Option<ChangedFile>,
-        pub input_sha256: String,
-        /// How the command is to be jailed.
-        pub jail?: Option<Profile>,
-        /// The command without its secrets.
-        pub line_sha256?: Option<String>,
-        pub prompt_id?: Option<String>,
-        /// Why a person was asked; answered again when the client asks again.
-        pub reason?: Option<String>,
-        pub state: CallState,
-        /// Its success is the evidence that `evidence.test` asks for.
-        pub tests?: bool,
-        /// What it does to issues of the tracker.
-        pub tracks?: Vec<Tracks>,
-    }
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenCall {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    pub call: CallKey,
+    /// A run paused for it: it comes up again under the same id.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deferred: bool,
+    /// It changes something, and so counts as work when it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Effect>,
+    /// It is the command of `close.format`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub formats: bool,
+    /// What the file of an edit will be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grows: Option<ChangedFile>,
+    pub input_sha256: String,
+    /// How the command is to be jailed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jail: Option<Profile>,
+    /// The command without its secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line_sha256: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_id: Option<String>,
+    /// Why a person was asked; answered again when the client asks again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub state: CallState,
+    /// Its success is the evidence that `evidence.test` asks for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tests: bool,
+    /// What it does to issues of the tracker.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tracks: Vec<Tracks>,
 }

@@ -5,7 +5,6 @@
 
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::memory::Witness;
-use crate::text::sparse::sparse;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -75,15 +74,16 @@ pub struct Stopping {
     pub refusals: u64,
 }
 
-sparse! {
-    #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-    pub struct Subagent {
-        /// The critic's.
-        pub acceptance_criteria?: Vec<String>,
-        pub last_invoked: String,
-        pub result?: Option<String>,
-        pub verdict?: Option<String>,
-    }
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subagent {
+    /// The critic's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub acceptance_criteria: Vec<String>,
+    pub last_invoked: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
 }
 
 impl Subagent {

@@ -5,7 +5,6 @@
 
 pub use aops_ledger::{sha256, stored};
 
-pub mod sparse;
 pub mod plain;
 pub mod time;
 pub mod diff;

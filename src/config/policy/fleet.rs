@@ -2,24 +2,25 @@
 //!
 //! Plain data. Stored type: fields in sorted order.
 
-use crate::text::sparse::sparse;
 use serde::{Deserialize, Serialize};
 
 /// Where `fleet serve` listens if no other address is configured.
 pub const LISTEN: &str = "127.0.0.1:7390";
 
-sparse! {
-    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-    pub struct Fleet {
-        pub announce: Option<String>,
-        pub defer?: bool,
-        pub listen?: Option<String>,
-        pub otlp?: Option<String>,
-        pub page?: Option<String>,
-        pub per_repository: u64,
-        pub queue_max: u64,
-        pub url: Option<String>,
-    }
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fleet {
+    pub announce: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub defer: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub otlp: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<String>,
+    pub per_repository: u64,
+    pub queue_max: u64,
+    pub url: Option<String>,
 }
 
 impl Default for Fleet {
@@ -41,5 +42,10 @@ impl Fleet {
     /// Something is sent behind the hooks.
     pub fn sends(&self) -> bool {
         self.url.is_some() || self.otlp.is_some()
+    }
+
+    // Left out where not set: older ledgers hold the same policy in the same bytes.
+    pub(super) fn is_shipped(&self) -> bool {
+        *self == Self::default()
     }
 }
