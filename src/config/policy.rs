@@ -49,21 +49,21 @@ pub struct Policy {
     pub audit: Audit,
     pub checkpoint: Checkpoint,
     pub checks: Vec<Check>,
-    #[serde(default, skip_serializing_if = "Close::is_unset")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub close: Close,
     /// Danger rules that a file names, by id; the others rule as they are shipped.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub danger: BTreeMap<String, DangerLevel>,
     pub effects: Effects,
-    #[serde(default, skip_serializing_if = "Evidence::is_unset")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub evidence: Evidence,
-    #[serde(default, skip_serializing_if = "Fleet::is_shipped")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub fleet: Fleet,
     pub gates: Gates,
     pub hydration: Hydration,
     #[serde(default)]
     pub insights: Insights,
-    #[serde(default, skip_serializing_if = "Jail::is_shipped")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub jail: Jail,
     pub memory: Memory,
     pub mode: Mode,
@@ -74,11 +74,11 @@ pub struct Policy {
     pub run: Run,
     pub schema: u32,
     // Left out where not set: older ledgers hold the same policy in the same bytes.
-    #[serde(default, skip_serializing_if = "Small::is_shipped")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub small: Small,
     pub stop: Stop,
     pub tracker: Tracker,
-    #[serde(default, skip_serializing_if = "Witness::is_unset")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub witness: Witness,
 }
 
@@ -154,7 +154,7 @@ pub struct Mode {
     pub level: Option<ModeLevel>,
     /// The same as `level = "observe"`; older policies have this one alone.
     pub observe: bool,
-    #[serde(default, skip_serializing_if = "Rehearse::is_loop")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub rehearse: Rehearse,
 }
 
@@ -181,12 +181,6 @@ pub struct Small {
 impl Default for Small {
     fn default() -> Self {
         Self { files: 3, lines: 60, never: NEVER_SMALL.iter().map(|glob| (*glob).to_owned()).collect() }
-    }
-}
-
-impl Small {
-    fn is_shipped(&self) -> bool {
-        *self == Self::default()
     }
 }
 
@@ -231,7 +225,7 @@ pub struct Run {
     // Left out where not set: older ledgers hold the same policy in the same bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<String>,
-    #[serde(default, skip_serializing_if = "OnPause::is_stop")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub on_pause: OnPause,
 }
 
@@ -296,6 +290,11 @@ impl Policy {
         policy.mode.set_level(self.mode.rehearse.level());
         Some(policy)
     }
+}
+
+/// A part that has its default is not stored: ledgers of older versions hold the same policy in the same bytes.
+fn is_default<T: Default + PartialEq>(part: &T) -> bool {
+    *part == T::default()
 }
 
 #[cfg(test)]

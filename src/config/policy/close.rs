@@ -11,23 +11,11 @@ pub struct Close {
     pub format: Option<String>,
 }
 
-impl Close {
-    pub(super) fn is_unset(&self) -> bool {
-        self.format.is_none()
-    }
-}
-
 /// What must have been seen to succeed after the last change of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     /// A shell command; a line that contains it counts.
     pub test: Option<String>,
-}
-
-impl Evidence {
-    pub(super) fn is_unset(&self) -> bool {
-        self.test.is_none()
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

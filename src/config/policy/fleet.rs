@@ -43,9 +43,4 @@ impl Fleet {
     pub fn sends(&self) -> bool {
         self.url.is_some() || self.otlp.is_some()
     }
-
-    // Left out where not set: older ledgers hold the same policy in the same bytes.
-    pub(super) fn is_shipped(&self) -> bool {
-        *self == Self::default()
-    }
 }

@@ -28,12 +28,6 @@ impl Default for Jail {
     }
 }
 
-impl Jail {
-    pub fn is_shipped(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 words! {
     /// Whether shell commands are jailed, in rising order.
     JailLevel {

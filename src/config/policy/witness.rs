@@ -17,10 +17,6 @@ pub struct Witness {
 }
 
 impl Witness {
-    pub(super) fn is_unset(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// How many signatures make a checkpoint count.
     pub fn wanted(&self) -> u64 {
         if self.quorum == 0 { self.key.len() as u64 } else { self.quorum }

@@ -107,11 +107,6 @@ words! {
 }
 
 impl Rehearse {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde wants it")]
-    pub(super) fn is_loop(&self) -> bool {
-        *self == Self::Loop
-    }
-
     pub fn level(self) -> ModeLevel {
         match self {
             Self::Loop => ModeLevel::Loop,
@@ -145,12 +140,5 @@ words! {
         Continue = "continue",
         #[default]
         Stop = "stop",
-    }
-}
-
-impl OnPause {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde wants it")]
-    pub(super) fn is_stop(&self) -> bool {
-        *self == Self::Stop
     }
 }
