@@ -335,18 +335,8 @@ mod tests {
             assert_eq!(Id::read(text).unwrap().to_string(), text);
         }
         for bad in [
-            "",
-            "manual",
-            "../POST_execute_v1",
-            "a/b/POST_execute_v1",
-            "m/POST_execute_v0",
-            "m/POST_execute_v01",
-            "m/MID_execute_v1",
-            "m/POST_Lunch_v1",
-            "m/POST_a/b_v1",
-            "m/POST__v1",
-            "m/POST_execute",
-            "/POST_execute_v1",
+            "", "manual", "../POST_execute_v1", "a/b/POST_execute_v1", "m/POST_execute_v0", "m/POST_execute_v01",
+            "m/MID_execute_v1", "m/POST_Lunch_v1", "m/POST_a/b_v1", "m/POST__v1", "m/POST_execute", "/POST_execute_v1",
             "m/POST_execute_v1.json",
         ] {
             assert_eq!(Id::read(bad), None, "{bad}");

@@ -244,13 +244,7 @@ mod tests {
             Bundle::parse(&odd.text())
         };
         for path in [
-            "agents/../../x.md",
-            "/etc/x.md",
-            "agents/.x.md",
-            "x.md",
-            "agents/x",
-            "bin/x.md",
-            "agents//x.md",
+            "agents/../../x.md", "/etc/x.md", "agents/.x.md", "x.md", "agents/x", "bin/x.md", "agents//x.md",
             "agents/a/b.md",
         ] {
             assert!(with(path).unwrap_err().contains("no file of a bundle"), "{path}");

@@ -75,25 +75,21 @@ pub struct Ground {
 }
 
 /// Folders in the home that tools keep what they can fetch or make again in.
-#[rustfmt::skip]
 const CACHES: [&str; 17] = [
-    ".bun", ".cache", ".cargo", ".composer", ".deno", ".gem", ".gradle", ".ivy2", ".local/share/pnpm", ".m2",
-    ".npm", ".nuget", ".pnpm-store", ".rustup", ".sbt", ".yarn", "go",
+    ".bun", ".cache", ".cargo", ".composer", ".deno", ".gem", ".gradle", ".ivy2", ".local/share/pnpm", ".m2", ".npm",
+    ".nuget", ".pnpm-store", ".rustup", ".sbt", ".yarn", "go",
 ];
 /// Variables that name such a folder.
-#[rustfmt::skip]
 const CACHE_VARIABLES: [&str; 10] = [
     "CARGO_HOME", "CARGO_TARGET_DIR", "GOCACHE", "GOMODCACHE", "GOPATH", "GRADLE_USER_HOME", "PIP_CACHE_DIR",
     "UV_CACHE_DIR", "XDG_CACHE_HOME", "npm_config_cache",
 ];
 /// Sockets of programs that would do something outside of a throwaway layer, or folders of such.
-#[rustfmt::skip]
 const SERVICES: [&str; 9] = [
-    "/run/containerd", "/run/crio", "/run/dbus", "/run/docker.sock", "/run/podman", "/run/screen",
-    "/run/snapd.socket", "/run/systemd/private", "/run/user",
+    "/run/containerd", "/run/crio", "/run/dbus", "/run/docker.sock", "/run/podman", "/run/screen", "/run/snapd.socket",
+    "/run/systemd/private", "/run/user",
 ];
 /// The same in the home, and variables that name one: `unix:///path`, `unix:path=/path,guid=…`, `/path,123,0`.
-#[rustfmt::skip]
 const SERVICES_AT_HOME: [&str; 8] = [
     ".colima", ".docker/desktop", ".docker/run", ".gnupg/S.gpg-agent", ".gnupg/S.gpg-agent.ssh", ".lima",
     ".orbstack/run", ".rd",

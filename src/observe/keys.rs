@@ -21,10 +21,9 @@ use serde_json::Value;
 use std::path::Path;
 
 /// Commands that show names, not content.
-#[rustfmt::skip]
 const LOOK: &[&str] = &[
-    "[", "[[", "aops-hook", "basename", "cd", "chmod", "chown", "code", "declare", "df", "dirname", "echo", "export", "local",
-    "ls", "mkdir", "popd", "printf", "pushd", "readlink", "realpath", "stat", "test",
+    "[", "[[", "aops-hook", "basename", "cd", "chmod", "chown", "code", "declare", "df", "dirname", "echo", "export",
+    "local", "ls", "mkdir", "popd", "printf", "pushd", "readlink", "realpath", "stat", "test",
 ];
 /// The same without these words: the first of them has a command read any file.
 const LOOK_WITHOUT: &[(&str, &[&str])] = &[
@@ -34,26 +33,16 @@ const LOOK_WITHOUT: &[(&str, &[&str])] = &[
     (
         "git",
         &[
-            "grep",
-            "diff",
-            "interpret-trailers",
-            "hash-object",
-            "apply",
-            "am",
-            "mailinfo",
-            "-F",
-            "-f",
-            "--file",
+            "grep", "diff", "interpret-trailers", "hash-object", "apply", "am", "mailinfo", "-F", "-f", "--file",
             "--contents",
         ],
     ),
     ("tree", &["--fromfile"]),
 ];
 /// Commands that read the files they are given, and of a folder nothing.
-#[rustfmt::skip]
 const FLAT: &[&str] = &[
-    "awk", "base64", "cat", "cut", "gawk", "head", "jq", "less", "md5sum", "more", "nl", "od", "sed", "sha256sum", "sort",
-    "strings", "tac", "tail", "uniq", "wc", "xxd",
+    "awk", "base64", "cat", "cut", "gawk", "head", "jq", "less", "md5sum", "more", "nl", "od", "sed", "sha256sum",
+    "sort", "strings", "tac", "tail", "uniq", "wc", "xxd",
 ];
 const SEARCH: &[&str] = &["egrep", "fgrep", "grep"];
 /// Commands that read the files whose names arrive.

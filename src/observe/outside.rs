@@ -14,7 +14,6 @@ use aops_shell::syntax::Line;
 use std::path::Path;
 
 /// Servers of tools that act on something that other people see.
-#[rustfmt::skip]
 const SERVERS: &[&str] = &[
     "asana", "aws", "azure", "bitbucket", "calendar", "cloudflare", "confluence", "discord", "gcloud", "github",
     "gitlab", "gmail", "heroku", "jira", "kubernetes", "linear", "mail", "netlify", "notion", "sentry", "shopify",

@@ -96,20 +96,8 @@ fn describe_input(step: &Step, root: &str) -> String {
 
 /// Of the client's own tools, the field that says most, the first that is there.
 const ABOUT: [&str; 14] = [
-    "command",
-    "file_path",
-    "notebook_path",
-    "subagent_type",
-    "pattern",
-    "query",
-    "url",
-    "skill",
-    "path",
-    "to",
-    "task_id",
-    "subject",
-    "plan",
-    "prompt",
+    "command", "file_path", "notebook_path", "subagent_type", "pattern", "query", "url", "skill", "path", "to",
+    "task_id", "subject", "plan", "prompt",
 ];
 
 /// A long line without its middle.
@@ -128,17 +116,7 @@ const TELLS: [&str; 9] =
 
 /// Of the client's own tools, what they do it to. The new text of a file is in the diff.
 const DEEDS: [&str; 11] = [
-    "command",
-    "cwd",
-    "file_path",
-    "glob",
-    "notebook_path",
-    "path",
-    "pattern",
-    "query",
-    "skill",
-    "subagent_type",
-    "url",
+    "command", "cwd", "file_path", "glob", "notebook_path", "path", "pattern", "query", "skill", "subagent_type", "url",
 ];
 /// Of any other tool, what is said about the call.
 const WORDS: [&str; 6] = ["comment", "description", "explanation", "prompt", "reason", "summary"];

@@ -22,11 +22,7 @@ pub enum Prompt {
 }
 
 const MACHINE_MADE: [&str; 6] = [
-    "<task-notification>",
-    "<agent-notification>",
-    "<teammate-message",
-    "<system-reminder>",
-    "<local-command-",
+    "<task-notification>", "<agent-notification>", "<teammate-message", "<system-reminder>", "<local-command-",
     "<bash-input>",
 ];
 

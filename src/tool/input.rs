@@ -127,7 +127,6 @@ fn decoded(text: &str) -> Vec<Bit> {
 }
 
 /// Keys under which a string is a command line, or a program.
-#[rustfmt::skip]
 const COMMANDS: [&str; 18] = [
     "command", "commands", "cmd", "cmds", "commandline", "command_line", "script", "code", "source", "program",
     "shell", "bash", "line", "lines", "argv", "keys", "input", "exec",
@@ -135,10 +134,9 @@ const COMMANDS: [&str; 18] = [
 /// Keys of the words that follow a program's name.
 const ARGUMENTS: [&str; 4] = ["args", "arguments", "argv", "params"];
 /// Keys under which a string is prose.
-#[rustfmt::skip]
 const PROSE: [&str; 12] = [
-    "text", "body", "message", "content", "description", "comment", "title", "subject", "prompt", "query",
-    "summary", "note",
+    "text", "body", "message", "content", "description", "comment", "title", "subject", "prompt", "query", "summary",
+    "note",
 ];
 /// Parts of keys that name a place on the disk.
 const PLACES: [&str; 11] =

@@ -46,9 +46,7 @@ static FREE: &[(Effect, &[&str])] = &[
 ];
 
 /// Words of an MCP tool's name: the first must be a reading one, and none a writing one. Removing takes whole folders.
-#[rustfmt::skip]
 const READING: [&str; 9] = ["get", "list", "search", "read", "find", "query", "retrieve", "fetch", "describe"];
-#[rustfmt::skip]
 const WRITING: [&str; 40] = [
     "create", "write", "update", "delete", "remove", "set", "add", "put", "post", "send", "run", "exec", "move",
     "replace", "purge", "merge", "close", "edit", "rename", "execute", "save", "store", "download", "export", "dump",
@@ -128,26 +126,8 @@ fn tracks(words: &[String]) -> bool {
 /// What is typed here is a line for a shell, whatever its key.
 pub(super) fn types_lines(name: &str) -> bool {
     const TYPING: [&str; 20] = [
-        "term",
-        "terminal",
-        "tmux",
-        "shell",
-        "iterm",
-        "console",
-        "tty",
-        "pty",
-        "keyboard",
-        "keys",
-        "keystrokes",
-        "type",
-        "paste",
-        "stdin",
-        "repl",
-        "exec",
-        "execute",
-        "run",
-        "ssh",
-        "screen",
+        "term", "terminal", "tmux", "shell", "iterm", "console", "tty", "pty", "keyboard", "keys", "keystrokes",
+        "type", "paste", "stdin", "repl", "exec", "execute", "run", "ssh", "screen",
     ];
     name.split("__").flat_map(words).any(|word| TYPING.contains(&word.as_str()))
 }

@@ -40,20 +40,8 @@ const SYNCING: &str = "mb";
 
 /// Options without a value; any other takes the next word, unless it has a `=`.
 const FLAGS: [&str; 14] = [
-    "--claim",
-    "--continue",
-    "--force",
-    "--json",
-    "--mb-no-cmd-logging",
-    "--no-auto-flush",
-    "--no-auto-import",
-    "--quiet",
-    "--release",
-    "--replace-all",
-    "--suggest-next",
-    "--unassign",
-    "-f",
-    "-q",
+    "--claim", "--continue", "--force", "--json", "--mb-no-cmd-logging", "--no-auto-flush", "--no-auto-import",
+    "--quiet", "--release", "--replace-all", "--suggest-next", "--unassign", "-f", "-q",
 ];
 
 /// Verbs that change issues otherwise.

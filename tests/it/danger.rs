@@ -29,12 +29,9 @@ fn asks(answer: &Answer, words: &[&str]) {
 fn it_is_asked_where_a_person_is_there_and_refused_otherwise() {
     let sandbox = guarding("");
     let session = begun(&sandbox);
-    session.ask_bash("git reset --hard").refused(&[
-        "git-discard",
-        "git stash push",
-        "! command",
-        "[danger] git-discard",
-    ]);
+    session
+        .ask_bash("git reset --hard")
+        .refused(&["git-discard", "git stash push", "! command", "[danger] git-discard"]);
     let attended = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
     let session = begun(&attended);
     asks(&session.ask_bash("git reset --hard"), &["git-discard", "throws away"]);

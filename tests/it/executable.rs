@@ -252,12 +252,7 @@ fn b20_agents_that_no_hook_sees_are_not_started() {
         guarded(&sandbox, &session, "Bash", &json!({"command": line}), "starts another agent");
     }
     for line in [
-        "codex --version",
-        "gemini --help",
-        "claude --version",
-        "goose up",
-        "npm install",
-        "claude mcp list",
+        "codex --version", "gemini --help", "claude --version", "goose up", "npm install", "claude mcp list",
         "which codex",
     ] {
         ask(&session, "Bash", json!({"command": line})).silent();

@@ -10,12 +10,7 @@ use std::os::unix::fs::symlink;
 use std::thread;
 
 const GUARDING: [&str; 7] = [
-    "UserPromptSubmit",
-    "PreToolUse",
-    "PermissionRequest",
-    "PostToolBatch",
-    "ConfigChange",
-    "TaskCreated",
+    "UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolBatch", "ConfigChange", "TaskCreated",
     "TaskCompleted",
 ];
 

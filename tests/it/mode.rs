@@ -22,12 +22,7 @@ fn it_says_the_mode_where_it_comes_from_and_what_each_costs() {
     let sandbox = Sandbox::new();
     let said = sandbox.person(&["mode"]);
     said.said(&[
-        "mode      strict\n",
-        "from      the default",
-        "* strict ",
-        "\n  loop ",
-        "(recommended)",
-        "costs nothing",
+        "mode      strict\n", "from      the default", "* strict ", "\n  loop ", "(recommended)", "costs nothing",
     ]);
     said.said(&["your next prompt is planned by `prompt-hydrator`", "`aops-hook mode LEVEL`"]);
     let shown = sandbox.person(&["mode", "--json"]).json();

@@ -51,14 +51,8 @@ fn a_session_with_several_tools_is_kept_whole() {
     assert_eq!(
         events(&session),
         [
-            "SessionStart",
-            "UserPromptSubmit",
-            "PostToolBatch",
-            "PostToolBatch",
-            "PostToolBatch",
-            "PostToolBatch",
-            "Stop",
-            "SessionEnd"
+            "SessionStart", "UserPromptSubmit", "PostToolBatch", "PostToolBatch", "PostToolBatch", "PostToolBatch",
+            "Stop", "SessionEnd"
         ]
     );
     verifies(&sandbox, &session);

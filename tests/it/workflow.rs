@@ -5,18 +5,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 const NAMES: [&str; 12] = [
-    "batch-processing",
-    "build-loop",
-    "context-bootstrap",
-    "debugging",
-    "direct-skill",
-    "feature-dev",
-    "minor-edit",
-    "project",
-    "qa-demo",
-    "simple-question",
-    "spec-review",
-    "tdd-cycle",
+    "batch-processing", "build-loop", "context-bootstrap", "debugging", "direct-skill", "feature-dev", "minor-edit",
+    "project", "qa-demo", "simple-question", "spec-review", "tdd-cycle",
 ];
 
 /// A whole workflow with these gates and this body.

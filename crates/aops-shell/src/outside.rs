@@ -43,7 +43,6 @@ struct Call {
 }
 
 /// What a tool for something far away looks at, or keeps here.
-#[rustfmt::skip]
 const LOOKS: &[&str] = &[
     "auth", "check", "clone", "completion", "config", "configure", "describe", "diff", "explain", "get", "help",
     "history", "info", "inspect", "list", "log", "login", "ls", "plan", "print", "query", "read", "search", "show",
@@ -102,26 +101,8 @@ fn reaches(simple: &Simple, is_own: &dyn Fn(&Push) -> bool) -> bool {
 
 /// Options before a verb that take the next word.
 const VALUED: &[&str] = &[
-    "--chdir",
-    "--config",
-    "--context",
-    "--cwd",
-    "--dir",
-    "--host",
-    "--kubeconfig",
-    "--manifest-path",
-    "--namespace",
-    "--prefix",
-    "--profile",
-    "--project",
-    "--region",
-    "--repo",
-    "--subscription",
-    "-C",
-    "-H",
-    "-R",
-    "-c",
-    "-n",
+    "--chdir", "--config", "--context", "--cwd", "--dir", "--host", "--kubeconfig", "--manifest-path", "--namespace",
+    "--prefix", "--profile", "--project", "--region", "--repo", "--subscription", "-C", "-H", "-R", "-c", "-n",
 ];
 
 impl Call {
@@ -153,16 +134,7 @@ impl Call {
 
 /// Options of `git push` that send no more than the branch.
 const PLAIN: &[&str] = &[
-    "--no-verify",
-    "--porcelain",
-    "--progress",
-    "--quiet",
-    "--set-upstream",
-    "--verbose",
-    "--verify",
-    "-q",
-    "-u",
-    "-v",
+    "--no-verify", "--porcelain", "--progress", "--quiet", "--set-upstream", "--verbose", "--verify", "-q", "-u", "-v",
 ];
 
 /// It sends more than a branch, or it is not certain what.

@@ -86,15 +86,8 @@ fn rows_of_the_canonical_phase_graph() {
         boxes::Layout::of(workflow).rows.iter().map(|row| row.iter().map(name).collect::<Vec<_>>().join(" ")).collect()
     };
     let wanted = [
-        "intake",
-        "planning",
-        "data arch security",
-        "consensus-plan",
-        "development",
-        "qa",
-        "consensus-build",
-        "docs review hygiene",
-        "complete",
+        "intake", "planning", "data arch security", "consensus-plan", "development", "qa", "consensus-build",
+        "docs review hygiene", "complete",
     ];
     assert_eq!(rows(&project), wanted);
     for (variant, row) in [

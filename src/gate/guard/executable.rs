@@ -27,7 +27,6 @@ const GIT: &str = "a hook or the configuration of git";
 const STARTUP: &str = "what each shell runs when it starts";
 
 /// Files in the home folder that shells, or git, run by themselves.
-#[rustfmt::skip]
 const STARTUP_FILES: [&str; 11] = [
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
     ".zlogout", ".inputrc",

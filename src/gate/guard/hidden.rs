@@ -9,7 +9,6 @@ use crate::tool::targets::Hidden;
 use aops_shell::verbs::{VERBS, Who};
 
 /// Words that remove a folder, in shells and in programs.
-#[rustfmt::skip]
 const REMOVING: [&str; 22] = [
     "rm", "rmdir", "unlink", "shred", "mv", "move", "rename", "ren", "del", "rd", "ri", "mi", "erase", "trash",
     "rmtree", "rmsync", "rm_rf", "rm_r", "remove-item", "move-item", "rename-item", "chmod",
@@ -18,7 +17,6 @@ const REMOVING: [&str; 22] = [
 const RUNNING: [&str; 8] = ["subprocess", "system", "exec", "spawn", "popen", "`", "shell", "command"];
 
 /// Names that are enough by themselves.
-#[rustfmt::skip]
 const ALONE: [&str; 8] = [
     ".claude.json", "settings.local.json", "managed-settings.json", "session-state.json", "ledger.jsonl",
     "heads.jsonl", "disableallhooks", "clear-block",

@@ -113,25 +113,9 @@ mod tests {
             refused(&targets).is_some()
         };
         for line in [
-            "bash",
-            "sh -i",
-            "/bin/zsh -l",
-            "cd x && bash",
-            "exec bash",
-            "env FOO=1 python3",
-            "python3 -i x.py",
-            "node",
-            "cat | bash",
-            "sqlite3 a.db",
-            "psql -h db -U me app",
-            "ssh -p 22 host",
-            "vim a.txt",
-            "su",
-            "tmux",
-            "timeout 9 python",
-            "bash -s",
-            "python3 -q",
-            "irb",
+            "bash", "sh -i", "/bin/zsh -l", "cd x && bash", "exec bash", "env FOO=1 python3", "python3 -i x.py",
+            "node", "cat | bash", "sqlite3 a.db", "psql -h db -U me app", "ssh -p 22 host", "vim a.txt", "su", "tmux",
+            "timeout 9 python", "bash -s", "python3 -q", "irb",
         ] {
             assert!(of(line), "{line}");
         }

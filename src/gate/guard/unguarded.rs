@@ -14,7 +14,6 @@ const OPTIONS: [&str; 5] = ["--bare", "--safe-mode", "--restricted", "--settings
 const MOVING: [&str; 2] = ["CLAUDE_CONFIG_DIR", "HOME"];
 /// Commands of the client that run tools without a hook, remove what we recorded, or take our plugin away: first word, then
 /// one of the others, where there are any.
-#[rustfmt::skip]
 const VERBS: [(&str, &[&str]); 7] = [
     ("mcp", &["serve"]),
     ("purge", &[]),
@@ -25,7 +24,6 @@ const VERBS: [(&str, &[&str]); 7] = [
     ("plugins marketplace", &["remove", "rm"]),
 ];
 /// Those that bring programs which run without being asked: servers, plugins.
-#[rustfmt::skip]
 const BRINGING: [(&str, &[&str]); 5] = [
     ("mcp", &["add", "add-json", "add-from-claude-desktop"]),
     ("plugin", &["install", "i", "enable", "update"]),
@@ -44,7 +42,6 @@ const OTHERS: &[(&str, &[&str])] = &[
     ("interpreter", &[]), ("mini", &["-t", "--task"]), ("sweagent", &[]), ("gptme", &[]), ("letta", &[]),
 ];
 /// The same as packages.
-#[rustfmt::skip]
 const PACKAGES: [&str; 16] = [
     "@openai/codex", "@google/gemini-cli", "@qwen-code/qwen-code", "opencode-ai", "aider-chat", "@github/copilot",
     "@vibe-kit/grok-cli", "@sourcegraph/amp", "@charmland/crush", "@augmentcode/auggie", "cline", "@kilocode/cli",
@@ -115,7 +112,6 @@ pub(super) fn sets_git_program(run: &CommandRun) -> bool {
 
 /// An alias for a verb of git's own that runs no program of anybody's.
 fn names_verb(value: &[String]) -> bool {
-    #[rustfmt::skip]
     const PLAIN: [&str; 20] = [
         "add", "blame", "branch", "checkout", "cherry-pick", "commit", "describe", "diff", "fetch", "log", "ls-files",
         "merge", "pull", "push", "remote", "rev-parse", "show", "stash", "status", "switch",

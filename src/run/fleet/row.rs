@@ -101,11 +101,7 @@ mod tests {
     #[test]
     fn only_what_a_person_would_type_is_a_repository() {
         for good in [
-            "/srv/git/x.git",
-            "https://host/x.git",
-            "ssh://git@host:22/x",
-            "git@host:team/x.git",
-            "file:///srv/x",
+            "/srv/git/x.git", "https://host/x.git", "ssh://git@host:22/x", "git@host:team/x.git", "file:///srv/x",
             "host:x",
         ] {
             assert!(is_repository(good), "{good}");

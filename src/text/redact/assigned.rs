@@ -233,17 +233,7 @@ fn cookie(bytes: &[u8], from: usize) -> Option<FoundSecret> {
 
 /// Of `Authorization`, beside the two that are known anywhere: Okta, GitHub, Discord and their like.
 const SCHEMES: [&[u8]; 12] = [
-    b"token",
-    b"SSWS",
-    b"ApiKey",
-    b"Api-Key",
-    b"Key",
-    b"Bot",
-    b"Splunk",
-    b"GenieKey",
-    b"Digest",
-    b"Negotiate",
-    b"NTLM",
+    b"token", b"SSWS", b"ApiKey", b"Api-Key", b"Key", b"Bot", b"Splunk", b"GenieKey", b"Digest", b"Negotiate", b"NTLM",
     b"OAuth",
 ];
 

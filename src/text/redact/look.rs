@@ -142,12 +142,11 @@ impl Name {
 }
 
 /// What people write where a secret would stand.
-#[rustfmt::skip]
 const PLACEHOLDERS: [&str; 36] = [
-    "null", "none", "nil", "true", "false", "undefined", "string", "str", "text", "bytes", "required",
-    "optional", "password", "passwd", "secret", "token", "hidden", "example", "placeholder", "redacted",
-    "default", "empty", "unset", "bearer", "basic", "secretstr", "option", "apikey", "api_key", "api-key",
-    "csrf", "number", "boolean", "value", "todo", "test",
+    "null", "none", "nil", "true", "false", "undefined", "string", "str", "text", "bytes", "required", "optional",
+    "password", "passwd", "secret", "token", "hidden", "example", "placeholder", "redacted", "default", "empty",
+    "unset", "bearer", "basic", "secretstr", "option", "apikey", "api_key", "api-key", "csrf", "number", "boolean",
+    "value", "todo", "test",
 ];
 
 /// Stands for a secret and is none.
@@ -162,19 +161,8 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
 
 /// Words of values that people make up, and those that may stand beside them.
 const MADE_UP: [&str; 13] = [
-    "test",
-    "testing",
-    "example",
-    "dummy",
-    "fake",
-    "sample",
-    "mock",
-    "placeholder",
-    "changeme",
-    "changeit",
-    "foo",
-    "foobar",
-    "your",
+    "test", "testing", "example", "dummy", "fake", "sample", "mock", "placeholder", "changeme", "changeit", "foo",
+    "foobar", "your",
 ];
 const BESIDE: [&str; 14] =
     ["my", "bar", "baz", "token", "key", "api", "secret", "password", "pass", "string", "value", "here", "user", "db"];

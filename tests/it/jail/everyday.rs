@@ -139,16 +139,8 @@ fn digest(bytes: &[u8]) -> String {
 fn is_stable(path: &Path) -> bool {
     let text = path.to_string_lossy();
     let varies = [
-        "/target/",
-        "/.git/index",
-        "/__pycache__/",
-        "/.git/worktrees/",
-        ".pack",
-        ".rev",
-        ".idx",
-        "/x.db",
-        "/.global-cache",
-        ".zip",
+        "/target/", "/.git/index", "/__pycache__/", "/.git/worktrees/", ".pack", ".rev", ".idx", "/x.db",
+        "/.global-cache", ".zip",
     ];
     !varies.iter().any(|part| text.contains(part))
 }

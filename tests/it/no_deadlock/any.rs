@@ -26,29 +26,9 @@ use proptest::sample::{Index, select};
 use serde_json::{Map, Value, json};
 
 const FIELDS: &[&str] = &[
-    "prompt",
-    "tool_name",
-    "tool_input",
-    "tool_use_id",
-    "agent_id",
-    "agent_type",
-    "permission_mode",
-    "source",
-    "reason",
-    "last_assistant_message",
-    "background_tasks",
-    "file_path",
-    "new_cwd",
-    "cwd",
-    "prompt_id",
-    "error",
-    "transcript_path",
-    "tool_response",
-    "stop_hook_active",
-    "tool_calls",
-    "command",
-    "content",
-    "todos",
+    "prompt", "tool_name", "tool_input", "tool_use_id", "agent_id", "agent_type", "permission_mode", "source",
+    "reason", "last_assistant_message", "background_tasks", "file_path", "new_cwd", "cwd", "prompt_id", "error",
+    "transcript_path", "tool_response", "stop_hook_active", "tool_calls", "command", "content", "todos",
 ];
 
 const WORDS: &[&str] = &[

@@ -15,22 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// Calls that change a disk, or say that something is on it.
 const CHANGING: [&str; 16] = [
-    "write",
-    "pwrite64",
-    "writev",
-    "rename",
-    "renameat",
-    "renameat2",
-    "unlink",
-    "unlinkat",
-    "mkdir",
-    "mkdirat",
-    "symlinkat",
-    "fchmod",
-    "fchmodat",
-    "ftruncate",
-    "fsync",
-    "fdatasync",
+    "write", "pwrite64", "writev", "rename", "renameat", "renameat2", "unlink", "unlinkat", "mkdir", "mkdirat",
+    "symlinkat", "fchmod", "fchmodat", "ftruncate", "fsync", "fdatasync",
 ];
 
 /// A session, a checkpoint of a small tree, and the tree changed since then.

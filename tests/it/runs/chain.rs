@@ -40,14 +40,7 @@ fn a_chain_comes_to_its_end_and_leaves_its_artifacts() {
     let keys: Vec<&str> =
         packet.lines().filter(|l| !l.starts_with(' ')).map(|l| l.split(':').next().unwrap()).collect();
     let wanted = [
-        "commit_hash",
-        "ledger_head",
-        "outcome",
-        "policy_hash",
-        "reason",
-        "run_id",
-        "steps_executed",
-        "timestamp",
+        "commit_hash", "ledger_head", "outcome", "policy_hash", "reason", "run_id", "steps_executed", "timestamp",
         "workflow",
     ];
     assert_eq!(keys, wanted);

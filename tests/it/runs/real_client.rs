@@ -62,19 +62,8 @@ fn an_approved_call_is_made_under_its_own_id() {
     let keys: Vec<&str> =
         packet.lines().filter(|l| !l.starts_with(' ')).map(|l| l.split(':').next().unwrap()).collect();
     let wanted = [
-        "checkpoint_id",
-        "digest",
-        "policy_hash",
-        "question",
-        "resolution_decision",
-        "resolved",
-        "run_id",
-        "session_id",
-        "step_index",
-        "task_spec",
-        "timestamp",
-        "tool_use_id",
-        "trigger",
+        "checkpoint_id", "digest", "policy_hash", "question", "resolution_decision", "resolved", "run_id",
+        "session_id", "step_index", "task_spec", "timestamp", "tool_use_id", "trigger",
     ];
     assert_eq!(keys, wanted);
     for line in [

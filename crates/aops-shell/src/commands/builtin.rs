@@ -9,22 +9,20 @@ use crate::effect::Effect;
 use crate::syntax::{Bit, Line, Word, is_armed, is_set_by_shell};
 
 /// Variables that choose programs, files or the way a line is read.
-#[rustfmt::skip]
 static CHOOSING: &[&str] = &[
-    "BROWSER", "CDPATH", "CFLAGS", "DISPLAY", "EDITOR", "ENV", "EXECIGNORE", "FCEDIT", "FIGNORE", "FPATH",
-    "FUNCNEST", "GLOBIGNORE", "GOFLAGS", "HOME", "INPUTRC", "MAKEFLAGS", "PAGER", "PATH", "PROMPT_COMMAND",
-    "NULLCMD", "POSIXLY_CORRECT", "PWD", "READNULLCMD", "SHELL", "SHELLOPTS", "STTY", "TERM", "TMPDIR", "VISUAL",
-    "WATCHFMT", "aliases", "cdpath", "commands", "fpath", "functions", "galiases", "histchars", "manpath", "module_path",
+    "BROWSER", "CDPATH", "CFLAGS", "DISPLAY", "EDITOR", "ENV", "EXECIGNORE", "FCEDIT", "FIGNORE", "FPATH", "FUNCNEST",
+    "GLOBIGNORE", "GOFLAGS", "HOME", "INPUTRC", "MAKEFLAGS", "PAGER", "PATH", "PROMPT_COMMAND", "NULLCMD",
+    "POSIXLY_CORRECT", "PWD", "READNULLCMD", "SHELL", "SHELLOPTS", "STTY", "TERM", "TMPDIR", "VISUAL", "WATCHFMT",
+    "aliases", "cdpath", "commands", "fpath", "functions", "galiases", "histchars", "manpath", "module_path",
     "nameddirs", "options", "parameters", "path", "prompt", "saliases", "watch",
 ];
 
 /// Beginnings of names that programs look for.
-#[rustfmt::skip]
 static FAMILIES: &[&str] = &[
     "ACA_", "AOPS", "BASH", "BAT_", "BD_", "BEADS", "CARGO", "CLAUDE", "CURL_", "DOCKER_", "DYLD_", "GH_", "GIT_",
-    "AWS_", "BZIP", "GO", "GPG", "GREP_", "GZIP", "HELM", "HIST", "JAVA_", "KUBE", "JQ_", "LD_", "LESS", "MAN", "NODE_", "NPM_", "PERL", "PIP_", "PS4", "PYTHON",
-    "PROMPT", "PS1", "PS2", "PS3", "RIPGREP", "RPROMPT", "RUBY", "RUST", "SSH_", "TAR_", "TF_", "UNZIP", "UV_", "XDG_", "XZ_",
-    "YARN_", "ZDOT", "ZIP", "ZSTD_", "npm_",
+    "AWS_", "BZIP", "GO", "GPG", "GREP_", "GZIP", "HELM", "HIST", "JAVA_", "KUBE", "JQ_", "LD_", "LESS", "MAN",
+    "NODE_", "NPM_", "PERL", "PIP_", "PS4", "PYTHON", "PROMPT", "PS1", "PS2", "PS3", "RIPGREP", "RPROMPT", "RUBY",
+    "RUST", "SSH_", "TAR_", "TF_", "UNZIP", "UV_", "XDG_", "XZ_", "YARN_", "ZDOT", "ZIP", "ZSTD_", "npm_",
 ];
 
 /// A variable a line may set: no other program looks at it.
@@ -37,11 +35,10 @@ fn is_own(name: &str) -> bool {
 }
 
 /// Variables that zsh keeps as numbers: what is assigned to them is computed.
-#[rustfmt::skip]
 static INTEGERS: &[&str] = &[
-    "BAUD", "COLUMNS", "DIRSTACKSIZE", "EGID", "ERRNO", "EUID", "FUNCNEST", "GID", "HISTCMD", "HISTSIZE", "KEYTIMEOUT", "LINENO",
-    "LINES", "LISTMAX", "LOGCHECK", "MAILCHECK", "OPTIND", "PPID", "RANDOM", "REPORTMEMORY", "REPORTTIME", "SAVEHIST", "SECONDS",
-    "SHLVL", "SRANDOM", "TMOUT", "TRY_BLOCK_ERROR", "TTYIDLE", "UID", "status",
+    "BAUD", "COLUMNS", "DIRSTACKSIZE", "EGID", "ERRNO", "EUID", "FUNCNEST", "GID", "HISTCMD", "HISTSIZE", "KEYTIMEOUT",
+    "LINENO", "LINES", "LISTMAX", "LOGCHECK", "MAILCHECK", "OPTIND", "PPID", "RANDOM", "REPORTMEMORY", "REPORTTIME",
+    "SAVEHIST", "SECONDS", "SHLVL", "SRANDOM", "TMOUT", "TRY_BLOCK_ERROR", "TTYIDLE", "UID", "status",
 ];
 
 /// Every variable the line sets, and every one it computes with.

@@ -86,10 +86,9 @@ static DUMPING: &[&str] = &[
 ];
 
 /// Programs that keep what a file holds, in a file of their own.
-#[rustfmt::skip]
 static KEEPING: &[&str] = &[
-    "7z", "7za", "7zr", "7zz", "ar", "bsdtar", "bzip2", "cpio", "csplit", "dd", "ditto", "gtar", "gzip", "llvm-objcopy", "lz4", "objcopy", "pax",
-    "rar", "split", "strip", "tar", "tee", "upx", "xz", "zip", "zstd",
+    "7z", "7za", "7zr", "7zz", "ar", "bsdtar", "bzip2", "cpio", "csplit", "dd", "ditto", "gtar", "gzip",
+    "llvm-objcopy", "lz4", "objcopy", "pax", "rar", "split", "strip", "tar", "tee", "upx", "xz", "zip", "zstd",
 ];
 
 /// Files of which a copy is made: what a program dumps where its output is kept, and what an archiver takes in.

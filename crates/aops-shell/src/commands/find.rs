@@ -7,7 +7,6 @@ use crate::effect::Effect;
 use crate::syntax::{Word, found};
 
 /// Words of an expression that stand alone.
-#[rustfmt::skip]
 static ALONE: &[&str] = &[
     "!", "(", ")", ",", "-E", "-H", "-L", "-P", "-X", "-a", "-and", "-d", "-daystart", "-depth", "-empty",
     "-executable", "-false", "-follow", "-ignore_readdir_race", "-ls", "-mount", "-nogroup", "-noleaf", "-not",
@@ -16,12 +15,11 @@ static ALONE: &[&str] = &[
 ];
 
 /// Tests that take one value.
-#[rustfmt::skip]
 static VALUED: &[&str] = &[
     "-amin", "-anewer", "-atime", "-cmin", "-cnewer", "-context", "-ctime", "-fstype", "-gid", "-group", "-ilname",
     "-iname", "-inum", "-ipath", "-iregex", "-iwholename", "-links", "-lname", "-maxdepth", "-mindepth", "-mmin",
-    "-mtime", "-name", "-newer", "-newerat", "-newerct", "-newermm", "-newermt", "-path", "-perm", "-printf",
-    "-regex", "-regextype", "-samefile", "-size", "-type", "-uid", "-used", "-user", "-wholename", "-xtype",
+    "-mtime", "-name", "-newer", "-newerat", "-newerct", "-newermm", "-newermt", "-path", "-perm", "-printf", "-regex",
+    "-regextype", "-samefile", "-size", "-type", "-uid", "-used", "-user", "-wholename", "-xtype",
 ];
 
 const EXECUTING: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];

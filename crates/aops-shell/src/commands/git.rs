@@ -22,7 +22,6 @@ const GLOBAL: &str = "-pP -C= --no-pager --paginate --namespace= --no-optional-l
 const VALUED: [&str; 7] = ["-C", "--work-tree", "-c", "--git-dir", "--namespace", "--exec-path", "--config-env"];
 
 /// Settings that change how git prints, or whose name stands in a commit: these beginnings, and these whole.
-#[rustfmt::skip]
 static SETTINGS: &[&str] = &[
     "color.", "core.quotepath=", "advice.", "user.name=", "user.email=", "diff.noprefix=", "log.showsignature=",
     "core.abbrev=", "diff.renames=",
@@ -321,10 +320,9 @@ fn patched(command: &Invocation) -> Files {
 
 /// The paths in one line of a patch, without the letter git puts before them.
 pub fn named(line: &str) -> Vec<&str> {
-    #[rustfmt::skip]
     const HEADS: [&str; 11] = [
-        "+++ ", "--- ", "Index: ", "rename to ", "rename from ", "copy to ", "copy from ",
-        "diff --git ", "*** Update File: ", "*** Add File: ", "*** Delete File: ",
+        "+++ ", "--- ", "Index: ", "rename to ", "rename from ", "copy to ", "copy from ", "diff --git ",
+        "*** Update File: ", "*** Add File: ", "*** Delete File: ",
     ];
     let Some(rest) = HEADS.iter().find_map(|head| line.strip_prefix(head)) else { return Vec::new() };
     let paths = rest.split_whitespace().map(|path| path.trim_matches('"'));

@@ -5,18 +5,16 @@ use super::command::{Act, Invocation, Touched, all};
 use crate::syntax::{Bit, Word, is_text};
 
 /// Options whose value is a message.
-#[rustfmt::skip]
 static MESSAGES: &[&str] = &[
     "--body", "--comment", "--description", "--header", "--message", "--notes", "--prompt", "--query", "--reason",
     "--subject", "--text", "--title", "-H", "-m",
 ];
 
 /// Commands worth finding behind others.
-#[rustfmt::skip]
 static BEHIND: &[&str] = &[
-    "awk", "bash", "bun", "chmod", "chown", "cp", "dash", "dd", "deno", "env", "find", "ln", "mv", "node", "perl", "php",
-    "python", "python3", "rm", "rmdir", "rsync", "ruby", "sed", "sh", "shred", "sudo", "tar", "tee", "truncate", "tsx",
-    "unlink", "xargs", "zsh",
+    "awk", "bash", "bun", "chmod", "chown", "cp", "dash", "dd", "deno", "env", "find", "ln", "mv", "node", "perl",
+    "php", "python", "python3", "rm", "rmdir", "rsync", "ruby", "sed", "sh", "shred", "sudo", "tar", "tee", "truncate",
+    "tsx", "unlink", "xargs", "zsh",
 ];
 
 /// Lines that may run when this command does.
@@ -68,13 +66,11 @@ pub(super) fn code(word: &Word) -> String {
 
 /// Words without which a program hardly writes. A program can hide better than this; looking for tampering afterwards
 /// covers that.
-#[rustfmt::skip]
 const SIGNS: [&str; 45] = [
-    "put_contents", "| \"", "|\"", "shell script", "write", "o_trunc", "o_wronly", "o_rdwr", "o_creat", "+<",
-    ".once", ".output", ".backup", "mode=", "unlink", "remove", "rename", "rmtree", "rmsync", "fs.rm", "truncate",
-    "copy", "move", "chmod", "chown", "symlink", "link(", "touch", "mkdir", "subprocess", "system", "exec",
-    "spawn", "popen", "dump(", "replace(", "delete", "base64", "import(", "getattr", "append", "save", ">",
-    "install", "fileutils",
+    "put_contents", "| \"", "|\"", "shell script", "write", "o_trunc", "o_wronly", "o_rdwr", "o_creat", "+<", ".once",
+    ".output", ".backup", "mode=", "unlink", "remove", "rename", "rmtree", "rmsync", "fs.rm", "truncate", "copy",
+    "move", "chmod", "chown", "symlink", "link(", "touch", "mkdir", "subprocess", "system", "exec", "spawn", "popen",
+    "dump(", "replace(", "delete", "base64", "import(", "getattr", "append", "save", ">", "install", "fileutils",
 ];
 
 /// Everything that may be program text: the rest of a bundle behind a letter that takes some, and the next word. `-pe`

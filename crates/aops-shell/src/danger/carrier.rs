@@ -102,7 +102,6 @@ pub(super) fn kubectl(search: &mut Search, call: &Call) {
 }
 
 /// Those that take the command without a verb before it.
-#[rustfmt::skip]
 const DIRECT: &[&str] = &[
     "npx", "bunx", "pnpx", "uvx", "dotenv", "firejail", "fakeroot", "proxychains", "proxychains4", "torsocks",
     "systemd-run", "runuser", "setpriv", "systemd-inhibit", "dbus-run-session", "gdb", "valgrind", "rlwrap",

@@ -40,7 +40,6 @@ const RUNS: &[&str] = &[
     "getstatusoutput", "open3", "passthru", "popen", "proc_open", "qx", "run", "shell", "shell_exec", "spawn", "spawnsync",
     "system", "execute", "execv", "execvp", "execlp", "execl", "posix_spawn", "capture2", "capture3", "sh",
 ];
-#[rustfmt::skip]
 const TREES: &[&str] = &[
     "delete_tree", "deltree", "emptydirsync", "remove_dir_all", "remove_entry_secure", "remove_tree", "removeall",
     "removesync", "rimraf", "rimrafsync", "rm_r", "rm_rf", "rmdirsync", "rmsync", "rmtree", "removedirs", "rmtree_f",
@@ -50,16 +49,13 @@ const FILES: &[&str] =
     &["remove", "unlink", "unlinksync", "delete", "rmdir", "rename", "renamesync", "truncate", "truncatesync"];
 const WRITES: &[&str] =
     &["writefilesync", "writefile", "appendfilesync", "file_put_contents", "write_text", "write_bytes"];
-#[rustfmt::skip]
 const READS: &[&str] = &[
     "open", "read_text", "read_bytes", "readfilesync", "readfile", "file_get_contents", "read", "readlines",
     "load_dotenv_values", "file", "foreach", "readtextfile", "path",
 ];
-#[rustfmt::skip]
 const LISTS: &[&str] = &[
     "listdir", "walk", "glob", "iglob", "rglob", "scandir", "readdirsync", "readdir", "iterdir", "entries", "children",
 ];
-#[rustfmt::skip]
 const DECODES: &[&str] = &[
     "b64decode", "urlsafe_b64decode", "a85decode", "unhexlify", "fromhex", "atob", "decode64", "base64_decode", "loads",
 ];

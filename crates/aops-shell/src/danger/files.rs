@@ -320,10 +320,9 @@ fn guarded_name(search: &mut Search, simple: &Simple, word: &Word, removed: bool
         ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
         ".config/fish/config.fish",
     ];
-    #[rustfmt::skip]
     const TRUSTED: &[&str] = &[
-        ".aws/", ".azure/", ".config/gcloud/", ".config/gh/hosts.yml", ".docker/config.json", ".git-credentials", ".gnupg/",
-        ".kube/config", ".netrc", ".npmrc", ".pypirc", ".ssh/",
+        ".aws/", ".azure/", ".config/gcloud/", ".config/gh/hosts.yml", ".docker/config.json", ".git-credentials",
+        ".gnupg/", ".kube/config", ".netrc", ".npmrc", ".pypirc", ".ssh/",
     ];
     let home = Word::of(search.place.home);
     let at_home = |path: &str, name: &str| match name.strip_suffix('/') {

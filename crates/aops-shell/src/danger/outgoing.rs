@@ -8,16 +8,14 @@ use crate::syntax::{Bit, Line, Simple, Word};
 use std::rc::Rc;
 
 /// Programs that print a whole folder or database.
-#[rustfmt::skip]
 const PACKERS: &[&str] = &[
-    "7z", "7za", "bsdtar", "cpio", "gtar", "mariadb-dump", "mongodump", "mysqldump", "pax", "pg_dump", "pg_dumpall", "tar",
-    "zip",
+    "7z", "7za", "bsdtar", "cpio", "gtar", "mariadb-dump", "mongodump", "mysqldump", "pax", "pg_dump", "pg_dumpall",
+    "tar", "zip",
 ];
 /// Programs that print the files they name, as they are or in another form.
-#[rustfmt::skip]
 const READERS: &[&str] = &[
-    "base32", "base64", "bzip2", "cat", "dd", "gzip", "head", "hexdump", "od", "openssl", "tac", "tail", "uuencode", "xxd",
-    "xz", "zstd",
+    "base32", "base64", "bzip2", "cat", "dd", "gzip", "head", "hexdump", "od", "openssl", "tac", "tail", "uuencode",
+    "xxd", "xz", "zstd",
 ];
 /// Connections without a question: what arrives is sent as it is.
 const BARE: &[&str] = &["nc", "ncat", "netcat", "socat", "telnet", "tftp"];

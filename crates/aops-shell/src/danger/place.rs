@@ -35,7 +35,6 @@ pub(super) enum Spot {
 }
 
 /// Folders of the system, and what holds home folders.
-#[rustfmt::skip]
 const SYSTEM: &[&str] = &[
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/opt", "/proc", "/root", "/run", "/sbin", "/srv",
     "/sys", "/usr", "/var", "/System", "/Library", "/Applications", "/private", "/nix", "/snap", "/usr/local",
@@ -45,7 +44,6 @@ const HOLDS_HOMES: &[&str] = &["/home", "/Users", "/mnt", "/media", "/Volumes", 
 const TEMPORARY: &[&str] =
     &["/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders", "/dev/shm"];
 /// Variables that name a temporary or generated folder.
-#[rustfmt::skip]
 const SCRATCH_VARIABLES: &[&str] = &[
     "TMPDIR", "TMP", "TEMP", "TEMPDIR", "RUNNER_TEMP", "BATS_TMPDIR", "BATS_TEST_TMPDIR", "XDG_RUNTIME_DIR",
     "CARGO_TARGET_DIR",
@@ -61,18 +59,16 @@ const GENERATED: &[&str] = &[
     "target", "temp", "test-results", "playwright-report", "tmp", "vendor", "venv",
 ];
 /// The same, unmistakable wherever they are.
-#[rustfmt::skip]
 const GENERATED_ANYWHERE: &[&str] = &[
     ".mypy_cache", ".next", ".nuxt", ".parcel-cache", ".pytest_cache", ".ruff_cache", ".turbo", "__pycache__",
     "node_modules", "_cacache", "deriveddata",
 ];
 /// Folders whose loss is lost work.
-#[rustfmt::skip]
 const SOURCES: &[&str] = &[
-    ".circleci", ".claude", ".github", "api", "app", "apps", "assets", "backend", "client", "cmd", "components", "config",
-    "content", "crates", "data", "database", "db", "doc", "docs", "frontend", "include", "infra", "internal", "lib",
-    "libs", "migrations", "modules", "packages", "pages", "pkg", "public", "scripts", "server", "services", "source",
-    "sources", "spec", "specs", "src", "test", "tests", "uploads", "web",
+    ".circleci", ".claude", ".github", "api", "app", "apps", "assets", "backend", "client", "cmd", "components",
+    "config", "content", "crates", "data", "database", "db", "doc", "docs", "frontend", "include", "infra", "internal",
+    "lib", "libs", "migrations", "modules", "packages", "pages", "pkg", "public", "scripts", "server", "services",
+    "source", "sources", "spec", "specs", "src", "test", "tests", "uploads", "web",
 ];
 
 impl Place<'_> {

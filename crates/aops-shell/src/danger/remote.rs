@@ -6,23 +6,8 @@ use crate::syntax::{Line, Simple, Word};
 use std::rc::Rc;
 
 const DOWNLOADERS: &[&str] = &[
-    "curl",
-    "wget",
-    "fetch",
-    "aria2c",
-    "http",
-    "https",
-    "xh",
-    "lynx",
-    "links",
-    "w3m",
-    "nc",
-    "ncat",
-    "netcat",
-    "lwp-request",
-    "axel",
-    "ftp",
-    "tftp",
+    "curl", "wget", "fetch", "aria2c", "http", "https", "xh", "lynx", "links", "w3m", "nc", "ncat", "netcat",
+    "lwp-request", "axel", "ftp", "tftp",
 ];
 const DECODERS: &[&str] = &[
     "base64", "base32", "xxd", "openssl", "uudecode", "rev", "gunzip", "zcat", "gzip", "bunzip2", "xz", "gpg", "tr",
@@ -114,7 +99,6 @@ pub(super) fn installs(search: &mut Search, call: &Call) {
 pub(super) fn installs_from_elsewhere(call: &Call) -> bool {
     const VERBS: &[&str] = &["install", "i", "add", "run", "dlx", "x", "exec", "create"];
     const SOURCES: &[&str] = &["http://", "https://", "git://", "ssh://", "github:", "gitlab:", "bitbucket:", "git@"];
-    #[rustfmt::skip]
     const OTHER: &[&str] = &[
         "-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--registry", "--proxy", "--index", "-c",
         "--constraint", "--default-index", "--cert", "--trusted-host",

@@ -50,11 +50,10 @@ fn statements(text: &str) -> Vec<Vec<String>> {
 }
 
 fn destructive(words: &[String]) -> bool {
-    #[rustfmt::skip]
     const DROPPED: &[&str] = &[
-        "TABLE", "DATABASE", "SCHEMA", "INDEX", "VIEW", "USER", "ROLE", "KEYSPACE", "COLLECTION", "SEQUENCE", "TABLESPACE",
-        "FUNCTION", "PROCEDURE", "TRIGGER", "TYPE", "EXTENSION", "MATERIALIZED", "EXTERNAL", "SNAPSHOT", "MODEL", "STAGE",
-        "WAREHOUSE", "STREAM", "PIPE", "OWNED", "PARTITION", "COLUMN",
+        "TABLE", "DATABASE", "SCHEMA", "INDEX", "VIEW", "USER", "ROLE", "KEYSPACE", "COLLECTION", "SEQUENCE",
+        "TABLESPACE", "FUNCTION", "PROCEDURE", "TRIGGER", "TYPE", "EXTENSION", "MATERIALIZED", "EXTERNAL", "SNAPSHOT",
+        "MODEL", "STAGE", "WAREHOUSE", "STREAM", "PIPE", "OWNED", "PARTITION", "COLUMN",
     ];
     let is = |at: usize, known: &[&str]| words.get(at).is_some_and(|word| known.contains(&word.as_str()));
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
@@ -89,19 +88,9 @@ fn always(words: &[String]) -> bool {
 
 /// What the shell of a document store, or of a store of keys, would lose.
 pub(super) fn drops_documents(code: &str) -> bool {
-    #[rustfmt::skip]
     const CALLS: &[&str] = &[
-        "dropdatabase(",
-        ".drop(",
-        "dropcollection(",
-        "deletemany({})",
-        ".remove({})",
-        ".remove()",
-        "dropindexes(",
-        "dropuser(",
-        "dropalluser",
-        "updatemany({},",
-        "shutdownserver(",
+        "dropdatabase(", ".drop(", "dropcollection(", "deletemany({})", ".remove({})", ".remove()", "dropindexes(",
+        "dropuser(", "dropalluser", "updatemany({},", "shutdownserver(",
     ];
     let plain: String = code.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_lowercase();
     CALLS.iter().any(|call| plain.contains(call))

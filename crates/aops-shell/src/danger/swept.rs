@@ -39,11 +39,10 @@ pub(super) fn sweeps_sources(search: &Search, simple: &Simple, word: &Word) -> b
 
 /// Whether the name's extension is one of source or text files.
 fn is_source(name: &str) -> bool {
-    #[rustfmt::skip]
     const ENDS: &[&str] = &[
-        "c", "cc", "clj", "cpp", "cs", "css", "dart", "ex", "exs", "go", "h", "hpp", "hs", "html", "java", "js", "jsx", "kt",
-        "lua", "md", "ml", "php", "pl", "py", "rb", "rs", "scala", "scss", "sh", "sql", "svelte", "swift", "tf", "toml", "ts",
-        "tsx", "vue", "yaml", "yml", "zig",
+        "c", "cc", "clj", "cpp", "cs", "css", "dart", "ex", "exs", "go", "h", "hpp", "hs", "html", "java", "js", "jsx",
+        "kt", "lua", "md", "ml", "php", "pl", "py", "rb", "rs", "scala", "scss", "sh", "sql", "svelte", "swift", "tf",
+        "toml", "ts", "tsx", "vue", "yaml", "yml", "zig",
     ];
     name.rsplit_once('.').is_some_and(|(_, end)| ENDS.contains(&end))
 }

@@ -105,12 +105,11 @@ impl Scope {
 }
 
 /// Variables that builtins and the shell itself set, of bash and of zsh: what they hold is not in the line.
-#[rustfmt::skip]
 const SET_BY_SHELL: [&str; 41] = [
     "0", "COPROC", "DIRSTACK", "EPOCHREALTIME", "EPOCHSECONDS", "EUID", "FUNCNAME", "GROUPS", "HISTCMD", "LINENO",
-    "MAPFILE", "MATCH", "MBEGIN", "MEND", "OLDPWD", "OPTARG", "OPTERR", "OPTIND", "PIPESTATUS", "PPID", "RANDOM", "REPLY",
-    "SECONDS", "SHLVL", "SRANDOM", "TTYIDLE", "UID", "_", "argv", "dirstack", "errnos", "mapfile", "match", "mbegin",
-    "mend", "pipestatus", "reply", "status", "termcap", "terminfo", "words",
+    "MAPFILE", "MATCH", "MBEGIN", "MEND", "OLDPWD", "OPTARG", "OPTERR", "OPTIND", "PIPESTATUS", "PPID", "RANDOM",
+    "REPLY", "SECONDS", "SHLVL", "SRANDOM", "TTYIDLE", "UID", "_", "argv", "dirstack", "errnos", "mapfile", "match",
+    "mbegin", "mend", "pipestatus", "reply", "status", "termcap", "terminfo", "words",
 ];
 
 pub fn is_set_by_shell(name: &str) -> bool {

@@ -17,15 +17,8 @@ const LARGEST_PAYLOAD: usize = 12_000;
 
 /// In every event, and recorded apart from its own fields.
 const COMMON: [&str; 9] = [
-    "session_id",
-    "transcript_path",
-    "cwd",
-    "hook_event_name",
-    "prompt_id",
-    "permission_mode",
-    "agent_id",
-    "agent_type",
-    "effort",
+    "session_id", "transcript_path", "cwd", "hook_event_name", "prompt_id", "permission_mode", "agent_id",
+    "agent_type", "effort",
 ];
 
 /// Only other clients send these.

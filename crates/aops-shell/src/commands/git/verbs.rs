@@ -65,7 +65,6 @@ pub(super) static LOOKING: &[(&str, &[&str])] = &[
 ];
 
 /// Verbs that look with these words behind them (`""`: none; an empty list: any), and the options that let them.
-#[rustfmt::skip]
 pub(super) static SUBVERBS: &[(&str, &[&str], &[&str])] = &[
     ("bisect", &["log"], &[]),
     ("hash-object", &[], &["-t= --stdin --path= --no-filters --literally"]),

@@ -5,10 +5,9 @@ use super::{Command, Documents, Kind, Raw, Reader, Redirect, ends_word, is_name_
 use crate::syntax::tree::{Assignment, SimpleCommand};
 
 /// Words that begin, part or end something where a command may begin.
-#[rustfmt::skip]
 const RESERVED: [&str; 22] = [
-    "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select",
-    "then", "time", "until", "while", "{", "}",
+    "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in",
+    "select", "then", "time", "until", "while", "{", "}",
 ];
 
 /// Commands whose arguments may be arrays.
