@@ -79,11 +79,12 @@ impl Tab {
         self.call("Runtime.evaluate", &json!({"expression": code}))["result"]["value"].clone()
     }
 
-    /// Waits until the page shows these words, and returns all it shows.
+    /// Waits until the page is there as a whole and shows these words, and returns all it shows.
     pub(super) fn shows(&mut self, words: &str) -> String {
         let end = Instant::now() + PATIENCE;
+        let shown = "document.readyState == 'complete' ? document.body.innerText : ''";
         loop {
-            let text = self.eval("document.body.innerText").as_str().unwrap_or_default().to_owned();
+            let text = self.eval(shown).as_str().unwrap_or_default().to_owned();
             if text.contains(words) {
                 return text;
             }
