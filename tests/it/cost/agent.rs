@@ -115,8 +115,9 @@ fn read_advice(text: &str, task: &Task) -> Vec<Deed> {
     let parts: Vec<&str> = text.split('`').collect();
     let quoted = parts.chunks_exact(2).map(|pair| (pair[0].trim_end(), pair[1]));
     let deeds = quoted.filter_map(|(before, quoted)| {
-        let verb = before.strip_suffix(" the agent").unwrap_or(before).split_whitespace().next_back()?;
-        match verb {
+        let mut words = before.strip_suffix(" the agent").unwrap_or(before).split_whitespace().rev();
+        match words.next()? {
+            "start" if words.next() == Some("not") => None,
             "start" => Some(start(ours(quoted)?.name)),
             "run" => Some(Deed::bash(quoted)),
             _ if quoted == "commit" => Some(commit(task, "")),

@@ -4,6 +4,7 @@ use super::conversation::{Heard, hear, hear_since};
 use crate::model::Request;
 use crate::support::{BINARY, Sandbox};
 use std::collections::BTreeMap;
+use std::fs;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cost {
@@ -30,7 +31,12 @@ impl Cost {
         let main = agents.remove(&None).unwrap();
         let read = |request| hear(request).iter().map(|heard| measure_text(sandbox, heard.text())).sum::<usize>();
         let read_before = before.iter().rfind(|request| request.agent.is_none()).map_or(0, read);
-        let say = |heard: &&Heard| println!("refused after `{prompt}`: {}", heard.text());
+        let say = |heard: &&Heard| {
+            println!("refused after `{prompt}`: {}", heard.text());
+            if heard.text().contains("has been at work") {
+                println!("the agent's steps:\n{}", list_agent_steps(sandbox));
+            }
+        };
         let refused = |heard: Vec<Heard>| heard.iter().filter(|heard| heard.is_refusal()).inspect(say).count();
         Self {
             requests: requests.len(),
@@ -41,6 +47,14 @@ impl Cost {
             context: read(main) - read_before,
         }
     }
+}
+
+/// The entries of all ledgers about the agents that were started: one of them is held for one that still works.
+fn list_agent_steps(sandbox: &Sandbox) -> String {
+    let folders = fs::read_dir(sandbox.sessions()).unwrap().map(|folder| folder.unwrap().path());
+    let ledgers: String = folders.filter_map(|folder| fs::read_to_string(folder.join("ledger.jsonl")).ok()).collect();
+    let about_agents = |line: &&str| ["\"starts\"", "\"Agent\"", "\"Subagent"].iter().any(|word| line.contains(word));
+    ledgers.lines().filter(about_agents).map(|line| format!("{line:.600}\n")).collect()
 }
 
 /// The length of a text without what is longer on one machine, or in one run, than in another.
