@@ -1,9 +1,14 @@
 //! Links the Linux binary without PIE: a static PIE relocates itself at every start, which costs as much as our whole work.
+//! And switches for tests (`AOPS_TEST_*`: a fixed clock, a fault on demand) are in debug builds only.
 
 #[allow(clippy::disallowed_methods)] // the law about variables is for the program, not for its build
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rustc-check-cfg=cfg(test_switches)");
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|v| v.split(',').any(|v| v == value));
+    if is("PROFILE", "debug") {
+        println!("cargo:rustc-cfg=test_switches");
+    }
     if is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_FEATURE", "crt-static") {
         println!("cargo:rustc-link-arg-bin=aops-hook=-static");
         println!("cargo:rustc-link-arg-bin=aops-hook=-no-pie");

@@ -77,7 +77,7 @@ fn kept(name: &str, input: &[u8], env: &Env, failure: Failure) -> Failure {
 /// The verdict on one event, recorded. In a dry run the verdict is the same and nothing is written.
 pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let event = host::read(env.host, name, input)?;
-    #[cfg(debug_assertions)]
+    #[cfg(test_switches)]
     crate::system::env::panic_if_wanted();
     let owed = if env.dry_run { None } else { spool::fold_in(env, &event)? };
     let mut turn = Turn::open(env, &event)?;

@@ -413,7 +413,7 @@ fn is_drawn(random: Option<u32>, rate: u32, late: bool) -> bool {
 }
 
 fn random() -> Option<u32> {
-    #[cfg(debug_assertions)]
+    #[cfg(test_switches)]
     if let Some(lot) = crate::system::env::fixed_lot() {
         return Some(lot);
     }

@@ -222,7 +222,7 @@ impl Env {
     }
 
     pub fn managed(&self) -> PathBuf {
-        #[cfg(debug_assertions)]
+        #[cfg(test_switches)]
         if let Some(folder) = std::env::var_os("AOPS_TEST_MANAGED") {
             return folder.into();
         }
@@ -243,7 +243,7 @@ impl Env {
 
     /// Timeout of one refresh of the tracker's snapshot.
     pub fn refresh_budget(&self) -> Duration {
-        #[cfg(debug_assertions)]
+        #[cfg(test_switches)]
         if let Some(ms) = std::env::var("AOPS_TEST_REFRESH_MS").ok().and_then(|v| v.parse().ok()) {
             return Duration::from_millis(ms);
         }
@@ -294,7 +294,7 @@ fn other_clients(home: &Path) -> [PathBuf; 5] {
 
 /// Below what the administrator's folders are. No variable moves it, save in tests.
 pub fn system_root() -> PathBuf {
-    #[cfg(debug_assertions)]
+    #[cfg(test_switches)]
     if let Some(root) = std::env::var_os("AOPS_TEST_ROOT") {
         return root.into();
     }
@@ -326,7 +326,7 @@ pub fn names_us(value: &str) -> bool {
 
 /// Milliseconds since 1970, for processes that live longer than one event.
 pub fn now_ms() -> i64 {
-    #[cfg(debug_assertions)]
+    #[cfg(test_switches)]
     if let Some(fixed) = std::env::var("AOPS_TEST_NOW_MS").ok().and_then(|v| v.parse().ok()) {
         return fixed;
     }
@@ -335,14 +335,14 @@ pub fn now_ms() -> i64 {
 }
 
 /// Tests make the hook panic, to see what it says then.
-#[cfg(debug_assertions)]
+#[cfg(test_switches)]
 #[expect(clippy::missing_panics_doc, reason = "it is there to panic")]
 pub fn panic_if_wanted() {
     assert!(std::env::var_os("AOPS_TEST_PANIC").is_none(), "a test asked for it");
 }
 
 /// Tests fix the lot, so that no audit is drawn by chance.
-#[cfg(debug_assertions)]
+#[cfg(test_switches)]
 pub fn fixed_lot() -> Option<u32> {
     std::env::var("AOPS_TEST_LOT").ok()?.parse().ok()
 }

@@ -125,7 +125,7 @@ fn take(model: &mut Model, message: Message, wishes: &Sender<Wish>) {
     match message {
         Message::News(news) => model.learn(news),
         Message::Terminal(Event::Key(key)) if key.is_press() => {
-            #[cfg(debug_assertions)]
+            #[cfg(test_switches)]
             crate::system::env::panic_if_wanted();
             for wish in press(model, key) {
                 let _ = wishes.send(wish);

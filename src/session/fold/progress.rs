@@ -186,7 +186,6 @@ impl Session {
             self.memory.progress.reflected = false;
             self.memory.progress.tested = false;
         }
-        debug_assert!(matches!(step.to, CallState::Completed | CallState::Failed));
     }
 
     /// The end of a turn: refused with what is owed, or allowed.

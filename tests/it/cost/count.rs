@@ -54,7 +54,8 @@ fn list_agent_steps(sandbox: &Sandbox) -> String {
     let folders = fs::read_dir(sandbox.sessions()).unwrap().map(|folder| folder.unwrap().path());
     let ledgers: String = folders.filter_map(|folder| fs::read_to_string(folder.join("ledger.jsonl")).ok()).collect();
     let about_agents = |line: &&str| ["\"starts\"", "\"Agent\"", "\"Subagent"].iter().any(|word| line.contains(word));
-    ledgers.lines().filter(about_agents).map(|line| format!("{line:.600}\n")).collect()
+    let steps: Vec<String> = ledgers.lines().filter(about_agents).map(|line| format!("{line:.600}")).collect();
+    steps.join("\n")
 }
 
 /// The length of a text without what is longer on one machine, or in one run, than in another.

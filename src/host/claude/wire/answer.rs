@@ -42,8 +42,7 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
             let stderr = format!("{}\n", clean(&join(&reason, &notice)));
             return Answer { stderr, exit: 2, ..answer };
         }
-        (ruling, form) => {
-            debug_assert!(ruling >= Ruling::Ask);
+        (_, form) => {
             answer.exit = 2;
             let told = if verdict.aloud { join(&reason, &notice) } else { reason.clone() };
             answer.stderr = format!("{told}\n");
