@@ -10,7 +10,7 @@ use super::receipt::Receipt;
 use crate::model::profile::Proof;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, chmodat, chownat, fstat, mkdirat, openat};
-use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, move_mount, open_tree, unmount};
+use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, move_mount, open_tree};
 use rustix::process::{DumpableBehavior, PidfdFlags, pidfd_open, set_dumpable_behavior};
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -24,6 +24,8 @@ const EMPTY: &str = "e";
 
 pub struct Layers {
     disk: OwnedFd,
+    /// The folder over which it is mounted, as it was before.
+    unseen: OwnedFd,
     /// Who made the temporary file system, and everything in it that has no other owner.
     own: (u32, u32),
     /// Each covered folder with the number of its upper one; one that could not be covered has used a number too.
@@ -48,15 +50,17 @@ fn names(number: usize) -> [String; 2] {
 }
 
 impl Layers {
-    /// The temporary file system is mounted on a folder that no command sees, used from there, and unmounted again.
+    /// The temporary file system is mounted on a folder that no command needs, used from there, and covered again.
     pub(super) fn new(plan: &Plan) -> Result<Self, String> {
         let options = CString::new(format!("size={}m,mode=0700", plan.layer_mb)).unwrap_or_default();
+        let unseen = openat(CWD, UNSEEN, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
         mount("aops-layer", UNSEEN, "tmpfs", MountFlags::NODEV, &*options)
             .map_err(|error| format!("temporary file system: {error}"))?;
         let disk = open(CWD, UNSEEN)?;
         let own = fstat(&disk).map(|made| (made.st_uid, made.st_gid)).map_err(failed)?;
         mkdirat(&disk, EMPTY, Mode::from_raw_mode(0o555)).map_err(failed)?;
-        Ok(Self { disk, own, covered: Vec::new(), next: 0, project: plan.project.clone(), layer_mb: plan.layer_mb })
+        let (project, layer_mb) = (plan.project.clone(), plan.layer_mb);
+        Ok(Self { disk, unseen, own, covered: Vec::new(), next: 0, project, layer_mb })
     }
 
     /// What is changed below this folder from now on goes into a layer of its own.
@@ -93,9 +97,9 @@ impl Layers {
         move_mount(&empty, "", CWD, path, whole).map_err(|error| failed(error.into()))
     }
 
-    /// Takes the temporary file system out of sight; the overlays keep it.
-    pub(super) fn detach() -> Result<(), String> {
-        unmount(UNSEEN, UnmountFlags::DETACH).map_err(|error| format!("layer: {error}"))
+    /// Takes the temporary file system out of sight. Unmounting would wait until every core has passed a quiet state.
+    pub(super) fn put_out_of_sight(&self) -> Result<(), String> {
+        mount_bind(by_number(&self.unseen), UNSEEN).map_err(failed)
     }
 
     /// Lets a process of its own wait for the end of this one and write down what vanished with it.

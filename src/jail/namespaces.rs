@@ -71,8 +71,8 @@ pub(super) fn enter(plan: &Plan, cwd: &Path) -> Result<Option<Layers>, String> {
         let applied = apply(place, &original, layers.as_mut());
         applied.or_else(|why| if place.needed { Err(format!("`{}`: {why}", place.path.display())) } else { Ok(()) })?;
     }
-    if layers.is_some() {
-        Layers::detach()?;
+    if let Some(layers) = &layers {
+        layers.put_out_of_sight()?;
     }
     tried("working directory", rustix::process::chdir(cwd))?;
     Ok(layers)
