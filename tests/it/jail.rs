@@ -349,6 +349,23 @@ fn a_full_layer_is_said_so() {
     assert!(ran.told.contains("the throwaway layer was full: 16 MB, `[jail] layer_mb`"), "{ran:?}");
 }
 
+/// The file system that holds the layers is mounted over a folder of the kernel and covered with that folder: no command
+/// gets below, not even one that makes itself a superuser.
+#[test]
+fn what_holds_the_layers_is_out_of_sight() {
+    let world = Jailed::new();
+    let session = world.prompted();
+    let look = "umount /proc/tty; umount -l /proc/tty; ls /proc/tty";
+    let script = format!("echo x > new\n{look}\nunshare -Urm sh -c '{look}'\n");
+    fs::write(world.project().join("look.sh"), script).unwrap();
+    let mut names: Vec<_> =
+        fs::read_dir("/proc/tty").unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    let ran = session.ran("sh look.sh 2>/dev/null");
+    let twice = [&names[..], &names[..]].concat().join("\n") + "\n";
+    assert_eq!((ran.profile().as_str(), ran.out), ("trial", twice));
+}
+
 /// Signals, streams and exit codes are the command's own: the shell is this very process.
 #[test]
 fn the_command_is_the_process_that_was_started() {
