@@ -208,7 +208,7 @@ fn reach(world: &mut World, what: &str, attempt: fn(&mut World) -> Verdict) -> R
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn doing_what_is_printed_gets_through(

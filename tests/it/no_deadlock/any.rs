@@ -284,7 +284,7 @@ fn laid_out(mut context: Context, event: &Event, seen: Seen) -> Context {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn anything_is_judged(
