@@ -186,6 +186,8 @@ impl Session {
             self.memory.progress.reflected = false;
             self.memory.progress.tested = false;
         }
+        #[cfg(test_switches)]
+        assert!(matches!(step.to, CallState::Completed | CallState::Failed));
     }
 
     /// The end of a turn: refused with what is owed, or allowed.

@@ -42,7 +42,7 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
             let stderr = format!("{}\n", clean(&join(&reason, &notice)));
             return Answer { stderr, exit: 2, ..answer };
         }
-        (_, form) => {
+        (Ruling::Ask | Ruling::Defer | Ruling::Deny, form) => {
             answer.exit = 2;
             let told = if verdict.aloud { join(&reason, &notice) } else { reason.clone() };
             answer.stderr = format!("{told}\n");
