@@ -6,11 +6,10 @@
 use crate::config::policy::fleet::Fleet;
 use crate::system::database;
 use crate::system::env::Env;
-use crate::system::process::{self, Task};
+use crate::system::process::{self, Task, variable};
 use crate::text::redact::redact;
 use aops_fleet::approval::sign;
 use serde_json::json;
-use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -28,17 +27,9 @@ pub fn announce(env: &Env, fleet: &Fleet, [id, run, repository, question]: [&str
     }
     let said = said.to_string();
     let signature = format!("sha256={}", sign(key.as_bytes(), said.as_bytes()));
-    let variables = env.variables(|name| name != SIGNATURE);
-    let variables = variables.iter().map(|(name, value)| (name.as_str(), value.as_os_str()));
-    let variables: Vec<(&str, &OsStr)> = variables.chain([(SIGNATURE, OsStr::new(&signature))]).collect();
-    let task = Task {
-        program: Path::new("/bin/sh"),
-        args: &["-c".to_owned(), command.to_owned()],
-        folder: Path::new("/"),
-        variables: &variables,
-        input: said.as_bytes(),
-        timeout: PATIENCE,
-        keep: 1000,
-    };
-    let _ = process::run(&task);
+    let mut variables = env.variables(|name| name != SIGNATURE);
+    variables.push(variable(SIGNATURE, signature));
+    let args = ["-c".to_owned(), command.to_owned()];
+    let task = Task::new(Path::new("/bin/sh"), &args, Path::new("/"), &variables, PATIENCE);
+    let _ = process::run(&Task { input: said.as_bytes(), ..task });
 }

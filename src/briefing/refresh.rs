@@ -21,7 +21,6 @@ use crate::system::process::{Task, detached};
 use crate::text::json::cut;
 use crate::text::time::timestamp;
 use rustix::process::{Signal, getpgrp, getpid, kill_current_process_group};
-use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -52,8 +51,6 @@ pub fn is_verb(word: &str) -> bool {
 /// Start a refresher for this project and go on at once.
 pub fn spawn(env: &Env, project: &Path, command: &str) -> io::Result<()> {
     let variables = env.variables(passed_on);
-    let variables: Vec<(&str, &OsStr)> =
-        variables.iter().map(|(name, value)| (name.as_str(), value.as_os_str())).collect();
     detached::start(&std::env::current_exe()?, &[WATCH, &project.to_string_lossy(), command], &variables).map(drop)
 }
 
@@ -93,18 +90,9 @@ pub fn run(arguments: &[String], env: &Env) -> u8 {
 fn watch(env: &Env, project: &str, command: &str) -> io::Result<()> {
     detached::own_session();
     let variables = env.variables(passed_on);
-    let variables: Vec<(&str, &OsStr)> =
-        variables.iter().map(|(name, value)| (name.as_str(), value.as_os_str())).collect();
-    let worker = Task {
-        program: &std::env::current_exe()?,
-        args: &[WORK, project, command].map(str::to_owned),
-        folder: Path::new("/"),
-        variables: &variables,
-        input: b"",
-        timeout: env.refresh_budget() + WATCHER_GRACE,
-        keep: 0,
-    };
-    detached::watch(&worker, ORPHAN_GRACE)
+    let (program, args) = (std::env::current_exe()?, [WORK, project, command].map(str::to_owned));
+    let timeout = env.refresh_budget() + WATCHER_GRACE;
+    detached::watch(&Task::new(&program, &args, Path::new("/"), &variables, timeout), ORPHAN_GRACE)
 }
 
 /// Looks, and looks again as long as a request came in meanwhile.

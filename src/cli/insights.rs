@@ -27,7 +27,6 @@ use crate::text::time;
 use anyhow::Context;
 use clap::ArgMatches;
 use serde_json::{Value, json};
-use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -235,17 +234,8 @@ fn ask(io: &Io, command: &str, prompt: &str) -> anyhow::Result<String> {
     let scratch = Scratch::new("analyse").context("a folder for the model")?;
     // A person's own session: neither inside a tool call nor in this project.
     let variables = io.env.variables(|name| !name.starts_with("CLAUDECODE") && !name.starts_with("CLAUDE_CODE_"));
-    let variables: Vec<(&str, &OsStr)> =
-        variables.iter().map(|(name, value)| (name.as_str(), value.as_os_str())).collect();
-    let task = Task {
-        program: &program,
-        args: &args,
-        folder: &scratch.0,
-        variables: &variables,
-        input: prompt.as_bytes(),
-        timeout: PATIENCE,
-        keep: ANSWER,
-    };
+    let task = Task::new(&program, &args, &scratch.0, &variables, PATIENCE);
+    let task = Task { input: prompt.as_bytes(), keep: ANSWER, ..task };
     let done = process::run(&task).with_context(|| format!("`{command}`"))?;
     match done.ending {
         Ending::Exit(0) => Ok(String::from_utf8_lossy(&done.stdout).into_owned()),

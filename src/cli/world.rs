@@ -6,7 +6,7 @@
 use super::merge;
 use crate::ledger::session_folder::dashed;
 use crate::system::files::Scratch;
-use crate::system::process::{self, Outcome, Task};
+use crate::system::process::{self, Outcome, Task, variable};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::io;
@@ -69,23 +69,21 @@ impl World {
         payload: Option<&Value>,
         timeout: Duration,
     ) -> io::Result<Outcome> {
-        let folders = FOLDERS.map(|(name, folder)| (name, self.root.join(folder)));
-        let (config, exports) = (self.root.join("home/.claude"), self.root.join("exports.sh"));
-        let mut variables: Vec<(&str, &OsStr)> = vec![("PATH", search)];
-        variables.extend(folders.iter().map(|(name, folder)| (*name, folder.as_os_str())));
-        variables.extend(WORDS.map(|(name, word)| (name, OsStr::new(word))));
+        let mut variables = vec![variable("PATH", search)];
+        variables.extend(FOLDERS.map(|(name, folder)| variable(name, self.root.join(folder))));
+        variables.extend(WORDS.map(|(name, word)| variable(name, word)));
         if payload.is_some() {
             variables.extend([
-                ("CLAUDECODE", OsStr::new("1")),
-                ("CLAUDE_CONFIG_DIR", config.as_os_str()),
-                ("CLAUDE_CODE_SESSION_ID", OsStr::new(&self.session_id)),
-                ("CLAUDE_CODE_SESSION_ATTENDED", OsStr::new("0")),
-                ("CLAUDE_PROJECT_DIR", self.project.as_os_str()),
-                ("CLAUDE_ENV_FILE", exports.as_os_str()),
+                variable("CLAUDECODE", "1"),
+                variable("CLAUDE_CONFIG_DIR", self.root.join("home/.claude")),
+                variable("CLAUDE_CODE_SESSION_ID", &self.session_id),
+                variable("CLAUDE_CODE_SESSION_ATTENDED", "0"),
+                variable("CLAUDE_PROJECT_DIR", &self.project),
+                variable("CLAUDE_ENV_FILE", self.root.join("exports.sh")),
             ]);
         }
         let input = payload.map(|payload| format!("{payload}\n")).unwrap_or_default();
-        let (folder, variables, input) = (self.project.as_path(), variables.as_slice(), input.as_bytes());
-        process::run(&Task { program, args, folder, variables, input, timeout, keep: 1 << 20 })
+        let task = Task::new(program, args, &self.project, &variables, timeout);
+        process::run(&Task { input: input.as_bytes(), keep: 1 << 20, ..task })
     }
 }

@@ -10,12 +10,11 @@ use crate::ledger::open::Ledger;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::session::fact::Checked;
-use crate::system::process::{self, Ending};
+use crate::system::process::{self, Ending, Task, variable};
 use crate::system::{env::Env, git};
 use crate::text::json::{self, Json};
 use crate::text::{redact::redact, template::one_line};
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -104,20 +103,11 @@ fn run_one(env: &Env, about: &About, check: &Check, folder: &Path) -> Checked {
     // Both streams in the order they were written in; `eval` keeps the line as it stands in the configuration.
     let args = ["-c", "exec 2>&1; eval \"$1\"", "sh", &check.run].map(str::to_owned);
     let (program, args) = process::confined::words(env, Path::new("/bin/sh"), &args);
-    let inherited = env.variables(|_| true);
     let (path, input) = about.saves.as_ref().map_or(("", &[][..]), |(path, text)| (path, text));
-    let ours = [("AOPS_CHECK", OsStr::new(&check.id)), ("AOPS_PATH", OsStr::new(path))];
-    let variables: Vec<_> =
-        inherited.iter().map(|(name, value)| (name.as_str(), value.as_os_str())).chain(ours).collect();
-    let task = process::Task {
-        program: &program,
-        args: &args,
-        folder,
-        variables: &variables,
-        input,
-        timeout: Duration::from_millis(check.timeout_ms),
-        keep: KEPT,
-    };
+    let mut variables = env.variables(|_| true);
+    variables.extend([variable("AOPS_CHECK", &check.id), variable("AOPS_PATH", path)]);
+    let timeout = Duration::from_millis(check.timeout_ms);
+    let task = Task { input, keep: KEPT, ..Task::new(&program, &args, folder, &variables, timeout) };
     let (ending, said) = match process::run_for_its_end(&task) {
         Ok(outcome) => (Ok(outcome.ending), outcome.stdout),
         Err(error) => (Err(error), Vec::new()),

@@ -7,10 +7,10 @@
 use crate::run::attempt::Begun;
 use crate::system::env::JOB;
 use crate::system::files;
-use crate::system::process::{Ending, detached};
+use crate::system::process::{Ending, detached, variable};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -68,10 +68,10 @@ impl JobFiles {
     }
 
     /// Starts the watcher and returns.
-    pub fn start(&self, job: &Job, variables: &[(&str, &OsStr)]) -> io::Result<()> {
+    pub fn start(&self, job: &Job, mut variables: Vec<(String, OsString)>) -> io::Result<()> {
         files::find(&self.file("job"))?.replace(&serde_json::to_vec(job)?, 0o600)?;
         let name = self.name();
-        let variables: Vec<_> = variables.iter().copied().chain([(JOB, OsStr::new(&name))]).collect();
+        variables.push(variable(JOB, &name));
         let mut watcher = detached::start(&std::env::current_exe()?, &[WATCH, &name], &variables)?;
         // A worker lives for long, and would gather dead watchers.
         thread::spawn(move || watcher.wait());

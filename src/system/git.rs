@@ -15,10 +15,10 @@ use crate::model::error::{Code, Failure};
 use crate::model::worktree::Worktree;
 use crate::system::env::Env;
 use crate::system::files::{self, Scratch};
-use crate::system::process::{self, Ending, Outcome};
+use crate::system::process::{self, Ending, Outcome, Task, variable};
 use baseline::{HEAD, is_new};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
@@ -165,9 +165,9 @@ pub fn tree(env: &Env, root: &Path) -> Option<String> {
     let (index, own) = (scratch.0.join("index"), scratch.0.join("objects"));
     std::fs::create_dir(&own).ok()?;
     let variables = [
-        ("GIT_INDEX_FILE", index.as_os_str()),
-        ("GIT_OBJECT_DIRECTORY", own.as_os_str()),
-        ("GIT_ALTERNATE_OBJECT_DIRECTORIES", OsStr::new(&objects)),
+        variable("GIT_INDEX_FILE", index),
+        variable("GIT_OBJECT_DIRECTORY", own),
+        variable("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects),
     ];
     let git = |args: &[&str]| git_with(env, root, args, &variables, Duration::from_mins(2));
     // Fails in a repository without a commit, whose index is empty anyway.
@@ -216,7 +216,13 @@ fn git_line(env: &Env, cwd: &Path, args: &[&str]) -> Option<String> {
     String::from_utf8(git(env, cwd, args)?).ok().map(|said| said.trim_end_matches('\n').to_owned())
 }
 
-fn git_with(env: &Env, cwd: &Path, args: &[&str], variables: &[(&str, &OsStr)], timeout: Duration) -> Option<Vec<u8>> {
+fn git_with(
+    env: &Env,
+    cwd: &Path,
+    args: &[&str],
+    variables: &[(String, OsString)],
+    timeout: Duration,
+) -> Option<Vec<u8>> {
     start(env, cwd, args, variables, (timeout, LONGEST)).filter(|said| !said.cut).map(|said| said.stdout)
 }
 
@@ -242,21 +248,21 @@ fn start(
     env: &Env,
     cwd: &Path,
     args: &[&str],
-    more: &[(&str, &OsStr)],
+    more: &[(String, OsString)],
     (timeout, keep): (Duration, usize),
 ) -> Option<Outcome> {
     let program = env.on_path("git")?;
     let quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-optional-locks"];
     let args: Vec<String> = quiet.iter().chain(args).map(|arg| (*arg).to_owned()).collect();
-    let path = env.search_path();
-    let always = [("HOME", env.home.as_os_str()), ("PATH", path.as_os_str()), ("LC_ALL", OsStr::new("C"))];
+    let mut variables = vec![variable("HOME", &env.home), variable("PATH", env.search_path()), variable("LC_ALL", "C")];
+    variables.extend_from_slice(more);
     // One of them moves the user's configuration and ignore list of git; the others are for the jail.
     let moved = env.folders.iter().filter(|(name, _)| name != "HOME");
-    let moved = moved.map(|(name, value)| (name.as_str(), OsStr::new(value)));
-    let project = [("CLAUDE_PROJECT_DIR", env.project.as_os_str())].into_iter().filter(|(_, path)| !path.is_empty());
-    let variables: Vec<(&str, &OsStr)> = always.iter().chain(more).copied().chain(moved).chain(project).collect();
+    variables.extend(moved.map(|(name, value)| variable(name, value)));
+    if !env.project.as_os_str().is_empty() {
+        variables.push(variable("CLAUDE_PROJECT_DIR", &env.project));
+    }
     let (program, args) = process::confined::words(env, &program, &args);
-    let task =
-        process::Task { program: &program, args: &args, folder: cwd, variables: &variables, input: b"", timeout, keep };
+    let task = Task { keep, ..Task::new(&program, &args, cwd, &variables, timeout) };
     process::run(&task).ok().filter(|said| said.ending == Ending::Exit(0))
 }

@@ -4,26 +4,20 @@
 //! for a name that a person gave.
 
 use crate::system::env::Env;
-use crate::system::process::{self, Ending, Task};
+use crate::system::process::{self, Ending, Task, variable};
 use std::net::IpAddr;
 use std::time::Duration;
 
 pub fn addresses(env: &Env, name: &str) -> Vec<IpAddr> {
     let Some(program) = env.on_path("getent") else { return by_library(name) };
     let args = ["ahosts".to_owned(), name.to_owned()];
-    let path = env.search_path();
-    let variables = [("PATH", path.as_os_str())];
-    let (folder, timeout) = (env.cwd.as_path(), Duration::from_secs(10));
-    let asked = process::run(&Task {
-        program: &program,
-        args: &args,
-        folder,
-        variables: &variables,
-        input: b"",
-        timeout,
-        keep: 1 << 16,
-    });
-    let said = asked.ok().filter(|asked| asked.ending == Ending::Exit(0)).map(|asked| asked.stdout).unwrap_or_default();
+    let variables = [variable("PATH", env.search_path())];
+    let task = Task { keep: 1 << 16, ..Task::new(&program, &args, &env.cwd, &variables, Duration::from_secs(10)) };
+    let said = process::run(&task)
+        .ok()
+        .filter(|asked| asked.ending == Ending::Exit(0))
+        .map(|asked| asked.stdout)
+        .unwrap_or_default();
     let said = String::from_utf8_lossy(&said).into_owned();
     let mut found = Vec::new();
     for number in said.lines().filter_map(|line| line.split_whitespace().next()?.parse().ok()) {

@@ -13,6 +13,7 @@ pub mod kin;
 use crate::system::signal;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -26,11 +27,16 @@ pub struct Task<'a> {
     pub program: &'a Path,
     pub args: &'a [String],
     pub folder: &'a Path,
-    pub variables: &'a [(&'a str, &'a std::ffi::OsStr)],
+    pub variables: &'a [(String, OsString)],
     pub input: &'a [u8],
     pub timeout: Duration,
     /// Bytes kept of each stream.
     pub keep: usize,
+}
+
+/// One variable for a child process.
+pub fn variable(name: &str, value: impl Into<OsString>) -> (String, OsString) {
+    (name.to_owned(), value.into())
 }
 
 #[derive(Debug)]
@@ -117,10 +123,25 @@ fn feed(task: &Task, child: &mut Child) {
     }
 }
 
-impl Task<'_> {
+impl<'a> Task<'a> {
+    /// With an empty input, and nothing kept of its output.
+    pub fn new(
+        program: &'a Path,
+        args: &'a [String],
+        folder: &'a Path,
+        variables: &'a [(String, OsString)],
+        timeout: Duration,
+    ) -> Self {
+        Self { program, args, folder, variables, input: b"", timeout, keep: 0 }
+    }
+
     fn command(&self) -> Command {
         let mut command = Command::new(self.program);
-        command.args(self.args).env_clear().envs(self.variables.iter().copied()).current_dir(self.folder);
+        command
+            .args(self.args)
+            .env_clear()
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .current_dir(self.folder);
         command
     }
 }
@@ -189,7 +210,7 @@ mod tests {
     use super::*;
 
     fn task<'a>(args: &'a [String], folder: &'a Path, timeout: Duration) -> Task<'a> {
-        Task { program: Path::new("/bin/sh"), args, folder, variables: &[], input: b"", timeout, keep: 1000 }
+        Task { keep: 1000, ..Task::new(Path::new("/bin/sh"), args, folder, &[], timeout) }
     }
 
     fn sh(line: &str, input: &[u8], timeout: Duration) -> Outcome {

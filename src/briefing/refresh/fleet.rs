@@ -108,14 +108,10 @@ fn export(env: &Env, url: &str, end: Instant) -> Option<()> {
     let cursor = Cursor::take(env, "otlp", url)?;
     let program = std::env::current_exe().ok()?;
     let variables = env.variables(super::passed_on);
-    let variables: Vec<(&str, &OsStr)> =
-        variables.iter().map(|(name, value)| (name.as_str(), value.as_os_str())).collect();
     for Concluded { session, place, .. } in concluded(env, &cursor.read()) {
         let timeout = end.checked_duration_since(Instant::now())?;
         let words = ["export", &session, "--format", "otlp", "--endpoint", url].map(str::to_owned);
-        let folder = Path::new("/");
-        let task =
-            Task { program: &program, args: &words, folder, variables: &variables, input: b"", timeout, keep: 0 };
+        let task = Task::new(&program, &words, Path::new("/"), &variables, timeout);
         // 1: the collector did not take it.
         if !matches!(process::run(&task).ok()?.ending, Ending::Exit(code) if code != 1) {
             return None;

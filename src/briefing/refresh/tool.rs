@@ -11,7 +11,7 @@ use crate::briefing::tracker::{self, Issue, Item, Trouble, Why};
 use crate::system::env::Env;
 use crate::system::process::{Ending, Outcome, Task, confined, run_beside};
 use rustix::io::{FdFlags, fcntl_setfd};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -99,19 +99,9 @@ impl Tool {
         if timeout.is_zero() {
             return Err(late());
         }
-        let variables: Vec<(&str, &OsStr)> =
-            self.variables.iter().map(|(name, value)| (name.as_str(), value.as_os_str())).collect();
         let arguments: Vec<String> = self.before.iter().chain(arguments).cloned().collect();
-        let task = Task {
-            program: &self.program,
-            args: &arguments,
-            folder: &self.folder,
-            variables: &variables,
-            input: b"",
-            timeout,
-            keep: LONGEST_ANSWER,
-        };
-        match run_beside(&task) {
+        let task = Task::new(&self.program, &arguments, &self.folder, &self.variables, timeout);
+        match run_beside(&Task { keep: LONGEST_ANSWER, ..task }) {
             Ok(said) if said.ending == Ending::TimedOut => Err(late()),
             Ok(said) => Ok(said),
             Err(error) => {

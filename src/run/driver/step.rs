@@ -22,7 +22,7 @@ use crate::system::process::Ending;
 use crate::system::{git, signal};
 use crate::text::sha256::sha256;
 use rustix::process::Signal;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -214,8 +214,7 @@ impl Driver {
         let key = random_hex(16)?;
         let job = self.job(index, step, again, &key)?;
         let variables = self.variables(step, &begun.call.id, key);
-        let variables: Vec<(&str, &OsStr)> = variables.iter().map(|(n, v)| (n.as_str(), v.as_os_str())).collect();
-        let started = JobFiles::of(&self.folder, &begun).start(&job, &variables);
+        let started = JobFiles::of(&self.folder, &begun).start(&job, variables);
         started.map_err(|e| Failure::storage(self.folder.display(), e))?;
         Ok(begun)
     }

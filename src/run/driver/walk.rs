@@ -17,10 +17,9 @@ use crate::run::packet::{End, Pause, TaskSpec};
 use crate::run::plan::{PlannedStep, intervention};
 use crate::run::state::{MOST_ROUNDS, RunState};
 use crate::system::env::{Env, RUN, now_ms};
-use crate::system::process::{self, Ending, Task};
+use crate::system::process::{self, Ending, Task, variable};
 use crate::system::{git, signal};
 use crate::text::time::timestamp;
-use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -141,23 +140,15 @@ impl Driver {
     /// Runs the command under `[run] notify`. Its failure does not change the run.
     fn notify(&self, reporter: &mut dyn Reporter, finish: &Finish) {
         let Some(line) = &self.prepared.policy.run.notify else { return };
-        let inherited = self.env.variables(|_| true);
-        let added = [
-            (RUN, OsStr::new(&finish.run_id)),
-            ("AOPS_OUTCOME", OsStr::new(finish.outcome.name())),
-            ("AOPS_REASON", OsStr::new(&finish.reason)),
-            ("AOPS_PACKET", finish.packet.as_os_str()),
-        ];
-        let variables = inherited.iter().map(|(name, value)| (name.as_str(), value.as_os_str())).chain(added);
-        let task = Task {
-            program: Path::new("/bin/sh"),
-            args: &["-c".to_owned(), line.clone()],
-            folder: &self.root,
-            variables: &variables.collect::<Vec<_>>(),
-            input: b"",
-            timeout: Duration::from_secs(10),
-            keep: 1000,
-        };
+        let mut variables = self.env.variables(|_| true);
+        variables.extend([
+            variable(RUN, &finish.run_id),
+            variable("AOPS_OUTCOME", finish.outcome.name()),
+            variable("AOPS_REASON", &finish.reason),
+            variable("AOPS_PACKET", &finish.packet),
+        ]);
+        let args = ["-c".to_owned(), line.clone()];
+        let task = Task::new(Path::new("/bin/sh"), &args, &self.root, &variables, Duration::from_secs(10));
         if !process::run(&task).is_ok_and(|done| done.ending == Ending::Exit(0)) {
             reporter.note("the command under `[run] notify` failed");
         }

@@ -18,7 +18,6 @@ use crate::system::env::{Env, RUN, RUN_KEY};
 use crate::system::process::{self, Task};
 use crate::text::template::one_line;
 use aops_fleet::approval::{Answer, Answered};
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -83,18 +82,8 @@ fn resume(env: &Env, asked: &SessionQuestion) -> Result<String, String> {
     let program = client::find(env, &in_force.policy)?;
     let args = ["-p", "--resume", &asked.session, "--output-format", "json"].map(str::to_owned);
     let variables = env.variables(|name| name != RUN && name != RUN_KEY);
-    let variables: Vec<(&str, &OsStr)> =
-        variables.iter().map(|(name, value)| (name.as_str(), value.as_os_str())).collect();
     let folder = Path::new(&asked.cwd);
-    let task = Task {
-        program: &program,
-        args: &args,
-        folder,
-        variables: &variables,
-        input: b"",
-        timeout: PATIENCE,
-        keep: 4000,
-    };
+    let task = Task { keep: 4000, ..Task::new(&program, &args, folder, &variables, PATIENCE) };
     let ended = process::run(&task).map_err(|error| format!("`{}`: {error}", program.display()))?;
     Ok(String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned())
 }

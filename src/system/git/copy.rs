@@ -7,8 +7,8 @@
 use super::Scratch;
 use crate::system::env::Env;
 use crate::system::files::make_all;
-use crate::system::process::{self, Ending, Task, confined};
-use std::ffi::OsStr;
+use crate::system::process::{self, Ending, Task, confined, variable};
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -110,8 +110,7 @@ pub fn clone(env: &Env, wanted: Wanted, copy: Option<&TreeCopy>, to: &Path) -> R
 pub fn describe(env: &Env, root: &Path, base: &str, largest: usize) -> Result<(TreeCopy, bool), String> {
     let head = line(env, root, &["rev-parse", "HEAD"])?;
     let scratch = Scratch::new("tree").map_err(|error| error.to_string())?;
-    let index = scratch.0.join("index");
-    let with_index = [("GIT_INDEX_FILE", index.as_os_str())];
+    let with_index = [variable("GIT_INDEX_FILE", scratch.0.join("index"))];
     git_with(env, root, &["read-tree", "HEAD"], &with_index, 0)?;
     git_with(env, root, &["add", "--all", "--", ":/"], &with_index, 0)?;
     let tree = text(&git_with(env, root, &["write-tree"], &with_index, 4096)?.0);
@@ -120,11 +119,10 @@ pub fn describe(env: &Env, root: &Path, base: &str, largest: usize) -> Result<(T
     }
     // The same tree on the same commit is the same commit, at any time and on any machine.
     let same = [("NAME", "aops"), ("EMAIL", "aops@localhost"), ("DATE", "@1 +0000")];
-    let names: Vec<(String, &str)> = ["AUTHOR", "COMMITTER"]
+    let names: Vec<(String, OsString)> = ["AUTHOR", "COMMITTER"]
         .into_iter()
-        .flat_map(|who| same.map(|(what, value)| (format!("GIT_{who}_{what}"), value)))
+        .flat_map(|who| same.map(|(what, value)| variable(&format!("GIT_{who}_{what}"), value)))
         .collect();
-    let names: Vec<(&str, &OsStr)> = names.iter().map(|(name, value)| (name.as_str(), OsStr::new(value))).collect();
     let commit = text(&git_with(env, root, &["commit-tree", &tree, "-p", &head, "-m", "tree"], &names, 4096)?.0);
     git(env, root, &["update-ref", REF, &commit])?;
     let (bundle, is_whole) =
@@ -170,7 +168,7 @@ fn git_with(
     env: &Env,
     cwd: &Path,
     args: &[&str],
-    more: &[(&str, &OsStr)],
+    more: &[(String, OsString)],
     keep: usize,
 ) -> Result<(Vec<u8>, bool), String> {
     let program = env.on_path("git").ok_or("`git` is not on PATH")?;
@@ -178,23 +176,10 @@ fn git_with(
     let words: Vec<String> = quiet.iter().chain(&NEVER).chain(args).map(|arg| (*arg).to_owned()).collect();
     let (program, words) = confined::words(env, &program, &words);
     let own = |name: &str| name.starts_with("GIT_") && name != "GIT_SSH_COMMAND" || name == PROJECT;
-    let kept = env.variables(|name| !own(name));
-    let always = [("GIT_TERMINAL_PROMPT", OsStr::new("0")), (PROJECT, cwd.as_os_str())];
-    let variables: Vec<(&str, &OsStr)> = kept
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_os_str()))
-        .chain(always)
-        .chain(more.iter().copied())
-        .collect();
-    let task = Task {
-        program: &program,
-        args: &words,
-        folder: cwd,
-        variables: &variables,
-        input: b"",
-        timeout: PATIENCE,
-        keep: keep.max(4096),
-    };
+    let mut variables = env.variables(|name| !own(name));
+    variables.extend([variable("GIT_TERMINAL_PROMPT", "0"), variable(PROJECT, cwd)]);
+    variables.extend_from_slice(more);
+    let task = Task { keep: keep.max(4096), ..Task::new(&program, &words, cwd, &variables, PATIENCE) };
     let said = process::run(&task).map_err(|error| format!("git: {error}"))?;
     if said.ending == Ending::Exit(0) {
         let is_whole = said.stdout.len() <= keep.max(4096) && !said.cut;

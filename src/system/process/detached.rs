@@ -9,7 +9,7 @@
 use super::{Ending, Task, ending, pid, wait};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, setsid, test_kill_process_group};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 /// Starts it and does not wait. The program itself has to call `own_session`.
-pub fn start(program: &Path, args: &[&str], variables: &[(&str, &OsStr)]) -> io::Result<Child> {
+pub fn start(program: &Path, args: &[&str], variables: &[(String, OsString)]) -> io::Result<Child> {
     Command::new(program)
         .args(args)
         .env_clear()
-        .envs(variables.iter().copied())
+        .envs(variables.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

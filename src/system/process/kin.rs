@@ -61,8 +61,7 @@ fn stat(pid: i32, what: &str) -> Option<String> {
         return after.split_whitespace().nth(if what == "ppid" { 1 } else { 19 }).map(str::to_owned);
     }
     let args = ["-o", &format!("{what}="), "-p", &pid.to_string()].map(str::to_owned);
-    let (program, folder) = (Path::new("/bin/ps"), Path::new("/"));
-    let task = Task { program, args: &args, folder, variables: &[], input: b"", timeout: SOON, keep: 64 << 10 };
+    let task = Task { keep: 64 << 10, ..Task::new(Path::new("/bin/ps"), &args, Path::new("/"), &[], SOON) };
     let said = run(&task).ok()?;
     Some(String::from_utf8_lossy(&said.stdout).trim().to_owned()).filter(|text| !text.is_empty())
 }
