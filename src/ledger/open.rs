@@ -219,7 +219,7 @@ fn load(
             return Ok(None);
         }
         if thorough {
-            files.head = heads::of(env, trace)?;
+            files.head = heads::at(env).newest(trace)?;
         }
         let ahead = files.head.as_ref().is_some_and(|head| head.seq > witness.seq);
         if witness.bytes == long && !ahead && files.holds(session, witness)? {
@@ -299,7 +299,8 @@ impl Ledger {
     /// then; the head that must stay is returned.
     fn compare(&mut self, env: &Env, facts: &[Fact]) -> Result<Option<Head>, Failure> {
         // One that cannot be read cannot be replaced either: the export says so.
-        let Some(head) = heads::of(env, &self.trace).ok().flatten().filter(|_| !self.compared) else { return Ok(None) };
+        let newest = heads::at(env).newest(&self.trace).ok().flatten();
+        let Some(head) = newest.filter(|_| !self.compared) else { return Ok(None) };
         match recover::check_exported(Some(&head), &self.file, &self.loaded.walk) {
             Ok(()) => self.compared = true,
             Err(_) if facts.iter().any(|fact| matches!(fact, Fact::Block(_))) => return Ok(Some(head)),

@@ -156,7 +156,7 @@ fn last_of_client(session: &SessionOnDisk) -> Option<SystemTime> {
 
 /// The exported head of a session, whose folder may be gone.
 pub fn exported(env: &Env, given: &str) -> Option<Head> {
-    heads::of(env, &trace_id(given)).ok()?
+    heads::at(env).newest(&trace_id(given)).ok()?
 }
 
 /// The state file as it is, if it can be trusted.
@@ -243,7 +243,7 @@ pub fn check(env: &Env, found: &SessionOnDisk) -> Result<Checked, Failure> {
 
 /// The same; `locked`: the caller holds the session's lock.
 pub fn check_locked(env: &Env, found: &SessionOnDisk, locked: bool) -> Result<Checked, Failure> {
-    check_against(&heads::all(env, &found.session_id)?, found, locked)
+    check_against(&heads::at(env).all(&found.session_id)?, found, locked)
 }
 
 /// The same with all heads of the session, which were read before.
@@ -274,7 +274,7 @@ pub fn check_against(heads: &[Head], found: &SessionOnDisk, locked: bool) -> Res
 
 /// The exported heads of a ledger that is intact must be there too.
 pub fn check_heads(env: &Env, found: &SessionOnDisk, session: &Session) -> Result<(), Failure> {
-    let newest = heads::all(env, &found.session_id)?.last().map_or(0, |head| head.seq);
+    let newest = heads::at(env).all(&found.session_id)?.last().map_or(0, |head| head.seq);
     if newest >= session.memory.synced {
         return Ok(());
     }
@@ -292,7 +292,7 @@ pub fn lost(env: &Env) -> Vec<Head> {
         let digest = sha256(&[head.session_id.as_bytes()]);
         [8, 16].iter().any(|width| names.contains(&digest[..*width]))
     };
-    let every = heads::every(env).unwrap_or_default().into_values();
+    let every = heads::at(env).every().unwrap_or_default().into_values();
     let mut gone: Vec<Head> = every.filter(|head| head.seq > 0 && !is_there(head)).collect();
     gone.sort_by(|one, other| one.ts.cmp(&other.ts));
     gone

@@ -339,7 +339,7 @@ fn workflows(env: &Env, event: &Event) -> BTreeMap<String, Vec<String>> {
 fn blocked_beside(env: &Env, ledger: &Ledger, event: &Event) -> Result<Vec<(String, String)>, Failure> {
     let (own, cwd) = (ledger.project(), Path::new(&event.cwd));
     let forks = event.source == "fork";
-    let beside = heads::blocked(env)?.into_iter();
+    let beside = heads::at(env).blocked()?.into_iter();
     let beside = beside.filter(|head| head.project == own || forks && same_project::is_of(env, cwd, head));
     Ok(beside.map(|head| (head.session_id, head.reason.unwrap_or_default())).collect())
 }

@@ -57,7 +57,7 @@ impl<'a> Health<'a> {
 
     /// Nothing is wrong with it, by heads that may be a little old.
     fn is_whole(&self, found: &SessionOnDisk) -> bool {
-        let Some(heads) = self.heads.get_or_init(|| heads::all_by_id(self.env).ok()) else { return false };
+        let Some(heads) = self.heads.get_or_init(|| heads::at(self.env).all_by_id().ok()) else { return false };
         let own = heads.get(&found.session_id).map_or(&[][..], Vec::as_slice);
         sessions::check_against(own, found, false).is_ok_and(|checked| checked.failure.is_none())
     }

@@ -57,7 +57,7 @@ fn send(env: &Env, url: &str, in_force: &InForce) -> Option<()> {
     fleet.register(&me).ok()?;
     let mut place = cursor.read().parse().unwrap_or_default();
     loop {
-        let (batch, end) = heads::after(env, place, BATCH).ok()?;
+        let (batch, end) = heads::at(env).after(place, BATCH).ok()?;
         if batch.is_empty() {
             break;
         }

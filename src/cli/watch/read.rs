@@ -224,7 +224,7 @@ impl Reader {
     /// Sessions of which only the exported head is left.
     fn look_for_lost(&mut self, tell: &mut dyn FnMut(News)) {
         let there: BTreeSet<&str> = self.known.values().map(|known| known.row.id.as_str()).collect();
-        let every = heads::every(&self.env).unwrap_or_default().into_values();
+        let every = heads::at(&self.env).every().unwrap_or_default().into_values();
         let gone: Vec<Head> = every.filter(|head| head.seq > 0 && !there.contains(head.session_id.as_str())).collect();
         let rows: Vec<Row> = gone.iter().map(load::lost).collect();
         let now: BTreeSet<String> = rows.iter().map(Row::key).collect();
