@@ -7,8 +7,8 @@ use crate::model::error::Failure;
 use crate::run::artifacts::{LEDGER, RunArtifacts};
 use crate::system::database;
 use crate::system::env::Env;
-use crate::system::git::copy::{self, TreeCopy};
-use aops_fleet::queue::{Progress, Snapshot, TakenRun};
+use crate::system::git::copy;
+use aops_fleet::queue::{Progress, TakenRun};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -31,11 +31,8 @@ impl Place {
         let tree = folder.join("tree");
         if !(tree.is_dir() && project(&tree, request).is_ok_and(|root| holds(&RunArtifacts::of(&root), known))) {
             let _ = fs::remove_dir_all(&folder);
-            let known_tree = known.tree.clone();
-            let known_tree = known_tree.map(|Snapshot { head, tree, bundle }| TreeCopy { head, tree, bundle });
-            let branch = &format!("aops/{}", run.id);
-            let wanted = copy::Wanted { repository: &run.repository, commit: &run.commit, branch };
-            copy::clone(env, wanted, known_tree.as_ref(), &tree)?;
+            let branch = format!("aops/{}", run.id);
+            copy::clone(env, &run.repository, &run.commit, &branch, known.tree.as_ref(), &tree)?;
             let root = project(&tree, request)?;
             fill(env, &root, known).map_err(|failure| failure.to_string())?;
         }
@@ -59,9 +56,8 @@ impl Place {
         if known + 1 >= lines.len() && lines.last().is_some_and(|line| line.contains("\"kind\":\"STEP\"")) {
             return Ok((Progress { lines, files, tree: None }, true));
         }
-        let (TreeCopy { head, tree, bundle }, can_travel) =
-            copy::describe(env, &self.root, &self.base, LARGEST_BUNDLE)?;
-        Ok((Progress { lines, files, tree: Some(Snapshot { head, tree, bundle }) }, can_travel))
+        let (tree, can_travel) = copy::describe(env, &self.root, &self.base, LARGEST_BUNDLE)?;
+        Ok((Progress { lines, files, tree: Some(tree) }, can_travel))
     }
 
     pub(super) fn remove(&self) {

@@ -8,6 +8,7 @@ use super::Scratch;
 use crate::system::env::Env;
 use crate::system::files::make_all;
 use crate::system::process::{self, Ending, Task, confined, variable};
+use aops_fleet::queue::Snapshot;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
@@ -19,17 +20,6 @@ const REF: &str = "refs/aops/tree";
 const PATIENCE: Duration = Duration::from_mins(10);
 /// Names the project to the jail.
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
-
-/// A working tree, as another machine can make it again.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TreeCopy {
-    /// The commit that is checked out.
-    pub head: String,
-    /// The name of the git tree.
-    pub tree: String,
-    /// A git bundle; `None` where the first commit is all there is.
-    pub bundle: Option<Vec<u8>>,
-}
 
 /// Where a repository is, as another machine would name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,17 +70,16 @@ fn without_secret(url: &str) -> String {
     format!("{scheme}://{user}{host}{path}")
 }
 
-/// What to clone, and the commit that is checked out on a branch of its own.
-#[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
-    pub repository: &'a str,
-    pub commit: &'a str,
-    pub branch: &'a str,
-}
-
-/// Clones it, with the tree that was described, if there is one.
-pub fn clone(env: &Env, wanted: Wanted, copy: Option<&TreeCopy>, to: &Path) -> Result<(), String> {
-    let Wanted { repository, commit, branch } = wanted;
+/// Clones a repository, with this commit checked out on a branch of its own, or with the tree that was described, if there is
+/// one.
+pub fn clone(
+    env: &Env,
+    repository: &str,
+    commit: &str,
+    branch: &str,
+    described: Option<&Snapshot>,
+    to: &Path,
+) -> Result<(), String> {
     let beside = to.with_extension("new");
     let _ = fs::remove_dir_all(&beside);
     make_all(&beside).map_err(|failure| failure.to_string())?;
@@ -99,15 +88,15 @@ pub fn clone(env: &Env, wanted: Wanted, copy: Option<&TreeCopy>, to: &Path) -> R
     if git(env, &beside, &["cat-file", "-e", &format!("{commit}^{{commit}}")]).is_err() {
         reach(env, &beside, &["fetch", "--quiet", "--", "origin", commit])?;
     }
-    match copy {
-        Some(TreeCopy { head, bundle: Some(bundle), .. }) => restore(env, &beside, (branch, head), bundle)?,
+    match described {
+        Some(Snapshot { head, bundle: Some(bundle), .. }) => restore(env, &beside, (branch, head), bundle)?,
         _ => git(env, &beside, &["checkout", "--quiet", "-B", branch, commit])?,
     }
     fs::rename(&beside, to).map_err(|error| format!("`{}`: {error}", to.display()))
 }
 
 /// Describes the tree: what differs from the commit `base` is in the bundle, if that has at most `largest` bytes.
-pub fn describe(env: &Env, root: &Path, base: &str, largest: usize) -> Result<(TreeCopy, bool), String> {
+pub fn describe(env: &Env, root: &Path, base: &str, largest: usize) -> Result<(Snapshot, bool), String> {
     let head = line(env, root, &["rev-parse", "HEAD"])?;
     let scratch = Scratch::new("tree").map_err(|error| error.to_string())?;
     let with_index = [variable("GIT_INDEX_FILE", scratch.0.join("index"))];
@@ -115,7 +104,7 @@ pub fn describe(env: &Env, root: &Path, base: &str, largest: usize) -> Result<(T
     git_with(env, root, &["add", "--all", "--", ":/"], &with_index, 0)?;
     let tree = text(&git_with(env, root, &["write-tree"], &with_index, 4096)?.0);
     if head == base && tree == line(env, root, &["rev-parse", &format!("{base}^{{tree}}")])? {
-        return Ok((TreeCopy { head, tree, bundle: None }, true));
+        return Ok((Snapshot { head, tree, bundle: None }, true));
     }
     // The same tree on the same commit is the same commit, at any time and on any machine.
     let same = [("NAME", "aops"), ("EMAIL", "aops@localhost"), ("DATE", "@1 +0000")];
@@ -127,7 +116,7 @@ pub fn describe(env: &Env, root: &Path, base: &str, largest: usize) -> Result<(T
     git(env, root, &["update-ref", REF, &commit])?;
     let (bundle, is_whole) =
         git_with(env, root, &["bundle", "create", "--quiet", "-", REF, &format!("^{base}")], &[], largest)?;
-    Ok((TreeCopy { head, tree, bundle: is_whole.then_some(bundle) }, is_whole))
+    Ok((Snapshot { head, tree, bundle: is_whole.then_some(bundle) }, is_whole))
 }
 
 /// Makes a tree that was described, in a clone of the same repository in which nothing is checked out: what is protected in a
