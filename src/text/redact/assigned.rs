@@ -246,25 +246,16 @@ fn other_scheme(bytes: &[u8], from: usize) -> Option<usize> {
     SCHEMES.iter().find(|scheme| is(scheme)).map(|scheme| scheme.len() + 1)
 }
 
+/// Parts of the name of a cookie that is a login.
+const TELLING: [&[u8]; 13] = [
+    b"sess", b"sid", b"auth", b"token", b"csrf", b"xsrf", b"jwt", b"login", b"secret", b"remember", b"key", b"user",
+    b"cf_",
+];
+
 /// A cookie that is a login by its name, or too odd to be a setting.
 fn is_login_cookie(pair: &[u8]) -> bool {
     let Some(sign) = pair.iter().position(|b| *b == b'=') else { return false };
     let (name, value) = (pair[..sign].trim_ascii().to_ascii_lowercase(), pair[sign + 1..].trim_ascii());
-    let telling = [
-        &b"sess"[..],
-        b"sid",
-        b"auth",
-        b"token",
-        b"csrf",
-        b"xsrf",
-        b"jwt",
-        b"login",
-        b"secret",
-        b"remember",
-        b"key",
-        b"user",
-        b"cf_",
-    ];
-    let says = telling.iter().any(|word| name.windows(word.len()).any(|part| part == *word));
+    let says = TELLING.iter().any(|word| name.windows(word.len()).any(|part| part == *word));
     says && value.len() >= 4 || value.len() >= 16 && is_mixed(value)
 }

@@ -100,28 +100,19 @@ pub(super) fn declare(command: &Invocation) -> Class {
     own_names(command, sorted.operands.into_iter())
 }
 
+/// Variables that only change how other programs print.
+#[rustfmt::skip]
+static PRINTING: &[&str] = &[
+    "CARGO_TERM_COLOR", "CI", "CLICOLOR", "CLICOLOR_FORCE", "DOCKER_CLI_HINTS", "FORCE_COLOR", "GIT_OPTIONAL_LOCKS",
+    "GIT_TERMINAL_PROMPT", "HOMEBREW_NO_AUTO_UPDATE", "LANG", "NODE_NO_WARNINGS", "NO_COLOR", "PYTHONDONTWRITEBYTECODE",
+    "PYTHONUNBUFFERED", "PY_COLORS", "RUST_BACKTRACE", "RUST_LOG", "TZ",
+];
+
 /// Variables that other programs read but that only change how they print; some only with such a value.
 pub fn only_prints(name: &str, value: &Word) -> bool {
     let firm = value.is_firm();
     match name {
-        "LANG"
-        | "TZ"
-        | "NO_COLOR"
-        | "FORCE_COLOR"
-        | "CLICOLOR"
-        | "CLICOLOR_FORCE"
-        | "CI"
-        | "RUST_BACKTRACE"
-        | "RUST_LOG"
-        | "CARGO_TERM_COLOR"
-        | "DOCKER_CLI_HINTS"
-        | "HOMEBREW_NO_AUTO_UPDATE"
-        | "PYTHONDONTWRITEBYTECODE"
-        | "PYTHONUNBUFFERED"
-        | "GIT_OPTIONAL_LOCKS"
-        | "GIT_TERMINAL_PROMPT"
-        | "NODE_NO_WARNINGS"
-        | "PY_COLORS" => firm,
+        name if PRINTING.contains(&name) => firm,
         "COLUMNS" | "LINES" => firm && value.bits.iter().all(|bit| matches!(bit, Bit::Char('0'..='9'))),
         "TERM" => ["dumb", "xterm", "xterm-256color", "vt100", "screen"].iter().any(|known| firm && value.is(known)),
         name if name.ends_with("PAGER") => firm && (value.bits.is_empty() || value.is("cat")),

@@ -245,6 +245,13 @@ fn runs(simple: &Simple, name: &str) -> Option<String> {
     Some(file.last_part().lossy())
 }
 
+/// Ports of search engines, stores of series and of keys.
+#[rustfmt::skip]
+const STORES: &[&str] = &[
+    ":9200", ":9201", ":9090", ":5984", ":8086", ":7700", ":8529", ":15672", ":8001", ":8500", ":2379", ":6333",
+    ":19200", ":8080/api/v1/namespaces",
+];
+
 /// The address is not of this machine, or it is one where data lies on this machine too.
 pub(super) fn is_addressed_away(call: &Call) -> bool {
     let is_here = |text: &String| {
@@ -252,24 +259,7 @@ pub(super) fn is_addressed_away(call: &Call) -> bool {
         let here = ["localhost", "127.", "0.0.0.0", "[::1]", ":", "host.docker.internal"]
             .iter()
             .any(|host| rest.starts_with(host));
-        // Search engines, stores of series and of keys.
-        let stores = [
-            ":9200",
-            ":9201",
-            ":9090",
-            ":5984",
-            ":8086",
-            ":7700",
-            ":8529",
-            ":15672",
-            ":8001",
-            ":8500",
-            ":2379",
-            ":6333",
-            ":19200",
-            ":8080/api/v1/namespaces",
-        ];
-        here && !stores.iter().any(|port| rest.contains(port))
+        here && !STORES.iter().any(|port| rest.contains(port))
     };
     !call.texts.iter().filter(|text| !text.starts_with('-')).any(is_here)
 }

@@ -4,6 +4,13 @@ use super::Search;
 use super::call::Call;
 use crate::syntax::Word;
 
+/// Commands of PowerShell that lose something with whatever words.
+#[rustfmt::skip]
+const ALWAYS: &[&str] = &[
+    "clear-disk", "clear-recyclebin", "disable-computerrestore", "diskpart", "format-volume", "iex", "initialize-disk",
+    "invoke-expression", "remove-localuser", "remove-partition", "remove-vm", "restart-computer", "stop-computer",
+];
+
 /// Words of a PowerShell line that lose something.
 pub fn powershell_destroys(line: &str) -> bool {
     let lower = line.to_lowercase();
@@ -21,21 +28,8 @@ pub fn powershell_destroys(line: &str) -> bool {
                 (has(&["-recurse", "-r", "/s"]) || has(&["hklm:", "hkcu:"])) && !scratch
             }
             "format" => words.get(1).is_some_and(|word| word.len() == 2 && word.ends_with(':')),
-            "format-volume"
-            | "iex"
-            | "invoke-expression"
-            | "clear-disk"
-            | "remove-partition"
-            | "initialize-disk"
-            | "clear-recyclebin"
-            | "diskpart"
-            | "stop-computer"
-            | "restart-computer"
-            | "remove-localuser"
-            | "remove-vm"
-            | "disable-computerrestore" => true,
             "vssadmin" | "wmic" | "reg" | "bcdedit" | "schtasks" | "sc" | "net" => has(&["delete", "/delete"]),
-            _ => false,
+            name => ALWAYS.contains(&name),
         }
     })
 }
