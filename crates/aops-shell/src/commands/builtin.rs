@@ -227,8 +227,8 @@ pub(super) fn trap(command: &Invocation) -> Class {
     command.reads_if(command.arguments.iter().all(Word::is_firm), "")
 }
 
-/// Listing reads; defining one changes what later words mean.
-pub(super) fn alias(command: &Invocation) -> Class {
+/// A name is shown, `name=value` sets it: for `alias` what later words mean, for `sysctl` the kernel.
+pub(super) fn show(command: &Invocation) -> Class {
     let sorted = command.sorted()?;
     command.unless(sorted.operands.into_iter().find(|word| word.lossy().contains('=') || !word.is_firm()))
 }

@@ -235,11 +235,6 @@ pub(super) fn ldd(command: &Invocation) -> Class {
     command.unless(sorted.operands.into_iter().find(|word| !known(word)))
 }
 
-/// `sysctl name` shows, `sysctl name=value` sets.
-pub(super) fn sysctl(command: &Invocation) -> Class {
-    command.unless(command.sorted()?.operands.into_iter().find(|word| word.lossy().contains('=') || !word.is_firm()))
-}
-
 /// `bash -n file` looks for mistakes and runs nothing.
 pub(super) fn checked(command: &Invocation) -> Class {
     let versioned = matches!(command.arguments, [only] if only.is_firm() && only.is("--version"))

@@ -102,7 +102,7 @@ static VERSIONED: &[(&str, &str)] = &[
 #[rustfmt::skip]
 static TABLE: &[(&str, Row)] = &[
     ("ag", row("-acfgGhilLnNoQrRsSuUvwz -A? -B? -C? -m= --hidden --ignore= --depth= --nocolor --color --count --vimgrep --nogroup", Listed, Outputs)),
-    ("alias", row("-p", Rule(builtin::alias), Nothing)),
+    ("alias", row("-p", Rule(builtin::show), Nothing)),
     ("aops-hook", row("", Rule(own::aops_hook), Remote)),
     ("arch", row("", AtMost(0), Runs)),
     ("aria2c", row(fetch::ARIA2C, Unknown, ChangesBy(fetch::aria2c))),
@@ -128,7 +128,7 @@ static TABLE: &[(&str, Row)] = &[
     ("gh", row("", Unknown, Remote)),
     ("git", row("", Rule(git::class), ChangesBy(git::touched))),
     ("gsed", row(scripts::SED, Unknown, ChangesBy(scripts::sed_touched))),
-    ("hash", row("-ltr", Rule(builtin::alias), Outputs)),
+    ("hash", row("-ltr", Rule(builtin::show), Outputs)),
     ("hostname", row("-fsiIdA --fqdn --short --ip-address --all-ip-addresses --domain", AtMost(0), Nothing)),
     ("iconv", row("-cls -f= -t= --from-code= --to-code= --list -o> --output>", Listed, Outputs)),
     ("ifconfig", row("-a", AtMost(0), Runs)),
@@ -163,7 +163,7 @@ static TABLE: &[(&str, Row)] = &[
     ("ss", row("-46aehHilmnoprstuwx0 --listening --tcp --udp --numeric --processes --all --summary --no-header -D> --diag>", Listed, Outputs)),
     ("ssh", row(programs::SSH, Unknown, RunsBy(programs::ssh))),
     ("strace", row("-o> --output>", Unknown, RunsBy(files::wrapped))),
-    ("sysctl", row("-aneqN --all", Rule(files::sysctl), Runs)),
+    ("sysctl", row("-aneqN --all", Rule(builtin::show), Runs)),
     ("tar", row("", Rule(files::tar), ChangesBy(files::unpacked))),
     ("tee", row("-ai --append --ignore-interrupts", Rule(files::tee), Operands(Act::Write))),
     ("time", row("-o> --output>", Reads, RunsBy(files::wrapped))),

@@ -3,7 +3,7 @@
 
 use super::Search;
 use super::call::{Call, is_unknown};
-use super::remote::is_addressed_away;
+use super::remote::{any, is_addressed_away};
 use crate::syntax::{Bit, Line, Simple, Word};
 use std::rc::Rc;
 
@@ -19,10 +19,6 @@ const READERS: &[&str] = &[
 ];
 /// Connections without a question: what arrives is sent as it is.
 const BARE: &[&str] = &["nc", "ncat", "netcat", "socat", "telnet", "tftp"];
-
-fn any(names: &[Rc<str>], known: &[&str]) -> bool {
-    names.iter().any(|name| known.contains(&&**name))
-}
 
 /// A network tool that is fed with files.
 pub(super) fn sends(search: &mut Search, call: &Call) {

@@ -24,7 +24,8 @@ const SETTINGS: &[&str] = &[
     "docker", "kubectl", "npm", "gh", "stack", "ghcup", "swiftenv", "tfenv", "volta", "lsof",
 ];
 
-fn any(names: &[Rc<str>], known: &[&str]) -> bool {
+/// One of these programs is among the known ones.
+pub(super) fn any(names: &[Rc<str>], known: &[&str]) -> bool {
     names.iter().any(|name| known.contains(&&**name))
 }
 

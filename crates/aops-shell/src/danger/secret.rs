@@ -100,8 +100,7 @@ fn is_model(kind: &str) -> bool {
 
 /// `src/auth/credentials` and `aws credentials` in words are no files of secrets.
 fn in_code(path: &str, name: &str) -> bool {
-    let generic = matches!(name, "credentials" | "auth.json" | "token.json");
-    generic && !path.contains("/.") && !path.ends_with("/auth.json") && name == "credentials"
+    name == "credentials" && !path.contains("/.")
 }
 
 /// The path of a word: what is glued to `@`, `=` or `:` counts too.
