@@ -272,11 +272,8 @@ impl Default for Policy {
 impl Policy {
     /// What becomes of a call that this danger rule finds.
     pub fn danger_level(&self, rule: &danger::Rule) -> DangerLevel {
-        self.danger.get(rule.id()).copied().unwrap_or(match rule.ruling {
-            danger::Ruling::Off => DangerLevel::Off,
-            danger::Ruling::Ask => DangerLevel::Ask,
-            danger::Ruling::Deny => DangerLevel::Deny,
-        })
+        let usual = if rule.is_denied { DangerLevel::Deny } else { DangerLevel::Ask };
+        self.danger.get(rule.id()).copied().unwrap_or(usual)
     }
 
     /// The policy whose refusals are recorded; nothing outside of mode `observe`.

@@ -250,7 +250,7 @@ fn the_page_has_every_rule() {
             "| `{}` | {} | {} | {} | {} | {} | {} |",
             rule.id(),
             rule.severity.word(),
-            rule.ruling.word(),
+            if rule.is_denied { "deny" } else { "ask" },
             rule.reason,
             rule.instead,
             listed(rule.examples),

@@ -28,7 +28,7 @@ mod windows;
 mod programs;
 
 pub use place::Place;
-pub use rule::{Danger, Rule, Ruling, Severity};
+pub use rule::{Danger, Rule, Severity};
 pub use rules::{RULES, rule};
 pub use secret::is_secret;
 pub use sql::destroys;

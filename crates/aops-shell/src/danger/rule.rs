@@ -21,32 +21,14 @@ impl Severity {
     }
 }
 
-/// What becomes of a call that a rule finds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ruling {
-    Off,
-    /// A person is asked; where none is there, it is refused.
-    Ask,
-    Deny,
-}
-
-impl Ruling {
-    pub fn word(self) -> &'static str {
-        match self {
-            Ruling::Off => "off",
-            Ruling::Ask => "ask",
-            Ruling::Deny => "deny",
-        }
-    }
-}
-
 #[derive(Debug)]
 pub struct Rule {
     /// Its switch in a configuration: `danger.` and the id.
     pub key: &'static str,
     pub severity: Severity,
-    /// Where no configuration says otherwise.
-    pub ruling: Ruling,
+    /// Where no configuration says otherwise, a call that it finds is refused. Else a person is asked; where none is there,
+    /// it is refused too.
+    pub is_denied: bool,
     /// What the command does, after `it`.
     pub reason: &'static str,
     /// What to do instead, as an order.
