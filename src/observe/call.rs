@@ -30,7 +30,7 @@ use crate::text::{json, sha256::sha256};
 use crate::tool::table::{self, ToolTouches};
 use crate::tool::targets::{self, CommandRun, Targets};
 use crate::tool::{danger, effect, tracking};
-use aops_shell::class::certain;
+use aops_shell::class::{LineSetting, certain};
 use aops_shell::syntax::{Ground, Word};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -207,12 +207,12 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     real_paths::settle(&mut reach, &mut protected);
     protected.hooked = guard::starts(&reach).filter(|client| host::is_hooked(env, *client)).collect();
     let plans = plans(env, event, &reach);
+    let listed_command = |program: &str, words: &[Word]| listed(policy, tool, program, words);
     let around = effect::CallSetting {
         mode: event.permission_mode.as_deref(),
         plans: &plans.to_string_lossy(),
-        ground,
         listed: policy.effects.of(tool),
-        listed_command: &|program, words| listed(policy, tool, program, words),
+        line: LineSetting { ground, project: Some(&protected.project), listed: &listed_command },
     };
     let class = effect::of(tool, input, line.as_ref(), &around);
     let (unknown, unjailed, alone) = jailed::look(session, call, line.as_ref(), &around, class.effect);

@@ -21,7 +21,7 @@ use crate::system::env::{Env, SHELL_PREFIX, names_us};
 use crate::system::files::make_all;
 use crate::text::json;
 use crate::text::template::one_line;
-use crate::tool::effect::{CallSetting, line_setting};
+use crate::tool::effect::CallSetting;
 use aops_shell::class::is_only_unknown;
 use aops_shell::commands::program;
 use aops_shell::outside::outside;
@@ -113,14 +113,14 @@ pub fn look(
 ) -> (bool, Option<String>, bool) {
     let on = session.memory.jail.as_ref().is_some_and(JailState::is_on);
     let Some(line) = line.filter(|_| on && runs_shell(call)) else { return (false, None, false) };
-    let stays = effect == Effect::Write && around.listed.is_none() && is_only_unknown(line, &line_setting(around));
+    let stays = effect == Effect::Write && around.listed.is_none() && is_only_unknown(line, &around.line);
     let unknown = stays && outside(line, &|_| false).is_none();
     let programs = first_words(&line.text);
     let without = &session.policy().jail.without;
     let leaves = |word: &String| {
         // A script of such a name elsewhere is held as any other.
         let listed = |name: &str| OUTSIDE.contains(&name) || without.iter().any(|known| known == name);
-        program(word, around.ground.home).is_some_and(listed) || without.contains(word)
+        program(word, around.line.ground.home).is_some_and(listed) || without.contains(word)
     };
     let unjailed = programs.iter().find(|word| leaves(word)).cloned();
     // A variable before it may bring anything into what is not held: `LD_PRELOAD=… podman`.

@@ -11,18 +11,17 @@ use super::table::{self, ToolTouches};
 use crate::model::call::Effect;
 use aops_shell::class::{LineSetting, class};
 use aops_shell::commands::powershell_class;
-use aops_shell::syntax::{Ground, Line, Word};
+use aops_shell::syntax::Line;
 
 #[derive(Clone, Copy)]
 pub struct CallSetting<'a> {
     pub mode: Option<&'a str>,
     /// Where plan mode may write; empty if a link there leads out of it.
     pub plans: &'a str,
-    pub ground: Ground<'a>,
     /// What the user's `[effects]` say of a tool.
     pub listed: Option<Effect>,
-    /// What they say of a command in its line.
-    pub listed_command: &'a dyn Fn(&str, &[Word]) -> Option<Effect>,
+    /// Of its line, where it runs one.
+    pub line: LineSetting<'a>,
 }
 
 /// The class of a call of this tool; `line` is the shell line it runs, where there is one.
@@ -32,7 +31,7 @@ pub fn of(tool: &str, input: &str, line: Option<&Line>, around: &CallSetting) ->
     match (around.listed, known.touches, line) {
         (Some(Effect::Read), ..) if !runs_line => CallClass::of(Ok(Effect::Read), false),
         (Some(Effect::Write), ..) => CallClass::of(Err("your `[effects]` list it under `write`".to_owned()), true),
-        (_, ToolTouches::Line, Some(line)) => class(line, &line_setting(around)),
+        (_, ToolTouches::Line, Some(line)) => class(line, &around.line),
         (_, ToolTouches::PowerShell, _) => {
             let class = command(input).map(|line| powershell_class(&line));
             CallClass::of(class.unwrap_or(known.class), true)
@@ -45,16 +44,6 @@ pub fn of(tool: &str, input: &str, line: Option<&Line>, around: &CallSetting) ->
             CallClass::of(Err("its statement may change what it asks".to_owned()), true)
         }
         _ => CallClass::of(known.class, true),
-    }
-}
-
-/// The setting of the call's line. `CLAUDE_PROJECT_DIR` names the working tree.
-pub fn line_setting<'a>(around: &CallSetting<'a>) -> LineSetting<'a> {
-    let project = around.ground.variables.iter().find(|(name, _)| name == "CLAUDE_PROJECT_DIR");
-    LineSetting {
-        ground: around.ground,
-        project: project.map(|(_, value)| value.as_str()),
-        listed: around.listed_command,
     }
 }
 

@@ -2,17 +2,17 @@
 
 use super::effect::*;
 use crate::model::call::Effect;
-use aops_shell::class::class;
-use aops_shell::syntax::cut;
-use aops_shell::syntax::{Ground, Word};
+use aops_shell::class::{LineSetting, class};
+use aops_shell::syntax::{Ground, cut};
 use proptest::prelude::*;
 use rustix::time::{ClockId, clock_gettime};
 use std::fmt::Write as _;
 
 const PLANS: &str = "/home/u/.claude/plans";
+const PROJECT: &str = "/home/u/proj";
 
 fn variables() -> Vec<(String, String)> {
-    vec![("CLAUDE_PROJECT_DIR".to_owned(), "/home/u/proj".to_owned())]
+    vec![("CLAUDE_PROJECT_DIR".to_owned(), PROJECT.to_owned())]
 }
 
 fn classed(line: &str) -> CallClass {
@@ -20,11 +20,10 @@ fn classed(line: &str) -> CallClass {
 }
 
 fn told(line: &str, listed: &dyn Fn(&str) -> Option<Effect>) -> CallClass {
-    let listed_command = |program: &str, _: &[Word]| listed(program);
     let variables = variables();
-    let ground = Ground { cwd: "/home/u/proj", home: "/home/u", variables: &variables };
-    let around = CallSetting { mode: None, plans: PLANS, ground, listed: None, listed_command: &listed_command };
-    class(&cut(line, &ground), &line_setting(&around))
+    let ground = Ground { cwd: PROJECT, home: "/home/u", variables: &variables };
+    let setting = LineSetting { ground, project: Some(PROJECT), listed: &|program, _| listed(program) };
+    class(&cut(line, &ground), &setting)
 }
 
 fn name(effect: Effect) -> &'static str {
@@ -134,10 +133,10 @@ fn the_users_lists_come_first() {
 
 fn tool(name: &str, input: &str, mode: Option<&str>, listed: &dyn Fn(&str) -> Option<Effect>) -> CallClass {
     let variables = variables();
-    let ground = Ground { cwd: "/home/u/proj", home: "/home/u", variables: &variables };
+    let ground = Ground { cwd: PROJECT, home: "/home/u", variables: &variables };
     let line = crate::tool::targets::line(name, input, &ground);
-    let listed_command = |program: &str, _: &[Word]| listed(program);
-    let around = CallSetting { mode, plans: PLANS, ground, listed: listed(name), listed_command: &listed_command };
+    let setting = LineSetting { ground, project: Some(PROJECT), listed: &|program, _| listed(program) };
+    let around = CallSetting { mode, plans: PLANS, listed: listed(name), line: setting };
     of(name, input, line.as_ref(), &around)
 }
 
