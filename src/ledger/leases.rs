@@ -36,44 +36,42 @@ pub struct Lease {
     told: Vec<String>,
 }
 
-/// Who asks.
-#[derive(Debug)]
-pub struct Asker<'a> {
-    pub session_id: &'a str,
-    pub client: Option<ClientProcess>,
-    /// It goes on in spite of another's lease, and is told of each only once.
-    pub goes_on: bool,
-}
-
 /// Takes these files of this tree. Returns the ones that the session did not hold before, and another's lease in the way: then
-/// nothing was taken.
-pub fn take(env: &Env, tree: &Path, paths: &[String], asker: &Asker) -> (Vec<String>, Option<Lease>) {
+/// nothing was taken. A session that `goes_on` does so in spite of another's lease, and is told of each only once.
+pub fn take(
+    env: &Env,
+    tree: &Path,
+    paths: &[String],
+    session_id: &str,
+    client: Option<&ClientProcess>,
+    goes_on: bool,
+) -> (Vec<String>, Option<Lease>) {
     let Some((mut file, mut leases)) = open(env, tree, true) else { return Default::default() };
     let (boot, host) = (boot_id(), host());
     let before = leases.clone();
     leases.retain(|lease| lease.holds(&boot, &host, env.now_ms));
-    let is_others = |lease: &&mut Lease| paths.contains(&lease.path) && lease.session_id != asker.session_id;
+    let is_others = |lease: &&mut Lease| paths.contains(&lease.path) && lease.session_id != session_id;
     let mut held = None;
     for lease in leases.iter_mut().filter(is_others) {
-        if !asker.goes_on {
+        if !goes_on {
             held = held.or(Some(lease.clone()));
-        } else if !lease.told.iter().any(|told| told == asker.session_id) {
-            lease.told.push(asker.session_id.to_owned());
+        } else if !lease.told.iter().any(|told| told == session_id) {
+            lease.told.push(session_id.to_owned());
             held = held.or(Some(lease.clone()));
         }
     }
     let mut taken = Vec::new();
-    for path in paths.iter().filter(|_| held.is_none() || asker.goes_on) {
+    for path in paths.iter().filter(|_| held.is_none() || goes_on) {
         if let Some(lease) = leases.iter_mut().find(|lease| lease.path == *path) {
-            lease.since_ms = if lease.session_id == asker.session_id { env.now_ms } else { lease.since_ms };
+            lease.since_ms = if lease.session_id == session_id { env.now_ms } else { lease.since_ms };
         } else if leases.len() < MOST {
             taken.push(path.clone());
             leases.push(Lease {
                 boot: boot.clone(),
-                client: asker.client.clone(),
+                client: client.cloned(),
                 host: host.clone(),
                 path: path.clone(),
-                session_id: asker.session_id.to_owned(),
+                session_id: session_id.to_owned(),
                 since_ms: env.now_ms,
                 told: Vec::new(),
             });

@@ -2,7 +2,7 @@
 
 use super::{client, real_paths};
 use crate::gate::{CallContext, Context, Holder, lease};
-use crate::ledger::leases::{self, Asker};
+use crate::ledger::leases;
 use crate::model::event::Event;
 use crate::session::fold::Session;
 use crate::system::env::Env;
@@ -24,8 +24,8 @@ pub fn look(env: &Env, session: &Session, event: &Event, context: &mut Context) 
     if paths.is_empty() {
         return;
     }
-    let asker = Asker { session_id: &event.session_id, client: client::process(env), goes_on };
-    let (taken, held) = leases::take(env, tree, &paths, &asker);
+    let client = client::process(env);
+    let (taken, held) = leases::take(env, tree, &paths, &event.session_id, client.as_ref(), goes_on);
     call.taken = taken;
     call.held = held.map(|lease| {
         let path = Path::new(&lease.path).strip_prefix(tree).map_or(lease.path.clone(), |p| p.display().to_string());
