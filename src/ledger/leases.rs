@@ -7,6 +7,7 @@ use super::{clients, lock};
 use crate::session::memory::ClientProcess;
 use crate::system::env::{Env, boot_id};
 use crate::system::files::make_all;
+use crate::system::folder;
 use crate::text::sha256::sha256;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
@@ -127,7 +128,7 @@ fn open(env: &Env, tree: &Path, make: bool) -> Option<(File, Vec<Lease>)> {
             options.clone().create(true).truncate(false).open(&path)
         });
         let mut file = lock::take(opened.ok()?, "leases", PATIENCE).ok()?;
-        if !is_still(&file, &path) {
+        if !folder::is_same(rustix::fs::fstat(&file), rustix::fs::stat(&path)) {
             continue;
         }
         let mut text = Vec::new();
@@ -136,11 +137,6 @@ fn open(env: &Env, tree: &Path, make: bool) -> Option<(File, Vec<Lease>)> {
         return Some((file, serde_json::from_slice(&text).unwrap_or_default()));
     }
     None
-}
-
-fn is_still(file: &File, path: &Path) -> bool {
-    let (Ok(one), Ok(other)) = (rustix::fs::fstat(file), rustix::fs::stat(path)) else { return false };
-    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 }
 
 fn write(file: &mut File, leases: &[Lease]) {

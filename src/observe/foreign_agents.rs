@@ -10,6 +10,7 @@ use crate::model::agent::{AGENTS, FILE_PREFIX, PLUGIN_PREFIX, bare, meant, ours}
 use crate::model::client::Client;
 use crate::system::env::Env;
 use crate::system::process::kin;
+use crate::text::frontmatter;
 use crate::text::json::{self, Json};
 use crate::text::yaml::{self, Value};
 use std::path::{Path, PathBuf};
@@ -142,8 +143,7 @@ pub fn name_in(env: &Env, path: &Path, text: &str) -> Option<String> {
 
 /// The name in the text's frontmatter; if that cannot be parsed, the first line that looks like a name.
 pub fn read_name(text: &str) -> Option<String> {
-    let front = text.trim_start_matches('\u{feff}').trim_start().strip_prefix("---")?;
-    let front = front.split("\n---").next().unwrap_or(front);
+    let (front, _) = frontmatter::split(text)?;
     if let Ok(node) = yaml::parse(front, 1) {
         let Value::Map(members) = node.value else { return None };
         let name = members.into_iter().find(|(key, _)| key.name == "name")?.1;

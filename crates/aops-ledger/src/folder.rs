@@ -5,7 +5,7 @@
 
 use crate::failure::Failure;
 use memchr::{memchr_iter, memrchr};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::Write;
@@ -119,6 +119,12 @@ pub fn each_line(
         }
     }
     Ok(Some(from))
+}
+
+/// Both are there, and one file: whether an open file still has its name.
+pub fn is_same(one: Result<Stat, Errno>, other: Result<Stat, Errno>) -> bool {
+    let (Ok(one), Ok(other)) = (one, other) else { return false };
+    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 }
 
 /// Replaces `name` atomically: a reader sees the old content or the new one. The old file is kept as `spare`.

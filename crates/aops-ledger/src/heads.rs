@@ -193,10 +193,8 @@ impl Heads {
 fn append(dir: &OwnedFd, line: &str) -> Result<(File, u64), Failure> {
     loop {
         let (file, long) = folder::append_line(dir, FILE, line.to_owned())?;
-        let inode =
-            |stat: Result<rustix::fs::Stat, rustix::io::Errno>| stat.map(|stat| (stat.st_dev, stat.st_ino)).ok();
-        let named = inode(rustix::fs::statat(dir, FILE, AtFlags::SYMLINK_NOFOLLOW));
-        if named.is_some() && named == inode(rustix::fs::fstat(&file)) {
+        let named = rustix::fs::statat(dir, FILE, AtFlags::SYMLINK_NOFOLLOW);
+        if folder::is_same(named, rustix::fs::fstat(&file)) {
             return Ok((file, long));
         }
     }
