@@ -5,7 +5,6 @@
 //! injected stays below the client's limit and names the file that holds the rest.
 
 use crate::briefing::hits::Lead;
-use crate::briefing::session_start::sandbox_name;
 use crate::briefing::sources::{self, Found};
 use crate::briefing::tracker::{self, Item};
 use crate::config::policy::Policy;
@@ -125,7 +124,7 @@ fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -
         ("session_id", state.session_id.clone()),
         ("cwd", one_line(&event.cwd, 300)),
         ("phase", state.phase.name().to_owned()),
-        ("sandbox", sandbox_name(session).to_owned()),
+        ("sandbox", session.state.sandbox.name().to_owned()),
         ("prompt", text(prompt)),
         ("task", task(session)),
         ("owed", names(&state.stop.owed)),

@@ -45,15 +45,6 @@ pub struct NoteLine {
     pub text: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refreshed {
-    pub notes: usize,
-    /// New or changed, and so read again.
-    pub read: usize,
-    /// Another process was at it: nothing was done.
-    pub busy: bool,
-}
-
 /// The notes that answer best, at most so many.
 pub fn search(env: &Env, query: &str, most: usize, deadline: Instant) -> FoundNotes {
     let question = Question::of(query);
@@ -92,8 +83,9 @@ fn hit(env: &Env, question: &Question, candidate: &Candidate) -> Option<Hit> {
     })
 }
 
-/// Brings the index up to date: only new and changed notes are read. For a background process.
-pub fn refresh(env: &Env) -> Result<Refreshed, Failure> {
+/// Brings the index up to date. Only new and changed notes are read: gives how many, none where another process is at it.
+/// For a background process.
+pub fn refresh(env: &Env) -> Result<usize, Failure> {
     index::refresh(&env.data, &index_path(env), env.now_ms)
 }
 

@@ -13,7 +13,7 @@ use crate::model::agent::AGENTS;
 use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::Event;
-use crate::model::phase::{Phase, Sandbox};
+use crate::model::phase::Phase;
 use crate::session::fold::Session;
 use crate::system::env::Env;
 use crate::system::files::{find, make_all};
@@ -114,14 +114,10 @@ fn axioms(env: &Env, cwd: &Path, wanted: bool) -> Option<String> {
     wanted.then(|| texts::axioms_text(env, &texts::project(env, cwd)))
 }
 
-pub(super) fn sandbox_name(session: &Session) -> &'static str {
-    if session.state.sandbox == Sandbox::Open { "open" } else { "shut" }
-}
-
 /// One line with phase, sandbox and task; `None` before the first task.
 fn standing(session: &Session) -> Option<String> {
     let task = session.state.task.as_ref()?;
-    let (phase, sandbox) = (session.state.phase.name(), sandbox_name(session));
+    let (phase, sandbox) = (session.state.phase.name(), session.state.sandbox.name());
     let intent = one_line(task.intent.as_deref().unwrap_or("no intent"), 200);
     let owed = if session.state.stop.owed.is_empty() {
         String::new()

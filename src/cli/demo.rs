@@ -7,7 +7,6 @@
 mod stage;
 
 use super::log::wrap;
-use super::status;
 use super::table::{Tone, clean};
 use super::{Command, Io};
 use crate::cli::install::{Level, plan};
@@ -282,7 +281,7 @@ impl Player<'_, '_> {
         };
         beat.said = self.stage.short(&said);
         let state = self.stage.session()?.state;
-        (beat.phase, beat.sandbox) = (state.phase.name(), status::sandbox_word(state.sandbox));
+        (beat.phase, beat.sandbox) = (state.phase.name(), state.sandbox.name());
         if !self.io.json {
             show(self.io, &beat)?;
         }

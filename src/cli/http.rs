@@ -3,6 +3,7 @@
 //! Listens, reads and writes streams. Invariants: a request has a bounded size and ten seconds, however slowly it comes, and so
 //! has its answer; so many connections are served at a time, and one more is told so.
 
+use crate::system::wire::Timed;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,51 +14,10 @@ const LONGEST_HEAD: u64 = 16 << 10;
 /// After a connection that could not be taken: no file may be left for it.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What strangers may use.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    pub(super) longest_body: usize,
-    patience: Duration,
-    /// Connections at a time.
-    most: usize,
-}
-
-impl Limits {
-    pub(super) const fn of_body(longest_body: usize) -> Self {
-        Self { longest_body, patience: Duration::from_secs(10), most: 64 }
-    }
-}
-
-/// A stream until a moment.
-struct Until<'a> {
-    stream: &'a TcpStream,
-    end: Instant,
-}
-
-impl Until<'_> {
-    fn left(&self) -> io::Result<Option<Duration>> {
-        let left = self.end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero());
-        left.map(Some).ok_or_else(|| io::Error::new(io::ErrorKind::TimedOut, "the request takes too long"))
-    }
-}
-
-impl Read for Until<'_> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(self.left()?)?;
-        self.stream.read(into)
-    }
-}
-
-impl Write for Until<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.set_write_timeout(self.left()?)?;
-        self.stream.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
-    }
-}
+/// For a request, and for its answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Connections at a time that strangers may use.
+pub(super) const MOST: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Request {
@@ -84,7 +44,7 @@ impl Request {
         unescape(&value.replace('+', " "))
     }
 
-    fn read(stream: Until, longest_body: usize) -> io::Result<Self> {
+    fn read(stream: Timed, longest_body: usize) -> io::Result<Self> {
         let odd = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
         let mut from = BufReader::new(stream);
         let mut head = from.by_ref().take(LONGEST_HEAD);
@@ -129,8 +89,13 @@ pub(super) fn unescape(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Answers each connection, without an end.
-pub(super) fn listen(listener: &TcpListener, limits: Limits, judge: impl Fn(&Request) -> Answer + Sync) {
+/// Answers each connection, without an end; `most` at a time.
+pub(super) fn listen(
+    listener: &TcpListener,
+    longest_body: usize,
+    most: usize,
+    judge: impl Fn(&Request) -> Answer + Sync,
+) {
     let (judge, open) = (&judge, &AtomicUsize::new(0));
     thread::scope(|scope| {
         for connection in listener.incoming() {
@@ -138,13 +103,13 @@ pub(super) fn listen(listener: &TcpListener, limits: Limits, judge: impl Fn(&Req
                 thread::sleep(PAUSE);
                 continue;
             };
-            if open.fetch_add(1, Ordering::SeqCst) >= limits.most {
+            if open.fetch_add(1, Ordering::SeqCst) >= most {
                 open.fetch_sub(1, Ordering::SeqCst);
                 let _ = refuse(&connection);
                 continue;
             }
             let work = move || {
-                let _ = serve(&connection, limits, judge);
+                let _ = serve(&connection, longest_body, judge);
                 open.fetch_sub(1, Ordering::SeqCst);
             };
             if thread::Builder::new().spawn_scoped(scope, work).is_err() {
@@ -161,17 +126,17 @@ fn refuse(mut connection: &TcpStream) -> io::Result<()> {
 }
 
 /// Reads one request and answers it.
-fn serve(stream: &TcpStream, limits: Limits, judge: impl FnOnce(&Request) -> Answer) -> io::Result<()> {
-    let until = || Until { stream, end: Instant::now() + limits.patience };
-    let (status, headers, body) = match Request::read(until(), limits.longest_body) {
+fn serve(stream: &TcpStream, longest_body: usize, judge: impl FnOnce(&Request) -> Answer) -> io::Result<()> {
+    let timed = || Timed { stream: Box::new(stream), deadline: Instant::now() + PATIENCE };
+    let (status, headers, body) = match Request::read(timed(), longest_body) {
         Ok(request) => judge(&request),
         Err(error) => (400, "Content-Type: text/plain\r\n".to_owned(), format!("{error}\n")),
     };
     let long = body.len();
     let head = format!("HTTP/1.1 {status} -\r\n{headers}Content-Length: {long}\r\nConnection: close\r\n\r\n");
-    let mut until = until();
-    until.write_all(head.as_bytes())?;
-    until.write_all(body.as_bytes())
+    let mut answer = timed();
+    answer.write_all(head.as_bytes())?;
+    answer.write_all(body.as_bytes())
 }
 
 #[cfg(test)]
@@ -198,9 +163,9 @@ mod tests {
         let asked = ask(listener.local_addr().unwrap());
         let (stream, _) = listener.accept().unwrap();
         assert_eq!(stream.peek(&mut [0]).unwrap(), 1);
-        let late = Until { stream: &stream, end: Instant::now() };
+        let late = Timed { stream: Box::new(&stream), deadline: Instant::now() };
         assert_eq!(Request::read(late, 0).unwrap_err().kind(), io::ErrorKind::TimedOut);
-        let early = Until { stream: &stream, end: Instant::now() + Duration::from_mins(1) };
+        let early = Timed { stream: Box::new(&stream), deadline: Instant::now() + Duration::from_mins(1) };
         assert_eq!(Request::read(early, 0).unwrap().method, "GET");
         drop(asked);
     }
@@ -211,9 +176,8 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let gates = Box::leak(Box::new((begun, go_on)));
         let (begun, go_on) = (&gates.0, &gates.1);
-        let limits = Limits { most: 1, ..Limits::of_body(0) };
         thread::spawn(move || {
-            listen(&listener, limits, |_| {
+            listen(&listener, 0, 1, |_| {
                 begun.wait();
                 go_on.wait();
                 (200, String::new(), String::new())

@@ -20,6 +20,7 @@ use crate::config::policy::ModeLevel;
 use crate::host::claude::settings::{StatusLine, status_line};
 use crate::model::client::Client;
 use crate::model::event::EVENTS;
+use crate::model::named::named;
 use crate::proof::keys::Keys;
 use crate::proof::life;
 use crate::system::env::Env;
@@ -99,25 +100,16 @@ pub const UNINSTALL: Command = Command {
     run: uninstall,
 };
 
-/// The settings files in which hooks can be registered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    User,
-    Project,
-    Local,
+named! {
+    /// The settings files in which hooks can be registered.
+    pub enum Level {
+        User = "user",
+        Project = "project",
+        Local = "local",
+    }
 }
 
 impl Level {
-    pub const ALL: [Level; 3] = [Level::User, Level::Project, Level::Local];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Level::User => "user",
-            Level::Project => "project",
-            Level::Local => "local",
-        }
-    }
-
     pub fn path(self, env: &Env) -> PathBuf {
         match self {
             Level::User => env.config.join("settings.json"),
@@ -243,14 +235,14 @@ impl Told<'_> {
         json!({
             "settings": self.settings(), "command": plan.command, "events": events(), "changed": plan.changes(),
             "statusline": self.has_status_line(), "written": self.written(), "removed": paths(&plan.stale),
-            "backup": self.backup, "dry_run": self.dry_run, "diff": self.diff(), "clashes": plan.clashes,
+            "backup": self.backup, "dry_run": self.dry_run, "diff": self.diff(), "clashes": plan.placing.clashes,
             "mode": mode.map(Change::to_json),
         })
     }
 
     fn lines(&self, io: &mut Io) -> anyhow::Result<Vec<String>> {
         let (settings, written) = (self.settings(), self.written());
-        let clashes = self.plan.clashes.iter().map(|clash| format!("note: {clash}"));
+        let clashes = self.plan.placing.clashes.iter().map(|clash| format!("note: {clash}"));
         let mut lines = Vec::new();
         if self.dry_run {
             write!(io.out, "{}", self.diff())?;

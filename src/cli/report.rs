@@ -96,7 +96,7 @@ fn card(env: &Env, found: &FoundSession) -> Option<Card> {
         let insights = collect::of_transcript(env, &found.transcript, &found.session_id).ok()?;
         return Some(Card { insights, ..Card::default() });
     };
-    let mut tally = collect::tally(&shelved.path, &shelved.session_id).ok()?;
+    let tally = collect::tally(&shelved.path, &shelved.session_id).ok()?;
     if tally.session.is_new() {
         return None;
     }
@@ -105,24 +105,13 @@ fn card(env: &Env, found: &FoundSession) -> Option<Card> {
     let kept = collect::kept(&collect::file(env, &state.date, &state.session_id));
     let kept = kept.and_then(|kept| serde_json::from_value::<Insights>(kept).ok());
     let kept = kept.filter(|kept| kept.ledger_head.as_ref() == Some(&head));
-    let mut card = Card {
-        moments: std::mem::take(&mut tally.moments),
-        left_out: tally.moments_left_out,
-        phases: tally.phases.clone(),
-        last_ms: tally.last_ms,
-        tools: std::mem::take(&mut tally.tools),
-        followed: std::mem::take(&mut tally.followed),
-        blocks: std::mem::take(&mut tally.blocks),
-        root: tally.root.clone(),
-        damage: Some(damage(env, shelved)),
-        ..Card::default()
-    };
-    card.insights = match kept {
+    let story = tally.story.clone();
+    let insights = match kept {
         // Nothing has happened since: the transcript was read then.
         Some(kept) => kept,
         None => collect::finish(env, tally, &found.transcript, None).ok()?,
     };
-    Some(card)
+    Some(Card { insights, story, damage: Some(damage(env, shelved)) })
 }
 
 /// What is wrong with a ledger; nothing where it is intact.

@@ -7,7 +7,7 @@
 mod shut;
 
 use shut::is_shut;
-pub use shut::{sandbox, sandbox_word, waits_for};
+pub use shut::{sandbox, waits_for};
 
 use super::table::{NamedFact, Tone, clean};
 use super::{Command, Io, session, session_operand};
@@ -325,7 +325,7 @@ fn line(env: &Env, session: &Session, owed: &[String]) -> String {
         Level::Enforce if is_shut(session, env.now_ms) => {
             parts.push("sandbox shut (a prompt with `.` goes without)".to_owned());
         }
-        Level::Enforce => parts.push(format!("sandbox {}", sandbox_word(sandbox(session, env.now_ms)))),
+        Level::Enforce => parts.push(format!("sandbox {}", sandbox(session, env.now_ms).name())),
     }
     parts.push(format!("mode {}", policy.mode.level().word()));
     if !owed.is_empty() {

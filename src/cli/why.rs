@@ -201,11 +201,8 @@ fn print(io: &mut Io, id: &str, answered: &Answered, clues: &[Clue], before: &Se
     let (time, ruled) = (at.unwrap_or_default(), describe_ruling(answered, io));
     writeln!(io.out, "entry {} at {time}: {ruled}", answered.seq)?;
     let asked = format!("{} by {}: {}", answered.event, describe_speaker(answered), past::describe_question(answered));
-    let stood = format!(
-        "phase {}, sandbox {}",
-        before.state.phase.name(),
-        status::sandbox_word(status::sandbox(before, time_of(answered)))
-    );
+    let stood =
+        format!("phase {}, sandbox {}", before.state.phase.name(), status::sandbox(before, time_of(answered)).name());
     let because = clues.iter().map(|clue| {
         let seq = clue.seq.map_or_else(|| "since".to_owned(), |seq| format!("entry {seq}"));
         format!("{seq}: {}", clue.what)

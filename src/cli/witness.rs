@@ -3,7 +3,7 @@
 //! Listens on one address and keeps its state in one folder. Invariants: one request is judged at a time; a connection has
 //! ten seconds and a bounded size, so one slow client delays the others only briefly.
 
-use super::http::{self, Limits, Request};
+use super::http::{self, Request};
 use super::{Command, Io, option, refused, text};
 use crate::proof::serve::WitnessState;
 use crate::system::env::Env;
@@ -59,7 +59,7 @@ fn serve(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.out.flush()?;
     let (state, env) = (Mutex::new(state), io.env);
     // A silent connection delays no other: only judging is one at a time.
-    http::listen(&listener, Limits::of_body(LONGEST_BODY), |request| judge(&state, env, request));
+    http::listen(&listener, LONGEST_BODY, http::MOST, |request| judge(&state, env, request));
     Ok(0)
 }
 

@@ -8,8 +8,7 @@ mod chart;
 
 use crate::host::claude::usage::Sum;
 use crate::insight::document::{Calls, Insights, OUTCOMES, micros, usd};
-use crate::insight::tally::Followed;
-use crate::insight::timeline::TimelineEntry;
+use crate::insight::tally::{Followed, Story};
 use crate::model::phase::Phase;
 use crate::text::plain::count;
 use crate::text::time;
@@ -30,17 +29,7 @@ const LARGEST: usize = 2_500_000;
 #[derive(Debug, Default)]
 pub struct Card {
     pub insights: Insights,
-    pub moments: Vec<TimelineEntry>,
-    pub left_out: u64,
-    /// When which phase began, and when the last one ended.
-    pub phases: Vec<(i64, &'static str)>,
-    pub last_ms: i64,
-    pub tools: BTreeMap<String, Calls>,
-    pub followed: BTreeMap<String, Followed>,
-    /// By who set them.
-    pub blocks: BTreeMap<String, u64>,
-    /// The folder of the project.
-    pub root: String,
+    pub story: Story,
     /// What is wrong with its ledger; empty where it is intact, nothing where there is none.
     pub damage: Option<String>,
 }
@@ -310,9 +299,9 @@ impl Sums {
         let insights = &card.insights;
         add_counts(&mut self.refusals, &insights.gates);
         add_counts(&mut self.rehearsed, &insights.rehearsed);
-        add_counts(&mut self.blocks_by, &card.blocks);
-        self.blocks += card.blocks.values().sum::<u64>();
-        for (gate, next) in &card.followed {
+        add_counts(&mut self.blocks_by, &card.story.blocks);
+        self.blocks += card.story.blocks.values().sum::<u64>();
+        for (gate, next) in &card.story.followed {
             let sum = self.followed.entry(gate.clone()).or_default();
             sum.agent += next.agent;
             sum.worked += next.worked;
@@ -326,7 +315,7 @@ impl Sums {
         for said in critic.chain(insights.qa_verdict.iter().map(|verdict| format!("qa-verifier {verdict}"))) {
             *self.verdicts.entry(said).or_default() += 1;
         }
-        for (tool, calls) in &card.tools {
+        for (tool, calls) in &card.story.tools {
             add_calls(self.tools.entry(tool.clone()).or_default(), calls);
         }
         add_calls(&mut self.calls, &insights.tool_calls);

@@ -30,30 +30,32 @@ const LONGEST: usize = 500;
 pub struct Tally {
     pub session: Session,
     pub insights: Insights,
-    /// When which phase began.
-    pub phases: Vec<(i64, &'static str)>,
+    pub story: Story,
     pub agents: BTreeMap<String, String>,
     /// What each request used, where the client tells us: when, the agent, its model, tokens.
     pub requests: Vec<(i64, String, String, Usage)>,
-    /// What is worth a line in a timeline.
-    pub moments: Vec<TimelineEntry>,
-    pub moments_left_out: u64,
-    pub tools: BTreeMap<String, Calls>,
-    /// What came after a refusal, by gate.
-    pub followed: BTreeMap<String, Followed>,
-    pub last_ms: i64,
-    /// Blocks, by who set them.
-    pub blocks: BTreeMap<String, u64>,
-    /// The folder of the project.
-    pub root: String,
     /// Refusals that nothing has followed yet.
     waiting: Vec<String>,
     /// Tool calls in flight: the files they change.
     open: Vec<(CallKey, Vec<String>)>,
-    /// Why the last turn ended.
-    stopped: Option<String>,
-    /// Why the session ended.
-    ended: Option<String>,
+}
+
+/// What a report shows beside the insights; only the ledger knows it.
+#[derive(Clone, Debug, Default)]
+pub struct Story {
+    /// What is worth a line in a timeline, and how many lines it has no room for.
+    pub moments: Vec<TimelineEntry>,
+    pub left_out: u64,
+    /// When which phase began, and when the last one ended.
+    pub phases: Vec<(i64, &'static str)>,
+    pub last_ms: i64,
+    pub tools: BTreeMap<String, Calls>,
+    /// What came after a refusal, by gate.
+    pub followed: BTreeMap<String, Followed>,
+    /// Blocks, by who set them.
+    pub blocks: BTreeMap<String, u64>,
+    /// The folder of the project.
+    pub root: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -81,10 +83,10 @@ impl Tally {
         if applied.is_err() {
             self.session.seq = line.seq;
         }
-        let at_ms = crate::text::time::parse(ts).unwrap_or(self.last_ms);
-        self.last_ms = self.last_ms.max(at_ms);
-        if self.phases.is_empty() || self.session.state.phase != before {
-            self.phases.push((at_ms, self.session.state.phase.name()));
+        let at_ms = crate::text::time::parse(ts).unwrap_or(self.story.last_ms);
+        self.story.last_ms = self.story.last_ms.max(at_ms);
+        if self.story.phases.is_empty() || self.session.state.phase != before {
+            self.story.phases.push((at_ms, self.session.state.phase.name()));
         }
         match fact {
             Fact::Open(open) => self.insights.project.clone_from(&open.project),
@@ -95,7 +97,7 @@ impl Tally {
             Fact::Call(step) => self.count_call(step),
             Fact::Block(block) => {
                 self.insights.custodiet_blocks += u64::from(block.by == "custodiet");
-                count_one(&mut self.blocks, &block.by);
+                count_one(&mut self.story.blocks, &block.by);
             }
             Fact::Verdict(report) => self.count_report(report),
             Fact::Waive(waiver) => {
@@ -110,8 +112,8 @@ impl Tally {
             _ => {}
         }
         match describe_moment(fact) {
-            Some(_) if self.moments.len() >= MOST_MOMENTS => self.moments_left_out += 1,
-            Some((kind, text)) => self.moments.push(TimelineEntry { at_ms, kind, text: one_line(&text, 160) }),
+            Some(_) if self.story.moments.len() >= MOST_MOMENTS => self.story.left_out += 1,
+            Some((kind, text)) => self.story.moments.push(TimelineEntry { at_ms, kind, text: one_line(&text, 160) }),
             None => {}
         }
     }
@@ -135,9 +137,9 @@ impl Tally {
         }
         match EventKind::of(&seen.event) {
             EventKind::SessionStart => {
-                (self.stopped, self.ended) = (None, None);
+                (self.insights.stop_reason, self.insights.end_reason) = (None, None);
                 if let Some(root) = &seen.root {
-                    self.root.clone_from(root);
+                    self.story.root.clone_from(root);
                 }
             }
             EventKind::UserPromptSubmit => self.count_prompt(seen, refused.is_some()),
@@ -145,13 +147,15 @@ impl Tally {
             EventKind::Stop if refused.is_none() => {
                 self.follow(|next| &mut next.ended);
                 let let_go = seen.owed.as_ref().is_some_and(|owed| !owed.is_empty());
-                self.stopped = Some(if let_go { "let_go" } else { "end_turn" }.to_owned());
+                self.insights.stop_reason = Some(if let_go { "let_go" } else { "end_turn" }.to_owned());
                 seen.reflection.iter().for_each(|reflection| self.count_reflection(reflection));
             }
-            EventKind::StopFailure => self.stopped = Some(words(seen, "error").unwrap_or_else(|| "error".to_owned())),
+            EventKind::StopFailure => {
+                self.insights.stop_reason = Some(words(seen, "error").unwrap_or_else(|| "error".to_owned()));
+            }
             EventKind::SessionEnd => {
                 self.follow(|next| &mut next.ended);
-                self.ended = Some(words(seen, "reason").unwrap_or_else(|| "other".to_owned()));
+                self.insights.end_reason = Some(words(seen, "reason").unwrap_or_else(|| "other".to_owned()));
             }
             _ => {}
         }
@@ -198,17 +202,17 @@ impl Tally {
         let paths = at.map(|at| self.open.remove(at).1).unwrap_or_default();
         let name = cut(&step.call.tool, 64);
         *count(&mut self.insights.tool_calls) += 1;
-        if let Some(calls) = self.tools.get_mut(name) {
+        if let Some(calls) = self.story.tools.get_mut(name) {
             *count(calls) += 1;
-        } else if self.tools.len() < MOST {
-            *count(self.tools.entry(name.to_owned()).or_default()) += 1;
+        } else if self.story.tools.len() < MOST {
+            *count(self.story.tools.entry(name.to_owned()).or_default()) += 1;
         }
         if !matches!(step.to, CallState::Completed | CallState::Failed) {
             step.gate.iter().for_each(|gate| self.count_refusal(gate));
             return;
         }
         for path in paths.iter().filter(|_| step.to == CallState::Completed) {
-            let inside = path.strip_prefix(&format!("{}/", self.root)).filter(|_| !self.root.is_empty());
+            let inside = path.strip_prefix(&format!("{}/", self.story.root)).filter(|_| !self.story.root.is_empty());
             push_new(&mut self.insights.files_changed, inside.unwrap_or(path));
         }
         if !matches!(name, "Agent" | "Task") {
@@ -219,7 +223,7 @@ impl Tally {
     /// This came after the refusals that were waiting.
     fn follow(&mut self, count: fn(&mut Followed) -> &mut u64) {
         for gate in self.waiting.drain(..) {
-            *count(self.followed.entry(gate).or_default()) += 1;
+            *count(self.story.followed.entry(gate).or_default()) += 1;
         }
     }
 
@@ -271,7 +275,7 @@ impl Tally {
         let insights = &mut self.insights;
         insights.session_id.clone_from(&state.session_id);
         insights.date.clone_from(&state.date);
-        if let Some(name) = self.root.rsplit('/').next().filter(|name| !name.is_empty()) {
+        if let Some(name) = self.story.root.rsplit('/').next().filter(|name| !name.is_empty()) {
             name.clone_into(&mut insights.project);
         }
         insights.started_at = Some(state.started_at.clone()).filter(|at| !at.is_empty());
@@ -280,13 +284,14 @@ impl Tally {
         insights.audits = Audits { done: state.audit.done, drawn: state.audit.drawn };
         insights.ledger_head = Some(self.session.head.clone());
         insights.outcome = outcome(&self.session).to_owned();
-        insights.stop_reason = if insights.outcome == "failure" { Some("halted".to_owned()) } else { self.stopped };
-        insights.end_reason = self.ended;
+        if insights.outcome == "failure" {
+            insights.stop_reason = Some("halted".to_owned());
+        }
         let wanted = insights.accomplishments.last().or(state.hydration.hydrated_intent.as_ref());
         let wanted = wanted.or_else(|| insights.user_prompts.last());
         insights.summary = wanted.map(|text| one_line(text, 300));
-        insights.phase_ms = spent(&self.phases, self.last_ms);
-        (self.insights, self.phases, self.agents)
+        insights.phase_ms = spent(&self.story.phases, self.story.last_ms);
+        (self.insights, self.story.phases, self.agents)
     }
 }
 

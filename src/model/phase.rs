@@ -22,11 +22,13 @@ named! {
     }
 }
 
-/// Whether the project may be changed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Sandbox {
-    #[default]
-    Shut,
-    Open,
+named! {
+    /// Whether the project may be changed.
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Sandbox {
+        #[default]
+        Shut = "shut",
+        Open = "open",
+    }
 }

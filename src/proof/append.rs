@@ -42,38 +42,23 @@ const LATE: &str = "late";
 /// So many rows of the list of seals are kept with the state of the seal, and the list is synced when they are full.
 const ROWS: usize = 16;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Added {
-    /// There is no key: nothing is signed.
-    NoKey,
-    /// Another process has the log; the next one adds these entries too.
-    Later,
-    /// The log is signed up to this size.
-    Signed(u64),
-}
-
-/// Adds what this session has recorded since the last time.
-pub fn add(env: &Env, trace: &str, folder: &Path) -> Result<Added, Failure> {
-    let Some(keys) = Keys::open(env)? else { return Ok(Added::NoKey) };
-    let Some(store) = Store::lock(env, PATIENCE)? else {
-        leave_note(env, trace, folder)?;
-        return Ok(Added::Later);
-    };
+/// Adds what this session has recorded since the last time, and signs. Without a key nothing is signed; where another
+/// process has the log, the next one adds these entries too.
+pub fn add(env: &Env, trace: &str, folder: &Path) -> Result<(), Failure> {
+    let Some(keys) = Keys::open(env)? else { return Ok(()) };
+    let Some(store) = Store::lock(env, PATIENCE)? else { return leave_note(env, trace, folder) };
     let mut writer = Writer::open(env, keys, store)?;
     writer.take(trace, &folder.join(LEDGER_FILE))?;
     writer.sign(None)
 }
 
-/// Writes an entry of the log's own and signs. `None`: there is no key.
-pub fn say(env: &Env, kind: &str, with: &Value) -> Result<Option<u64>, Failure> {
-    let Some(keys) = Keys::open(env)? else { return Ok(None) };
+/// Writes an entry of the log's own and signs; without a key, nothing.
+pub fn say(env: &Env, kind: &str, with: &Value) -> Result<(), Failure> {
+    let Some(keys) = Keys::open(env)? else { return Ok(()) };
     let store = lock(env)?;
     let mut writer = Writer::open(env, keys, store)?;
     writer.say(kind, with)?;
-    match writer.sign(None)? {
-        Added::Signed(size) => Ok(Some(size)),
-        _ => Ok(None),
-    }
+    writer.sign(None)
 }
 
 /// What is said where the log could not be signed.
@@ -229,7 +214,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Adds also what others left, then signs. `also`: the keys of before a rotation, which sign this checkpoint too.
-    pub fn sign(mut self, also: Option<&Keys>) -> Result<Added, Failure> {
+    pub fn sign(mut self, also: Option<&Keys>) -> Result<(), Failure> {
         let events = self.store.file(EVENTS);
         self.take(LOG, &events)?;
         self.take_late();
@@ -243,7 +228,7 @@ impl<'a> Writer<'a> {
         let checkpoint = Checkpoint { origin: self.keys.origin(), size, root: self.sealed.frontier.root() };
         let current = self.store.checkpoint()?.filter(|(known, _)| *known == checkpoint);
         if size == old && current.is_some() && also.is_none() && !self.sealed.rows.is_empty() {
-            return Ok(Added::Signed(size));
+            return Ok(());
         }
         let row = if size > old || self.sealed.rows.is_empty() { Some(self.seal(&checkpoint)?) } else { None };
         let text = checkpoint.to_string();
@@ -264,8 +249,7 @@ impl<'a> Writer<'a> {
         for note in &self.done {
             let _ = fs::remove_file(note);
         }
-        self.store.grow_tiles(old, size)?;
-        Ok(Added::Signed(size))
+        self.store.grow_tiles(old, size)
     }
 
     /// Seals with the key of this epoch and prepares the state that destroys it. Returns the row of the list of seals.

@@ -50,7 +50,7 @@ pub fn read_seal_key(text: &str) -> Option<SealKey> {
 }
 
 /// What is known of the log.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Examined {
     pub origin: String,
     pub leaves: Vec<Sum>,
@@ -107,7 +107,7 @@ fn short(sum: &Sum) -> u64 {
 pub fn examine(env: &Env, trust: &Trust) -> Result<Option<Examined>, Failure> {
     let Some(store) = Store::look(env)? else { return Ok(None) };
     let keys = Keys::open(env)?;
-    let (mut look, mut claims) = (Look::default(), Claims::new());
+    let (mut examined, mut claims) = (Examined::default(), Claims::new());
     let known = LogKeys::of(keys.as_ref(), trust);
     let state = keys.as_ref().map(Keys::sealed).transpose()?.flatten();
     if let Some(state) = &state {
@@ -115,28 +115,16 @@ pub fn examine(env: &Env, trust: &Trust) -> Result<Option<Examined>, Failure> {
         claims.entry(state.frontier.size()).or_default().push(claim);
     }
     let last = state.as_ref().map(|state| state.frontier.size());
-    let head = look.checkpoint(&store, &known, last, &mut claims)?;
-    look.witnessed(&store, &known, trust, &mut claims)?;
-    let seen = kept_elsewhere(&trust.seen, &known, &mut claims);
+    let head = examined.read_checkpoint(&store, &known, last, &mut claims)?;
+    examined.read_witnessed(&store, &known, trust, &mut claims)?;
+    examined.seen = kept_elsewhere(&trust.seen, &known, &mut claims);
     let seals = store.seals(&state.map(|state| state.rows).unwrap_or_default())?;
-    let seals = look.seals(&seals, head.as_ref(), trust.seal.as_ref(), &mut claims);
+    examined.read_seals(&seals, head.as_ref(), trust.seal.as_ref(), &mut claims);
     let size = store.size()?;
-    let leaves = store.leaves(0, size)?;
-    look.compare(&leaves, &claims);
-    let mut examined = Examined {
-        origin: head.map(|head| head.origin).unwrap_or_default(),
-        leaves,
-        places: OnceLock::new(),
-        signed: look.signed,
-        seals,
-        sealed_from: trust.seal.as_ref().map(|key| key.epoch),
-        witnessed: look.witnessed,
-        seen,
-        unsigned: look.unsigned,
-        unwitnessed: look.unwitnessed,
-        faults: look.faults,
-        explained: Vec::new(),
-    };
+    examined.leaves = store.leaves(0, size)?;
+    examined.compare(&claims);
+    examined.origin = head.map(|head| head.origin).unwrap_or_default();
+    examined.sealed_from = trust.seal.as_ref().map(|key| key.epoch);
     if size > 0 {
         examined.read_events(&store)?;
     }
@@ -153,17 +141,8 @@ fn kept_elsewhere(seen: &[Note], known: &LogKeys, claims: &mut Claims) -> u64 {
     heads.len() as u64
 }
 
-#[derive(Default)]
-struct Look {
-    signed: u64,
-    witnessed: Option<Witnessed>,
-    unsigned: Option<String>,
-    unwitnessed: Option<String>,
-    faults: Vec<String>,
-}
-
-impl Look {
-    fn checkpoint(
+impl Examined {
+    fn read_checkpoint(
         &mut self,
         store: &Store,
         known: &LogKeys,
@@ -199,18 +178,20 @@ impl Look {
         Ok(Some(head))
     }
 
-    fn witnessed(&mut self, store: &Store, known: &LogKeys, trust: &Trust, claims: &mut Claims) -> Result<(), Failure> {
+    fn read_witnessed(
+        &mut self,
+        store: &Store,
+        known: &LogKeys,
+        trust: &Trust,
+        claims: &mut Claims,
+    ) -> Result<(), Failure> {
         if trust.witnesses.is_empty() {
             self.unwitnessed = Some("no witness is configured".to_owned());
             return Ok(());
         }
         let trouble = store.text(TROUBLE)?;
         self.unwitnessed.clone_from(&trouble);
-        let read = store.text(WITNESSED)?.and_then(|text| {
-            let note = Note::parse(&text).ok()?;
-            Some((Checkpoint::parse(&note.text).ok()?, note))
-        });
-        let Some((head, note)) = read else {
+        let Some((head, note)) = store.signed(WITNESSED)? else {
             self.unwitnessed = Some(trouble.unwrap_or_else(|| "no witness has answered yet".to_owned()));
             return Ok(());
         };
@@ -235,16 +216,16 @@ impl Look {
         Ok(())
     }
 
-    /// How many seals there are. Each is of a root; with the exported key each is also known to be ours.
-    fn seals(&mut self, text: &str, head: Option<&Checkpoint>, key: Option<&SealKey>, claims: &mut Claims) -> u64 {
-        let (mut count, mut before, mut key) = (0, None::<Seal>, key.cloned());
+    /// Counts the seals. Each is of a root; with the exported key each is also known to be ours.
+    fn read_seals(&mut self, text: &str, head: Option<&Checkpoint>, key: Option<&SealKey>, claims: &mut Claims) {
+        let (mut before, mut key) = (None::<Seal>, key.cloned());
         let lines = text.lines().count() as u64;
         for line in text.lines() {
             let Some(seal) = Seal::parse(line) else {
-                self.faults.push(format!("line {} of the list of seals is none", count + 1));
+                self.faults.push(format!("line {} of the list of seals is none", self.seals + 1));
                 continue;
             };
-            count += 1;
+            self.seals += 1;
             claims.entry(seal.size).or_default().push((format!("seal {}", seal.epoch), seal.root));
             if let Some(before) = &before
                 && (seal.size < before.size || !(before.epoch..=before.epoch + 1).contains(&seal.epoch))
@@ -269,16 +250,15 @@ impl Look {
         if let Some(head) = head.filter(|head| head.size > reached) {
             self.faults.push(format!("the last seal is of size {reached}, the checkpoint of {}", head.size));
         }
-        count
     }
 
     /// Builds the tree once and compares it with every claimed root.
-    fn compare(&mut self, leaves: &[Sum], claims: &Claims) {
+    fn compare(&mut self, claims: &Claims) {
         let (mut tree, mut right) = (Frontier::default(), 0);
         for (size, said) in claims {
-            let Some(more) = usize::try_from(*size).ok().and_then(|size| leaves.get(right..size)) else {
+            let Some(more) = usize::try_from(*size).ok().and_then(|size| self.leaves.get(right..size)) else {
                 let (who, _) = &said[0];
-                self.faults.push(format!("the log has {} leaves, but {who} covers {size}", leaves.len()));
+                self.faults.push(format!("the log has {} leaves, but {who} covers {size}", self.leaves.len()));
                 return self.distrust(right as u64);
             };
             for leaf in more {

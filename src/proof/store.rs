@@ -122,7 +122,12 @@ impl Store {
     }
 
     pub fn checkpoint(&self) -> Result<Option<(Checkpoint, Note)>, Failure> {
-        Ok(self.text(CHECKPOINT)?.and_then(|text| {
+        self.signed(CHECKPOINT)
+    }
+
+    /// The checkpoint in this file, and the note that holds it; nothing where it cannot be read.
+    pub fn signed(&self, name: &str) -> Result<Option<(Checkpoint, Note)>, Failure> {
+        Ok(self.text(name)?.and_then(|text| {
             let note = Note::parse(&text).ok()?;
             Some((Checkpoint::parse(&note.text).ok()?, note))
         }))

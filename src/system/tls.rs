@@ -4,6 +4,7 @@
 //! trusted.
 
 use crate::system::env::Env;
+use crate::system::wire::Wire;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -13,6 +14,12 @@ use std::sync::Arc;
 
 pub type Tls = Arc<ClientConfig>;
 pub type TlsStream = StreamOwned<ClientConnection, TcpStream>;
+
+impl Wire for TlsStream {
+    fn socket(&self) -> &TcpStream {
+        &self.sock
+    }
+}
 
 /// Where systems keep their authorities.
 const LISTS: [&str; 5] = [

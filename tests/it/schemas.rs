@@ -1,4 +1,5 @@
-//! `schemas/`: made from the stored types themselves, kept current, and held against real ledgers and states.
+//! `schemas/`: made from the stored types themselves (the insights' by hand), kept current, and held against real ledgers and
+//! states.
 //!
 //! The types are written out whole in `schemas/samples.rs`, so a new field does not compile before it is described.
 
@@ -9,6 +10,7 @@ mod vectors;
 
 use crate::faults::{self, LEDGER, STATE, Workshop, passed};
 use crate::support::Sandbox;
+use aops_hook::insight::document::Insights;
 use aops_hook::model::call::CallState;
 use aops_hook::session::fact::{Fact, Staged};
 use aops_hook::session::memory::{ModeAsked, RunStep};
@@ -88,10 +90,10 @@ fn checkpoint_schema() -> Value {
     titled("a checkpoint, version 2", about, schema, json!({}))
 }
 
+/// Written by hand; `the_insights_schema_is_of_the_type` holds it against the type.
 pub(crate) fn insights_schema() -> Value {
-    let about =
-        "What a session came to, made of its ledger and its transcript; in `sessions/insights/` of the data folder.";
-    titled("a session's insights, version 1", about, aops_hook::insight::document::schema(), json!({}))
+    let text = fs::read_to_string(folder().join("insights.schema.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one switch of the tests: write instead of compare")]
@@ -101,12 +103,8 @@ fn writing() -> bool {
 
 #[test]
 fn schemas_are_current() {
-    let all = [
-        ("session-state", state_schema()),
-        ("ledger-entry", entry_schema()),
-        ("checkpoint", checkpoint_schema()),
-        ("insights", insights_schema()),
-    ];
+    let all =
+        [("session-state", state_schema()), ("ledger-entry", entry_schema()), ("checkpoint", checkpoint_schema())];
     for (name, schema) in all.into_iter().chain(execution_schemas()) {
         let path = folder().join(format!("{name}.schema.json"));
         let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
@@ -116,6 +114,24 @@ fn schemas_are_current() {
         let kept = fs::read_to_string(&path).unwrap_or_default();
         assert!(kept == text, "schemas/{name}.schema.json is stale: {AGAIN}");
     }
+}
+
+#[test]
+fn the_insights_schema_is_of_the_type() {
+    let schema = insights_schema();
+    let insights = Insights { outcome: "partial".to_owned(), date: "2026-01-13".to_owned(), ..Insights::new() };
+    let mut value = serde_json::to_value(insights).unwrap();
+    let mut required: Vec<&str> =
+        schema["required"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    required.sort_unstable();
+    assert_eq!(object(&value).keys().collect::<Vec<_>>(), required);
+    assert_eq!(object(&schema["properties"]).keys().collect::<Vec<_>>(), required);
+    value["reflection"] = json!({"Followed": "Partial - the tests came late", "extra": "kept"});
+    validate(&schema, &value).unwrap();
+    value["outcome"] = json!("great");
+    assert!(validate(&schema, &value).is_err());
+    value.as_object_mut().unwrap().remove("outcome");
+    assert!(validate(&schema, &value).is_err());
 }
 
 /// The names of the resilience document: the state of a call, and aliases of the ledger's entry and of the state that it

@@ -5,10 +5,11 @@
 
 use super::Trouble;
 use crate::config::policy::Address;
-use crate::system::tls::{self, Tls, TlsStream};
+use crate::system::tls::{self, Tls};
+use crate::system::wire::{Timed, Wire, time_left};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const LONGEST_HEAD: u64 = 16 << 10;
 const LONGEST_BODY: usize = 1 << 20;
@@ -20,7 +21,7 @@ pub(super) struct Reply {
     pub(super) status: u16,
     headers: Headers,
     left: Left,
-    from: BufReader<Timed>,
+    from: BufReader<Timed<'static>>,
 }
 
 /// How much of the body is still to come.
@@ -30,57 +31,6 @@ enum Left {
     /// Of the chunk at hand.
     Chunk(usize),
     UntilClose,
-}
-
-/// Bytes to a server and back, plain or encrypted.
-trait Wire: Read + Write {
-    fn socket(&self) -> &TcpStream;
-}
-
-impl Wire for TcpStream {
-    fn socket(&self) -> &TcpStream {
-        self
-    }
-}
-
-impl Wire for TlsStream {
-    fn socket(&self) -> &TcpStream {
-        &self.sock
-    }
-}
-
-/// A connection that waits no longer than the deadline.
-struct Timed {
-    stream: Box<dyn Wire>,
-    deadline: Instant,
-}
-
-impl Read for Timed {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let _ = self.stream.socket().set_read_timeout(Some(time_left(self.deadline)?));
-            match self.stream.read(into) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                done => return done,
-            }
-        }
-    }
-}
-
-impl Write for Timed {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let _ = self.stream.socket().set_write_timeout(Some(time_left(self.deadline)?));
-        self.stream.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
-    }
-}
-
-fn time_left(deadline: Instant) -> io::Result<Duration> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
 }
 
 /// A timeout is the deadline, since no other is ever set.

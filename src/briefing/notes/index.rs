@@ -7,8 +7,8 @@
 //! grew by many refreshes is, byte for byte, one made afresh; two processes at once do the work once.
 
 use super::rank::{Candidate, Question, Totals, best_notes};
+use super::scan;
 use super::words::{Word, weigh};
-use super::{Refreshed, scan};
 use crate::model::error::Failure;
 use crate::system::files::make_all;
 use rustix::fs::FlockOperation;
@@ -205,26 +205,25 @@ struct Draft {
     kept: Vec<Option<u32>>,
 }
 
-pub(super) fn refresh(data: &Path, path: &Path, now_ms: i64) -> Result<Refreshed, Failure> {
+/// How many notes were read; none where another process is at it.
+pub(super) fn refresh(data: &Path, path: &Path, now_ms: i64) -> Result<usize, Failure> {
     let storage = |error: io::Error| Failure::storage(path.display(), error);
     if let Some(folder) = path.parent() {
         make_all(folder)?;
     }
     let spare = path.with_extension("index.new");
-    let Some(mut file) = lock(&spare).map_err(storage)? else {
-        return Ok(Refreshed { notes: 0, read: 0, busy: true });
-    };
+    let Some(mut file) = lock(&spare).map_err(storage)? else { return Ok(0) };
     let old = Index::open(path);
     let notes = stamped(data, now_ms);
     let known = old.as_ref().and_then(known).unwrap_or_default();
     let settled = notes.iter().all(|note| note.changed != UNSETTLED);
     if old.is_some() && settled && known == notes {
-        return Ok(Refreshed { notes: notes.len(), read: 0, busy: false });
+        return Ok(0);
     }
     let (draft, read) = draft(data, notes, old.as_ref(), &known);
     let bytes = encode(&draft, old.as_ref(), now_ms);
     file.write_all(&bytes).and_then(|()| fs::rename(&spare, path)).map_err(storage)?;
-    Ok(Refreshed { notes: draft.notes.len(), read, busy: false })
+    Ok(read)
 }
 
 /// The file to write, locked; `None` when another process holds it.

@@ -16,7 +16,7 @@ use crate::insight::tally::Tally;
 use crate::ledger::recover::LEDGER_FILE;
 use crate::model::call::CallState;
 use crate::model::event::EventKind;
-use crate::session::fact::{Fact, Seen, Step};
+use crate::session::fact::{Fact, Said, Seen, Step};
 use crate::text::json::cut;
 use crate::text::time;
 use serde_json::{Value, json};
@@ -32,10 +32,10 @@ pub(super) struct Told {
 /// Nothing for a session without a ledger, or with an empty one.
 pub(super) fn tell(io: &Io, found: &FoundSession) -> anyhow::Result<Option<Told>> {
     let Some(shelved) = &found.shelved else { return Ok(None) };
-    let Trace { mut tally, calls, agents, refused, parent } = Trace::of(&shelved.path, &found.session_id)?;
-    let (phases, end) = (tally.phases.clone(), tally.last_ms);
+    let Trace { tally, calls, agents, refused, parent } = Trace::of(&shelved.path, &found.session_id)?;
+    let (phases, end) = (tally.story.phases.clone(), tally.story.last_ms);
     let Some((began, _)) = phases.first().copied() else { return Ok(None) };
-    let logs = logs(&found.session_id, &std::mem::take(&mut tally.moments));
+    let logs = logs(&found.session_id, &tally.story.moments);
     let policy = tally.session.state.policy_hash.clone();
     let insights = collect::finish(io.env, tally, &found.transcript, None)?;
     let writer = SpanWriter { session: &found.session_id, phases: &phases, agents: &agents, end, policy: &policy };
@@ -97,10 +97,9 @@ impl SpanWriter<'_> {
     }
 
     /// A refused prompt, stop or other event.
-    fn refusal(&self, n: usize, refused: &RefusedEvent) -> Value {
-        let (at, gate, reason) = (refused.at_ms, refused.gate.as_str(), refused.reason.as_str());
+    fn refusal(&self, n: usize, (at, event, said): &(i64, String, Said)) -> Value {
         let what = format!("guardrail event {n} {at}");
-        self.judgement(&what, &self.parent_at(at), gate, "deny", reason, (at, at), &refused.event)
+        self.judgement(&what, &self.parent_at(*at), &said.gate, "deny", &said.reason, (*at, *at), event)
     }
 
     #[expect(clippy::too_many_arguments, reason = "each is one attribute of the span")]
@@ -240,14 +239,6 @@ fn rule_of(gate: &str, reason: &str) -> String {
     named.map_or_else(|| gate.to_owned(), |id| format!("{gate}/{}", cut(id, 64)))
 }
 
-/// An event that was refused.
-struct RefusedEvent {
-    at_ms: i64,
-    event: String,
-    gate: String,
-    reason: String,
-}
-
 /// A call: its first and its newest entry, and when it began and ended.
 struct CallSpan {
     first: Step,
@@ -269,7 +260,8 @@ struct Trace {
     tally: Tally,
     calls: Vec<CallSpan>,
     agents: Vec<AgentSpan>,
-    refused: Vec<RefusedEvent>,
+    /// Events that were refused: when, which, and what was said.
+    refused: Vec<(i64, String, Said)>,
     /// Trace and span in which the client started, where it said so.
     parent: Option<(String, String)>,
 }
@@ -288,12 +280,7 @@ impl Trace {
                         trace.parent = Some((id.to_owned(), span.to_owned()));
                     }
                     let refused = seen.said.as_ref().filter(|said| said.ruling == "deny");
-                    trace.refused.extend(refused.map(|said| RefusedEvent {
-                        at_ms,
-                        event: seen.event.clone(),
-                        gate: said.gate.clone(),
-                        reason: said.reason.clone(),
-                    }));
+                    trace.refused.extend(refused.map(|said| (at_ms, seen.event.clone(), said.clone())));
                 }
                 _ => {}
             }

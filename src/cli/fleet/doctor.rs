@@ -13,71 +13,65 @@ use std::os::unix::fs::PermissionsExt;
 /// Leases are judged by the database's clock alone; times in ledgers are those of machines.
 const MOST_SKEW_MS: i64 = 5_000;
 
-struct Row {
-    name: &'static str,
-    trouble: bool,
-    words: String,
-}
+/// What is checked, and how it stands or what is wrong.
+type Row = (&'static str, Result<String, String>);
 
 pub(super) fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let url = url(io)?;
-    let mut rows = vec![password(io)];
+    let mut rows: Vec<Row> = vec![("password", password(io))];
     match database::open_any(io.env, &url) {
-        Err(error) => rows.push(bad("database", error.to_string())),
+        Err(error) => rows.push(("database", Err(error.to_string()))),
         Ok(mut fleet) => {
-            rows.push(good("database", "answers".to_owned()));
-            rows.extend([tables(&mut fleet), clock(&mut fleet)]);
+            rows.push(("database", Ok("answers".to_owned())));
+            rows.extend([("tables", tables(&mut fleet)), ("clock", clock(&mut fleet))]);
         }
     }
-    let code = u8::from(rows.iter().any(|row| row.trouble));
+    let code = u8::from(rows.iter().any(|(_, found)| found.is_err()));
     if io.json {
-        let one = |row: &Row| json!({"check": row.name, "ok": !row.trouble, "words": row.words});
+        let one = |(name, found): &Row| {
+            let (Ok(words) | Err(words)) = found;
+            json!({"check": name, "ok": found.is_ok(), "words": words})
+        };
         io.print(rows.iter().map(one).collect::<Value>())?;
         return Ok(code);
     }
-    let line = |row: &Row| {
-        let (word, tone) = if row.trouble { ("bad", Tone::Bad) } else { ("ok", Tone::Good) };
-        [Cell::new(word, tone), row.name.into(), row.words.replace('\n', "; ").into()]
+    let line = |(name, found): &Row| {
+        let (word, tone, words) = match found {
+            Ok(words) => ("ok", Tone::Good, words),
+            Err(words) => ("bad", Tone::Bad, words),
+        };
+        [Cell::new(word, tone), (*name).into(), words.replace('\n', "; ").into()]
     };
     io.table(["", "check", "what"], rows.iter().map(line).collect())?;
     Ok(code)
 }
 
-fn good(name: &'static str, words: String) -> Row {
-    Row { name, trouble: false, words }
-}
-
-fn bad(name: &'static str, words: String) -> Row {
-    Row { name, trouble: true, words }
-}
-
-fn password(io: &Io) -> Row {
+fn password(io: &Io) -> Result<String, String> {
     let file = database::password_file(io.env);
     let shown = file.display();
     match std::fs::metadata(&file) {
-        Err(_) => good("password", format!("none; if the database wants one, write it into `{shown}`")),
+        Err(_) => Ok(format!("none; if the database wants one, write it into `{shown}`")),
         Ok(known) if known.permissions().mode() & 0o077 != 0 => {
-            bad("password", format!("others can read `{shown}`\nhint: `chmod 600` it"))
+            Err(format!("others can read `{shown}`\nhint: `chmod 600` it"))
         }
-        Ok(_) => good("password", format!("from `{shown}`")),
+        Ok(_) => Ok(format!("from `{shown}`")),
     }
 }
 
-fn tables(fleet: &mut Fleet) -> Row {
+fn tables(fleet: &mut Fleet) -> Result<String, String> {
     match fleet.version() {
-        Ok(schema::VERSION) => good("tables", format!("version {}", schema::VERSION)),
-        Ok(found) => bad("tables", Error::Schema { found, wanted: schema::VERSION }.to_string()),
-        Err(error) => bad("tables", error.to_string()),
+        Ok(schema::VERSION) => Ok(format!("version {}", schema::VERSION)),
+        Ok(found) => Err(Error::Schema { found, wanted: schema::VERSION }.to_string()),
+        Err(error) => Err(error.to_string()),
     }
 }
 
-fn clock(fleet: &mut Fleet) -> Row {
+fn clock(fleet: &mut Fleet) -> Result<String, String> {
     match fleet.clock_skew_ms(now_ms()) {
         Ok(skew) if skew.abs() > MOST_SKEW_MS => {
-            let words = format!("{} s away from the database's\nhint: set it by NTP", skew / 1000);
-            bad("clock", words)
+            Err(format!("{} s away from the database's\nhint: set it by NTP", skew / 1000))
         }
-        Ok(_) => good("clock", "as the database's".to_owned()),
-        Err(error) => bad("clock", error.to_string()),
+        Ok(_) => Ok("as the database's".to_owned()),
+        Err(error) => Err(error.to_string()),
     }
 }

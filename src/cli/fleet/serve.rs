@@ -8,7 +8,7 @@ mod page;
 
 use super::approval::{decide, person};
 use super::{open, url};
-use crate::cli::http::{self, Answer, Limits, Request};
+use crate::cli::http::{self, Answer, Request};
 use crate::cli::{Io, policy_here, refused};
 use crate::config::policy::fleet::LISTEN;
 use crate::system::database;
@@ -52,7 +52,7 @@ pub(super) fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let (token, who) = (database::secret(io.env, TOKEN)?, format!("{} by the page", person()));
     let door = Door { env: io.env, url, token, origins, who, turn: Mutex::new(()) };
     tell(io, &door, address)?;
-    http::listen(&listener, Limits::of_body(LONGEST_BODY), |request| door.answer(request));
+    http::listen(&listener, LONGEST_BODY, http::MOST, |request| door.answer(request));
     Ok(0)
 }
 

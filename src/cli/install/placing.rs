@@ -34,6 +34,7 @@ pub struct OwnText {
 #[derive(Debug, Default)]
 pub struct Placing {
     pub texts: Vec<OwnText>,
+    /// Foreign files with names of ours, as a person is told of them.
     pub clashes: Vec<String>,
 }
 

@@ -30,13 +30,11 @@ pub struct Plan {
     pub new: String,
     /// Our texts that are not there yet, or are of an older version.
     pub texts: Vec<(Found, OwnText)>,
-    /// Foreign files with names of ours, as a person is told of them.
-    pub clashes: Vec<String>,
     /// Texts of an older version that we no longer ship.
     pub stale: Vec<Found>,
     /// Where they go.
     pub folder: PathBuf,
-    placing: Placing,
+    pub placing: Placing,
     /// The settings that alone need these texts; nothing where all of the user's do.
     owner: Option<PathBuf>,
     receipt: Receipt,
@@ -52,27 +50,14 @@ impl Plan {
         let in_shell = if level == Level::Project { SCRIPT_IN_SHELL } else { &program };
         let new = add_status_line(&new, &settings.path, in_shell, statusline)?;
         let new = add_prefix(env, level, new, &settings.path, &program)?;
-        let mut placing = Placing::of(env, level, &program, &receipt);
+        let placing = Placing::of(env, level, &program, &receipt);
         let owner = (level == Level::Project).then(|| settings.path.clone());
         let texts = to_write(&placing, &receipt)?;
         let stale = stale(&placing, owner.as_deref(), &receipt)?;
-        let clashes = std::mem::take(&mut placing.clashes);
         for found in texts.iter().map(|(found, _)| found).chain(&stale).chain((new != old).then_some(&settings)) {
             writable(found)?;
         }
-        Ok(Self {
-            command,
-            settings,
-            old,
-            new,
-            texts,
-            clashes,
-            stale,
-            folder: level.folder(env),
-            placing,
-            owner,
-            receipt,
-        })
+        Ok(Self { command, settings, old, new, texts, stale, folder: level.folder(env), placing, owner, receipt })
     }
 
     pub fn changes(&self) -> bool {

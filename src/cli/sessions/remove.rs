@@ -165,7 +165,7 @@ fn explain(env: &Env, found: &SessionOnDisk, session: &Session) -> Result<(), Fa
     let Some(record) = LogStore::look(env)?.map(|store| Record::of(&store, &found.session_id)) else { return Ok(()) };
     let spans = tier::spans(&log, &record, &tier::digests(&found.path)?);
     let words = json!({"session": found.session_id, "spans": spans, "entries": session.seq, "head": session.head});
-    append::say(env, "removed", &words).map(drop)
+    append::say(env, "removed", &words)
 }
 
 /// The head of a session that a person removed: it proves nothing any more, and says why.

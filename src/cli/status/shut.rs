@@ -32,10 +32,3 @@ pub(super) fn is_shut(session: &Session, now_ms: i64) -> bool {
     let enforced = session.policy().gates.sandbox == Level::Enforce;
     enforced && session.blocked().is_none() && sandbox(session, now_ms) == Sandbox::Shut
 }
-
-pub fn sandbox_word(sandbox: Sandbox) -> &'static str {
-    match sandbox {
-        Sandbox::Shut => "shut",
-        Sandbox::Open => "open",
-    }
-}

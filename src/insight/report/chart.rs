@@ -132,7 +132,7 @@ pub(super) fn write_card(out: &mut String, card: &Card, room: usize, east: fn(i6
     facts(out, card);
     out.push_str("<ol class=\"line\">");
     let mut told = 0;
-    for moment in &card.moments {
+    for moment in &card.story.moments {
         if out.len() - began > room.saturating_sub(260) {
             break;
         }
@@ -142,7 +142,7 @@ pub(super) fn write_card(out: &mut String, card: &Card, room: usize, east: fn(i6
         let _ = write!(out, "<li class=\"{}\"><time>{clock}</time>{}</li>", moment.kind, escape(&text));
     }
     out.push_str("</ol>");
-    let more = card.left_out + (card.moments.len() - told) as u64;
+    let more = card.story.left_out + (card.story.moments.len() - told) as u64;
     if more > 0 {
         let _ = write!(
             out,
@@ -164,7 +164,7 @@ fn write_headline(out: &mut String, card: &Card, east: fn(i64) -> i32) {
         Some("") => "<span class=\"i\" title=\"the ledger is intact\">✓</span>",
         Some(_) => "<span class=\"i bad\" title=\"the ledger is damaged\">✗ damaged</span>",
     };
-    let project = if card.root.is_empty() { &insights.project } else { &card.root };
+    let project = if card.story.root.is_empty() { &insights.project } else { &card.story.root };
     let _ = writeln!(
         out,
         "<details class=\"session\" data-project=\"{4}\" data-cost=\"{5}\" data-refusals=\"{6}\"><summary><b class=\"dot {0}\">{0}</b><time>{1}</time><span class=\"p\" title=\"{4}\">{2}</span><span class=\"s\">{3}</span>{mark}<span class=\"c\">{cost}</span></summary>",
@@ -180,16 +180,16 @@ fn write_headline(out: &mut String, card: &Card, east: fn(i64) -> i32) {
 
 /// Where the time went, as one strip.
 fn strip(out: &mut String, card: &Card) {
-    let Some((began, _)) = card.phases.first() else { return };
-    let whole = u64::try_from(card.last_ms - began).unwrap_or(0);
+    let Some((began, _)) = card.story.phases.first() else { return };
+    let whole = u64::try_from(card.story.last_ms - began).unwrap_or(0);
     if whole == 0 {
         return;
     }
     out.push_str(
         "<svg class=\"strip\" viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"phases\">",
     );
-    let ends = card.phases.iter().skip(1).map(|(at, _)| *at).chain([card.last_ms]);
-    for ((from, phase), to) in card.phases.iter().zip(ends).take(40) {
+    let ends = card.story.phases.iter().skip(1).map(|(at, _)| *at).chain([card.story.last_ms]);
+    for ((from, phase), to) in card.story.phases.iter().zip(ends).take(40) {
         let at = scale(u64::try_from(from - began).unwrap_or(0), whole, 1000);
         let ms = u64::try_from(to - from).unwrap_or(0);
         let wide = scale(ms, whole, 1000);

@@ -7,6 +7,7 @@ use crate::support::{BINARY, NO_TRACKER, Sandbox, Session};
 use aops_hook::config::policy::Policy;
 use aops_hook::ledger::open::Ledger;
 use aops_hook::ledger::session_folder::SessionKey;
+use aops_hook::proof::store::Store;
 use aops_hook::proof::{append, ask, check, life, trust};
 use aops_hook::session::fact::{Fact, Opened};
 use aops_hook::system::env::boot_id;
@@ -282,8 +283,9 @@ fn cosign(sessions: u64) {
             ..Opened::default()
         };
         ledger.append(env, vec![Fact::Open(opened)]).unwrap();
-        let signed = append::add(env, &id, &ledger.place().path).unwrap();
-        assert_eq!(signed, append::Added::Signed(n + 2));
+        append::add(env, &id, &ledger.place().path).unwrap();
+        let (signed, _) = Store::look(env).unwrap().unwrap().checkpoint().unwrap().unwrap();
+        assert_eq!(signed.size, n + 2);
         assert!(ask::ask(env, &urls, &trust, &mut post).unwrap(), "session {n}");
     }
     let log = check::examine(env, &trust).unwrap().unwrap();
