@@ -191,8 +191,3 @@ fn has_hooks(env: &Env, client: Client) -> bool {
         Client::Gemini | Client::Qwen => is_current(client, &text) && !gemini::hooks::switches_off(&text),
     }
 }
-
-/// We know how to answer it: the others are told that they pass.
-pub fn is_answered(client: Client) -> bool {
-    table::host(client).adapted
-}

@@ -28,13 +28,11 @@ pub struct Host {
     pub title: &'static str,
     /// The version that was measured, and when.
     pub measured: (&'static str, &'static str),
-    /// An adapter of ours; without one its events pass, with one line.
-    pub adapted: bool,
     /// It ends a turn by itself that was refused its end too often.
     pub caps_stops: bool,
     /// A call has an id; else we make one.
     pub names_calls: bool,
-    /// Empty where it has no adapter, and for Claude Code, whose events are `EVENTS`.
+    /// Empty for Claude Code, whose events are `EVENTS`.
     pub events: &'static [HostEvent],
     /// In the order of `QUESTIONS`.
     pub answers: [&'static str; QUESTIONS.len()],
@@ -150,7 +148,7 @@ static QWEN: &[HostEvent] = &[
 #[rustfmt::skip]
 pub static HOSTS: &[Host] = &[
     Host {
-        client: Client::Claude, title: "Claude Code", measured: ("2.1.325", "2026-11"), adapted: true, caps_stops: true, names_calls: true, events: &[],
+        client: Client::Claude, title: "Claude Code", measured: ("2.1.325", "2026-11"), caps_stops: true, names_calls: true, events: &[],
         answers: [
             "`CLAUDECODE`, `CLAUDE_CODE_SESSION_ID`, or its payload", "JSON and exit 2", "nothing",
             "refused (`onFailure`)", "refused (`onFailure`)", "asks; refused without a person", "yes", "`agent_id`",
@@ -158,7 +156,7 @@ pub static HOSTS: &[Host] = &[
         ],
     },
     Host {
-        client: Client::Codex, title: "Codex CLI", measured: ("0.166.0", "2026-11"), adapted: true, caps_stops: false, names_calls: true, events: CODEX,
+        client: Client::Codex, title: "Codex CLI", measured: ("0.166.0", "2026-11"), caps_stops: false, names_calls: true, events: CODEX,
         answers: [
             "`--client codex` in its registration", "exit 2 and words on stderr", "nothing",
             "**passes**", "**passes**", "**would run the call**: we refuse", "yes", "`agent_id`",
@@ -166,7 +164,7 @@ pub static HOSTS: &[Host] = &[
         ],
     },
     Host {
-        client: Client::Copilot, title: "Copilot CLI", measured: ("1.0.102", "2026-11"), adapted: true, caps_stops: true, names_calls: false, events: COPILOT,
+        client: Client::Copilot, title: "Copilot CLI", measured: ("1.0.102", "2026-11"), caps_stops: true, names_calls: false, events: COPILOT,
         answers: [
             "`--client copilot` in its registration", "JSON and exit 2", "nothing",
             "refused", "**passes**", "asks; refused without a terminal", "no: we make one", "`agent_id`, `parent_agent_id`",
@@ -174,7 +172,7 @@ pub static HOSTS: &[Host] = &[
         ],
     },
     Host {
-        client: Client::Opencode, title: "OpenCode", measured: ("1.18.33", "2026-11"), adapted: true, caps_stops: false, names_calls: true, events: OPENCODE,
+        client: Client::Opencode, title: "OpenCode", measured: ("1.18.33", "2026-11"), caps_stops: false, names_calls: true, events: OPENCODE,
         answers: [
             "`--client opencode` in our plugin", "an exception of our plugin", "nothing",
             "refused", "no limit", "we refuse", "yes", "a child session",
@@ -182,7 +180,7 @@ pub static HOSTS: &[Host] = &[
         ],
     },
     Host {
-        client: Client::Gemini, title: "Gemini CLI", measured: ("0.61.0", "2026-11"), adapted: true, caps_stops: false, names_calls: false, events: GEMINI,
+        client: Client::Gemini, title: "Gemini CLI", measured: ("0.61.0", "2026-11"), caps_stops: false, names_calls: false, events: GEMINI,
         answers: [
             "`--client gemini` in its registration", "JSON, exit 2 and words", "nothing",
             "**passes**", "**passes**", "**would hang**: we refuse", "no: we make one", "**not told**",
@@ -190,7 +188,7 @@ pub static HOSTS: &[Host] = &[
         ],
     },
     Host {
-        client: Client::Qwen, title: "Qwen Code", measured: ("0.24.4", "2026-11"), adapted: true, caps_stops: false, names_calls: true, events: QWEN,
+        client: Client::Qwen, title: "Qwen Code", measured: ("0.24.4", "2026-11"), caps_stops: false, names_calls: true, events: QWEN,
         answers: [
             "`--client qwen` in its registration", "JSON and exit 2", "nothing",
             "not measured", "not measured", "not measured", "yes", "`agent_id`",
@@ -220,10 +218,7 @@ pub fn page() -> String {
     for host in HOSTS {
         let _ = write!(text, " {} {} |", host.title, host.measured.0);
     }
-    let _ = write!(text, "\n|---|{}\n| our adapter |", "---|".repeat(HOSTS.len()));
-    for host in HOSTS {
-        let _ = write!(text, " {} |", if host.adapted { "yes" } else { "not yet: its events pass" });
-    }
+    let _ = write!(text, "\n|---|{}\n| our adapter |{}", "---|".repeat(HOSTS.len()), " yes |".repeat(HOSTS.len()));
     for (n, question) in QUESTIONS.iter().enumerate() {
         let _ = write!(text, "\n| {question} |");
         for host in HOSTS {

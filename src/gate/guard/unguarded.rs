@@ -163,8 +163,7 @@ pub(super) fn started(run: &CommandRun) -> Option<Started> {
         return None;
     }
     let name = program.rsplit('/').next().unwrap_or(program);
-    let known = Client::of(name).filter(|client| table::host(*client).adapted);
-    if let Some((client, places)) = known.and_then(|client| Some((client, places(client)?))) {
+    if let Some((client, places)) = Client::of(name).and_then(|client| Some((client, places(client)?))) {
         return Some(Started { client: Some(client), drops: drops(places, run) });
     }
     is_other_client(name, rest).then_some(Started { client: None, drops: true })
