@@ -19,7 +19,7 @@ pub mod gemini;
 use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
-use crate::model::verdict::Verdict;
+use crate::model::verdict::{Ruling, Verdict};
 use crate::system::env::{Env, below_root, system_root};
 use claude::settings::{self, Unreadable};
 use claude::transcript::scan::{Lens, Scan};
@@ -54,13 +54,16 @@ pub fn spell(client: Client, kind: EventKind, verdict: &Verdict, payload: &[u8])
 
 /// The answer to an event that aops-hook itself failed on.
 pub fn fail(client: Client, kind: EventKind, failure: &Failure) -> Answer {
-    match client {
-        Client::Codex => codex::answer::fail(kind, failure),
-        Client::Copilot => copilot::answer::fail(kind, failure),
-        Client::Opencode => opencode::answer::fail(kind, failure),
-        Client::Gemini => gemini::answer::fail(kind, failure),
-        _ => answer::fail(kind, failure),
+    if matches!(client, Client::Claude | Client::Qwen) {
+        return answer::fail(kind, failure);
     }
+    let verdict = answer::broken(kind, failure);
+    let mut said = spell(client, kind, &verdict, b"");
+    if client == Client::Codex && verdict.ruling != Ruling::Deny {
+        // The others put a notice there by themselves; Codex puts it on stdout, if anywhere.
+        said.stderr = format!("{}\n", answer::clean(&verdict.notice));
+    }
+    said
 }
 
 /// What a session used, as the file that its client keeps of it says.
