@@ -38,7 +38,8 @@ pub fn is_ours(client: Client, text: &str) -> bool {
     files(client).iter().any(|(_, own)| own == text)
 }
 
-fn split(text: &str) -> (&str, &str) {
-    let rest = text.strip_prefix("---\n").unwrap_or(text);
-    rest.split_once("\n---\n").unwrap_or(("", rest))
+/// The head of an agent's file, and its instructions; a text without a head is all instructions.
+pub fn split(text: &str) -> (&str, &str) {
+    let parts = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
+    parts.unwrap_or(("", text))
 }
