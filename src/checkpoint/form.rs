@@ -228,7 +228,7 @@ impl Id {
         let (run, file) = text.split_once('/')?;
         let (kind, rest) = file.split_once('_')?;
         let (phase, version) = rest.rsplit_once("_v")?;
-        let kind = CheckpointKind::ALL.into_iter().find(|known| known.name() == kind)?;
+        let kind = CheckpointKind::of(kind)?;
         let id = Self::new(run, kind, phase, version.parse().ok()?)?;
         (id.to_string() == text).then_some(id)
     }

@@ -53,7 +53,7 @@ fn judge(env: &Env, event: &Event, word: &str) -> Result<ModeAsked, Failure> {
         _ if level < configured => lowered_by(env, event, level),
         _ => None,
     };
-    let stays = |why: String| format!("{why}; the mode stays `{}`", configured.word());
+    let stays = |why: String| format!("{why}; the mode stays `{}`", configured.name());
     Ok(ModeAsked { asked, level: Some(level).filter(|_| refused.is_none()), refused: refused.map(stays) })
 }
 

@@ -235,7 +235,7 @@ fn matching(
             });
             let met: Vec<String> = met.collect();
             let place = place(&format!("rule.{}", rule.id), there);
-            let what = format!("rule `{}` ({}), {place}: {}", rule.id, rule.action.word(), met.join(", "));
+            let what = format!("rule `{}` ({}), {place}: {}", rule.id, rule.action.name(), met.join(", "));
             Clue { seq, what }
         })
         .collect()
