@@ -11,7 +11,6 @@ use crate::config::policy::Policy;
 use crate::config::texts;
 use crate::gate::owed::gate_of_debt;
 use crate::host::claude::transcript;
-use crate::insight::timeline::words;
 use crate::ledger::open::{Ledger, Recent};
 use crate::model::agent::Agent;
 use crate::model::call::CallState;
@@ -215,7 +214,7 @@ fn verdicts(session: &Session, recent: &[Recent]) -> Vec<(&'static str, String)>
         .iter()
         .filter_map(|entry| match &entry.fact {
             Fact::Event(seen) if EventKind::of(&seen.event) == EventKind::UserPromptSubmit => {
-                words(seen, "prompt").map(|prompt| one_line(&prompt, 500))
+                seen.words("prompt").map(|prompt| one_line(&prompt, 500))
             }
             _ => None,
         })

@@ -8,7 +8,7 @@ use crate::briefing::hits;
 use crate::briefing::sources::Found;
 use crate::briefing::tracker;
 use crate::config::policy::{Level, ModeLevel, Policy};
-use crate::config::texts;
+use crate::config::texts::{self, Library};
 use crate::gate::{Context, owed, way_out};
 use crate::ledger::open::Ledger;
 use crate::model::agent::{Agent, meant, ours};
@@ -101,7 +101,8 @@ fn plan_in_force(env: &Env, policy: &Policy, session: &Session, event: &Event, c
         return None;
     }
     let id = session.state.state.current_workflow.as_deref().unwrap_or_default();
-    let chain = texts::workflow_chain(env, &texts::project(env, Path::new(&event.cwd)), id);
+    let library = Library::read(env, &texts::project(env, Path::new(&event.cwd)));
+    let chain = library.catalogue.chain(id);
     let steps = chain.map(|chain| format!("the plan in force goes by workflow `{id}`: {}", cut(&chain, CHAIN)));
     let waits = session.state.phase == Phase::Review;
     let review = waits.then(|| format!("the plan is to be reviewed: start the agent `{}`", context.agent("critic")));

@@ -7,6 +7,7 @@ pub mod text;
 
 use crate::checkpoint::tree::Artifacts;
 use crate::config::workflow::is_plain;
+use crate::model::named::named;
 use crate::model::phase::Sandbox;
 use crate::text::time;
 use serde::{Deserialize, Serialize};
@@ -193,20 +194,13 @@ impl Checkpoint {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum CheckpointKind {
-    Pre,
-    #[default]
-    Post,
-}
-
-impl CheckpointKind {
-    pub fn name(self) -> &'static str {
-        match self {
-            CheckpointKind::Pre => "PRE",
-            CheckpointKind::Post => "POST",
-        }
+named! {
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "UPPERCASE")]
+    pub enum CheckpointKind {
+        Pre = "PRE",
+        #[default]
+        Post = "POST",
     }
 }
 
@@ -234,7 +228,7 @@ impl Id {
         let (run, file) = text.split_once('/')?;
         let (kind, rest) = file.split_once('_')?;
         let (phase, version) = rest.rsplit_once("_v")?;
-        let kind = [CheckpointKind::Pre, CheckpointKind::Post].into_iter().find(|known| known.name() == kind)?;
+        let kind = CheckpointKind::of(kind)?;
         let id = Self::new(run, kind, phase, version.parse().ok()?)?;
         (id.to_string() == text).then_some(id)
     }

@@ -111,7 +111,7 @@ fn unset(io: &mut Io) -> anyhow::Result<u8> {
     let words = format!(
         "the row for `{}` was removed from `{shown}`; the mode here is now `{}`\n{}",
         choose::shorten(folder),
-        policy.mode.level().word(),
+        policy.mode.level().name(),
         next_prompt(&policy)
     );
     io.answer(&value, words)
@@ -128,7 +128,7 @@ fn show(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
         places => places.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
     };
     io.facts([
-        ("mode", level.word().to_owned(), Tone::Strong),
+        ("mode", level.name().to_owned(), Tone::Strong),
         ("from", from, Tone::Plain),
         ("gates", own_levels(now), Tone::Plain),
     ])?;
@@ -166,7 +166,7 @@ pub(super) fn lines(marked: Option<ModeLevel>) -> [String; 4] {
     MODES.map(|row| {
         let mark = if marked == Some(row.level) { '*' } else { ' ' };
         let best = if row.level == ModeLevel::Loop { " (recommended)" } else { "" };
-        format!("{mark} {:8} {}; {}{best}", row.level.word(), row.does, row.costs)
+        format!("{mark} {:8} {}; {}{best}", row.level.name(), row.does, row.costs)
     })
 }
 
@@ -176,7 +176,7 @@ pub(super) fn next_prompt(policy: &Policy) -> String {
     let words = match policy.mode.level() {
         ModeLevel::Observe => format!(
             "goes as without aops-hook; what `{}` would have refused is recorded, and `aops-hook insights` shows it",
-            policy.mode.rehearse.level().word()
+            policy.mode.rehearse.level().name()
         ),
         ModeLevel::Guard => "goes as without aops-hook, but for dangerous commands and what your rules and checks refuse".to_owned(),
         ModeLevel::Loop => format!(
@@ -236,15 +236,15 @@ impl Change {
         if let Some(floor) = self.origins.floor().filter(|floor| self.level < *floor) {
             return refused(format!(
                 "the administrator's bundle holds the mode at `{}`, and yours cannot be below\nhint: ask who signs the bundle; `aops-hook bundle status` shows whose it is",
-                floor.word()
+                floor.name()
             ));
         }
         let place = self.origins.of("mode.level").last();
         match place.filter(|_| holds != self.level) {
             Some(place) if place.layer == Layer::Project => refused(format!(
                 "this project's own file holds the mode at `{}` ({place}), and yours cannot lower it\nhint: change that line if the project is yours to change; in another folder `aops-hook mode {}` sets your default",
-                holds.word(),
-                self.level.word()
+                holds.name(),
+                self.level.name()
             )),
             _ if holds != self.level && self.folder.is_some() => refused(by_hand(file, self.level)),
             _ => self
@@ -273,7 +273,7 @@ impl Change {
     }
 
     pub(super) fn outcome(&self) -> String {
-        let (word, file) = (self.level.word(), self.file.path.display());
+        let (word, file) = (self.level.name(), self.file.path.display());
         let verb = if self.changes() { "is set" } else { "was set already" };
         let folder = self.folder.as_ref().map(|folder| format!(" for `{folder}`")).unwrap_or_default();
         let words = format!("mode `{word}` {verb}{folder} in `{file}`");
@@ -281,7 +281,7 @@ impl Change {
         match self.origins.of("mode.level").last().filter(|_| holds != self.level) {
             Some(place) => format!(
                 "{words}\nin this folder it stays `{}`, by the `[[project]]` at {place}; `aops-hook mode {word} --project` changes that",
-                holds.word()
+                holds.name()
             ),
             None => words,
         }
@@ -299,7 +299,7 @@ impl Change {
 }
 
 fn by_hand(file: &str, level: ModeLevel) -> String {
-    let word = level.word();
+    let word = level.name();
     format!(
         "`{file}` has `mode` or `project` in a form that cannot be edited\nhint: write `[mode]` and `level = \"{word}\"` there yourself"
     )
@@ -309,7 +309,7 @@ fn unaccepted(level: ModeLevel, problems: &[Problem]) -> String {
     let lines: Vec<String> = problems.iter().map(|problem| format!("\n{problem}")).collect();
     format!(
         "with mode `{}` the configuration would not be accepted, so nothing was changed:{}\nhint: mend that line first, then set the mode",
-        level.word(),
+        level.name(),
         lines.concat()
     )
 }

@@ -5,7 +5,6 @@
 
 use super::complain;
 use crate::gate::sandbox;
-use crate::insight::timeline::words;
 use crate::ledger::entry::Line;
 use crate::ledger::open::Recent;
 use crate::ledger::recover::LEDGER_FILE;
@@ -151,7 +150,7 @@ pub fn describe_question(answered: &Answered) -> String {
         Asked::Event(seen) => match EventKind::of(answered.event) {
             EventKind::Stop => "the end of the turn".to_owned(),
             EventKind::SubagentStop => format!("the end of `{}`", answered.agent.unwrap_or("an agent")),
-            EventKind::UserPromptSubmit => format!("the prompt: {}", words(seen, "prompt").unwrap_or_default()),
+            EventKind::UserPromptSubmit => format!("the prompt: {}", seen.words("prompt").unwrap_or_default()),
             _ => answered.event.to_owned(),
         },
         Asked::Again(second) if second.violation == Violation::ENDED => "a call that had ended, again".to_owned(),

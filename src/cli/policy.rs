@@ -73,7 +73,7 @@ fn show(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
     let rules = now.policy.rules.iter().map(|rule| (format!("rule.{}", rule.id), describe_rule(rule)));
     let checks = now.policy.checks.iter();
     let checks =
-        checks.map(|check| (format!("check.{}", check.id), format!("before {}: {}", check.on.word(), check.run)));
+        checks.map(|check| (format!("check.{}", check.id), format!("before {}: {}", check.on.name(), check.run)));
     let mut rows: Vec<_> = keys.chain(rules).chain(checks).map(|(key, value)| row(&key, &value, now, io)).collect();
     for text in now.texts.texts.iter().filter(|text| text.origin != Origin::Embedded) {
         let digest = sha256(&[text.text.as_bytes()]);
@@ -91,7 +91,7 @@ fn show(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
 fn row(key: &str, value: &str, now: &InForce, io: &Io) -> [Cell; 3] {
     let places: Vec<String> = now.origins.of(key).iter().map(|place| short(&place.to_string(), io)).collect();
     let from = match places.as_slice() {
-        [] if is_from_mode(key, now) => Cell::new(format!("mode {}", now.policy.mode.level().word()), Tone::Plain),
+        [] if is_from_mode(key, now) => Cell::new(format!("mode {}", now.policy.mode.level().name()), Tone::Plain),
         [] => Cell::new("default", Tone::Quiet),
         places => Cell::new(places.join(", "), Tone::Strong),
     };
@@ -121,7 +121,7 @@ fn describe_rule(rule: &Rule) -> String {
     let conditions = [("tool", &rule.tool), ("path", &rule.path), ("command", &rule.command), ("effect", &effects)];
     let named = conditions.iter().filter(|(_, list)| !list.is_empty());
     let words: Vec<String> = named.map(|(name, list)| format!(" {name} {}", list.join(" | "))).collect();
-    format!("{}{}", rule.action.word(), words.concat())
+    format!("{}{}", rule.action.name(), words.concat())
 }
 
 fn to_json(now: &InForce) -> Value {

@@ -284,7 +284,7 @@ fn checks(session: &Session, batch: &Batch) -> Vec<Checked> {
         _ => None,
     });
     run.map(|(run, check)| {
-        let outcome = if run.failed() { check.outcome.word() } else { Checked::PASS };
+        let outcome = if run.failed() { check.outcome.name() } else { Checked::PASS };
         Checked { outcome: outcome.to_owned(), ..run.clone() }
     })
     .collect()

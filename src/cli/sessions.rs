@@ -240,7 +240,7 @@ fn session_row(io: &Io, row: &Row, boot: &str) -> [Cell; 8] {
     };
     let would = rehearsed(state).as_object().map_or(0, |gates| gates.values().filter_map(Value::as_u64).sum::<u64>());
     let would = if would == 0 { String::new() } else { would.to_string() };
-    let (mode, phase) = (session.policy().mode.level().word().into(), state.phase.name().into());
+    let (mode, phase) = (session.policy().mode.level().name().into(), state.phase.name().into());
     let prompt = one_line(state.hydration.original_prompt.as_deref().unwrap_or_default().trim(), 120);
     [id, began.into(), state_cell, mode, phase, Cell::new(&would, Tone::Warn), project.into(), prompt.into()]
 }

@@ -190,7 +190,7 @@ fn describe_mode(session: &Session) -> String {
     let mode = &session.policy().mode;
     let means = match mode.level() {
         ModeLevel::Observe => {
-            format!("only the guard and a block refuse; what `{}` would refuse is recorded", mode.rehearse.word())
+            format!("only the guard and a block refuse; what `{}` would refuse is recorded", mode.rehearse.name())
         }
         ModeLevel::Guard => "the guard, the rules and the checks refuse; there is no loop".to_owned(),
         ModeLevel::Loop => "small edits are free; a larger task needs a plan".to_owned(),
@@ -198,7 +198,7 @@ fn describe_mode(session: &Session) -> String {
     };
     let chosen = session.memory.chosen.as_ref().is_some_and(|asked| asked.level.is_some());
     let by = if chosen { " (by `AOPS_MODE`)" } else { "" };
-    format!("{}{by}: {means}", mode.level().word())
+    format!("{}{by}: {means}", mode.level().name())
 }
 
 /// What the loop wants next.
@@ -327,7 +327,7 @@ fn line(env: &Env, session: &Session, owed: &[String]) -> String {
         }
         Level::Enforce => parts.push(format!("sandbox {}", sandbox(session, env.now_ms).name())),
     }
-    parts.push(format!("mode {}", policy.mode.level().word()));
+    parts.push(format!("mode {}", policy.mode.level().name()));
     if !owed.is_empty() {
         parts.push(format!("owes {}", owed.join(", ")));
     }

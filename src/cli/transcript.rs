@@ -9,7 +9,6 @@ use super::range::{self, FoundSession};
 use super::{Command, Io, flag, refused, session_operand, text};
 use crate::host::claude::transcript::entry::{Beside, Lines, Message, Read, TranscriptEntry, beside};
 use crate::insight::collect;
-use crate::insight::timeline::words;
 use crate::ledger::recover::LEDGER_FILE;
 use crate::model::call::CallState;
 use crate::model::event::EventKind;
@@ -159,7 +158,7 @@ fn tell_event(seen: &Seen, say: &mut dyn FnMut(String, bool)) {
         say(to_markdown(reflection), false);
     }
     let is_prompt = EventKind::of(&seen.event) == EventKind::UserPromptSubmit;
-    if let Some(prompt) = words(seen, "prompt").filter(|_| is_prompt) {
+    if let Some(prompt) = seen.words("prompt").filter(|_| is_prompt) {
         say(format!("**Prompt.** {prompt}"), true);
     }
 }

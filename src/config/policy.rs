@@ -289,8 +289,8 @@ impl Policy {
     }
 }
 
-/// A part that has its default is not stored: ledgers of older versions hold the same policy in the same bytes.
-fn is_default<T: Default + PartialEq>(part: &T) -> bool {
+/// A part that has its default is not stored: ledgers of older versions hold the same in the same bytes.
+pub(crate) fn is_default<T: Default + PartialEq>(part: &T) -> bool {
     *part == T::default()
 }
 

@@ -10,7 +10,7 @@ mod force;
 mod tests;
 
 pub use force::{Text, Texts, axioms, find, in_force};
-pub use library::{Library, axioms_text, template, workflow_chain, workflow_steps, workflow_text, workflows_text};
+pub use library::{Library, axioms_text, template, workflow_steps, workflow_text, workflows_text};
 pub use open::{project, read_text};
 
 use serde::Serialize;

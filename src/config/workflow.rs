@@ -75,16 +75,12 @@ pub struct Variant {
 }
 
 /// A name of something else, and where it is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
 pub struct Mention {
     pub to: String,
+    #[serde(skip)]
     pub line: usize,
-}
-
-impl Serialize for Mention {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.to)
-    }
 }
 
 impl Workflow {

@@ -136,7 +136,7 @@ fn values(run: &Checked) -> Vec<(&'static str, String)> {
     vec![
         ("check", one_line(&run.id, 64)),
         ("ending", one_line(&run.ending, 200)),
-        ("moment", run.on.word().to_owned()),
+        ("moment", run.on.name().to_owned()),
         ("path", one_line(run.path.as_deref().unwrap_or_default(), 200)),
         ("output", quote(&run.output)),
         ("command", one_line(&run.run, 300)),

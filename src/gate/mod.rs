@@ -67,26 +67,24 @@ fn level(policy: &Policy, gate: &str) -> Level {
 /// One named rule.
 pub struct Gate {
     pub name: &'static str,
-    /// What it refuses, for `--help` and the docs.
-    pub refuses: &'static str,
     pub judge: fn(&Session, &Event, &Context) -> Verdict,
 }
 
 /// In the order in which they are asked: of two refusals the first is reported.
 pub static GATES: &[Gate] = &[
-    Gate { name: "block", refuses: "everything, until a person clears the block", judge: block::judge },
-    Gate { name: "guard", refuses: "being moved away from one's own state", judge: moved::judge },
-    Gate { name: "guard", refuses: "writes to what guards, and a person's verbs", judge: watch::judge },
-    Gate { name: "repeat", refuses: "a call that already ended, or an id used twice", judge: repeat::judge },
-    Gate { name: "rules", refuses: "what the user's own rules say", judge: rules::judge },
-    Gate { name: "jail", refuses: "commands that the jail must hold and cannot", judge: jail::judge },
-    Gate { name: "danger", refuses: "what loses work, breaks the system or gives secrets away", judge: danger::judge },
-    Gate { name: "lease", refuses: "a file that another session edits, in mode `strict`", judge: lease::judge },
-    Gate { name: "sandbox", refuses: "changes before the task has a reviewed plan", judge: agentless::judge_sandbox },
-    Gate { name: "audit", refuses: "changes while a drawn audit has not begun", judge: agentless::judge_audit },
-    Gate { name: "checks", refuses: "what a failing check of the user's guards", judge: checks::judge },
-    Gate { name: "report", refuses: "the end of an agent of ours without its verdict", judge: report::judge },
-    Gate { name: "owed", refuses: "the end of a turn while the task owes something", judge: owed::judge },
+    Gate { name: "block", judge: block::judge },
+    Gate { name: "guard", judge: moved::judge },
+    Gate { name: "guard", judge: watch::judge },
+    Gate { name: "repeat", judge: repeat::judge },
+    Gate { name: "rules", judge: rules::judge },
+    Gate { name: "jail", judge: jail::judge },
+    Gate { name: "danger", judge: danger::judge },
+    Gate { name: "lease", judge: lease::judge },
+    Gate { name: "sandbox", judge: agentless::judge_sandbox },
+    Gate { name: "audit", judge: agentless::judge_audit },
+    Gate { name: "checks", judge: checks::judge },
+    Gate { name: "report", judge: report::judge },
+    Gate { name: "owed", judge: owed::judge },
 ];
 
 /// In a run there is no person to answer, so a question pauses the run, unless a person has approved the call already.

@@ -30,9 +30,6 @@ const LARGEST_INPUT: u64 = 64 << 20;
 pub fn run(name: Option<&str>, env: &Env) -> u8 {
     answer_panics(env.host, name.map_or(EventKind::Other, EventKind::of));
     let input = input();
-    if !host::is_answered(env.host) {
-        return answer::deliver(EventKind::Other, &answer::stand_aside());
-    }
     if env.host == Client::Claude && !env.of_claude && !input.as_ref().is_ok_and(|input| read::is_claudes(input)) {
         return answer::deliver(EventKind::Other, &answer::stand_aside());
     }

@@ -2,7 +2,7 @@
 //!
 //! Reads and gives texts. Invariant: the instructions are the shipped ones, word for word.
 
-use super::places::places;
+use super::table::host;
 use crate::config::texts::{self, Kind};
 use crate::model::client::Client;
 use crate::text::json::quoted;
@@ -10,7 +10,7 @@ use toml::de::DeTable;
 
 /// The file of each of our agents: its name below the client's folder, and its text.
 pub fn files(client: Client) -> Vec<(String, String)> {
-    let Some((before, after)) = places(client).map(|places| places.agents) else { return Vec::new() };
+    let (before, after) = host(client).agents;
     let ours = texts::placed().filter(|asset| asset.kind() == Kind::Agent && !before.is_empty());
     ours.map(|asset| (format!("{before}{}{after}", asset.id()), file(client, asset.id(), asset.text))).collect()
 }
@@ -38,7 +38,8 @@ pub fn is_ours(client: Client, text: &str) -> bool {
     files(client).iter().any(|(_, own)| own == text)
 }
 
-fn split(text: &str) -> (&str, &str) {
-    let rest = text.strip_prefix("---\n").unwrap_or(text);
-    rest.split_once("\n---\n").unwrap_or(("", rest))
+/// The head of an agent's file, and its instructions; a text without a head is all instructions.
+pub fn split(text: &str) -> (&str, &str) {
+    let parts = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
+    parts.unwrap_or(("", text))
 }

@@ -7,7 +7,6 @@
 
 pub mod table;
 pub mod shown;
-pub mod places;
 pub mod words;
 pub mod agents;
 pub mod claude;
@@ -19,16 +18,17 @@ pub mod gemini;
 use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
-use crate::model::verdict::Verdict;
+use crate::model::verdict::{Ruling, Verdict};
 use crate::system::env::{Env, below_root, system_root};
-use claude::settings::{self, Unreadable};
+use claude::settings::{self, Group, Hook, Unreadable, quoted};
 use claude::transcript::scan::{Lens, Scan};
 use claude::wire::answer::{self, Answer};
 use claude::wire::read as claudes;
-use places::places;
+use memchr::memmem;
 use std::fs;
 use std::io;
 use std::path::Path;
+use table::{host, registered};
 
 /// The event called `name` in these bytes.
 pub fn read(client: Client, name: &str, input: &[u8]) -> Result<Event, Failure> {
@@ -54,13 +54,16 @@ pub fn spell(client: Client, kind: EventKind, verdict: &Verdict, payload: &[u8])
 
 /// The answer to an event that aops-hook itself failed on.
 pub fn fail(client: Client, kind: EventKind, failure: &Failure) -> Answer {
-    match client {
-        Client::Codex => codex::answer::fail(kind, failure),
-        Client::Copilot => copilot::answer::fail(kind, failure),
-        Client::Opencode => opencode::answer::fail(kind, failure),
-        Client::Gemini => gemini::answer::fail(kind, failure),
-        _ => answer::fail(kind, failure),
+    if matches!(client, Client::Claude | Client::Qwen) {
+        return answer::fail(kind, failure);
     }
+    let verdict = answer::broken(kind, failure);
+    let mut said = spell(client, kind, &verdict, b"");
+    if client == Client::Codex && verdict.ruling != Ruling::Deny {
+        // The others put a notice there by themselves; Codex puts it on stdout, if anywhere.
+        said.stderr = format!("{}\n", answer::clean(&verdict.notice));
+    }
+    said
 }
 
 /// What a session used, as the file that its client keeps of it says.
@@ -76,23 +79,38 @@ pub fn scan(transcript: &Path, lens: &Lens) -> io::Result<Scan> {
 
 /// We are registered in this client, in whatever state.
 pub fn is_registered(env: &Env, client: Client) -> bool {
-    let file = places(client).map(|places| env.folder_of(client).join(places.registration));
-    file.and_then(|file| fs::read(file).ok()).is_some_and(|text| contains(&text, settings::PROGRAM.as_bytes()))
-}
-
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window == part)
+    let file = env.folder_of(client).join(host(client).registration);
+    fs::read(file).is_ok_and(|text| memmem::find(&text, settings::PROGRAM.as_bytes()).is_some())
 }
 
 /// What registers us in this client: the text of its file with our entries, which run this program.
 pub fn register(client: Client, text: &str, program: &str) -> Result<String, Unreadable> {
     match client {
-        Client::Codex => codex::hooks::register(text, program),
         Client::Copilot => Ok(copilot::hooks::file(program)),
         Client::Opencode => Ok(opencode::plugin::file(program)),
-        Client::Gemini | Client::Qwen => gemini::hooks::register(client, text, program),
+        Client::Codex | Client::Gemini | Client::Qwen => register_by_table(client, text, program),
         Client::Claude => settings::register(text, program),
     }
+}
+
+/// The text with an entry for each event of this client in the table.
+fn register_by_table(client: Client, text: &str, program: &str) -> Result<String, Unreadable> {
+    /// Tokens of context that Codex lets the model read: what we inject is shorter than this.
+    const CONTEXT: u32 = 6_000;
+    let is_codex = client == Client::Codex;
+    let group = |event: &str| {
+        let row = registered(client).find(|row| row.name == event)?;
+        let hook = Hook {
+            r#type: "command",
+            command: format!("{} {} {} {}", quoted(program), row.ours, Client::OPTION, client.name()),
+            // The others count milliseconds.
+            timeout: if is_codex { row.timeout } else { row.timeout * 1000 },
+            additional_context_limit: (is_codex && row.context).then_some(CONTEXT),
+            ..Hook::default()
+        };
+        Some(Group { hooks: [hook] })
+    };
+    settings::register_all(text, registered(client).map(|row| row.name), &group)
 }
 
 /// The same text without us; a file that is ours alone becomes empty. `original`: what it was before.
@@ -136,14 +154,17 @@ pub fn is_hooked(env: &Env, client: Client) -> bool {
 
 /// An administrator registered us in this client for everybody, and the person's own settings leave it at that.
 fn is_managed(env: &Env, client: Client) -> bool {
-    let Some(places) = places(client).filter(|places| !places.managed.is_empty()) else { return false };
+    let row = host(client);
+    if row.managed.is_empty() {
+        return false;
+    }
     // Gemini reads another file then, and OpenCode no plugin.
     let bypass = ["GEMINI_CLI_SYSTEM_SETTINGS_PATH", "OPENCODE_PURE"];
-    if !env.variables(|name| bypass.contains(&name) && places.variables.contains(&name)).is_empty() {
+    if !env.variables(|name| bypass.contains(&name) && row.variables.contains(&name)).is_empty() {
         return false;
     }
     let root = system_root();
-    let Ok(text) = fs::read_to_string(below_root(&root, Path::new(places.managed))) else { return false };
+    let Ok(text) = fs::read_to_string(below_root(&root, Path::new(row.managed))) else { return false };
     let is_current = |client, text: &str| is_current_below(&root, client, text);
     let own = |name: &str| fs::read_to_string(env.folder_of(client).join(name)).unwrap_or_default();
     match client {
@@ -159,7 +180,7 @@ fn is_managed(env: &Env, client: Client) -> bool {
             let plugin = fs::read_to_string(plugin).unwrap_or_default();
             text.contains(opencode::plugin::MANAGED) && is_current(client, &plugin)
         }
-        _ => is_current(client, &text) && !gemini::hooks::switches_off(&own(places.registration)),
+        _ => is_current(client, &text) && !gemini::hooks::switches_off(&own(row.registration)),
     }
 }
 
@@ -176,11 +197,11 @@ pub fn is_told_twice(env: &Env) -> bool {
 
 /// A person registered us, and nothing takes it away.
 fn has_hooks(env: &Env, client: Client) -> bool {
-    let (folder, Some(places)) = (env.folder_of(client), places(client)) else { return false };
+    let (folder, registration) = (env.folder_of(client), host(client).registration);
     let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
-    let text = read(places.registration);
+    let text = read(registration);
     match client {
-        Client::Claude => claude::disarm::is_whole(&folder.join(places.registration)),
+        Client::Claude => claude::disarm::is_whole(&folder.join(registration)),
         Client::Codex => {
             is_current(client, &text)
                 && codex::hooks::is_trusted(folder, &text)
@@ -190,9 +211,4 @@ fn has_hooks(env: &Env, client: Client) -> bool {
         Client::Opencode => is_current(client, &text),
         Client::Gemini | Client::Qwen => is_current(client, &text) && !gemini::hooks::switches_off(&text),
     }
-}
-
-/// We know how to answer it: the others are told that they pass.
-pub fn is_answered(client: Client) -> bool {
-    table::host(client).adapted
 }

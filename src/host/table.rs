@@ -1,7 +1,8 @@
-//! What each client can do at its events, and how it fails: measured by running it, with version and day.
+//! What each client can do at its events, and how it fails: measured by running it, with version and day. Where it keeps what
+//! registers our hooks or takes them away, and how it is started so that they see it.
 //!
-//! Reads nothing, writes nothing. `docs/clients.md` is made from this table, and the entries that we register for Codex.
-//! Invariant: every client has an answer to every question.
+//! Reads nothing, writes nothing. `docs/clients.md` is made from this table, and the entries that we register in other clients
+//! than Claude Code. Invariant: every client has a row, and an answer to every question.
 
 use crate::model::client::Client;
 use std::fmt::Write;
@@ -28,14 +29,27 @@ pub struct Host {
     pub title: &'static str,
     /// The version that was measured, and when.
     pub measured: (&'static str, &'static str),
-    /// An adapter of ours; without one its events pass, with one line.
-    pub adapted: bool,
     /// It ends a turn by itself that was refused its end too often.
     pub caps_stops: bool,
     /// A call has an id; else we make one.
     pub names_calls: bool,
-    /// Empty where it has no adapter, and for Claude Code, whose events are `EVENTS`.
+    /// Empty for Claude Code, whose events are `EVENTS`.
     pub events: &'static [HostEvent],
+    /// What we are registered in, below its folder.
+    pub registration: &'static str,
+    /// What an administrator registers us in for everybody; empty where there is no such file, or where it is ours alone.
+    pub managed: &'static str,
+    /// What can take our hooks away, below its folder and in a project; a folder ends with a slash.
+    pub guards: &'static [&'static str],
+    pub in_project: &'static [&'static str],
+    /// The file of one of our agents, below its folder: what stands before its name, and after.
+    pub agents: (&'static str, &'static str),
+    /// Variables that move its folder or leave its hooks out; the first names the folder, where one does.
+    pub variables: &'static [&'static str],
+    /// Its commands that our hooks see, each as the first word; empty: any first word is well.
+    pub verbs: &'static [&'static str],
+    /// Options that leave our hooks out, or may.
+    pub drops: &'static [&'static str],
     /// In the order of `QUESTIONS`.
     pub answers: [&'static str; QUESTIONS.len()],
 }
@@ -150,7 +164,9 @@ static QWEN: &[HostEvent] = &[
 #[rustfmt::skip]
 pub static HOSTS: &[Host] = &[
     Host {
-        client: Client::Claude, title: "Claude Code", measured: ("2.1.325", "2026-11"), adapted: true, caps_stops: true, names_calls: true, events: &[],
+        client: Client::Claude, title: "Claude Code", measured: ("2.1.325", "2026-11"), caps_stops: true, names_calls: true, events: &[],
+        registration: "settings.json", managed: "", guards: &[], in_project: &[], agents: ("agents/", ".md"),
+        variables: &["CLAUDE_CONFIG_DIR"], verbs: &[], drops: &[],
         answers: [
             "`CLAUDECODE`, `CLAUDE_CODE_SESSION_ID`, or its payload", "JSON and exit 2", "nothing",
             "refused (`onFailure`)", "refused (`onFailure`)", "asks; refused without a person", "yes", "`agent_id`",
@@ -158,7 +174,11 @@ pub static HOSTS: &[Host] = &[
         ],
     },
     Host {
-        client: Client::Codex, title: "Codex CLI", measured: ("0.166.0", "2026-11"), adapted: true, caps_stops: false, names_calls: true, events: CODEX,
+        client: Client::Codex, title: "Codex CLI", measured: ("0.166.0", "2026-11"), caps_stops: false, names_calls: true, events: CODEX,
+        registration: "hooks.json", managed: "/etc/codex/hooks.json", guards: &["hooks.json", "config.toml"],
+        in_project: &[".codex/hooks.json", ".codex/config.toml"], agents: ("agents/", ".toml"),
+        variables: &["CODEX_HOME"], verbs: &["exec", "e", "review"],
+        drops: &["--ignore-user-config", "-c", "--config", "--enable", "--disable", "-p", "--profile", "--remote"],
         answers: [
             "`--client codex` in its registration", "exit 2 and words on stderr", "nothing",
             "**passes**", "**passes**", "**would run the call**: we refuse", "yes", "`agent_id`",
@@ -166,7 +186,10 @@ pub static HOSTS: &[Host] = &[
         ],
     },
     Host {
-        client: Client::Copilot, title: "Copilot CLI", measured: ("1.0.102", "2026-11"), adapted: true, caps_stops: true, names_calls: false, events: COPILOT,
+        client: Client::Copilot, title: "Copilot CLI", measured: ("1.0.102", "2026-11"), caps_stops: true, names_calls: false, events: COPILOT,
+        registration: "hooks/aops-hook.json", managed: "/etc/github-copilot/policy.d/aops-hook.json", guards: &["hooks/", "settings.json"],
+        in_project: &[".github/copilot/settings.json", ".github/copilot/settings.local.json"], agents: ("agents/", ".agent.md"),
+        variables: &["COPILOT_HOME"], verbs: &[], drops: &["--config-dir", "--acp", "--server"],
         answers: [
             "`--client copilot` in its registration", "JSON and exit 2", "nothing",
             "refused", "**passes**", "asks; refused without a terminal", "no: we make one", "`agent_id`, `parent_agent_id`",
@@ -174,7 +197,12 @@ pub static HOSTS: &[Host] = &[
         ],
     },
     Host {
-        client: Client::Opencode, title: "OpenCode", measured: ("1.18.33", "2026-11"), adapted: true, caps_stops: false, names_calls: true, events: OPENCODE,
+        client: Client::Opencode, title: "OpenCode", measured: ("1.18.33", "2026-11"), caps_stops: false, names_calls: true, events: OPENCODE,
+        registration: "plugins/aops-hook.js", managed: "/etc/opencode/opencode.json",
+        guards: &["plugins/", "plugin/", "opencode.json", "opencode.jsonc", "config.json"],
+        in_project: &[".opencode/plugins/", ".opencode/plugin/"], agents: ("agents/", ".md"),
+        variables: &["OPENCODE_CONFIG_DIR", "OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT", "OPENCODE_PURE", "XDG_CONFIG_HOME"],
+        verbs: &["run"], drops: &["--pure", "--attach"],
         answers: [
             "`--client opencode` in our plugin", "an exception of our plugin", "nothing",
             "refused", "no limit", "we refuse", "yes", "a child session",
@@ -182,7 +210,10 @@ pub static HOSTS: &[Host] = &[
         ],
     },
     Host {
-        client: Client::Gemini, title: "Gemini CLI", measured: ("0.61.0", "2026-11"), adapted: true, caps_stops: false, names_calls: false, events: GEMINI,
+        client: Client::Gemini, title: "Gemini CLI", measured: ("0.61.0", "2026-11"), caps_stops: false, names_calls: false, events: GEMINI,
+        registration: "settings.json", managed: "/etc/gemini-cli/settings.json", guards: &["settings.json", "trustedFolders.json"],
+        in_project: &[".gemini/settings.json"], agents: ("", ""),
+        variables: &["GEMINI_CLI_HOME", "GEMINI_CLI_SYSTEM_SETTINGS_PATH"], verbs: &[], drops: &["-e", "--extensions", "--acp"],
         answers: [
             "`--client gemini` in its registration", "JSON, exit 2 and words", "nothing",
             "**passes**", "**passes**", "**would hang**: we refuse", "no: we make one", "**not told**",
@@ -190,7 +221,10 @@ pub static HOSTS: &[Host] = &[
         ],
     },
     Host {
-        client: Client::Qwen, title: "Qwen Code", measured: ("0.24.4", "2026-11"), adapted: true, caps_stops: false, names_calls: true, events: QWEN,
+        client: Client::Qwen, title: "Qwen Code", measured: ("0.24.4", "2026-11"), caps_stops: false, names_calls: true, events: QWEN,
+        registration: "settings.json", managed: "", guards: &["settings.json", "trustedFolders.json"],
+        in_project: &[".qwen/settings.json"], agents: ("", ""), variables: &["QWEN_HOME"], verbs: &[],
+        drops: &["--bare", "--acp", "-e", "--extensions"],
         answers: [
             "`--client qwen` in its registration", "JSON and exit 2", "nothing",
             "not measured", "not measured", "not measured", "yes", "`agent_id`",
@@ -220,10 +254,7 @@ pub fn page() -> String {
     for host in HOSTS {
         let _ = write!(text, " {} {} |", host.title, host.measured.0);
     }
-    let _ = write!(text, "\n|---|{}\n| our adapter |", "---|".repeat(HOSTS.len()));
-    for host in HOSTS {
-        let _ = write!(text, " {} |", if host.adapted { "yes" } else { "not yet: its events pass" });
-    }
+    let _ = write!(text, "\n|---|{}\n| our adapter |{}", "---|".repeat(HOSTS.len()), " yes |".repeat(HOSTS.len()));
     for (n, question) in QUESTIONS.iter().enumerate() {
         let _ = write!(text, "\n| {question} |");
         for host in HOSTS {

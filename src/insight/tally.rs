@@ -4,7 +4,7 @@
 //! counted all the same.
 
 use super::document::{Audits, Calls, Insights};
-use super::timeline::{TimelineEntry, describe_moment, words};
+use super::timeline::{TimelineEntry, describe_moment};
 use crate::gate::owed::gate_of_debt;
 use crate::host::claude::transcript::scan::MAIN;
 use crate::host::claude::usage::Usage;
@@ -151,18 +151,18 @@ impl Tally {
                 seen.reflection.iter().for_each(|reflection| self.count_reflection(reflection));
             }
             EventKind::StopFailure => {
-                self.insights.stop_reason = Some(words(seen, "error").unwrap_or_else(|| "error".to_owned()));
+                self.insights.stop_reason = Some(seen.words("error").unwrap_or_else(|| "error".to_owned()));
             }
             EventKind::SessionEnd => {
                 self.follow(|next| &mut next.ended);
-                self.insights.end_reason = Some(words(seen, "reason").unwrap_or_else(|| "other".to_owned()));
+                self.insights.end_reason = Some(seen.words("reason").unwrap_or_else(|| "other".to_owned()));
             }
             _ => {}
         }
     }
 
     fn count_prompt(&mut self, seen: &Seen, refused: bool) {
-        let prompt = words(seen, "prompt").unwrap_or_default();
+        let prompt = seen.words("prompt").unwrap_or_default();
         if Prompt::of(&prompt) != Prompt::Machine {
             push(&mut self.insights.user_prompts, cut(&prompt, LONGEST));
         }

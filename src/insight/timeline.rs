@@ -5,7 +5,6 @@
 use crate::model::{call::CallState, event::EventKind};
 use crate::session::fact::{Fact, Said, Seen, Step};
 use crate::session::prompt::Prompt;
-use crate::text::json::{self, Json};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimelineEntry {
@@ -48,12 +47,12 @@ fn describe_event(seen: &Seen) -> Option<(&'static str, String)> {
     }
     match EventKind::of(&seen.event) {
         EventKind::UserPromptSubmit => {
-            let prompt = words(seen, "prompt").filter(|prompt| Prompt::of(prompt) != Prompt::Machine);
+            let prompt = seen.words("prompt").filter(|prompt| Prompt::of(prompt) != Prompt::Machine);
             prompt.map(|prompt| ("prompt", prompt))
         }
         EventKind::Stop => Some(("end", "the turn ended".to_owned())),
         EventKind::StopFailure => {
-            Some(("failure", format!("the turn broke off: {}", words(seen, "error").unwrap_or_default())))
+            Some(("failure", format!("the turn broke off: {}", seen.words("error").unwrap_or_default())))
         }
         EventKind::SessionEnd => Some(("end", "the session ended".to_owned())),
         _ => None,
@@ -80,13 +79,4 @@ fn describe_rehearsed(what: &str, would: &Said) -> String {
 /// The reason without the way out.
 fn first_line(reason: &str) -> &str {
     reason.lines().next().unwrap_or_default()
-}
-
-/// A text of the event; of a clipped one its beginning.
-pub fn words(seen: &Seen, name: &str) -> Option<String> {
-    let about = json::read(seen.about.get()).ok()?;
-    match about.get(name)? {
-        clipped @ Json::Object(_) => Some(clipped.text_of("clipped")? + "…"),
-        text => Some(text.text()?.into_owned()),
-    }
 }

@@ -22,8 +22,4 @@ named! {
 impl Client {
     /// The option of a registration that names the client.
     pub const OPTION: &str = "--client";
-
-    pub fn of(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|client| client.name() == name)
-    }
 }

@@ -1,6 +1,6 @@
 //! Enums whose variants have fixed names, made with their names out of one table.
 
-/// The enum, `ALL` of its variants, and `name`.
+/// The enum, `ALL` of its variants, `name`, and `of`, the variant of a name.
 macro_rules! named {
     ($(#[$about:meta])* pub enum $name:ident { $($(#[$what:meta])* $variant:ident = $text:literal,)* }) => {
         $(#[$about])*
@@ -16,6 +16,10 @@ macro_rules! named {
                 match self {
                     $(Self::$variant => $text,)*
                 }
+            }
+
+            pub fn of(name: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|known| known.name() == name)
             }
         }
     };

@@ -26,7 +26,7 @@ named! {
 impl Profile {
     /// The profile of this name; the strictest for any other word.
     pub fn named(word: &str) -> Self {
-        Self::ALL.into_iter().find(|profile| profile.name() == word).unwrap_or(Self::Trial)
+        Self::of(word).unwrap_or(Self::Trial)
     }
 }
 

@@ -219,7 +219,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let place = keys::KeyPlace::of(env, session, &home, unjailed.is_some());
     Some(CallContext {
         outside: outside::of(env, session, event, line.as_ref(), class.effect),
-        dangers: danger::of(tool, input, line.as_ref(), &ground, Some(statements)),
+        dangers: danger::of(tool, input, line.as_ref(), &ground, Some(|path| foreign_agents::read(Path::new(path)))),
         keys: keys::shown(event, call, &reach, &place),
         grows: growth::of_edit(env, session, event),
         executable: executable::written(env, &protected, call, &reach),
@@ -271,13 +271,6 @@ fn plans(env: &Env, event: &Event, reach: &Targets) -> PathBuf {
 fn listed(policy: &Policy, tool: &str, program: &str, words: &[Word]) -> Option<Effect> {
     let listed = policy.effects.of_command(tool, program, || certain(words));
     listed.or_else(|| (program == policy.tracker.command).then_some(Effect::Tracker))
-}
-
-/// What a short file holds.
-fn statements(path: &str) -> Option<String> {
-    const LONGEST: u64 = 1 << 20;
-    std::fs::metadata(path).ok().filter(|meta| meta.is_file() && meta.len() <= LONGEST)?;
-    std::fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The file that an edit tool is about to save.

@@ -124,7 +124,7 @@ fn run_one(env: &Env, about: &About, check: &Check, folder: &Path) -> Checked {
         ms: began.elapsed().as_millis().try_into().unwrap_or(u64::MAX),
         output: if passed { String::new() } else { last_lines(&said) },
         path: about.saves.as_ref().map(|(path, _)| path.clone()),
-        ..as_checked(check, if passed { Checked::PASS } else { check.outcome.word() })
+        ..as_checked(check, if passed { Checked::PASS } else { check.outcome.name() })
     }
 }
 

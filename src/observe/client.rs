@@ -8,7 +8,7 @@ use crate::config::in_force;
 use crate::config::policy::ModeLevel;
 use crate::host::claude::settings::PROGRAM;
 use crate::host::table;
-use crate::ledger::sessions;
+use crate::ledger::{clients, sessions};
 use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
@@ -53,7 +53,7 @@ fn judge(env: &Env, event: &Event, word: &str) -> Result<ModeAsked, Failure> {
         _ if level < configured => lowered_by(env, event, level),
         _ => None,
     };
-    let stays = |why: String| format!("{why}; the mode stays `{}`", configured.word());
+    let stays = |why: String| format!("{why}; the mode stays `{}`", configured.name());
     Ok(ModeAsked { asked, level: Some(level).filter(|_| refused.is_none()), refused: refused.map(stays) })
 }
 
@@ -79,9 +79,8 @@ fn outer_session(env: &Env) -> Option<(String, ModeLevel)> {
     let above = kin::ancestors(client.unwrap_or_else(own));
     let boot = boot_id();
     let is_above = |session: &Session| {
-        let client = session.memory.client.as_ref();
-        let alive = |client: &&ClientProcess| kin::started(client.pid).as_ref() == Some(&client.started);
-        session.memory.boot == boot && client.filter(alive).is_some_and(|client| above.contains(&client.pid))
+        let is_one = |client: &ClientProcess| clients::is_alive(client) && above.contains(&client.pid);
+        session.memory.boot == boot && session.memory.client.as_ref().is_some_and(is_one)
     };
     let known = sessions::all(env).into_iter().rev().filter_map(|found| sessions::session(&found));
     known.into_iter().find(is_above).map(|session| (session.state.session_id.clone(), session.policy().mode.level()))

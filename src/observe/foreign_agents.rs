@@ -23,7 +23,7 @@ const OPTION: &str = "--agents";
 /// Larger texts are not read.
 const LARGEST: u64 = 1 << 20;
 
-/// A text of the client's, whatever bytes it has; nothing where it is no plain file, or absurdly long.
+/// A text of the client's or the user's, whatever bytes it has; nothing where it is no plain file, or absurdly long.
 pub fn read(path: &Path) -> Option<String> {
     let known = std::fs::metadata(path).ok().filter(|known| known.is_file() && known.len() <= LARGEST);
     let bytes = known.and_then(|_| std::fs::read(path).ok())?;

@@ -5,7 +5,7 @@
 
 use super::hard_links::HardLinks;
 use crate::gate::guard::{self, Protected, ProtectedPlace};
-use crate::host::places::places;
+use crate::host::table::host;
 use crate::model::verdict::Ruling;
 use crate::tool::targets::{Act, Targets};
 use aops_shell::syntax::{Bit, Word};
@@ -22,8 +22,7 @@ pub fn variables(protected: &Protected) -> Vec<(String, String)> {
         ("CLAUDE_PROJECT_DIR", Some(protected.project.clone())),
         ("XDG_CONFIG_HOME", xdg),
     ];
-    let others =
-        protected.clients.iter().filter_map(|(client, base)| Some((*places(*client)?.variables.first()?, base)));
+    let others = protected.clients.iter().filter_map(|(client, base)| Some((*host(*client).variables.first()?, base)));
     let known = known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     known.chain(others.map(|(name, base)| (name.to_owned(), base.clone()))).collect()
 }

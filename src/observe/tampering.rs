@@ -6,7 +6,6 @@
 use crate::gate::guard::Protected;
 use crate::host;
 use crate::host::claude::disarm;
-use crate::host::places::places;
 use crate::model::client::Client;
 use crate::model::event::Event;
 use crate::system::env::Env;
@@ -94,10 +93,10 @@ pub fn marks(protected: &Protected, old: &BTreeMap<String, String>) -> BTreeMap<
 /// The files of the client that runs us, where that is not Claude Code.
 fn of_host(protected: &Protected) -> impl Iterator<Item = String> {
     let own = protected.clients.iter().find(|(client, _)| *client == protected.host);
-    let own = own.and_then(|(client, base)| Some((places(*client)?, base)));
-    own.into_iter().flat_map(|(places, base)| {
-        let own = places.guards.iter().filter(|name| !name.ends_with('/')).map(move |name| format!("{base}/{name}"));
-        own.chain(places.in_project.iter().map(|name| format!("{}/{name}", protected.project)))
+    own.into_iter().flat_map(|(client, base)| {
+        let row = host::table::host(*client);
+        let own = row.guards.iter().filter(|name| !name.ends_with('/')).map(move |name| format!("{base}/{name}"));
+        own.chain(row.in_project.iter().map(|name| format!("{}/{name}", protected.project)))
     })
 }
 

@@ -256,7 +256,8 @@ impl RunArtifacts {
     }
 }
 
-fn within(patience: Duration, is_true: impl Fn() -> bool) -> bool {
+/// Waits until it is true, and no longer than that.
+pub(super) fn within(patience: Duration, is_true: impl Fn() -> bool) -> bool {
     let end = Instant::now() + patience;
     loop {
         if is_true() {
@@ -265,7 +266,7 @@ fn within(patience: Duration, is_true: impl Fn() -> bool) -> bool {
         if Instant::now() >= end {
             return false;
         }
-        thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(20).min(patience));
     }
 }
 

@@ -5,37 +5,42 @@
 
 use crate::model::call::CallKey;
 use crate::model::client::Client;
+use crate::model::named::named;
 use crate::text::{json, sha256::NO_DIGEST, stored::canonical};
 use aops_ledger::chain::{Damage, Fold, Walk};
 use aops_ledger::entry::{Frame, Layout, Line, Part};
 use aops_ledger::failure::Kind;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum RunStatus {
-    #[default]
-    Init,
-    Running,
-    /// Paused; a packet says why.
-    Checkpoint,
-    Resumed,
-    Terminal,
-    /// Its driver died. A person must resume it.
-    Terminated,
+named! {
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "UPPERCASE")]
+    pub enum RunStatus {
+        #[default]
+        Init = "INIT",
+        Running = "RUNNING",
+        /// Paused; a packet says why.
+        Checkpoint = "CHECKPOINT",
+        Resumed = "RESUMED",
+        Terminal = "TERMINAL",
+        /// Its driver died. A person must resume it.
+        Terminated = "TERMINATED",
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum RunOutcome {
-    Pass,
-    Blocked,
-    /// A person must allow a call, or waive a failed check.
-    WaiverRequested,
-    /// Of a step: the verifier found issues, and an intervention follows.
-    InterventionRequired,
-    /// A person must look: budget or time ran out, or a process was killed.
-    EscalationRequested,
+named! {
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+    pub enum RunOutcome {
+        Pass = "PASS",
+        Blocked = "BLOCKED",
+        /// A person must allow a call, or waive a failed check.
+        WaiverRequested = "WAIVER_REQUESTED",
+        /// Of a step: the verifier found issues, and an intervention follows.
+        InterventionRequired = "INTERVENTION_REQUIRED",
+        /// A person must look: budget or time ran out, or a process was killed.
+        EscalationRequested = "ESCALATION_REQUESTED",
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,43 +62,24 @@ pub enum Trigger {
     VerificationFailed,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Decision {
-    Approved,
-    Rejected,
+named! {
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "UPPERCASE")]
+    pub enum Decision {
+        Approved = "APPROVED",
+        Rejected = "REJECTED",
+    }
 }
 
 pub const POLICY_CHANGED: &str = "POLICY_CHANGED_MID_RUN";
 
 impl RunStatus {
-    pub fn name(self) -> &'static str {
-        match self {
-            RunStatus::Init => "INIT",
-            RunStatus::Running => "RUNNING",
-            RunStatus::Checkpoint => "CHECKPOINT",
-            RunStatus::Resumed => "RESUMED",
-            RunStatus::Terminal => "TERMINAL",
-            RunStatus::Terminated => "TERMINATED",
-        }
-    }
-
     pub fn is_driven(self) -> bool {
         matches!(self, RunStatus::Init | RunStatus::Running | RunStatus::Resumed)
     }
 }
 
 impl RunOutcome {
-    pub fn name(self) -> &'static str {
-        match self {
-            RunOutcome::Pass => "PASS",
-            RunOutcome::Blocked => "BLOCKED",
-            RunOutcome::InterventionRequired => "INTERVENTION_REQUIRED",
-            RunOutcome::WaiverRequested => "WAIVER_REQUESTED",
-            RunOutcome::EscalationRequested => "ESCALATION_REQUESTED",
-        }
-    }
-
     /// The word of a checkpoint's gate.
     pub fn gate_word(self) -> &'static str {
         match self {
@@ -131,15 +117,6 @@ impl Trigger {
     pub fn wants_decision(self) -> bool {
         use Trigger::{AskUser, BudgetExhausted, CheckFailed, StepTimeout, VerificationFailed};
         matches!(self, AskUser | BudgetExhausted | CheckFailed | StepTimeout | VerificationFailed)
-    }
-}
-
-impl Decision {
-    pub fn name(self) -> &'static str {
-        match self {
-            Decision::Approved => "APPROVED",
-            Decision::Rejected => "REJECTED",
-        }
     }
 }
 

@@ -131,8 +131,7 @@ fn agents(texts: &Texts) -> Value {
 }
 
 fn agent(id: &str, text: &str) -> Value {
-    let parts = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
-    let (front, body) = parts.unwrap_or(("", text));
+    let (front, body) = host::agents::split(text);
     let mut form = json!({"description": id, "prompt": body.trim()});
     let Ok(yaml::Node { value: Yaml::Map(pairs), .. }) = yaml::parse(front, 1) else { return form };
     for (key, node) in pairs {

@@ -4,6 +4,7 @@
 //! space; a missing or ill-typed key is an error, an unknown key is ignored. The error tells the agent what to fix.
 
 use crate::model::agent::Agent;
+use crate::session::reflection::FIELDS;
 use crate::text::json::{self, Json};
 use crate::text::redact::redact;
 use crate::tool::tracking::is_id;
@@ -45,8 +46,6 @@ pub struct AgentReport {
 
 /// Kinds of work after which the memory is updated.
 pub const REMEMBERED: [&str; 3] = ["architecture", "domain", "refactor"];
-const REFLECTION: [&str; 7] =
-    ["request", "guidance_received", "followed", "outcome", "accomplishment", "root_cause", "proposed_change"];
 /// Longest text and list kept of a report; the rest is cut off.
 const LONGEST: usize = 2000;
 const MOST: usize = 40;
@@ -183,7 +182,7 @@ fn reflection(json: &Json) -> Result<AgentReport, String> {
         return Err("`reflection` is missing".to_owned());
     };
     let mut reflection = BTreeMap::new();
-    for name in REFLECTION {
+    for (name, _) in FIELDS {
         reflection.insert(name.to_owned(), text(fields, name)?);
     }
     let said = |name: &str| reflection[name].trim().to_lowercase();

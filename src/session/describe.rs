@@ -37,7 +37,7 @@ pub fn describe_fact(fact: &Fact, longest: usize) -> String {
         },
         Fact::Waive(waiver) => format!("{}: {}", waiver.gate, waiver.reason),
         Fact::Check(run) => {
-            format!("{} before {}: {} ({}, {} ms)", run.id, run.on.word(), run.outcome, run.ending, run.ms)
+            format!("{} before {}: {} ({}, {} ms)", run.id, run.on.name(), run.outcome, run.ending, run.ms)
         }
         Fact::Violation(violation) => format!("{}: {}", violation.event, violation.violation),
         Fact::Recovery(recovery) => recovery.what.clone(),

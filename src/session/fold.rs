@@ -18,7 +18,7 @@ use crate::model::phase::{Phase, Sandbox};
 use crate::session::fact::{Fact, Opened, Seen, Step, Violation};
 use crate::session::memory::{Memory, OpenCall, Waiver};
 use crate::session::state::State;
-use crate::text::json::{self, Json};
+use crate::text::json;
 use crate::text::sha256::NO_DIGEST;
 use crate::text::stored::canonical;
 use std::sync::LazyLock;
@@ -153,7 +153,7 @@ impl Session {
                 self.apply_stop(seen, refused);
             }
             EventKind::PermissionRequest if seen.asks_plan && !refused => self.apply_plan_question(),
-            EventKind::CwdChanged => self.apply_cwd_change(&words(seen, "new_cwd").unwrap_or_default()),
+            EventKind::CwdChanged => self.apply_cwd_change(&seen.words("new_cwd").unwrap_or_default()),
             EventKind::TaskCreated if !refused => self.state.main_agent.todos_total += 1,
             EventKind::TaskCompleted if !refused => {
                 let todos = &mut self.state.main_agent;
@@ -173,7 +173,7 @@ impl Session {
             if seen.baseline_sha256.is_some() {
                 self.memory.baseline_sha256.clone_from(&seen.baseline_sha256);
             }
-            self.apply_prompt(&words(seen, "prompt").unwrap_or_default(), seen);
+            self.apply_prompt(&seen.words("prompt").unwrap_or_default(), seen);
         }
     }
 
@@ -229,7 +229,7 @@ impl Session {
 
     fn apply_agent_stop(&mut self, seen: &Seen) {
         let agent = bare_name(seen).and_then(|name| self.state.subagents.get_mut(&name));
-        if let (Some(agent), Some(report), false) = (agent, words(seen, "last_assistant_message"), seen.uncounted) {
+        if let (Some(agent), Some(report), false) = (agent, seen.words("last_assistant_message"), seen.uncounted) {
             agent.result = Some(json::cut(&report, 200).to_owned());
         }
     }
@@ -287,15 +287,6 @@ fn opened(step: &Step) -> OpenCall {
 fn renew<T: Clone>(known: &mut T, new: Option<&T>) {
     if let Some(new) = new {
         known.clone_from(new);
-    }
-}
-
-/// A text field of the event; a clipped one by its beginning.
-fn words(seen: &Seen, name: &str) -> Option<String> {
-    let about = json::read(seen.about.get()).ok()?;
-    match about.get(name)? {
-        clipped @ Json::Object(_) => Some(clipped.text_of("clipped")? + "…"),
-        text => Some(text.text()?.into_owned()),
     }
 }
 

@@ -3,6 +3,7 @@
 //! Reads nothing, writes nothing. Stored type: fields in sorted order, files sorted by path. Invariant: the list is short;
 //! what does not fit is only counted.
 
+use crate::config::policy::is_default;
 use serde::{Deserialize, Serialize};
 
 /// Most files that are listed.
@@ -12,9 +13,9 @@ const MOST: usize = 32;
 pub struct Growth {
     pub files: Vec<ChangedFile>,
     /// Changed files that are not listed, and their lines.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub more_files: u64,
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub more_lines: u64,
 }
 
@@ -31,11 +32,6 @@ pub struct ChangedFile {
     pub was: String,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde wants it")]
-fn is_zero(n: &u64) -> bool {
-    *n == 0
-}
-
 impl Growth {
     /// Files that differ from the task's start. `all` is sorted by path.
     pub fn of(all: Vec<ChangedFile>) -> Self {
@@ -45,10 +41,6 @@ impl Growth {
             growth.more_lines += file.lines;
         }
         growth
-    }
-
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
     }
 
     pub fn file(&self, path: &str) -> Option<&ChangedFile> {
@@ -102,6 +94,6 @@ mod tests {
         let growth = Growth::of(all);
         assert_eq!((growth.files.len(), growth.count()), (MOST, (100, 200)));
         assert_eq!(growth.with(changed("zzz", 1)).count(), (101, 201));
-        assert!(!growth.is_empty() && Growth::of(Vec::new()).is_empty());
+        assert!(growth != Growth::default() && Growth::of(Vec::new()) == Growth::default());
     }
 }

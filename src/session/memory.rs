@@ -3,7 +3,7 @@
 //! The ledger commits to it by digest, so fields are in sorted order and a new one is left out while it has its default. For
 //! the same reason `Memory` is one struct: groups in it would change the order, and with it the digests of older ledgers.
 
-use crate::config::policy::{ModeLevel, Policy};
+use crate::config::policy::{ModeLevel, Policy, is_default};
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::profile::{JailState, Profile};
@@ -148,7 +148,7 @@ pub struct TaskProgress {
     pub friction: bool,
     pub gates: Vec<String>,
     /// What the task changed so far, where that is measured.
-    #[serde(default, skip_serializing_if = "Growth::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub grown: Growth,
     /// Issues of the tracker that this task has in hand: claimed, or named by its plan, and neither closed nor handed back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

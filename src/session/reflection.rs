@@ -9,7 +9,7 @@ use std::fmt::Write;
 pub const TITLE: &str = "## Framework Reflection";
 
 /// The seven fields, and the name each has for people.
-const FIELDS: [(&str, &str); 7] = [
+pub const FIELDS: [(&str, &str); 7] = [
     ("request", "Request"),
     ("guidance_received", "Guidance received"),
     ("followed", "Followed"),

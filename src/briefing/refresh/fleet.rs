@@ -193,7 +193,7 @@ fn describe(head: &Head, found: Option<&SessionOnDisk>) -> SessionHead {
         entries: i64::try_from(head.seq).unwrap_or(i64::MAX),
         head: head.digest.clone(),
         phase: known.as_ref().map(|session| session.state.phase.name().to_owned()).unwrap_or_default(),
-        mode: known.as_ref().map(|session| session.policy().mode.level().word().to_owned()).unwrap_or_default(),
+        mode: known.as_ref().map(|session| session.policy().mode.level().name().to_owned()).unwrap_or_default(),
         cost,
         ts: head.ts.clone(),
     }

@@ -220,7 +220,7 @@ fn is_in(path: &str, folders: &[String]) -> bool {
 
 fn phase_of_loop(target: &Checkpoint) -> Phase {
     let name = target.metadata.get(LOOP_PHASE).unwrap_or(&target.phase);
-    Phase::ALL.into_iter().find(|known| known.name() == name).unwrap_or_default()
+    Phase::of(name).unwrap_or_default()
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -41,7 +41,7 @@ pub(super) fn held(scene: &Scene) -> Report {
         let fix = "allow user namespaces on this system; until then shell commands are judged by their words alone";
         return if jail.level == JailLevel::Require { Ok(String::new()) } else { bad(words, fix) };
     }
-    Ok(format!("level {}: {words}", jail.level.word()))
+    Ok(format!("level {}: {words}", jail.level.name()))
 }
 
 /// Where the configuration requires a jail, one must hold.

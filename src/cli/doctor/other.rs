@@ -7,7 +7,7 @@ use super::registration::Scene;
 use super::{Report, bad, report};
 use crate::cli::world::World;
 use crate::host::codex::{hooks, trust};
-use crate::host::{self, agents, copilot, gemini, places::places, table};
+use crate::host::{self, agents, copilot, gemini, table};
 use crate::model::client::Client;
 use crate::system::process::Ending;
 use serde_json::json;
@@ -21,7 +21,7 @@ pub(super) fn look(scene: &Scene, client: Client) -> Report {
     }
     let (folder, title) = (scene.env.folder_of(client), table::host(client).title);
     let fix = format!("run `aops-hook install --client {}`", client.name());
-    let path = folder.join(places(client).map_or("", |places| places.registration));
+    let path = folder.join(table::host(client).registration);
     let text = fs::read_to_string(&path).unwrap_or_default();
     let Some(command) = host::command(client, &text) else {
         return bad(format!("`{}` cannot be read, or runs something else", path.display()), &fix);

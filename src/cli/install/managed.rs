@@ -13,7 +13,7 @@ use crate::config::in_force::CONFIG_FILE;
 use crate::config::policy::{self, Source};
 use crate::config::texts::{self, Kind};
 use crate::host::claude::settings::prefix::with_prefix;
-use crate::host::{self, MANAGED_LINK as LINK, opencode::plugin::MANAGED as PLUGIN, places::places};
+use crate::host::{self, MANAGED_LINK as LINK, opencode::plugin::MANAGED as PLUGIN, table};
 use crate::model::client::Client;
 use crate::system::env::{below_root, system_folder, system_root};
 use crate::system::files;
@@ -93,7 +93,7 @@ impl Ground {
     }
 
     fn file_of(&self, client: Client) -> PathBuf {
-        below_root(&self.root, Path::new(places(client).map_or("", |places| places.managed)))
+        below_root(&self.root, Path::new(table::host(client).managed))
     }
 }
 

@@ -10,7 +10,6 @@ use super::question;
 use super::receipt::{Edited, Placed, Receipt, back_up, quote_path};
 use crate::cli::Io;
 use crate::host::codex::{hooks, trust};
-use crate::host::places::places;
 use crate::host::{self, agents, table};
 use crate::model::client::Client;
 use crate::proof::keys::Keys;
@@ -95,7 +94,7 @@ fn plan_install(env: &Env, client: Client) -> anyhow::Result<Plan> {
     let program = command(env)?;
     let folder = env.folder_of(client);
     let mut receipt = Receipt::read_of(env, client.name())?;
-    let (file, old) = read_settings(&folder.join(registration(client)))?;
+    let (file, old) = read_settings(&folder.join(table::host(client).registration))?;
     let new = host::register(client, &old, &program).map_err(|error| unreadable(&file.path, &error))?;
     let path = file.path.display().to_string();
     let mut steps = trusting(env, client, &path, &old, &new)?;
@@ -104,10 +103,6 @@ fn plan_install(env: &Env, client: Client) -> anyhow::Result<Plan> {
     let agents = texts.iter().filter(|step| step.changes()).count();
     steps.splice(0..0, texts);
     check(steps, receipt, path, agents, Vec::new())
-}
-
-fn registration(client: Client) -> &'static str {
-    places(client).map_or("", |places| places.registration)
 }
 
 /// Codex runs only hooks that its configuration trusts. `path`: what registers us, from `old` to `new`.
@@ -175,7 +170,7 @@ fn place(env: &Env, client: Client, receipt: &mut Receipt) -> anyhow::Result<Vec
 fn plan_uninstall(env: &Env, client: Client) -> anyhow::Result<Plan> {
     let mut receipt = Receipt::read_of(env, client.name())?;
     let folder = env.folder_of(client);
-    let (file, old) = read_settings(&folder.join(registration(client)))?;
+    let (file, old) = read_settings(&folder.join(table::host(client).registration))?;
     let path = file.path.display().to_string();
     let mut steps = Vec::new();
     if client == Client::Codex {

@@ -53,7 +53,7 @@ fn ask(io: &mut Io) -> anyhow::Result<Option<ModeLevel>> {
 
 /// A mode by its name or the beginning of it; Enter is the recommended one.
 fn understand(answer: &str) -> Option<ModeLevel> {
-    let answer = if answer.is_empty() { ModeLevel::Loop.word().to_owned() } else { answer.to_lowercase() };
+    let answer = if answer.is_empty() { ModeLevel::Loop.name().to_owned() } else { answer.to_lowercase() };
     ModeLevel::WORDS.iter().find(|word| word.starts_with(&answer)).and_then(|word| ModeLevel::of(word))
 }
 

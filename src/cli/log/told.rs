@@ -3,7 +3,6 @@
 //! Reads lines of a ledger, writes nothing. Invariant: each entry that is no step of a call is told once, each call once.
 
 use super::{Fact, Line, Tone};
-use crate::insight::timeline::words;
 use crate::model::call::{CallKey, CallState};
 use crate::model::event::EventKind;
 use crate::session::describe::{describe_call, describe_fact};
@@ -155,7 +154,7 @@ fn would(said: &Said) -> String {
 
 fn tell_event(base: Told, seen: &Seen, ended: &str) -> Told {
     let agent = || one_line(seen.agent_type.as_deref().unwrap_or("an agent"), 64);
-    let about = |name: &str| words(seen, name).unwrap_or_default();
+    let about = |name: &str| seen.words(name).unwrap_or_default();
     let (word, text) = match EventKind::of(&seen.event) {
         EventKind::UserPromptSubmit => ("prompt", one_line(&about("prompt"), LONGEST_PROMPT)),
         EventKind::SessionStart => ("start", about("source")),

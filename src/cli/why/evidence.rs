@@ -7,7 +7,6 @@
 use crate::cli::past::{Answered, Asked, Batch};
 use crate::config::in_force::{self, InForce};
 use crate::gate::{moved, rules};
-use crate::insight::timeline::words as text;
 use crate::ledger::open::Recent;
 use crate::model::agent::ours;
 use crate::model::call::{CallState, Effect, ToolCall};
@@ -77,7 +76,7 @@ impl<'a> Past<'a> {
     fn plan(&self) -> Vec<Clue> {
         let prompt = self.entries().rev().find_map(|entry| match &entry.fact {
             Fact::Event(seen) if EventKind::of(&seen.event) == EventKind::UserPromptSubmit => {
-                let words = one_line(&text(seen, "prompt").unwrap_or_default(), 120);
+                let words = one_line(&seen.words("prompt").unwrap_or_default(), 120);
                 Some(Clue { seq: Some(entry.seq), what: format!("the prompt: {words}") })
             }
             _ => None,
@@ -236,7 +235,7 @@ fn matching(
             });
             let met: Vec<String> = met.collect();
             let place = place(&format!("rule.{}", rule.id), there);
-            let what = format!("rule `{}` ({}), {place}: {}", rule.id, rule.action.word(), met.join(", "));
+            let what = format!("rule `{}` ({}), {place}: {}", rule.id, rule.action.name(), met.join(", "));
             Clue { seq, what }
         })
         .collect()

@@ -14,7 +14,7 @@ type Entry<'a, 'i> = (&'a Spanned<Cow<'i, str>>, &'a Spanned<DeValue<'i>>);
 /// The text with this `[mode] level`. An `observe` that says something else is changed with it.
 pub fn set_mode(text: &str, level: ModeLevel) -> Option<String> {
     let document = DeTable::parse(text).ok()?;
-    let word = quote(level.word());
+    let word = quote(level.name());
     let Some((_, mode)) = entry(document.get_ref(), "mode") else {
         return Some(append(text, "[mode]", &[("level", &word)]));
     };
@@ -38,7 +38,7 @@ pub fn set_mode(text: &str, level: ModeLevel) -> Option<String> {
 /// The text with this mode for one folder: in its own row if that is the one that counts there, else in a new one.
 pub fn set_folder_mode(text: &str, folder: Folder, level: ModeLevel) -> Option<String> {
     let document = DeTable::parse(text).ok()?;
-    let (path, word) = (quote(&shorten(folder)), quote(level.word()));
+    let (path, word) = (quote(&shorten(folder)), quote(level.name()));
     let fields = [("path", path.as_str()), ("mode", word.as_str())];
     let Some((_, rows)) = entry(document.get_ref(), "project") else {
         return Some(append(text, "[[project]]", &fields));

@@ -77,7 +77,7 @@ fn rehearsed(policy: &Policy, origins: &Origins) -> Option<Gates> {
 /// Gives every gate that no file has named the level of a mode.
 fn give_levels(policy: &mut Policy, origins: &Origins, mode: ModeLevel) {
     for key in KEYS.iter().filter(|key| key.table() == "gates" && origins.of(key.name).is_empty()) {
-        key.set(policy, Value::Text(mode.default_for(key.last()).word().to_owned()));
+        key.set(policy, Value::Text(mode.default_for(key.last()).name().to_owned()));
     }
     policy.gates.close = policy.gates.commit().min(policy.gates.push());
 }
@@ -183,7 +183,7 @@ impl Reading<'_> {
     /// Sets a key, or those that an older name stands for: all that this file does not name by themselves.
     fn set_all(&mut self, key: &'static Key, value: &Value, table: &DeTable, (at, value_at): (usize, usize)) {
         let has = |last: &str| table.iter().any(|(key, _)| key.get_ref() == last);
-        let level = |level: ModeLevel| Value::Text(level.word().to_owned());
+        let level = |level: ModeLevel| Value::Text(level.name().to_owned());
         let observes = self.policy.mode.level() == ModeLevel::Observe;
         let (names, meant): (&[&str], _) = match (key.name, value) {
             ("gates.close", _) => (&["gates.commit", "gates.push"], value.clone()),
@@ -277,7 +277,7 @@ impl Reading<'_> {
         let same = self.policy.checks.iter().filter(|known| known.on.meets(check.on));
         let together = same.map(|known| known.timeout_ms).sum::<u64>() + check.timeout_ms;
         if together > check::BUDGET_MS {
-            let (on, most) = (check.on.word(), check::BUDGET_MS);
+            let (on, most) = (check.on.name(), check::BUDGET_MS);
             let what = format!(
                 "with those above, the checks before `{on}` may take {together} ms, and the client waits no longer than {most} ms for all of them; give each a smaller `timeout_ms`"
             );

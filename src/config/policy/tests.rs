@@ -74,7 +74,7 @@ fn a_full_file_is_read() {
     assert_eq!(policy.effects.read, ["Peek", "mcp__jira__get*"]);
     assert_eq!(policy.rules.iter().map(|rule| rule.id.as_str()).collect::<Vec<_>>(), ["alpha", "zeta"]);
     assert_eq!(policy.rules[0].effect, [Effect::Read, Effect::Write]);
-    assert_eq!((policy.checks[0].timeout_ms, policy.checks[0].outcome.word()), (30_000, "INTERVENTION_REQUIRED"));
+    assert_eq!((policy.checks[0].timeout_ms, policy.checks[0].outcome.name()), (30_000, "INTERVENTION_REQUIRED"));
     let at = |key: &str| origins.of(key).iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(
         [at("audit.rate"), at("gates.qa"), at("gates.close"), at("rule.alpha")].concat(),
@@ -263,7 +263,7 @@ fn a_mode_levels_the_gates() {
         let gates = user(text).gates;
         let all = [gates.checks, gates.sandbox, gates.critic, gates.audit, gates.qa, gates.reflect];
         let words = all.into_iter().chain([gates.commit(), gates.push(), gates.close]);
-        words.map(|level| &level.word()[..1]).collect::<String>()
+        words.map(|level| &level.name()[..1]).collect::<String>()
     };
     assert_eq!(levels("mode.level = \"observe\""), "ooooooooo");
     assert_eq!(levels("mode.observe = true"), "ooooooooo");
@@ -297,7 +297,7 @@ fn a_folder_has_its_own_mode() {
     let text = "[mode]\nlevel = \"loop\"\n[[project]]\npath = \"~/scratch\"\nmode = \"observe\"\n[[project]]\npath = \"/srv/*\"\nmode = \"strict\"\n";
     let at = |path: &str, project: &str| {
         let folder = Folder { path, home: "/home/u" };
-        read_for(folder, None, source(text), source(project)).map(|(policy, _)| policy.mode.level().word())
+        read_for(folder, None, source(text), source(project)).map(|(policy, _)| policy.mode.level().name())
     };
     assert_eq!(at("/home/u/work", "").unwrap(), "loop");
     assert_eq!(at("/home/u/scratch", "").unwrap(), "observe");

@@ -5,30 +5,26 @@ use serde::{Deserialize, Serialize};
 /// An enum that a configuration spells as one of a few words, the laxest first where that matters.
 macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($(#[$mark:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-        pub enum $name {
-            $($(#[$mark])* #[serde(rename = $word)] $variant),+
+        $crate::model::named::named! {
+            $(#[$about])*
+            #[derive(Default, PartialOrd, Ord, Serialize, Deserialize)]
+            pub enum $name {
+                $($(#[$mark])* #[serde(rename = $word)] $variant = $word,)+
+            }
         }
 
         impl $name {
             pub const WORDS: &[&str] = &[$($word),+];
-
-            pub fn word(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word),+
-                }
-            }
         }
 
         impl $crate::config::policy::value::Field for $name {
             fn to_value(&self) -> $crate::config::policy::value::Value {
-                $crate::config::policy::value::Value::Text(self.word().to_owned())
+                $crate::config::policy::value::Value::Text(self.name().to_owned())
             }
 
             fn from_value(value: $crate::config::policy::value::Value) -> Option<Self> {
                 match value {
-                    $($crate::config::policy::value::Value::Text(word) if word == $word => Some(Self::$variant),)+
+                    $crate::config::policy::value::Value::Text(word) => Self::of(&word),
                     _ => None,
                 }
             }
@@ -80,12 +76,6 @@ words! {
 }
 
 impl ModeLevel {
-    pub const ALL: [Self; 4] = [Self::Observe, Self::Guard, Self::Loop, Self::Strict];
-
-    pub fn of(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|level| level.word() == word)
-    }
-
     /// The level of a gate that no file names. The rules, shipped and own, have the level of `checks`.
     pub fn default_for(self, gate: &str) -> Level {
         let from = match gate {

@@ -129,11 +129,6 @@ pub fn workflow_steps(env: &Env, project: &Path) -> String {
     all.iter().filter_map(outline).collect::<Vec<_>>().join("\n")
 }
 
-/// The steps of one workflow in a line.
-pub fn workflow_chain(env: &Env, project: &Path, id: &str) -> Option<String> {
-    Library::read(env, project).catalogue.chain(id)
-}
-
 /// The text of one workflow, its own steps and those of the workflows inside it first.
 pub fn workflow_text(env: &Env, project: &Path, id: &str) -> Option<String> {
     let catalogue = Library::read(env, project).catalogue;

@@ -72,7 +72,7 @@ fn gates(fields: &mut Fields) -> (Vec<Gate>, usize) {
     let Some(names) = fields.list("gates") else { return (Gate::ALL.to_vec(), line) };
     let mut gates = Vec::new();
     for name in names {
-        match Gate::ALL.into_iter().find(|gate| gate.name() == name.to) {
+        match Gate::of(&name.to) {
             Some(gate) => gates.push(gate),
             None => fields.report.add(name.line, unknown("gate", &name.to, &["critic", "qa"])),
         }

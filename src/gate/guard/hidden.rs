@@ -1,7 +1,7 @@
 //! Searches text that cannot be parsed for protected names: programs for interpreters, lines that are not shell.
 
 use super::path::Protected;
-use crate::host::places::places;
+use crate::host::table::host;
 use crate::model::agent::AGENTS;
 use crate::model::client::Client;
 use crate::model::event::EVENTS;
@@ -67,13 +67,13 @@ pub(super) fn named(protected: &Protected, hidden: &Hidden) -> Option<String> {
 
 /// A file of another client that registers our hooks or can take them away.
 fn of_client(client: Client, base: &str, text: &str) -> Option<String> {
-    let places = places(client)?;
+    let host = host(client);
     let folder = base.rsplit('/').next().unwrap_or_default().to_lowercase();
-    let moved = places.variables.first().is_some_and(|name| text.contains(&name.to_lowercase()));
+    let moved = host.variables.first().is_some_and(|name| text.contains(&name.to_lowercase()));
     if folder.is_empty() || !(text.contains(&folder) || moved) {
         return None;
     }
-    let file = places.guards.iter().find(|file| text.contains(file.trim_end_matches('/')))?;
+    let file = host.guards.iter().find(|file| text.contains(file.trim_end_matches('/')))?;
     Some(format!("{folder}/{file}"))
 }
 

@@ -1,7 +1,7 @@
 //! What is protected and where it is on this machine; compares a path, or a pattern of paths, with it. Names are compared
 //! without case.
 
-use crate::host::places::places;
+use crate::host::table::host;
 use crate::model::agent::{AGENTS, FILE_PREFIX};
 use crate::model::client::Client;
 use crate::tool::targets::{Act, Target};
@@ -105,12 +105,12 @@ impl Protected {
     /// The places of the other clients.
     fn add_clients(&self, add: &mut dyn FnMut(String, &'static str, bool)) {
         for (client, base) in &self.clients {
-            let Some(places) = places(*client) else { continue };
-            let guarded = places.guards.iter().map(|name| format!("{base}/{name}"));
-            for path in guarded.chain(places.in_project.iter().map(|name| format!("{}/{name}", self.project))) {
+            let host = host(*client);
+            let guarded = host.guards.iter().map(|name| format!("{base}/{name}"));
+            for path in guarded.chain(host.in_project.iter().map(|name| format!("{}/{name}", self.project))) {
                 add(path.trim_end_matches('/').to_owned(), SETTINGS, path.ends_with('/'));
             }
-            let (before, after) = places.agents;
+            let (before, after) = host.agents;
             for agent in AGENTS.iter().filter(|_| !before.is_empty()) {
                 add(format!("{base}/{before}{}{after}", agent.name), AGENT, false);
             }

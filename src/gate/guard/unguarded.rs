@@ -2,7 +2,6 @@
 
 use super::path::Protected;
 use crate::host::claude::disarm;
-use crate::host::places::{Places, places};
 use crate::host::table;
 use crate::model::client::Client;
 use crate::tool::targets::CommandRun;
@@ -163,9 +162,8 @@ pub(super) fn started(run: &CommandRun) -> Option<Started> {
         return None;
     }
     let name = program.rsplit('/').next().unwrap_or(program);
-    let known = Client::of(name).filter(|client| table::host(*client).adapted);
-    if let Some((client, places)) = known.and_then(|client| Some((client, places(client)?))) {
-        return Some(Started { client: Some(client), drops: drops(places, run) });
+    if let Some(client) = Client::of(name) {
+        return Some(Started { client: Some(client), drops: drops(client, run) });
     }
     is_other_client(name, rest).then_some(Started { client: None, drops: true })
 }
@@ -175,18 +173,19 @@ fn asks(word: &str) -> bool {
 }
 
 /// Its hooks may be left out, or it does something else than work under them.
-fn drops(places: &Places, run: &CommandRun) -> bool {
+fn drops(client: Client, run: &CommandRun) -> bool {
+    let host = table::host(client);
     let words = &run.command.words[1..];
     let named = |word: &Word| {
-        places.drops.iter().any(|option| {
+        host.drops.iter().any(|option| {
             let joined = word.starts_with(&format!("{option}=")) || option.len() == 2 && word.starts_with(option);
             word.is(option) || joined
         })
     };
     let unsure = |word: &Word| word.splits || !matches!(word.bits.first(), None | Some(Bit::Char(_)));
-    let named_verb = |verb: &Word| places.verbs.iter().any(|known| verb.is(known));
-    let other = !places.verbs.is_empty() && !words.first().is_some_and(named_verb);
-    let moved = run.assigned.iter().any(|name| name == "HOME" || places.variables.contains(&name.as_str()));
+    let named_verb = |verb: &Word| host.verbs.iter().any(|known| verb.is(known));
+    let other = !host.verbs.is_empty() && !words.first().is_some_and(named_verb);
+    let moved = run.assigned.iter().any(|name| name == "HOME" || host.variables.contains(&name.as_str()));
     words.iter().any(|word| named(word) || unsure(word)) || other || moved
 }
 

@@ -10,7 +10,7 @@ fn checks() {
     });
     let wanted = |session: &Session, event: &Event, context: &Context| {
         let wanted = crate::gate::checks::wanted(session, event, context, &judge(session, event, context));
-        wanted.iter().map(|check| check.on.word()).collect::<Vec<_>>()
+        wanted.iter().map(|check| check.on.name()).collect::<Vec<_>>()
     };
     let saving = || CallContext { effect: Effect::Write, saves: Some("/a".into()), ..CallContext::default() };
     let commits = CallContext { effect: Effect::Write, commits: true, ..CallContext::default() };
@@ -65,11 +65,11 @@ fn checks() {
 
 #[test]
 fn checks_before_a_model_and_before_the_first_change() {
-    let check = |on: Moment| Check { id: on.word().into(), on, ..Check::default() };
+    let check = |on: Moment| Check { id: on.name().into(), on, ..Check::default() };
     let asked = with_policy(|policy| policy.checks = vec![check(Moment::Prompt), check(Moment::Sandbox)]);
     let wanted = |session: &Session, event: &Event, context: &Context| {
         let wanted = crate::gate::checks::wanted(session, event, context, &judge(session, event, context));
-        wanted.iter().map(|check| check.on.word()).collect::<Vec<_>>()
+        wanted.iter().map(|check| check.on.name()).collect::<Vec<_>>()
     };
     let meaning = |prompt| Context { prompt, ..Context::default() };
     let prompt = event("UserPromptSubmit");

@@ -1,13 +1,12 @@
-//! Writes a verdict, or our own failure, as Codex wants to hear it.
+//! Writes a verdict as Codex wants to hear it.
 //!
 //! Invariants: a refusal is exit 2 with its reason on stderr and nothing on stdout, since Codex lets pass what it cannot
 //! read; no key is written that its schema does not have; a question is a refusal, since Codex would run the call.
 
 use super::read::untranslate;
-use crate::host::claude::wire::answer::{Answer, broken, clean, join, object};
+use crate::host::claude::wire::answer::{Answer, clean, join, object};
 use crate::host::table;
 use crate::model::client::Client;
-use crate::model::error::Failure;
 use crate::model::event::EventKind;
 use crate::model::verdict::{Ruling, Verdict};
 use serde_json::{Map, json};
@@ -61,14 +60,4 @@ fn refuse(verdict: &Verdict, reason: &str, notice: &str) -> Answer {
     // Without a word on stderr the call would be made.
     let told = if told.trim().is_empty() { "refused by aops-hook".to_owned() } else { clean(&told) };
     Answer { stderr: format!("{told}\n"), exit: 2, ..Answer::default() }
-}
-
-/// The answer to an event that aops-hook itself failed on.
-pub fn fail(kind: EventKind, failure: &Failure) -> Answer {
-    let verdict = broken(kind, failure);
-    let answer = spell(kind, &verdict, b"");
-    if verdict.ruling == Ruling::Deny {
-        return answer;
-    }
-    Answer { stderr: format!("{}\n", clean(&verdict.notice)), ..answer }
 }

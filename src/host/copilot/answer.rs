@@ -1,14 +1,13 @@
-//! Writes a verdict, or our own failure, as Copilot CLI wants to hear it.
+//! Writes a verdict as Copilot CLI wants to hear it.
 //!
 //! Invariants: a call is refused by JSON and exit 2 together, since words on stderr are dropped; a prompt and the end of a turn
 //! by JSON alone; what is told to the model stands at the top, except before a call.
 
 use super::read::{is_native, untranslate};
-use crate::host::claude::wire::answer::{Answer, broken, clean, join, line, object};
+use crate::host::claude::wire::answer::{Answer, clean, join, line, object};
 use crate::host::table;
 use crate::host::words::NOT_YET;
 use crate::model::client::Client;
-use crate::model::error::Failure;
 use crate::model::event::EventKind;
 use crate::model::verdict::{Ruling, Verdict};
 use serde_json::{Map, json};
@@ -50,9 +49,4 @@ fn refuse(kind: EventKind, verdict: &Verdict, reason: &str, notice: &str) -> Ans
         top.insert("reason".into(), json!(reason));
     }
     Answer { stdout: object("", top, Map::new()), stderr: line(&told), exit }
-}
-
-/// The answer to an event that aops-hook itself failed on.
-pub fn fail(kind: EventKind, failure: &Failure) -> Answer {
-    spell(kind, &broken(kind, failure), b"")
 }

@@ -1,12 +1,11 @@
-//! Writes a verdict, or our own failure, as Gemini CLI wants to hear it. Qwen Code reads Claude's answers.
+//! Writes a verdict as Gemini CLI wants to hear it. Qwen Code reads Claude's answers.
 //!
 //! Invariants: a refusal is JSON, exit 2 and words on stderr together, since Gemini lets pass what it cannot read; a question is
 //! a refusal, since Gemini waits for ever where no person can answer.
 
-use crate::host::claude::wire::answer::{Answer, broken, clean, line, object, told};
+use crate::host::claude::wire::answer::{Answer, clean, line, object, told};
 use crate::host::table;
 use crate::model::client::Client;
-use crate::model::error::Failure;
 use crate::model::event::EventKind;
 use crate::model::verdict::{Ruling, Verdict};
 use serde_json::{Map, json};
@@ -26,9 +25,4 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
         own.insert("additionalContext".into(), json!(context));
     }
     Answer { stdout: object(row.name, Map::new(), own), stderr: line(&clean(&verdict.notice)), exit: 0 }
-}
-
-/// The answer to an event that aops-hook itself failed on.
-pub fn fail(kind: EventKind, failure: &Failure) -> Answer {
-    spell(kind, &broken(kind, failure))
 }

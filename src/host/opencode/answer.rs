@@ -2,8 +2,7 @@
 //!
 //! Invariant: every exit but 0 refuses, so a hook that dies refuses too.
 
-use crate::host::claude::wire::answer::{Answer, broken, clean, line, object, told};
-use crate::model::error::Failure;
+use crate::host::claude::wire::answer::{Answer, clean, line, object, told};
 use crate::model::event::EventKind;
 use crate::model::verdict::{Ruling, Verdict};
 use serde_json::{Map, Value, json};
@@ -31,9 +30,4 @@ fn started(input: &str) -> Option<Value> {
     let mut input: Value = serde_json::from_str(input).ok()?;
     input.as_object_mut()?.remove("run_in_background");
     Some(input)
-}
-
-/// The answer to an event that aops-hook itself failed on.
-pub fn fail(kind: EventKind, failure: &Failure) -> Answer {
-    spell(kind, &broken(kind, failure))
 }

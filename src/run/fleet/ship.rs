@@ -4,6 +4,7 @@
 //! nothing is written any more; when the lease runs out and cannot be renewed, the step is asked to end.
 
 use super::place::Place;
+use crate::run::artifacts::within;
 use crate::system::env::Env;
 use crate::system::{database, random, signal};
 use aops_fleet::queue::{Lease, Leave, Progress};
@@ -66,10 +67,7 @@ impl Line {
 
 /// Waits, but no longer than needed.
 pub(super) fn rest(long: Duration, stop: &impl Fn() -> bool) {
-    let end = Instant::now() + long;
-    while Instant::now() < end && !stop() {
-        thread::sleep(Duration::from_millis(20).min(long));
-    }
+    within(long, stop);
 }
 
 /// What a worker and its heartbeat share.

@@ -70,7 +70,7 @@ impl Session {
 }
 
 fn is_machine_made(seen: &Seen) -> bool {
-    let prompt = super::words(seen, "prompt").unwrap_or_default();
+    let prompt = seen.words("prompt").unwrap_or_default();
     seen.meant.unwrap_or_else(|| Prompt::of(&prompt)) == Prompt::Machine
 }
 

@@ -63,6 +63,7 @@ impl Session {
     }
 }
 
-fn is_by_ours(step: &Step) -> bool {
+/// The call was made by one of our agents.
+pub(super) fn is_by_ours(step: &Step) -> bool {
     step.agent_id.is_some() && step.agent_type.as_deref().is_some_and(|name| ours(name).is_some())
 }

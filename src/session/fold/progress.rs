@@ -3,8 +3,8 @@
 //! Changes a session and nothing else. Invariants: a verification holds until the next write; while a step is under way
 //! its prompt begins no task, and the sandbox is the step's.
 
+use super::closing::is_by_ours;
 use crate::config::policy::Level;
-use crate::model::agent::ours;
 use crate::model::call::{CallState, Effect};
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::fact::{Checked, NO_EFFECT, Seen, Staged, Step};
@@ -159,9 +159,7 @@ impl Session {
 
     /// A call that changed something has ended. Calls of our agents do not count.
     pub(super) fn count_write(&mut self, effect: Effect, step: &Step) {
-        if !effect.is_write()
-            || step.agent_type.as_deref().is_some_and(|name| ours(name).is_some() && step.agent_id.is_some())
-        {
+        if !effect.is_write() || is_by_ours(step) {
             return;
         }
         if self.state.task.is_none() && self.memory.run.is_none() {

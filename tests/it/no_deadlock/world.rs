@@ -165,7 +165,7 @@ impl World {
         loop {
             let wanted = checks::wanted(&self.session, &event, &context, &verdict);
             let Some(check) = wanted.first() else { break };
-            let outcome = if self.checks_pass { Checked::PASS } else { check.outcome.word() };
+            let outcome = if self.checks_pass { Checked::PASS } else { check.outcome.name() };
             let ending = if self.checks_pass { "exit 0" } else { "exit 1" };
             context.checks.push(Checked {
                 ending: ending.to_owned(),

@@ -49,7 +49,7 @@ fn row(env: &Env, boot: &str, found: &SessionOnDisk, session: &Session) -> Row {
         project: root.file_name().unwrap_or(root.as_os_str()).to_string_lossy().into_owned(),
         root,
         life,
-        mode: session.policy().mode.level().word(),
+        mode: session.policy().mode.level().name(),
         phase: state.phase.name(),
         blocked: session.blocked().map(|reason| one_line(reason, 2000)),
         asked,

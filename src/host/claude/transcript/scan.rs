@@ -11,7 +11,7 @@ use crate::text::json::{self, cut};
 use crate::text::redact::redact;
 use crate::text::time;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::io;
 use std::path::Path;
 use std::time::Instant;
@@ -252,9 +252,7 @@ pub fn phase_at(phases: &[(i64, &'static str)], at_ms: i64) -> &'static str {
 }
 
 fn hash(id: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    id.hash(&mut hasher);
-    hasher.finish()
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(id)
 }
 
 #[cfg(test)]
