@@ -49,8 +49,7 @@ pub(super) fn hooks(scene: &Scene) -> Report {
 
 /// One hook, one event: well, or what is wrong.
 fn play(world: &World, scene: &Scene, one: &Registered) -> Result<(), String> {
-    let payload =
-        world.payload(&one.event, "doctor", "default", payload::of(&one.event, &world.project.to_string_lossy()));
+    let payload = world.payload(&one.event, "doctor", "default", payload::of(&one.event, &world.project));
     let (program, args) = match &one.args {
         Some(args) => (program::path(scene, one), args.clone()),
         None => (PathBuf::from("/bin/sh"), vec!["-c".to_owned(), one.command.clone()]),
