@@ -14,7 +14,7 @@ use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::{ClientProcess, Memory, ModeAsked, RollbackState, RunStep, Undone, Waiver};
 use crate::session::prompt::Prompt;
 use crate::session::state::State;
-use crate::text::json::{self, Json};
+use crate::text::json;
 use crate::text::stored::canonical;
 use crate::tool::tracking::Tracks;
 use serde::{Deserialize, Serialize};
@@ -217,11 +217,7 @@ impl Seen {
 
     /// A text field of the event; a clipped one by its beginning.
     pub fn words(&self, name: &str) -> Option<String> {
-        let about = json::read(self.about.get()).ok()?;
-        match about.get(name)? {
-            clipped @ Json::Object(_) => Some(clipped.text_of("clipped")? + "…"),
-            text => Some(text.text()?.into_owned()),
-        }
+        json::text_in(self.about.get(), name)
     }
 }
 

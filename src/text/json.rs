@@ -17,6 +17,14 @@ pub fn clipped(json: &Json, longest_text: usize, bound: usize) -> String {
     without_kubernetes(json).as_ref().unwrap_or(json).clipped(redact_under, longest_text, bound)
 }
 
+/// A text of a clipped object; one that is no longer whole by its beginning.
+pub fn text_in(object: &str, name: &str) -> Option<String> {
+    match read(object).ok()?.get(name)? {
+        clipped @ Json::Object(_) => Some(clipped.text_of("clipped")? + "…"),
+        text => Some(text.text()?.into_owned()),
+    }
+}
+
 /// The same without what the members of a Kubernetes secret hold, where there is one: their names say nothing.
 fn without_kubernetes<'a>(json: &Json<'a>) -> Option<Json<'a>> {
     match json {
