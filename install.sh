@@ -115,9 +115,15 @@ check_age() {
     fi
 }
 
-# A static program where there is a static C library, else a dynamic one.
+# A static program: with the host's C library, else with musl, where the target is installed; else a dynamic one.
 link_as_possible() {
     if printf 'int main(void) { return 0; }\n' | cc -static -x c -o /dev/null - >/dev/null 2>&1; then
+        return
+    fi
+    musl=${host%-gnu}-musl
+    libraries=$("$rustc" --print target-libdir --target "$musl" 2>/dev/null || true)
+    if [ -n "$libraries" ] && [ -d "$libraries" ]; then
+        target=$musl
         return
     fi
     say "no static C library here (Fedora has it in \`glibc-static\`): linking dynamically; it works, and each hook starts a little later"
@@ -134,20 +140,10 @@ build() {
     fi
     check_age
 
-    # A musl target, where there is one, makes the smallest static program; the host's own is made static by .cargo/config.toml.
     host=$("$rustc" -vV | sed -n 's/^host: //p')
     [ -n "$host" ] || fail "\`rustc -vV\` does not say its host" "check that \`rustc -vV\` works here"
     target=$host
-    case $host in
-        *-linux-gnu)
-            musl=${host%-gnu}-musl
-            libraries=$("$rustc" --print target-libdir --target "$musl" 2>/dev/null || true)
-            if [ -n "$libraries" ] && [ -d "$libraries" ]; then
-                target=$musl
-            fi
-            ;;
-        *) ;;
-    esac
+    case $host in *-linux-gnu) link_as_possible ;; esac
 
     target_dir=${CARGO_TARGET_DIR:-$here/target}
     case $target_dir in
@@ -155,7 +151,6 @@ build() {
         *) target_dir=$(pwd -P)/$target_dir ;;
     esac
     say "building for $target"
-    case $target in *-linux-gnu) link_as_possible ;; esac
     (cd -- "$here" && "$cargo" build --release --locked --bin aops-hook --target "$target" --target-dir "$target_dir")
     built=$target_dir/$target/release/aops-hook
 }

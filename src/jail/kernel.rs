@@ -58,7 +58,8 @@ pub(super) fn raise_loopback() -> io::Result<()> {
             *to = libc::c_char::from_ne_bytes([*from]);
         }
         request.ifr_ifru.ifru_flags = i16::try_from(libc::IFF_UP).unwrap_or(1);
-        let raised = done(libc::ioctl(socket, libc::SIOCSIFFLAGS, &raw const request).into());
+        // By number: the C libraries disagree on the type of a request.
+        let raised = done(libc::syscall(libc::SYS_ioctl, socket, libc::SIOCSIFFLAGS, &raw const request));
         libc::close(socket);
         raised
     }

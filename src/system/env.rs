@@ -356,7 +356,7 @@ fn is_traceparent(text: &str) -> bool {
 
 /// How many seconds east of UTC the clocks here are at this moment, by `TZ` or the system's zone.
 pub fn east_of_utc(ms: i64) -> i32 {
-    let seconds: libc::time_t = ms.div_euclid(1000);
+    let seconds = ms.div_euclid(1000);
     #[expect(unsafe_code, reason = "the C library knows the zone; a crate that does brings twenty others")]
     // SAFETY: both point to values that live through the call, and all zeros is a valid `tm`.
     let east = unsafe {

@@ -407,8 +407,8 @@ struct Toolchain {
 }
 
 impl Toolchain {
-    /// `cc` fails for a static program, unless `statics`.
-    fn new(version: &str, statics: bool) -> Self {
+    /// `cc` fails for a static program, unless `statics`; `musl`: that target is installed.
+    fn new(version: &str, statics: bool, musl: bool) -> Self {
         let home = Home::new();
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         fs::create_dir(home.root().join("source")).unwrap();
@@ -420,18 +420,15 @@ impl Toolchain {
             fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
             fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
         };
-        let target = "x86_64-unknown-linux-gnu";
-        put(
-            "rustc",
-            &format!(
-                "case $* in -vV) echo 'host: {target}';; --version) echo 'rustc {version} (0000)';; *) exit 1;; esac"
-            ),
+        let libraries = if musl { "--print*-musl) echo /;;" } else { "" };
+        let rustc = format!(
+            "case $* in -vV) echo 'host: x86_64-unknown-linux-gnu';; --version) echo 'rustc {version} (0000)';; {libraries} *) exit 1;; esac"
         );
+        put("rustc", &rustc);
         put("cc", if statics { "exit 0" } else { "case $* in *-static*) echo cannot find -lc >&2; exit 1;; esac" });
-        let built = home.root().join("source/target").join(target).join("release");
         let making = format!(
-            "echo \"cargo $* [${{RUSTFLAGS:-}}]\"; mkdir -p {0}; ln -s {BINARY} {0}/aops-hook",
-            built.display()
+            "echo \"cargo $* [${{RUSTFLAGS:-}}]\"; while [ \"$1\" != --target ]; do shift; done; mkdir -p {0}/$2/release; ln -s {BINARY} {0}/$2/release/aops-hook",
+            home.root().join("source/target").display()
         );
         put("cargo", &making);
         Self { home }
@@ -445,13 +442,23 @@ impl Toolchain {
 
 #[test]
 fn without_a_static_library_the_script_links_dynamically_and_says_so() {
-    let said = Toolchain::new("1.91.0", false).install();
+    let said = Toolchain::new("1.91.0", false, false).install();
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
     assert!(said.out.contains("no static C library here") && said.out.contains("glibc-static"), "{}", said.out);
     assert!(said.out.contains("[ -C target-feature=-crt-static]") && said.out.contains("all is well"), "{}", said.out);
 
-    let said = Toolchain::new("2.0.0-nightly", true).install();
+    let said = Toolchain::new("1.91.0", false, true).install();
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    assert!(
+        !said.out.contains("no static C library") && said.out.contains("--target x86_64-unknown-linux-musl "),
+        "{}",
+        said.out
+    );
+
+    // With the host's library a hook is faster than with musl.
+    let said = Toolchain::new("2.0.0-nightly", true, true).install();
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    assert!(!said.out.contains("musl"), "{}", said.out);
     assert!(!said.out.contains("no static C library") && said.out.contains("--bin aops-hook"), "{}", said.out);
     assert!(said.out.contains(" []\n"), "the flags are the configuration's: {}", said.out);
 }
@@ -459,7 +466,7 @@ fn without_a_static_library_the_script_links_dynamically_and_says_so() {
 #[test]
 fn a_rust_that_is_too_old_is_told_with_the_way_out() {
     for old in ["1.63.0", "1.90.9", "0.12.0"] {
-        let toolchain = Toolchain::new(old, true);
+        let toolchain = Toolchain::new(old, true, false);
         let before = toolchain.home.tree();
         let said = toolchain.install();
         assert_eq!((said.code, said.out.as_str()), (1, ""), "{}", said.err);
@@ -468,7 +475,7 @@ fn a_rust_that_is_too_old_is_told_with_the_way_out() {
         assert!(said.err.contains("hint: run `rustup update`") && said.err.contains("needs no Rust"), "{}", said.err);
         assert_eq!(toolchain.home.tree(), before);
     }
-    let toolchain = Toolchain::new("1.91.0", true);
+    let toolchain = Toolchain::new("1.91.0", true, false);
     for tool in ["cargo", "rustc"] {
         fs::remove_file(toolchain.home.root().join("bin").join(tool)).unwrap();
     }
@@ -482,7 +489,7 @@ fn a_rust_that_is_too_old_is_told_with_the_way_out() {
 
 #[test]
 fn the_script_takes_the_program_beside_it() {
-    let toolchain = Toolchain::new("1.63.0", true);
+    let toolchain = Toolchain::new("1.63.0", true, false);
     let program = toolchain.home.root().join("source/aops-hook");
     symlink(BINARY, &program).unwrap();
     let said = toolchain.install();
