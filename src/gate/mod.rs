@@ -70,21 +70,21 @@ pub struct Gate {
     pub judge: fn(&Session, &Event, &Context) -> Verdict,
 }
 
-/// In the order in which they are asked: of two refusals the first is reported.
+/// In the order in which they are asked, each with what it refuses: of two refusals the first is reported.
 pub static GATES: &[Gate] = &[
-    Gate { name: "block", judge: block::judge },
-    Gate { name: "guard", judge: moved::judge },
-    Gate { name: "guard", judge: watch::judge },
-    Gate { name: "repeat", judge: repeat::judge },
-    Gate { name: "rules", judge: rules::judge },
-    Gate { name: "jail", judge: jail::judge },
-    Gate { name: "danger", judge: danger::judge },
-    Gate { name: "lease", judge: lease::judge },
-    Gate { name: "sandbox", judge: agentless::judge_sandbox },
-    Gate { name: "audit", judge: agentless::judge_audit },
-    Gate { name: "checks", judge: checks::judge },
-    Gate { name: "report", judge: report::judge },
-    Gate { name: "owed", judge: owed::judge },
+    Gate { name: "block", judge: block::judge }, // everything, until a person clears the block
+    Gate { name: "guard", judge: moved::judge }, // being moved away from one's own state
+    Gate { name: "guard", judge: watch::judge }, // writes to what guards, and a person's verbs
+    Gate { name: "repeat", judge: repeat::judge }, // a call that already ended, or an id used twice
+    Gate { name: "rules", judge: rules::judge }, // what the user's own rules say
+    Gate { name: "jail", judge: jail::judge },   // commands that the jail must hold and cannot
+    Gate { name: "danger", judge: danger::judge }, // what loses work, breaks the system or gives secrets away
+    Gate { name: "lease", judge: lease::judge }, // a file that another session edits, in mode `strict`
+    Gate { name: "sandbox", judge: agentless::judge_sandbox }, // changes before the task has a reviewed plan
+    Gate { name: "audit", judge: agentless::judge_audit }, // changes while a drawn audit has not begun
+    Gate { name: "checks", judge: checks::judge }, // what a failing check of the user's guards
+    Gate { name: "report", judge: report::judge }, // the end of an agent of ours without its verdict
+    Gate { name: "owed", judge: owed::judge },   // the end of a turn while the task owes something
 ];
 
 /// In a run there is no person to answer, so a question pauses the run, unless a person has approved the call already.

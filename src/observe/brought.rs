@@ -4,9 +4,10 @@
 //! `<config>/aops/brought`. Invariants: what is ours is not listed; lists are bounded; the model is told nothing of it.
 
 use crate::config::texts;
-use crate::observe::foreign_agents::{list, read};
+use crate::observe::foreign_agents::list;
 use crate::observe::plugins;
 use crate::system::env::Env;
+use crate::system::files::read_short;
 use crate::system::files::{make_all, replace_private};
 use crate::text::frontmatter::brings;
 use crate::text::json::{self, Json};
@@ -31,7 +32,7 @@ pub fn notice(env: &Env, cwd: &Path) -> Option<String> {
     let digest = sha256(&parts);
     let folder = env.config.join("aops/brought");
     let file = folder.join(&sha256(&[root.to_string_lossy().as_bytes()])[..16]);
-    if read(&file).is_some_and(|known| known == digest) {
+    if read_short(&file).is_some_and(|known| known == digest) {
         return None;
     }
     if !env.dry_run && make_all(&folder).is_ok() {
@@ -56,7 +57,7 @@ pub fn greets(env: &Env, cwd: &Path) -> Option<String> {
         ["settings.json", "settings.local.json"].map(|name| claude.join(name)).into_iter().chain(plugins)
     });
     let hooks = |path: &PathBuf| {
-        let text = read(path).unwrap_or_default();
+        let text = read_short(path).unwrap_or_default();
         let json = json::read(&text).ok();
         json.is_some_and(|json| json.get("hooks").and_then(|hooks| hooks.get("SessionStart")).is_some_and(runs_others))
     };
@@ -69,7 +70,7 @@ fn find(env: &Env, cwd: &Path, root: &Path) -> Vec<(String, String)> {
     for folder in cwd.ancestors().take_while(|folder| folder.starts_with(root)) {
         let claude = folder.join(".claude");
         let mut add = |path: PathBuf, what: &dyn Fn(&str) -> Option<&'static str>| {
-            let Some(text) = read(&path).filter(|text| !plugins::is_ours(text)) else { return };
+            let Some(text) = read_short(&path).filter(|text| !plugins::is_ours(text)) else { return };
             let Some(what) = what(&text) else { return };
             let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
             found.push((format!("`{shown}` ({what})"), text));

@@ -25,7 +25,7 @@ use crate::session::fact::Step;
 use crate::session::fold::Session;
 use crate::session::memory::{OpenCall, RunStep};
 use crate::session::prompt::Prompt;
-use crate::system::{env::Env, git};
+use crate::system::{env::Env, files::read_short, git};
 use crate::text::{json, sha256::sha256};
 use crate::tool::table::{self, ToolTouches};
 use crate::tool::targets::{self, CommandRun, Targets};
@@ -219,7 +219,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let place = keys::KeyPlace::of(env, session, &home, unjailed.is_some());
     Some(CallContext {
         outside: outside::of(env, session, event, line.as_ref(), class.effect),
-        dangers: danger::of(tool, input, line.as_ref(), &ground, Some(|path| foreign_agents::read(Path::new(path)))),
+        dangers: danger::of(tool, input, line.as_ref(), &ground, Some(|path| read_short(Path::new(path)))),
         keys: keys::shown(event, call, &reach, &place),
         grows: growth::of_edit(env, session, event),
         executable: executable::written(env, &protected, call, &reach),

@@ -7,9 +7,10 @@ use crate::gate::guard::Protected;
 use crate::gate::guard::executable::{Executable, of_target};
 use crate::model::agent::meant;
 use crate::model::call::ToolCall;
-use crate::observe::foreign_agents::{self, read};
+use crate::observe::foreign_agents;
 use crate::observe::plugins;
 use crate::system::env::Env;
+use crate::system::files::read_short;
 use crate::text::frontmatter::brings;
 use crate::text::json::{self, Json};
 use crate::tool::targets::{Act, Targets};
@@ -30,7 +31,7 @@ pub fn written(env: &Env, protected: &Protected, call: &ToolCall, reach: &Target
             Some(Executable::Text) => text(env, call, Path::new(&named)),
             Some(Executable::Beside(deep)) => {
                 let folder: PathBuf = Path::new(&named).components().take(deep + 1).collect();
-                let what = read(&folder.join("SKILL.md")).as_deref().and_then(brings)?;
+                let what = read_short(&folder.join("SKILL.md")).as_deref().and_then(brings)?;
                 Some(said(&format!("beside a skill that brings {what}")))
             }
             None => {
@@ -67,10 +68,10 @@ fn new_texts(call: &ToolCall, path: &Path) -> Option<Vec<String>> {
     let field = |name: &str| input.text_of(name);
     match call.key.tool.as_str() {
         "Write" => Some(vec![field("content")?]),
-        "Edit" => Some(vec![edited(read(path).unwrap_or_default(), std::slice::from_ref(&input))]),
+        "Edit" => Some(vec![edited(read_short(path).unwrap_or_default(), std::slice::from_ref(&input))]),
         "MultiEdit" => {
             let Some(Json::List(edits)) = input.get("edits") else { return None };
-            Some(vec![edited(read(path).unwrap_or_default(), edits)])
+            Some(vec![edited(read_short(path).unwrap_or_default(), edits)])
         }
         tool if tool.starts_with("mcp__") => {
             let mut all = Vec::new();
@@ -137,7 +138,7 @@ pub fn used(env: &Env, cwd: &Path, call: &ToolCall) -> Option<String> {
         _ => return None,
     };
     files.into_iter().find_map(|path| {
-        let what = read(&path).filter(|text| !plugins::is_ours(text)).as_deref().and_then(brings)?;
+        let what = read_short(&path).filter(|text| !plugins::is_ours(text)).as_deref().and_then(brings)?;
         Some(format!("`{}` brings {what}", path.display()))
     })
 }

@@ -20,15 +20,6 @@ const DEEPEST: usize = 4;
 const MOST: usize = 500;
 /// The client's option that defines agents.
 const OPTION: &str = "--agents";
-/// Larger texts are not read.
-const LARGEST: u64 = 1 << 20;
-
-/// A text of the client's or the user's, whatever bytes it has; nothing where it is no plain file, or absurdly long.
-pub fn read(path: &Path) -> Option<String> {
-    let known = std::fs::metadata(path).ok().filter(|known| known.is_file() && known.len() <= LARGEST);
-    let bytes = known.and_then(|_| std::fs::read(path).ok())?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
-}
 
 /// The foreign file behind this name of one of our agents; a plugin's name cannot be shadowed.
 pub fn shadow(env: &Env, cwd: &Path, agent_type: &str) -> Option<PathBuf> {

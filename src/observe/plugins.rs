@@ -5,8 +5,9 @@
 
 use crate::config::texts::{self, Kind};
 use crate::model::agent::folded;
-use crate::observe::foreign_agents::{self, list, read};
+use crate::observe::foreign_agents::{self, list};
 use crate::system::env::Env;
+use crate::system::files::read_short;
 use crate::system::process::kin;
 use crate::text::json::{self, Json};
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ pub fn all(env: &Env, cwd: &Path) -> Vec<(String, PathBuf)> {
     let in_skills = folders(env, cwd).into_iter().flat_map(|folder| inside(&folder.join("skills")));
     let installed = ["installed_plugins.json", "installed_plugins_v2.json"].into_iter().flat_map(|name| {
         let mut found = Vec::new();
-        let text = read(&env.config.join("plugins").join(name)).unwrap_or_default();
+        let text = read_short(&env.config.join("plugins").join(name)).unwrap_or_default();
         if let Ok(json) = json::read(&text) {
             install_paths(&json, &mut found);
         }
@@ -78,7 +79,7 @@ pub fn given_by(env: &Env, option: &str) -> Vec<String> {
 
 /// The name in a plugin's manifest; nothing where there is none.
 fn name(root: &Path) -> Option<String> {
-    let text = read(&root.join(".claude-plugin/plugin.json"))?;
+    let text = read_short(&root.join(".claude-plugin/plugin.json"))?;
     let named = json::read(&text).ok().and_then(|json| json.text_of("name"));
     named.or_else(|| Some(root.file_name()?.to_string_lossy().into_owned()))
 }
@@ -100,7 +101,7 @@ fn is_set_by_project(env: &Env, cwd: &Path) -> bool {
     let files = folders(env, cwd).into_iter().filter(|folder| *folder != env.config);
     let mut files = files.flat_map(|folder| ["settings.json", "settings.local.json"].map(|name| folder.join(name)));
     files.any(|path| {
-        let text = read(&path).unwrap_or_default();
+        let text = read_short(&path).unwrap_or_default();
         let json = json::read(&text).ok();
         json.is_some_and(|json| json.get("env").is_some_and(|env| env.get("CLAUDE_PLUGIN_ROOT").is_some()))
     })
@@ -108,7 +109,7 @@ fn is_set_by_project(env: &Env, cwd: &Path) -> bool {
 
 /// Its agents are the ones we ship.
 fn is_our_plugin(env: &Env, root: &Path) -> bool {
-    let text = read(&root.join(".claude-plugin/plugin.json")).unwrap_or_default();
+    let text = read_short(&root.join(".claude-plugin/plugin.json")).unwrap_or_default();
     let own = json::read(&text)
         .is_ok_and(|json| json.text_of("name").as_deref() == Some(OUR_NAME) && json.get("agents").is_none());
     let mut files = Vec::new();
@@ -135,7 +136,7 @@ fn of_skill(folder: &Path, name: &str) -> Vec<PathBuf> {
     let is_meant = |path: &PathBuf| {
         let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
         folded(&folder) == folded(name)
-            || read(path)
+            || read_short(path)
                 .and_then(|text| foreign_agents::read_name(&text))
                 .is_some_and(|own| folded(&own) == folded(name))
     };
@@ -158,7 +159,8 @@ pub fn agent_files(env: &Env, cwd: &Path, kind: &str) -> Vec<PathBuf> {
     }
     let is_meant = |path: &PathBuf| {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let own = read(path).and_then(|text| foreign_agents::read_name(&text)).unwrap_or_else(|| stem.into_owned());
+        let own =
+            read_short(path).and_then(|text| foreign_agents::read_name(&text)).unwrap_or_else(|| stem.into_owned());
         folded(&own) == folded(last)
     };
     files.into_iter().filter(is_meant).collect()

@@ -129,6 +129,14 @@ pub fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_beside(path, 0o600, |file| file.write_all(bytes).and_then(|()| file.sync_data()))
 }
 
+/// The text of a file, whatever bytes it has; nothing where it is no plain file, or absurdly long.
+pub fn read_short(path: &Path) -> Option<String> {
+    const LARGEST: u64 = 1 << 20;
+    let known = std::fs::metadata(path).ok().filter(|known| known.is_file() && known.len() <= LARGEST);
+    let bytes = known.and_then(|_| std::fs::read(path).ok())?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// The permission bits of a stat, whose raw mode is a `u16` on macOS.
 #[allow(clippy::useless_conversion, reason = "on Linux it is a u32")]
 pub fn mode_bits(stat: &Stat) -> u32 {
