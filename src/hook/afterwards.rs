@@ -12,12 +12,15 @@ use crate::config::policy::Policy;
 use crate::config::texts;
 use crate::gate::lease;
 use crate::insight::collect;
+use crate::jail::enter;
 use crate::ledger::leases;
 use crate::model::error::Failure;
 use crate::model::event::EventKind;
+use crate::model::profile::Profile;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::proof::append;
 use crate::session::fact::{Fact, Reported};
+use crate::session::memory::OpenCall;
 #[cfg(feature = "fleet")]
 use crate::system::database;
 use crate::system::env::Env;
@@ -46,6 +49,7 @@ static FOLLOWS: &[Follows] = &[
     (|turn| ends_turn(turn) || is_blocked(turn) && !turn.env.dry_run, sign),
     // The witnesses see what was signed.
     (wants_refresh, refresh_behind),
+    (lets_try, prepare_network),
 ];
 
 impl Turn<'_> {
@@ -223,6 +227,23 @@ fn refresh_behind(turn: &mut Turn) -> Verdict {
     if let Some(command) = turn.tracker().or(sends.then_some(refresh::NO_TRACKER)) {
         let _ = refresh::spawn(turn.env, &texts::project(turn.env, Path::new(&turn.event.cwd)), command);
     }
+    Verdict::pass()
+}
+
+/// The command of this call is tried out, without the machine's network.
+fn lets_try(turn: &Turn) -> bool {
+    let before = turn.event.kind == EventKind::PreToolUse && turn.verdict.ruling != Ruling::Deny && !turn.env.dry_run;
+    let Some(call) = turn.event.call.as_ref().filter(|_| before) else { return false };
+    let (memory, policy) = (&turn.session().memory, &turn.session().policy().jail);
+    let holds = memory.jail.as_ref().is_some_and(|jail| jail.trial);
+    let tried = |open: &&OpenCall| open.call.id == call.key.id && open.jail == Some(Profile::Trial);
+    let open = memory.calls.iter().rev().find(tried);
+    holds && open.is_some_and(|open| open.agent_id.is_none() || !policy.test_network)
+}
+
+/// Without it the command makes its own.
+fn prepare_network(turn: &mut Turn) -> Verdict {
+    let _ = enter::prepare_network(&turn.ledger.place().path);
     Verdict::pass()
 }
 

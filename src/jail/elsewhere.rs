@@ -57,6 +57,11 @@ pub fn what_each(ground: &Ground) -> Vec<(&'static str, Result<(), String>)> {
 
 pub fn close_on_exec() {}
 
+/// Nothing holds here that would need one.
+pub fn prepare_network(_: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
 #[cfg(target_os = "macos")]
 #[allow(unsafe_code, reason = "no safe crate offers it")]
 mod system {

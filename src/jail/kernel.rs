@@ -1,6 +1,7 @@
 //! The few calls of the kernel that no safe crate offers.
 //!
-//! Changes this process alone. Invariant: `fork` is called only while the process has one thread.
+//! Changes this process alone. Invariant: where `fork` is called there is one thread, or what the others may have locked is
+//! not used afterwards.
 
 use rustix::process::{Pid, WaitOptions, waitpid};
 use std::io;
@@ -88,7 +89,7 @@ pub(super) fn wait_for(child: Pid) -> io::Result<u8> {
 /// A second process; nothing is returned to it.
 pub(super) fn fork() -> io::Result<Option<Pid>> {
     #[expect(unsafe_code, reason = "no safe crate forks")]
-    // SAFETY: there is one thread, so no lock is left taken in the child.
+    // SAFETY: the C library frees its own locks in the child, that of the memory included; the caller uses no other.
     let pid = unsafe { libc::fork() };
     done(pid.into())?;
     Ok(Pid::from_raw(pid))
@@ -97,7 +98,8 @@ pub(super) fn fork() -> io::Result<Option<Pid>> {
 /// A second process that no `wait` of this one, or of what this one becomes, ever finds.
 pub(super) fn fork_unseen() -> io::Result<Option<Pid>> {
     #[expect(unsafe_code, reason = "no safe crate forks")]
-    // SAFETY: the same; without flags the call is a fork that sends no signal when it ends.
+    // SAFETY: there is one thread, so no lock is left taken in the child; without flags the call is a fork that sends no
+    // signal when it ends.
     let pid = unsafe { libc::syscall(libc::SYS_clone, 0, 0, 0, 0, 0) };
     done(pid)?;
     Ok(i32::try_from(pid).ok().and_then(Pid::from_raw))
@@ -127,6 +129,16 @@ pub(super) fn close_copies(files: &[i32]) {
         unsafe {
             libc::close(*file);
         }
+    }
+}
+
+/// In a forked process: closes every file but this one.
+pub(super) fn close_all_but(file: &impl AsRawFd) {
+    let kept = file.as_raw_fd().unsigned_abs();
+    for (first, last) in [(0, kept.saturating_sub(1)), (kept + 1, u32::MAX)] {
+        #[expect(unsafe_code, reason = "the owners of the files are the process that forked")]
+        // SAFETY: the same.
+        let _ = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     }
 }
 

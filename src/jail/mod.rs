@@ -15,6 +15,10 @@ mod landlock;
 #[cfg(target_os = "linux")]
 mod layer;
 #[cfg(target_os = "linux")]
+mod user;
+#[cfg(target_os = "linux")]
+mod network;
+#[cfg(target_os = "linux")]
 mod namespaces;
 #[cfg(target_os = "linux")]
 pub mod enter;

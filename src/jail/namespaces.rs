@@ -4,9 +4,11 @@
 //! keeps its ids and gets no capability; the superuser goes on in a second user namespace, in which the mounts are locked;
 //! after an error the process must not run the command.
 
-use super::kernel::{UNSEEN, by_number, close_copies, fork, leave, raise_loopback, set_writable, unshare, wait_for};
+use super::kernel::{UNSEEN, by_number, set_writable};
 use super::layer::Layers;
+use super::network;
 use super::plan::{Place, Plan, Way};
+use super::user::{self, tried};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, openat, statx};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, mount_change, move_mount,
@@ -15,8 +17,8 @@ use rustix::mount::{
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 use std::ffi::CString;
 use std::fs;
-use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -31,24 +33,16 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETUID);
 const LAST_CAPABILITY: u32 = 40;
 
-/// An error with what was tried.
-fn tried<T, E: Into<io::Error>>(what: &str, done: Result<T, E>) -> Result<T, String> {
-    done.map_err(|error| format!("{what}: {}", error.into()))
-}
-
 /// The process is in the jail afterwards, except that a superuser must still `lock`. Gives the layers, if there are any.
-pub(super) fn enter(plan: &Plan, cwd: &Path) -> Result<Option<Layers>, String> {
-    let network = if plan.own_network { libc::CLONE_NEWNET | libc::CLONE_NEWIPC } else { 0 };
-    let root = rustix::process::geteuid().is_root();
-    // A superuser with all rights needs no user namespace to mount.
-    if !root || unshare(libc::CLONE_NEWNS | network).is_err() {
-        enter_user_namespace(libc::CLONE_NEWNS | network)?;
+/// In the session's folder a network may wait.
+pub(super) fn enter(plan: &Plan, session: Option<&Path>, cwd: &Path) -> Result<Option<Layers>, String> {
+    if plan.own_network {
+        network::enter(session)?;
+    } else {
+        user::unshare_as_allowed(libc::CLONE_NEWNS)?;
     }
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     tried("private mounts", mount_change("/", private))?;
-    if plan.own_network {
-        tried("loopback device", raise_loopback())?;
-    }
     let places = with_submounts(plan);
     let mut opened: Vec<(&Place, OwnedFd)> = Vec::with_capacity(places.len());
     for place in &places {
@@ -83,7 +77,7 @@ pub(super) fn lock(cwd: &Path) -> Result<(), String> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
     }
-    enter_user_namespace(libc::CLONE_NEWNS)?;
+    user::enter(libc::CLONE_NEWNS)?;
     for number in 0..=LAST_CAPABILITY {
         let one = CapabilitySet::from_bits_retain(1 << number);
         if !KEPT.contains(one) {
@@ -92,52 +86,6 @@ pub(super) fn lock(cwd: &Path) -> Result<(), String> {
         }
     }
     tried("working directory", rustix::process::chdir(cwd))
-}
-
-/// A user namespace with the same ids: all of them for a superuser, its own for any other user.
-fn enter_user_namespace(more: i32) -> Result<(), String> {
-    if rustix::process::geteuid().is_root() && enter_with_all_ids(more)? {
-        return Ok(());
-    }
-    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    // A superuser without the right to map all ids is in it already.
-    let is_mapped = || fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| !map.trim().is_empty());
-    if user != 0 || is_mapped() {
-        tried("user namespace", unshare(libc::CLONE_NEWUSER | more))?;
-    }
-    tried("setgroups", fs::write("/proc/self/setgroups", "deny"))?;
-    tried("uid_map", fs::write("/proc/self/uid_map", format!("{user} {user} 1")))?;
-    tried("gid_map", fs::write("/proc/self/gid_map", format!("{group} {group} 1")))
-}
-
-/// Whether all ids could be mapped. Only a process outside of the namespace may do that: a child writes the maps.
-fn enter_with_all_ids(more: i32) -> Result<bool, String> {
-    let same = |file: &str| -> io::Result<String> {
-        let map = fs::read_to_string(format!("/proc/self/{file}"))?;
-        let ranges = map.lines().filter_map(|line| {
-            let mut words = line.split_whitespace();
-            let (first, count) = (words.next()?, words.nth(1)?);
-            Some(format!("{first} {first} {count}\n"))
-        });
-        Ok(ranges.collect())
-    };
-    let users = tried("uid_map", same("uid_map"))?;
-    let groups = tried("gid_map", same("gid_map"))?;
-    let parent = std::process::id();
-    let (mut ready, go) = tried("pipe", io::pipe())?;
-    // A child waits for the namespace.
-    let Some(child) = tried("fork", fork())? else {
-        close_copies(&[go.as_raw_fd()]);
-        let write = |file: &str, map: &str| fs::write(format!("/proc/{parent}/{file}"), map).is_ok();
-        let begun = ready.read_exact(&mut [0]).is_ok();
-        leave(u8::from(begun && write("uid_map", &users) && write("gid_map", &groups)))
-    };
-    let entered = tried("user namespace", unshare(libc::CLONE_NEWUSER | more));
-    // Without a word the child ends and maps nothing.
-    let said = entered.is_ok() && (&go).write_all(&[1]).is_ok();
-    drop(go);
-    let mapped = wait_for(child).is_ok_and(|code| code == 1);
-    entered.map(|()| said && mapped)
 }
 
 /// The kernel renames and removes no folder on which something is mounted, whichever view of it that is. So a view of

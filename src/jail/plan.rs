@@ -72,6 +72,8 @@ pub struct Ground {
     pub root: bool,
     pub layer_mb: u64,
     pub network: bool,
+    /// The session's folder, in which a network may wait for the command.
+    pub session: Option<PathBuf>,
 }
 
 /// Folders in the home that tools keep what they can fetch or make again in.
@@ -144,8 +146,7 @@ impl Ground {
             administered: env.administered.clone(),
             keys: env.config.join("aops/keys"),
             root: rustix::process::geteuid().is_root(),
-            layer_mb: 0,
-            network: false,
+            ..Self::default()
         }
     }
 

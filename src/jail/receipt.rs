@@ -22,12 +22,17 @@ pub struct Receipt(File);
 
 /// Begins the receipt of this call; fails where there is one already.
 pub fn begin(session: &Path, call_id: &str, proof: &Proof) -> io::Result<Receipt> {
-    let folder = session.join(FOLDER);
-    match DirBuilder::new().mode(0o700).create(&folder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
+    make_folder(session)?;
     begin_at(&path(session, call_id), proof)
+}
+
+/// The folder of a session's receipts, which is made where it is missing.
+pub(super) fn make_folder(session: &Path) -> io::Result<PathBuf> {
+    let folder = folder(session);
+    match DirBuilder::new().mode(0o700).create(&folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(folder),
+    }
 }
 
 /// The same in this file.
@@ -77,11 +82,15 @@ pub fn take_at(path: &Path, wait: bool) -> Option<Proof> {
 
 /// Removes those of calls that never ended.
 pub fn clear(session: &Path) {
-    let _ = fs::remove_dir_all(session.join(FOLDER));
+    let _ = fs::remove_dir_all(folder(session));
+}
+
+pub(super) fn folder(session: &Path) -> PathBuf {
+    session.join(FOLDER)
 }
 
 fn path(session: &Path, call_id: &str) -> PathBuf {
-    session.join(FOLDER).join(&sha256(&[call_id.as_bytes()])[..16])
+    folder(session).join(&sha256(&[call_id.as_bytes()])[..16])
 }
 
 #[cfg(test)]

@@ -149,6 +149,7 @@ impl Order {
             (profile, notice) = (Profile::None, "");
         }
         ground.network = by_agent && jail.test_network;
+        ground.session = calls.as_ref().map(|(folder, _)| folder.clone());
         let state = held(known, &jail, &ground, profile);
         let (hold, profile) = settle(&state, &jail, profile)?;
         Ok(Self {

@@ -9,6 +9,7 @@ mod everyday;
 mod fallback;
 mod handover;
 mod links;
+mod network;
 mod ordinary;
 mod ourselves;
 mod places;

@@ -24,7 +24,7 @@ pub(super) struct Ran {
 }
 
 impl Ran {
-    fn of(output: &Output) -> Self {
+    pub(super) fn of(output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Self {
             code: output.status.code(),
@@ -169,6 +169,14 @@ impl JailedSession<'_> {
     pub(super) fn line(&self, command: &str) -> Command {
         let file = self.world.sandbox.tmp().join("claude-1234-cwd");
         self.world.command(&around(command, &file), &[("CLAUDE_CODE_SESSION_ID", &self.inner.id)])
+    }
+
+    /// The file about the network that waits for the next command, which is made by now.
+    pub(super) fn network(&self) -> PathBuf {
+        let path = self.inner.folder().join("jail/network");
+        // It is locked until then.
+        let _ = fs::File::open(&path).map(|file| file.lock_shared().unwrap());
+        path
     }
 
     /// A command that passes and is begun.

@@ -1,0 +1,67 @@
+//! User namespaces in which everybody keeps the ids that they have.
+//!
+//! Changes this process alone. Invariant: after an error the process must not run the command.
+
+use super::kernel::{close_copies, fork, leave, unshare, wait_for};
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+
+/// An error with what was tried.
+pub(super) fn tried<T, E: Into<io::Error>>(what: &str, done: Result<T, E>) -> Result<T, String> {
+    done.map_err(|error| format!("{what}: {}", error.into()))
+}
+
+/// Namespaces of our own, `libc::CLONE_NEW*`. A superuser with all rights needs no user namespace for them.
+pub(super) fn unshare_as_allowed(flags: i32) -> Result<(), String> {
+    if rustix::process::geteuid().is_root() && unshare(flags).is_ok() {
+        return Ok(());
+    }
+    enter(flags)
+}
+
+/// A user namespace with the same ids: all of them for a superuser, its own for any other user.
+pub(super) fn enter(more: i32) -> Result<(), String> {
+    if rustix::process::geteuid().is_root() && enter_with_all_ids(more)? {
+        return Ok(());
+    }
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    // A superuser without the right to map all ids is in it already.
+    let is_mapped = || fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| !map.trim().is_empty());
+    if user != 0 || is_mapped() {
+        tried("user namespace", unshare(libc::CLONE_NEWUSER | more))?;
+    }
+    tried("setgroups", fs::write("/proc/self/setgroups", "deny"))?;
+    tried("uid_map", fs::write("/proc/self/uid_map", format!("{user} {user} 1")))?;
+    tried("gid_map", fs::write("/proc/self/gid_map", format!("{group} {group} 1")))
+}
+
+/// Whether all ids could be mapped. Only a process outside of the namespace may do that: a child writes the maps.
+fn enter_with_all_ids(more: i32) -> Result<bool, String> {
+    let same = |file: &str| -> io::Result<String> {
+        let map = fs::read_to_string(format!("/proc/self/{file}"))?;
+        let ranges = map.lines().filter_map(|line| {
+            let mut words = line.split_whitespace();
+            let (first, count) = (words.next()?, words.nth(1)?);
+            Some(format!("{first} {first} {count}\n"))
+        });
+        Ok(ranges.collect())
+    };
+    let users = tried("uid_map", same("uid_map"))?;
+    let groups = tried("gid_map", same("gid_map"))?;
+    let parent = std::process::id();
+    let (mut ready, go) = tried("pipe", io::pipe())?;
+    // A child waits for the namespace.
+    let Some(child) = tried("fork", fork())? else {
+        close_copies(&[go.as_raw_fd()]);
+        let write = |file: &str, map: &str| fs::write(format!("/proc/{parent}/{file}"), map).is_ok();
+        let begun = ready.read_exact(&mut [0]).is_ok();
+        leave(u8::from(begun && write("uid_map", &users) && write("gid_map", &groups)))
+    };
+    let entered = tried("user namespace", unshare(libc::CLONE_NEWUSER | more));
+    // Without a word the child ends and maps nothing.
+    let said = entered.is_ok() && (&go).write_all(&[1]).is_ok();
+    drop(go);
+    let mapped = wait_for(child).is_ok_and(|code| code == 1);
+    entered.map(|()| said && mapped)
+}
