@@ -2,24 +2,25 @@
 //!
 //! The kernel takes as long to make one as for all mounts. So the hook that lets the command go has one made by a process of
 //! its own, while the client is busy with the answer, and the command takes it over. Writes one file beside the session's
-//! receipts. Invariants: no two commands get the same network; where none waits, or is not ready, a command makes its own.
+//! receipts. Invariants: no two commands get the same network; whom a command believes to keep it, the kernel vouches for;
+//! where none waits, or is not ready, a command makes its own.
 
 use super::kernel::{close_all_but, fork, leave, raise_loopback, unshare};
 use super::receipt::{folder, make_folder};
 use super::user::{tried, unshare_as_allowed};
-use rustix::fs::{FlockOperation, flock, fstat, stat};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::fs::{FlockOperation, fcntl_lock, fstat, stat};
+use rustix::process::{Flock, FlockType, Pid, PidfdFlags, Signal, fcntl_getlk, pidfd_open, pidfd_send_signal};
 use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// Names the process that keeps the network that waits.
+/// Empty. Who keeps a network that is ready has it locked for writing, which nobody in a jail can: its folder is read-only
+/// there.
 const FILE: &str = "network";
-const USER: &str = "/proc/self/ns/user";
 /// How long a network waits for its command.
 const PATIENCE: Duration = Duration::from_mins(1);
 const OWN: i32 = libc::CLONE_NEWNET | libc::CLONE_NEWIPC;
@@ -31,12 +32,11 @@ pub fn prepare(session: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
         file => file?,
     };
-    // Until the network is made.
-    flock(&file, FlockOperation::LockExclusive)?;
-    if fork()?.is_none() {
-        keep(&path, &file);
+    match fork() {
+        Ok(None) => keep(&path, &file),
+        Ok(Some(_)) => Ok(()),
+        Err(error) => fs::remove_file(&path).and(Err(error)),
     }
-    Ok(())
 }
 
 /// In a process of its own: makes the network and keeps it until a command has taken it over, or none came.
@@ -44,27 +44,15 @@ fn keep(path: &Path, file: &File) -> ! {
     close_all_but(file);
     let _ = rustix::process::setsid();
     let _ = rustix::process::chdir("/");
-    let user = stat(USER).map_or(0, |user| user.st_ino);
-    if make(0).is_ok() && describe(file, user).is_ok() {
-        let _ = flock(file, FlockOperation::Unlock);
+    // A command that came meanwhile has made its own and removed the file.
+    let is_there = || stat(path).is_ok_and(|there| fstat(file).is_ok_and(|own| own.st_ino == there.st_ino));
+    if make(0).is_ok() && fcntl_lock(file, FlockOperation::NonBlockingLockExclusive).is_ok() && is_there() {
         std::thread::sleep(PATIENCE);
     }
-    if is_free(file) {
+    if is_there() {
         let _ = fs::remove_file(path);
     }
     leave(0)
-}
-
-/// The process, its network, and whether a user namespace had to be made for it.
-fn describe(mut file: &File, user: u64) -> io::Result<()> {
-    let (network, now) = (stat("/proc/self/ns/net")?.st_ino, stat(USER)?.st_ino);
-    let words = format!("{} {network} {}", std::process::id(), i32::from(now != user));
-    file.write_all(words.as_bytes())
-}
-
-/// Nobody else has it or had it; until the file is closed nobody gets it.
-fn is_free(file: &File) -> bool {
-    flock(file, FlockOperation::NonBlockingLockExclusive).is_ok() && fstat(file).is_ok_and(|file| file.st_nlink > 0)
 }
 
 /// This process has mounts and a network of its own afterwards: the network that waits in the session's folder, or a new one.
@@ -86,22 +74,27 @@ fn make(more: i32) -> Result<(), String> {
 
 /// Takes the network that waits over: who keeps it, and which of its namespaces are to be entered.
 fn take(session: &Path) -> Option<(OwnedFd, ThreadNameSpaceType)> {
-    let path = folder(session).join(FILE);
-    let file = File::open(&path).ok()?;
-    if !is_free(&file) {
+    let folder = folder(session);
+    // From here on it is this command's alone.
+    let taken = folder.join(format!("{FILE}.{}", std::process::id()));
+    fs::rename(folder.join(FILE), &taken).ok()?;
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(&taken);
+    fs::remove_file(&taken).ok()?;
+    let file = file.ok()?;
+    let pid = locked_by(&file)?;
+    let keeper = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+    // It lives still, so its number was nobody else's meanwhile: a command can kill it and wait for its number.
+    if locked_by(&file) != Some(pid) {
         return None;
     }
-    fs::remove_file(&path).ok()?;
-    let mut bytes = [0; 64];
-    let length = rustix::io::read(&file, &mut bytes).ok()?;
-    let mut words = str::from_utf8(&bytes[..length]).ok()?.split(' ');
-    let pid: i32 = words.next()?.parse().ok()?;
-    let (network, user): (u64, &str) = (words.next()?.parse().ok()?, words.next()?);
-    let keeper = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
-    // Another process may have the number by now, but not this network.
-    if stat(format!("/proc/{pid}/ns/net")).ok()?.st_ino != network {
-        return None;
-    }
+    let user = |who: &str| stat(format!("/proc/{who}/ns/user")).map(|space| space.st_ino).ok();
     let spaces = ThreadNameSpaceType::NETWORK | ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION;
-    Some((keeper, if user == "1" { spaces | ThreadNameSpaceType::USER } else { spaces }))
+    // A superuser's keeper has our own, which cannot be entered again.
+    let same = user("self")? == user(&pid.as_raw_nonzero().to_string())?;
+    Some((keeper, if same { spaces } else { spaces | ThreadNameSpaceType::USER }))
+}
+
+/// The living process that has the file locked for writing.
+fn locked_by(file: &File) -> Option<Pid> {
+    fcntl_getlk(file, &Flock::from(FlockType::ReadLock)).ok()??.pid
 }

@@ -31,7 +31,7 @@ fn before_the_shell(trace: &str) -> usize {
 fn counted(world: &Jailed, session: &JailedSession, line: &str) -> usize {
     let call = session.inner.call("Bash", json!({"command": line}));
     session.inner.pre(&call).silent();
-    session.network();
+    session.keeper();
     let variables = [("AI_AGENT", "claude-code_agent"), ("CLAUDE_CODE_SESSION_ID", session.inner.id.as_str())];
     let trace = traced(world, &["--shell", line], &variables, "");
     session.inner.post(&call).silent();

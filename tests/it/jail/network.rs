@@ -1,10 +1,11 @@
 //! A network is made before its command comes, and whatever becomes of it, the command has one of its own.
 
 use super::world::{Jailed, JailedSession, Ran};
+use rustix::fs::{CWD, FileType, FlockOperation, Mode, mknodat};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
 use std::process::Stdio;
 
 const LINE: &str = "python3 where.py";
@@ -30,21 +31,11 @@ impl<'a> Waiting<'a> {
         Self { session: world.prompted() }
     }
 
-    fn file(&self) -> PathBuf {
-        self.session.network()
-    }
-
-    /// The process that keeps the network, and the network's number.
-    fn record(&self) -> (i32, String) {
-        let text = fs::read_to_string(self.file()).unwrap();
-        let words: Vec<&str> = text.split(' ').collect();
-        (words[0].parse().unwrap(), words[1].to_owned())
-    }
-
-    /// A hook is asked about the command, which lets it go.
-    fn asked(&self) -> (i32, String) {
+    /// A hook is asked about the command, which lets it go. Gives the process that keeps the network, and its number.
+    fn asked(&self) -> (Pid, String) {
         self.session.inner.pre(&self.session.inner.call("Bash", json!({"command": LINE}))).silent();
-        self.record()
+        let keeper = self.session.keeper().unwrap();
+        (keeper, namespace(&keeper.as_raw_nonzero().to_string(), "net").unwrap())
     }
 
     /// The network in which the command runs.
@@ -53,19 +44,19 @@ impl<'a> Waiting<'a> {
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
         let words: Vec<&str> = ran.out.split_whitespace().collect();
         assert_eq!(words[2], "lo", "{ran:?}");
-        assert!(words[0] != host("net") && words[1] != host("ipc"), "{ran:?}");
+        let [network, ipc] = ["net", "ipc"].map(|kind| namespace("self", kind).unwrap());
+        assert!(words[0] != network && words[1] != ipc, "{ran:?}");
         words[0].to_owned()
     }
 }
 
-/// The number of the namespace in which we are.
-fn host(kind: &str) -> String {
-    fs::metadata(format!("/proc/self/ns/{kind}")).unwrap().ino().to_string()
+/// The number of a process's namespace. What nobody has waited for yet has none any more.
+fn namespace(process: &str, kind: &str) -> Option<String> {
+    fs::metadata(format!("/proc/{process}/ns/{kind}")).ok().map(|space| space.ino().to_string())
 }
 
-fn is_alive(pid: i32) -> bool {
-    // What nobody has waited for yet has no namespaces any more.
-    fs::read_link(format!("/proc/{pid}/ns/net")).is_ok()
+fn is_alive(keeper: Pid) -> bool {
+    namespace(&keeper.as_raw_nonzero().to_string(), "net").is_some()
 }
 
 #[test]
@@ -77,7 +68,7 @@ fn a_network_waits_for_the_command_which_has_it_alone() {
     // The same one waits for the next command, if none came.
     assert_eq!(waiting.asked(), (keeper, network.clone()));
     assert_eq!(waiting.ran(), network);
-    assert!(!waiting.file().exists());
+    assert!(!waiting.session.network().exists());
     world.sandbox.wait_until("nobody keeps it", || !is_alive(keeper));
     // Nobody was asked about the next one since.
     assert_ne!(waiting.ran(), network);
@@ -88,24 +79,25 @@ fn without_one_that_waits_a_command_makes_its_own() {
     let world = world();
     let waiting = Waiting::new(&world);
     let (keeper, network) = waiting.asked();
-    let killed = rustix::process::Pid::from_raw(keeper).unwrap();
-    rustix::process::kill_process(killed, rustix::process::Signal::KILL).unwrap();
+    kill_process(keeper, Signal::KILL).unwrap();
     world.sandbox.wait_until("it is dead", || !is_alive(keeper));
-    assert_ne!(waiting.ran(), network);
-    // Its number is another process's by now: ours, with the machine's network. Then nothing that can be read.
-    for text in [format!("{} 1 0", std::process::id()), "x".to_owned()] {
-        let (_, network) = waiting.asked();
-        fs::write(waiting.file(), text).unwrap();
-        assert_ne!(waiting.ran(), network);
-    }
-    // Not ready, so it waits for the command after this one.
-    let (_, network) = waiting.asked();
-    assert_eq!(waiting.asked().1, network);
-    let file = fs::File::open(waiting.file()).unwrap();
+    let own = waiting.ran();
+    assert!(!waiting.session.network().exists(), "{own} {network}");
+    // Whoever has its number or its network's by now cannot lock the file for writing, so nobody is believed to keep it.
+    let (keeper, network) = waiting.asked();
+    let text = format!("{} {network}", std::process::id());
+    fs::remove_file(waiting.session.network()).unwrap();
+    fs::write(waiting.session.network(), text).unwrap();
+    let file = fs::File::open(waiting.session.network()).unwrap();
+    rustix::fs::fcntl_lock(&file, FlockOperation::NonBlockingLockShared).unwrap();
     file.lock().unwrap();
     assert_ne!(waiting.ran(), network);
-    drop(file);
-    assert_eq!(waiting.ran(), network);
+    assert!(is_alive(keeper) && !waiting.session.network().exists());
+    // No file at all: nothing is opened that could wait.
+    let (_, network) = waiting.asked();
+    fs::remove_file(waiting.session.network()).unwrap();
+    mknodat(CWD, waiting.session.network(), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    assert_ne!(waiting.ran(), network);
 }
 
 /// A command that still runs looks for the process that keeps the next one's network.
@@ -123,17 +115,24 @@ fn no_other_command_gets_into_a_network_that_waits() {
         pid = keeper()\n\
         for kind in ['user', 'net', 'ipc']:\n\
         \x20   try: os.open(f'/proc/{pid}/ns/{kind}', os.O_RDONLY); print('opened')\n\
+        \x20   except OSError as error: print(error.strerror)\n\
+        import fcntl\n\
+        path = open('record').read()\n\
+        for how in ['r+', 'r']:\n\
+        \x20   try: fcntl.lockf(open(path, how), fcntl.LOCK_EX | fcntl.LOCK_NB); print('locked')\n\
         \x20   except OSError as error: print(error.strerror)\n";
     world.sandbox.put("look.py", script);
     let waiting = Waiting::new(&world);
+    world.sandbox.put("record", waiting.session.network().to_str().unwrap());
     let line = "python3 look.py";
     waiting.session.inner.pre(&waiting.session.inner.call("Bash", json!({"command": line}))).silent();
-    let (keeper, _) = waiting.record();
+    let keeper = waiting.session.keeper().unwrap();
     let looking = waiting.session.line(line).stdout(Stdio::piped()).spawn().unwrap();
     world.sandbox.wait_until("its own is taken", || !is_alive(keeper));
     let (keeper, network) = waiting.asked();
     let looked = Ran::of(&looking.wait_with_output().unwrap());
-    assert_eq!(looked.out, "Permission denied\n".repeat(3), "{looked:?}");
+    let held = "Permission denied\n".repeat(3) + "Read-only file system\nBad file descriptor\n";
+    assert_eq!(looked.out, held, "{looked:?}");
     assert!(is_alive(keeper));
     assert_eq!(waiting.ran(), network);
 }

@@ -1,6 +1,7 @@
 //! A session whose client starts shell commands through us.
 
 use crate::support::{BINARY, Sandbox, Session};
+use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -171,12 +172,17 @@ impl JailedSession<'_> {
         self.world.command(&around(command, &file), &[("CLAUDE_CODE_SESSION_ID", &self.inner.id)])
     }
 
-    /// The file about the network that waits for the next command, which is made by now.
+    /// The file about the network that waits for the next command.
     pub(super) fn network(&self) -> PathBuf {
-        let path = self.inner.folder().join("jail/network");
-        // It is locked until then.
-        let _ = fs::File::open(&path).map(|file| file.lock_shared().unwrap());
-        path
+        self.inner.folder().join("jail/network")
+    }
+
+    /// The process that keeps that network, which is made by now.
+    pub(super) fn keeper(&self) -> Option<Pid> {
+        let file = fs::File::open(self.network()).ok()?;
+        let locked = || fcntl_getlk(&file, &Flock::from(FlockType::ReadLock)).unwrap();
+        self.world.sandbox.wait_until("the network is made", || locked().is_some());
+        locked().and_then(|lock| lock.pid)
     }
 
     /// A command that passes and is begun.
