@@ -1,6 +1,7 @@
 //! A network is made before its command comes, and whatever becomes of it, the command has one of its own.
 
 use super::world::{Jailed, JailedSession, Ran};
+use crate::support::BINARY;
 use rustix::fs::{CWD, FileType, FlockOperation, Mode, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -135,6 +136,24 @@ fn no_other_command_gets_into_a_network_that_waits() {
     assert_eq!(looked.out, held, "{looked:?}");
     assert!(is_alive(keeper));
     assert_eq!(waiting.ran(), network);
+}
+
+/// A command can stop the process that is to make the network before it has let go of the hook's files.
+#[test]
+fn a_keeper_that_is_stopped_at_once_keeps_no_lock_and_no_stream() {
+    let world = world();
+    let waiting = Waiting::new(&world);
+    let session = &waiting.session.inner;
+    let payload = session.payload("PreToolUse", session.call("Bash", json!({"command": LINE})).fields());
+    let trace = world.sandbox.tmp().join("trace");
+    let mut hook = world.sandbox.command("strace");
+    hook.args(["-f", "-o", trace.to_str().unwrap(), "-e", "inject=close_range:delay_enter=3s", BINARY, "PreToolUse"]);
+    let answer = hook.env("CLAUDECODE", "1").write_stdin(payload.to_string()).output();
+    let answer = answer.expect("`strace` is needed: install the package of that name");
+    assert_eq!((answer.status.code(), answer.stdout.len()), (Some(0), 0), "{answer:?}");
+    assert!(fs::read_to_string(trace).unwrap().contains("killed by SIGKILL"));
+    assert!(!waiting.session.network().exists());
+    waiting.ran();
 }
 
 #[test]
