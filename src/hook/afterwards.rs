@@ -12,7 +12,6 @@ use crate::config::policy::Policy;
 use crate::config::texts;
 use crate::gate::lease;
 use crate::insight::collect;
-use crate::jail::enter;
 use crate::ledger::leases;
 use crate::model::error::Failure;
 use crate::model::event::EventKind;
@@ -49,7 +48,7 @@ static FOLLOWS: &[Follows] = &[
     (|turn| ends_turn(turn) || is_blocked(turn) && !turn.env.dry_run, sign),
     // The witnesses see what was signed.
     (wants_refresh, refresh_behind),
-    (lets_try, prepare_network),
+    (lets_try, want_network),
 ];
 
 impl Turn<'_> {
@@ -241,9 +240,9 @@ fn lets_try(turn: &Turn) -> bool {
     holds && open.is_some_and(|open| open.agent_id.is_none() || !policy.test_network)
 }
 
-/// Without it the command makes its own.
-fn prepare_network(turn: &mut Turn) -> Verdict {
-    let _ = enter::prepare_network(&turn.ledger.place().path);
+/// It is made once the answer is given.
+fn want_network(turn: &mut Turn) -> Verdict {
+    let _ = turn.env.trial.set(turn.ledger.place().path.clone());
     Verdict::pass()
 }
 

@@ -13,6 +13,7 @@ pub use turn::{first_entry, judge};
 
 use crate::host;
 use crate::host::claude::wire::{answer, read};
+use crate::jail::enter;
 use crate::model::client::Client;
 use crate::model::error::{Code, Failure};
 use crate::model::event::EventKind;
@@ -50,7 +51,12 @@ pub fn run(name: Option<&str>, env: &Env) -> u8 {
         },
         Err(failure) => host::fail(env.host, kind, failure),
     };
-    answer::deliver(kind, &said)
+    let code = answer::deliver(kind, &said);
+    if let Some(session) = env.trial.get() {
+        // Without it the command makes its own.
+        let _ = enter::prepare_network(session);
+    }
+    code
 }
 
 /// The same for a client that was registered by this name. One that we do not know is let go.

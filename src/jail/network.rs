@@ -8,11 +8,8 @@
 use super::kernel::{close_all_but, fork, leave, raise_loopback, unshare};
 use super::receipt::{folder, make_folder};
 use super::user::{tried, unshare_as_allowed};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, fcntl_lock, fstat, stat};
-use rustix::process::{
-    Flock, FlockType, Pid, PidfdFlags, Signal, fcntl_getlk, kill_process, pidfd_open, pidfd_send_signal,
-};
+use rustix::process::{Flock, FlockType, Pid, PidfdFlags, Signal, fcntl_getlk, pidfd_open, pidfd_send_signal};
 use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -26,37 +23,27 @@ use std::time::Duration;
 const FILE: &str = "network";
 /// How long a network waits for its command.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// How long it may take to let go of the hook's files.
-const BRIEFLY: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 const OWN: i32 = libc::CLONE_NEWNET | libc::CLONE_NEWIPC;
 
-/// Has a network made for the next command of this session, if none waits yet.
+/// Has a network made for the next command of this session, if none waits yet: the last thing that a hook does, since it
+/// closes all files. A command could stop the new process before it has closed copies of its own, and those would keep the
+/// session's lock and the client's streams for good.
 pub fn prepare(session: &Path) -> io::Result<()> {
     let path = make_folder(session)?.join(FILE);
-    let (let_go, held) = io::pipe()?;
     let file = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
         file => file?,
     };
+    close_all_but(&file);
     match fork() {
         Ok(None) => keep(&path, &file),
-        Ok(Some(keeper)) => {
-            drop(held);
-            // A command may stop it at once: then it would have the session's lock and the client's streams for good.
-            let mut closed = [PollFd::new(&let_go, PollFlags::empty())];
-            if !matches!(poll(&mut closed, Some(&BRIEFLY)), Ok(1)) {
-                kill_process(keeper, Signal::KILL)?;
-                fs::remove_file(&path)?;
-            }
-            Ok(())
-        }
+        Ok(Some(_)) => Ok(()),
         Err(error) => fs::remove_file(&path).and(Err(error)),
     }
 }
 
 /// In a process of its own: makes the network and keeps it until a command has taken it over, or none came.
 fn keep(path: &Path, file: &File) -> ! {
-    close_all_but(file);
     let _ = rustix::process::setsid();
     let _ = rustix::process::chdir("/");
     // A command that came meanwhile has made its own and removed the file.

@@ -58,6 +58,8 @@ pub struct Env {
     pub shell_prefix: Option<String>,
     /// Whether namespaces hold what we start on an agent's files: told by the session, once its state is read.
     pub is_confining: OnceLock<bool>,
+    /// The folder of the session whose command was let go to be tried out: a network is made for it after the answer.
+    pub trial: OnceLock<PathBuf>,
     /// This process drives runs, whose steps work where it starts programs.
     pub is_driving: bool,
     /// Registered as a plugin: our agents carry its prefix.
