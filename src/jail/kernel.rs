@@ -135,7 +135,8 @@ pub(super) fn close_copies(files: &[i32]) {
 /// Closes every file but this one, in a process that uses no other any more.
 pub(super) fn close_all_but(file: &impl AsRawFd) {
     let kept = file.as_raw_fd().unsigned_abs();
-    for (first, last) in [(0, kept.saturating_sub(1)), (kept + 1, u32::MAX)] {
+    let below = kept.checked_sub(1).map(|last| (0, last));
+    for (first, last) in below.into_iter().chain([(kept + 1, u32::MAX)]) {
         #[expect(unsafe_code, reason = "no safe crate offers it")]
         // SAFETY: the process ends without using or dropping the owners of the files.
         let _ = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };

@@ -2,8 +2,8 @@
 //!
 //! The kernel takes as long to make one as for all mounts. So the hook that lets the command go has one made by a process of
 //! its own, while the client is busy with the answer, and the command takes it over. Writes one file beside the session's
-//! receipts. Invariants: no two commands get the same network; whom a command believes to keep it, the kernel vouches for;
-//! where none waits, or is not ready, a command makes its own.
+//! receipts. Invariants: no two commands get the same network; a command asks the kernel, not the file, which process keeps
+//! it; where none waits, or is not ready, a command makes its own.
 
 use super::kernel::{close_all_but, fork, leave, raise_loopback, unshare};
 use super::receipt::{folder, make_folder};
@@ -18,8 +18,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// Empty. Who keeps a network that is ready has it locked for writing, which nobody in a jail can: its folder is read-only
-/// there.
+/// Empty. The process that keeps a network which is ready holds a write lock on it. A command in a jail cannot take one: it
+/// can open no file of this folder for writing.
 const FILE: &str = "network";
 /// How long a network waits for its command.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -59,7 +59,7 @@ fn keep(path: &Path, file: &File) -> ! {
 
 /// This process has mounts and a network of its own afterwards: the network that waits in the session's folder, or a new one.
 pub(super) fn enter(session: Option<&Path>) -> Result<(), String> {
-    // Who keeps it may have been killed; then nothing was entered.
+    // The keeper may have been killed; then nothing was entered.
     if let Some((keeper, spaces)) = session.and_then(take)
         && move_into_thread_name_spaces(keeper.as_fd(), spaces).is_ok()
     {
@@ -74,7 +74,7 @@ fn make(more: i32) -> Result<(), String> {
     tried("loopback device", raise_loopback())
 }
 
-/// Takes the network that waits over: who keeps it, and which of its namespaces are to be entered.
+/// Takes the network that waits over: the process that keeps it, and which of its namespaces are to be entered.
 fn take(session: &Path) -> Option<(OwnedFd, ThreadNameSpaceType)> {
     let folder = folder(session);
     // From here on it is this command's alone.
@@ -85,7 +85,7 @@ fn take(session: &Path) -> Option<(OwnedFd, ThreadNameSpaceType)> {
     let file = file.ok()?;
     let pid = locked_by(&file)?;
     let keeper = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-    // It lives still, so its number was nobody else's meanwhile: a command can kill it and wait for its number.
+    // It lives still, so no other process had its number meanwhile: a command can kill it and wait for its number.
     if locked_by(&file) != Some(pid) {
         return None;
     }

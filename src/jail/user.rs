@@ -1,4 +1,4 @@
-//! User namespaces in which everybody keeps the ids that they have.
+//! User namespaces that map each id to itself.
 //!
 //! Changes this process alone. Invariant: after an error the process must not run the command.
 

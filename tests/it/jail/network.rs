@@ -51,7 +51,7 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// The number of a process's namespace. What nobody has waited for yet has none any more.
+/// The number of a process's namespace; a process that has ended has none, also while it is a zombie.
 fn namespace(process: &str, kind: &str) -> Option<String> {
     fs::metadata(format!("/proc/{process}/ns/{kind}")).ok().map(|space| space.ino().to_string())
 }
@@ -70,8 +70,8 @@ fn a_network_waits_for_the_command_which_has_it_alone() {
     assert_eq!(waiting.asked(), (keeper, network.clone()));
     assert_eq!(waiting.ran(), network);
     assert!(!waiting.session.network().exists());
-    world.sandbox.wait_until("nobody keeps it", || !is_alive(keeper));
-    // Nobody was asked about the next one since.
+    world.sandbox.wait_until("its keeper has ended", || !is_alive(keeper));
+    // No hook was asked about the next command.
     assert_ne!(waiting.ran(), network);
 }
 
@@ -84,7 +84,7 @@ fn without_one_that_waits_a_command_makes_its_own() {
     world.sandbox.wait_until("it is dead", || !is_alive(keeper));
     let own = waiting.ran();
     assert!(!waiting.session.network().exists(), "{own} {network}");
-    // Whoever has its number or its network's by now cannot lock the file for writing, so nobody is believed to keep it.
+    // A process that got the keeper's number, or its network's, cannot lock the file for writing: it is not believed.
     let (keeper, network) = waiting.asked();
     let text = format!("{} {network}", std::process::id());
     fs::remove_file(waiting.session.network()).unwrap();
