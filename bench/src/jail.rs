@@ -8,10 +8,12 @@ use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Files in the large project.
 const MANY: usize = 100_000;
+/// From our answer to the command the client took 16 ms and more (2.1.325, 5 commands): time in which a jail is made.
+const PAUSE: Duration = Duration::from_millis(4);
 /// What one command may cost more than the bare shell, in milliseconds.
 const TARGET: f64 = 1.0;
 
@@ -64,14 +66,22 @@ impl<'a> Session<'a> {
             r#""tool_name":"Bash","tool_input":{{"command":"{line}"}},"tool_use_id":"toolu_{call:024}","tool_response":{{"stdout":""}}"#
         );
         self.event("PreToolUse", &fields);
+        pause();
         let cost = run(self.command(self.hook, &["--shell", line]), b"");
         self.event("PostToolUse", &fields);
         cost
     }
 
     fn bare(&self, line: &str) -> Cost {
+        pause();
         run(self.command(Path::new("/bin/bash"), &["-c", line]), b"")
     }
+}
+
+/// A processor that sleeps is slow at first, and the client's does not sleep.
+fn pause() {
+    let began = Instant::now();
+    while began.elapsed() < PAUSE {}
 }
 
 /// Prints the middle of so many commands in each profile, and how much more that is than the bare shell.

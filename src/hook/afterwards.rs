@@ -22,7 +22,7 @@ use crate::session::fact::{Fact, Reported};
 use crate::session::memory::OpenCall;
 #[cfg(feature = "fleet")]
 use crate::system::database;
-use crate::system::env::Env;
+use crate::system::env::{Env, Trial};
 #[cfg(feature = "fleet")]
 use crate::system::files::make_all;
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ static FOLLOWS: &[Follows] = &[
     (|turn| ends_turn(turn) || is_blocked(turn) && !turn.env.dry_run, sign),
     // The witnesses see what was signed.
     (wants_refresh, refresh_behind),
-    (lets_try, want_network),
+    (lets_try, want_jail),
 ];
 
 impl Turn<'_> {
@@ -241,8 +241,11 @@ fn lets_try(turn: &Turn) -> bool {
 }
 
 /// It is made once the answer is given.
-fn want_network(turn: &mut Turn) -> Verdict {
-    let _ = turn.env.trial.set(turn.ledger.place().path.clone());
+fn want_jail(turn: &mut Turn) -> Verdict {
+    let (session, memory) = (turn.ledger.place().path.clone(), &turn.session().memory);
+    let project = memory.jail.as_ref().map(|jail| PathBuf::from(&jail.project)).unwrap_or_default();
+    let layer_mb = turn.session().policy().jail.layer_mb;
+    let _ = turn.env.trial.set(Trial { session, project, layer_mb });
     Verdict::pass()
 }
 

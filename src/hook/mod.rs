@@ -14,6 +14,7 @@ pub use turn::{first_entry, judge};
 use crate::host;
 use crate::host::claude::wire::{answer, read};
 use crate::jail::enter;
+use crate::jail::plan::Ground;
 use crate::model::client::Client;
 use crate::model::error::{Code, Failure};
 use crate::model::event::EventKind;
@@ -52,9 +53,9 @@ pub fn run(name: Option<&str>, env: &Env) -> u8 {
         Err(failure) => host::fail(env.host, kind, failure),
     };
     let code = answer::deliver(kind, &said);
-    if let Some(session) = env.trial.get() {
+    if let Some(trial) = env.trial.get() {
         // Without it the command makes its own.
-        let _ = enter::prepare_network(session);
+        let _ = enter::prepare(&trial.session, || Ground { layer_mb: trial.layer_mb, ..Ground::here(env, &trial.project) });
     }
     code
 }

@@ -6,20 +6,20 @@
 use super::plan::Ground;
 use super::receipt::Receipt;
 use super::seatbelt;
-use crate::model::profile::{Hold, JailState, Profile, Proof};
+use crate::model::profile::{Hold, JailState, Profile};
 use std::ffi::CString;
 use std::path::Path;
 
-/// There are none here.
-pub enum Layers {}
+/// There is none here.
+pub enum Witness {}
 
-impl Layers {
-    pub fn report(self, _: Receipt, _: Proof) {
+impl Witness {
+    pub fn report(self, _: Receipt) {
         match self {}
     }
 }
 
-pub fn enter(hold: Hold, profile: Profile, ground: &Ground, _: &Path) -> Result<Option<Layers>, String> {
+pub fn enter(hold: Hold, profile: Profile, ground: &Ground, _: &Path) -> Result<Option<Witness>, String> {
     let unheld = || format!("profile `{}` does not hold on this system", profile.name());
     match hold {
         Hold::Words => Ok(None),
@@ -58,7 +58,7 @@ pub fn what_each(ground: &Ground) -> Vec<(&'static str, Result<(), String>)> {
 pub fn close_on_exec() {}
 
 /// Nothing holds here that would need one.
-pub fn prepare_network(_: &Path) -> std::io::Result<()> {
+pub fn prepare(_: &Path, _: impl FnOnce() -> Ground) -> std::io::Result<()> {
     Ok(())
 }
 
@@ -105,19 +105,19 @@ mod tests {
 
     type Enter<L> = fn(Hold, Profile, &Ground, &Path) -> Result<Option<L>, String>;
     type Lock = fn(Hold, &Path) -> Result<(), String>;
-    type Report<L> = fn(L, Receipt, Proof);
+    type Report<L> = fn(L, Receipt);
     type Each = fn(&Ground) -> Vec<(&'static str, Result<(), String>)>;
 
     /// Code that uses one may use the other.
     #[test]
     fn both_systems_offer_the_same() {
-        let _: (Enter<here::Layers>, Enter<Layers>) = (here::enter, enter);
+        let _: (Enter<here::Witness>, Enter<Witness>) = (here::enter, enter);
         let _: [Lock; 2] = [here::lock, lock];
         let _: [fn(Hold, Profile, &Ground) -> bool; 2] = [here::holds, holds];
         let _: [fn(&Ground, Profile) -> JailState; 2] = [here::what_holds, what_holds];
         let _: [Each; 2] = [here::what_each, what_each];
         let _: [fn(); 2] = [here::close_on_exec, close_on_exec];
-        let _: (Report<here::Layers>, Report<Layers>) = (here::Layers::report, Layers::report);
+        let _: (Report<here::Witness>, Report<Witness>) = (here::Witness::report, Witness::report);
     }
 
     #[test]

@@ -4,8 +4,8 @@
 
 pub use super::kernel::close_on_exec;
 use super::kernel::{in_child, leave};
-pub use super::layer::Layers;
-pub use super::network::prepare as prepare_network;
+pub use super::namespaces::Witness;
+pub use super::prepared::prepare;
 use super::plan::Ground;
 use super::{landlock, namespaces};
 use crate::model::profile::{Hold, JailState, Profile};
@@ -13,9 +13,9 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// Puts this process into the profile. After an error nothing may be run in it.
-pub fn enter(hold: Hold, profile: Profile, ground: &Ground, cwd: &Path) -> Result<Option<Layers>, String> {
+pub fn enter(hold: Hold, profile: Profile, ground: &Ground, cwd: &Path) -> Result<Option<Witness>, String> {
     match hold {
-        Hold::Namespaces => namespaces::enter(&ground.plan(profile), ground.session.as_deref(), cwd),
+        Hold::Namespaces => namespaces::enter(profile, ground, cwd),
         Hold::Landlock => landlock::enter(profile, ground).map(|()| None),
         Hold::Seatbelt => Err("there is no sandbox of macOS here".to_owned()),
         Hold::Words => Ok(None),

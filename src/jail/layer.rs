@@ -7,13 +7,13 @@
 use super::kernel::{UNSEEN, by_number, close_copies, fork_unseen, leave, set_writable};
 use super::plan::Plan;
 use super::receipt::Receipt;
-use crate::model::profile::Proof;
+use crate::model::profile::{Hold, Profile, Proof};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, chmodat, chownat, fstat, mkdirat, openat};
 use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, move_mount, open_tree};
 use rustix::process::{DumpableBehavior, PidfdFlags, pidfd_open, set_dumpable_behavior};
 use std::ffi::CString;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// Entries of a layer that are looked at for the line about it, and names in that line.
@@ -47,6 +47,11 @@ fn failed(error: rustix::io::Errno) -> String {
 /// The upper folder of this number in the temporary file system, and the one that an overlay works in.
 fn names(number: usize) -> [String; 2] {
     [format!("u{number}"), format!("w{number}")]
+}
+
+/// The folder of the temporary file system on which the original of this number is mounted.
+pub(super) fn name_of_original(number: usize) -> String {
+    format!("o{number}")
 }
 
 impl Layers {
@@ -102,19 +107,36 @@ impl Layers {
         mount_bind(by_number(&self.unseen), UNSEEN).map_err(failed)
     }
 
+    /// Keeps a mount of a covered folder as it is, out of sight with the temporary file system.
+    pub(super) fn keep_original(&self, number: usize, original: &OwnedFd) -> Result<(), String> {
+        let name = name_of_original(number);
+        mkdirat(&self.disk, &name, Mode::RWXU).map_err(failed)?;
+        let whole = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+        move_mount(original, "", &self.disk, &name, whole).map_err(failed)
+    }
+
+    pub(super) fn disk(&self) -> BorrowedFd<'_> {
+        self.disk.as_fd()
+    }
+
     /// Lets a process of its own wait for the end of this one and write down what vanished with it.
-    pub fn report(self, mut receipt: Receipt, mut proof: Proof) {
+    pub(super) fn report(self, receipt: Receipt) {
         // No command may look into that process: its files are outside of the jail.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
         let Ok(command) = pidfd_open(rustix::process::getpid(), PidfdFlags::empty()) else { return };
         let Ok(None) = fork_unseen() else { return };
         let _ = rustix::process::setsid();
         close_copies(&[0, 1, 2]);
-        let mut ended = [PollFd::new(&command, PollFlags::IN)];
+        self.witness(&command, receipt)
+    }
+
+    /// Waits for the end of the command, writes down what vanished with it, and ends this process.
+    pub(super) fn witness(&self, command: &OwnedFd, mut receipt: Receipt) -> ! {
+        let mut ended = [PollFd::new(command, PollFlags::IN)];
         while matches!(poll(&mut ended, None), Err(rustix::io::Errno::INTR)) {}
-        proof.vanished = self.describe();
+        let proof = Proof { hold: Hold::Namespaces, profile: Profile::Trial, vanished: self.describe() };
         let _ = receipt.write(&proof);
-        leave(0);
+        leave(0)
     }
 
     /// `3 files changed in a throwaway layer and are gone: target/…, x.txt`, with a word about a layer that is full.

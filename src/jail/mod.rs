@@ -17,9 +17,9 @@ mod layer;
 #[cfg(target_os = "linux")]
 mod user;
 #[cfg(target_os = "linux")]
-mod network;
-#[cfg(target_os = "linux")]
 mod namespaces;
+#[cfg(target_os = "linux")]
+mod prepared;
 #[cfg(target_os = "linux")]
 pub mod enter;
 #[cfg(any(not(target_os = "linux"), test))]

@@ -4,11 +4,13 @@
 //! keeps its ids and gets no capability; the superuser goes on in a second user namespace, in which the mounts are locked;
 //! after an error the process must not run the command.
 
-use super::kernel::{UNSEEN, by_number, set_writable};
+use super::kernel::{UNSEEN, by_number, raise_loopback, set_writable};
 use super::layer::Layers;
-use super::network;
-use super::plan::{Place, Plan, Way};
+use super::plan::{Ground, Place, Plan, Way};
+use super::prepared;
+use super::receipt::Receipt;
 use super::user::{self, tried};
+use crate::model::profile::Profile;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, openat, statx};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, mount_change, move_mount,
@@ -32,18 +34,47 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETGID)
     .union(CapabilitySet::SETUID);
 const LAST_CAPABILITY: u32 = 40;
+const COPIED: OpenTreeFlags = OpenTreeFlags::OPEN_TREE_CLONE.union(OpenTreeFlags::OPEN_TREE_CLOEXEC);
 
-/// The process is in the jail afterwards, except that a superuser must still `lock`. Gives the layers, if there are any.
-/// In the session's folder a network may wait.
-pub(super) fn enter(plan: &Plan, session: Option<&Path>, cwd: &Path) -> Result<Option<Layers>, String> {
+/// Who writes down what vanished with the command.
+pub enum Witness {
+    /// A process that this one starts.
+    Own(Layers),
+    /// The one that made the jail, at the other end of this channel.
+    Keeper(OwnedFd),
+}
+
+impl Witness {
+    pub fn report(self, receipt: Receipt) {
+        match self {
+            Self::Own(layers) => layers.report(receipt),
+            Self::Keeper(channel) => prepared::tell(&channel, &receipt),
+        }
+    }
+}
+
+/// The process is in the jail afterwards, except that a superuser must still `lock`. In the session's folder a jail may wait.
+pub(super) fn enter(profile: Profile, ground: &Ground, cwd: &Path) -> Result<Option<Witness>, String> {
+    let session = ground.session.as_ref().filter(|_| profile == Profile::Trial && !ground.network);
+    let witness = match session.and_then(|session| prepared::enter(session, ground)) {
+        Some(keeper) => Some(Witness::Keeper(keeper)),
+        None => make(&ground.plan(profile), &[])?.map(Witness::Own),
+    };
+    tried("working directory", rustix::process::chdir(cwd))?;
+    Ok(witness)
+}
+
+/// Makes the jail around this process. Gives the layers, if there are any; the originals of these folders are kept with them.
+pub(super) fn make(plan: &Plan, originals: &[PathBuf]) -> Result<Option<Layers>, String> {
+    let network = if plan.own_network { libc::CLONE_NEWNET | libc::CLONE_NEWIPC } else { 0 };
+    user::unshare_as_allowed(libc::CLONE_NEWNS | network)?;
     if plan.own_network {
-        network::enter(session)?;
-    } else {
-        user::unshare_as_allowed(libc::CLONE_NEWNS)?;
+        tried("loopback device", raise_loopback())?;
     }
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     tried("private mounts", mount_change("/", private))?;
-    let places = with_submounts(plan);
+    let places = all_places(plan);
+    let kept: Vec<Option<OwnedFd>> = originals.iter().map(|folder| open_tree(CWD, folder, COPIED).ok()).collect();
     let mut opened: Vec<(&Place, OwnedFd)> = Vec::with_capacity(places.len());
     for place in &places {
         opened.extend(found(place)?.map(|original| (place, original)));
@@ -59,7 +90,11 @@ pub(super) fn enter(plan: &Plan, session: Option<&Path>, cwd: &Path) -> Result<O
     hold_in_place(&plan.places)?;
     let mut layers = None;
     if plan.places.iter().any(|place| place.way == Way::Layer) {
-        layers = Some(Layers::new(plan)?);
+        let made = Layers::new(plan)?;
+        for (number, original) in kept.iter().enumerate() {
+            original.as_ref().map_or(Ok(()), |original| made.keep_original(number, original))?;
+        }
+        layers = Some(made);
     }
     for (place, original) in opened {
         let applied = apply(place, &original, layers.as_mut());
@@ -68,7 +103,6 @@ pub(super) fn enter(plan: &Plan, session: Option<&Path>, cwd: &Path) -> Result<O
     if let Some(layers) = &layers {
         layers.put_out_of_sight()?;
     }
-    tried("working directory", rustix::process::chdir(cwd))?;
     Ok(layers)
 }
 
@@ -114,21 +148,23 @@ fn hold_in_place(places: &[Place]) -> Result<(), String> {
 
 /// A copy of what is mounted around these folders; with all mounts below only where one of the folders lies in such.
 fn view_of(around: &Path, folders: &[&Path]) -> rustix::io::Result<OwnedFd> {
-    let copied = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let mount = |path: &Path| {
         let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
         (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id)
     };
     let here = mount(around);
     let alone = here.is_some() && folders.iter().all(|folder| mount(folder) == here);
-    let view = if alone { open_tree(CWD, around, copied) } else { Err(rustix::io::Errno::INVAL) };
+    let view = if alone { open_tree(CWD, around, COPIED) } else { Err(rustix::io::Errno::INVAL) };
     // A mount that must cover what lies below goes along.
-    view.or_else(|_| open_tree(CWD, around, copied | OpenTreeFlags::AT_RECURSIVE))
+    view.or_else(|_| open_tree(CWD, around, COPIED | OpenTreeFlags::AT_RECURSIVE))
 }
 
-/// Other file systems below a layer would be hidden by it: each gets a layer of its own.
-fn with_submounts(plan: &Plan) -> Vec<Place> {
+/// With those that only this moment knows: the file that the command tells its folder in, and other file systems below a
+/// layer, which would hide them: each gets a layer of its own.
+fn all_places(plan: &Plan) -> Vec<Place> {
     let mut places = plan.places.clone();
+    let told = plan.told.clone().map(|path| Place { path, way: Way::Writable, needed: false });
+    places.extend(told);
     let layers: Vec<PathBuf> =
         places.iter().filter(|place| place.way == Way::Layer).map(|place| place.path.clone()).collect();
     if layers.is_empty() {
@@ -169,7 +205,7 @@ fn look(path: &Path) -> Option<OwnedFd> {
 
 /// A place as it is before anything is mounted: a copy with all mounts below, where that will be mounted over it.
 fn found(place: &Place) -> Result<Option<OwnedFd>, String> {
-    let copied = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::AT_RECURSIVE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    let copied = COPIED | OpenTreeFlags::AT_RECURSIVE;
     if matches!(place.way, Way::Layer | Way::Hidden) || is_kernels(place) {
         return Ok(look(&place.path));
     }
@@ -192,8 +228,7 @@ fn is_kernels(place: &Place) -> bool {
 
 fn apply(place: &Place, original: &OwnedFd, layers: Option<&mut Layers>) -> Result<(), String> {
     let path = place.path.as_path();
-    let whole = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-    let bind = || tried("bind", move_mount(original, "", CWD, path, whole));
+    let bind = || bind(original, path);
     match place.way {
         Way::Held => Ok(()),
         // What was read-only before us stays so.
@@ -205,6 +240,11 @@ fn apply(place: &Place, original: &OwnedFd, layers: Option<&mut Layers>) -> Resu
         Way::Hidden => hide(path, layers.as_deref()),
         Way::Layer => layers.ok_or("there is no layer")?.cover(path, original),
     }
+}
+
+/// Mounts a copy.
+pub(super) fn bind(copy: &OwnedFd, path: &Path) -> Result<(), String> {
+    tried("bind", move_mount(copy, "", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH))
 }
 
 fn hide(path: &Path, layers: Option<&Layers>) -> Result<(), String> {

@@ -5,17 +5,17 @@
 
 use super::line;
 use aops_shell::verbs::{self, Who};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const NAME: &str = "aops-hook";
 
 /// The arguments, if this line is nothing but a call of ours that anyone may make: `aops-hook checkpoint create`.
-pub(super) fn arguments(line: &str, program: &Path) -> Option<Vec<String>> {
+pub(super) fn arguments(line: &str, program: impl FnOnce() -> PathBuf) -> Option<Vec<String>> {
     let mut words = line::commands(line).iter().find_map(|command| plain_words(command))?;
     let named = words.remove(0);
     let is_free = verbs::called(&words).is_some_and(|verb| verb.who == Who::Anyone) && !verbs::writes_files(&words);
     let is_ours =
-        || named == NAME || named.contains('/') && Path::new(&named).canonicalize().is_ok_and(|path| path == program);
+        || named == NAME || named.contains('/') && Path::new(&named).canonicalize().is_ok_and(|path| path == program());
     (is_free && is_ours()).then_some(words)
 }
 
@@ -64,7 +64,7 @@ mod tests {
             ("source /h/s.sh && eval 'aops-hook status' < /dev/null && pwd -P >| /tmp/claude-1-cwd", &["status"]),
         ] {
             assert_eq!(
-                arguments(line, &program).as_deref(),
+                arguments(line, || program.clone()).as_deref(),
                 Some(&words.iter().map(|&w| w.to_owned()).collect::<Vec<_>>()[..]),
                 "{line}"
             );
@@ -86,7 +86,7 @@ mod tests {
             "sudo aops-hook status",
             "aops-hook 'status",
         ] {
-            assert_eq!(arguments(line, &program), None, "{line}");
+            assert_eq!(arguments(line, || program.clone()), None, "{line}");
         }
     }
 }

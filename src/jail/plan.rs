@@ -46,6 +46,8 @@ pub struct Plan {
     pub places: Vec<Place>,
     pub layer_mb: u64,
     pub project: PathBuf,
+    /// The file in a temporary folder that stays writable: the command tells the client its working directory in it.
+    pub told: Option<PathBuf>,
 }
 
 /// Where everything is.
@@ -59,9 +61,11 @@ pub struct Ground {
     pub caches: Vec<PathBuf>,
     /// The client's own temporary files.
     pub clients: Vec<PathBuf>,
+    /// The one among them that this command tells its working directory in.
+    pub told: Option<PathBuf>,
     /// Sockets of programs that would do something outside of a throwaway layer, or folders of such.
     pub services: Vec<PathBuf>,
-    pub protected: Vec<ProtectedPlace>,
+    pub protected: Protected,
     /// Folders in which a settings file may be missing that could be made.
     pub settings: Vec<(PathBuf, Vec<&'static str>)>,
     /// Folders of configuration and texts, in which files may be symlinks that lead elsewhere.
@@ -72,7 +76,7 @@ pub struct Ground {
     pub root: bool,
     pub layer_mb: u64,
     pub network: bool,
-    /// The session's folder, in which a network may wait for the command.
+    /// The session's folder, in which a jail may wait for the command.
     pub session: Option<PathBuf>,
 }
 
@@ -115,7 +119,6 @@ impl Ground {
             config: text(&env.config),
             user_config: text(&env.user_config),
             project: text(project),
-            binaries: vec![text(&std::env::current_exe().unwrap_or_default())],
             ..Protected::default()
         };
         let absolute = |path: &PathBuf| path.is_absolute() && path.parent().is_some();
@@ -137,7 +140,7 @@ impl Ground {
             temporary,
             caches: in_home.chain(named).collect(),
             clients,
-            protected: protected.places(),
+            protected,
             settings: vec![
                 (env.config.clone(), vec!["settings.json"]),
                 (project.join(".claude"), vec!["settings.json", "settings.local.json"]),
@@ -148,6 +151,13 @@ impl Ground {
             root: rustix::process::geteuid().is_root(),
             ..Self::default()
         }
+    }
+
+    /// The same with our own environment.
+    pub fn here(env: &Env, project: &Path) -> Self {
+        let variables = env.variables(|_| true);
+        let named = |name: &str| variables.iter().find(|(known, _)| known == name);
+        Self::of(env, project, &|name| named(name).map(|(_, value)| value.into()))
     }
 
     /// What this profile does here.
@@ -176,7 +186,9 @@ impl Ground {
             wishes.add_all(SYSTEM.iter().filter(|_| self.root).filter(open).map(Path::new), Way::ReadOnly);
         }
         let project = wishes.look_up(&self.project).unwrap_or_else(|| self.project.clone());
+        let told = self.told.as_ref().and_then(|file| wishes.look_up(file));
         Plan {
+            told,
             read_only: profile >= Profile::Read,
             own_network: profile == Profile::Trial && !self.network,
             places: wishes.by_depth(),
@@ -199,12 +211,14 @@ impl Ground {
     }
 
     fn work(&self, wishes: &mut Wishes) {
+        let program = std::env::current_exe().unwrap_or_default().to_string_lossy().into_owned();
+        let protected = Protected { binaries: vec![program], ..self.protected.clone() }.places();
         for (folder, names) in &self.settings {
             if names.iter().any(|name| !folder.join(name).exists()) {
-                self.lock_folder(folder, wishes);
+                lock_folder(folder, &protected, wishes);
             }
         }
-        for place in &self.protected {
+        for place in &protected {
             wishes.add(Path::new(&place.path), Way::ReadOnly, true);
         }
         if self.root {
@@ -229,15 +243,32 @@ impl Ground {
         named.chain(project).chain([home.clone()]).collect()
     }
 
-    /// No new file can be made in this folder; what it holds already stays as it is.
-    fn lock_folder(&self, folder: &Path, wishes: &mut Wishes) {
-        let Ok(items) = fs::read_dir(folder) else { return };
-        wishes.add(folder, Way::ReadOnly, true);
-        let guarded = |path: &Path| self.protected.iter().any(|place| Path::new(&place.path).starts_with(path));
-        for item in items.flatten().map(|item| item.path()).filter(|path| !guarded(path)) {
-            if item.symlink_metadata().is_ok_and(|meta| meta.is_dir() || meta.is_file()) {
-                wishes.add(&item, Way::Writable, false);
-            }
+    /// All that a throwaway layer depends on, and which folders of the client are there: where these bytes are the same, so is
+    /// the jail.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(1 << 13);
+        let uid = rustix::process::geteuid().as_raw();
+        bytes.extend(self.layer_mb.to_ne_bytes());
+        bytes.extend(uid.to_ne_bytes());
+        let lists = [&self.kept, &self.temporary, &self.caches, &self.clients, &self.services];
+        for path in [&self.project, &self.home, &self.keys].into_iter().chain(lists.into_iter().flatten()) {
+            bytes.extend_from_slice(path.as_os_str().as_bytes());
+            bytes.push(0);
+        }
+        bytes.extend(self.clients.iter().map(|folder| u8::from(folder.exists())));
+        bytes.push(self.network.into());
+        bytes
+    }
+}
+
+/// No new file can be made in this folder; what it holds already stays as it is.
+fn lock_folder(folder: &Path, protected: &[ProtectedPlace], wishes: &mut Wishes) {
+    let Ok(items) = fs::read_dir(folder) else { return };
+    wishes.add(folder, Way::ReadOnly, true);
+    let guarded = |path: &Path| protected.iter().any(|place| Path::new(&place.path).starts_with(path));
+    for item in items.flatten().map(|item| item.path()).filter(|path| !guarded(path)) {
+        if item.symlink_metadata().is_ok_and(|meta| meta.is_dir() || meta.is_file()) {
+            wishes.add(&item, Way::Writable, false);
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::text::sha256::sha256;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -37,12 +38,23 @@ pub(super) fn make_folder(session: &Path) -> io::Result<PathBuf> {
 
 /// The same in this file.
 pub fn begin_at(path: &Path, proof: &Proof) -> io::Result<Receipt> {
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     // Held until the last word about the call is in it.
     flock(&file, FlockOperation::LockExclusive)?;
-    let mut receipt = Receipt(file);
-    receipt.write(proof)?;
-    Ok(receipt)
+    file.write_all(&serde_json::to_vec(proof)?)?;
+    Ok(Receipt(file))
+}
+
+impl From<OwnedFd> for Receipt {
+    fn from(file: OwnedFd) -> Self {
+        Self(file.into())
+    }
+}
+
+impl AsFd for Receipt {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
 }
 
 impl Receipt {

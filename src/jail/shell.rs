@@ -85,10 +85,8 @@ fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) 
         let _ = writeln!(std::io::stderr(), "aops-hook: {}", order.notice);
     }
     let mut ground = order.ground;
-    if order.profile >= Profile::Read
-        && let Some(file) = folder_file(line, &ground)
-    {
-        ground.clients.push(file);
+    if order.profile >= Profile::Read {
+        ground.told = folder_file(line, &ground);
     }
     let proof = Proof { hold: order.hold, profile: order.profile, vanished: String::new() };
     let receipt = match (&order.calls, variables.get(JOB).filter(|_| step.is_some())) {
@@ -100,9 +98,9 @@ fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) 
         (None, _) => None,
     };
     if order.profile > Profile::None {
-        let layers = enter(order.hold, order.profile, &ground, &env.cwd)?;
-        if let (Some(layers), Some(receipt)) = (layers, receipt) {
-            layers.report(receipt, proof);
+        let witness = enter(order.hold, order.profile, &ground, &env.cwd)?;
+        if let (Some(witness), Some(receipt)) = (witness, receipt) {
+            witness.report(receipt);
         }
         lock(order.hold, &env.cwd)?;
     }
@@ -130,7 +128,7 @@ impl Order {
         let text = |name: &str| variables.get(name).map(|value| value.to_string_lossy().into_owned());
         let harness = text("AI_AGENT").is_some_and(|agent| agent.ends_with("_harness"));
         let id = text("CLAUDE_CODE_SESSION_ID").unwrap_or_default();
-        let own = std::env::current_exe().ok().and_then(|program| own::arguments(line, &program));
+        let own = own::arguments(line, || std::env::current_exe().unwrap_or_default());
         let found = if step.is_none() { session_of(env, &id, harness || own.is_some())? } else { None };
         let session = found.as_ref().map(|(_, session)| session);
         let jail = policy(env, session)?;

@@ -209,7 +209,7 @@ fn proven(place: &SessionFolder, trace: &str) -> Result<Option<Session>, Failure
     let gone = || Failure::storage(place.path.join(LEDGER_FILE).display(), "is gone");
     // Read without the lock: a hook may swap the state meanwhile, so try again.
     for _ in 0..3 {
-        let state_file = StateFile::read(&place.dir)?;
+        let state_file = StateFile::read_unproven(&place.dir)?;
         let (file, long) = match (folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY)?, &state_file) {
             (Some((_, 0)) | None, StateFile::Missing) => return Ok(None),
             (opened, _) => opened.ok_or_else(gone)?,

@@ -65,10 +65,7 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
     // Our own folder must be there to be guarded.
     let _ = make_all(&env.user_config);
     let project = PathBuf::from(tampering::protected(env, event).project);
-    let variables = env.variables(|_| true);
-    let variable =
-        |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| PathBuf::from(value));
-    let mut ground = Ground::of(env, &project, &variable);
+    let mut ground = Ground::here(env, &project);
     ground.layer_mb = jail.layer_mb;
     let state = what_holds(&ground, Profile::Trial);
     let told = match (state.hold, state.trial) {

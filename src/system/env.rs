@@ -12,6 +12,15 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// A command that is tried out, and what its jail depends on.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// The session's folder.
+    pub session: PathBuf,
+    pub project: PathBuf,
+    pub layer_mb: u64,
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Env {
     pub home: PathBuf,
@@ -58,8 +67,8 @@ pub struct Env {
     pub shell_prefix: Option<String>,
     /// Whether namespaces hold what we start on an agent's files: told by the session, once its state is read.
     pub is_confining: OnceLock<bool>,
-    /// The folder of the session whose command was let go to be tried out: a network is made for it after the answer.
-    pub trial: OnceLock<PathBuf>,
+    /// The command that was let go to be tried out: its jail is made after the answer.
+    pub trial: OnceLock<Trial>,
     /// This process drives runs, whose steps work where it starts programs.
     pub is_driving: bool,
     /// Registered as a plugin: our agents carry its prefix.

@@ -9,10 +9,10 @@ mod everyday;
 mod fallback;
 mod handover;
 mod links;
-mod network;
 mod ordinary;
 mod ourselves;
 mod places;
+mod prepared;
 mod symlinks;
 mod world;
 

@@ -62,9 +62,7 @@ pub(super) fn required(scene: &Scene) -> Report {
 }
 
 fn ground(scene: &Scene) -> Ground {
-    let variables = scene.env.variables(|_| true);
-    let variable = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.into());
-    let mut ground = Ground::of(scene.env, &scene.env.cwd, &variable);
+    let mut ground = Ground::here(scene.env, &scene.env.cwd);
     if let Ok(found) = in_force::load(scene.env, &scene.env.cwd) {
         ground.layer_mb = found.policy.jail.layer_mb;
     }

@@ -9,6 +9,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+/// With this variable every command of these tests makes its own jail.
+pub(super) const UNPREPARED: &str = "JAIL_TESTS_UNPREPARED";
+
 pub(super) struct Jailed {
     pub(super) sandbox: Sandbox,
 }
@@ -152,6 +155,7 @@ impl JailedSession<'_> {
             call = call.by(id, kind);
         }
         self.inner.pre(&call).silent();
+        self.settle();
         let mut ran = Ran::of(&self.line(command).output().unwrap());
         let ended = match ran.code {
             Some(0) => self.inner.post(&call),
@@ -172,16 +176,26 @@ impl JailedSession<'_> {
         self.world.command(&around(command, &file), &[("CLAUDE_CODE_SESSION_ID", &self.inner.id)])
     }
 
-    /// The file about the network that waits for the next command.
-    pub(super) fn network(&self) -> PathBuf {
-        self.inner.folder().join("jail/network")
+    /// The file of the jail that waits for the next command.
+    pub(super) fn prepared(&self) -> PathBuf {
+        self.inner.folder().join("jail/prepared")
     }
 
-    /// The process that keeps that network, which is made by now.
+    /// The next command enters the jail that waits for it, or makes its own where that is to be tested.
+    #[expect(clippy::disallowed_methods, reason = "the variable is the tests' own")]
+    fn settle(&self) {
+        if std::env::var_os(UNPREPARED).is_some() {
+            let _ = fs::remove_file(self.prepared());
+        } else {
+            self.keeper();
+        }
+    }
+
+    /// The process that keeps that jail, which is ready by now.
     pub(super) fn keeper(&self) -> Option<Pid> {
-        let file = fs::File::open(self.network()).ok()?;
+        let file = fs::File::open(self.prepared()).ok()?;
         let locked = || fcntl_getlk(&file, &Flock::from(FlockType::ReadLock)).unwrap();
-        self.world.sandbox.wait_until("the network is made", || locked().is_some());
+        self.world.sandbox.wait_until("the jail is ready", || locked().is_some());
         locked().and_then(|lock| lock.pid)
     }
 
@@ -189,6 +203,7 @@ impl JailedSession<'_> {
     pub(super) fn begin(&self, command: &str) -> Child {
         let call = self.inner.call("Bash", json!({"command": command}));
         self.inner.pre(&call).silent();
+        self.settle();
         self.line(command).stdout(Stdio::null()).spawn().unwrap()
     }
 }

@@ -1,4 +1,4 @@
-//! A network is made before its command comes, and whatever becomes of it, the command has one of its own.
+//! A jail is made before its command comes, and whatever becomes of it, the command has one of its own.
 
 use super::world::{Jailed, JailedSession, Ran};
 use crate::support::BINARY;
@@ -7,6 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::Stdio;
 
 const LINE: &str = "python3 where.py";
@@ -32,7 +33,7 @@ impl<'a> Waiting<'a> {
         Self { session: world.prompted() }
     }
 
-    /// A hook is asked about the command, which lets it go. Gives the process that keeps the network, and its number.
+    /// A hook is asked about the command, which lets it go. Gives the process that keeps the jail, and the number of its network.
     fn asked(&self) -> (Pid, String) {
         self.session.inner.pre(&self.session.inner.call("Bash", json!({"command": LINE}))).silent();
         let keeper = self.session.keeper().unwrap();
@@ -41,7 +42,11 @@ impl<'a> Waiting<'a> {
 
     /// The network in which the command runs.
     fn ran(&self) -> String {
-        let ran = Ran::of(&self.session.line(LINE).output().unwrap());
+        self.ran_with(&[])
+    }
+
+    fn ran_with(&self, variables: &[(&str, &Path)]) -> String {
+        let ran = Ran::of(&self.session.line(LINE).envs(variables.iter().copied()).output().unwrap());
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
         let words: Vec<&str> = ran.out.split_whitespace().collect();
         assert_eq!(words[2], "lo", "{ran:?}");
@@ -61,7 +66,7 @@ fn is_alive(keeper: Pid) -> bool {
 }
 
 #[test]
-fn a_network_waits_for_the_command_which_has_it_alone() {
+fn a_jail_waits_for_the_command_which_has_it_alone() {
     let world = world();
     let waiting = Waiting::new(&world);
     let (keeper, network) = waiting.asked();
@@ -69,7 +74,7 @@ fn a_network_waits_for_the_command_which_has_it_alone() {
     // The same one waits for the next command, if none came.
     assert_eq!(waiting.asked(), (keeper, network.clone()));
     assert_eq!(waiting.ran(), network);
-    assert!(!waiting.session.network().exists());
+    assert!(!waiting.session.prepared().exists());
     world.sandbox.wait_until("its keeper has ended", || !is_alive(keeper));
     // No hook was asked about the next command.
     assert_ne!(waiting.ran(), network);
@@ -83,27 +88,27 @@ fn without_one_that_waits_a_command_makes_its_own() {
     kill_process(keeper, Signal::KILL).unwrap();
     world.sandbox.wait_until("it is dead", || !is_alive(keeper));
     let own = waiting.ran();
-    assert!(!waiting.session.network().exists(), "{own} {network}");
+    assert!(!waiting.session.prepared().exists(), "{own} {network}");
     // A process that got the keeper's number, or its network's, cannot lock the file for writing: it is not believed.
     let (keeper, network) = waiting.asked();
     let text = format!("{} {network}", std::process::id());
-    fs::remove_file(waiting.session.network()).unwrap();
-    fs::write(waiting.session.network(), text).unwrap();
-    let file = fs::File::open(waiting.session.network()).unwrap();
+    fs::remove_file(waiting.session.prepared()).unwrap();
+    fs::write(waiting.session.prepared(), text).unwrap();
+    let file = fs::File::open(waiting.session.prepared()).unwrap();
     rustix::fs::fcntl_lock(&file, FlockOperation::NonBlockingLockShared).unwrap();
     file.lock().unwrap();
     assert_ne!(waiting.ran(), network);
-    assert!(is_alive(keeper) && !waiting.session.network().exists());
+    assert!(is_alive(keeper) && !waiting.session.prepared().exists());
     // No file at all: nothing is opened that could wait.
     let (_, network) = waiting.asked();
-    fs::remove_file(waiting.session.network()).unwrap();
-    mknodat(CWD, waiting.session.network(), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    fs::remove_file(waiting.session.prepared()).unwrap();
+    mknodat(CWD, waiting.session.prepared(), FileType::Fifo, Mode::RWXU, 0).unwrap();
     assert_ne!(waiting.ran(), network);
 }
 
-/// A command that still runs looks for the process that keeps the next one's network.
+/// A command that still runs looks for the process that keeps the next one's jail.
 #[test]
-fn no_other_command_gets_into_a_network_that_waits() {
+fn no_other_command_gets_into_a_jail_that_waits() {
     let world = world();
     let script = "import os, sys\n\
         def keeper():\n\
@@ -111,34 +116,35 @@ fn no_other_command_gets_into_a_network_that_waits() {
         \x20       for pid in filter(str.isdigit, os.listdir('/proc')):\n\
         \x20           try:\n\
         \x20               words = open(f'/proc/{pid}/cmdline').read()\n\
-        \x20               if 'PreToolUse' in words and open(f'/proc/{pid}/stat').read().split()[5] == pid: return pid\n\
+        \x20               if 'PreToolUse' in words and open(f'/proc/{pid}/stat').read().split()[5] == pid and pid != own: return pid\n\
         \x20           except OSError: pass\n\
+        own, path = open('record').read().split('\\n')\n\
         pid = keeper()\n\
-        for kind in ['user', 'net', 'ipc']:\n\
+        for kind in ['user', 'mnt', 'net', 'ipc']:\n\
         \x20   try: os.open(f'/proc/{pid}/ns/{kind}', os.O_RDONLY); print('opened')\n\
         \x20   except OSError as error: print(error.strerror)\n\
         import fcntl\n\
-        path = open('record').read()\n\
         for how in ['r+', 'r']:\n\
         \x20   try: fcntl.lockf(open(path, how), fcntl.LOCK_EX | fcntl.LOCK_NB); print('locked')\n\
         \x20   except OSError as error: print(error.strerror)\n";
     world.sandbox.put("look.py", script);
     let waiting = Waiting::new(&world);
-    world.sandbox.put("record", waiting.session.network().to_str().unwrap());
     let line = "python3 look.py";
     waiting.session.inner.pre(&waiting.session.inner.call("Bash", json!({"command": line}))).silent();
     let keeper = waiting.session.keeper().unwrap();
+    let record = waiting.session.prepared();
+    world.sandbox.put("record", &format!("{}\n{}", keeper.as_raw_nonzero(), record.to_str().unwrap()));
     let looking = waiting.session.line(line).stdout(Stdio::piped()).spawn().unwrap();
-    world.sandbox.wait_until("its own is taken", || !is_alive(keeper));
+    world.sandbox.wait_until("its own is taken", || !waiting.session.prepared().exists());
     let (keeper, network) = waiting.asked();
     let looked = Ran::of(&looking.wait_with_output().unwrap());
-    let held = "Permission denied\n".repeat(3) + "Read-only file system\nBad file descriptor\n";
+    let held = "Permission denied\n".repeat(4) + "Read-only file system\nBad file descriptor\n";
     assert_eq!(looked.out, held, "{looked:?}");
     assert!(is_alive(keeper));
     assert_eq!(waiting.ran(), network);
 }
 
-/// A command can stop the process that is to make the network at once: it must hold nothing of the hook's even then.
+/// A command can stop the process that is to make the jail at once: it must hold nothing of the hook's even then.
 #[test]
 fn the_keeper_never_has_a_lock_or_a_stream_of_the_hook() {
     let world = world();
@@ -152,10 +158,94 @@ fn the_keeper_never_has_a_lock_or_a_stream_of_the_hook() {
     let answer = answer.expect("`strace` is needed: install the package of that name");
     assert_eq!((answer.status.code(), answer.stdout.len()), (Some(0), 0), "{answer:?}");
     let keeper = waiting.session.keeper().unwrap().as_raw_nonzero().to_string();
-    assert_eq!(fs::read_dir(format!("/proc/{keeper}/fd")).unwrap().count(), 1);
+    let files = fs::read_dir(format!("/proc/{keeper}/fd")).unwrap();
+    let files: Vec<String> =
+        files.map(|file| fs::read_link(file.unwrap().path()).unwrap().display().to_string()).collect();
+    let outside: Vec<&String> = files.iter().filter(|file| file.starts_with(world.root().to_str().unwrap())).collect();
+    let jail = session.folder().join("jail");
+    assert!(outside.iter().all(|file| Path::new(file).starts_with(&jail)), "{files:?}");
+    assert!(!files.iter().any(|file| file.starts_with("pipe:") || file.starts_with("/dev")), "{files:?}");
     let calls = fs::read_to_string(trace).unwrap();
     let names: Vec<&str> = calls.lines().filter_map(|call| call.split_once('(')).map(|(name, _)| name).collect();
     assert!(names.ends_with(&["close_range", "close_range", "clone"]) && calls.contains(&keeper), "{calls}");
+}
+
+/// What is made in it is told, and the client's file for the working directory is the client's own.
+#[test]
+fn a_command_in_a_jail_that_waited_is_as_in_its_own() {
+    let world = world();
+    let waiting = Waiting::new(&world);
+    world.sandbox.put("make.py", "import os\nos.mkdir('new')\nopen('new/a', 'w')\n");
+    let (file, line) = (world.sandbox.tmp().join("claude-1234-cwd"), "python3 where.py && python3 make.py && cd new");
+    let call = waiting.session.inner.call("Bash", json!({"command": line}));
+    waiting.session.inner.pre(&call).silent();
+    let network = namespace(&waiting.session.keeper().unwrap().as_raw_nonzero().to_string(), "net").unwrap();
+    let ran = Ran::of(&waiting.session.line(line).output().unwrap());
+    assert!(ran.code == Some(0) && ran.out.starts_with(&network), "{ran:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), format!("{}/new\n", world.project().display()));
+    let ended = waiting.session.inner.post(&call).json();
+    let told = ended["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    assert!(told.contains("1 file changed in a throwaway layer and is gone: new/…"), "{told}");
+    assert!(!world.project().join("new").exists());
+}
+
+/// What the jail depends on may change between the hook and the command.
+#[test]
+fn a_jail_for_other_folders_is_not_entered() {
+    let world = world();
+    let waiting = Waiting::new(&world);
+    let uid = rustix::process::geteuid().as_raw();
+    let clients = world.sandbox.tmp().join(format!("claude-{uid}"));
+    let (cache, mut variables) = (world.root().join("cache"), Vec::new());
+    for change in [0, 1] {
+        let (keeper, network) = waiting.asked();
+        match change {
+            0 => variables.push(("npm_config_cache", cache.as_path())),
+            _ => fs::create_dir(&clients).unwrap(),
+        }
+        assert_ne!(waiting.ran_with(&variables), network);
+        world.sandbox.wait_until("its keeper has ended", || !is_alive(keeper));
+        variables.clear();
+    }
+    let (_, network) = waiting.asked();
+    assert_eq!(waiting.ran(), network);
+}
+
+/// The keeper has rights in the command's own user namespace, and files outside of the jail.
+#[test]
+fn a_command_cannot_look_into_the_process_that_waits_for_its_end() {
+    let world = world();
+    let script = "import os, sys\n\
+        pid = open('keeper').read()\n\
+        def tried(what):\n\
+        \x20   try: what(); print('done')\n\
+        \x20   except OSError as error: print(error.strerror)\n\
+        for name in ['root', 'cwd', 'fd/100', 'ns/mnt']:\n\
+        \x20   tried(lambda: os.readlink(f'/proc/{pid}/{name}'))\n\
+        tried(lambda: open(f'/proc/{pid}/mem', 'rb'))\n\
+        import ctypes\n\
+        c = ctypes.CDLL(None, use_errno=True)\n\
+        for call in [lambda: c.ptrace(16, int(pid), 0, 0), lambda: c.syscall(438, os.pidfd_open(int(pid)), 100, 0)]:\n\
+        \x20   print(os.strerror(ctypes.get_errno()) if call() < 0 else 'done')\n";
+    world.sandbox.put("look.py", script);
+    let waiting = Waiting::new(&world);
+    let line = "python3 look.py";
+    waiting.session.inner.pre(&waiting.session.inner.call("Bash", json!({"command": line}))).silent();
+    let keeper = waiting.session.keeper().unwrap();
+    world.sandbox.put("keeper", &keeper.as_raw_nonzero().to_string());
+    let looked = Ran::of(&waiting.session.line(line).output().unwrap());
+    let refused = "Permission denied\n".repeat(5) + &"Operation not permitted\n".repeat(2);
+    assert_eq!((looked.out, looked.err), (refused, String::new()));
+    world.sandbox.wait_until("it has ended", || !is_alive(keeper));
+}
+
+#[test]
+fn a_jail_that_no_command_wants_is_given_up() {
+    let world = world();
+    let waiting = Waiting::new(&world);
+    let (keeper, _) = waiting.asked();
+    world.sandbox.wait_until("it has ended", || !is_alive(keeper));
+    assert!(!waiting.session.prepared().exists());
 }
 
 #[test]
@@ -167,5 +257,5 @@ fn only_a_command_that_is_tried_out_has_one_made() {
     session.inner.hydrate("minor-edit", "new");
     let _ = session.inner.event("SubagentStart", json!({"agent_id": "a1", "agent_type": "qa-verifier"}));
     session.ran_by("python3 -c 1", Some(("a1", "qa-verifier")));
-    assert!(!session.network().exists());
+    assert!(!session.prepared().exists());
 }
