@@ -62,30 +62,9 @@ fn is_index(item: &fs::DirEntry) -> bool {
 }
 
 const WORDS: [&str; 24] = [
-    "deploy",
-    "staging",
-    "orders",
-    "database",
-    "migration",
-    "window",
-    "parser",
-    "greeting",
-    "cache",
-    "index",
-    "user",
-    "session",
-    "report",
-    "invoice",
-    "queue",
-    "worker",
-    "token",
-    "branch",
-    "release",
-    "metric",
-    "alert",
-    "schema",
-    "backup",
-    "cursor",
+    "deploy", "staging", "orders", "database", "migration", "window", "parser", "greeting", "cache", "index", "user",
+    "session", "report", "invoice", "queue", "worker", "token", "branch", "release", "metric", "alert", "schema",
+    "backup", "cursor",
 ];
 
 /// Words in an order that looks random and is the same every time.

@@ -103,7 +103,7 @@ pub(crate) fn measure(hook: &Path, home: &Path, rounds: usize) {
     let mut rows: [(&str, &dyn Fn() -> Cost, Vec<Cost>); 5] = [
         ("/bin/bash -c", &|| shut.bare("./unknown"), Vec::new()),
         ("work", &|| open.ran("./unknown"), Vec::new()),
-        ("read", &|| shut.ran("true"), Vec::new()),
+        ("read", &|| shut.ran("/bin/true"), Vec::new()),
         ("trial", &|| shut.ran("./unknown"), Vec::new()),
         ("trial, 100,000 files", &|| large.ran("./unknown"), Vec::new()),
     ];

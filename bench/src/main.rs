@@ -77,10 +77,7 @@ fn measure(mut rows: Vec<Row>, rounds: usize) -> Vec<Row> {
 }
 
 fn print(rows: &[Row]) {
-    println!(
-        "{:<36}{:>6}{:>10}{:>10}{:>10}{:>10}",
-        "program", "runs", "cpu µs", "wall µs", "cpu ×", "wall ×"
-    );
+    println!("{:<36}{:>6}{:>10}{:>10}{:>10}{:>10}", "program", "runs", "cpu µs", "wall µs", "cpu ×", "wall ×");
     let reader = &rows[1];
     let (cpu, wall) = (median(reader, |c| c.cpu), median(reader, |c| c.wall));
     for row in rows {

@@ -5,8 +5,8 @@
 pub use super::kernel::close_on_exec;
 use super::kernel::{in_child, leave};
 pub use super::namespaces::Witness;
-pub use super::prepared::prepare;
 use super::plan::Ground;
+pub use super::prepared::prepare;
 use super::{landlock, namespaces};
 use crate::model::profile::{Hold, JailState, Profile};
 use std::io::{self, Read, Write};

@@ -125,9 +125,8 @@ fn enter_of(keeper: &OwnedFd, ground: &Ground) -> Option<(OwnedFd, OwnedFd)> {
     if found.get(..length)? != wanted {
         return None;
     }
-    let spaces = ThreadNameSpaceType::MOUNT
-        | ThreadNameSpaceType::NETWORK
-        | ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION;
+    let spaces =
+        ThreadNameSpaceType::MOUNT | ThreadNameSpaceType::NETWORK | ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION;
     let enter = |spaces| move_into_thread_name_spaces(keeper.as_fd(), spaces);
     // A superuser's keeper has our own user namespace, which cannot be entered again: then nothing was entered.
     enter(spaces | ThreadNameSpaceType::USER).or_else(|_| enter(spaces)).ok()?;
