@@ -24,7 +24,7 @@ pub fn enter(hold: Hold, profile: Profile, ground: &Ground, _: &Path) -> Result<
     match hold {
         Hold::Words => Ok(None),
         Hold::Seatbelt => {
-            let text = seatbelt::profile(&ground.plan(profile)).and_then(|text| CString::new(text).ok());
+            let text = seatbelt::profile(&ground.plan(profile)?).and_then(|text| CString::new(text).ok());
             system::apply(&text.ok_or_else(unheld)?).map(|()| None)
         }
         Hold::Namespaces | Hold::Landlock => Err(unheld()),

@@ -4,6 +4,7 @@
 //! folder on the list is not held.
 
 use super::plan::Ground;
+use super::wishes::Wishes;
 use crate::model::profile::Profile;
 use landlock::{
     ABI, AccessFs, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
@@ -20,7 +21,8 @@ pub(super) fn enter(profile: Profile, ground: &Ground) -> Result<(), String> {
     if profile == Profile::None {
         return Ok(());
     }
-    let mut folders: Vec<PathBuf> = ground.temporary.iter().chain(&ground.clients).cloned().collect();
+    let mut wishes = Wishes::default();
+    let mut folders = ground.free(&mut wishes, &ground.temporary);
     folders.push(DEVICES.into());
     if profile == Profile::Work {
         folders.push(ground.project.clone());

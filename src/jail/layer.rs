@@ -36,7 +36,7 @@ pub struct Layers {
 }
 
 fn open(at: impl AsFd, name: &str) -> Result<OwnedFd, String> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(at, name, flags, Mode::empty()).map_err(failed)
 }
 

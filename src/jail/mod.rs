@@ -5,6 +5,7 @@
 //! was decided for it, or it does not run; nothing is left behind when its last process has ended.
 
 pub mod plan;
+mod wishes;
 pub mod line;
 pub mod receipt;
 mod program;

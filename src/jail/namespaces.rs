@@ -11,12 +11,12 @@ use super::prepared;
 use super::receipt::Receipt;
 use super::user::{self, tried};
 use crate::model::profile::Profile;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, openat, statx};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags, fstat, openat, statx};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, mount_change, move_mount,
     open_tree,
 };
-use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
+use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set, set_no_new_privs};
 use std::ffi::CString;
 use std::fs;
 use std::io::Read;
@@ -58,7 +58,7 @@ pub(super) fn enter(profile: Profile, ground: &Ground, cwd: &Path) -> Result<Opt
     let session = ground.session.as_ref().filter(|_| profile == Profile::Trial && !ground.network);
     let witness = match session.and_then(|session| prepared::enter(session, ground)) {
         Some(keeper) => Some(Witness::Keeper(keeper)),
-        None => make(&ground.plan(profile), &[])?.map(Witness::Own),
+        None => make(&ground.plan(profile)?, &[])?.map(Witness::Own),
     };
     tried("working directory", rustix::process::chdir(cwd))?;
     Ok(witness)
@@ -77,15 +77,16 @@ pub(super) fn make(plan: &Plan, originals: &[PathBuf]) -> Result<Option<Layers>,
     let kept: Vec<Option<OwnedFd>> = originals.iter().map(|folder| open_tree(CWD, folder, COPIED).ok()).collect();
     let mut opened: Vec<(&Place, OwnedFd)> = Vec::with_capacity(places.len());
     for place in &places {
-        opened.extend(found(place)?.map(|original| (place, original)));
+        let found =
+            found(place)?.filter(|original| plan.told.as_ref() != Some(&place.path) || is_for_telling(original));
+        opened.extend(found.map(|original| (place, original)));
     }
     if plan.read_only {
-        let top = look(Path::new("/")).ok_or("`/` cannot be opened")?;
+        let top = tried("`/`", open_at(Path::new("/")))?;
         tried("read-only mounts", set_writable(top.as_fd(), false, true))?;
         // Ids are mapped there below; what a superuser could do with it is read-only by its own place.
-        if let Some(proc) = look(Path::new("/proc")) {
-            let _ = set_writable(proc.as_fd(), true, false);
-        }
+        let proc = tried("`/proc`", open_at(Path::new("/proc")))?;
+        let _ = set_writable(proc.as_fd(), true, false);
     }
     hold_in_place(&plan.places)?;
     let mut layers = None;
@@ -98,7 +99,9 @@ pub(super) fn make(plan: &Plan, originals: &[PathBuf]) -> Result<Option<Layers>,
     }
     for (place, original) in opened {
         let applied = apply(place, &original, layers.as_mut());
-        applied.or_else(|why| if place.needed { Err(format!("`{}`: {why}", place.path.display())) } else { Ok(()) })?;
+        applied.or_else(
+            |why| if is_optional(place) { Ok(()) } else { Err(format!("`{}`: {why}", place.path.display())) },
+        )?;
     }
     if let Some(layers) = &layers {
         layers.put_out_of_sight()?;
@@ -106,10 +109,11 @@ pub(super) fn make(plan: &Plan, originals: &[PathBuf]) -> Result<Option<Layers>,
     Ok(layers)
 }
 
-/// The last step of a superuser: from here on no mount can be undone.
+/// The last step: from here on no mount can be undone.
 pub(super) fn lock(cwd: &Path) -> Result<(), String> {
     if !rustix::process::geteuid().is_root() {
-        return Ok(());
+        // A program's own capabilities would hold in the user namespace that owns the mounts.
+        return tried("no new privileges", set_no_new_privs(true));
     }
     user::enter(libc::CLONE_NEWNS)?;
     for number in 0..=LAST_CAPABILITY {
@@ -135,7 +139,7 @@ fn hold_in_place(places: &[Place]) -> Result<(), String> {
     }) else {
         return Ok(());
     };
-    let nothing = look(Path::new(UNSEEN)).ok_or_else(|| format!("`{UNSEEN}` cannot be opened"))?;
+    let nothing = tried(UNSEEN, open_at(Path::new(UNSEEN)))?;
     let view = tried("view", view_of(around, &folders))?;
     tried("view", set_writable(view.as_fd(), false, true))?;
     tried("view", move_mount(&view, "", CWD, UNSEEN, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH))?;
@@ -199,26 +203,33 @@ fn unescaped(word: &[u8]) -> PathBuf {
 }
 
 /// Every place has its real path, so a link there is meant itself.
-fn look(path: &Path) -> Option<OwnedFd> {
-    openat(CWD, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()
+fn open_at(path: &Path) -> rustix::io::Result<OwnedFd> {
+    openat(CWD, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
 }
 
 /// A place as it is before anything is mounted: a copy with all mounts below, where that will be mounted over it.
 fn found(place: &Place) -> Result<Option<OwnedFd>, String> {
     let copied = COPIED | OpenTreeFlags::AT_RECURSIVE;
-    if matches!(place.way, Way::Layer | Way::Hidden) || is_kernels(place) {
-        return Ok(look(&place.path));
-    }
     if place.way == Way::Held {
         return Ok(None);
     }
-    match open_tree(CWD, &place.path, copied | OpenTreeFlags::AT_SYMLINK_NOFOLLOW) {
-        Ok(copy) => Ok(Some(copy)),
+    let found = if matches!(place.way, Way::Layer | Way::Hidden) || is_kernels(place) {
+        open_at(&place.path)
+    } else {
+        open_tree(CWD, &place.path, copied | OpenTreeFlags::AT_SYMLINK_NOFOLLOW)
+    };
+    match found {
+        Ok(found) => Ok(Some(found)),
         // It was removed meanwhile.
-        Err(rustix::io::Errno::NOENT) => Ok(None),
-        Err(_) if !place.needed => Ok(None),
+        Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => Ok(None),
+        Err(_) if is_optional(place) => Ok(None),
         Err(error) => Err(format!("`{}`: {error}", place.path.display())),
     }
+}
+
+/// Without it the place is stricter than wanted.
+fn is_optional(place: &Place) -> bool {
+    !place.needed && matches!(place.way, Way::Layer | Way::Writable)
 }
 
 /// A mount of its own with many below: it is made read-only as it stands.
@@ -234,12 +245,25 @@ fn apply(place: &Place, original: &OwnedFd, layers: Option<&mut Layers>) -> Resu
         // What was read-only before us stays so.
         Way::Pinned | Way::Writable => bind(),
         Way::ReadOnly => {
-            tried("read-only", set_writable(original.as_fd(), false, true))?;
-            if is_kernels(place) { Ok(()) } else { bind() }
+            let done = set_writable(original.as_fd(), false, true);
+            match done {
+                // No mount of the kernel's, but an empty folder.
+                Err(error) if is_kernels(place) && error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+                done if is_kernels(place) => tried("read-only", done),
+                done => tried("read-only", done).and_then(|()| bind()),
+            }
         }
         Way::Hidden => hide(path, layers.as_deref()),
         Way::Layer => layers.ok_or("there is no layer")?.cover(path, original),
     }
+}
+
+/// A file of the user's own without another name. The client's file for the working directory lies where any command of the
+/// user may put another one.
+pub(super) fn is_for_telling(file: &OwnedFd) -> bool {
+    let own = |uid| uid == rustix::process::geteuid().as_raw();
+    let is_file = |mode| FileType::from_raw_mode(mode) == FileType::RegularFile;
+    fstat(file).is_ok_and(|found| is_file(found.st_mode) && found.st_nlink == 1 && own(found.st_uid))
 }
 
 /// Mounts a copy.

@@ -3,15 +3,15 @@
 //! Looks which folders exist; writes nothing. Invariants: a place that lies deeper is applied later, so it wins; of two
 //! wishes about one place the stricter wins; what guards the session is writable in no profile but `none`.
 
+use super::wishes::{Wishes, lies_in};
 use crate::gate::guard::{Protected, ProtectedPlace};
 use crate::model::profile::Profile;
 use crate::system::env::Env;
-use rustix::fs::{Access, CWD};
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// What becomes of a place, in rising order of strictness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,6 +80,8 @@ pub struct Ground {
     pub session: Option<PathBuf>,
 }
 
+/// Temporary folders of the system, which may be links of its own.
+const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 /// Folders in the home that tools keep what they can fetch or make again in.
 const CACHES: [&str; 17] = [
     ".bun", ".cache", ".cargo", ".composer", ".deno", ".gem", ".gradle", ".ivy2", ".local/share/pnpm", ".m2", ".npm",
@@ -124,7 +126,7 @@ impl Ground {
         let absolute = |path: &PathBuf| path.is_absolute() && path.parent().is_some();
         let uid = rustix::process::getuid().as_raw();
         let own = variable("TMPDIR").into_iter().filter(absolute);
-        let temporary: Vec<PathBuf> = own.chain(["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from)).collect();
+        let temporary: Vec<PathBuf> = own.chain(TEMPORARY.map(PathBuf::from)).collect();
         let clients = variable("CLAUDE_CODE_TMPDIR").into_iter().filter(absolute);
         let clients = clients.chain(temporary.iter().map(|folder| folder.join(format!("claude-{uid}")))).collect();
         let in_home = CACHES.iter().map(|name| env.home.join(name));
@@ -161,22 +163,21 @@ impl Ground {
     }
 
     /// What this profile does here.
-    pub fn plan(&self, profile: Profile) -> Plan {
+    pub fn plan(&self, profile: Profile) -> Result<Plan, String> {
         let mut wishes = Wishes::default();
         match profile {
             Profile::None => {}
             Profile::Work => self.work(&mut wishes),
             Profile::Read => {
-                wishes.add_all(&self.temporary, Way::Writable);
                 wishes.add(&self.project, Way::ReadOnly, true);
-                self.shut(&mut wishes);
+                self.shut(&mut wishes, &self.temporary);
             }
             Profile::Trial => {
                 wishes.add(&self.project, Way::Layer, true);
                 wishes.add_all(self.temporary.iter().chain(&self.caches), Way::Layer);
                 wishes.add_all(&self.services, Way::Hidden);
                 wishes.add_all(DATABASES.iter().filter(|_| !self.network), Way::Hidden);
-                self.shut(&mut wishes);
+                self.shut(&mut wishes, &[]);
             }
         }
         if profile != Profile::None {
@@ -186,20 +187,21 @@ impl Ground {
             wishes.add_all(SYSTEM.iter().filter(|_| self.root).filter(open).map(Path::new), Way::ReadOnly);
         }
         let project = wishes.look_up(&self.project).unwrap_or_else(|| self.project.clone());
-        let told = self.told.as_ref().and_then(|file| wishes.look_up(file));
-        Plan {
+        let told = self.told.as_ref().and_then(|file| wishes.look_at(file)).map(|(file, _)| file);
+        Ok(Plan {
             told,
             read_only: profile >= Profile::Read,
             own_network: profile == Profile::Trial && !self.network,
-            places: wishes.by_depth(),
+            places: wishes.by_depth()?,
             layer_mb: self.layer_mb,
             project,
-        }
+        })
     }
 
     /// What is read-only inside of temporary folders too, and the client's files, which are not.
-    fn shut(&self, wishes: &mut Wishes) {
-        wishes.add_all(&self.clients, Way::Writable);
+    fn shut(&self, wishes: &mut Wishes, temporary: &[PathBuf]) {
+        let free = self.free(wishes, temporary);
+        wishes.add_all(&free, Way::Writable);
         let project = wishes.look_up(&self.project).unwrap_or_default();
         for folder in &self.kept {
             let Some(folder) = wishes.look_up(folder) else { continue };
@@ -210,9 +212,45 @@ impl Ground {
         }
     }
 
+    /// The client's folders and these temporary ones, which a command writes for real, by real path. Any command of the user
+    /// may have put a link in the place of one, or of a folder above it, so one that leads to what guards is left out.
+    pub(super) fn free(&self, wishes: &mut Wishes, temporary: &[PathBuf]) -> Vec<PathBuf> {
+        let uid = rustix::process::geteuid().as_raw();
+        let mut free = Vec::new();
+        for (folder, clients) in temporary.iter().map(|f| (f, false)).chain(self.clients.iter().map(|f| (f, true))) {
+            let systems = TEMPORARY.iter().any(|known| folder == Path::new(known));
+            let found = if systems {
+                wishes.look_up(folder)
+            } else {
+                let own = wishes.look_at(folder).filter(|(_, is)| is.is_dir() && (!clients || is.uid() == uid));
+                own.map(|(real, _)| real)
+            };
+            free.extend(found.filter(|real| systems || self.is_free(wishes, folder, real)));
+        }
+        free
+    }
+
+    fn is_free(&self, wishes: &mut Wishes, named: &Path, real: &Path) -> bool {
+        let project = wishes.look_up(&self.project).unwrap_or_default();
+        if real.starts_with(&project) {
+            return real != project && (named.starts_with(&self.project) || named.starts_with(&project));
+        }
+        let kept: Vec<PathBuf> = self.kept.iter().filter_map(|folder| wishes.look_up(folder)).collect();
+        if !kept.iter().any(|folder| real.starts_with(folder)) {
+            return true;
+        }
+        let guarded = self.protected.places().into_iter().map(|place| PathBuf::from(place.path));
+        let guarded: Vec<PathBuf> = guarded.chain(self.kept.last().cloned()).collect();
+        !guarded.iter().any(|place| wishes.look_up(place).is_some_and(|place| real.starts_with(place)))
+    }
+
     fn work(&self, wishes: &mut Wishes) {
-        let program = std::env::current_exe().unwrap_or_default().to_string_lossy().into_owned();
-        let protected = Protected { binaries: vec![program], ..self.protected.clone() }.places();
+        let program = std::env::current_exe().unwrap_or_else(|error| {
+            wishes.fail(format!("our own program: {error}"));
+            PathBuf::new()
+        });
+        let binaries = vec![program.to_string_lossy().into_owned()];
+        let protected = Protected { binaries, ..self.protected.clone() }.places();
         for (folder, names) in &self.settings {
             if names.iter().any(|name| !folder.join(name).exists()) {
                 lock_folder(folder, &protected, wishes);
@@ -226,7 +264,8 @@ impl Ground {
         }
         let (home, project) = (wishes.look_up(&self.home), wishes.look_up(&self.project));
         let is_above = |path: &Path| [&home, &project].into_iter().flatten().any(|known| known.starts_with(path));
-        for link in self.texts.iter().flat_map(|folder| links_below(folder, DEEPEST)) {
+        let links: Vec<PathBuf> = self.texts.iter().flat_map(|folder| wishes.links_below(folder, DEEPEST)).collect();
+        for link in links {
             if wishes.look_up(&link).is_some_and(|path| !is_above(&path)) {
                 wishes.add(&link, Way::ReadOnly, true);
             }
@@ -243,7 +282,7 @@ impl Ground {
         named.chain(project).chain([home.clone()]).collect()
     }
 
-    /// All that a throwaway layer depends on, and which folders of the client are there: where these bytes are the same, so is
+    /// All that a throwaway layer depends on, and what of it is there: where these bytes are the same, so is
     /// the jail.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(1 << 13);
@@ -255,7 +294,9 @@ impl Ground {
             bytes.extend_from_slice(path.as_os_str().as_bytes());
             bytes.push(0);
         }
-        bytes.extend(self.clients.iter().map(|folder| u8::from(folder.exists())));
+        let databases = DATABASES.iter().map(Path::new);
+        let there = self.clients.iter().chain(&self.services).chain([&self.keys]).map(PathBuf::as_path);
+        bytes.extend(there.chain(databases).map(|path| u8::from(path.exists())));
         bytes.push(self.network.into());
         bytes
     }
@@ -263,15 +304,18 @@ impl Ground {
 
 /// No new file can be made in this folder; what it holds already stays as it is.
 fn lock_folder(folder: &Path, protected: &[ProtectedPlace], wishes: &mut Wishes) {
-    let Ok(items) = fs::read_dir(folder) else { return };
+    let Some(items) = wishes.items(folder) else { return };
     wishes.add(folder, Way::ReadOnly, true);
     let guarded = |path: &Path| protected.iter().any(|place| Path::new(&place.path).starts_with(path));
-    for item in items.flatten().map(|item| item.path()).filter(|path| !guarded(path)) {
+    for item in items.iter().map(fs::DirEntry::path).filter(|path| !guarded(path)) {
         if item.symlink_metadata().is_ok_and(|meta| meta.is_dir() || meta.is_file()) {
             wishes.add(&item, Way::Writable, false);
         }
     }
 }
+
+/// How deep texts lie in a folder of ours: `templates/owed/push.md`.
+const DEEPEST: usize = 2;
 
 /// The path in the value of a variable that names a socket.
 fn socket(value: &Path) -> PathBuf {
@@ -282,129 +326,58 @@ fn socket(value: &Path) -> PathBuf {
     if value.starts_with('/') { Path::new("/").join(value.trim_start_matches('/')) } else { value.into() }
 }
 
-/// What is wanted, by real path. The keys are compared as bytes: comparing paths part by part took a tenth of the jail's time.
-#[derive(Default)]
-struct Wishes {
-    all: BTreeMap<OsString, (Way, bool)>,
-    /// What was looked up: most places share the folders above them.
-    known: BTreeMap<OsString, Option<PathBuf>>,
-    /// The symlinks on the way to them: each in a real folder.
-    links: BTreeSet<OsString>,
-}
-
-impl Wishes {
-    fn add(&mut self, path: &Path, way: Way, needed: bool) {
-        let Some(path) = self.look_up(path).filter(|path| path.parent().is_some()) else { return };
-        let held = self.all.entry(path.into()).or_insert((way, needed));
-        *held = (held.0.max(way), held.1 || needed);
-    }
-
-    /// The path as the disk names it; nothing where nothing is there. Each folder on the way is looked at once.
-    fn look_up(&mut self, path: &Path) -> Option<PathBuf> {
-        if let Some(known) = self.known.get(path.as_os_str()) {
-            return known.clone();
-        }
-        // A link that leads back to itself leads nowhere.
-        self.known.insert(path.into(), None);
-        let found = match (path.parent(), path.components().next_back()) {
-            (Some(folder), Some(Component::Normal(name))) => {
-                self.look_up(folder).and_then(|folder| self.real(folder.join(name)))
-            }
-            (Some(folder), Some(Component::ParentDir)) => {
-                self.look_up(folder).map(|folder| folder.parent().unwrap_or(&folder).to_owned())
-            }
-            _ => Some(path.to_owned()).filter(|path| path.is_absolute()),
-        };
-        self.known.insert(path.into(), found.clone());
-        found
-    }
-
-    /// What this name in a real folder is; nothing where nothing is there.
-    fn real(&mut self, place: PathBuf) -> Option<PathBuf> {
-        if !place.symlink_metadata().ok()?.is_symlink() {
-            return Some(place);
-        }
-        let to = place.parent()?.join(place.read_link().ok()?);
-        self.links.insert(place.into());
-        self.look_up(&to)
-    }
-
-    fn add_all<P: AsRef<Path>>(&mut self, paths: impl IntoIterator<Item = P>, way: Way) {
-        for path in paths {
-            self.add(path.as_ref(), way, false);
-        }
-    }
-
-    fn is_inside(&self, folder: &Path) -> bool {
-        let loose = |way: Way| matches!(way, Way::Writable | Way::Layer);
-        folder.ancestors().any(|above| self.all.get(above.as_os_str()).is_some_and(|(way, _)| loose(*way)))
-    }
-
-    /// The folders above each place can be renamed by a command that may write in the folder above them, and a symlink on the way
-    /// can be replaced: then another file could take the place's name. `linked`: no mount may lie between this folder and
-    /// others.
-    fn pin(&mut self, linked: &dyn Fn(&Path) -> bool) {
-        let links = std::mem::take(&mut self.links);
-        let places: Vec<OsString> = self.all.keys().chain(&links).cloned().collect();
-        // Most places share the folders above them.
-        let mut shut: BTreeSet<OsString> = BTreeSet::new();
-        for place in places {
-            for path in Path::new(&place).ancestors().skip(usize::from(!links.contains(&place))) {
-                let (Some(above), name) = (path.parent(), path.as_os_str()) else { break };
-                if self.all.contains_key(name) || shut.contains(name) {
-                    continue;
-                }
-                if may_write(above) {
-                    let way = if linked(path) && !links.contains(name) { Way::Held } else { Way::Pinned };
-                    self.all.insert(name.to_owned(), (way, true));
-                } else {
-                    shut.insert(name.to_owned());
-                }
-            }
-        }
-    }
-
-    fn by_depth(self) -> Vec<Place> {
-        let place = |(path, (way, needed)): (OsString, _)| Place { path: path.into(), way, needed };
-        let mut places: Vec<Place> = self.all.into_iter().map(place).collect();
-        places.sort_by_cached_key(|place| place.path.components().count());
-        places
-    }
-}
-
-/// How deep texts lie in a folder of ours: `templates/owed/push.md`.
-const DEEPEST: usize = 2;
-/// Records of runs lie beside a project's texts; there may be many.
-const RUNS: &str = "runs";
-
-/// The symlinks in this folder and below it.
-fn links_below(folder: &Path, depth: usize) -> Vec<PathBuf> {
-    let mut links = Vec::new();
-    for item in fs::read_dir(folder).into_iter().flatten().flatten() {
-        match item.file_type() {
-            Ok(kind) if kind.is_symlink() => links.push(item.path()),
-            Ok(kind) if kind.is_dir() && depth > 0 && item.file_name() != RUNS => {
-                links.extend(links_below(&item.path(), depth - 1));
-            }
-            _ => {}
-        }
-    }
-    links
-}
-
-/// Of real paths.
-fn lies_in(path: &Path, folder: &Path) -> bool {
-    let rest = path.as_os_str().as_bytes().strip_prefix(folder.as_os_str().as_bytes());
-    rest.is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
-}
-
-fn may_write(folder: &Path) -> bool {
-    rustix::fs::accessat(CWD, folder, Access::WRITE_OK, rustix::fs::AtFlags::EACCESS).is_ok()
-}
-
 /// The file that the client's line writes its working directory to, if it may be one.
 pub fn is_folder_file(path: &Path, temporary: &[PathBuf]) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let named = name.starts_with("claude-") && name.ends_with("-cwd");
     named && path.parent().is_some_and(|folder| temporary.iter().any(|known| known == folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// Folders in which each of these is made, and where everything is in them.
+    fn ground(folders: &[&str]) -> (tempfile::TempDir, PathBuf, Ground) {
+        let held = tempfile::tempdir().unwrap();
+        let root = held.path().canonicalize().unwrap();
+        for folder in [&["project", "home/.claude/aops", "home/.aops", "home/data"], folders].concat() {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        let env = Env {
+            home: root.join("home"),
+            config: root.join("home/.claude"),
+            user_config: root.join("home/.aops"),
+            data: root.join("home/data"),
+            ..Env::default()
+        };
+        let ground = Ground::of(&env, &root.join("project"), &|_| None);
+        (held, root, ground)
+    }
+
+    #[test]
+    fn a_folder_that_leads_elsewhere_is_not_written_for_real() {
+        let (_held, root, mut ground) =
+            ground(&["tmp", "home/tmp", "project/tmp", "project/src", "home/.claude/aops/x"]);
+        for (link, to) in [("away", "tmp"), ("guarded", "home/.claude"), ("inside", "project")] {
+            symlink(root.join(to), root.join(link)).unwrap();
+        }
+        let free = ["tmp", "home/tmp", "project/tmp"].map(|name| root.join(name));
+        let held = ["away", "guarded/aops/x", "guarded/aops", "inside/src", "project", "home/data", "gone"];
+        ground.clients = free.iter().cloned().chain(held.iter().map(|name| root.join(name))).collect();
+        assert_eq!(ground.free(&mut Wishes::default(), &[]), free);
+        let temporary = std::mem::take(&mut ground.clients);
+        assert_eq!(ground.free(&mut Wishes::default(), &temporary), free);
+    }
+
+    #[test]
+    fn the_file_for_the_working_directory_is_no_link() {
+        let (_held, root, mut ground) = ground(&["tmp"]);
+        let file = root.join("tmp/claude-1-cwd");
+        fs::write(root.join("home/x"), "").unwrap();
+        symlink(root.join("home/x"), &file).unwrap();
+        ground.told = Some(file.clone());
+        assert_eq!(ground.plan(Profile::Trial).unwrap().told, Some(file));
+    }
 }

@@ -8,7 +8,7 @@
 
 use super::kernel::{close_all_but, fork, leave};
 use super::layer::{Layers, name_of_original};
-use super::namespaces::{bind, make};
+use super::namespaces::{bind, is_for_telling, make};
 use super::plan::Ground;
 use super::receipt::{self, Receipt, make_folder};
 use crate::model::profile::Profile;
@@ -90,7 +90,7 @@ fn keep(folder: &Path, file: &File, ground: &Ground) -> ! {
 /// Makes the jail, and the two ends of the channel to its command: ours, into which we said for what it was made, and the command's.
 fn offer(ground: &Ground) -> Option<(Layers, OwnedFd, OwnedFd)> {
     let made_for = ground.to_bytes();
-    let layers = make(&ground.plan(Profile::Trial), &ground.temporary).ok()??;
+    let layers = make(&ground.plan(Profile::Trial).ok()?, &ground.temporary).ok()??;
     let (own, commands) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).ok()?;
     send(&own, &made_for, &[layers.disk()])?;
     let commands = fcntl_dupfd_cloexec(commands, CHANNEL).ok()?;
@@ -110,7 +110,7 @@ pub(super) fn enter(session: &Path, ground: &Ground) -> Option<OwnedFd> {
         let copied = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
         // Without it the client goes on in the folder where it is.
         let copy = open_tree(disk, &name, copied | OpenTreeFlags::AT_SYMLINK_NOFOLLOW);
-        let _ = copy.map(|copy| bind(&copy, file));
+        let _ = copy.map(|copy| is_for_telling(&copy).then(|| bind(&copy, file)));
     }
     Some(channel)
 }

@@ -1,13 +1,14 @@
 //! The proof that a call ran in a jail: one small file per call beside the session's ledger.
 //!
-//! Written by the program around the command before it starts, read and removed when the call has ended. Invariants: a
-//! call has one receipt at most; inside of a jail its folder cannot be written.
+//! Written by the program around the command before it starts, a second line after its end, read and removed when the call
+//! has ended. Invariants: a call has one receipt at most; inside of a jail its folder cannot be written; what is written
+//! stays, whatever becomes of the second line.
 
 use crate::model::profile::Proof;
 use crate::text::sha256::sha256;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -38,11 +39,12 @@ pub(super) fn make_folder(session: &Path) -> io::Result<PathBuf> {
 
 /// The same in this file.
 pub fn begin_at(path: &Path, proof: &Proof) -> io::Result<Receipt> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    // Held until the last word about the call is in it.
-    flock(&file, FlockOperation::LockExclusive)?;
-    file.write_all(&serde_json::to_vec(proof)?)?;
-    Ok(Receipt(file))
+    let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
+    // Held until the last word about the call is in it. A command may have been faster, and must not make this one wait.
+    let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
+    let mut receipt = Receipt(file);
+    receipt.write(proof)?;
+    Ok(receipt)
 }
 
 impl From<OwnedFd> for Receipt {
@@ -58,17 +60,20 @@ impl AsFd for Receipt {
 }
 
 impl Receipt {
+    /// Adds a line: the last one that is whole counts.
     pub fn write(&mut self, proof: &Proof) -> io::Result<()> {
-        let text = serde_json::to_vec(proof)?;
-        self.0.seek(SeekFrom::Start(0))?;
-        self.0.write_all(&text)?;
-        self.0.set_len(text.len() as u64)
+        let mut line = serde_json::to_vec(proof)?;
+        line.push(b'\n');
+        self.0.write_all(&line)
     }
 }
 
-/// The receipt of a call that has ended, which is removed. `wait`: until nothing more will be added to it.
-pub fn take(session: &Path, call_id: &str, wait: bool) -> Option<Proof> {
-    take_at(&path(session, call_id), wait)
+/// The receipt of a call that has ended, which is removed. `wait`: until nothing more will be added to it. `same`: calls of
+/// the same line that have not ended; the command may have taken the receipt of one of these for its own.
+pub fn take(session: &Path, call_id: &str, same: &[&str], wait: bool) -> Option<Proof> {
+    let own = path(session, call_id);
+    let others = same.iter().map(|id| path(session, id)).find(|path| !own.exists() && path.exists());
+    take_at(&others.unwrap_or(own), wait)
 }
 
 /// The same of this file.
@@ -79,7 +84,8 @@ pub fn take_at(path: &Path, wait: bool) -> Option<Proof> {
         if wait && flock(&file, FlockOperation::NonBlockingLockShared).is_err() && Instant::now() < until {
             return None;
         }
-        serde_json::from_str(&io::read_to_string(&file).ok()?).ok()
+        let text = io::read_to_string(&file).ok()?;
+        text.lines().rev().find_map(|line| serde_json::from_str(line).ok())
     };
     loop {
         match read(path) {
@@ -110,6 +116,17 @@ mod tests {
     use super::*;
     use crate::model::profile::{Hold, Profile};
 
+    /// Another process of the user may set a limit to how much we write.
+    #[test]
+    fn a_torn_last_line_is_not_the_end_of_the_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let proof = Proof { hold: Hold::Namespaces, profile: Profile::Trial, vanished: String::new() };
+        let mut receipt = begin(folder.path(), "toolu_1", &proof).unwrap();
+        receipt.0.write_all(b"{\"hold\":\"names").unwrap();
+        drop(receipt);
+        assert_eq!(take(folder.path(), "toolu_1", &[], true), Some(proof));
+    }
+
     #[test]
     fn a_receipt_is_taken_once() {
         let folder = tempfile::tempdir().unwrap();
@@ -119,7 +136,7 @@ mod tests {
         proof.vanished = "x".to_owned();
         receipt.write(&proof).unwrap();
         drop(receipt);
-        assert_eq!(take(folder.path(), "toolu_1", true), Some(proof));
-        assert_eq!(take(folder.path(), "toolu_1", false), None);
+        assert_eq!(take(folder.path(), "toolu_1", &[], true), Some(proof));
+        assert_eq!(take(folder.path(), "toolu_1", &[], false), None);
     }
 }

@@ -94,7 +94,7 @@ mod tests {
         }
         fs::write(env.config.join("settings.json"), "{}").unwrap();
         let ground = Ground::of(&env, &project, &|_| None);
-        let said = |profile: Profile| super::profile(&ground.plan(profile));
+        let said = |profile: Profile| super::profile(&ground.plan(profile).unwrap());
         let work = said(Profile::Work).unwrap();
         for rule in [
             format!("(deny file-write* (subpath \"{}\"))", env.config.join("settings.json").display()),

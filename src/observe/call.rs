@@ -344,7 +344,7 @@ fn end(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> EndConte
     ended.drawn = draw(session, event, open, context);
     ended.tracked = open.effect == Some(Effect::Tracker) || !open.tracks.is_empty();
     ended.rejected = open.effect.is_some_and(Effect::is_write) && call.is_some_and(evidence::is_rejected);
-    (ended.jailed, ended.unproven) = jailed::proof(env, &ledger.place().path, event, open);
+    (ended.jailed, ended.unproven) = jailed::proof(env, &ledger.place().path, session, event, open);
     if open.effect == Some(Effect::Write) && open.grows.is_none() {
         ended.grown = growth::of_tree(env, session, event);
         if ended.grown.as_ref() == Some(&session.memory.progress.grown) {

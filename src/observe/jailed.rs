@@ -155,7 +155,7 @@ fn is_followed(text: &str) -> bool {
 }
 
 /// The proof of a command that ended, and whether it is missing. One that never ran needs none.
-pub fn proof(env: &Env, session: &Path, event: &Event, open: &OpenCall) -> (Option<Proof>, bool) {
+pub fn proof(env: &Env, folder: &Path, session: &Session, event: &Event, open: &OpenCall) -> (Option<Proof>, bool) {
     let Some(call) = event.call.as_ref().filter(|_| open.jail.is_some() && !env.dry_run) else { return (None, false) };
     let ran = event.kind == EventKind::PostToolUse || call.error.starts_with("Exit code");
     if !ran {
@@ -163,7 +163,9 @@ pub fn proof(env: &Env, session: &Path, event: &Event, open: &OpenCall) -> (Opti
     }
     let background = json::read(&call.input)
         .is_ok_and(|input| input.get("run_in_background").is_some_and(|flag| matches!(flag, json::Json::Bool(true))));
-    let proof = receipt::take(session, &call.key.id, !background);
+    let same = |other: &&OpenCall| other.call.id != call.key.id && other.line_sha256 == open.line_sha256;
+    let same: Vec<&str> = session.memory.calls.iter().filter(same).map(|other| other.call.id.as_str()).collect();
+    let proof = receipt::take(folder, &call.key.id, &same, !background);
     let unproven = proof.is_none();
     (proof, unproven)
 }

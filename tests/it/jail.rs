@@ -12,6 +12,7 @@ mod links;
 mod ordinary;
 mod ourselves;
 mod places;
+mod planted;
 mod prepared;
 mod symlinks;
 mod world;

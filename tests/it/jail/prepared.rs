@@ -197,11 +197,13 @@ fn a_jail_for_other_folders_is_not_entered() {
     let uid = rustix::process::geteuid().as_raw();
     let clients = world.sandbox.tmp().join(format!("claude-{uid}"));
     let (cache, mut variables) = (world.root().join("cache"), Vec::new());
-    for change in [0, 1] {
+    for change in [0, 1, 2] {
         let (keeper, network) = waiting.asked();
         match change {
             0 => variables.push(("npm_config_cache", cache.as_path())),
-            _ => fs::create_dir(&clients).unwrap(),
+            1 => fs::create_dir(&clients).unwrap(),
+            // The signing keys are hidden from the command.
+            _ => fs::create_dir_all(world.sandbox.config().join("aops/keys")).unwrap(),
         }
         assert_ne!(waiting.ran_with(&variables), network);
         world.sandbox.wait_until("its keeper has ended", || !is_alive(keeper));

@@ -1,0 +1,89 @@
+//! What another command of the user left behind, or does meanwhile, opens no jail and blocks no session.
+
+use super::world::{Jailed, Ran};
+use serde_json::json;
+use std::fs;
+use std::os::unix::fs::symlink;
+
+fn uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// The client's folder is writable in every profile, and any command may make its name before the client does.
+#[test]
+fn a_link_in_the_place_of_the_clients_folder_leads_nowhere() {
+    let world = Jailed::new();
+    let config = world.sandbox.config();
+    fs::create_dir_all(config.join("aops")).unwrap();
+    let session = world.prompted();
+    let link = world.sandbox.tmp().join(format!("claude-{}", uid()));
+    for target in [world.project(), config.join("aops"), session.inner.folder(), session.inner.folder().join("jail")] {
+        symlink(&target, &link).unwrap();
+        let script = format!(
+            "for path in ['{}', '{}']:\n\x20   try: open(path + '/planted', 'w')\n\x20   except OSError as error: print(error.strerror)\n",
+            target.display(),
+            link.display()
+        );
+        world.sandbox.put("write.py", &script);
+        let ran = session.ran("python3 write.py");
+        assert_eq!((ran.code, ran.profile().as_str()), (Some(0), "trial"), "{ran:?}");
+        assert!(!target.join("planted").exists(), "{}: {ran:?}", target.display());
+        fs::remove_file(&link).unwrap();
+    }
+    // A folder of the user's own is the client's.
+    fs::create_dir(&link).unwrap();
+    world.sandbox.put("write.py", &format!("open('{}/output', 'w')\n", link.display()));
+    assert_eq!(session.ran("python3 write.py").code, Some(0));
+    assert!(link.join("output").exists());
+}
+
+/// The file for the working directory is written for real, and lies where any command of the user may put another.
+#[test]
+fn a_second_name_of_another_file_is_not_told_the_working_directory() {
+    let world = Jailed::new();
+    let (settings, file) = (world.sandbox.config().join("settings.json"), world.sandbox.tmp().join("claude-1234-cwd"));
+    fs::create_dir_all(world.sandbox.config()).unwrap();
+    fs::write(&settings, "{}\n").unwrap();
+    world.sandbox.put("unknown.sh", "true\n");
+    let session = world.prompted();
+    fs::hard_link(&settings, &file).unwrap();
+    assert_eq!(session.ran("sh unknown.sh").profile(), "trial");
+    assert_eq!(fs::read_to_string(&settings).unwrap(), "{}\n");
+}
+
+/// The commands may begin in another order than their calls.
+#[test]
+fn two_calls_of_the_same_line_prove_each_other() {
+    let world = Jailed::new();
+    world.sandbox.put("unknown.sh", "true\n");
+    let session = world.prompted();
+    let calls = [0, 1].map(|_| session.inner.call("Bash", json!({"command": "sh unknown.sh"})));
+    for call in &calls {
+        session.inner.pre(call).silent();
+    }
+    for call in calls.iter().rev() {
+        let ran = Ran::of(&session.line("sh unknown.sh").output().unwrap());
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+        session.inner.post(call).silent();
+    }
+    let entries = session.inner.entries();
+    let proven = entries.iter().filter(|entry| entry["with"]["jailed"]["profile"] == "trial").count();
+    assert_eq!(proven, 2, "{entries:#?}");
+}
+
+/// A program with capabilities of its own would have them in the user namespace that owns the mounts.
+#[test]
+fn no_program_gets_more_rights_than_an_ordinary_user_has() {
+    let world = Jailed::new();
+    world.sandbox.put("look.sh", "grep NoNewPrivs /proc/self/status\n");
+    let session = world.prompted();
+    let expected = format!("NoNewPrivs:\t{}\n", u32::from(uid() != 0));
+    for profile in ["trial", "read", "work"] {
+        let line = if profile == "read" { "grep NoNewPrivs /proc/self/status" } else { "sh look.sh" };
+        if profile == "work" {
+            session.inner.hydrate("minor-edit", "new");
+        }
+        let ran = session.ran(line);
+        assert_eq!((ran.profile().as_str(), ran.out.as_str()), (profile, expected.as_str()), "{ran:?}");
+    }
+}
