@@ -20,10 +20,10 @@ use crate::system::env::{Env, JOB};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ffi::{CStr, OsString};
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The same verb as the client's variable can spell it: it splits its value before the last ` -`.
@@ -86,7 +86,7 @@ fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) 
     }
     let mut ground = order.ground;
     if order.profile >= Profile::Read {
-        ground.told = folder_file(line, &ground);
+        ground.told = folder_file(line, &ground).map(|(path, _)| path);
     }
     let proof = Proof { hold: order.hold, profile: order.profile, vanished: String::new() };
     let receipt = match (&order.calls, variables.get(JOB).filter(|_| step.is_some())) {
@@ -243,8 +243,9 @@ fn settle(state: &JailState, jail: &Jail, profile: Profile) -> Result<(Hold, Pro
     }
 }
 
-/// The file for the working directory, made where it is missing: nothing can be bound to a file that is not there.
-fn folder_file(line: &str, ground: &Ground) -> Option<PathBuf> {
+/// The file for the working directory, made where it is missing: nothing can be bound to a file that is not there. It lies
+/// where any command of the user may put something else: a link, a pipe, a second name of another file.
+fn folder_file(line: &str, ground: &Ground) -> Option<(PathBuf, File)> {
     let path = PathBuf::from(line::folder_file(line)?);
     if !is_folder_file(&path, &ground.temporary) {
         return None;
@@ -254,9 +255,12 @@ fn folder_file(line: &str, ground: &Ground) -> Option<PathBuf> {
         .create(true)
         .truncate(false)
         .mode(0o600)
-        .custom_flags(libc::O_NOFOLLOW)
-        .open(&path);
-    made.ok().map(|_| path)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(&path)
+        .ok()?;
+    let is = made.metadata().ok()?;
+    let own = is.is_file() && is.nlink() == 1 && is.uid() == rustix::process::geteuid().as_raw();
+    own.then_some((path, made))
 }
 
 /// The shell that the client would have started.
@@ -282,9 +286,9 @@ fn exec_own(
     env: &Env,
     variables: &Variables,
 ) -> Result<Infallible, String> {
-    if let Some(file) = folder_file(line, ground) {
+    if let Some((_, mut file)) = folder_file(line, ground) {
         let told = [env.cwd.as_os_str().as_bytes(), b"\n"].concat();
-        std::fs::write(file, told).map_err(|error| error.to_string())?;
+        file.set_len(0).and_then(|()| file.write_all(&told)).map_err(|error| error.to_string())?;
     }
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let arguments = arguments.iter().map(String::as_bytes);

@@ -1,6 +1,7 @@
 //! What another command of the user left behind, or does meanwhile, opens no jail and blocks no session.
 
 use super::world::{Jailed, Ran};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -48,7 +49,16 @@ fn a_second_name_of_another_file_is_not_told_the_working_directory() {
     let session = world.prompted();
     fs::hard_link(&settings, &file).unwrap();
     assert_eq!(session.ran("sh unknown.sh").profile(), "trial");
+    // A call of our own program is not in the jail, and tells its folder too.
+    assert_eq!(session.ran("aops-hook status").code, Some(0));
     assert_eq!(fs::read_to_string(&settings).unwrap(), "{}\n");
+    fs::remove_file(&file).unwrap();
+    // Nobody reads from this one.
+    mknodat(CWD, &file, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    assert_eq!(session.ran("aops-hook status").code, Some(0));
+    fs::remove_file(&file).unwrap();
+    assert_eq!(session.ran("aops-hook status").code, Some(0));
+    assert_eq!(fs::read_to_string(&file).unwrap(), format!("{}\n", world.project().display()));
 }
 
 /// The commands may begin in another order than their calls.
