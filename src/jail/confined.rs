@@ -34,7 +34,7 @@ fn start(is_held: bool, words: &[String], env: &Env) -> Result<Infallible, Strin
     let project = if env.project.as_os_str().is_empty() { &env.cwd } else { &env.project };
     let ground = Ground::of(env, project, &variable);
     close_on_exec();
-    if is_held || !is_off(env) && holds(Hold::Namespaces, Profile::Work, &ground) {
+    if is_held || !is_off(env) && holds(Hold::Namespaces, Profile::Work, &ground)? {
         enter(Hold::Namespaces, Profile::Work, &ground, &env.cwd)?;
         lock(Hold::Namespaces, &env.cwd)?;
     }

@@ -35,24 +35,24 @@ pub fn lock(_: Hold, _: &Path) -> Result<(), String> {
     Ok(())
 }
 
-pub fn holds(hold: Hold, _: Profile, _: &Ground) -> bool {
-    hold == Hold::Seatbelt && system::IS_THERE
+pub fn holds(hold: Hold, _: Profile, _: &Ground) -> Result<bool, String> {
+    Ok(hold == Hold::Seatbelt && system::IS_THERE)
 }
 
 /// Nothing is tried: a command that cannot enter its profile does not run.
-pub fn what_holds(ground: &Ground, wanted: Profile) -> JailState {
+pub fn what_holds(ground: &Ground, wanted: Profile) -> Result<JailState, String> {
     let project = ground.project.to_string_lossy().into_owned();
-    let hold = if holds(Hold::Seatbelt, wanted, ground) { Hold::Seatbelt } else { Hold::Words };
+    let hold = if holds(Hold::Seatbelt, wanted, ground)? { Hold::Seatbelt } else { Hold::Words };
     let why = if hold == Hold::Seatbelt { "macOS has no throwaway layers" } else { NOTHING };
-    JailState { hold, project, trial: false, why: why.to_owned() }
+    Ok(JailState { hold, project, trial: false, why: why.to_owned() })
 }
 
 const NOTHING: &str = "this system has neither namespaces nor Landlock";
 
 /// Each means by name, and whether it holds for this project.
 pub fn what_each(ground: &Ground) -> Vec<(&'static str, Result<(), String>)> {
-    let held = what_holds(ground, Profile::Work);
-    vec![("sandbox (untested)", if held.is_on() { Ok(()) } else { Err(held.why) })]
+    let held = what_holds(ground, Profile::Work).and_then(|held| if held.is_on() { Ok(()) } else { Err(held.why) });
+    vec![("sandbox (untested)", held)]
 }
 
 pub fn close_on_exec() {}
@@ -106,6 +106,8 @@ mod tests {
     type Enter<L> = fn(Hold, Profile, &Ground, &Path) -> Result<Option<L>, String>;
     type Lock = fn(Hold, &Path) -> Result<(), String>;
     type Report<L> = fn(L, Receipt);
+    type Holds = fn(Hold, Profile, &Ground) -> Result<bool, String>;
+    type What = fn(&Ground, Profile) -> Result<JailState, String>;
     type Each = fn(&Ground) -> Vec<(&'static str, Result<(), String>)>;
 
     /// Code that uses one may use the other.
@@ -113,8 +115,8 @@ mod tests {
     fn both_systems_offer_the_same() {
         let _: (Enter<here::Witness>, Enter<Witness>) = (here::enter, enter);
         let _: [Lock; 2] = [here::lock, lock];
-        let _: [fn(Hold, Profile, &Ground) -> bool; 2] = [here::holds, holds];
-        let _: [fn(&Ground, Profile) -> JailState; 2] = [here::what_holds, what_holds];
+        let _: [Holds; 2] = [here::holds, holds];
+        let _: [What; 2] = [here::what_holds, what_holds];
         let _: [Each; 2] = [here::what_each, what_each];
         let _: [fn(); 2] = [here::close_on_exec, close_on_exec];
         let _: (Report<here::Witness>, Report<Witness>) = (here::Witness::report, Witness::report);
@@ -128,7 +130,7 @@ mod tests {
         for hold in [Hold::Namespaces, Hold::Landlock, Hold::Seatbelt] {
             assert!(enter(hold, Profile::Work).is_err());
         }
-        let state = what_holds(&ground, Profile::Trial);
+        let state = what_holds(&ground, Profile::Trial).unwrap();
         assert_eq!((state.hold, state.trial, state.why.as_str()), (Hold::Words, false, NOTHING));
         assert_eq!(what_each(&ground), [("sandbox (untested)", Err(NOTHING.to_owned()))]);
     }

@@ -4,10 +4,9 @@
 
 pub use super::kernel::close_on_exec;
 use super::kernel::{in_child, leave};
-pub use super::namespaces::Witness;
 use super::plan::Ground;
-pub use super::prepared::prepare;
-use super::{landlock, namespaces};
+pub use super::prepared::{Witness, prepare};
+use super::{landlock, namespaces, prepared};
 use crate::model::profile::{Hold, JailState, Profile};
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -15,7 +14,7 @@ use std::path::Path;
 /// Puts this process into the profile. After an error nothing may be run in it.
 pub fn enter(hold: Hold, profile: Profile, ground: &Ground, cwd: &Path) -> Result<Option<Witness>, String> {
     match hold {
-        Hold::Namespaces => namespaces::enter(profile, ground, cwd),
+        Hold::Namespaces => prepared::enter(profile, ground, cwd),
         Hold::Landlock => landlock::enter(profile, ground).map(|()| None),
         Hold::Seatbelt => Err("there is no sandbox of macOS here".to_owned()),
         Hold::Words => Ok(None),
@@ -27,16 +26,20 @@ pub fn lock(hold: Hold, cwd: &Path) -> Result<(), String> {
     if hold == Hold::Namespaces { namespaces::lock(cwd) } else { Ok(()) }
 }
 
-/// Whether this profile can be entered here, found out by a child.
-pub fn holds(hold: Hold, profile: Profile, ground: &Ground) -> bool {
-    try_out(hold, profile, ground).is_ok()
+/// Whether this profile can be entered here, found out by a child; an error where it was disturbed.
+pub fn holds(hold: Hold, profile: Profile, ground: &Ground) -> Result<bool, String> {
+    try_out(hold, profile, ground).map(|tried| tried.is_ok())
 }
 
-fn try_out(hold: Hold, profile: Profile, ground: &Ground) -> Result<(), String> {
+/// An answer, or why there is none: another process of the user may kill the child, or take it every file number. Such a
+/// command must not run as if nothing could hold it.
+type Tried = Result<Result<(), String>, String>;
+
+fn try_out(hold: Hold, profile: Profile, ground: &Ground) -> Tried {
     if profile == Profile::Trial
         && let Some(why) = foreign_owner(ground)
     {
-        return Err(why);
+        return Ok(Err(why));
     }
     answer_of_child(|| {
         enter(hold, profile, ground, &ground.project)?;
@@ -46,15 +49,16 @@ fn try_out(hold: Hold, profile: Profile, ground: &Ground) -> Result<(), String> 
 
 /// Each means by name, and whether it holds for this project.
 pub fn what_each(ground: &Ground) -> Vec<(&'static str, Result<(), String>)> {
+    let held = |hold, profile| try_out(hold, profile, ground).flatten();
     vec![
-        ("namespaces", try_out(Hold::Namespaces, Profile::Work, ground)),
-        ("throwaway layers", try_out(Hold::Namespaces, Profile::Trial, ground)),
-        ("Landlock", try_out(Hold::Landlock, Profile::Work, ground)),
+        ("namespaces", held(Hold::Namespaces, Profile::Work)),
+        ("throwaway layers", held(Hold::Namespaces, Profile::Trial)),
+        ("Landlock", held(Hold::Landlock, Profile::Work)),
     ]
 }
 
 /// What holds for this project up to this profile, found out by trying.
-pub fn what_holds(ground: &Ground, wanted: Profile) -> JailState {
+pub fn what_holds(ground: &Ground, wanted: Profile) -> Result<JailState, String> {
     let project = ground.project.to_string_lossy().into_owned();
     let mut whys: Vec<String> = Vec::new();
     let tries = [(Hold::Namespaces, wanted), (Hold::Namespaces, Profile::Work), (Hold::Landlock, Profile::Work)];
@@ -62,16 +66,16 @@ pub fn what_holds(ground: &Ground, wanted: Profile) -> JailState {
         if n == 1 && wanted == Profile::Work {
             continue;
         }
-        match try_out(hold, profile, ground) {
+        match try_out(hold, profile, ground)? {
             Ok(()) => {
                 let why = whys.into_iter().next().unwrap_or_default();
-                return JailState { hold, project, trial: profile == Profile::Trial, why };
+                return Ok(JailState { hold, project, trial: profile == Profile::Trial, why });
             }
             Err(why) => whys.push(why),
         }
     }
     whys.dedup();
-    JailState { hold: Hold::Words, project, trial: false, why: whys.join("; ") }
+    Ok(JailState { hold: Hold::Words, project, trial: false, why: whys.join("; ") })
 }
 
 /// A layer of an ordinary user cannot hold files of a user or group that has no number in it.
@@ -81,8 +85,11 @@ fn foreign_owner(ground: &Ground) -> Option<String> {
     (!own).then(|| "the project belongs to another user or group, which a throwaway layer cannot hold".to_owned())
 }
 
+/// Errors that say nothing about the kernel.
+const MOMENTARY: [i32; 4] = [libc::EAGAIN, libc::ENOMEM, libc::ENFILE, libc::EMFILE];
+
 /// Runs this in a child; an error comes back in words.
-fn answer_of_child(work: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+fn answer_of_child(work: impl FnOnce() -> Result<(), String>) -> Tried {
     let pipe = |error: io::Error| format!("pipe: {error}");
     let (mut answer, mut words) = io::pipe().map_err(pipe)?;
     let code = in_child(|| match work() {
@@ -96,9 +103,10 @@ fn answer_of_child(work: impl FnOnce() -> Result<(), String>) -> Result<(), Stri
     let mut why = String::new();
     let _ = answer.read_to_string(&mut why);
     match code {
-        Ok(0) => Ok(()),
-        Ok(_) if why.is_empty() => Err("it was killed".to_owned()),
-        Ok(_) => Err(why),
+        Ok(0) => Ok(Ok(())),
+        Ok(_) if why.is_empty() => Err("the process that tries it out was killed".to_owned()),
+        Ok(_) if MOMENTARY.iter().any(|code| why.ends_with(&format!("(os error {code})"))) => Err(why),
+        Ok(_) => Ok(Err(why)),
         Err(error) => Err(format!("fork: {error}")),
     }
 }

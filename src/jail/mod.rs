@@ -4,8 +4,8 @@
 //! own (or Landlock, where those are forbidden) and becomes the shell. Invariants: a command never runs with less than what
 //! was decided for it, or it does not run; nothing is left behind when its last process has ended.
 
+pub mod wishes;
 pub mod plan;
-mod wishes;
 pub mod line;
 pub mod receipt;
 mod program;

@@ -6,11 +6,9 @@
 
 use super::kernel::{UNSEEN, by_number, raise_loopback, set_writable};
 use super::layer::Layers;
-use super::plan::{Ground, Place, Plan, Way};
-use super::prepared;
-use super::receipt::Receipt;
+use super::plan::Plan;
 use super::user::{self, tried};
-use crate::model::profile::Profile;
+use super::wishes::{Place, Way};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags, fstat, openat, statx};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, mount_change, move_mount,
@@ -36,35 +34,7 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
 const LAST_CAPABILITY: u32 = 40;
 const COPIED: OpenTreeFlags = OpenTreeFlags::OPEN_TREE_CLONE.union(OpenTreeFlags::OPEN_TREE_CLOEXEC);
 
-/// Who writes down what vanished with the command.
-pub enum Witness {
-    /// A process that this one starts.
-    Own(Layers),
-    /// The one that made the jail, at the other end of this channel.
-    Keeper(OwnedFd),
-}
-
-impl Witness {
-    pub fn report(self, receipt: Receipt) {
-        match self {
-            Self::Own(layers) => layers.report(receipt),
-            Self::Keeper(channel) => prepared::tell(&channel, &receipt),
-        }
-    }
-}
-
-/// The process is in the jail afterwards, except that a superuser must still `lock`. In the session's folder a jail may wait.
-pub(super) fn enter(profile: Profile, ground: &Ground, cwd: &Path) -> Result<Option<Witness>, String> {
-    let session = ground.session.as_ref().filter(|_| profile == Profile::Trial && !ground.network);
-    let witness = match session.and_then(|session| prepared::enter(session, ground)) {
-        Some(keeper) => Some(Witness::Keeper(keeper)),
-        None => make(&ground.plan(profile)?, &[])?.map(Witness::Own),
-    };
-    tried("working directory", rustix::process::chdir(cwd))?;
-    Ok(witness)
-}
-
-/// Makes the jail around this process. Gives the layers, if there are any; the originals of these folders are kept with them.
+/// Makes the jail around this process, except that a superuser must still `lock`. Gives the layers, if there are any; the originals of these folders are kept with them.
 pub(super) fn make(plan: &Plan, originals: &[PathBuf]) -> Result<Option<Layers>, String> {
     let network = if plan.own_network { libc::CLONE_NEWNET | libc::CLONE_NEWIPC } else { 0 };
     user::unshare_as_allowed(libc::CLONE_NEWNS | network)?;

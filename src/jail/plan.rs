@@ -3,7 +3,7 @@
 //! Looks which folders exist; writes nothing. Invariants: a place that lies deeper is applied later, so it wins; of two
 //! wishes about one place the stricter wins; what guards the session is writable in no profile but `none`.
 
-use super::wishes::{Wishes, lies_in};
+use super::wishes::{Place, Way, Wishes, lies_in};
 use crate::gate::guard::{Protected, ProtectedPlace};
 use crate::model::profile::Profile;
 use crate::system::env::Env;
@@ -12,29 +12,6 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-/// What becomes of a place, in rising order of strictness.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
-    /// As it is, and on the same mount as the folder above it; it cannot be renamed or removed.
-    Held,
-    /// The same, but on a mount of its own, which goes along into every namespace that is made of this one. The only way
-    /// of a symlink, which stays what it is.
-    Pinned,
-    /// Changes go into a throwaway layer.
-    Layer,
-    Writable,
-    ReadOnly,
-    Hidden,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    pub path: PathBuf,
-    pub way: Way,
-    /// Without it the jail does not hold.
-    pub needed: bool,
-}
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
@@ -119,6 +96,7 @@ impl Ground {
         let protected = Protected {
             home: text(&env.home),
             config: text(&env.config),
+            sessions: text(&env.data.join("sessions")),
             user_config: text(&env.user_config),
             project: text(project),
             ..Protected::default()
@@ -210,38 +188,62 @@ impl Ground {
                 wishes.add(&folder, Way::ReadOnly, true);
             }
         }
+        // What lies in a folder that is written for real cannot be moved away with a folder above it.
+        let held: Vec<PathBuf> = self.kept.iter().chain([&self.project]).filter_map(|at| wishes.look_up(at)).collect();
+        for above in held.iter().flat_map(|at| at.ancestors().skip(1)) {
+            if free.iter().any(|folder| above != folder && lies_in(above, folder)) {
+                wishes.add(above, Way::Pinned, true);
+            }
+        }
     }
 
-    /// The client's folders and these temporary ones, which a command writes for real, by real path. Any command of the user
-    /// may have put a link in the place of one, or of a folder above it, so one that leads to what guards is left out.
-    pub(super) fn free(&self, wishes: &mut Wishes, temporary: &[PathBuf]) -> Vec<PathBuf> {
+    /// The client's folders and these, which a command writes for real, by real path. Any command of the user may have put a
+    /// link in the place of one, or of a folder above it, so one that leads to what guards is left out, and so is a link in
+    /// a folder where every user may make one.
+    pub(super) fn free(&self, wishes: &mut Wishes, folders: &[PathBuf]) -> Vec<PathBuf> {
         let uid = rustix::process::geteuid().as_raw();
         let mut free = Vec::new();
-        for (folder, clients) in temporary.iter().map(|f| (f, false)).chain(self.clients.iter().map(|f| (f, true))) {
-            let systems = TEMPORARY.iter().any(|known| folder == Path::new(known));
-            let found = if systems {
-                wishes.look_up(folder)
-            } else {
-                let own = wishes.look_at(folder).filter(|(_, is)| is.is_dir() && (!clients || is.uid() == uid));
-                own.map(|(real, _)| real)
-            };
-            free.extend(found.filter(|real| systems || self.is_free(wishes, folder, real)));
+        for (folder, clients) in folders.iter().map(|f| (f, false)).chain(self.clients.iter().map(|f| (f, true))) {
+            if TEMPORARY.iter().any(|known| folder == Path::new(known)) {
+                free.extend(wishes.look_up(folder));
+                continue;
+            }
+            let Some((named, is)) = wishes.look_at(folder) else { continue };
+            if is.is_symlink() && self.is_open_to_all(wishes, &named) {
+                continue;
+            }
+            let Some((real, is)) = wishes.look_up(folder).and_then(|real| wishes.look_at(&real)) else { continue };
+            if is.is_dir() && (!clients || is.uid() == uid) && self.is_free(wishes, folder, &real) {
+                free.push(real);
+            }
         }
         free
     }
 
+    /// It lies in a temporary folder or in the project.
+    fn is_open_to_all(&self, wishes: &mut Wishes, named: &Path) -> bool {
+        let open = self.temporary.iter().chain([&self.project]);
+        open.filter_map(|folder| wishes.look_up(folder)).any(|folder| named.starts_with(&folder) && named != folder)
+    }
+
     fn is_free(&self, wishes: &mut Wishes, named: &Path, real: &Path) -> bool {
-        let project = wishes.look_up(&self.project).unwrap_or_default();
-        if real.starts_with(&project) {
-            return real != project && (named.starts_with(&self.project) || named.starts_with(&project));
+        let Some(project) = wishes.look_up(&self.project) else { return false };
+        let inside = named.starts_with(&self.project) || named.starts_with(&project);
+        if real == project || real.starts_with(&project) && !inside {
+            return false;
         }
+        let program = std::env::current_exe().unwrap_or_default();
         let kept: Vec<PathBuf> = self.kept.iter().filter_map(|folder| wishes.look_up(folder)).collect();
-        if !kept.iter().any(|folder| real.starts_with(folder)) {
+        let meets = |known: &PathBuf| lies_in(known, real) || lies_in(real, known);
+        if !kept.iter().chain([&project, &program]).any(meets) {
             return true;
         }
         let guarded = self.protected.places().into_iter().map(|place| PathBuf::from(place.path));
-        let guarded: Vec<PathBuf> = guarded.chain(self.kept.last().cloned()).collect();
-        !guarded.iter().any(|place| wishes.look_up(place).is_some_and(|place| real.starts_with(place)))
+        let guarded = guarded.chain(self.kept.iter().skip(1).cloned()).chain([program]);
+        let guarded: Vec<PathBuf> = guarded.filter_map(|place| wishes.look_up(&place)).collect();
+        // A project may lie in the client's folder; it is held by itself.
+        let covers = |place: &PathBuf| place.starts_with(real) && !place.starts_with(&project);
+        !guarded.iter().any(|place| real.starts_with(place) || covers(place))
     }
 
     fn work(&self, wishes: &mut Wishes) {
@@ -364,7 +366,7 @@ mod tests {
             symlink(root.join(to), root.join(link)).unwrap();
         }
         let free = ["tmp", "home/tmp", "project/tmp"].map(|name| root.join(name));
-        let held = ["away", "guarded/aops/x", "guarded/aops", "inside/src", "project", "home/data", "gone"];
+        let held = ["guarded/aops/x", "guarded/aops", "inside/src", "project", "home/data", "home", "gone"];
         ground.clients = free.iter().cloned().chain(held.iter().map(|name| root.join(name))).collect();
         assert_eq!(ground.free(&mut Wishes::default(), &[]), free);
         let temporary = std::mem::take(&mut ground.clients);

@@ -11,6 +11,7 @@ use super::layer::{Layers, name_of_original};
 use super::namespaces::{bind, is_for_telling, make};
 use super::plan::Ground;
 use super::receipt::{self, Receipt, make_folder};
+use super::user::tried;
 use crate::model::profile::Profile;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, fcntl_lock, fstat, openat, statat, unlinkat};
@@ -97,8 +98,36 @@ fn offer(ground: &Ground) -> Option<(Layers, OwnedFd, OwnedFd)> {
     Some((layers, own, commands))
 }
 
+/// Who writes down what vanished with the command.
+pub enum Witness {
+    /// A process that this one starts.
+    Own(Layers),
+    /// The keeper, at the other end of this channel.
+    Keeper(OwnedFd),
+}
+
+impl Witness {
+    pub fn report(self, receipt: Receipt) {
+        match self {
+            Self::Own(layers) => layers.report(receipt),
+            Self::Keeper(channel) => tell(&channel, &receipt),
+        }
+    }
+}
+
+/// Enters the jail that waits, or a new one; a superuser must still `lock` it.
+pub(super) fn enter(profile: Profile, ground: &Ground, cwd: &Path) -> Result<Option<Witness>, String> {
+    let session = ground.session.as_ref().filter(|_| profile == Profile::Trial && !ground.network);
+    let witness = match session.and_then(|session| enter_waiting(session, ground)) {
+        Some(keeper) => Some(Witness::Keeper(keeper)),
+        None => make(&ground.plan(profile)?, &[])?.map(Witness::Own),
+    };
+    tried("working directory", rustix::process::chdir(cwd))?;
+    Ok(witness)
+}
+
 /// Enters the jail that waits in the session's folder, if it was made for this ground. Gives the channel to its keeper.
-pub(super) fn enter(session: &Path, ground: &Ground) -> Option<OwnedFd> {
+fn enter_waiting(session: &Path, ground: &Ground) -> Option<OwnedFd> {
     let keeper = claim(session)?;
     let Some((channel, disk)) = enter_of(&keeper, ground) else {
         let _ = pidfd_send_signal(keeper, Signal::KILL);
@@ -134,7 +163,7 @@ fn enter_of(keeper: &OwnedFd, ground: &Ground) -> Option<(OwnedFd, OwnedFd)> {
 }
 
 /// Tells the keeper which process the command is, and where to write down what vanished with it.
-pub(super) fn tell(channel: &OwnedFd, receipt: &Receipt) {
+fn tell(channel: &OwnedFd, receipt: &Receipt) {
     if let Ok(command) = pidfd_open(rustix::process::getpid(), PidfdFlags::empty()) {
         send(channel, &[0], &[command.as_fd(), receipt.as_fd()]);
     }

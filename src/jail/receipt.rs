@@ -72,8 +72,12 @@ impl Receipt {
 /// the same line that have not ended; the command may have taken the receipt of one of these for its own.
 pub fn take(session: &Path, call_id: &str, same: &[&str], wait: bool) -> Option<Proof> {
     let own = path(session, call_id);
-    let others = same.iter().map(|id| path(session, id)).find(|path| !own.exists() && path.exists());
-    take_at(&others.unwrap_or(own), wait)
+    let others = || same.iter().map(|id| path(session, id)).find(|path| path.exists());
+    // A command that has ended has begun; one in the background may be about to.
+    match others().filter(|_| wait && !own.exists()) {
+        Some(other) => take_at(&other, wait),
+        None => take_at(&own, wait).or_else(|| take_at(&others()?, wait)),
+    }
 }
 
 /// The same of this file.

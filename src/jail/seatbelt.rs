@@ -2,7 +2,8 @@
 //!
 //! Gives text; pure. Invariants: a later rule wins, so a place that lies deeper comes later; there are no throwaway layers.
 
-use super::plan::{Place, Plan, Way};
+use super::plan::Plan;
+use super::wishes::{Place, Way};
 use std::path::Path;
 
 /// The profile for this plan; nothing where it wants a throwaway layer.

@@ -148,7 +148,7 @@ impl Order {
         }
         ground.network = by_agent && jail.test_network;
         ground.session = calls.as_ref().map(|(folder, _)| folder.clone());
-        let state = held(known, &jail, &ground, profile);
+        let state = held(known, &jail, &ground, profile)?;
         let (hold, profile) = settle(&state, &jail, profile)?;
         Ok(Self {
             hold,
@@ -172,11 +172,11 @@ fn session_of(env: &Env, id: &str, undecided: bool) -> Result<Option<(PathBuf, S
 
 /// What the session found at its start. A command that comes before it, or without one (a server of the client may be
 /// started first), finds out by itself, and only about its own profile.
-fn held(known: Option<JailState>, jail: &Jail, ground: &Ground, profile: Profile) -> JailState {
+fn held(known: Option<JailState>, jail: &Jail, ground: &Ground, profile: Profile) -> Result<JailState, String> {
     match known {
-        _ if jail.level == JailLevel::Off => JailState::default(),
-        Some(state) => state,
-        None if profile == Profile::None && jail.level == JailLevel::Auto => JailState::default(),
+        _ if jail.level == JailLevel::Off => Ok(JailState::default()),
+        Some(state) => Ok(state),
+        None if profile == Profile::None && jail.level == JailLevel::Auto => Ok(JailState::default()),
         None => what_holds(ground, profile.max(Profile::Work)),
     }
 }

@@ -3,89 +3,126 @@
 //! Reads folders and links; writes nothing. Invariants: each name on the way to a place is looked at once; an error that
 //! does not say that nothing is there makes the whole plan one.
 
-use super::plan::{Place, Way};
 use rustix::fs::{Access, CWD};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
+
+/// What becomes of a place, in rising order of strictness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// As it is, and on the same mount as the folder above it; it cannot be renamed or removed.
+    Held,
+    /// The same, but on a mount of its own, which goes along into every namespace that is made of this one. The only way
+    /// of a symlink, which stays what it is.
+    Pinned,
+    /// Changes go into a throwaway layer.
+    Layer,
+    Writable,
+    ReadOnly,
+    Hidden,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub path: PathBuf,
+    pub way: Way,
+    /// Without it the jail does not hold.
+    pub needed: bool,
+}
 
 /// Records of runs lie beside a project's texts; there may be many.
 const RUNS: &str = "runs";
+
+/// The path as the disk names it, or nothing; or why it cannot be told.
+type Found = Result<Option<PathBuf>, String>;
 
 /// What is wanted, by real path. The keys are compared as bytes: comparing paths part by part took a tenth of the jail's time.
 #[derive(Default)]
 pub(super) struct Wishes {
     all: BTreeMap<OsString, (Way, bool)>,
     /// What was looked up: most places share the folders above them.
-    known: BTreeMap<OsString, Option<PathBuf>>,
+    known: BTreeMap<OsString, Found>,
     /// The symlinks on the way to them: each in a real folder.
     links: BTreeSet<OsString>,
-    /// What could not be looked at: another process of the user may take us every file number, for a moment.
+    /// Why something that matters could not be looked at.
     failed: Option<String>,
 }
 
 impl Wishes {
     pub(super) fn add(&mut self, path: &Path, way: Way, needed: bool) {
-        let Some(path) = self.look_up(path).filter(|path| path.parent().is_some()) else { return };
+        let path = match self.find(path) {
+            Ok(Some(path)) if path.parent().is_some() => path,
+            Err(why) if needed || way >= Way::ReadOnly => return self.fail(why),
+            // Without it the plan is stricter.
+            _ => return,
+        };
         let held = self.all.entry(path.into()).or_insert((way, needed));
         *held = (held.0.max(way), held.1 || needed);
     }
 
-    /// The path as the disk names it; nothing where nothing is there. Each folder on the way is looked at once.
+    /// The path as the disk names it; nothing where nothing is there.
     pub(super) fn look_up(&mut self, path: &Path) -> Option<PathBuf> {
+        let found = self.find(path);
+        self.kept(found)
+    }
+
+    /// Each folder on the way is looked at once.
+    fn find(&mut self, path: &Path) -> Found {
         if let Some(known) = self.known.get(path.as_os_str()) {
             return known.clone();
         }
         // A link that leads back to itself leads nowhere.
-        self.known.insert(path.into(), None);
-        let found = match (path.parent(), path.components().next_back()) {
-            (Some(folder), Some(Component::Normal(name))) => {
-                self.look_up(folder).and_then(|folder| self.real(folder.join(name)))
-            }
-            (Some(folder), Some(Component::ParentDir)) => {
-                self.look_up(folder).map(|folder| folder.parent().unwrap_or(&folder).to_owned())
-            }
-            _ => Some(path.to_owned()).filter(|path| path.is_absolute()),
-        };
+        self.known.insert(path.into(), Ok(None));
+        let found = self.find_anew(path);
         self.known.insert(path.into(), found.clone());
         found
     }
 
-    /// What this name in a real folder is; nothing where nothing is there.
-    fn real(&mut self, place: PathBuf) -> Option<PathBuf> {
-        let found = place.symlink_metadata();
-        if !self.there(&place, found)?.is_symlink() {
-            return Some(place);
+    fn find_anew(&mut self, path: &Path) -> Found {
+        let (Some(folder), Some(last)) = (path.parent(), path.components().next_back()) else {
+            return Ok(Some(path.to_owned()).filter(|path| path.is_absolute()));
+        };
+        let Some(folder) = self.find(folder)? else { return Ok(None) };
+        let Component::Normal(name) = last else {
+            return Ok(Some(folder.parent().unwrap_or(&folder).to_owned()));
+        };
+        let place = folder.join(name);
+        let Some(is) = there(&folder, place.symlink_metadata())? else { return Ok(None) };
+        if !is.is_symlink() {
+            return Ok(Some(place));
         }
-        let to = place.read_link();
-        let to = place.parent()?.join(self.there(&place, to)?);
+        let Some(to) = there(&folder, place.read_link())? else { return Ok(None) };
         self.links.insert(place.into());
-        self.look_up(&to)
-    }
-
-    /// What there is of this place; an error of any other kind is kept.
-    pub(super) fn there<T>(&mut self, path: &Path, found: io::Result<T>) -> Option<T> {
-        let nothing = [libc::ENOENT, libc::ENOTDIR, libc::EACCES, libc::ELOOP, libc::ENAMETOOLONG];
-        match found {
-            Ok(found) => return Some(found),
-            Err(error) if error.raw_os_error().is_some_and(|code| nothing.contains(&code)) => {}
-            Err(error) => self.fail(format!("`{}`: {error}", path.display())),
-        }
-        None
+        self.find(&folder.join(to))
     }
 
     pub(super) fn fail(&mut self, why: String) {
         self.failed.get_or_insert(why);
     }
 
+    /// Why not all that matters could be looked at.
+    pub(super) fn whole(&self) -> Result<(), String> {
+        self.failed.clone().map_or(Ok(()), Err)
+    }
+
     /// This name in the folder that the disk names, and what it is: a link is not followed.
     pub(super) fn look_at(&mut self, path: &Path) -> Option<(PathBuf, Metadata)> {
-        let place = self.look_up(path.parent()?)?.join(path.file_name()?);
-        let found = place.symlink_metadata();
-        self.there(&place, found).map(|found| (place, found))
+        let folder = self.look_up(path.parent()?)?;
+        let place = folder.join(path.file_name()?);
+        let found = there(&folder, place.symlink_metadata());
+        self.kept(found).map(|found| (place, found))
+    }
+
+    fn kept<T>(&mut self, found: Result<Option<T>, String>) -> Option<T> {
+        found.unwrap_or_else(|why| {
+            self.fail(why);
+            None
+        })
     }
 
     pub(super) fn add_all<P: AsRef<Path>>(&mut self, paths: impl IntoIterator<Item = P>, way: Way) {
@@ -138,8 +175,8 @@ impl Wishes {
 
     /// What lies in this folder.
     pub(super) fn items(&mut self, folder: &Path) -> Option<Vec<fs::DirEntry>> {
-        let items = fs::read_dir(folder).and_then(Iterator::collect);
-        self.there(folder, items)
+        let items = there(folder, fs::read_dir(folder).and_then(Iterator::collect));
+        self.kept(items)
     }
 
     /// The symlinks in this folder and below it.
@@ -164,8 +201,30 @@ pub(super) fn lies_in(path: &Path, folder: &Path) -> bool {
     rest.is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
 }
 
+/// What was found in this folder. Nothing is there for a command that nobody lets into the folder; its owner can let itself
+/// in. Any other error is one of this moment: another process of the user may take us every file number.
+fn there<T>(folder: &Path, found: io::Result<T>) -> Result<Option<T>, String> {
+    let nothing = [libc::ENOENT, libc::ENOTDIR, libc::ELOOP, libc::ENAMETOOLONG];
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.raw_os_error().is_some_and(|code| nothing.contains(&code)) => Ok(None),
+        Err(error) if error.raw_os_error() == Some(libc::EACCES) && !is_own(folder) => Ok(None),
+        Err(error) => Err(format!("`{}`: {error}", folder.display())),
+    }
+}
+
+/// What cannot be looked at may be.
+fn is_own(folder: &Path) -> bool {
+    folder.symlink_metadata().map_or(true, |is| is.uid() == rustix::process::geteuid().as_raw())
+}
+
+/// Whether a command can write in this folder, or let itself.
 fn may_write(folder: &Path) -> bool {
-    rustix::fs::accessat(CWD, folder, Access::WRITE_OK, rustix::fs::AtFlags::EACCESS).is_ok()
+    match rustix::fs::accessat(CWD, folder, Access::WRITE_OK, rustix::fs::AtFlags::EACCESS) {
+        Err(rustix::io::Errno::ROFS) => false,
+        Err(rustix::io::Errno::ACCESS) => is_own(folder),
+        _ => true,
+    }
 }
 
 #[cfg(test)]
@@ -174,11 +233,18 @@ mod tests {
 
     #[test]
     fn an_error_of_the_moment_is_no_missing_place() {
+        let own = tempfile::tempdir().unwrap();
         let error = |code| Err::<(), _>(io::Error::from_raw_os_error(code));
-        for (code, held) in [(libc::ENOENT, true), (libc::EACCES, true), (libc::EMFILE, false), (libc::ENOMEM, false)] {
+        for (code, told) in [(libc::ENOENT, true), (libc::EACCES, false), (libc::EMFILE, false), (libc::ENOMEM, false)]
+        {
+            assert_eq!(there(own.path(), error(code)).is_ok(), told, "{code}");
+        }
+        // Without it a cache is read-only, but keys would be seen.
+        for (way, whole) in [(Way::Layer, true), (Way::Writable, true), (Way::ReadOnly, false), (Way::Hidden, false)] {
             let mut wishes = Wishes::default();
-            assert_eq!(wishes.there(Path::new("/x"), error(code)), None);
-            assert_eq!(wishes.by_depth().is_ok(), held, "{code}");
+            wishes.known.insert("/gone".into(), Err("`/gone`: Stale file handle".to_owned()));
+            wishes.add(Path::new("/gone/x"), way, false);
+            assert_eq!(wishes.by_depth().is_ok(), whole, "{way:?}");
         }
     }
 

@@ -67,8 +67,23 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
     let project = PathBuf::from(tampering::protected(env, event).project);
     let mut ground = Ground::here(env, &project);
     ground.layer_mb = jail.layer_mb;
-    let state = what_holds(&ground, Profile::Trial);
-    let told = match (state.hold, state.trial) {
+    let state = match what_holds(&ground, Profile::Trial) {
+        Ok(state) => state,
+        // Each command finds out by itself, and does not run where it cannot.
+        Err(why) => {
+            let why = one_line(&why, 200);
+            return (None, Some(format!("whether the kernel holds shell commands could not be found out: {why}")));
+        }
+    };
+    let told = shortfall(&state).map(|words| {
+        format!("{words} ({})\nhint: `aops-hook doctor` names what is missing", one_line(&state.why, 200))
+    });
+    (Some(state), told)
+}
+
+/// What the person is told of a jail that is not whole.
+fn shortfall(state: &JailState) -> Option<&'static str> {
+    match (state.hold, state.trial) {
         (Hold::Namespaces, true) => None,
         (Hold::Namespaces, false) => {
             Some("no throwaway layers hold here, so a command that is not known waits for the plan")
@@ -80,11 +95,7 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
         (Hold::Words, _) => {
             Some("the kernel does not hold shell commands here, so they are judged by their words alone")
         }
-    };
-    let told = told.map(|words| {
-        format!("{words} ({})\nhint: `aops-hook doctor` names what is missing", one_line(&state.why, 200))
-    });
-    (Some(state), told)
+    }
 }
 
 /// The user's settings name us, and the client does not start commands through us all the same.

@@ -1,10 +1,11 @@
 //! What another command of the user left behind, or does meanwhile, opens no jail and blocks no session.
 
 use super::world::{Jailed, Ran};
+use crate::support::{BINARY, Sandbox};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::json;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 fn uid() -> u32 {
     rustix::process::geteuid().as_raw()
@@ -96,4 +97,72 @@ fn no_program_gets_more_rights_than_an_ordinary_user_has() {
         let ran = session.ran(line);
         assert_eq!((ran.profile().as_str(), ran.out.as_str()), (profile, expected.as_str()), "{ran:?}");
     }
+}
+
+/// A folder that is closed for the moment opens what lies below it to no later command: its owner opens it again.
+#[test]
+fn a_folder_that_was_closed_guards_as_before() {
+    let world = Jailed::new();
+    let (home, config) = (world.sandbox.home(), world.sandbox.config());
+    fs::create_dir_all(config.join("agents")).unwrap();
+    fs::write(config.join("settings.json"), "{}\n").unwrap();
+    let session = world.prompted();
+    session.inner.hydrate("minor-edit", "new");
+    let name = config.file_name().unwrap().to_str().unwrap();
+    for folder in [home.clone(), world.project(), config.clone(), config.join("agents")] {
+        // Of a closed folder nothing is known: such a command may not run at all.
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o500)).unwrap();
+        let script = format!(
+            "chmod 755 '{0}'; mv '{1}/{name}' '{1}/moved'; mv '{2}/.claude' '{2}/moved'\n\
+             echo x > '{3}/settings.json'; echo x > '{3}/agents/critic.md'; exit 0\n",
+            folder.display(),
+            home.display(),
+            world.project().display(),
+            config.display()
+        );
+        fs::set_permissions(world.project(), fs::Permissions::from_mode(0o755)).unwrap();
+        world.sandbox.put("try.sh", &script);
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o500)).unwrap();
+        let ran = session.ran("sh try.sh");
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!((ran.code, ran.profile().as_str()), (Some(0), "work"), "{ran:?}");
+        assert!(config.exists() && !home.join("moved").exists(), "{}: {ran:?}", folder.display());
+        assert_eq!(fs::read_to_string(config.join("settings.json")).unwrap(), "{}\n", "{ran:?}");
+    }
+}
+
+/// What cannot be looked at may hold what guards.
+#[test]
+fn a_command_does_not_run_while_what_guards_cannot_be_looked_at() {
+    if uid() == 0 {
+        return;
+    }
+    let world = Jailed::new();
+    let agents = world.sandbox.config().join("agents");
+    fs::create_dir_all(&agents).unwrap();
+    world.sandbox.put("try.sh", "true\n");
+    let session = world.prompted();
+    session.inner.hydrate("minor-edit", "new");
+    let call = session.inner.call("Bash", json!({"command": "sh try.sh"}));
+    session.inner.pre(&call).silent();
+    fs::set_permissions(&agents, fs::Permissions::from_mode(0o000)).unwrap();
+    let ran = Ran::of(&session.line("sh try.sh").output().unwrap());
+    fs::set_permissions(&agents, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(ran.code, Some(126), "{ran:?}");
+    assert!(ran.err.contains("Permission denied"), "{ran:?}");
+}
+
+/// A session or a scratch folder may lie in the client's own folder, which is written for real.
+#[test]
+fn a_project_in_the_clients_folder_cannot_be_moved_away() {
+    let sandbox = Sandbox::new();
+    let clients = sandbox.tmp().join(format!("claude-{}", uid()));
+    let project = clients.join("a/project");
+    fs::create_dir_all(&project).unwrap();
+    fs::write(project.join("move.sh"), format!("cd /; mv '{0}/a' '{0}/b'; exit 0\n", clients.display())).unwrap();
+    let mut command = sandbox.command(BINARY);
+    command.args(["--shell", "sh move.sh"]).current_dir(&project).env("CLAUDECODE", "1").env("AI_AGENT", "x_agent");
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(project.join("move.sh").exists(), "{output:?}");
 }
