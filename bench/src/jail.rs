@@ -100,12 +100,14 @@ pub(crate) fn measure(hook: &Path, home: &Path, rounds: usize) {
         }
         File::create(folder.join(n.to_string())).expect("a file");
     }
-    let mut rows: [(&str, &dyn Fn() -> Cost, Vec<Cost>); 5] = [
+    let mut rows: [(&str, &dyn Fn() -> Cost, Vec<Cost>); 6] = [
         ("/bin/bash -c", &|| shut.bare("./unknown"), Vec::new()),
         ("work", &|| open.ran("./unknown"), Vec::new()),
         ("read", &|| shut.ran("/bin/true"), Vec::new()),
         ("trial", &|| shut.ran("./unknown"), Vec::new()),
         ("trial, 100,000 files", &|| large.ran("./unknown"), Vec::new()),
+        // The least that a bare shell costs: it starts no program.
+        ("/bin/bash -c true", &|| shut.bare("true"), Vec::new()),
     ];
     for _ in 0..rounds {
         for (_, turn, costs) in &mut rows {
