@@ -12,7 +12,6 @@ use crate::system::env::Env;
 use crate::system::process::confined::{HELD, VERB};
 use std::convert::Infallible;
 use std::io::Write;
-use std::path::PathBuf;
 
 const CANNOT_RUN: u8 = 126;
 
@@ -29,10 +28,8 @@ pub fn run(arguments: &[String], env: &Env) -> u8 {
 
 fn start(is_held: bool, words: &[String], env: &Env) -> Result<Infallible, String> {
     let variables = env.variables(|_| true);
-    let variable =
-        |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| PathBuf::from(value));
     let project = if env.project.as_os_str().is_empty() { &env.cwd } else { &env.project };
-    let ground = Ground::of(env, project, &variable);
+    let ground = Ground::here(env, project);
     close_on_exec();
     if is_held || !is_off(env) && holds(Hold::Namespaces, Profile::Work, &ground)? {
         enter(Hold::Namespaces, Profile::Work, &ground, &env.cwd)?;

@@ -11,15 +11,15 @@ use std::ffi::CString;
 use std::path::Path;
 
 /// There is none here.
-pub enum Witness {}
+pub enum Reporter {}
 
-impl Witness {
+impl Reporter {
     pub fn report(self, _: Receipt) {
         match self {}
     }
 }
 
-pub fn enter(hold: Hold, profile: Profile, ground: &Ground, _: &Path) -> Result<Option<Witness>, String> {
+pub fn enter(hold: Hold, profile: Profile, ground: &Ground, _: &Path) -> Result<Option<Reporter>, String> {
     let unheld = || format!("profile `{}` does not hold on this system", profile.name());
     match hold {
         Hold::Words => Ok(None),
@@ -113,13 +113,13 @@ mod tests {
     /// Code that uses one may use the other.
     #[test]
     fn both_systems_offer_the_same() {
-        let _: (Enter<here::Witness>, Enter<Witness>) = (here::enter, enter);
+        let _: (Enter<here::Reporter>, Enter<Reporter>) = (here::enter, enter);
         let _: [Lock; 2] = [here::lock, lock];
         let _: [Holds; 2] = [here::holds, holds];
         let _: [What; 2] = [here::what_holds, what_holds];
         let _: [Each; 2] = [here::what_each, what_each];
         let _: [fn(); 2] = [here::close_on_exec, close_on_exec];
-        let _: (Report<here::Witness>, Report<Witness>) = (here::Witness::report, Witness::report);
+        let _: (Report<here::Reporter>, Report<Reporter>) = (here::Reporter::report, Reporter::report);
     }
 
     #[test]

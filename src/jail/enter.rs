@@ -5,14 +5,14 @@
 pub use super::kernel::close_on_exec;
 use super::kernel::{in_child, leave};
 use super::plan::Ground;
-pub use super::prepared::{Witness, prepare};
+pub use super::prepared::{Reporter, prepare};
 use super::{landlock, namespaces, prepared};
 use crate::model::profile::{Hold, JailState, Profile};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// Puts this process into the profile. After an error nothing may be run in it.
-pub fn enter(hold: Hold, profile: Profile, ground: &Ground, cwd: &Path) -> Result<Option<Witness>, String> {
+pub fn enter(hold: Hold, profile: Profile, ground: &Ground, cwd: &Path) -> Result<Option<Reporter>, String> {
     match hold {
         Hold::Namespaces => prepared::enter(profile, ground, cwd),
         Hold::Landlock => landlock::enter(profile, ground).map(|()| None),

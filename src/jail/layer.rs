@@ -127,11 +127,11 @@ impl Layers {
         let Ok(None) = fork_unseen() else { return };
         let _ = rustix::process::setsid();
         close_copies(&[0, 1, 2]);
-        self.witness(&command, receipt)
+        self.report_end(&command, receipt)
     }
 
     /// Waits for the end of the command, writes down what vanished with it, and ends this process.
-    pub(super) fn witness(&self, command: &OwnedFd, mut receipt: Receipt) -> ! {
+    pub(super) fn report_end(&self, command: &OwnedFd, mut receipt: Receipt) -> ! {
         let mut ended = [PollFd::new(command, PollFlags::IN)];
         while matches!(poll(&mut ended, None), Err(rustix::io::Errno::INTR)) {}
         let proof = Proof { hold: Hold::Namespaces, profile: Profile::Trial, vanished: self.describe() };

@@ -6,10 +6,10 @@
 
 use super::kernel::{UNSEEN, by_number, raise_loopback, set_writable};
 use super::layer::Layers;
-use super::plan::Plan;
+use super::plan::{Plan, is_for_telling};
 use super::user::{self, tried};
 use super::wishes::{Place, Way};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags, fstat, openat, statx};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, openat, statx};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, mount_change, move_mount,
     open_tree,
@@ -226,14 +226,6 @@ fn apply(place: &Place, original: &OwnedFd, layers: Option<&mut Layers>) -> Resu
         Way::Hidden => hide(path, layers.as_deref()),
         Way::Layer => layers.ok_or("there is no layer")?.cover(path, original),
     }
-}
-
-/// A file of the user's own without another name. The client's file for the working directory lies where any command of the
-/// user may put another one.
-pub(super) fn is_for_telling(file: &OwnedFd) -> bool {
-    let own = |uid| uid == rustix::process::geteuid().as_raw();
-    let is_file = |mode| FileType::from_raw_mode(mode) == FileType::RegularFile;
-    fstat(file).is_ok_and(|found| is_file(found.st_mode) && found.st_nlink == 1 && own(found.st_uid))
 }
 
 /// Mounts a copy.

@@ -7,8 +7,10 @@ use super::wishes::{Place, Way, Wishes, lies_in};
 use crate::gate::guard::{Protected, ProtectedPlace};
 use crate::model::profile::Profile;
 use crate::system::env::Env;
+use rustix::fs::{FileType, fstat};
 use std::ffi::OsStr;
 use std::fs;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -232,27 +234,27 @@ impl Ground {
         if real == project || real.starts_with(&project) && !inside {
             return false;
         }
-        let program = std::env::current_exe().unwrap_or_default();
         let kept: Vec<PathBuf> = self.kept.iter().filter_map(|folder| wishes.look_up(folder)).collect();
         let meets = |known: &PathBuf| lies_in(known, real) || lies_in(real, known);
-        if !kept.iter().chain([&project, &program]).any(meets) {
+        if !kept.iter().chain([&project, &own_program(wishes)]).any(meets) {
             return true;
         }
-        let guarded = self.protected.places().into_iter().map(|place| PathBuf::from(place.path));
-        let guarded = guarded.chain(self.kept.iter().skip(1).cloned()).chain([program]);
+        let guarded = self.guarded(wishes).into_iter().map(|place| PathBuf::from(place.path));
+        let guarded = guarded.chain(self.kept.iter().skip(1).cloned());
         let guarded: Vec<PathBuf> = guarded.filter_map(|place| wishes.look_up(&place)).collect();
         // A project may lie in the client's folder; it is held by itself.
         let covers = |place: &PathBuf| place.starts_with(real) && !place.starts_with(&project);
         !guarded.iter().any(|place| real.starts_with(place) || covers(place))
     }
 
+    /// What guards the session, our program included.
+    fn guarded(&self, wishes: &mut Wishes) -> Vec<ProtectedPlace> {
+        let binaries = vec![own_program(wishes).to_string_lossy().into_owned()];
+        Protected { binaries, ..self.protected.clone() }.places()
+    }
+
     fn work(&self, wishes: &mut Wishes) {
-        let program = std::env::current_exe().unwrap_or_else(|error| {
-            wishes.fail(format!("our own program: {error}"));
-            PathBuf::new()
-        });
-        let binaries = vec![program.to_string_lossy().into_owned()];
-        let protected = Protected { binaries, ..self.protected.clone() }.places();
+        let protected = self.guarded(wishes);
         for (folder, names) in &self.settings {
             if names.iter().any(|name| !folder.join(name).exists()) {
                 lock_folder(folder, &protected, wishes);
@@ -304,6 +306,14 @@ impl Ground {
     }
 }
 
+/// Without its path it cannot be guarded.
+fn own_program(wishes: &mut Wishes) -> PathBuf {
+    std::env::current_exe().unwrap_or_else(|error| {
+        wishes.fail(format!("our own program: {error}"));
+        PathBuf::new()
+    })
+}
+
 /// No new file can be made in this folder; what it holds already stays as it is.
 fn lock_folder(folder: &Path, protected: &[ProtectedPlace], wishes: &mut Wishes) {
     let Some(items) = wishes.items(folder) else { return };
@@ -333,6 +343,14 @@ pub fn is_folder_file(path: &Path, temporary: &[PathBuf]) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let named = name.starts_with("claude-") && name.ends_with("-cwd");
     named && path.parent().is_some_and(|folder| temporary.iter().any(|known| known == folder))
+}
+
+/// A file of the user's own without another name. It lies where any command of the user may put something else: a link, a
+/// pipe, a second name of another file.
+pub(super) fn is_for_telling(file: impl AsFd) -> bool {
+    let own = |uid| uid == rustix::process::geteuid().as_raw();
+    let is_file = |mode| FileType::from_raw_mode(mode) == FileType::RegularFile;
+    fstat(file).is_ok_and(|found| is_file(found.st_mode) && found.st_nlink == 1 && own(found.st_uid))
 }
 
 #[cfg(test)]

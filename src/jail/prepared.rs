@@ -8,8 +8,8 @@
 
 use super::kernel::{close_all_but, fork, leave};
 use super::layer::{Layers, name_of_original};
-use super::namespaces::{bind, is_for_telling, make};
-use super::plan::Ground;
+use super::namespaces::{bind, make};
+use super::plan::{Ground, is_for_telling};
 use super::receipt::{self, Receipt, make_folder};
 use super::user::tried;
 use crate::model::profile::Profile;
@@ -80,7 +80,7 @@ fn keep(folder: &Path, file: &File, ground: &Ground) -> ! {
             // From here on the command is in the same user namespace.
             let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
             if let Some((command, receipt)) = asked_for(&own) {
-                layers.witness(&command, receipt);
+                layers.report_end(&command, receipt);
             }
         }
     }
@@ -99,14 +99,14 @@ fn offer(ground: &Ground) -> Option<(Layers, OwnedFd, OwnedFd)> {
 }
 
 /// Who writes down what vanished with the command.
-pub enum Witness {
+pub enum Reporter {
     /// A process that this one starts.
     Own(Layers),
     /// The keeper, at the other end of this channel.
     Keeper(OwnedFd),
 }
 
-impl Witness {
+impl Reporter {
     pub fn report(self, receipt: Receipt) {
         match self {
             Self::Own(layers) => layers.report(receipt),
@@ -116,14 +116,14 @@ impl Witness {
 }
 
 /// Enters the jail that waits, or a new one; a superuser must still `lock` it.
-pub(super) fn enter(profile: Profile, ground: &Ground, cwd: &Path) -> Result<Option<Witness>, String> {
+pub(super) fn enter(profile: Profile, ground: &Ground, cwd: &Path) -> Result<Option<Reporter>, String> {
     let session = ground.session.as_ref().filter(|_| profile == Profile::Trial && !ground.network);
-    let witness = match session.and_then(|session| enter_waiting(session, ground)) {
-        Some(keeper) => Some(Witness::Keeper(keeper)),
-        None => make(&ground.plan(profile)?, &[])?.map(Witness::Own),
+    let reporter = match session.and_then(|session| enter_waiting(session, ground)) {
+        Some(keeper) => Some(Reporter::Keeper(keeper)),
+        None => make(&ground.plan(profile)?, &[])?.map(Reporter::Own),
     };
     tried("working directory", rustix::process::chdir(cwd))?;
-    Ok(witness)
+    Ok(reporter)
 }
 
 /// Enters the jail that waits in the session's folder, if it was made for this ground. Gives the channel to its keeper.

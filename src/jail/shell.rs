@@ -7,7 +7,7 @@
 use super::enter::{close_on_exec, enter, lock, what_holds};
 use super::line;
 use super::own;
-use super::plan::{Ground, is_folder_file};
+use super::plan::{Ground, is_folder_file, is_for_telling};
 use super::program::become_program;
 use super::receipt::{self, Receipt};
 use crate::config::in_force;
@@ -23,7 +23,7 @@ use std::ffi::{CStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The same verb as the client's variable can spell it: it splits its value before the last ` -`.
@@ -98,9 +98,9 @@ fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) 
         (None, _) => None,
     };
     if order.profile > Profile::None {
-        let witness = enter(order.hold, order.profile, &ground, &env.cwd)?;
-        if let (Some(witness), Some(receipt)) = (witness, receipt) {
-            witness.report(receipt);
+        let reporter = enter(order.hold, order.profile, &ground, &env.cwd)?;
+        if let (Some(reporter), Some(receipt)) = (reporter, receipt) {
+            reporter.report(receipt);
         }
         lock(order.hold, &env.cwd)?;
     }
@@ -243,8 +243,7 @@ fn settle(state: &JailState, jail: &Jail, profile: Profile) -> Result<(Hold, Pro
     }
 }
 
-/// The file for the working directory, made where it is missing: nothing can be bound to a file that is not there. It lies
-/// where any command of the user may put something else: a link, a pipe, a second name of another file.
+/// The file for the working directory, made where it is missing: nothing can be bound to a file that is not there.
 fn folder_file(line: &str, ground: &Ground) -> Option<(PathBuf, File)> {
     let path = PathBuf::from(line::folder_file(line)?);
     if !is_folder_file(&path, &ground.temporary) {
@@ -258,9 +257,7 @@ fn folder_file(line: &str, ground: &Ground) -> Option<(PathBuf, File)> {
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
         .open(&path)
         .ok()?;
-    let is = made.metadata().ok()?;
-    let own = is.is_file() && is.nlink() == 1 && is.uid() == rustix::process::geteuid().as_raw();
-    own.then_some((path, made))
+    is_for_telling(&made).then_some((path, made))
 }
 
 /// The shell that the client would have started.
