@@ -209,6 +209,10 @@ fn there<T>(folder: &Path, found: io::Result<T>) -> Result<Option<T>, String> {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.raw_os_error().is_some_and(|code| nothing.contains(&code)) => Ok(None),
         Err(error) if error.raw_os_error() == Some(libc::EACCES) && !is_own(folder) => Ok(None),
+        Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+            let folder = folder.display();
+            Err(format!("`{folder}`: {error}; what guards may lie in it, so open it: `chmod u+rwx '{folder}'`"))
+        }
         Err(error) => Err(format!("`{}`: {error}", folder.display())),
     }
 }

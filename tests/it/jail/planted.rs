@@ -147,9 +147,11 @@ fn a_command_does_not_run_while_what_guards_cannot_be_looked_at() {
     session.inner.pre(&call).silent();
     fs::set_permissions(&agents, fs::Permissions::from_mode(0o000)).unwrap();
     let ran = Ran::of(&session.line("sh try.sh").output().unwrap());
-    fs::set_permissions(&agents, fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(ran.code, Some(126), "{ran:?}");
-    assert!(ran.err.contains("Permission denied"), "{ran:?}");
+    let advice = format!("chmod u+rwx '{}'", agents.display());
+    assert!(ran.err.contains("Permission denied") && ran.err.contains(&advice), "{ran:?}");
+    assert!(world.bare(&advice).code == Some(0));
+    assert_eq!(session.ran("sh try.sh").code, Some(0));
 }
 
 /// A session or a scratch folder may lie in the client's own folder, which is written for real.
