@@ -3,7 +3,7 @@
 //! Reads ledgers, writes the log and the state of the seal. Invariants: entries, leaves and the next state of the seal are
 //! on the disk before that state holds and the checkpoint is written; after a crash in between the next process takes back
 //! the leaves that were not signed; a log that is shorter than what was signed is not signed again. Who cannot get the lock
-//! leaves a note, and the next one adds for both.
+//! leaves a note, and the one who has it adds for both.
 
 use super::keys::{Keys, Sealed, draw};
 use super::record::{Record, Span};
@@ -31,6 +31,10 @@ use std::time::Duration;
 
 /// Others add for a millisecond or two.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// Longer than one that gave up can still have it for.
+const BRIEFLY: Duration = Duration::from_millis(20);
+/// A note that cannot be removed is not looked at for ever.
+const MOST_ROUNDS: usize = 4;
 /// A person's command can wait.
 const LONGER: Duration = Duration::from_secs(10);
 /// The log's own entries: keys made, rotated and lost, sessions removed.
@@ -46,10 +50,30 @@ const ROWS: usize = 16;
 /// process has the log, the next one adds these entries too.
 pub fn add(env: &Env, trace: &str, folder: &Path) -> Result<(), Failure> {
     let Some(keys) = Keys::open(env)? else { return Ok(()) };
-    let Some(store) = Store::lock(env, PATIENCE)? else { return leave_note(env, trace, folder) };
-    let mut writer = Writer::open(env, keys, store)?;
-    writer.take(trace, &folder.join(LEDGER_FILE))?;
-    writer.sign(None)
+    match Store::lock(env, PATIENCE)? {
+        Some(store) => {
+            let mut writer = Writer::open(env, keys, store)?;
+            writer.take(trace, &folder.join(LEDGER_FILE))?;
+            writer.sign(None)?;
+        }
+        None => leave_note(env, trace, folder)?,
+    }
+    add_late(env)
+}
+
+/// Adds what was noted while the log was signed. Who left a note looks whether the log is free by now, and who had the log
+/// looks for notes once it is: one of the two sees the other, so that no note waits for another turn.
+fn add_late(env: &Env) -> Result<(), Failure> {
+    let is_noted = || fs::read_dir(store::path(env).join(LATE)).is_ok_and(|mut notes| notes.next().is_some());
+    for _ in 0..MOST_ROUNDS {
+        if !is_noted() {
+            break;
+        }
+        // Not to be had: its holder looks afterwards.
+        let (Some(keys), Some(store)) = (Keys::open(env)?, Store::lock(env, BRIEFLY)?) else { break };
+        Writer::open(env, keys, store)?.sign(None)?;
+    }
+    Ok(())
 }
 
 /// Writes an entry of the log's own and signs; without a key, nothing.
@@ -228,6 +252,7 @@ impl<'a> Writer<'a> {
         let checkpoint = Checkpoint { origin: self.keys.origin(), size, root: self.sealed.frontier.root() };
         let current = self.store.checkpoint()?.filter(|(known, _)| *known == checkpoint);
         if size == old && current.is_some() && also.is_none() && !self.sealed.rows.is_empty() {
+            self.remove_notes();
             return Ok(());
         }
         let row = if size > old || self.sealed.rows.is_empty() { Some(self.seal(&checkpoint)?) } else { None };
@@ -246,10 +271,14 @@ impl<'a> Writer<'a> {
         for (trace, span) in &self.spans {
             Record::add(&self.store, trace, span)?;
         }
+        self.remove_notes();
+        self.store.grow_tiles(old, size)
+    }
+
+    fn remove_notes(&self) {
         for note in &self.done {
             let _ = fs::remove_file(note);
         }
-        self.store.grow_tiles(old, size)
     }
 
     /// Seals with the key of this epoch and prepares the state that destroys it. Returns the row of the list of seals.

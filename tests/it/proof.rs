@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 pub(crate) fn log(sandbox: &Sandbox) -> PathBuf {
     sandbox.config().join("aops/log")
@@ -212,6 +213,21 @@ fn who_cannot_get_the_log_leaves_it_to_the_next() {
     assert_eq!(verify(&sandbox, &[&one.id])["tier"], "sealed");
     assert_eq!(checkpoint(&sandbox).0, (one.entries().len() + two.entries().len() + 1) as u64);
     assert_eq!(fs::read_dir(log(&sandbox).join("late")).unwrap().count(), 0);
+}
+
+/// A turn that ended is sealed, though many end at once: who had the log looks for notes when it is free again.
+#[test]
+fn of_turns_that_end_at_once_none_waits_for_another_one() {
+    let sandbox = world();
+    let ids: Vec<String> = (0..24).map(|_| sandbox.session().id).collect();
+    thread::scope(|threads| {
+        for id in &ids {
+            threads.spawn(|| turn(&Session::new(&sandbox, id)));
+        }
+    });
+    let tiers: Vec<_> = ids.iter().map(|id| verify(&sandbox, &[id])["tier"].clone()).collect();
+    assert!(tiers.iter().all(|tier| tier == "sealed"), "{tiers:?}");
+    assert_eq!(fs::read_dir(log(&sandbox).join("late")).map_or(0, Iterator::count), 0);
 }
 
 /// A call waits for none of this.
