@@ -178,7 +178,7 @@ fn diff(given: &ArgMatches, io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
     check_project(io, &shelved, now)?;
     let recorded = match sessions::state(&shelved) {
         Some(state) => state.policy_hash,
-        None => sessions::check(io.env, &shelved)?.session.state.policy_hash,
+        None => sessions::check(io.env, &shelved)?.session.state.into_inner().policy_hash,
     };
     let then = in_force::kept(io.env, &recorded);
     let changes = then.as_ref().map(|then| changes(then, &now.form()));

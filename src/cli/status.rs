@@ -303,10 +303,8 @@ fn find_asked(env: &Env, input: &str) -> Option<Session> {
     let folder = |name: &str| workspace.and_then(|at: &Json| at.text_of(name));
     // The folder a session began in names its project; the one it is in now may be another.
     let folders = [folder("project_dir"), json.text_of("cwd"), folder("current_dir"), Some(String::new())];
-    folders
-        .iter()
-        .flatten()
-        .find_map(|cwd| sessions::find(env, SessionKey { session_id: &session_id, transcript_path: &transcript, cwd }))
+    let key = |cwd: &String| SessionKey { session_id: &session_id, transcript_path: &transcript, cwd }.projects(env);
+    sessions::find_near(env, &session_id, folders.iter().flatten().flat_map(key).collect())
 }
 
 fn line(env: &Env, session: &Session, owed: &[String]) -> String {

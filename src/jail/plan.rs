@@ -7,6 +7,7 @@ use super::wishes::{Place, Way, Wishes, lies_in};
 use crate::gate::guard::{Protected, ProtectedPlace};
 use crate::model::profile::Profile;
 use crate::system::env::Env;
+use crate::system::git;
 use rustix::fs::{FileType, fstat};
 use std::ffi::OsStr;
 use std::fs;
@@ -95,12 +96,14 @@ impl Ground {
     /// `project`: where the session began. `variable`: the environment of the command.
     pub fn of(env: &Env, project: &Path, variable: &dyn Fn(&str) -> Option<PathBuf>) -> Self {
         let text = |path: &Path| path.to_string_lossy().into_owned();
+        let worktree = git::worktree_at(project, &env.cwd);
         let protected = Protected {
             home: text(&env.home),
             config: text(&env.config),
             sessions: text(&env.data.join("sessions")),
             user_config: text(&env.user_config),
             project: text(project),
+            worktree: worktree.as_deref().map(text).unwrap_or_default(),
             ..Protected::default()
         };
         let absolute = |path: &PathBuf| path.is_absolute() && path.parent().is_some();
@@ -123,10 +126,7 @@ impl Ground {
             caches: in_home.chain(named).collect(),
             clients,
             protected,
-            settings: vec![
-                (env.config.clone(), vec!["settings.json"]),
-                (project.join(".claude"), vec!["settings.json", "settings.local.json"]),
-            ],
+            settings: settings_of(env, project, worktree.as_deref()),
             texts: vec![env.user_config.clone(), project.join(".aops")],
             administered: env.administered.clone(),
             keys: env.config.join("aops/keys"),
@@ -257,7 +257,7 @@ impl Ground {
         let protected = self.guarded(wishes);
         for (folder, names) in &self.settings {
             if names.iter().any(|name| !folder.join(name).exists()) {
-                lock_folder(folder, &protected, wishes);
+                lock_folder(folder, &protected, Path::new(&self.protected.worktree), wishes);
             }
         }
         for place in &protected {
@@ -306,6 +306,13 @@ impl Ground {
     }
 }
 
+/// The client's folder, the project's and that of the worktree that the command is in, with the files that guard.
+fn settings_of(env: &Env, project: &Path, worktree: Option<&Path>) -> Vec<(PathBuf, Vec<&'static str>)> {
+    let trees = std::iter::once(project).chain(worktree);
+    let in_trees = trees.map(|tree| (tree.join(".claude"), vec!["settings.json", "settings.local.json"]));
+    std::iter::once((env.config.clone(), vec!["settings.json"])).chain(in_trees).collect()
+}
+
 /// Without its path it cannot be guarded.
 fn own_program(wishes: &mut Wishes) -> PathBuf {
     std::env::current_exe().unwrap_or_else(|error| {
@@ -314,11 +321,13 @@ fn own_program(wishes: &mut Wishes) -> PathBuf {
     })
 }
 
-/// No new file can be made in this folder; what it holds already stays as it is.
-fn lock_folder(folder: &Path, protected: &[ProtectedPlace], wishes: &mut Wishes) {
+/// No new file can be made in this folder; what it holds already stays as it is. A worktree may lie in it, which is worked in:
+/// what guards there is held by itself.
+fn lock_folder(folder: &Path, protected: &[ProtectedPlace], worktree: &Path, wishes: &mut Wishes) {
     let Some(items) = wishes.items(folder) else { return };
     wishes.add(folder, Way::ReadOnly, true);
-    let guarded = |path: &Path| protected.iter().any(|place| Path::new(&place.path).starts_with(path));
+    let holds = |path: &Path| protected.iter().any(|place| Path::new(&place.path).starts_with(path));
+    let guarded = |path: &Path| holds(path) && !worktree.starts_with(path);
     for item in items.iter().map(fs::DirEntry::path).filter(|path| !guarded(path)) {
         if item.symlink_metadata().is_ok_and(|meta| meta.is_dir() || meta.is_file()) {
             wishes.add(&item, Way::Writable, false);

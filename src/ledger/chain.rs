@@ -35,8 +35,8 @@ impl Fold for Session {
     }
 
     /// Most steps of a call change only what gates remember.
-    fn changes_state(&self, fact: &Fact) -> bool {
-        self.may_show(fact)
+    fn take_touched(&mut self) -> bool {
+        self.state.take_touched()
     }
 
     fn write_state(&self, to: &mut Page) {

@@ -5,7 +5,7 @@
 
 use crate::ledger::entry::Line;
 use crate::model::call::CallKey;
-use crate::model::error::Failure;
+use crate::model::error::{Code, Failure};
 use crate::session::fact::{Fact, Step};
 use crate::text::sha256::short;
 use aops_ledger::index::{Indexed, Keys};
@@ -17,6 +17,7 @@ static KEYS: Keys = Keys {
     file: "calls.index",
     hash: |line| Some(hash(&read_end(line)?.call)),
     same: |one, other| read_end(one).zip(read_end(other)).is_some_and(|(one, other)| one.call == other.call),
+    intact: is_intact,
     lag: 8 << 10,
     synced: false,
 };
@@ -33,13 +34,21 @@ pub fn last_end(
     // An id that needs no escapes is in its entries as it is: most lines need no parsing.
     let plain = key.id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     let id = memmem::Finder::new(key.id.as_bytes());
-    let is = |line: &[u8]| (!plain || id.find(line).is_some()) && read_end(line).is_some_and(|step| step.call == *key);
+    // A line with the id that is not as it was written may have been this call's end: it is no "never asked".
+    let may_be = |line: &[u8]| read_end(line).map_or_else(|| !is_intact(line), |step| step.call == *key);
+    let is = |line: &[u8]| (!plain || id.find(line).is_some()) && may_be(line);
     let found = if read_only {
         calls.peek(hash(key), &is).or_else(|_| calls.scan(&is))?
     } else {
         calls.newest(hash(key), &is)?
     };
-    Ok(found.as_deref().and_then(read_end))
+    let damaged =
+        || Failure::new(Code::ChecksumMismatch, format!("an entry of call `{}` does not match its digest", key.id));
+    found.map(|line| read_end(&line).ok_or_else(damaged)).transpose()
+}
+
+fn is_intact(line: &[u8]) -> bool {
+    line.strip_suffix(b"\n").and_then(Line::read).is_some_and(|line| line.holds())
 }
 
 fn hash(key: &CallKey) -> u64 {

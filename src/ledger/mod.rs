@@ -5,12 +5,14 @@
 pub use aops_ledger::{entry, lock};
 
 pub mod chain;
-pub mod session_folder;
 pub mod heads;
+pub mod session_folder;
 pub mod recover;
 pub mod exporting;
 pub mod index;
 pub mod sessions;
 pub mod clients;
 pub mod leases;
+pub mod second;
+pub mod held;
 pub mod open;

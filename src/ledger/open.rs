@@ -4,21 +4,23 @@
 //! writes to the session; a batch is one `write`, is on disk when `append` returns, and leaves no trace when it fails;
 //! after a failure nothing more is appended.
 
+use super::held::Held;
 use super::index;
 use super::lock::Lock;
-use super::recover::{self, LEDGER_FILE, Loaded, OURS, STATE_FILE, SessionFiles, StateFile};
+use super::recover::{self, LEDGER_FILE, Loaded, OURS, STATE_FILE};
+use super::second;
 use crate::ledger::chain::Walk;
 use crate::ledger::entry::{Frame, Line, Mark};
 use crate::ledger::exporting::exports;
 use crate::ledger::heads::{self, Head};
-use crate::ledger::session_folder::{self, SessionFolder, SessionKey};
+use crate::ledger::session_folder::{self, Found, SessionFolder, SessionKey, WIDTHS};
 use crate::model::call::CallKey;
 use crate::model::error::{Code, Failure};
-use crate::session::fact::{Blocked, Fact, Snapshot, Step};
+use crate::session::fact::{Fact, Snapshot, Step};
 use crate::session::fold::Session;
 use crate::session::memory::Witness;
 use crate::session::phase_end::PhaseEnd;
-use crate::system::env::{Env, boot_id};
+use crate::system::env::Env;
 use crate::system::{files, folder};
 use crate::text::plain::plain;
 use crate::text::sha256::trace_id;
@@ -59,39 +61,65 @@ pub struct Recent {
 }
 
 impl Ledger {
-    /// The ledger of this session, made where it is missing. Two ids that share eight digits get a folder each.
-    /// `thorough`: compare it with its exported head too, which reveals an older copy of both state and ledger.
+    /// The ledger of this session, wherever it is, and made where there is none anywhere. Two ids that share eight digits get a
+    /// folder each. `thorough`: compare it with its exported head too, which reveals an older copy of both state and ledger.
     pub fn lock(env: &Env, key: SessionKey, thorough: bool) -> Result<Self, Failure> {
-        let mut width = 8;
-        for tried in [8, 16] {
-            if let Some(place) = session_folder::find(env, key, tried)? {
-                match Self::enter(env, key, place, thorough)? {
-                    Some(ledger) => return Ok(ledger),
-                    None => width = 16,
+        let (mut search, [mut width, wider]) = (key.search(env), WIDTHS);
+        while let Some((place, found)) = search.next_place()? {
+            let far = found == Found::Far;
+            match Self::enter(env, key.session_id, place, thorough || far)? {
+                Some(ledger) => {
+                    // Its head names the place from now on, so that the next event need not look everywhere.
+                    if far && !env.dry_run && !ledger.session().is_new() {
+                        ledger.export(env)?;
+                    }
+                    return Ok(ledger);
                 }
+                None => width = wider,
             }
         }
         let create = if env.dry_run { session_folder::imagine } else { session_folder::create };
-        let created = Self::enter(env, key, create(env, key, width)?, thorough)?;
+        let created = Self::enter(env, key.session_id, create(env, key, width)?, thorough)?;
         created.ok_or_else(|| Failure::new(Code::RecoveryFailed, "two sessions share sixteen digits of their hash"))
     }
 
     pub fn at(env: &Env, path: &Path, trace: &str) -> Result<Self, Failure> {
         let place = session_folder::existing(path)?;
-        let key = SessionKey { session_id: trace, transcript_path: "", cwd: "" };
-        Self::enter(env, key, place, true)?.ok_or_else(|| Failure::storage(path.display(), "is gone"))
+        Self::enter(env, trace, place, true)?.ok_or_else(|| Failure::storage(path.display(), "is gone"))
     }
 
     /// An existing folder; `None` where it is another session's.
-    fn enter(env: &Env, key: SessionKey, place: SessionFolder, thorough: bool) -> Result<Option<Self>, Failure> {
+    fn enter(env: &Env, session_id: &str, place: SessionFolder, thorough: bool) -> Result<Option<Self>, Failure> {
         let lock = if env.dry_run { Lock::of_reader(&place.dir)? } else { Some(Lock::acquire(&place.dir)?) };
         let (file, long) = open_file(&place, env.dry_run)?;
-        let trace = trace_id(key.session_id);
-        let Some((loaded, compared)) = load(env, &place, &file, &trace, long, thorough)? else { return Ok(None) };
+        let trace = trace_id(session_id);
+        let (loaded, compared) = match Held::look(env, &place, &file, session_id, long, thorough)? {
+            Held::Session(loaded, compared) => (*loaded, compared),
+            Held::Another => return Ok(None),
+            Held::Second(counting) => {
+                drop(lock);
+                return Self::enter_instead(env, session_id, counting, &place);
+            }
+        };
         let mut ledger = Self { dry_run: env.dry_run, compared, ..Self::new(place, file, lock, trace, loaded) };
         // Repairs are recorded before the event is judged. An empty ledger waits for its first entry.
         if !ledger.session().is_new() {
             ledger.append(env, Vec::new())?;
+        }
+        Ok(Some(ledger))
+    }
+
+    /// The ledger that counts, in the place of a second one of the same session, which is set aside.
+    fn enter_instead(
+        env: &Env,
+        session_id: &str,
+        counting: SessionFolder,
+        other: &SessionFolder,
+    ) -> Result<Option<Self>, Failure> {
+        let Some(mut ledger) = Self::enter(env, session_id, counting, true)? else { return Ok(None) };
+        if !env.dry_run {
+            let facts = second::set_aside(&other.path)?;
+            ledger.append(env, facts)?;
         }
         Ok(Some(ledger))
     }
@@ -202,50 +230,6 @@ fn open_file(place: &SessionFolder, dry_run: bool) -> Result<(File, u64), Failur
     }
 }
 
-/// The session in this folder, `None` where it is another one; and whether its exported head was asked.
-fn load(
-    env: &Env,
-    place: &SessionFolder,
-    file: &File,
-    trace: &str,
-    long: u64,
-    thorough: bool,
-) -> Result<Option<(Loaded, bool)>, Failure> {
-    let state_file = StateFile::read(&place.dir)?;
-    let mut files =
-        SessionFiles { dir: &place.dir, file, trace, long, head: None, lapsed: 0, boot: "", dry_run: env.dry_run };
-    if let StateFile::Whole(session, witness) = &state_file {
-        if session.state.session_id != trace {
-            return Ok(None);
-        }
-        if thorough {
-            files.head = heads::at(env).newest(trace)?;
-        }
-        let ahead = files.head.as_ref().is_some_and(|head| head.seq > witness.seq);
-        if witness.bytes == long && !ahead && files.holds(session, witness)? {
-            let walk = files.resume(session, witness);
-            recover::check_exported(files.head.as_ref(), file, &walk)?;
-            return Ok(Some((Loaded { walk, repairs: Vec::new(), lapsed: false }, thorough)));
-        }
-    } else if !files.is_ours()? {
-        return Ok(None);
-    }
-    let boot = boot_id();
-    files.boot = &boot;
-    (files.head, files.lapsed) = heads::proving(env, trace, &boot)?;
-    if long == 0 && matches!(state_file, StateFile::Missing) && files.head.as_ref().is_none_or(|head| head.seq == 0) {
-        // A block outlives the ledger it was in.
-        let blocked = files.head.filter(|head| head.blocked).map(|head| {
-            Fact::Block(Blocked { by: "the exported head".to_owned(), reason: head.reason.unwrap_or_default() })
-        });
-        let walk = Walk::new(Session::default(), trace, 0);
-        return Ok(Some((Loaded { walk, repairs: blocked.into_iter().collect(), lapsed: false }, true)));
-    }
-    let loaded = files.recover(&state_file)?;
-    recover::check_exported(files.head.as_ref(), file, &loaded.walk)?;
-    Ok(Some((loaded, true)))
-}
-
 /// A snapshot is due after so many entries or bytes.
 const SNAPSHOT_ENTRIES: u64 = 1024;
 const SNAPSHOT_BYTES: u64 = 1 << 20;
@@ -339,6 +323,7 @@ impl Ledger {
         self.add(last, &ts, !snapshot, &mut lines)?;
         if snapshot {
             let Session { memory, state, .. } = self.session().clone();
+            let state = state.into_inner();
             self.add(&Fact::Snapshot(Box::new(Snapshot { memory, state })), &ts, true, &mut lines)?;
             let walk = &mut self.loaded.walk;
             walk.snapshot = (walk.bytes + lines.len() as u64, walk.folded.seq);

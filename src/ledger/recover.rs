@@ -243,7 +243,7 @@ fn digest_at(ledger: &File, long: u64, seq: u64) -> Result<Option<String>, Failu
         let bytes = folder::read_at(ledger, LEDGER_FILE, long - window, window)?;
         let mut lines = bytes.split(|b| *b == b'\n').rev().filter_map(Line::read);
         match lines.find(|line| line.seq <= seq) {
-            Some(line) => return Ok((line.seq == seq).then(|| line.digest.to_owned())),
+            Some(line) => return Ok((line.seq == seq && line.holds()).then(|| line.digest.to_owned())),
             None if window == long => return Ok(None),
             None => window = (window * 4).min(long),
         }
@@ -268,8 +268,12 @@ fn snapshot_in(bytes: &[u8], trace: &str) -> Option<(usize, Session)> {
         let line =
             Line::read(&bytes[start..end]).filter(|l| l.kind == "snapshot" && l.trace_id == trace && l.holds())?;
         let Some(Fact::Snapshot(snapshot)) = Fact::read(line.kind, line.with) else { return None };
-        let session =
-            Session { state: snapshot.state, memory: snapshot.memory, seq: line.seq, head: line.digest.to_owned() };
+        let session = Session {
+            state: snapshot.state.into(),
+            memory: snapshot.memory,
+            seq: line.seq,
+            head: line.digest.to_owned(),
+        };
         Some((end + 1, session))
     })
 }
@@ -352,7 +356,7 @@ impl StateFile {
         }
         let Some(mut witness) = state.ledger.take() else { return StateFile::Untrusted(bytes) };
         let (memory, head) = (mem::take(&mut witness.memory), witness.head.clone());
-        StateFile::Whole(Box::new(Session { state, memory, seq: witness.seq, head }), Box::new(witness))
+        StateFile::Whole(Box::new(Session { state: state.into(), memory, seq: witness.seq, head }), Box::new(witness))
     }
 
     /// The version that wrote it, whether or not this one knows its form.

@@ -1,16 +1,19 @@
 //! Finds the folder of a session, or makes it.
 //!
 //! Reads and makes folders below a project's folder; touches no file in them. Invariants: a name that comes from outside
-//! is used only as one part of a path; the session's own folder is never a symlink; a session is found on later days too.
+//! is used only as one part of a path; the session's own folder is never a symlink; a session is found by its id on later
+//! days too, and wherever its working directory and its transcript are.
 
+use crate::ledger::heads;
 use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::system::env::Env;
 use crate::system::files::{make, make_all};
 use crate::system::{folder, lock};
-use crate::text::sha256::sha256;
+use crate::text::sha256::{sha256, trace_id};
 use crate::text::time::day;
 use rustix::fs::CWD;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -34,6 +37,8 @@ pub struct SessionKey<'a> {
 }
 
 const DAY_MS: i64 = 86_400_000;
+/// So many digits of the hash are in a folder's name: more where two ids share the first ones.
+pub const WIDTHS: [usize; 2] = [8, 16];
 
 impl SessionKey<'_> {
     /// The project folders it can be in: that of a well-formed transcript path, then that of the working directory.
@@ -48,43 +53,121 @@ impl SessionKey<'_> {
             None => vec![by_cwd],
         }
     }
+
+    pub fn search<'a>(&self, env: &'a Env) -> Search<'a> {
+        Search::new(env, self.session_id, self.projects(env))
+    }
 }
 
-/// The project folder that the transcript is in, where the session is held in another one.
+/// The project folder that the transcript is in, where neither the session is held in it nor the working directory explains
+/// it: in a worktree, and where a session is resumed elsewhere, the client keeps the transcript by that folder.
 pub fn elsewhere(env: &Env, key: SessionKey, held_in: &Path) -> Option<PathBuf> {
     let named = well_formed(key.transcript_path, key.session_id).filter(|_| env.host == Client::Claude);
-    named.filter(|named| Some(named.as_path()) != held_in.parent())
+    let named = named.filter(|named| Some(named.as_path()) != held_in.parent())?;
+    let follows = |folder: &Path| named.file_name() == Some(dashed(&folder.to_string_lossy()).as_ref());
+    if Path::new(key.cwd).ancestors().any(follows) { None } else { Some(named) }
 }
 
-/// The folder that exists for this session, its name made with `width` digits of the hash.
-pub fn find(env: &Env, key: SessionKey, width: usize) -> Result<Option<SessionFolder>, Failure> {
-    let hash = &sha256(&[key.session_id.as_bytes()])[..width];
-    let projects = key.projects(env);
-    for project in &projects {
-        if let Some(place) = recent(env, project, hash)? {
-            return Ok(Some(place));
+/// How a folder was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// In one of the projects that were named, or in the one that the exported head names.
+    Near,
+    /// Only by a look at every project: dear, so that the next one must not need it.
+    Far,
+}
+
+/// The folders that may hold a session, the likeliest first. It is looked for by its id, since working directory and
+/// transcript move within a session: to a worktree and back, or with a resume from elsewhere.
+#[derive(Debug)]
+pub struct Search<'a> {
+    env: &'a Env,
+    trace: String,
+    hash: String,
+    /// Those to look in first.
+    near: Vec<PathBuf>,
+    /// All that there are.
+    every: fn(&Env) -> Vec<PathBuf>,
+    step: Step,
+    ready: VecDeque<(SessionFolder, Found)>,
+}
+
+/// What is looked at next.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// Today's or yesterday's folder of a project that was named: no listing of perhaps thousands of entries.
+    Recent(usize),
+    ByHead,
+    Older,
+    Everywhere,
+    Over,
+}
+
+impl<'a> Search<'a> {
+    pub fn new(env: &'a Env, session_id: &str, near: Vec<PathBuf>) -> Self {
+        let (trace, hash) = (trace_id(session_id), sha256(&[session_id.as_bytes()]));
+        Self { env, trace, hash, near, every: Env::own_projects, step: Step::Recent(0), ready: VecDeque::new() }
+    }
+
+    /// The same among the sessions of all clients.
+    #[must_use]
+    pub fn of_any_client(self) -> Self {
+        Self { every: Env::all_projects, ..self }
+    }
+
+    /// The next folder whose name is made of this id; whether it is the session's, its ledger says.
+    pub fn next_place(&mut self) -> Result<Option<(SessionFolder, Found)>, Failure> {
+        loop {
+            if let Some(found) = self.ready.pop_front() {
+                return Ok(Some(found));
+            }
+            self.step = match self.step {
+                Step::Recent(n) if n < self.near.len() * 2 => {
+                    self.ready.extend(self.recent(n)?.map(|place| (place, Found::Near)));
+                    Step::Recent(n + 1)
+                }
+                Step::Recent(_) => Step::ByHead,
+                Step::ByHead => self.look(self.by_head().into_iter().collect(), Found::Near, Step::Older)?,
+                Step::Older => self.look(self.near.clone(), Found::Near, Step::Everywhere)?,
+                Step::Everywhere => {
+                    let rest = (self.every)(self.env).into_iter().filter(|project| !self.near.contains(project));
+                    self.look(rest.collect(), Found::Far, Step::Over)?
+                }
+                Step::Over => return Ok(None),
+            };
         }
     }
-    // The transcript of another client says nothing of the project, and its working directory may move within a session.
-    let others = if env.host == Client::Claude { Vec::new() } else { env.own_projects() };
-    for project in projects.iter().chain(&others) {
-        if let Some(place) = older(project, hash)? {
-            return Ok(Some(place));
-        }
+
+    fn recent(&self, n: usize) -> Result<Option<SessionFolder>, Failure> {
+        recent(self.env, &self.near[n / 2], &self.hash[..WIDTHS[n % 2]])
     }
-    Ok(None)
+
+    /// The project that the exported head names.
+    fn by_head(&self) -> Option<PathBuf> {
+        let head = heads::at(self.env).newest(&self.trace).ok()??;
+        Some(self.env.projects().join(head.project)).filter(|project| !self.near.contains(project))
+    }
+
+    fn look(&mut self, projects: Vec<PathBuf>, found: Found, next: Step) -> Result<Step, Failure> {
+        for project in projects {
+            for place in all_in(&project, &self.hash)? {
+                self.ready.push_back((place, found));
+            }
+        }
+        Ok(next)
+    }
 }
 
 /// The folder of this session in one project.
-pub fn find_in(env: &Env, project: &Path, session_id: &str, width: usize) -> Result<Option<SessionFolder>, Failure> {
-    let hash = &sha256(&[session_id.as_bytes()])[..width];
-    match recent(env, project, hash)? {
-        None => older(project, hash),
-        found => Ok(found),
+pub fn find_in(env: &Env, project: &Path, session_id: &str) -> Result<Vec<SessionFolder>, Failure> {
+    let hash = sha256(&[session_id.as_bytes()]);
+    match recent(env, project, &hash[..WIDTHS[0]])? {
+        Some(found) => Ok(vec![found]),
+        None => all_in(project, &hash),
     }
 }
 
-/// Today's or yesterday's folder: they need no listing of a project with perhaps thousands of entries.
+/// Today's or yesterday's folder.
 fn recent(env: &Env, project: &Path, hash: &str) -> Result<Option<SessionFolder>, Failure> {
     for ago in [0, DAY_MS] {
         if let Some(place) = open(project.join(format!("{}-{hash}", day(env.now_ms - ago))))? {
@@ -98,7 +181,7 @@ fn recent(env: &Env, project: &Path, hash: &str) -> Result<Option<SessionFolder>
 pub fn create(env: &Env, key: SessionKey, width: usize) -> Result<SessionFolder, Failure> {
     let project = key.projects(env).swap_remove(0);
     let _guard = guard(&project)?;
-    if let Some(place) = find(env, key, width)? {
+    if let Some(place) = recent(env, &project, &sha256(&[key.session_id.as_bytes()])[..width])? {
         return Ok(place);
     }
     let path = new_path(env, key, width);
@@ -132,13 +215,15 @@ pub fn existing(path: &Path) -> Result<SessionFolder, Failure> {
     open(path.to_owned())?.ok_or_else(|| Failure::storage(path.display(), "is gone"))
 }
 
-fn older(project: &Path, hash: &str) -> Result<Option<SessionFolder>, Failure> {
-    let Ok(names) = std::fs::read_dir(project) else { return Ok(None) };
-    let ours = |name: &str| is_session_folder(name) && name[9..] == *hash;
-    let mut found: Vec<_> =
-        names.flatten().filter_map(|n| n.file_name().into_string().ok()).filter(|n| ours(n)).collect();
-    found.sort();
-    found.first().map_or(Ok(None), |name| open(project.join(name)))
+/// The folders in this project whose names are made of this hash, the oldest first.
+fn all_in(project: &Path, hash: &str) -> Result<Vec<SessionFolder>, Failure> {
+    let Ok(names) = std::fs::read_dir(project) else { return Ok(Vec::new()) };
+    let ours = |name: &String| is_session_folder(name) && hash.starts_with(&name[9..]);
+    let mut names: Vec<String> =
+        names.flatten().filter_map(|n| n.file_name().into_string().ok()).filter(ours).collect();
+    names.sort();
+    let found = names.into_iter().map(|name| open(project.join(name)));
+    found.filter_map(Result::transpose).collect()
 }
 
 /// `{YYYYMMDD}-{8 or 16 hex}`

@@ -9,7 +9,7 @@ use crate::ledger::exporting;
 use crate::ledger::heads::{self, Head};
 use crate::ledger::lock::Lock;
 use crate::ledger::recover::{self, LEDGER_FILE, SessionFiles, StateFile};
-use crate::ledger::session_folder::{self, SessionFolder, SessionKey, dashed, is_session_folder};
+use crate::ledger::session_folder::{self, Search, SessionFolder, SessionKey, dashed, is_session_folder};
 use crate::model::error::{Code, Failure};
 use crate::session::fold::Session;
 use crate::session::state::State;
@@ -72,7 +72,7 @@ pub fn on_disk(path: PathBuf) -> Option<SessionOnDisk> {
     let place = session_folder::open(path.clone()).ok()??;
     let changed = std::fs::symlink_metadata(path.join(LEDGER_FILE)).and_then(|m| m.modified());
     let session_id = match StateFile::read(&place.dir).ok()? {
-        StateFile::Whole(session, _) => Some(session.state.session_id),
+        StateFile::Whole(session, _) => Some(session.state.into_inner().session_id),
         _ => first_name(&place),
     };
     // Opened, but never written to: nothing was acknowledged.
@@ -161,7 +161,7 @@ pub fn exported(env: &Env, given: &str) -> Option<Head> {
 
 /// The state file as it is, if it can be trusted.
 pub fn state(found: &SessionOnDisk) -> Option<Box<State>> {
-    Some(session(found)?.state)
+    Some(session(found)?.state.into_inner())
 }
 
 /// The same, with the memory of the gates.
@@ -175,30 +175,37 @@ pub fn baseline(found: &SessionOnDisk, session: &Session) -> Option<BTreeMap<Str
     recover::baseline(&session.memory, &file, long).ok()
 }
 
-/// The session that a hook with these fields would find. Lists no folder of other sessions.
+/// The session that a hook with these fields would find.
 pub fn find(env: &Env, key: SessionKey) -> Option<Session> {
-    let trace = trace_id(key.session_id);
-    [8, 16].into_iter().find_map(|width| {
-        let place = session_folder::find(env, key, width).ok()??;
-        in_place(&place).filter(|session| session.state.session_id == trace)
-    })
+    first(key.search(env), &trace_id(key.session_id))
+}
+
+/// The same where any of these projects may hold it.
+pub fn find_near(env: &Env, session_id: &str, projects: Vec<PathBuf>) -> Option<Session> {
+    first(Search::new(env, session_id, projects), &trace_id(session_id))
+}
+
+fn first(mut search: Search, trace: &str) -> Option<Session> {
+    while let Some((place, _)) = search.next_place().ok()? {
+        if let Some(session) = in_place(&place).filter(|session| session.state.session_id == trace) {
+            return Some(session);
+        }
+    }
+    None
 }
 
 /// The session of this id with its folder, wherever it began: looked for in the project of this folder and of those above
-/// it, then in all. An error where its folder is there and what it holds proves nothing.
+/// it, then by its id alone. An error where its folder is there and what it holds proves nothing.
 pub fn find_anywhere(env: &Env, session_id: &str, cwd: &Path) -> Result<Option<(PathBuf, Session)>, Failure> {
     if session_id.is_empty() {
         return Ok(None);
     }
     let trace = trace_id(session_id);
     let here = cwd.ancestors().map(|folder| env.projects().join(dashed(&folder.to_string_lossy())));
-    let all = || env.all_projects();
-    for project in here.chain(std::iter::once_with(all).flatten()) {
-        for width in [8, 16] {
-            let Ok(Some(place)) = session_folder::find_in(env, &project, session_id, width) else { continue };
-            if let Some(session) = proven(&place, &trace)? {
-                return Ok(Some((place.path, session)));
-            }
+    let mut search = Search::new(env, session_id, here.collect()).of_any_client();
+    while let Some((place, _)) = search.next_place()? {
+        if let Some(session) = proven(&place, &trace)? {
+            return Ok(Some((place.path, session)));
         }
     }
     Ok(None)

@@ -9,6 +9,7 @@ use crate::host::claude::disarm;
 use crate::model::client::Client;
 use crate::model::event::Event;
 use crate::system::env::Env;
+use crate::system::git;
 use crate::text::sha256::sha256;
 use std::collections::BTreeMap;
 use std::fs;
@@ -35,6 +36,7 @@ pub fn protected(env: &Env, event: &Event) -> Protected {
     let program = std::env::current_exe().map(|path| text(&path)).unwrap_or_default();
     let pids = Some(env.client.clone()).filter(|pid| !pid.is_empty());
     let own = Some(env.host).filter(|client| *client != Client::Claude);
+    let worktree = git::worktree_at(Path::new(&project), Path::new(&event.cwd));
     Protected {
         home: text(&env.home),
         config: text(&env.config),
@@ -43,6 +45,7 @@ pub fn protected(env: &Env, event: &Event) -> Protected {
         sessions: text(&env.data.join("sessions")),
         user_config: text(&env.user_config),
         project,
+        worktree: worktree.map(|path| text(&path)).unwrap_or_default(),
         binaries: with_link(env, program),
         pids: pids.into_iter().collect(),
         ..Protected::default()

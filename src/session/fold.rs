@@ -11,13 +11,13 @@ mod reports;
 
 use crate::config::policy::Policy;
 use crate::model::agent;
-use crate::model::call::{CallKey, CallState, Effect};
+use crate::model::call::{CallKey, CallState};
 use crate::model::error::Code;
 use crate::model::event::EventKind;
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::fact::{Fact, Opened, Seen, Step, Violation};
 use crate::session::memory::{Memory, OpenCall, Waiver};
-use crate::session::state::State;
+use crate::session::state::{Shown, State};
 use crate::text::json;
 use crate::text::sha256::NO_DIGEST;
 use crate::text::stored::canonical;
@@ -30,8 +30,7 @@ const MOST_TIMERS: usize = 64;
 
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// Both are large: on the stack each move of a session would touch several pages more, at every event.
-    pub state: Box<State>,
+    pub state: Shown,
     pub memory: Box<Memory>,
     /// The last entry.
     pub seq: u64,
@@ -40,7 +39,7 @@ pub struct Session {
 
 impl Default for Session {
     fn default() -> Self {
-        Self { state: Box::new(State::empty()), memory: Box::default(), seq: 0, head: NO_DIGEST.to_owned() }
+        Self { state: Box::new(State::empty()).into(), memory: Box::default(), seq: 0, head: NO_DIGEST.to_owned() }
     }
 }
 
@@ -61,13 +60,6 @@ impl Session {
 
     pub fn open_call(&self, key: &CallKey) -> Option<&OpenCall> {
         self.memory.calls.iter().find(|open| open.call == *key)
-    }
-
-    /// Folding this fact can change the visible state. Most steps of a call change only the memory.
-    pub fn may_show(&self, fact: &Fact) -> bool {
-        let Fact::Call(step) = fact else { return true };
-        let shows = |open: &OpenCall| open.effect.is_some_and(Effect::is_write) || !open.tracks.is_empty();
-        step.todos.is_some() || step.to.is_terminal() && self.open_call(&step.call).is_some_and(shows)
     }
 
     /// One more entry: its number, its time, its fact. `trace` is the session's name.

@@ -5,9 +5,11 @@
 
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::memory::Witness;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
+use std::mem;
+use std::ops::{Deref, DerefMut};
 
 pub const SCHEMA: u32 = 1;
 
@@ -99,6 +101,52 @@ pub struct Task {
     pub n: u64,
     pub waiver: Option<String>,
     pub writes: u64,
+}
+
+/// The state in a fold. It notices by itself that it is touched: every way to change it leads through `deref_mut`.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// Large: on the stack each move of a session would touch several pages more, at every event.
+    state: Box<State>,
+    touched: bool,
+}
+
+impl Shown {
+    pub fn into_inner(self) -> Box<State> {
+        self.state
+    }
+
+    /// Since this was last asked it may have become another one.
+    pub fn take_touched(&mut self) -> bool {
+        mem::take(&mut self.touched)
+    }
+}
+
+impl From<Box<State>> for Shown {
+    fn from(state: Box<State>) -> Self {
+        Self { state, touched: false }
+    }
+}
+
+impl Deref for Shown {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+impl DerefMut for Shown {
+    fn deref_mut(&mut self) -> &mut State {
+        self.touched = true;
+        &mut self.state
+    }
+}
+
+impl Serialize for Shown {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.state.serialize(to)
+    }
 }
 
 impl State {

@@ -19,7 +19,7 @@ use crate::system::process::{self, Ending, Outcome, Task, variable};
 use baseline::{HEAD, is_new};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,6 +77,18 @@ fn header(status: &mut Status, field: &str) {
 pub fn branch(env: &Env, cwd: &Path) -> Option<(String, Option<String>)> {
     let branch = git_line(env, cwd, &["symbolic-ref", "--short", "-q", "HEAD"])?;
     Some((branch, git_line(env, cwd, &["rev-parse", "--abbrev-ref", "@{upstream}"])))
+}
+
+/// The worktree around `cwd`, where that is another one than the project's own tree: one that the client made in it, or one
+/// elsewhere, which has a plain file in the place of a `.git` folder. Inside of the project nothing is looked at.
+pub fn worktree_at(project: &Path, cwd: &Path) -> Option<PathBuf> {
+    if let Ok(inside) = cwd.strip_prefix(project) {
+        let name = inside.strip_prefix(".claude/worktrees").ok()?.components().next()?;
+        return Some(project.join(".claude/worktrees").join(name));
+    }
+    let mut above = cwd.ancestors().take_while(|_| cwd.is_absolute());
+    let found = above.find_map(|folder| Some((folder, folder.join(".git").symlink_metadata().ok()?)));
+    found.filter(|(_, about)| about.is_file()).map(|(folder, _)| folder.to_owned())
 }
 
 /// The uncommitted changes of this moment, by path, and the commit; to be held against later ones.

@@ -16,6 +16,7 @@ mod planted;
 mod prepared;
 mod symlinks;
 mod world;
+mod worktree;
 
 use crate::support::Sandbox;
 use serde_json::json;

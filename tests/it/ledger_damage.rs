@@ -3,6 +3,9 @@
 use crate::faults::ID;
 use crate::faults::{self, Files, LEDGER, STATE, Workshop, passed, put_back, python_verifier, sound, walk};
 use crate::support::Sandbox;
+use aops_hook::ledger::open::Ledger;
+use aops_hook::ledger::sessions;
+use aops_hook::model::call::{CallKey, CallState};
 use aops_hook::model::error::Code;
 use aops_hook::session::fold::Session;
 use aops_hook::session::memory::Memory;
@@ -118,6 +121,46 @@ fn flipped_ledger(stride: usize) {
             assert!(bit >= tail, "bit {bit} in the middle looks like a tear");
         }
         flipped[bit / 8] ^= 1 << (bit % 8);
+    }
+}
+
+/// What an event takes from an older entry is proven by that entry's digest: how a call ended that is asked for again. With
+/// and without an index of ended calls; and `verify` finds it in each case.
+#[test]
+fn a_flipped_bit_in_the_middle_is_found_where_it_is_read() {
+    for calls in [3, 30] {
+        let workshop = Workshop::new();
+        workshop.event("SessionStart", &json!({"source": "startup"})).unwrap();
+        for n in 0..calls {
+            workshop.pre(&format!("call-{n:02}")).unwrap();
+            workshop.post(&format!("call-{n:02}")).unwrap();
+        }
+        let key = CallKey::of("Read", "call-01");
+        let folder = workshop.folder();
+        let asked = || Ledger::at(&workshop.env, &folder, ID)?.past_call(&key);
+        assert_eq!(asked().unwrap().unwrap().to, CallState::Completed);
+        let files = workshop.files();
+        let good = &files[LEDGER];
+        let lines: Vec<&[u8]> = good.split_inclusive(|byte| *byte == b'\n').collect();
+        let text = |line: &[u8]| String::from_utf8(line.to_vec()).unwrap();
+        let ends = |line: &&[u8]| text(line).contains("call-01") && text(line).contains("\"COMPLETED\"");
+        let at = lines.iter().position(ends).unwrap();
+        let from = lines[..at].concat().len();
+        let id = from + text(lines[at]).find("\"id\":\"call-01").unwrap();
+        for bit in (from * 8..(from + lines[at].len() - 1) * 8).step_by(11) {
+            let mut flipped = good.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            put_back(&folder, &files);
+            fs::write(folder.join(LEDGER), &flipped).unwrap();
+            let case = format!("{calls} calls, bit {}", bit - from * 8);
+            match asked() {
+                Err(failure) => assert_eq!(failure.code, Code::ChecksumMismatch, "{case}"),
+                Ok(said) => assert!(calls == 3 && (id..id + 14).contains(&(bit / 8)), "{case}: {said:?}"),
+            }
+            let found = sessions::on_disk(folder.clone()).unwrap();
+            let checked = sessions::check(&workshop.env, &found).unwrap();
+            assert!(checked.failure.is_some(), "{case}: `verify` finds it");
+        }
     }
 }
 

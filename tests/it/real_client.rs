@@ -12,6 +12,7 @@ mod halts;
 mod hydration;
 mod jail;
 mod whole_loop;
+mod worktree;
 
 use crate::client::{Client, Run};
 use crate::insights::insights;

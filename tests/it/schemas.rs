@@ -4,7 +4,7 @@
 //! The types are written out whole in `schemas/samples.rs`, so a new field does not compile before it is described.
 
 mod infer;
-mod samples;
+pub(crate) mod samples;
 pub(crate) mod validate;
 mod vectors;
 

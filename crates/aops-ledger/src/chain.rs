@@ -28,8 +28,8 @@ pub trait Fold {
     /// Applies one entry; afterwards `tip` is that entry.
     fn apply(&mut self, trace: &str, line: &Line, fact: &Self::Fact) -> Result<(), Kind>;
 
-    /// Applying this can change the state; otherwise its digest is not computed again.
-    fn changes_state(&self, _fact: &Self::Fact) -> bool {
+    /// Since this was last asked the state may have become another one; otherwise its digest is not computed again.
+    fn take_touched(&mut self) -> bool {
         true
     }
 
@@ -127,11 +127,11 @@ impl<F: Fold> Walk<F> {
         let damage = |kind, what| Damage { kind, seq: line.seq, what };
         let fact = F::read(line.kind, line.with)
             .ok_or(damage(Kind::InvalidTransition, "holds a fact this version does not know"))?;
-        if self.folded.changes_state(&fact) {
-            self.state_digest = None;
-        }
         let applied = self.folded.apply(&self.trace, line, &fact);
         applied.map_err(|kind| damage(kind, "does not follow from the entries before it"))?;
+        if self.folded.take_touched() {
+            self.state_digest = None;
+        }
         let Some(mark) = line.mark else { return Ok(()) };
         let state = self.state_digest.unwrap_or_else(|| self.digest_of(F::write_state));
         if !state.is(mark.state) || !self.digest_of(F::write_memory).is(mark.memory) {

@@ -31,6 +31,9 @@ pub struct Keys {
     pub hash: fn(&[u8]) -> Option<u64>,
     /// Two lines with the same hash have the same key.
     pub same: fn(&[u8], &[u8]) -> bool,
+    /// A line is as it was written. One that is not is shown for the key that the table has it under: the caller sees that it
+    /// was changed.
+    pub intact: fn(&[u8]) -> bool,
     /// So many bytes at the end may be missing in the table: reading them is cheaper than writing the table each time.
     pub lag: u64,
     /// Slots reach the disk before the header that counts them, so that the table survives a power loss.
@@ -166,7 +169,7 @@ impl<'a> Table<'a> {
         }
         let mut newest: Option<(u64, Vec<u8>)> = None;
         self.probe(hash, |offset| {
-            let line = self.line_at(offset).filter(|line| is(line));
+            let line = self.line_at(offset).filter(|line| is(line) || !(self.of.keys.intact)(line));
             if let Some(line) = line.filter(|_| newest.as_ref().is_none_or(|(known, _)| *known < offset)) {
                 newest = Some((offset, line));
             }

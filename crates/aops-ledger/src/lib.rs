@@ -54,8 +54,8 @@
 pub mod failure; // what can go wrong
 pub mod sha256; // digests as hex
 pub mod page; // bytes that are written again and again
-pub mod stored; // canonical form of serde types
 pub mod json; // JSON of others: borrowed values, canonical form
+pub mod stored; // canonical form of serde types
 pub mod entry; // one line
 pub mod chain; // many lines, checked and folded
 pub mod folder; // files below an open folder

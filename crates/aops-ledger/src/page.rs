@@ -14,6 +14,12 @@ impl Page {
         self.long = 0;
     }
 
+    /// Writes this in the place of what comes after so many bytes.
+    pub fn rewrite(&mut self, after: usize, text: &[u8]) {
+        self.long = self.long.min(after);
+        let _ = self.write_all(text);
+    }
+
     pub fn bytes(&self) -> &[u8] {
         &self.room[..self.long]
     }

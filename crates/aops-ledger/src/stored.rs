@@ -1,19 +1,36 @@
 //! The canonical form of a stored type, and the digest of it.
 //!
-//! Stored types must declare their fields in sorted order: then the plain serialisation is the RFC 8785 form.
+//! Stored types must declare their fields in sorted order: then the plain serialisation is the RFC 8785 form, but for maps
+//! whose names come from outside (files, say) and would stand in another order by their UTF-16 units. Those are sorted anew.
 
+use crate::json::{read, unchanged};
 use crate::page::Page;
 use crate::sha256::sha256;
 use serde::Serialize;
 
 /// The canonical form. Cannot fail: stored types hold no map whose keys are not strings.
 pub fn canonical<T: Serialize>(stored: &T) -> String {
-    serde_json::to_string(stored).unwrap_or_default()
+    let plain = serde_json::to_string(stored).unwrap_or_default();
+    sorted(plain.as_bytes()).unwrap_or(plain)
 }
 
 /// Adds the canonical form to this page.
 pub fn write_canonical<T: Serialize>(stored: &T, to: &mut Page) {
-    let _ = serde_json::to_writer(to, stored); // a page takes everything
+    let before = to.bytes().len();
+    let _ = serde_json::to_writer(&mut *to, stored); // a page takes everything
+    if let Some(text) = sorted(&to.bytes()[before..]) {
+        to.rewrite(before, text.as_bytes());
+    }
+}
+
+/// The same with its names in order; `None` where they must be. Bytes and UTF-16 units disagree on one pair of characters
+/// alone: one beyond U+FFFF, and one from U+E000 on.
+fn sorted(plain: &[u8]) -> Option<String> {
+    let has = |range: std::ops::RangeInclusive<u8>| plain.iter().any(|byte| range.contains(byte));
+    if !(has(0xF0..=0xFF) && has(0xEE..=0xEF)) {
+        return None;
+    }
+    Some(read(std::str::from_utf8(plain).ok()?).ok()?.canonical(unchanged))
 }
 
 pub fn digest_of<T: Serialize>(stored: &T) -> String {
@@ -23,6 +40,20 @@ pub fn digest_of<T: Serialize>(stored: &T) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As a second author's library has it.
+    #[test]
+    fn names_stand_in_the_order_of_their_utf_16_units() {
+        let names = ["\u{fb33}", "\u{1f602}", "a", "\u{e000}", "\u{d7ff}", "\u{1d11e}x"];
+        let map: std::collections::BTreeMap<&str, f64> =
+            names.into_iter().zip([1.0, 2.5, 0.0, 4.0, 5.0, 6.0]).collect();
+        let stored = (1, &map, "\u{1f602}");
+        assert_eq!(canonical(&stored), serde_json_canonicalizer::to_string(&stored).unwrap());
+        let mut page = Page::default();
+        write_canonical(&7, &mut page);
+        write_canonical(&map, &mut page);
+        assert_eq!(page.bytes(), format!("7{}", canonical(&map)).as_bytes());
+    }
 
     #[test]
     fn a_page_holds_what_was_written_since_it_was_cleared() {

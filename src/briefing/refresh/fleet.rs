@@ -201,9 +201,7 @@ fn describe(head: &Head, found: Option<&SessionOnDisk>) -> SessionHead {
 
 fn on_disk(env: &Env, head: &Head) -> Option<SessionOnDisk> {
     let projects = env.projects_named(&head.project).into_iter();
-    let places = projects.flat_map(|project| {
-        [8, 16].map(|width| session_folder::find_in(env, &project, &head.session_id, width).ok().flatten())
-    });
+    let places = projects.flat_map(|project| session_folder::find_in(env, &project, &head.session_id));
     let found = places.flatten().filter_map(|place| sessions::on_disk(place.path));
     found.into_iter().find(|found| found.session_id == head.session_id)
 }

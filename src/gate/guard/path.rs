@@ -29,6 +29,8 @@ pub struct Protected {
     /// Our own user configuration folder.
     pub user_config: String,
     pub project: String,
+    /// The worktree that the session is in now, where it began in another tree; mostly empty.
+    pub worktree: String,
     /// The running and the registered program.
     pub binaries: Vec<String>,
     /// Processes that must not be killed, as text: the client's.
@@ -72,7 +74,11 @@ impl Protected {
                 all.push(ProtectedPlace { path, what, tree, in_project });
             }
         };
-        for base in [&self.config, &format!("{}/.claude", self.project)] {
+        let worktree = if self.worktree.is_empty() { String::new() } else { format!("{}/.claude", self.worktree) };
+        for base in [&self.config, &format!("{}/.claude", self.project), &worktree] {
+            if base.is_empty() {
+                continue;
+            }
             add(format!("{base}/settings.json"), SETTINGS, false);
             add(format!("{base}/settings.local.json"), SETTINGS, false);
         }

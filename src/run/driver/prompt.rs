@@ -7,7 +7,7 @@ use super::base::Driver;
 use crate::config::texts::{self, Library};
 use crate::gate::sandbox;
 use crate::insight::collect;
-use crate::ledger::{recover::LEDGER_FILE, session_folder};
+use crate::ledger::recover::LEDGER_FILE;
 use crate::model::call::{CallState, Effect, ToolCall};
 use crate::model::client::Client;
 use crate::model::error::Failure;
@@ -124,8 +124,8 @@ impl Driver {
 
     pub(super) fn ledger_file(&self) -> Option<PathBuf> {
         let (env, cwd) = (self.env.later(), self.cwd());
-        let find = |width| session_folder::find(&env, self.session_key(&cwd), width).ok()?;
-        Some([8, 16].into_iter().find_map(find)?.path.join(LEDGER_FILE))
+        let (place, _) = self.session_key(&cwd).search(&env).next_place().ok()??;
+        Some(place.path.join(LEDGER_FILE))
     }
 }
 

@@ -1,0 +1,54 @@
+//! A second ledger of one session, as versions that looked by place could begin it: which one counts, and where the other goes.
+//!
+//! Reads and renames session folders. Invariants: the ledger counts that the newest exported head is of; the other one is
+//! kept under a name that no event looks for, is named in the one that counts, and a block in it holds on.
+
+use crate::ledger::heads::Head;
+use crate::ledger::lock::Lock;
+use crate::ledger::recover::StateFile;
+use crate::ledger::session_folder::{self, SessionFolder, guard};
+use crate::ledger::sessions;
+use crate::model::error::Failure;
+use crate::session::fact::{Blocked, Fact, Recovered};
+use crate::system::env::Env;
+use crate::text::sha256::trace_id;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The folder of the ledger that this head is of, where this place is another project's and both hold the session.
+pub fn counting(env: &Env, place: &Path, session_id: &str, head: &Head) -> Option<SessionFolder> {
+    let is_here = place.parent().and_then(Path::file_name).is_some_and(|project| project == head.project.as_str());
+    if is_here || head.seq == 0 {
+        return None;
+    }
+    let found = session_folder::find_in(env, &env.projects().join(&head.project), session_id).ok()?;
+    let is_its =
+        |path: &Path| sessions::on_disk(path.to_owned()).is_some_and(|at| at.session_id == trace_id(session_id));
+    found.into_iter().find(|other| is_its(&other.path))
+}
+
+/// Renames this second ledger; what the one that counts records of it.
+pub fn set_aside(second: &Path) -> Result<Vec<Fact>, Failure> {
+    let _project = guard(second.parent().unwrap_or(Path::new("/")))?;
+    let Some(place) = session_folder::open(second.to_owned())? else { return Ok(Vec::new()) };
+    let _lock = Lock::acquire(&place.dir)?;
+    let aside = free_name(second);
+    fs::rename(second, &aside).map_err(|error| Failure::storage(second.display(), error))?;
+    let what = format!(
+        "a second ledger of this session, in `{}`, is set aside as `{}`: this one counts, since the exported head is of it",
+        second.display(),
+        aside.file_name().unwrap_or_default().display(),
+    );
+    let block = match StateFile::read(&place.dir)? {
+        StateFile::Whole(session, _) => session.blocked().map(str::to_owned),
+        other => other.edited_block(),
+    };
+    let by = || "the second ledger that was set aside".to_owned();
+    let block = block.map(|reason| Fact::Block(Blocked { by: by(), reason }));
+    Ok([Fact::Recovery(Recovered { what, ..Recovered::default() })].into_iter().chain(block).collect())
+}
+
+fn free_name(path: &Path) -> PathBuf {
+    let mut names = (1_u64..).map(|n| PathBuf::from(format!("{}.second-{n}", path.display())));
+    names.find(|name| name.symlink_metadata().is_err()).unwrap_or_default()
+}
