@@ -86,9 +86,7 @@ pub struct CallContext {
     pub tracks: Vec<Tracks>,
     /// Where shell commands are jailed: it is not known to change anything, here or outside.
     pub unknown: bool,
-    /// A program in its line that cannot run inside the jail; `alone` where the line is nothing else.
-    pub unjailed: Option<String>,
-    pub alone: bool,
+    pub unheld: Unheld,
     /// What the shipped danger rules found in it.
     pub dangers: Vec<Danger>,
     /// What in it shows our keys.
@@ -103,6 +101,22 @@ pub struct CallContext {
     /// Files that no session edited before this call, and another session that edits one of its files.
     pub taken: Vec<String>,
     pub held: Option<Holder>,
+}
+
+/// A program in a line that cannot run inside the jail.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Unheld {
+    /// There is none.
+    #[default]
+    Nothing,
+    /// The rest of the line must run inside, or a shell would change its words.
+    Within(String),
+    /// The line is nothing else: it is started as the file that it is, with these words.
+    Alone {
+        program: String,
+        /// What it is told to run, where that is not known.
+        hands: Option<String>,
+    },
 }
 
 /// A session that edits a file, relative to the tree, and when it last wrote it.

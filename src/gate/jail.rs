@@ -3,12 +3,12 @@
 //! Reads what the session's start found out about the kernel; writes nothing. Invariants: where nothing holds, nothing
 //! passes that would not pass otherwise; a command that is thrown away is no work. Way out: each refusal names it.
 
-use super::Context;
+use super::{CallContext, Context, Unheld};
 use crate::config::policy::jail::JailLevel;
 use crate::model::call::ToolCall;
 use crate::model::event::{Event, EventKind};
 use crate::model::profile::JailState;
-use crate::model::verdict::Verdict;
+use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
 use crate::text::template::one_line;
 
@@ -45,19 +45,32 @@ fn before(session: &Session, call: &ToolCall, context: &Context) -> Verdict {
         );
         return if required { Verdict::deny(GATE, words) } else { Verdict::pass() };
     }
-    match context.call.as_ref().and_then(|seen| seen.unjailed.as_deref()) {
-        Some(program) if !is_alone(context) => Verdict::deny(
+    match context.call.as_ref().map(|seen| &seen.unheld) {
+        Some(Unheld::Within(program)) => Verdict::deny(
             GATE,
             format!(
-                "`{program}` cannot run inside the jail, and the rest of this line must\nhint: run `{program} …` as a line of its own, or beside nothing but commands that read"
+                "`{program}` cannot run inside the jail, and the rest of this line must\nhint: run `{program} …` as a line of its own, with plain words: no variable, pattern or redirection"
             ),
         ),
+        Some(Unheld::Alone { program, hands: Some(hands) }) => handed(program, hands, context),
         _ => Verdict::pass(),
     }
 }
 
-fn is_alone(context: &Context) -> bool {
-    context.call.as_ref().is_some_and(|seen| seen.alone)
+/// Outside of the jail nothing holds what this program starts, so a person says whether it may.
+fn handed(program: &str, hands: &str, context: &Context) -> Verdict {
+    let words = one_line(&format!("`{program}` runs outside of the jail, and `{hands}` is not known"), 400);
+    if !(context.attended || context.defers) {
+        let hint = "ask the user to run it in a terminal of their own";
+        return Verdict::deny(GATE, format!("{words}: no tool call may do this without a person\nhint: {hint}"));
+    }
+    let reason = format!("{words}\nhint: allow it only if you know what it does");
+    Verdict { ruling: Ruling::Ask, ..Verdict::deny(GATE, reason) }
+}
+
+/// The line is one program that cannot run inside the jail.
+pub fn leaves(seen: &CallContext) -> bool {
+    matches!(seen.unheld, Unheld::Alone { .. })
 }
 
 /// What a command left behind: its proof, or that there is none.
@@ -84,5 +97,5 @@ pub fn blocks(session: &Session) -> bool {
 /// This line would be refused by its words alone because it is not known, and can be thrown away instead.
 pub fn tries(session: &Session, context: &Context) -> bool {
     let holds = session.memory.jail.as_ref().is_some_and(|jail| jail.is_on() && jail.trial);
-    holds && context.call.as_ref().is_some_and(|seen| seen.unknown && !seen.alone)
+    holds && context.call.as_ref().is_some_and(|seen| seen.unknown && !leaves(seen))
 }

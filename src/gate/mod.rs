@@ -25,7 +25,7 @@ pub mod agentless;
 pub mod watch;
 pub mod rehearsal;
 
-pub use context::{CallContext, Context, EndContext, Evidence, Holder, StartContext};
+pub use context::{CallContext, Context, EndContext, Evidence, Holder, StartContext, Unheld};
 
 use crate::config::policy::{Level, Policy};
 use crate::model::call::{CallState, ToolCall};

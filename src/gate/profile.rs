@@ -3,7 +3,7 @@
 //! Reads the session and what the call does; writes nothing. Invariant: only where changes are refused by their words is a
 //! command thrown away or kept from writing.
 
-use super::jail::{is_on, runs_shell, tries};
+use super::jail::{is_on, leaves, runs_shell, tries};
 use super::{Context, sandbox};
 use crate::model::call::Effect;
 use crate::model::event::Event;
@@ -19,7 +19,7 @@ pub fn of_call(session: &Session, event: &Event, context: &Context) -> Option<Pr
     let trial = session.memory.jail.as_ref().is_some_and(|jail| jail.trial);
     let reviews = event.by_our_agent().is_some();
     Some(match seen.effect {
-        _ if seen.alone => Profile::None,
+        effect if leaves(seen) && (effect == Effect::Read || !reviews) => Profile::None,
         Effect::Read if reviews || sandbox::is_held(session, event, context) => Profile::Read,
         Effect::Write | Effect::Close | Effect::Spawn if reviews && trial => Profile::Trial,
         _ if tries(session, context) && sandbox::is_held(session, event, context) => Profile::Trial,

@@ -11,7 +11,10 @@ use crate::model::profile::{Hold, Profile};
 use crate::system::env::Env;
 use crate::system::process::confined::{HELD, VERB};
 use std::convert::Infallible;
+use std::ffi::OsStr;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 const CANNOT_RUN: u8 = 126;
 
@@ -33,10 +36,11 @@ fn start(is_held: bool, words: &[String], env: &Env) -> Result<Infallible, Strin
     close_on_exec();
     if is_held || !is_off(env) && holds(Hold::Namespaces, Profile::Work, &ground)? {
         enter(Hold::Namespaces, Profile::Work, &ground, &env.cwd)?;
-        lock(Hold::Namespaces, &env.cwd)?;
+        lock(Hold::Namespaces, Profile::Work, &env.cwd)?;
     }
     let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
-    become_program(&words, variables.iter().map(|(name, value)| (name, value)))
+    let program = words.first().copied().unwrap_or_default();
+    become_program(Path::new(OsStr::from_bytes(program)), &words, variables.iter().map(|(name, value)| (name, value)))
 }
 
 fn is_off(env: &Env) -> bool {

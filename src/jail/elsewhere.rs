@@ -31,7 +31,7 @@ pub fn enter(hold: Hold, profile: Profile, ground: &Ground, _: &Path) -> Result<
     }
 }
 
-pub fn lock(_: Hold, _: &Path) -> Result<(), String> {
+pub fn lock(_: Hold, _: Profile, _: &Path) -> Result<(), String> {
     Ok(())
 }
 
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     type Enter<L> = fn(Hold, Profile, &Ground, &Path) -> Result<Option<L>, String>;
-    type Lock = fn(Hold, &Path) -> Result<(), String>;
+    type Lock = fn(Hold, Profile, &Path) -> Result<(), String>;
     type Report<L> = fn(L, Receipt);
     type Holds = fn(Hold, Profile, &Ground) -> Result<bool, String>;
     type What = fn(&Ground, Profile) -> Result<JailState, String>;

@@ -3,7 +3,7 @@
 //! Tries in a child process, so this one stays as it is; `enter` changes this process for good.
 
 pub use super::kernel::close_on_exec;
-use super::kernel::{in_child, leave};
+use super::kernel::{in_child, join_empty_keyring, leave};
 use super::plan::Ground;
 pub use super::prepared::{Reporter, prepare};
 use super::{landlock, namespaces, prepared};
@@ -22,8 +22,20 @@ pub fn enter(hold: Hold, profile: Profile, ground: &Ground, cwd: &Path) -> Resul
 }
 
 /// The last step before the command.
-pub fn lock(hold: Hold, cwd: &Path) -> Result<(), String> {
-    if hold == Hold::Namespaces { namespaces::lock(cwd) } else { Ok(()) }
+pub fn lock(hold: Hold, profile: Profile, cwd: &Path) -> Result<(), String> {
+    let changes_nothing = profile >= Profile::Read;
+    match hold {
+        Hold::Namespaces => {
+            namespaces::lock(cwd)?;
+            if changes_nothing {
+                // A superuser has the right to it, and may start programs with more.
+                landlock::scope(!rustix::process::geteuid().is_root())?;
+            }
+        }
+        Hold::Landlock if changes_nothing => landlock::scope(true)?,
+        _ => {}
+    }
+    join_empty_keyring().map_err(|error| format!("keyring: {error}"))
 }
 
 /// Whether this profile can be entered here, found out by a child; an error where it was disturbed.
@@ -43,7 +55,7 @@ fn try_out(hold: Hold, profile: Profile, ground: &Ground) -> Tried {
     }
     answer_of_child(|| {
         enter(hold, profile, ground, &ground.project)?;
-        lock(hold, &ground.project)
+        lock(hold, profile, &ground.project)
     })
 }
 

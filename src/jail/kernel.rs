@@ -3,9 +3,12 @@
 //! Changes this process alone. Invariant: where `fork` is called there is one thread, or what the others may have locked is
 //! not used afterwards.
 
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
 use rustix::process::{Pid, WaitOptions, waitpid};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::path::Path;
 
 /// A folder that is everywhere, that no program needs, and below which no place of a plan lies: mounts are made over it.
 pub(super) const UNSEEN: &str = "/proc/tty";
@@ -114,6 +117,24 @@ pub(super) fn leave(code: u8) -> ! {
     }
 }
 
+/// `KEYCTL_JOIN_SESSION_KEYRING`.
+const JOIN_SESSION_KEYRING: i32 = 1;
+/// The kernel has no keyrings, or keeps this process, and so the command, from them.
+const NO_KEYRINGS: [i32; 2] = [libc::ENOSYS, libc::EPERM];
+
+/// From here on the keys that this session keeps in the kernel are out of reach, and those that are added go with the last
+/// process.
+pub(super) fn join_empty_keyring() -> io::Result<()> {
+    let unnamed = std::ptr::null::<libc::c_char>();
+    #[expect(unsafe_code, reason = "no safe crate here knows keyrings")]
+    // SAFETY: without a name the kernel reads no memory of ours.
+    let joined = done(unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, unnamed) });
+    joined.or_else(|error| {
+        let is_none = error.raw_os_error().is_some_and(|code| NO_KEYRINGS.contains(&code));
+        if is_none { Ok(()) } else { Err(error) }
+    })
+}
+
 /// From here on no file but the three standard streams reaches the next program.
 pub fn close_on_exec() {
     #[expect(unsafe_code, reason = "no safe crate offers it")]
@@ -139,6 +160,36 @@ pub(super) fn close_all_but(file: &impl AsRawFd) {
     for (first, last) in below.into_iter().chain([(kept + 1, u32::MAX)]) {
         #[expect(unsafe_code, reason = "no safe crate offers it")]
         // SAFETY: the process ends without using or dropping the owners of the files.
+        let _ = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+    }
+}
+
+/// What lies at a real path. A link in it was put there after the path was looked up, and leads nowhere; one at its end is
+/// meant itself.
+pub(super) fn open_at(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+}
+
+/// A copy of the mount in which this lies, from here on; `more`: of what is mounted below, too.
+pub(super) fn copy_of(place: &OwnedFd, more: OpenTreeFlags) -> rustix::io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
+    open_tree(place, "", flags | more)
+}
+
+/// Mounts a copy over this.
+pub(super) fn mount_copy(copy: &OwnedFd, place: &OwnedFd) -> rustix::io::Result<()> {
+    move_mount(copy, "", place, "", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH)
+}
+
+/// Closes these with as few calls as their numbers allow.
+pub(super) fn close_together(files: Vec<OwnedFd>) {
+    let mut numbers: Vec<u32> = files.into_iter().map(|file| file.into_raw_fd().unsigned_abs()).collect();
+    numbers.sort_unstable();
+    for run in numbers.chunk_by(|one, next| one + 1 == *next) {
+        let (first, last) = (run[0], run[run.len() - 1]);
+        #[expect(unsafe_code, reason = "no safe crate offers it")]
+        // SAFETY: each number in between is that of a file whose owner was given up above.
         let _ = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     }
 }

@@ -1,16 +1,19 @@
-//! Enters a profile with Landlock, where namespaces are forbidden: a list of folders that may be written, and nothing else.
+//! Landlock: a profile where namespaces are forbidden, as a list of folders that may be written; and in every jail that
+//! changes nothing, a border for signals.
 //!
-//! Changes this process alone. Invariants: reading stays free; there are no throwaway layers; what is protected inside of a
-//! folder on the list is not held.
+//! Changes this process alone. Invariants: everything but the keys can be read; there are no throwaway layers; what is
+//! protected inside of a folder on the list can be written.
 
+use super::kernel::open_at;
 use super::plan::Ground;
 use super::wishes::Wishes;
 use crate::model::profile::Profile;
 use landlock::{
-    ABI, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus,
+    ABI, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreated,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
-use rustix::fs::{CWD, Mode, OFlags, openat};
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// The first version that knows renaming across folders and truncation; older kernels hold less, and are told apart.
 const VERSION: ABI = ABI::V3;
@@ -29,19 +32,76 @@ pub(super) fn enter(profile: Profile, ground: &Ground) -> Result<(), String> {
     if profile == Profile::Work {
         folders.extend(wishes.look_up(&ground.project));
     }
+    let keys = wishes.settle(&ground.keys);
     wishes.whole()?;
-    let held = restrict(&folders).map_err(|error| format!("Landlock: {error}"))?;
+    let held = restrict(&folders, &around(&keys)).map_err(|error| format!("Landlock: {error}"))?;
     if held == RulesetStatus::FullyEnforced { Ok(()) } else { Err("Landlock is not there or too old".to_owned()) }
 }
 
-fn restrict(folders: &[PathBuf]) -> Result<RulesetStatus, landlock::RulesetError> {
+fn restrict(written: &[PathBuf], read: &[PathBuf]) -> Result<RulesetStatus, RulesetError> {
     let writing = AccessFs::from_write(VERSION);
-    let mut rules = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(writing)?.create()?;
-    for folder in folders {
-        // It has its real path, so a link there was just put there.
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let Ok(place) = openat(CWD, folder, flags, Mode::empty()) else { continue };
-        rules = rules.add_rule(PathBeneath::new(place, writing))?;
+    let reading = AccessFs::ReadFile;
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
+    let mut rules = ruleset.handle_access(writing)?.handle_access(reading)?.create()?;
+    for folder in written {
+        rules = allow(rules, folder, writing)?;
+    }
+    for place in read {
+        rules = allow(rules, place, reading.into())?;
     }
     Ok(rules.restrict_self()?.ruleset)
+}
+
+/// It has its real path, so a link there was just put there.
+fn allow(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, RulesetError> {
+    match open_at(path) {
+        Ok(place) => rules.add_rule(PathBeneath::new(place, access)),
+        Err(_) => Ok(rules),
+    }
+}
+
+/// Everything that is there but this folder: what lies beside it and beside each folder above it. Landlock can only allow,
+/// so what is made in one of those folders later cannot be read.
+fn around(folder: &Path) -> Vec<PathBuf> {
+    let mut beside = Vec::new();
+    for (inside, above) in folder.ancestors().zip(folder.ancestors().skip(1)) {
+        let items = fs::read_dir(above).into_iter().flatten().flatten();
+        let real = items.filter(|item| item.file_type().is_ok_and(|kind| !kind.is_symlink()));
+        beside.extend(real.map(|item| item.path()).filter(|path| path != inside));
+    }
+    beside
+}
+
+/// From here on no signal reaches a process outside, and no socket without a path. A kernel before 6.12 knows no such
+/// border.
+pub(super) fn scope(no_new_privileges: bool) -> Result<(), String> {
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    let Ok(ruleset) = ruleset.scope(Scope::Signal | Scope::AbstractUnixSocket) else { return Ok(()) };
+    let enter = || ruleset.create()?.no_new_privs(no_new_privileges).restrict_self();
+    enter().map(drop).map_err(|error| format!("border for signals: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_but_the_keys_lies_around_them() {
+        let held = tempfile::tempdir().unwrap();
+        let root = held.path().canonicalize().unwrap();
+        for folder in ["home/.claude/aops/keys", "home/.claude/aops/log", "home/.ssh", "project"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        fs::write(root.join("home/.claude.json"), "{}").unwrap();
+        std::os::unix::fs::symlink("keys", root.join("home/.claude/aops/link")).unwrap();
+        let mut found = around(&root.join("home/.claude/aops/keys"));
+        found.retain(|path| path.starts_with(&root));
+        found.sort();
+        let wanted = ["home/.claude/aops/log", "home/.claude.json", "home/.ssh", "project"].map(|name| root.join(name));
+        let mut wanted = wanted.to_vec();
+        wanted.sort();
+        assert_eq!(found, wanted);
+        // What is not there yet has no name that could be allowed.
+        assert!(around(&root.join("gone/keys")).contains(&root.join("home")));
+    }
 }

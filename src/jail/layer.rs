@@ -4,7 +4,7 @@
 //! Mounts and reads; what it writes to is the layer itself. Invariant: nothing outlives the processes of the command,
 //! however they end.
 
-use super::kernel::{UNSEEN, by_number, close_copies, fork_unseen, leave, set_writable};
+use super::kernel::{UNSEEN, by_number, close_copies, fork_unseen, leave, mount_copy, set_writable};
 use super::plan::Plan;
 use super::receipt::Receipt;
 use crate::model::profile::{Hold, Profile, Proof};
@@ -69,7 +69,7 @@ impl Layers {
     }
 
     /// What is changed below this folder from now on goes into a layer of its own.
-    pub(super) fn cover(&mut self, path: &Path, original: &OwnedFd) -> Result<(), String> {
+    pub(super) fn cover(&mut self, path: &Path, original: &OwnedFd, over: &OwnedFd) -> Result<(), String> {
         let number = self.next;
         self.next += 1;
         let [above, work] = names(number);
@@ -86,20 +86,19 @@ impl Layers {
         let lower = by_number(original);
         let options = format!("lowerdir={lower},upperdir={UNSEEN}/{above},workdir={UNSEEN}/{work},userxattr");
         let options = CString::new(options).unwrap_or_default();
-        mount("overlay", path, "overlay", MountFlags::empty(), &*options)
+        mount("overlay", by_number(over), "overlay", MountFlags::empty(), &*options)
             .map_err(|error| format!("overlay: {error}"))?;
         self.covered.push((number, path.to_owned()));
         Ok(())
     }
 
     /// From now on there is nothing in this folder, and nothing can be made in it.
-    pub(super) fn hide(&self, path: &Path) -> Result<(), String> {
+    pub(super) fn hide(&self, over: &OwnedFd) -> Result<(), String> {
         let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
         let failed = |error: std::io::Error| format!("hide: {error}");
         let empty = open_tree(&self.disk, EMPTY, flags).map_err(|error| failed(error.into()))?;
         set_writable(empty.as_fd(), false, false).map_err(failed)?;
-        let whole = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-        move_mount(&empty, "", CWD, path, whole).map_err(|error| failed(error.into()))
+        mount_copy(&empty, over).map_err(|error| failed(error.into()))
     }
 
     /// Takes the temporary file system out of sight. Unmounting would wait until every core has passed a quiet state.

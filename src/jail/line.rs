@@ -26,6 +26,11 @@ pub fn commands(line: &str) -> Vec<String> {
     found
 }
 
+/// The client gives the command an empty input.
+pub fn has_no_input(line: &str) -> bool {
+    line.rsplit_once(FOLDER).map_or(line, |(inner, _)| inner).ends_with(NO_INPUT)
+}
+
 /// The file at the end of the line.
 pub fn folder_file(line: &str) -> Option<String> {
     let (_, file) = line.rsplit_once(FOLDER)?;

@@ -29,6 +29,7 @@ mod seatbelt;
 pub mod elsewhere;
 pub mod confined;
 mod own;
+pub mod unheld;
 pub mod shell;
 
 #[cfg(not(target_os = "linux"))]

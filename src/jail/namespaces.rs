@@ -4,16 +4,13 @@
 //! keeps its ids and gets no capability; the superuser goes on in a second user namespace, in which the mounts are locked;
 //! after an error the process must not run the command.
 
-use super::kernel::{UNSEEN, by_number, raise_loopback, set_writable};
+use super::kernel::{UNSEEN, by_number, close_together, copy_of, mount_copy, open_at, raise_loopback, set_writable};
 use super::layer::Layers;
 use super::plan::{Plan, is_for_telling};
 use super::user::{self, tried};
-use super::wishes::{Place, Way};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, openat, statx};
-use rustix::mount::{
-    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, mount_change, move_mount,
-    open_tree,
-};
+use super::wishes::{Place, Way, lies_in};
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, fstat, statx};
+use rustix::mount::{MountFlags, MountPropagationFlags, OpenTreeFlags, mount, mount_bind, mount_change};
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set, set_no_new_privs};
 use std::ffi::CString;
 use std::fs;
@@ -32,7 +29,6 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETGID)
     .union(CapabilitySet::SETUID);
 const LAST_CAPABILITY: u32 = 40;
-const COPIED: OpenTreeFlags = OpenTreeFlags::OPEN_TREE_CLONE.union(OpenTreeFlags::OPEN_TREE_CLOEXEC);
 
 /// Makes the jail around this process, except that a superuser must still `lock`. Gives the layers, if there are any; the originals of these folders are kept with them.
 pub(super) fn make(plan: &Plan, originals: &[PathBuf]) -> Result<Option<Layers>, String> {
@@ -44,12 +40,11 @@ pub(super) fn make(plan: &Plan, originals: &[PathBuf]) -> Result<Option<Layers>,
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     tried("private mounts", mount_change("/", private))?;
     let places = all_places(plan);
-    let kept: Vec<Option<OwnedFd>> = originals.iter().map(|folder| open_tree(CWD, folder, COPIED).ok()).collect();
-    let mut opened: Vec<(&Place, OwnedFd)> = Vec::with_capacity(places.len());
+    let kept: Vec<Option<OwnedFd>> = originals.iter().map(|folder| original(folder)).collect();
+    let mut opened: Vec<Opened> = Vec::with_capacity(places.len());
     for place in &places {
-        let found =
-            found(place)?.filter(|original| plan.told.as_ref() != Some(&place.path) || is_for_telling(original));
-        opened.extend(found.map(|original| (place, original)));
+        let is_told = plan.told.as_ref() == Some(&place.path);
+        opened.extend(found(place)?.filter(|found| !is_told || is_for_telling(&found.at)));
     }
     if plan.read_only {
         let top = tried("`/`", open_at(Path::new("/")))?;
@@ -67,16 +62,16 @@ pub(super) fn make(plan: &Plan, originals: &[PathBuf]) -> Result<Option<Layers>,
         }
         layers = Some(made);
     }
-    for (place, original) in opened {
-        let applied = apply(place, &original, layers.as_mut());
-        applied.or_else(
-            |why| if is_optional(place) { Ok(()) } else { Err(format!("`{}`: {why}", place.path.display())) },
-        )?;
-    }
+    apply_all(opened, layers.as_mut())?;
     if let Some(layers) = &layers {
         layers.put_out_of_sight()?;
     }
     Ok(layers)
+}
+
+fn original(folder: &Path) -> Option<OwnedFd> {
+    let folder = open_at(&folder.canonicalize().ok()?).ok()?;
+    copy_of(&folder, OpenTreeFlags::empty()).ok()
 }
 
 /// The last step: from here on no mount can be undone.
@@ -112,12 +107,19 @@ fn hold_in_place(places: &[Place]) -> Result<(), String> {
     let nothing = tried(UNSEEN, open_at(Path::new(UNSEEN)))?;
     let view = tried("view", view_of(around, &folders))?;
     tried("view", set_writable(view.as_fd(), false, true))?;
-    tried("view", move_mount(&view, "", CWD, UNSEEN, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH))?;
+    tried("view", mount_copy(&view, &nothing))?;
+    let mut used = vec![view];
     for folder in folders {
-        let seen = Path::new(UNSEEN).join(folder.strip_prefix(around).unwrap_or(folder));
-        tried(&folder.display().to_string(), mount_bind(by_number(&nothing), &seen))?;
+        let named = || folder.display().to_string();
+        let seen = open_at(&Path::new(UNSEEN).join(folder.strip_prefix(around).unwrap_or(folder)));
+        let seen = seen.map_err(|error| format!("{}: {error}", named()))?;
+        mount_bind(by_number(&nothing), by_number(&seen)).map_err(|error| format!("{}: {error}", named()))?;
+        used.push(seen);
     }
-    tried("view", mount_bind(by_number(&nothing), UNSEEN))
+    tried("view", mount_bind(by_number(&nothing), UNSEEN))?;
+    used.push(nothing);
+    close_together(used);
+    Ok(())
 }
 
 /// A copy of what is mounted around these folders; with all mounts below only where one of the folders lies in such.
@@ -128,9 +130,10 @@ fn view_of(around: &Path, folders: &[&Path]) -> rustix::io::Result<OwnedFd> {
     };
     let here = mount(around);
     let alone = here.is_some() && folders.iter().all(|folder| mount(folder) == here);
-    let view = if alone { open_tree(CWD, around, COPIED) } else { Err(rustix::io::Errno::INVAL) };
+    let around = open_at(around)?;
+    let view = if alone { copy_of(&around, OpenTreeFlags::empty()) } else { Err(rustix::io::Errno::INVAL) };
     // A mount that must cover what lies below goes along.
-    view.or_else(|_| open_tree(CWD, around, COPIED | OpenTreeFlags::AT_RECURSIVE))
+    view.or_else(|_| copy_of(&around, OpenTreeFlags::AT_RECURSIVE))
 }
 
 /// With those that only this moment knows: the file that the command tells its folder in, and other file systems below a
@@ -172,24 +175,25 @@ fn unescaped(word: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(&bytes))
 }
 
-/// Every place has its real path, so a link there is meant itself.
-fn open_at(path: &Path) -> rustix::io::Result<OwnedFd> {
-    openat(CWD, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+/// A place as it is before anything is mounted.
+struct Opened<'a> {
+    place: &'a Place,
+    at: OwnedFd,
+    /// With all mounts below, where that will be mounted over it.
+    copy: Option<OwnedFd>,
 }
 
-/// A place as it is before anything is mounted: a copy with all mounts below, where that will be mounted over it.
-fn found(place: &Place) -> Result<Option<OwnedFd>, String> {
-    let copied = COPIED | OpenTreeFlags::AT_RECURSIVE;
+fn found(place: &Place) -> Result<Option<Opened<'_>>, String> {
     if place.way == Way::Held {
         return Ok(None);
     }
-    let found = if matches!(place.way, Way::Layer | Way::Hidden) || is_kernels(place) {
-        open_at(&place.path)
-    } else {
-        open_tree(CWD, &place.path, copied | OpenTreeFlags::AT_SYMLINK_NOFOLLOW)
-    };
-    match found {
-        Ok(found) => Ok(Some(found)),
+    let stays = matches!(place.way, Way::Layer | Way::Hidden) || is_kernels(place);
+    let opened = open_at(&place.path).and_then(|at| {
+        let copy = (!stays).then(|| copy_of(&at, OpenTreeFlags::AT_RECURSIVE)).transpose()?;
+        Ok(Opened { place, at, copy })
+    });
+    match opened {
+        Ok(opened) => Ok(Some(opened)),
         // It was removed meanwhile.
         Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => Ok(None),
         Err(_) if is_optional(place) => Ok(None),
@@ -207,39 +211,61 @@ fn is_kernels(place: &Place) -> bool {
     place.path == Path::new("/sys")
 }
 
-fn apply(place: &Place, original: &OwnedFd, layers: Option<&mut Layers>) -> Result<(), String> {
-    let path = place.path.as_path();
-    let bind = || bind(original, path);
+/// Over the very file that was looked up, or over what lies at its path by now where something was mounted above it.
+fn apply_all(opened: Vec<Opened>, mut layers: Option<&mut Layers>) -> Result<(), String> {
+    let mut mounted: Vec<&Path> = Vec::with_capacity(opened.len());
+    let mut used: Vec<OwnedFd> = Vec::with_capacity(3 * opened.len());
+    for Opened { place, at, copy } in opened {
+        let is_covered = mounted.iter().any(|above| lies_in(&place.path, above));
+        let now = is_covered.then(|| tried("place", open_at(&place.path))).transpose();
+        let applied = now.and_then(|now| {
+            let over = now.as_ref().unwrap_or(&at);
+            apply(place, &at, copy.as_ref(), over, layers.as_deref_mut())?;
+            used.extend(now);
+            Ok(())
+        });
+        match applied {
+            Ok(()) => mounted.push(&place.path),
+            Err(_) if is_optional(place) => {}
+            Err(why) => return Err(format!("`{}`: {why}", place.path.display())),
+        }
+        used.extend([at].into_iter().chain(copy));
+    }
+    close_together(used);
+    Ok(())
+}
+
+/// `at`: as it was; `over`: where it is now.
+fn apply(
+    place: &Place,
+    at: &OwnedFd,
+    copy: Option<&OwnedFd>,
+    over: &OwnedFd,
+    layers: Option<&mut Layers>,
+) -> Result<(), String> {
+    let bind = || copy.map_or(Ok(()), |copy| tried("bind", mount_copy(copy, over)));
     match place.way {
         Way::Held => Ok(()),
         // What was read-only before us stays so.
         Way::Pinned | Way::Writable => bind(),
-        Way::ReadOnly => {
-            let done = set_writable(original.as_fd(), false, true);
-            match done {
-                // No mount of the kernel's, but an empty folder.
-                Err(error) if is_kernels(place) && error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
-                done if is_kernels(place) => tried("read-only", done),
-                done => tried("read-only", done).and_then(|()| bind()),
-            }
+        Way::ReadOnly => match set_writable(copy.unwrap_or(at).as_fd(), false, true) {
+            // No mount of the kernel's, but an empty folder.
+            Err(error) if is_kernels(place) && error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+            done => tried("read-only", done).and_then(|()| bind()),
+        },
+        Way::Hidden => hide(over, layers.as_deref()),
+        Way::Layer => layers.ok_or("there is no layer")?.cover(&place.path, at, over),
+    }
+}
+
+fn hide(over: &OwnedFd, layers: Option<&Layers>) -> Result<(), String> {
+    let is_folder = tried("hide", fstat(over)).map(|is| FileType::from_raw_mode(is.st_mode).is_dir())?;
+    match layers {
+        _ if !is_folder => tried("hide", mount_bind("/dev/null", by_number(over))),
+        Some(layers) => layers.hide(over),
+        None => {
+            let empty = CString::new("size=4k,mode=0755").unwrap_or_default();
+            tried("hide", mount("none", by_number(over), "tmpfs", MountFlags::RDONLY, &*empty))
         }
-        Way::Hidden => hide(path, layers.as_deref()),
-        Way::Layer => layers.ok_or("there is no layer")?.cover(path, original),
     }
-}
-
-/// Mounts a copy.
-pub(super) fn bind(copy: &OwnedFd, path: &Path) -> Result<(), String> {
-    tried("bind", move_mount(copy, "", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH))
-}
-
-fn hide(path: &Path, layers: Option<&Layers>) -> Result<(), String> {
-    if !path.is_dir() {
-        return tried("hide", mount_bind("/dev/null", path));
-    }
-    if let Some(layers) = layers {
-        return layers.hide(path);
-    }
-    let empty = CString::new("size=4k,mode=0755").unwrap_or_default();
-    tried("hide", mount("none", path, "tmpfs", MountFlags::RDONLY, &*empty))
 }

@@ -20,9 +20,9 @@ pub(super) fn arguments(line: &str, program: impl FnOnce() -> PathBuf) -> Option
 }
 
 /// The words of a line that is one command without expansion, redirection or another command beside it.
-fn plain_words(line: &str) -> Option<Vec<String>> {
+pub(super) fn plain_words(line: &str) -> Option<Vec<String>> {
     let mut words: Vec<String> = Vec::new();
-    let mut rest = line.trim().chars().peekable();
+    let mut rest = line.trim_matches([' ', '\n']).chars().peekable();
     let mut inside = false;
     while let Some(c) = rest.next() {
         if c == ' ' {

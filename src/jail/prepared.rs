@@ -6,9 +6,9 @@
 //! two commands get the same jail; a command asks the kernel, not the file, which process is the keeper, and enters only
 //! what was made for the same folders and variables; where no jail waits, or none is ready, a command makes its own.
 
-use super::kernel::{close_all_but, fork, leave};
+use super::kernel::{close_all_but, fork, leave, mount_copy, open_at};
 use super::layer::{Layers, name_of_original};
-use super::namespaces::{bind, make};
+use super::namespaces::make;
 use super::plan::{Ground, is_for_telling};
 use super::receipt::{self, Receipt, make_folder};
 use super::user::tried;
@@ -139,7 +139,10 @@ fn enter_waiting(session: &Path, ground: &Ground) -> Option<OwnedFd> {
         let copied = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
         // Without it the client goes on in the folder where it is.
         let copy = open_tree(disk, &name, copied | OpenTreeFlags::AT_SYMLINK_NOFOLLOW);
-        let _ = copy.map(|copy| is_for_telling(&copy).then(|| bind(&copy, file)));
+        let here = || open_at(&file.parent()?.canonicalize().ok()?.join(file.file_name()?)).ok();
+        if let (Ok(copy), Some(here)) = (copy, here()) {
+            let _ = is_for_telling(&copy).then(|| mount_copy(&copy, &here));
+        }
     }
     Some(channel)
 }

@@ -6,21 +6,24 @@ use std::convert::Infallible;
 use std::ffi::{CStr, CString, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 fn c_text(bytes: &[u8]) -> Result<CString, String> {
     CString::new(bytes).map_err(|_| "it holds a zero byte".to_owned())
 }
 
-/// This process becomes the program that the first word names; returns only if that fails.
+/// This process becomes this program, with these words, the first of which is the name that it is called by; returns only
+/// if that fails.
 pub(super) fn become_program<'a>(
+    program: &Path,
     words: &[&[u8]],
     variables: impl Iterator<Item = (&'a String, &'a OsString)>,
 ) -> Result<Infallible, String> {
     let words: Vec<CString> = words.iter().map(|word| c_text(word)).collect::<Result<_, _>>()?;
     let given = variables.map(|(name, value)| c_text(&[name.as_bytes(), b"=", value.as_bytes()].concat()));
     let given: Vec<CString> = given.collect::<Result<_, _>>()?;
-    let program = words.first().ok_or("no program is named")?;
-    Err(format!("`{}`: {}", program.to_string_lossy(), execute(program, &words, &given)))
+    let path = c_text(program.as_os_str().as_bytes())?;
+    Err(format!("`{}`: {}", program.display(), execute(&path, &words, &given)))
 }
 
 fn execute(program: &CStr, words: &[CString], variables: &[CString]) -> io::Error {

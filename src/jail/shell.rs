@@ -10,6 +10,7 @@ use super::own;
 use super::plan::{Ground, is_folder_file, is_for_telling};
 use super::program::become_program;
 use super::receipt::{self, Receipt};
+use super::unheld::{self, Search, Unheld};
 use crate::config::in_force;
 use crate::config::policy::jail::{Harness, Jail, JailLevel};
 use crate::ledger::sessions;
@@ -55,12 +56,20 @@ struct Order {
     profile: Profile,
     ground: Ground,
     messaging: bool,
-    /// It is a call of our own program, with these arguments.
-    own: Option<Vec<String>>,
+    /// No shell is needed for it.
+    direct: Option<Direct>,
     /// The session's folder, and the calls that it may be: the same command may wait more than once.
     calls: Option<(PathBuf, Vec<String>)>,
     /// Written to the command's standard error.
     notice: &'static str,
+}
+
+/// What is started as it is, without a shell that would look it up.
+enum Direct {
+    /// Our own program, with these arguments.
+    Own(Vec<String>),
+    /// A program that no jail can hold.
+    Unheld(Unheld),
 }
 
 /// Becomes the shell; returns only if it cannot. The arguments are our own, the line the last of them.
@@ -102,10 +111,11 @@ fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) 
         if let (Some(reporter), Some(receipt)) = (reporter, receipt) {
             reporter.report(receipt);
         }
-        lock(order.hold, &env.cwd)?;
+        lock(order.hold, order.profile, &env.cwd)?;
     }
-    if let Some(words) = order.own {
-        return exec_own(line, &words, &ground, env, variables);
+    if let Some(direct) = order.direct {
+        tell_folder(line, &ground, env)?;
+        return exec_direct(line, &direct, variables, order.messaging);
     }
     let shell = if step.is_some() { STEP_SHELL.into() } else { shell(line, variables) };
     exec(whole, &shell, variables, order.messaging)
@@ -139,13 +149,14 @@ impl Order {
         let mut ground = Ground::of(env, &project, &path);
         ground.layer_mb = jail.layer_mb;
         let chosen = match step {
-            Some(profile) => Chosen { profile, calls: None, by_agent: true, notice: "" },
-            None => choose(line, harness, &jail, env, found.as_ref()),
+            Some(profile) => Chosen { by_agent: true, ..Chosen::of(profile) },
+            None => choose(line, harness, &jail, env, found.as_ref())?,
         };
-        let Chosen { mut profile, calls, by_agent, mut notice } = chosen;
+        let Chosen { mut profile, calls, by_agent, mut notice, leaving } = chosen;
         if own.is_some() {
             (profile, notice) = (Profile::None, "");
         }
+        let direct = own.map(Direct::Own).or(leaving.map(Direct::Unheld));
         ground.network = by_agent && jail.test_network;
         ground.session = calls.as_ref().map(|(folder, _)| folder.clone());
         let state = held(known, &jail, &ground, profile)?;
@@ -155,7 +166,7 @@ impl Order {
             profile,
             ground,
             messaging: jail.messaging,
-            own,
+            direct,
             calls,
             notice: if hold == Hold::Words { "" } else { notice },
         })
@@ -195,40 +206,65 @@ struct Chosen {
     /// An agent made the call, not the main conversation.
     by_agent: bool,
     notice: &'static str,
+    /// It leaves the jail, as this program.
+    leaving: Option<Unheld>,
 }
 
-fn choose(line: &str, harness: bool, jail: &Jail, env: &Env, found: Option<&(PathBuf, Session)>) -> Chosen {
-    if harness {
-        let profile = if jail.harness == Harness::None { Profile::None } else { Profile::Work };
-        return Chosen { profile, calls: None, by_agent: false, notice: "" };
+impl Chosen {
+    fn of(profile: Profile) -> Self {
+        Self { profile, calls: None, by_agent: false, notice: "", leaving: None }
     }
-    let calls = found.map(|(_, session)| matched(line, session)).unwrap_or_default();
-    match (found, calls.iter().filter_map(|open| open.jail).max()) {
+}
+
+fn choose(
+    line: &str,
+    harness: bool,
+    jail: &Jail,
+    env: &Env,
+    found: Option<&(PathBuf, Session)>,
+) -> Result<Chosen, String> {
+    if harness {
+        return Ok(Chosen::of(if jail.harness == Harness::None { Profile::None } else { Profile::Work }));
+    }
+    let (command, calls) = found.and_then(|(_, session)| matched(line, session)).unwrap_or_default();
+    Ok(match (found, calls.iter().filter_map(|open| open.jail).max()) {
         (Some((folder, _)), Some(profile)) => {
             let ids = calls.iter().map(|open| open.call.id.clone()).collect();
             let by_agent = calls.iter().all(|open| open.agent_id.is_some());
-            Chosen { profile, calls: Some((folder.clone(), ids)), by_agent, notice: "" }
+            let leaves = profile == Profile::None;
+            let leaving = if leaves { Some(leaving(&command, &calls, jail, env)?) } else { None };
+            Chosen { calls: Some((folder.clone(), ids)), by_agent, leaving, ..Chosen::of(profile) }
         }
         // No agent waits for a command, so a person at the client typed this one (`! make`).
-        (Some((_, session)), None) if env.attended && session.memory.calls.is_empty() => {
-            Chosen { profile: Profile::Work, calls: None, by_agent: false, notice: "" }
-        }
-        _ => Chosen { profile: Profile::Trial, calls: None, by_agent: false, notice: UNASKED },
+        (Some((_, session)), None) if env.attended && session.memory.calls.is_empty() => Chosen::of(Profile::Work),
+        _ => Chosen { notice: UNASKED, ..Chosen::of(Profile::Trial) },
+    })
+}
+
+/// The program that was judged: it is looked up again, since another may have taken its place meanwhile.
+fn leaving(command: &str, calls: &[&OpenCall], jail: &Jail, env: &Env) -> Result<Unheld, String> {
+    let search = Search { env, cwd: &env.cwd, without: &jail.without };
+    let leaving = search.of_command(command).ok_or(
+        "it may leave the jail only as a program in a folder that nobody but the superuser can write, and is none now",
+    )?;
+    let was_asked = || calls.iter().all(|open| open.reason.is_some());
+    match leaving.configured(env) {
+        Some(file) if !was_asked() => Err(format!("`{}` says what it starts, and nobody was asked", file.display())),
+        _ => Ok(leaving),
     }
 }
 
 const UNASKED: &str =
     "no hook was asked about this command, so it runs in a throwaway layer: what it changes is gone afterwards";
 
-/// The calls of this command that wait to be run.
-fn matched<'a>(line: &str, session: &'a Session) -> Vec<&'a OpenCall> {
-    let commands = line::commands(line);
-    let calls = commands.iter().map(|command| {
-        let digest = line_digest(command);
+/// The command of this line, and the calls of it that wait to be run.
+fn matched<'a>(line: &str, session: &'a Session) -> Option<(String, Vec<&'a OpenCall>)> {
+    let calls = line::commands(line).into_iter().map(|command| {
+        let digest = line_digest(&command);
         let same = |open: &&OpenCall| open.line_sha256.as_deref() == Some(digest.as_str());
-        session.memory.calls.iter().filter(same).collect::<Vec<_>>()
+        (command, session.memory.calls.iter().filter(same).collect::<Vec<_>>())
     });
-    calls.into_iter().find(|calls| !calls.is_empty()).unwrap_or_default()
+    calls.into_iter().find(|(_, calls)| !calls.is_empty())
 }
 
 /// What holds for this command, and the profile that can be held with it.
@@ -272,25 +308,36 @@ fn exec(line: &CStr, shell: &Path, variables: &Variables, messaging: bool) -> Re
         Some(program) => [program.as_bytes(), b" ", &quoted(line.to_bytes())].concat(),
         None => line.to_bytes().to_vec(),
     };
-    become_program(&[shell.as_os_str().as_bytes(), b"-c", &line], kept(variables, messaging))
+    become_program(shell, &[shell.as_os_str().as_bytes(), b"-c", &line], kept(variables, messaging))
 }
 
-/// Our own program, and the working directory told as the shell would have told it.
-fn exec_own(
-    line: &str,
-    arguments: &[String],
-    ground: &Ground,
-    env: &Env,
-    variables: &Variables,
-) -> Result<Infallible, String> {
-    if let Some((_, mut file)) = folder_file(line, ground) {
-        let told = [env.cwd.as_os_str().as_bytes(), b"\n"].concat();
-        file.set_len(0).and_then(|()| file.write_all(&told)).map_err(|error| error.to_string())?;
+/// The working directory, told as the shell would have told it.
+fn tell_folder(line: &str, ground: &Ground, env: &Env) -> Result<(), String> {
+    let Some((_, mut file)) = folder_file(line, ground) else { return Ok(()) };
+    let told = [env.cwd.as_os_str().as_bytes(), b"\n"].concat();
+    file.set_len(0).and_then(|()| file.write_all(&told)).map_err(|error| error.to_string())
+}
+
+fn exec_direct(line: &str, direct: &Direct, variables: &Variables, messaging: bool) -> Result<Infallible, String> {
+    match direct {
+        Direct::Own(arguments) => {
+            let program = std::env::current_exe().map_err(|error| error.to_string())?;
+            let arguments = arguments.iter().map(String::as_bytes);
+            let words: Vec<&[u8]> = std::iter::once(program.as_os_str().as_bytes()).chain(arguments).collect();
+            become_program(&program, &words, kept(variables, false))
+        }
+        Direct::Unheld(unheld) => {
+            if line::has_no_input(line) {
+                let nothing = File::open("/dev/null").map_err(|error| error.to_string())?;
+                rustix::stdio::dup2_stdin(nothing).map_err(|error| error.to_string())?;
+            }
+            let words: Vec<&[u8]> = unheld.words.iter().map(String::as_bytes).collect();
+            let mut variables: Variables =
+                kept(variables, messaging).map(|(name, value)| (name.clone(), value.clone())).collect();
+            unheld::restrain(&mut variables);
+            become_program(&unheld.program, &words, variables.iter())
+        }
     }
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let arguments = arguments.iter().map(String::as_bytes);
-    let words: Vec<&[u8]> = std::iter::once(program.as_os_str().as_bytes()).chain(arguments).collect();
-    become_program(&words, kept(variables, false))
 }
 
 /// The variables that a command gets.

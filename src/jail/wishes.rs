@@ -71,6 +71,12 @@ impl Wishes {
         self.kept(found)
     }
 
+    /// The same for what may not be there yet: then its name in the folder where it would be.
+    pub(super) fn settle(&mut self, path: &Path) -> PathBuf {
+        let there = path.ancestors().find_map(|above| Some((above, self.look_up(above)?)));
+        there.map_or_else(PathBuf::new, |(above, real)| real.join(path.strip_prefix(above).unwrap_or(path)))
+    }
+
     /// Each folder on the way is looked at once.
     fn find(&mut self, path: &Path) -> Found {
         if let Some(known) = self.known.get(path.as_os_str()) {

@@ -7,7 +7,7 @@ use crate::config::policy::{Level, Policy};
 use crate::config::texts::{self, Library};
 use crate::config::workflow::Held;
 use crate::gate::guard;
-use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, is_waived, rehearsal};
+use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, Unheld, is_waived, rehearsal};
 use crate::host;
 use crate::ledger::{heads, open::Ledger};
 use crate::model::agent::{AGENTS, PLUGIN_PREFIX, ours};
@@ -215,8 +215,8 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
         line: LineSetting { ground, project: Some(&protected.project), listed: &listed_command },
     };
     let class = effect::of(tool, input, line.as_ref(), &around);
-    let (unknown, unjailed, alone) = jailed::look(session, call, line.as_ref(), &around, class.effect);
-    let place = keys::KeyPlace::of(env, session, &home, unjailed.is_some());
+    let (unknown, unheld) = jailed::look(env, session, call, line.as_ref(), &around, class.effect);
+    let place = keys::KeyPlace::of(env, session, &home, unheld != Unheld::Nothing);
     Some(CallContext {
         outside: outside::of(env, session, event, line.as_ref(), class.effect),
         dangers: danger::of(tool, input, line.as_ref(), &ground, Some(|path| read_short(Path::new(path)))),
@@ -229,8 +229,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
         why: class.why,
         touches_tree: class.touches_tree,
         unknown,
-        unjailed,
-        alone,
+        unheld,
         ..asked_by_user(env, policy, event, call, reach)
     })
 }

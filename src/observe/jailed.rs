@@ -5,11 +5,13 @@
 
 use crate::config::policy::Policy;
 use crate::config::policy::jail::JailLevel;
+use crate::gate::Unheld;
 use crate::gate::jail::runs_shell;
 use crate::host::claude::settings::prefix;
 use crate::jail::enter::what_holds;
 use crate::jail::plan::Ground;
 use crate::jail::receipt;
+use crate::jail::unheld::Search;
 use crate::model::call::{Effect, ToolCall};
 use crate::model::client::Client;
 use crate::model::event::{Event, EventKind};
@@ -23,13 +25,11 @@ use crate::text::json;
 use crate::text::template::one_line;
 use crate::tool::effect::CallSetting;
 use aops_shell::class::is_only_unknown;
-use aops_shell::commands::program;
+use aops_shell::handed;
 use aops_shell::outside::outside;
 use aops_shell::syntax::Line;
 use std::path::{Path, PathBuf};
 
-/// Programs that need rights or ids which a jail does not have.
-const OUTSIDE: [&str; 7] = ["buildah", "doas", "fusermount", "newuidmap", "podman", "su", "sudo"];
 /// Before a text that another session sent.
 const MESSAGE: &str = "<cross-session-message";
 
@@ -110,32 +110,27 @@ fn unheeded(env: &Env) -> Option<String> {
     })
 }
 
-/// Whether a line is not known to change anything, and a program in it that cannot be jailed, with whether the line is that
-/// command and nothing else.
+/// Whether a line is not known to change anything, and a program in it that cannot be jailed.
 pub fn look(
+    env: &Env,
     session: &Session,
     call: &ToolCall,
     line: Option<&Line>,
     around: &CallSetting,
     effect: Effect,
-) -> (bool, Option<String>, bool) {
+) -> (bool, Unheld) {
     let on = session.memory.jail.as_ref().is_some_and(JailState::is_on);
-    let Some(line) = line.filter(|_| on && runs_shell(call)) else { return (false, None, false) };
+    let Some(line) = line.filter(|_| on && runs_shell(call)) else { return (false, Unheld::Nothing) };
     let stays = effect == Effect::Write && around.listed.is_none() && is_only_unknown(line, &around.line);
     let unknown = stays && outside(line, &|_| false).is_none();
-    let programs = first_words(&line.text);
-    let without = &session.policy().jail.without;
-    let leaves = |word: &String| {
-        // A script of such a name elsewhere is held as any other.
-        let listed = |name: &str| OUTSIDE.contains(&name) || without.iter().any(|known| known == name);
-        program(word, around.line.ground.home).is_some_and(listed) || without.contains(word)
-    };
-    let unjailed = programs.iter().find(|word| leaves(word)).cloned();
-    // A variable before it may bring anything into what is not held: `LD_PRELOAD=… podman`.
-    let leads = |part: &str| words(part).next().is_some_and(|word| leaves(&word.to_owned()));
-    let mut parts = commands(&line.text);
-    let alone = is_followed(&line.text) && parts.next().is_some_and(leads) && parts.next().is_none();
-    (unknown, unjailed, alone)
+    let search = Search { env, cwd: Path::new(around.line.ground.cwd), without: &session.policy().jail.without };
+    if let Some(alone) = search.of_command(&line.text) {
+        let configured = || alone.configured(env).map(|file| file.display().to_string());
+        let hands = handed::unknown(&alone.words, effect == Effect::Read).or_else(configured);
+        return (unknown, Unheld::Alone { program: alone.words[0].clone(), hands });
+    }
+    let within = first_words(&line.text).into_iter().find(|word| search.leaving(word).is_some());
+    (unknown, within.map_or(Unheld::Nothing, Unheld::Within))
 }
 
 /// The commands of a line, as far as the text alone says it. One that a quote hides may be cut too often, none too seldom.
@@ -157,12 +152,6 @@ fn first_words(text: &str) -> Vec<String> {
 /// The words of a command, as a shell cuts it: other white space, such as U+00A0, is part of a name there.
 fn words(command: &str) -> impl Iterator<Item = &str> {
     command.split([' ', '\t', '\n']).filter(|word| !word.is_empty())
-}
-
-/// Nothing in it starts another command, or writes a file, out of sight of `commands`, and no white space is part of a name.
-fn is_followed(text: &str) -> bool {
-    let odd = |c: char| (c.is_whitespace() || c.is_control()) && !matches!(c, ' ' | '\t' | '\n');
-    !text.contains(['(', ')', '{', '}', '`', '<', '>', '$', '\\']) && !text.contains(odd)
 }
 
 /// The proof of a command that ended, and whether it is missing. One that never ran needs none.

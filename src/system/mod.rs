@@ -12,6 +12,7 @@ pub mod process;
 pub mod files;
 pub mod git;
 pub mod lookup;
+pub mod superusers;
 pub mod wire;
 pub mod tls;
 pub mod ssh_agent;

@@ -3,12 +3,14 @@
 //! Needs a kernel that allows user namespaces, as the docs say. `world` runs commands as the client does, `client` in the
 //! real one.
 
+mod border;
 mod cost;
 mod escape;
 mod everyday;
 mod fallback;
 mod handover;
 mod links;
+mod named;
 mod ordinary;
 mod ourselves;
 mod places;
@@ -224,8 +226,15 @@ fn a_program_that_cannot_be_jailed_runs_by_itself_or_not_at_all() {
     world.sandbox.configure("[jail]\nwithout = [\"env\"]\n");
     let session = world.prompted();
     session.inner.hydrate("minor-edit", "new");
-    session.inner.ask_bash("sudo true && make").refused(&["`sudo` cannot run inside the jail", "a line of its own"]);
-    for line in ["if sudo true; then make; fi", "while ! sudo true; do ls; done", "LD_PRELOAD=./x.so podman ps"] {
+    if rustix::process::geteuid().is_root() {
+        // A superuser needs none of them outside.
+        for line in ["env", "env true && env true"] {
+            assert_eq!(session.ran(line).profile(), "work", "{line}");
+        }
+        return;
+    }
+    session.inner.ask_bash("env true && make").refused(&["`env` cannot run inside the jail", "a line of its own"]);
+    for line in ["if env true; then make; fi", "while ! env true; do ls; done", "LD_PRELOAD=./x.so env true"] {
         session.inner.ask_bash(line).refused(&["cannot run inside the jail", "a line of its own"]);
     }
     session.inner.ask_bash("make; env").refused(&["`env` cannot run inside the jail"]);

@@ -36,6 +36,12 @@ pub fn program<'a>(word: &'a str, home: &str) -> Option<&'a str> {
     (SYSTEM_FOLDERS.contains(&folder) || name == "aops-hook" && own()).then_some(name)
 }
 
+/// However it is called, it reads and runs nothing else.
+pub fn only_reads(name: &str) -> bool {
+    let reads = |row: Row| matches!((row.rule, row.touches), (ClassRule::Reads, Touches::Nothing));
+    table::find(name).is_some_and(|row| row.options.is_empty() && reads(row))
+}
+
 /// What the command of this name does with its arguments.
 pub fn class(name: &str, simple: &Simple, line: &Line) -> Class {
     let known = table::find(name);

@@ -10,3 +10,4 @@ pub mod targets;
 pub mod outside;
 pub mod class;
 pub mod danger;
+pub mod handed;

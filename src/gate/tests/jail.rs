@@ -3,7 +3,7 @@
 use super::*;
 use crate::config::policy::ModeLevel;
 use crate::config::policy::jail::JailLevel;
-use crate::gate::{jail, profile};
+use crate::gate::{Unheld, jail, profile};
 use crate::model::profile::{Hold, JailState, Profile, Proof};
 
 fn jailed(hold: Hold, trial: bool, change: impl FnOnce(&mut Session)) -> Session {
@@ -19,6 +19,10 @@ fn shut(session: &mut Session) {
 
 fn line(effect: Effect, unknown: bool) -> Context {
     calls(CallContext { effect, unknown, ..CallContext::default() })
+}
+
+fn sudo(hands: Option<&str>) -> Unheld {
+    Unheld::Alone { program: "sudo".to_owned(), hands: hands.map(str::to_owned) }
 }
 
 fn by(agent: &str) -> Event {
@@ -45,8 +49,11 @@ fn a_profile_follows_from_the_sandbox_and_the_line() {
     for (n, (session, event, context, want)) in rows.iter().enumerate() {
         assert_eq!(profile::of_call(session, event, context), *want, "row {n}");
     }
-    let alone = calls(CallContext { alone: true, unjailed: Some("sudo".to_owned()), ..CallContext::default() });
-    assert_eq!(profile::of_call(&namespaces(held), &call("Bash"), &alone), Some(Profile::None));
+    let alone = |effect| calls(CallContext { effect, unheld: sudo(None), ..CallContext::default() });
+    assert_eq!(profile::of_call(&namespaces(held), &call("Bash"), &alone(Effect::Read)), Some(Profile::None));
+    assert_eq!(profile::of_call(&namespaces(open), &call("Bash"), &alone(Effect::Write)), Some(Profile::None));
+    // A reviewer changes nothing, whatever it runs.
+    assert_eq!(profile::of_call(&namespaces(open), &by("critic"), &alone(Effect::Write)), Some(Profile::Trial));
     assert_eq!(profile::of_call(&namespaces(held), &event("Stop"), &Context::default()), None);
 }
 
@@ -65,7 +72,7 @@ fn what_is_thrown_away_passes_and_is_no_change() {
 
 #[test]
 fn the_jail_refuses_what_it_cannot_hold() {
-    let within = calls(CallContext { unjailed: Some("sudo".to_owned()), ..CallContext::default() });
+    let within = calls(CallContext { unheld: Unheld::Within("sudo".to_owned()), ..CallContext::default() });
     let on = jailed(Hold::Namespaces, true, |_| {});
     let (gate, ruling, words) = said(&on, &call("Bash"), &within);
     assert_eq!((gate, ruling), ("jail", Ruling::Deny));
@@ -78,6 +85,20 @@ fn the_jail_refuses_what_it_cannot_hold() {
         });
         assert_eq!(judge(&session, &call("Bash"), &line(Effect::Read, false)).gate, "jail");
         assert_eq!(judge(&session, &call("Read"), &line(Effect::Read, false)), Verdict::pass());
+    }
+}
+
+#[test]
+fn what_an_unheld_program_is_told_to_run_is_known_or_a_persons_to_allow() {
+    let on = jailed(Hold::Namespaces, true, |_| {});
+    let line =
+        |attended, hands| Context { attended, ..calls(CallContext { unheld: sudo(hands), ..CallContext::default() }) };
+    assert_eq!(jail::judge(&on, &call("Bash"), &line(false, None)), Verdict::pass());
+    for (attended, ruling, hint) in [(true, Ruling::Ask, "allow it only"), (false, Ruling::Deny, "ask the user")] {
+        let said = jail::judge(&on, &call("Bash"), &line(attended, Some("./x.sh")));
+        assert_eq!((said.gate, said.ruling), ("jail", ruling));
+        assert!(said.reason.contains("`sudo` runs outside of the jail, and `./x.sh` is not known"), "{said:?}");
+        assert!(said.reason.contains(hint), "{said:?}");
     }
 }
 

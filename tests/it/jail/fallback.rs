@@ -59,6 +59,41 @@ fn without_namespaces_landlock_holds_and_says_so() {
     assert_eq!((&status["jail"]["hold"], status["jail"]["why"].as_str().is_some()), (&json!("landlock"), true));
 }
 
+/// Reads the key by each way that leads to it, then what lies beside it and what it made itself.
+const READ_KEYS: &str = "\
+for path in ~/.claude/aops/keys/note.key /proc/self/root$HOME/.claude/aops/keys/note.key ../home/.claude/aops/keys/note.key link/note.key; do
+  cat $path && echo KEY
+done
+ln ~/.claude/aops/keys/note.key hard && cat hard && echo KEY
+mv ~/.claude/aops/keys ../tmp/keys && cat ../tmp/keys/note.key && echo KEY
+cat ~/.claude/aops/log/x ~/.bashrc /etc/hostname /proc/self/comm > /dev/null || echo MISSED
+ls / ~ ~/.claude ~/.claude/aops > /dev/null || echo MISSED
+mkdir -p made/deep && echo y > made/deep/y && cat made/deep/y > /dev/null || echo MISSED
+echo z > $TMPDIR/z && cat $TMPDIR/z > /dev/null || echo MISSED
+echo end
+";
+
+#[test]
+fn landlock_alone_keeps_the_keys_out_of_reach() {
+    let world = Jailed::new();
+    let (home, aops) = (world.sandbox.home(), world.sandbox.config().join("aops"));
+    for (file, text) in [("keys/note.key", "secret\n"), ("log/x", "x\n")] {
+        fs::create_dir_all(aops.join(file).parent().unwrap()).unwrap();
+        fs::write(aops.join(file), text).unwrap();
+    }
+    fs::write(home.join(".bashrc"), "true\n").unwrap();
+    std::os::unix::fs::symlink(aops.join("keys"), world.project().join("link")).unwrap();
+    let script = world.sandbox.put("read.sh", READ_KEYS);
+    let harness = [("AI_AGENT", "claude-code_harness")];
+    let ran = without_namespaces(&world, &["shell", "sh read.sh"], "", &harness);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "end\n"), "{ran:?}");
+    assert!(aops.join("keys/note.key").exists() && !world.sandbox.tmp().join("keys/note.key").exists(), "{ran:?}");
+    // No hook was asked, so it is the strictest profile that holds: `read`.
+    let agent = [("AI_AGENT", "claude-code_agent")];
+    let ran = without_namespaces(&world, &["shell", &format!("sh {}", script.display())], "", &agent);
+    assert!(ran.out.ends_with("end\n") && !ran.out.contains("KEY"), "{ran:?}");
+}
+
 /// Forbids namespaces and Landlock to itself, then becomes the program that its arguments name.
 const NEITHER: &str = r#"
 import ctypes, os, platform, struct, sys

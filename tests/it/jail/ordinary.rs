@@ -1,6 +1,24 @@
 //! The same tests as an ordinary user, where they run as root.
 
 use super::world::UNPREPARED;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+/// Names a folder that only the superuser can write, with programs that stand for some which are not installed everywhere.
+pub(super) const STAND_INS: &str = "JAIL_TESTS_STAND_INS";
+
+/// In a folder above which only the superuser can write, too.
+fn stand_ins() -> tempfile::TempDir {
+    let folder = ["/opt", "/srv", "/usr/local/lib"].iter().find_map(|place| tempfile::tempdir_in(place).ok());
+    let folder = folder.expect("a superuser can make a folder in `/opt`");
+    let programs = [("sudo", "#!/bin/sh\nexec \"$@\"\n"), ("podman", "#!/bin/sh\necho NAMES\n")];
+    for (name, text) in programs {
+        fs::write(folder.path().join(name), text).unwrap();
+        fs::set_permissions(folder.path().join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
 
 /// Runs every other test of the jail that needs no client, as a user without any rights.
 #[expect(clippy::disallowed_methods, reason = "this very program, as another user")]
@@ -16,6 +34,8 @@ fn run_all(variables: &[(&str, &str)]) {
     let skipped = ["ordinary", "of_cargo", "of_git", "of_npm", "of_python", "real_client"];
     command.arg("jail::").args(skipped.iter().flat_map(|name| ["--skip", name])).args(["--test-threads", "2"]);
     command.env("HOME", home.path()).env("TMPDIR", "/tmp").env_remove("CARGO_HOME").current_dir(home.path());
+    let stand_ins = stand_ins();
+    command.env(STAND_INS, stand_ins.path());
     let ran = command.envs(variables.iter().copied()).output().expect("`setpriv` is needed: install util-linux");
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
     assert!(String::from_utf8_lossy(&ran.stdout).contains(" passed"), "{ran:?}");

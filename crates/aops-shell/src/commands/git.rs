@@ -191,22 +191,22 @@ fn written(command: &Invocation) -> Files {
     let options = match verb.as_str() {
         "format-patch" | "archive" => "-o> --output>",
         "clean" => "-dfinqxX -e= --exclude= --dry-run --force --interactive --quiet",
-        _ => "--output> --prefix= --directory= --cached",
+        _ => "-P= --output> --prefix= --directory= --cached",
     };
     let sorted = Invocation { arguments: rest, ..*command }.sort_by(&[options]);
     let filling = FILLING.contains(&verb.as_str()) || verb == "apply" || verb == "am";
     let files: Vec<Word> = sorted.operands.iter().map(|word| pathspec(word)).collect();
     let mut all = written_by_options(&sorted, &files, filling);
+    all.extend(trees(&verb, &sorted, &files).map(|place| (place.clone(), Act::Become)));
     let paths = match verb.as_str() {
         "clean" if sorted.has(&["-n", "--dry-run"]) => Vec::new(),
         "clean" if files.is_empty() => vec![Word::of(".")],
         "rm" if sorted.has(&["--cached"]) => Vec::new(),
         "checkout" | "restore" | "rm" | "mv" | "stash" | "checkout-index" | "reset" | "clean" => files,
         "clone" => {
-            let Some(last) = files.last() else { return all };
-            // Without a folder, that of the address.
-            let folder = if files.len() == 1 { last.last_part() } else { last.clone() };
-            all.extend([(folder.clone(), Act::Write), (folder, Act::Become)]);
+            all.extend(
+                cloned(&files).into_iter().flat_map(|folder| [(folder.clone(), Act::Write), (folder, Act::Become)]),
+            );
             Vec::new()
         }
         "worktree" | "init" | "submodule" | "archive" | "bundle" | "hash-object" => {
@@ -227,6 +227,19 @@ fn written(command: &Invocation) -> Files {
         }
     }
     all
+}
+
+/// Without a folder, that of the address.
+fn cloned(files: &[Word]) -> Option<Word> {
+    files.last().map(|last| if files.len() == 1 { last.last_part() } else { last.clone() })
+}
+
+/// Where a whole tree is put: `worktree add folder`, `submodule add address folder`, `subtree add --prefix=folder`.
+fn trees<'a>(verb: &str, sorted: &'a Sorted, files: &'a [Word]) -> impl Iterator<Item = &'a Word> {
+    let places = matches!(verb, "worktree" | "submodule");
+    let adds = places && files.first().is_some_and(|word| word.is("add") || word.is("move"));
+    let prefixes = if verb == "subtree" { &["-P", "--prefix"][..] } else { &[] };
+    files.iter().skip(1).filter(move |_| adds).chain(sorted.values(prefixes))
 }
 
 /// `--output=file`, `checkout-index --prefix=folder/`, `read-tree --prefix=folder/`, `apply --directory=folder`.
