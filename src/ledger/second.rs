@@ -21,7 +21,7 @@ pub fn counting(env: &Env, place: &Path, session_id: &str, head: &Head) -> Optio
     if is_here || head.seq == 0 {
         return None;
     }
-    let found = session_folder::find_in(env, &env.projects().join(&head.project), session_id).ok()?;
+    let found = session_folder::find_in(env, &session_folder::of_head(env, head)?, session_id).ok()?;
     let is_its =
         |path: &Path| sessions::on_disk(path.to_owned()).is_some_and(|at| at.session_id == trace_id(session_id));
     found.into_iter().find(|other| is_its(&other.path))

@@ -4,7 +4,7 @@
 //! is used only as one part of a path; the session's own folder is never a symlink; a session is found by its id on later
 //! days too, and wherever its working directory and its transcript are.
 
-use crate::ledger::heads;
+use crate::ledger::heads::{self, Head};
 use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::system::env::Env;
@@ -97,8 +97,8 @@ pub struct Search<'a> {
 enum Step {
     /// Today's or yesterday's folder of a project that was named: no listing of perhaps thousands of entries.
     Recent(usize),
-    ByHead,
     Older,
+    ByHead,
     Everywhere,
     Over,
 }
@@ -122,35 +122,40 @@ impl<'a> Search<'a> {
                 return Ok(Some(found));
             }
             self.step = match self.step {
-                Step::Recent(n) if n < self.near.len() * 2 => {
-                    self.ready.extend(self.recent(n)?.map(|place| (place, Found::Near)));
+                Step::Recent(n) if n < self.near.len() => {
+                    let found = recent(self.env, &self.near[n], &self.hash[..WIDTHS[0]])?;
+                    self.ready.extend(found.map(|place| (place, Found::Near)));
                     Step::Recent(n + 1)
                 }
-                Step::Recent(_) => Step::ByHead,
-                Step::ByHead => self.look(self.by_head().into_iter().collect(), Found::Near, Step::Older)?,
-                Step::Older => self.look(self.near.clone(), Found::Near, Step::Everywhere)?,
+                Step::Recent(_) => Step::Older,
+                Step::Older => self.look(&self.near.clone(), Found::Near, Step::ByHead)?,
+                Step::ByHead => {
+                    self.look_by_head()?;
+                    Step::Everywhere
+                }
                 Step::Everywhere => {
                     let rest = (self.every)(self.env).into_iter().filter(|project| !self.near.contains(project));
-                    self.look(rest.collect(), Found::Far, Step::Over)?
+                    self.look(&rest.collect::<Vec<_>>(), Found::Far, Step::Over)?
                 }
                 Step::Over => return Ok(None),
             };
         }
     }
 
-    fn recent(&self, n: usize) -> Result<Option<SessionFolder>, Failure> {
-        recent(self.env, &self.near[n / 2], &self.hash[..WIDTHS[n % 2]])
+    /// In the project that the exported head names.
+    fn look_by_head(&mut self) -> Result<(), Failure> {
+        let head = heads::at(self.env).newest(&self.trace).ok().flatten();
+        let project = head.and_then(|head| of_head(self.env, &head)).filter(|project| !self.near.contains(project));
+        if let Some(project) = project {
+            let found = in_project(self.env, &project, &self.hash)?;
+            self.ready.extend(found.into_iter().map(|place| (place, Found::Near)));
+        }
+        Ok(())
     }
 
-    /// The project that the exported head names.
-    fn by_head(&self) -> Option<PathBuf> {
-        let head = heads::at(self.env).newest(&self.trace).ok()??;
-        Some(self.env.projects().join(head.project)).filter(|project| !self.near.contains(project))
-    }
-
-    fn look(&mut self, projects: Vec<PathBuf>, found: Found, next: Step) -> Result<Step, Failure> {
+    fn look(&mut self, projects: &[PathBuf], found: Found, next: Step) -> Result<Step, Failure> {
         for project in projects {
-            for place in all_in(&project, &self.hash)? {
+            for place in all_in(project, &self.hash)? {
                 self.ready.push_back((place, found));
             }
         }
@@ -158,12 +163,21 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The folder of this session in one project.
+/// The folder of the project that this head names, which is one part of a path.
+pub fn of_head(env: &Env, head: &Head) -> Option<PathBuf> {
+    let is_part = Path::new(&head.project).file_name() == Some(head.project.as_ref());
+    is_part.then(|| env.projects().join(&head.project))
+}
+
+/// The folders that may hold this session in one project.
 pub fn find_in(env: &Env, project: &Path, session_id: &str) -> Result<Vec<SessionFolder>, Failure> {
-    let hash = sha256(&[session_id.as_bytes()]);
+    in_project(env, project, &sha256(&[session_id.as_bytes()]))
+}
+
+fn in_project(env: &Env, project: &Path, hash: &str) -> Result<Vec<SessionFolder>, Failure> {
     match recent(env, project, &hash[..WIDTHS[0]])? {
         Some(found) => Ok(vec![found]),
-        None => all_in(project, &hash),
+        None => all_in(project, hash),
     }
 }
 

@@ -98,8 +98,15 @@ pub fn pick(env: &Env, given: Option<&str>) -> Result<SessionOnDisk, String> {
     let Some(given) = given else { return newest_here(env) };
     let trace = trace_id(given);
     let mut found = all(env);
-    if let Some(exact) = found.iter().position(|session| session.session_id == trace) {
-        return Ok(found.swap_remove(exact));
+    let is_it = |session: &SessionOnDisk| session.session_id == trace;
+    if let Some(first) = found.iter().position(is_it) {
+        // Of two ledgers the exported one counts.
+        let project = exported(env, given).map(|head| head.project).filter(|_| found[first + 1..].iter().any(is_it));
+        let counts = |session: &SessionOnDisk| {
+            session.path.parent().and_then(Path::file_name) == project.as_deref().map(AsRef::as_ref)
+        };
+        let at = found.iter().position(|session| is_it(session) && counts(session));
+        return Ok(found.swap_remove(at.unwrap_or(first)));
     }
     found.retain(|session| !given.is_empty() && session.session_id.starts_with(given));
     match found.as_slice() {

@@ -14,6 +14,7 @@ use crate::model::event::Event;
 use crate::session::fold::Session;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::system::env::Env;
+use crate::system::git;
 use crate::text::diff::count_lines;
 use crate::text::json;
 use crate::text::sha256::{Sum, hex, sha256};
@@ -102,7 +103,9 @@ fn stays_here(env: &Env, event: &Event) -> bool {
 /// All that the task changed so far, by the tree as it is now; nothing where that is not known.
 pub(super) fn of_tree(env: &Env, session: &Session, event: &Event) -> Option<Growth> {
     let progress = &session.memory.progress;
-    if !progress.unplanned && !stays_here(env, event) {
+    // The tree that is measured is the one that the session began in, and does not show what is done in a worktree.
+    let is_elsewhere = || git::worktree_at(Path::new(&session.memory.root), Path::new(&event.cwd)).is_some();
+    if !progress.unplanned && !stays_here(env, event) || is_elsewhere() {
         return None;
     }
     let id = progress.start.as_deref().filter(|_| session.measures() && event.by_our_agent().is_none())?;

@@ -221,6 +221,32 @@ fn a_session_without_a_head_is_found_too_and_later_cheaply() {
     assert_eq!(counts[0], counts[1], "system calls with one project and with sixty more");
 }
 
+/// In mode `loop` a command that changed nothing is no work; the tree of the project does not show what it did elsewhere.
+#[test]
+fn a_command_in_a_worktree_counts_as_work() {
+    for outside in [false, true] {
+        let sandbox = Sandbox::repository("0.0");
+        sandbox.configure("mode.level = \"loop\"\naudit.rate = 0\n");
+        let project = sandbox.project();
+        let worktree = if outside { project.with_file_name("side") } else { project.join(".claude/worktrees/side") };
+        sandbox.git(&["worktree", "add", "-q", "-b", "side", worktree.to_str().unwrap()]);
+        let session = sandbox.session();
+        let _ = session.start("startup");
+        let _ = session.prompt("make a file");
+        let writes = || session.state()["task"]["writes"].clone();
+        for (n, folder) in [project, worktree].into_iter().enumerate() {
+            let place = at(&sandbox, folder.clone(), &session.id);
+            let call = json!({"tool_name": "Bash", "tool_input": {"command": "sh make.sh"}, "tool_use_id": format!("toolu_{n}")});
+            passed(&tell(&session, &sandbox, &place, "PreToolUse", call.clone()));
+            fs::write(folder.join("made.txt"), "made\n").unwrap();
+            let response = json!({"tool_response": {"stdout": "", "stderr": ""}});
+            let _ = tell(&session, &sandbox, &place, "PostToolUse", faults::with(call, &response));
+            assert_eq!(writes(), n + 1, "outside: {outside}, in {}", folder.display());
+        }
+        verifies(&sandbox, &session);
+    }
+}
+
 /// A project that was moved, with the client's folder or without it.
 #[test]
 fn a_moved_project_keeps_its_session() {

@@ -26,8 +26,11 @@ pub fn write_canonical<T: Serialize>(stored: &T, to: &mut Page) {
 /// The same with its names in order; `None` where they must be. Bytes and UTF-16 units disagree on one pair of characters
 /// alone: one beyond U+FFFF, and one from U+E000 on.
 fn sorted(plain: &[u8]) -> Option<String> {
-    let has = |range: std::ops::RangeInclusive<u8>| plain.iter().any(|byte| range.contains(byte));
-    if !(has(0xF0..=0xFF) && has(0xEE..=0xEF)) {
+    // Both look at whole words; most texts end here.
+    if plain.is_ascii() || plain.iter().fold(0, |most, byte| most.max(*byte)) < 0xF0 {
+        return None;
+    }
+    if !plain.iter().any(|byte| matches!(byte, 0xEE | 0xEF)) {
         return None;
     }
     Some(read(std::str::from_utf8(plain).ok()?).ok()?.canonical(unchanged))
