@@ -16,7 +16,7 @@ use crate::ledger::sessions;
 use crate::model::profile::{Hold, JailState, Profile, Proof, line_digest};
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
-use crate::system::env::{Env, JOB};
+use crate::system::env::{CALLED_IN, Env, JOB, SHELL_PREFIX};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ffi::{CStr, OsString};
@@ -275,7 +275,8 @@ fn exec(line: &CStr, shell: &Path, variables: &Variables, messaging: bool) -> Re
     become_program(&[shell.as_os_str().as_bytes(), b"-c", &line], kept(variables, messaging))
 }
 
-/// Our own program, and the working directory told as the shell would have told it.
+/// Our own program, and the working directory told as the shell would have told it. It is told that an agent called it, and in
+/// which project, so that what it starts is held as the agent's commands are.
 fn exec_own(
     line: &str,
     arguments: &[String],
@@ -290,7 +291,12 @@ fn exec_own(
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let arguments = arguments.iter().map(String::as_bytes);
     let words: Vec<&[u8]> = std::iter::once(program.as_os_str().as_bytes()).chain(arguments).collect();
-    become_program(&words, kept(variables, false))
+    let mut prefix = program.clone().into_os_string();
+    prefix.push(" --shell");
+    let mut variables = variables.clone();
+    variables.insert(SHELL_PREFIX.to_owned(), prefix);
+    variables.insert(CALLED_IN.to_owned(), ground.project.clone().into());
+    become_program(&words, kept(&variables, false))
 }
 
 /// The variables that a command gets.

@@ -15,6 +15,7 @@ mod places;
 mod planted;
 mod prepared;
 mod symlinks;
+mod verbs;
 mod world;
 
 use crate::support::Sandbox;
