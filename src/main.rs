@@ -52,7 +52,7 @@ fn run(arguments: Vec<String>) -> u8 {
         Some(event) => hook::run(Some(event), &env),
         None if first.is_none() && !std::io::stdin().is_terminal() => hook::run(None, &env),
         None if first.is_some_and(refresh::is_verb) => refresh::run(&arguments[1..], &env),
-        None if first.is_some_and(job::is_verb) => job::run(&arguments[1..]),
+        None if first.is_some_and(job::is_verb) => job::run(&arguments[1..], &env),
         None if first == Some(complete::VERB) => {
             complete::answer(&arguments[2..], &env.standing_here(), &mut std::io::stdout());
             0

@@ -6,6 +6,7 @@
 use crate::config::policy::fleet::Fleet;
 use crate::system::database;
 use crate::system::env::Env;
+use crate::system::process::program::{Identity, Program};
 use crate::system::process::{self, Task, variable};
 use crate::text::redact::redact;
 use aops_fleet::approval::sign;
@@ -30,6 +31,7 @@ pub fn announce(env: &Env, fleet: &Fleet, [id, run, repository, question]: [&str
     let mut variables = env.variables(|name| name != SIGNATURE);
     variables.push(variable(SIGNATURE, signature));
     let args = ["-c".to_owned(), command.to_owned()];
-    let task = Task::new(Path::new("/bin/sh"), &args, Path::new("/"), &variables, PATIENCE);
+    let Ok(program) = Program::find(env, Identity::At(Path::new("/bin/sh"))) else { return };
+    let task = Task::new(&program, &args, Path::new("/"), &variables, PATIENCE);
     let _ = process::run(&Task { input: said.as_bytes(), ..task });
 }

@@ -9,11 +9,11 @@ use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::session::fact::Fact;
 use crate::session::memory::OpenCall;
 use crate::system::env::Env;
+use crate::system::files;
 use crate::text::sha256::sha256;
 use crate::text::template::one_line;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -67,7 +67,7 @@ pub fn of(env: &Env, found: &SessionOnDisk) -> Option<(SessionQuestion, String)>
 
 /// Where the client was started: no event is recorded with its folder, but the transcript begins there.
 fn cwd(transcript: &Path) -> Option<String> {
-    let lines = BufReader::new(File::open(transcript).ok()?.take(1 << 20)).lines();
+    let lines = BufReader::new(files::open(transcript).ok()?.take(1 << 20)).lines();
     let of_line = |line: String| Some(serde_json::from_str::<Value>(&line).ok()?["cwd"].as_str()?.to_owned());
     lines.map_while(Result::ok).find_map(of_line)
 }

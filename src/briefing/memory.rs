@@ -11,6 +11,7 @@ mod answer;
 
 use crate::config::policy::Address;
 use crate::system::env::Env;
+use crate::system::files;
 use crate::system::tls::Tls;
 use rpc::{Client, Learnt};
 use serde_json::{Value, json};
@@ -162,7 +163,7 @@ fn read_project_state(env: &Env, project: &Path) -> Value {
 
 fn read(path: &Path) -> Value {
     let small = fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= LARGEST);
-    let text = small.then(|| fs::read(path).ok()).flatten();
+    let text = small.then(|| files::read(path).ok()).flatten();
     text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
 }
 

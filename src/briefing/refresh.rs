@@ -17,6 +17,7 @@ use crate::insight::collect;
 use crate::model::error::Failure;
 use crate::system::env::Env;
 use crate::system::files::make_all;
+use crate::system::process::program::{Identity, Program};
 use crate::system::process::{Task, detached};
 use crate::text::json::cut;
 use crate::text::time::timestamp;
@@ -51,7 +52,8 @@ pub fn is_verb(word: &str) -> bool {
 /// Start a refresher for this project and go on at once.
 pub fn spawn(env: &Env, project: &Path, command: &str) -> io::Result<()> {
     let variables = env.variables(passed_on);
-    detached::start(&std::env::current_exe()?, &[WATCH, &project.to_string_lossy(), command], &variables).map(drop)
+    detached::start(&Program::find(env, Identity::Own)?, &[WATCH, &project.to_string_lossy(), command], &variables)
+        .map(drop)
 }
 
 /// Variables that decide our folders, the tracker's folders, and the language.
@@ -90,7 +92,7 @@ pub fn run(arguments: &[String], env: &Env) -> u8 {
 fn watch(env: &Env, project: &str, command: &str) -> io::Result<()> {
     detached::own_session();
     let variables = env.variables(passed_on);
-    let (program, args) = (std::env::current_exe()?, [WORK, project, command].map(str::to_owned));
+    let (program, args) = (Program::find(env, Identity::Own)?, [WORK, project, command].map(str::to_owned));
     let timeout = env.refresh_budget() + WATCHER_GRACE;
     detached::watch(&Task::new(&program, &args, Path::new("/"), &variables, timeout), ORPHAN_GRACE)
 }

@@ -16,7 +16,7 @@ use crate::model::event::Event;
 use crate::model::phase::Phase;
 use crate::session::fold::Session;
 use crate::system::env::Env;
-use crate::system::files::{find, make_all};
+use crate::system::files::{self, find, make_all};
 use crate::text::json::cut;
 use crate::text::template::{Phrase, one_line, quote};
 use rustix::fs::OFlags;
@@ -130,7 +130,7 @@ fn standing(session: &Session) -> Option<String> {
 /// A text of the project; nothing for a link or anything that is no file of moderate size.
 fn text_at(path: &Path) -> Option<String> {
     let plain = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() < 1 << 20);
-    plain.then(|| fs::read_to_string(path).ok())?
+    plain.then(|| files::read_text(path).ok())?
 }
 
 /// The project's `AGENTS.md`, unless a `CLAUDE.md` that the client reads brings it; a long one by its path.
@@ -145,7 +145,7 @@ fn agents(env: &Env, cwd: &Path, wanted: bool) -> Option<String> {
     let (path, text) = found.find_map(|path| text_at(&path).map(|text| (path, text)))?;
     let places = folders.iter().flat_map(|folder| CLIENTS_OWN.map(|name| folder.join(name)));
     let own = places.chain([env.config.join("CLAUDE.md")]).filter(|path| path.is_file());
-    if own.filter_map(|path| fs::read_to_string(path).ok()).any(|own| own == text || imports_agents(&own)) {
+    if own.filter_map(|path| files::read_text(path).ok()).any(|own| own == text || imports_agents(&own)) {
         return None;
     }
     let path = path.display();
@@ -197,7 +197,7 @@ fn written_out(env: &Env) -> Result<PathBuf, Failure> {
         let path = folder.join(asset.path);
         let plain =
             fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() == asset.text.len() as u64);
-        let current = plain && fs::read(&path).is_ok_and(|bytes| bytes == asset.text.as_bytes());
+        let current = plain && files::read(&path).is_ok_and(|bytes| bytes == asset.text.as_bytes());
         if !current {
             make_all(path.parent().unwrap_or(&folder))?;
             let written = find(&path).and_then(|found| found.replace(asset.text.as_bytes(), 0o600));

@@ -226,7 +226,7 @@ pub fn git_folder(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     let about = fs::symlink_metadata(&git).ok()?;
     if about.is_file() {
-        let text = fs::read_to_string(&git).ok()?;
+        let text = files::read_text(&git).ok()?;
         Some(folder.join(text.strip_prefix("gitdir:")?.trim()))
     } else {
         Some(git)
@@ -236,6 +236,6 @@ pub fn git_folder(folder: &Path) -> Option<PathBuf> {
 /// The folder that all worktrees of the repository here share; `None` where there is no repository.
 pub fn git_common_folder(folder: &Path) -> Option<PathBuf> {
     let own = git_folder(folder)?;
-    let shared = fs::read_to_string(own.join("commondir")).ok().map(|text| own.join(text.trim()));
+    let shared = files::read_text(own.join("commondir")).ok().map(|text| own.join(text.trim()));
     Some(shared.unwrap_or(own)).filter(|folder| folder.join("HEAD").exists())
 }

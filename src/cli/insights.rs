@@ -8,7 +8,7 @@ use super::past::tell_damage;
 use super::range::{self, FoundSession, since_option};
 use super::table::{NamedFact, Tone, clean};
 use super::transcript::abridged;
-use super::{Command, Io, Refused, flag, operand, refused, text};
+use super::{Command, Io, Refused, allowed, flag, operand, refused, text, who_may};
 use crate::briefing::reflections;
 use crate::config::in_force;
 use crate::config::texts;
@@ -19,6 +19,7 @@ use crate::ledger::sessions;
 use crate::proof::health::Health;
 use crate::session::reflection::to_markdown;
 use crate::system::files::Scratch;
+use crate::system::process::program::{Identity, Program};
 use crate::system::process::{self, Ending, Task};
 use crate::text::json::cut;
 use crate::text::plain::{count, plain};
@@ -48,6 +49,7 @@ pub const COMMAND: Command = Command {
     run,
 };
 
+const ANALYSE: &str = "insights --analyse";
 const PATIENCE: Duration = Duration::from_mins(10);
 /// Bytes of conversation that are sent, and of answer that are read.
 const LONGEST: usize = 200 << 10;
@@ -56,6 +58,9 @@ const ANSWER: usize = 1 << 20;
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let name = text(given, "session");
     let analyse = given.get_flag("analyse");
+    if analyse {
+        allowed(ANALYSE, who_may(ANALYSE), io)?;
+    }
     if name == Some("batch") {
         return batch(given, io, analyse);
     }
@@ -228,8 +233,8 @@ fn ask(io: &Io, command: &str, prompt: &str) -> anyhow::Result<String> {
     let mut words = command.split_whitespace();
     let name = words.next().unwrap_or_default();
     let named = Path::new(name);
-    let program = if named.is_absolute() { Some(named.to_owned()) } else { io.env.on_path(name) };
-    let program = program.ok_or_else(|| refuse(command, &format!("`{name}` was not found")))?;
+    let identity = if named.is_absolute() { Identity::At(named) } else { Identity::OnPath(name) };
+    let program = Program::find(io.env, identity).map_err(|_| refuse(command, &format!("`{name}` was not found")))?;
     let args: Vec<String> = words.map(str::to_owned).collect();
     let scratch = Scratch::new("analyse").context("a folder for the model")?;
     // A person's own session: neither inside a tool call nor in this project.

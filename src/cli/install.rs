@@ -28,7 +28,7 @@ use crate::system::files::Found;
 use crate::text::diff::unified;
 use clap::{Arg, ArgGroup, ArgMatches};
 use managed::{MANAGED, ROOT};
-use plan::Plan;
+use plan::{Plan, Wanted};
 use receipt::quote_path;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -56,20 +56,27 @@ pub const INSTALL: Command = Command {
             "aops-hook install --managed policy.bundle",
             "As root: an administrator's bundle, and our hooks in every client's settings for everybody",
         ),
+        (
+            "aops-hook install --deny-secrets",
+            "The same, and the client itself does not read `.env`, keys and credentials",
+        ),
         ("aops-hook install --dry-run", "Show what would change, change nothing"),
     ],
     arguments: |row| {
         let statusline = flag("statusline", "Show the session's phase and sandbox in the status line");
+        let secrets =
+            flag(SECRETS, "Also deny the client's own reading of `.env`, keys and credentials, `@file` included");
         let mode = option("mode", "LEVEL", "How much of the loop is enforced: observe, guard, loop or strict");
         let mode = mode.value_parser(ModeLevel::WORDS.to_vec());
         // For `install.sh`, which ends with the same two lines itself.
         let plain = flag("without-ending", "").hide(true);
         let yes = flag("yes", "Ask nothing; without `--mode` the mode stays as it is");
         let managed = option(MANAGED, "BUNDLE", "The administrator's settings of this machine, from this bundle");
-        let managed = managed.conflicts_with_all(["level", CLIENT, "mode", "statusline"]);
+        let managed = managed.conflicts_with_all(["level", CLIENT, "mode", "statusline", SECRETS]);
         Level::arguments(row).args([
             mode,
             statusline,
+            secrets,
             client(),
             managed,
             trusted_key().requires(MANAGED),
@@ -158,6 +165,7 @@ fn client() -> Arg {
 }
 
 const CLIENT: &str = "client";
+const SECRETS: &str = "deny-secrets";
 
 /// The other client that is meant.
 fn other_client(given: &ArgMatches) -> Option<Client> {
@@ -171,8 +179,13 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if let Some(client) = other_client(given) {
         return other::install(client, given, io);
     }
-    let mut plan = Plan::make(io.env, Level::given(given), given.get_flag("statusline"))?;
-    let mode = question::change(given, io)?;
+    let wanted = Wanted { statusline: given.get_flag("statusline"), denies_secrets: given.get_flag(SECRETS) };
+    let mut plan = Plan::make(io.env, Level::given(given), wanted)?;
+    // Both questions before an answer changes what either sees.
+    let (mode, denies_secrets) = (question::change(given, io)?, question::denies_secrets(given, io)?);
+    if denies_secrets {
+        plan = Plan::make(io.env, Level::given(given), Wanted { denies_secrets, ..wanted })?;
+    }
     let dry_run = given.get_flag("dry-run");
     let unjailed = Level::given(given) == Level::Project && plan::is_unjailed(io.env);
     let backup = if dry_run { None } else { plan.carry_out(io.env)? };

@@ -385,7 +385,7 @@ mod tests {
         commands.extend(below("runs", runs::VERBS));
         commands.extend(below("sessions", sessions::VERBS));
         // Flags, what clap adds, and what our own child processes and the client start.
-        let more = "verify --quarantine,export --endpoint,help,__complete,__refresh,__refresh-work,__refresh-start,__step,__confined,__held,__line,shell";
+        let more = "verify --quarantine,insights --analyse,export --endpoint,help,__complete,__refresh,__refresh-work,__refresh-start,__step,__confined,__held,__line,shell";
         commands.extend(more.split(',').map(str::to_owned));
         let mut verbs: Vec<_> = VERBS.iter().map(|verb| verb.name.to_owned()).collect();
         commands.sort();

@@ -1,11 +1,14 @@
 //! A throwaway home with a project and a session, and programs run there as the client runs them.
 //!
 //! Makes one temporary folder and starts processes in it, each with a cleared environment. Invariants: such a program sees
-//! no folder of the user; the folder goes with the world.
+//! no folder of the user; the folder goes with the world; called by an agent, each is held as its commands are, by the real
+//! folders.
 
 use super::merge;
 use crate::ledger::session_folder::dashed;
+use crate::system::env::Env;
 use crate::system::files::Scratch;
+use crate::system::process::program::{Identity, Program};
 use crate::system::process::{self, Outcome, Task, variable};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -60,9 +63,10 @@ impl World {
         merge(common, own)
     }
 
-    /// Runs a program in the project. A payload makes it a hook: inside the client, with the event on its stdin.
+    /// Runs a program in the project. `env`: of the person or agent who called us. A payload makes it a hook: inside the client, with the event on its stdin.
     pub(super) fn run(
         &self,
+        env: &Env,
         program: &Path,
         args: &[String],
         search: &OsStr,
@@ -83,7 +87,11 @@ impl World {
             ]);
         }
         let input = payload.map(|payload| format!("{payload}\n")).unwrap_or_default();
-        let task = Task::new(program, args, &self.project, &variables, timeout);
+        let project = Some(&env.project).filter(|project| !project.as_os_str().is_empty());
+        let project = project.or(env.called_in.as_ref()).unwrap_or(&env.cwd);
+        let guarding = Env { project: project.clone(), ..env.clone() };
+        let program = Program::find(&guarding, Identity::At(program))?;
+        let task = Task::new(&program, args, &self.project, &variables, timeout);
         process::run(&Task { input: input.as_bytes(), keep: 1 << 20, ..task })
     }
 }

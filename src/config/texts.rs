@@ -110,7 +110,7 @@ pub static ASSETS: &[Asset] = assets! {
     "templates/owed/": "checks" "commit" "custodiet" "evidence" "format" "framework" "pull" "push" "qa-verifier-again"
         "qa-verifier" "step-agent" "sync" "tracker";
     "templates/": "prompt-hydrator-context" "qa-context" "reflection-context";
-    "templates/refusals/": "agent-at-work" "agent-shadowed" "agent-write" "agentless" "audit-due" "check-failed" "check-halt"
+    "templates/refusals/": "agent-at-work" "agent-missing" "agent-shadowed" "agent-write" "agentless" "audit-due" "check-failed" "check-halt"
         "check-late" "check-prompt" "check-sandbox" "check-save" "danger-guard" "danger-keys" "danger-plan" "danger" "halted" "outgrown" "rule"
         "sandbox-brought" "sandbox-question" "sandbox-review" "sandbox-revise"
         "sandbox-step" "sandbox" "stop-let-go" "stop-owed" "verdict-form" "verdict-given-up";

@@ -1,4 +1,5 @@
-//! A client that cannot start agents is not sent to one: what only an agent could open stays refused, and the person is told.
+//! A client that cannot start agents is not sent to one, nor is a session to an agent whose names a repository has taken: what
+//! only an agent could open stays refused, with the way out that there is, and the person is told.
 //!
 //! Reads what the session's start found out about the client; writes nothing. Invariant: nothing passes that would not pass
 //! otherwise, except that an audit, which no one could begin, is not waited for.
@@ -8,12 +9,14 @@ use crate::model::event::Event;
 use crate::model::phase::Phase;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
-use crate::text::template::Phrase;
+use crate::text::template::{Phrase, one_line};
 
 /// The sandbox, with a way out that this client has.
 pub fn judge_sandbox(session: &Session, event: &Event, context: &Context) -> Verdict {
     let said = sandbox::judge(session, event, context);
-    let (Some(why), Some(call)) = (&session.memory.agentless, &event.call) else { return said };
+    let awaited = if session.state.phase == Phase::Review { "critic" } else { "prompt-hydrator" };
+    let why = session.memory.agentless.clone().or_else(|| taken(session, context, awaited));
+    let (Some(why), Some(call)) = (why, &event.call) else { return said };
     let halted = session.state.phase == Phase::Halted;
     if said.ruling != Ruling::Deny || halted || event.by_our_agent().is_some() || context.stage.is_some() {
         return said;
@@ -22,17 +25,50 @@ pub fn judge_sandbox(session: &Session, event: &Event, context: &Context) -> Ver
     let grown = context.call.as_ref().and_then(|seen| sandbox::outgrown(session, seen));
     let cause = match grown {
         Some(figures) => format!("this task has outgrown a small edit ({figures}) and needs a plan"),
+        None if awaited == "critic" => "the plan needs a review".to_owned(),
         None => "changes need a plan".to_owned(),
     };
+    if session.memory.agentless.is_none() {
+        return refuse_missing("sandbox", shown, cause, why, awaited);
+    }
     let told = format!(
         "refused: `{shown}`, since {cause}, and this client cannot start the agent that makes one ({why})\n\
          hint: plan mode, a prompt that begins with `.`, or a start with `AOPS_MODE=guard` lets it work"
     );
-    let phrase = Phrase::new("refusals/agentless.md", vec![("call", shown), ("cause", cause), ("why", why.clone())]);
+    let phrase = Phrase::new("refusals/agentless.md", vec![("call", shown), ("cause", cause), ("why", why)]);
     Verdict { notice: told, aloud: true, ..Verdict::refuse("sandbox", phrase) }
 }
 
-/// The audit, unless its agent cannot be started.
+/// Why this agent of ours has no name here.
+fn taken(session: &Session, context: &Context, name: &str) -> Option<String> {
+    let file = session.memory.shadowed.as_ref().filter(|_| context.missing.iter().any(|missing| missing == name))?;
+    Some(format!("`{}` takes the name of an agent of ours, which is not installed under another", one_line(file, 300)))
+}
+
+fn refuse_missing(gate: &'static str, shown: String, cause: String, why: String, agent: &str) -> Verdict {
+    let by_plan = gate == "sandbox";
+    let told = format!(
+        "blocked: `{shown}`, since {cause}, and the agent that does it cannot be started here: {why}\n\
+         hint: run `aops-hook install` in this folder, {}or start a prompt with `.`",
+        if by_plan { "approve a plan in plan mode, " } else { "" }
+    );
+    let first = if by_plan { "enter plan mode and let the user approve your plan, then try again; or " } else { "" };
+    let first = ("first", first.to_owned());
+    let values = vec![("call", shown), ("cause", cause), ("why", why), first, ("agent", agent.to_owned())];
+    Verdict { notice: told, aloud: true, ..Verdict::refuse(gate, Phrase::new("refusals/agent-missing.md", values)) }
+}
+
+/// The audit, unless this client can start no agent. One whose name a repository has taken is waited for all the same.
 pub fn judge_audit(session: &Session, event: &Event, context: &Context) -> Verdict {
-    if session.memory.agentless.is_some() { Verdict::pass() } else { audit::judge(session, event, context) }
+    if session.memory.agentless.is_some() {
+        return Verdict::pass();
+    }
+    let said = audit::judge(session, event, context);
+    match (taken(session, context, "custodiet"), &event.call) {
+        (Some(why), Some(call)) if said.ruling == Ruling::Deny => {
+            let cause = "an audit was drawn and has not begun".to_owned();
+            refuse_missing("audit", sandbox::shown(call), cause, why, "custodiet")
+        }
+        _ => said,
+    }
 }

@@ -31,6 +31,8 @@ pub struct Context {
     pub prefix: &'static str,
     /// Those of our agents that have another name here, since a foreign file has taken theirs.
     pub renamed: Vec<String>,
+    /// Those of them that are not there under the other name either.
+    pub missing: Vec<String>,
     /// A person can answer.
     pub attended: bool,
     /// `UserPromptSubmit`, `SubagentStart`, `SubagentStop`, `SessionStart`: why this is no person's word, or this agent's verdict does

@@ -9,6 +9,7 @@ pub mod table;
 pub mod shown;
 pub mod words;
 pub mod agents;
+pub mod recorded;
 pub mod claude;
 pub mod codex;
 pub mod copilot;
@@ -20,12 +21,12 @@ use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::system::env::{Env, below_root, system_root};
+use crate::system::files;
 use claude::settings::{self, Group, Hook, Unreadable, quoted};
 use claude::transcript::scan::{Lens, Scan};
 use claude::wire::answer::{self, Answer};
 use claude::wire::read as claudes;
 use memchr::memmem;
-use std::fs;
 use std::io;
 use std::path::Path;
 use table::{host, registered};
@@ -80,7 +81,7 @@ pub fn scan(transcript: &Path, lens: &Lens) -> io::Result<Scan> {
 /// We are registered in this client, in whatever state.
 pub fn is_registered(env: &Env, client: Client) -> bool {
     let file = env.folder_of(client).join(host(client).registration);
-    fs::read(file).is_ok_and(|text| memmem::find(&text, settings::PROGRAM.as_bytes()).is_some())
+    files::read(file).is_ok_and(|text| memmem::find(&text, settings::PROGRAM.as_bytes()).is_some())
 }
 
 /// What registers us in this client: the text of its file with our entries, which run this program.
@@ -164,9 +165,9 @@ fn is_managed(env: &Env, client: Client) -> bool {
         return false;
     }
     let root = system_root();
-    let Ok(text) = fs::read_to_string(below_root(&root, Path::new(row.managed))) else { return false };
+    let Ok(text) = files::read_text(below_root(&root, Path::new(row.managed))) else { return false };
     let is_current = |client, text: &str| is_current_below(&root, client, text);
-    let own = |name: &str| fs::read_to_string(env.folder_of(client).join(name)).unwrap_or_default();
+    let own = |name: &str| files::read_text(env.folder_of(client).join(name)).unwrap_or_default();
     match client {
         Client::Codex => is_current(client, &text) && !codex::trust::switches_off(&own("config.toml")),
         Client::Copilot => {
@@ -177,7 +178,7 @@ fn is_managed(env: &Env, client: Client) -> bool {
         }
         Client::Opencode => {
             let plugin = env.administered.join(opencode::plugin::MANAGED);
-            let plugin = fs::read_to_string(plugin).unwrap_or_default();
+            let plugin = files::read_text(plugin).unwrap_or_default();
             text.contains(opencode::plugin::MANAGED) && is_current(client, &plugin)
         }
         _ => is_current(client, &text) && !gemini::hooks::switches_off(&own(row.registration)),
@@ -198,7 +199,7 @@ pub fn is_told_twice(env: &Env) -> bool {
 /// A person registered us, and nothing takes it away.
 fn has_hooks(env: &Env, client: Client) -> bool {
     let (folder, registration) = (env.folder_of(client), host(client).registration);
-    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let read = |name: &str| files::read_text(folder.join(name)).unwrap_or_default();
     let text = read(registration);
     match client {
         Client::Claude => claude::disarm::is_whole(&folder.join(registration)),

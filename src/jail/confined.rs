@@ -1,20 +1,22 @@
-//! `aops-hook __held PROGRAM …`: a program of ours in the profile `work`. `__confined PROGRAM …`: the same where that holds.
+//! `aops-hook __held HOLD FOLDERS… -- PROGRAM …`: a program that we start, in the profile `work`. `__confined FOLDERS… --
+//! PROGRAM …`: the same with what holds here.
 //!
-//! Becomes the program. Invariant: with the jail on it runs inside or, where the kernel holds nothing, as it is.
+//! Becomes the program. Invariants: with the jail on it runs inside or, where the kernel holds nothing, as it is; what is
+//! guarded is what our caller guards, wherever the program's own variables point.
 
-use super::enter::{close_on_exec, enter, holds, lock};
+use super::enter::{close_on_exec, enter, lock, what_holds};
 use super::plan::Ground;
 use super::program::become_program;
 use crate::config::in_force;
 use crate::config::policy::jail::JailLevel;
 use crate::model::profile::{Hold, Profile};
 use crate::system::env::Env;
-use crate::system::process::confined::{HELD, VERB};
+use crate::system::process::program::{HELD, PROGRAM_FOLLOWS, VERB};
 use std::convert::Infallible;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const CANNOT_RUN: u8 = 126;
 
@@ -24,19 +26,31 @@ pub fn is_call(arguments: &[String]) -> bool {
 
 /// Returns only if it cannot become the program. The arguments are our own.
 pub fn run(arguments: &[String], env: &Env) -> u8 {
-    let Err(why) = start(arguments[1] == HELD, &arguments[2..], env);
+    let (hold, words) = if arguments[1] == HELD { (arguments.get(2), 3) } else { (None, 2) };
+    let Err(why) = start(hold.map(String::as_str), arguments.get(words..).unwrap_or_default(), env);
     let _ = writeln!(std::io::stderr(), "aops-hook did not run this program: {why}");
     CANNOT_RUN
 }
 
-fn start(is_held: bool, words: &[String], env: &Env) -> Result<Infallible, String> {
+fn start(hold: Option<&str>, words: &[String], env: &Env) -> Result<Infallible, String> {
     let variables = env.variables(|_| true);
+    let end = words.iter().position(|word| word == PROGRAM_FOLLOWS).ok_or("no program is named")?;
+    let (folders, words) = (&words[..end], &words[end + 1..]);
+    let named = |name: &str| folders.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+    let own = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| PathBuf::from(value));
+    let place = |name: &str| named(name).map(PathBuf::from).or_else(|| own(name));
+    let env = &env.clone().with_folders(&|name| place(name).filter(|path| path.is_absolute()));
     let project = if env.project.as_os_str().is_empty() { &env.cwd } else { &env.project };
     let ground = Ground::here(env, project);
     close_on_exec();
-    if is_held || !is_off(env) && holds(Hold::Namespaces, Profile::Work, &ground)? {
-        enter(Hold::Namespaces, Profile::Work, &ground, &env.cwd)?;
-        lock(Hold::Namespaces, Profile::Work, &env.cwd)?;
+    let hold = match hold {
+        Some(hold) => Hold::of(hold).ok_or("it is not known what holds it")?,
+        None if is_off(env) => Hold::Words,
+        None => what_holds(&ground, Profile::Work)?.hold,
+    };
+    if hold != Hold::Words {
+        enter(hold, Profile::Work, &ground, &env.cwd)?;
+        lock(hold, Profile::Work, &env.cwd)?;
     }
     let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
     let program = words.first().copied().unwrap_or_default();

@@ -1,10 +1,10 @@
 //! Finds a call of our own program, which writes where no command may: the ledger.
 //!
 //! Reads text and the environment, writes nothing. Invariant: such a call is started directly, with these very words and by
-//! the program that we are: no shell, function or other program of that name takes part.
+//! the program that we are: no shell, function or other program of that name takes part, and what it starts is held.
 
 use super::line;
-use aops_shell::verbs::{self, Who};
+use aops_shell::verbs;
 use std::path::{Path, PathBuf};
 
 const NAME: &str = "aops-hook";
@@ -13,7 +13,7 @@ const NAME: &str = "aops-hook";
 pub(super) fn arguments(line: &str, program: impl FnOnce() -> PathBuf) -> Option<Vec<String>> {
     let mut words = line::commands(line).iter().find_map(|command| plain_words(command))?;
     let named = words.remove(0);
-    let is_free = verbs::called(&words).is_some_and(|verb| verb.who == Who::Anyone) && !verbs::writes_files(&words);
+    let is_free = verbs::called(&words).is_some_and(verbs::is_ours) && !verbs::writes_files(&words);
     let is_ours =
         || named == NAME || named.contains('/') && Path::new(&named).canonicalize().is_ok_and(|path| path == program());
     (is_free && is_ours()).then_some(words)
@@ -73,6 +73,10 @@ mod tests {
             "aops-hook",
             "aops-hook clear-block",
             "aops-hook mode observe",
+            "aops-hook demo",
+            "aops-hook demo --fast",
+            "aops-hook insights --analyse",
+            "aops-hook insights batch --analyze",
             "aops-hook shell ls",
             "aops-hook PreToolUse",
             "/bin/ls status",

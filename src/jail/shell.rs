@@ -17,7 +17,7 @@ use crate::ledger::sessions;
 use crate::model::profile::{Hold, JailState, Profile, Proof, line_digest};
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
-use crate::system::env::{Env, JOB};
+use crate::system::env::{CALLED_IN, Env, JOB, SHELL_PREFIX};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ffi::{CStr, OsString};
@@ -115,7 +115,7 @@ fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) 
     }
     if let Some(direct) = order.direct {
         tell_folder(line, &ground, env)?;
-        return exec_direct(line, &direct, variables, order.messaging);
+        return exec_direct(line, &direct, &ground.project, variables, order.messaging);
     }
     let shell = if step.is_some() { STEP_SHELL.into() } else { shell(line, variables) };
     exec(whole, &shell, variables, order.messaging)
@@ -318,14 +318,15 @@ fn tell_folder(line: &str, ground: &Ground, env: &Env) -> Result<(), String> {
     file.set_len(0).and_then(|()| file.write_all(&told)).map_err(|error| error.to_string())
 }
 
-fn exec_direct(line: &str, direct: &Direct, variables: &Variables, messaging: bool) -> Result<Infallible, String> {
+fn exec_direct(
+    line: &str,
+    direct: &Direct,
+    project: &Path,
+    variables: &Variables,
+    messaging: bool,
+) -> Result<Infallible, String> {
     match direct {
-        Direct::Own(arguments) => {
-            let program = std::env::current_exe().map_err(|error| error.to_string())?;
-            let arguments = arguments.iter().map(String::as_bytes);
-            let words: Vec<&[u8]> = std::iter::once(program.as_os_str().as_bytes()).chain(arguments).collect();
-            become_program(&program, &words, kept(variables, false))
-        }
+        Direct::Own(arguments) => exec_own(arguments, project, variables),
         Direct::Unheld(unheld) => {
             if line::has_no_input(line) {
                 let nothing = File::open("/dev/null").map_err(|error| error.to_string())?;
@@ -338,6 +339,20 @@ fn exec_direct(line: &str, direct: &Direct, variables: &Variables, messaging: bo
             become_program(&unheld.program, &words, variables.iter())
         }
     }
+}
+
+/// Tells our own program that an agent called it, and in which project, so that it holds what it starts as the agent's
+/// commands are held.
+fn exec_own(arguments: &[String], project: &Path, variables: &Variables) -> Result<Infallible, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let arguments = arguments.iter().map(String::as_bytes);
+    let words: Vec<&[u8]> = std::iter::once(program.as_os_str().as_bytes()).chain(arguments).collect();
+    let mut prefix = program.clone().into_os_string();
+    prefix.push(" --shell");
+    let mut variables = variables.clone();
+    variables.insert(SHELL_PREFIX.to_owned(), prefix);
+    variables.insert(CALLED_IN.to_owned(), project.into());
+    become_program(&program, &words, kept(&variables, false))
 }
 
 /// The variables that a command gets.

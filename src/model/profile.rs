@@ -30,18 +30,20 @@ impl Profile {
     }
 }
 
-/// What holds a jailed command.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Hold {
-    /// User and mount namespaces.
-    Namespaces,
-    /// Landlock: no throwaway layers, and what is protected inside the project is not held.
-    Landlock,
-    /// The sandbox of macOS: no throwaway layers; untested.
-    Seatbelt,
-    #[default]
-    Words,
+named! {
+    /// What holds a jailed command.
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Hold {
+        /// User and mount namespaces.
+        Namespaces = "namespaces",
+        /// Landlock: no throwaway layers, and what is protected inside the project is not held.
+        Landlock = "landlock",
+        /// The sandbox of macOS: no throwaway layers; untested.
+        Seatbelt = "seatbelt",
+        #[default]
+        Words = "words",
+    }
 }
 
 /// The jail of a session, as its start found it.

@@ -161,12 +161,18 @@ fn shared_context(env: &Env, session: &Session, event: &Event) -> Context {
     let prefixed = stage.is_some() || env.is_plugin;
     // Who is inside a session is not asked as a person, whatever terminal the client has.
     let attended = is_attended(env, event) && !authority::is_inside(env, session);
+    let (renamed, cwd) = (renamed(session), Path::new(&event.cwd));
     Context {
         folders: env.folders.iter().cloned().collect(),
         client: env.client.clone(),
         now_ms: env.now_ms,
         prefix: if prefixed { PLUGIN_PREFIX } else { "" },
-        renamed: renamed(session),
+        missing: renamed
+            .iter()
+            .filter(|name| !prefixed && !foreign_agents::has_second_name(env, cwd, name))
+            .cloned()
+            .collect(),
+        renamed,
         attended,
         defers: stage.is_some() || !attended && (env.in_run || asks_fleet(env, session)),
         stage,

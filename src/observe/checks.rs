@@ -10,6 +10,8 @@ use crate::ledger::open::Ledger;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::session::fact::Checked;
+use crate::system::files;
+use crate::system::process::program::{Identity, Program};
 use crate::system::process::{self, Ending, Task, variable};
 use crate::system::{env::Env, git};
 use crate::text::json::{self, Json};
@@ -102,13 +104,15 @@ fn run_one(env: &Env, about: &About, check: &Check, folder: &Path) -> Checked {
     let began = Instant::now();
     // Both streams in the order they were written in; `eval` keeps the line as it stands in the configuration.
     let args = ["-c", "exec 2>&1; eval \"$1\"", "sh", &check.run].map(str::to_owned);
-    let (program, args) = process::confined::words(env, Path::new("/bin/sh"), &args);
     let (path, input) = about.saves.as_ref().map_or(("", &[][..]), |(path, text)| (path, text));
     let mut variables = env.variables(|_| true);
     variables.extend([variable("AOPS_CHECK", &check.id), variable("AOPS_PATH", path)]);
     let timeout = Duration::from_millis(check.timeout_ms);
-    let task = Task { input, keep: KEPT, ..Task::new(&program, &args, folder, &variables, timeout) };
-    let (ending, said) = match process::run_for_its_end(&task) {
+    let run = |program: Program| {
+        let task = Task { input, keep: KEPT, ..Task::new(&program, &args, folder, &variables, timeout) };
+        process::run_for_its_end(&task)
+    };
+    let (ending, said) = match Program::find(env, Identity::At(Path::new("/bin/sh"))).and_then(run) {
         Ok(outcome) => (Ok(outcome.ending), outcome.stdout),
         Err(error) => (Err(error), Vec::new()),
     };
@@ -178,7 +182,7 @@ pub(super) fn proposed_text(tool: &str, input: &str, path: &Path) -> Option<Vec<
 
 fn current(path: &Path) -> Option<String> {
     let mut text = String::new();
-    let file = match std::fs::File::open(path) {
+    let file = match files::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(text),
         Err(_) => return None,

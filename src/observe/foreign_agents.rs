@@ -65,6 +65,16 @@ pub fn rename(text: &str, name: &str) -> String {
     text.replacen(&format!("\nname: {name}\n"), &format!("\nname: {FILE_PREFIX}{name}\n"), 1)
 }
 
+/// Ours is here under its second name: placed by `install`, and read by the client.
+pub fn has_second_name(env: &Env, cwd: &Path, name: &str) -> bool {
+    let file = format!("agents/{FILE_PREFIX}{name}.md");
+    let folders = cwd.ancestors().map(|folder| folder.join(".claude")).chain([env.config.clone()]);
+    folders.map(|folder| folder.join(&file)).any(|path| {
+        let text = texts::read_text(&path, None).ok().flatten();
+        text.is_some_and(|text| name_in(env, &path, &text).is_none())
+    })
+}
+
 /// Every agent file that the client may read here, the project's first.
 fn files(env: &Env, cwd: &Path) -> Vec<PathBuf> {
     let (names, kind): (&[&str], _) = match env.host {

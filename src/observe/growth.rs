@@ -14,6 +14,7 @@ use crate::model::event::Event;
 use crate::session::fold::Session;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::system::env::Env;
+use crate::system::files;
 use crate::system::git;
 use crate::text::diff::count_lines;
 use crate::text::json;
@@ -40,7 +41,7 @@ pub(super) fn of_edit(env: &Env, session: &Session, event: &Event) -> Option<Cha
     let place = real_paths::real(&place).unwrap_or(place);
     let root = root(env, session, event);
     let path = counted_path(env, root.as_deref(), &place)?;
-    let now = fs::metadata(&place).ok().filter(|about| about.len() <= LARGEST).and_then(|_| fs::read(&place).ok());
+    let now = fs::metadata(&place).ok().filter(|about| about.len() <= LARGEST).and_then(|_| files::read(&place).ok());
     let known = session.memory.progress.grown.file(&path);
     if tool == "NotebookEdit" {
         let source = input.text_of("new_source").unwrap_or_default();

@@ -41,8 +41,8 @@ pub fn is_message(prompt: &str) -> bool {
 /// Code that starts programs learns here what the session knows about its jail; where it knows nothing yet, it looks itself.
 pub fn tell(env: &Env, policy: &Policy, jail: Option<&JailState>) {
     let off = policy.jail.level == JailLevel::Off;
-    if let Some(holds) = jail.map(|jail| jail.hold == Hold::Namespaces).or(off.then_some(false)) {
-        let _ = env.is_confining.set(holds && !off);
+    if let Some(hold) = jail.map(|jail| jail.hold).filter(|_| !off).or(off.then_some(Hold::Words)) {
+        let _ = env.held_by.set(hold);
     }
 }
 

@@ -7,6 +7,7 @@ use crate::model::event::Event;
 use crate::session::agent_report::AgentReport;
 use crate::session::fold::Session;
 use crate::system::env::Env;
+use crate::system::files;
 use crate::text::json::cut;
 use crate::text::redact::redact;
 use std::collections::BTreeMap;
@@ -37,7 +38,7 @@ fn read(env: &Env, file: &str) -> Option<String> {
     let plans = env.config.join("plans").canonicalize().ok()?;
     let path = Path::new(file).canonicalize().ok().filter(|path| path.starts_with(&plans))?;
     let mut text = String::new();
-    let file = std::fs::File::open(path).ok()?;
+    let file = files::open(path).ok()?;
     file.metadata().ok().filter(std::fs::Metadata::is_file)?;
     file.take(LARGEST).read_to_string(&mut text).ok()?;
     Some(text)

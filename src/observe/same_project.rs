@@ -7,6 +7,7 @@ use crate::ledger::heads::Head;
 use crate::ledger::session_folder::dashed;
 use crate::ledger::sessions;
 use crate::system::env::Env;
+use crate::system::files;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -36,7 +37,7 @@ fn began_in(env: &Env, head: &Head) -> Option<PathBuf> {
 fn working_trees(cwd: &Path) -> Vec<PathBuf> {
     let Some(own) = cwd.ancestors().find(|folder| folder.join(".git").exists()) else { return Vec::new() };
     let link = own.join(".git");
-    let read = |path: &Path| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+    let read = |path: &Path| files::read_text(path).ok().map(|text| text.trim().to_owned());
     let git = match read(&link).and_then(|text| Some(own.join(text.strip_prefix("gitdir:")?.trim()))) {
         Some(linked) => read(&linked.join("commondir")).map_or(linked.clone(), |common| linked.join(common)),
         None => link,

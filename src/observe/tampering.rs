@@ -9,6 +9,7 @@ use crate::host::claude::disarm;
 use crate::model::client::Client;
 use crate::model::event::Event;
 use crate::system::env::Env;
+use crate::system::files;
 use crate::system::git;
 use crate::text::sha256::sha256;
 use std::collections::BTreeMap;
@@ -113,7 +114,7 @@ fn mark(path: &str, digested: bool, old: &BTreeMap<String, String>) -> String {
     if let Some(old) = old.get(path).filter(|old| old.starts_with(&stat)) {
         return old.clone();
     }
-    let text = if digested && meta.len() <= LARGEST { fs::read(path).unwrap_or_default() } else { Vec::new() };
+    let text = if digested && meta.len() <= LARGEST { files::read(path).unwrap_or_default() } else { Vec::new() };
     format!("{stat}{}", &sha256(&[&text])[..16])
 }
 
@@ -167,7 +168,7 @@ fn is_json(path: &str) -> bool {
 /// The text of a settings file; empty if it is gone, unreadable or absurd.
 pub fn settings(path: &str) -> String {
     match fs::metadata(path) {
-        Ok(meta) if meta.is_file() && meta.len() <= LARGEST => fs::read_to_string(path).unwrap_or_default(),
+        Ok(meta) if meta.is_file() && meta.len() <= LARGEST => files::read_text(path).unwrap_or_default(),
         _ => String::new(),
     }
 }

@@ -107,7 +107,7 @@ impl RunArtifacts {
         };
         let path = self.pause_file(&paused.checkpoint_id);
         let odd = |code, what: String| Failure::new(code, format!("the packet `{}` {what}", path.display()));
-        let text = fs::read_to_string(&path);
+        let text = files::read_text(&path);
         let text = text.map_err(|e| odd(Code::RecoveryFailed, format!("cannot be read: {e}")))?;
         let packet = Pause::read(&text).map_err(|e| odd(Code::ChecksumMismatch, format!("is damaged: {e}")))?;
         let is_same = packet.checkpoint_id == paused.checkpoint_id && packet.run_id == record.run_id;
@@ -187,7 +187,7 @@ impl RunArtifacts {
     /// Every run of this project whose files were not removed, oldest first.
     pub fn runs(&self) -> Result<Vec<RunState>, Failure> {
         let path = self.ledger();
-        match fs::read(&path) {
+        match files::read(&path) {
             Ok(bytes) => Ok(fold(&self.parse(&bytes)?.0.told).into_iter().filter(|run| !run.removed).collect()),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(Failure::storage(path.display(), error)),
@@ -216,7 +216,7 @@ impl RunArtifacts {
     }
 
     pub fn head(&self) -> String {
-        let bytes = fs::read(self.ledger()).unwrap_or_default();
+        let bytes = files::read(self.ledger()).unwrap_or_default();
         Attempts::read(&bytes).unwrap_or_default().0.head
     }
 
@@ -251,7 +251,7 @@ impl RunArtifacts {
 
     /// Another process drives a run.
     pub fn is_driven(&self) -> bool {
-        let Ok(file) = File::open(self.folder.join(LOCK)) else { return false };
+        let Ok(file) = files::open(self.folder.join(LOCK)) else { return false };
         !within(PATIENCE, || file.try_lock_shared().is_ok())
     }
 }

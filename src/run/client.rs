@@ -33,7 +33,8 @@ const USUAL: [&str; 8] = ["Bash", "Edit", "Write", "Read", "Grep", "Glob", "Note
 /// The clients that a run can drive.
 pub const DRIVEN: [Client; 2] = [Client::Claude, Client::Codex];
 
-/// The program: `$AOPS_CLAUDE`, the configured one, or `claude` on `PATH`; `$AOPS_CODEX`, or `codex` on `PATH`.
+/// The program: `$AOPS_CLAUDE`, the configured one, the one that `install` recorded, or `claude` on `PATH`; the same for
+/// `$AOPS_CODEX` and `codex`. Looked up by its name alone only where nothing is recorded: a step could plant one on `PATH`.
 pub fn find(env: &Env, policy: &Policy) -> Result<PathBuf, String> {
     let client = env.host;
     let has_agent = |(name, _): &(String, String)| env.folder_of(client).join(name).exists();
@@ -44,6 +45,7 @@ pub fn find(env: &Env, policy: &Policy) -> Result<PathBuf, String> {
     }
     let configured = policy.run.claude.as_ref().filter(|_| client == Client::Claude).map(PathBuf::from);
     let named = env.client_program(client).map(PathBuf::from).or(configured);
+    let named = named.or_else(|| host::recorded::program(env, client));
     let named = named.unwrap_or_else(|| PathBuf::from(client.name()));
     let found = if named.components().count() > 1 {
         Some(env.from_here(&named)).filter(|path| path.is_file())

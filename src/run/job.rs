@@ -5,8 +5,9 @@
 //! one by its lock; a program that did not end well has no process left when its end is written.
 
 use crate::run::attempt::Begun;
-use crate::system::env::JOB;
+use crate::system::env::{Env, JOB};
 use crate::system::files;
+use crate::system::process::program::{Identity, Program};
 use crate::system::process::{Ending, detached, variable};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
@@ -68,11 +69,11 @@ impl JobFiles {
     }
 
     /// Starts the watcher and returns.
-    pub fn start(&self, job: &Job, mut variables: Vec<(String, OsString)>) -> io::Result<()> {
+    pub fn start(&self, env: &Env, job: &Job, mut variables: Vec<(String, OsString)>) -> io::Result<()> {
         files::find(&self.file("job"))?.replace(&serde_json::to_vec(job)?, 0o600)?;
         let name = self.name();
         variables.push(variable(JOB, &name));
-        let mut watcher = detached::start(&std::env::current_exe()?, &[WATCH, &name], &variables)?;
+        let mut watcher = detached::start(&Program::find(env, Identity::Own)?, &[WATCH, &name], &variables)?;
         // A worker lives for long, and would gather dead watchers.
         thread::spawn(move || watcher.wait());
         Ok(())
@@ -125,7 +126,7 @@ impl JobFiles {
         }
     }
 
-    fn watch(&self) -> io::Result<()> {
+    fn watch(&self, env: &Env) -> io::Result<()> {
         let private = |kind: &str| OpenOptions::new().append(true).create(true).mode(0o600).open(self.file(kind));
         let alive = private("alive")?;
         alive.lock()?;
@@ -136,7 +137,10 @@ impl JobFiles {
         let timeout = Duration::from_millis(job.timeout_ms);
         let begun = |pid: u32| fs::write(self.file("pid"), pid.to_string());
         let streams = (private("out")?, private("err")?);
-        let ended = detached::supervise(&job.program, &job.args, &job.folder, streams, begun, (timeout, GRACE));
+        // The client, or our own program around a command line: each holds what it starts.
+        let ended = Program::find(env, Identity::Client(&job.program)).and_then(|program| {
+            detached::supervise(&program, &job.args, &job.folder, streams, begun, (timeout, GRACE))
+        });
         if !matches!(ended, Ok(Ending::Exit(0))) {
             // Else a child could still have an effect after the step was recorded as failed.
             detached::end_marked(JOB, &self.name());
@@ -160,10 +164,10 @@ pub fn is_verb(word: &str) -> bool {
 }
 
 /// The watcher. It prints nothing: its output is not read.
-pub fn run(arguments: &[String]) -> u8 {
+pub fn run(arguments: &[String], env: &Env) -> u8 {
     let [_, stem] = arguments else { return 2 };
     detached::own_session();
-    u8::from(JobFiles { stem: PathBuf::from(stem) }.watch().is_err())
+    u8::from(JobFiles { stem: PathBuf::from(stem) }.watch(env).is_err())
 }
 
 #[cfg(test)]
@@ -181,7 +185,7 @@ mod tests {
         };
         fs::write(place.file("job"), serde_json::to_vec(&job).unwrap()).unwrap();
         assert_eq!(place.status(), JobStatus::NotStarted);
-        place.watch().unwrap();
+        place.watch(&Env::default()).unwrap();
         (folder, place)
     }
 
@@ -208,7 +212,7 @@ mod tests {
     fn a_job_is_started_once() {
         let (folder, place) = watched("echo once >> count", 20_000);
         fs::remove_file(place.file("exit")).unwrap();
-        place.watch().unwrap();
+        place.watch(&Env::default()).unwrap();
         assert_eq!(fs::read_to_string(folder.path().join("count")).unwrap(), "once\n");
         assert_eq!(place.status(), JobStatus::Lost);
         assert!(!place.claim());

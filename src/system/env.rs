@@ -6,6 +6,7 @@
 #![expect(clippy::disallowed_methods, reason = "the one place that reads the environment and the clock")]
 
 use crate::model::client::Client;
+use crate::model::profile::Hold;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -65,8 +66,10 @@ pub struct Env {
     pub mode: Option<String>,
     /// The program through which the client starts shell commands.
     pub shell_prefix: Option<String>,
-    /// Whether namespaces hold what we start on an agent's files: told by the session, once its state is read.
-    pub is_confining: OnceLock<bool>,
+    /// What holds the programs that we start on an agent's files: told by the session, once its state is read.
+    pub held_by: OnceLock<Hold>,
+    /// The project of the session in which this verb was called, as the shell in its place found it.
+    pub called_in: Option<PathBuf>,
     /// The command that was let go to be tried out: its jail is made after the answer.
     pub trial: OnceLock<Trial>,
     /// This process drives runs, whose steps work where it starts programs.
@@ -93,6 +96,9 @@ pub const JOB: &str = "AOPS_JOB";
 pub const MODE: &str = "AOPS_MODE";
 
 pub const SHELL_PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";
+/// Tells a verb that an agent called the project of its session.
+pub const CALLED_IN: &str = "AOPS_CALLED_IN";
+const PROJECT: &str = "CLAUDE_PROJECT_DIR";
 /// What clients set for everything that they start.
 #[rustfmt::skip]
 const OF_CLIENT: [&str; 9] = [
@@ -104,21 +110,10 @@ const FOLDER_VARIABLES: [&str; 5] = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
 
 impl Env {
     pub fn read() -> Self {
-        let home = path("HOME").unwrap_or_default();
-        let mac = cfg!(target_os = "macos");
-        let platform = |xdg: &str, unix: &str| {
-            let base = path(xdg)
-                .unwrap_or_else(|| if mac { home.join("Library/Application Support") } else { home.join(unix) });
-            base.join("aops")
-        };
         let agent = text("AI_AGENT").unwrap_or_default();
         Self {
-            others: other_clients(&home),
-            config: path("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")),
-            user_config: platform("XDG_CONFIG_HOME", ".config"),
             administered: system_folder(&system_root(), "aops-hook", "aops-hook"),
-            data: path("ACA_DATA").unwrap_or_else(|| platform("XDG_DATA_HOME", ".local/share")),
-            project: path("CLAUDE_PROJECT_DIR").unwrap_or_default(),
+            called_in: path(CALLED_IN),
             env_file: path("CLAUDE_ENV_FILE"),
             client_session: text("CLAUDE_CODE_SESSION_ID"),
             traceparent: text("TRACEPARENT").filter(|text| is_traceparent(text)),
@@ -138,9 +133,42 @@ impl Env {
             plugin_root: path("CLAUDE_PLUGIN_ROOT"),
             folders: FOLDER_VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), text(name)?))).collect(),
             now_ms: now_ms(),
-            home,
             ..Self::default()
         }
+        .with_folders(&path)
+    }
+
+    /// The same with the folders that these variables name.
+    #[must_use]
+    pub fn with_folders(self, path: &dyn Fn(&str) -> Option<PathBuf>) -> Self {
+        let home = path("HOME").unwrap_or_default();
+        let mac = cfg!(target_os = "macos");
+        let platform = |xdg: &str, unix: &str| {
+            let base = path(xdg)
+                .unwrap_or_else(|| if mac { home.join("Library/Application Support") } else { home.join(unix) });
+            base.join("aops")
+        };
+        Self {
+            others: other_clients(&home, path),
+            config: path("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")),
+            user_config: platform("XDG_CONFIG_HOME", ".config"),
+            data: path("ACA_DATA").unwrap_or_else(|| platform("XDG_DATA_HOME", ".local/share")),
+            project: path(PROJECT).unwrap_or_default(),
+            home,
+            ..self
+        }
+    }
+
+    /// The variables that say which folders a program that we start must not change, whatever variables it gets itself; an
+    /// empty one is not set here.
+    pub fn guarded_folders(&self) -> Vec<(String, String)> {
+        let project = Some(&self.project).filter(|project| !project.as_os_str().is_empty()).or(self.called_in.as_ref());
+        let project = project.map(|project| (PROJECT, project.to_string_lossy().into_owned()));
+        let value = |name: &str| self.folders.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+        let folders = FOLDER_VARIABLES.iter().map(|name| (*name, value(name).unwrap_or_default())).chain(project);
+        // A path that is no text is read from the variable itself.
+        let is_whole = |value: &String| !value.contains(char::REPLACEMENT_CHARACTER);
+        folders.filter(|(_, value)| is_whole(value)).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     /// The same for an event of another client, whose process this is: what Claude Code says of itself is not about it.
@@ -293,7 +321,7 @@ fn path(name: &str) -> Option<PathBuf> {
 }
 
 /// Where the clients beside Claude Code keep their configuration, in the order of `Env::folder_of`.
-fn other_clients(home: &Path) -> [PathBuf; 5] {
+fn other_clients(home: &Path, path: &dyn Fn(&str) -> Option<PathBuf>) -> [PathBuf; 5] {
     [
         path("CODEX_HOME").unwrap_or_else(|| home.join(".codex")),
         path("COPILOT_HOME").unwrap_or_else(|| home.join(".copilot")),

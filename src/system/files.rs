@@ -11,8 +11,47 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Bytes; longer files are not edited.
+/// Bytes; longer files are neither edited nor read whole.
 const LONGEST: u64 = 64 << 20;
+
+/// Opens a plain file for reading. A FIFO, a device, a socket or a folder in its place is an error and never waited for: a
+/// repository can bring any of them under any name.
+pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
+    open_plain(path.as_ref()).map(|(file, _)| file)
+}
+
+/// And its length.
+fn open_plain(path: &Path) -> io::Result<(File, u64)> {
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let known = file.metadata()?;
+    if known.is_file() { Ok((file, known.len())) } else { Err(not_plain()) }
+}
+
+/// The bytes of a plain file; see [`open`].
+pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let (file, long) = open_plain(path.as_ref())?;
+    if long > LONGEST {
+        return Err(too_long());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(long).unwrap_or_default());
+    // A file of `/proc` says that it is empty.
+    let read = file.take(LONGEST + 1).read_to_end(&mut bytes)?;
+    if read as u64 > LONGEST { Err(too_long()) } else { Ok(bytes) }
+}
+
+/// The text of a plain file; see [`open`].
+pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
+    String::from_utf8(read(path)?).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
+}
+
+fn not_plain() -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, "not a regular file")
+}
+
+fn too_long() -> io::Error {
+    io::Error::new(ErrorKind::FileTooLarge, "larger than 64 MB")
+}
 
 /// A file as it was found; without bytes where it does not exist.
 #[derive(Debug, Clone)]
@@ -24,19 +63,12 @@ pub struct Found {
 
 pub fn find(path: &Path) -> io::Result<Found> {
     let path = behind_links(path)?;
-    let known = match fs::metadata(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found { path, bytes: None }),
-        known => known?,
-    };
-    if !known.is_file() {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
+    match read(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Found { path, bytes: None }),
+        // A socket cannot be opened at all.
+        Err(error) if error.raw_os_error() == Some(libc::ENXIO) => Err(not_plain()),
+        read => Ok(Found { path, bytes: Some(read?) }),
     }
-    if known.len() > LONGEST {
-        return Err(io::Error::new(ErrorKind::FileTooLarge, "larger than 64 MB"));
-    }
-    let mut bytes = Vec::new();
-    File::open(&path)?.take(LONGEST).read_to_end(&mut bytes)?;
-    Ok(Found { path, bytes: Some(bytes) })
 }
 
 impl Found {
@@ -132,8 +164,9 @@ pub fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// The text of a file, whatever bytes it has; nothing where it is no plain file, or absurdly long.
 pub fn read_short(path: &Path) -> Option<String> {
     const LARGEST: u64 = 1 << 20;
-    let known = std::fs::metadata(path).ok().filter(|known| known.is_file() && known.len() <= LARGEST);
-    let bytes = known.and_then(|_| std::fs::read(path).ok())?;
+    let (file, _) = open_plain(path).ok().filter(|(_, long)| *long <= LARGEST)?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut bytes).ok().filter(|read| *read as u64 <= LARGEST)?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -270,6 +303,32 @@ mod tests {
         fs::write(&path, "theirs").unwrap();
         assert_eq!(found.replace(b"ours", 0o600).unwrap_err().kind(), ErrorKind::ResourceBusy);
         assert_eq!((fs::read(&path).unwrap(), names(folder.path())), (b"theirs".to_vec(), vec!["a.json".to_owned()]));
+    }
+
+    /// None of them is waited for.
+    #[test]
+    fn only_plain_files_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        rustix::fs::mknodat(CWD, at("fifo"), rustix::fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        fs::write(at("plain"), "text").unwrap();
+        std::os::unix::fs::symlink("plain", at("link")).unwrap();
+        std::os::unix::fs::symlink("fifo", at("to_fifo")).unwrap();
+        let long = File::create(at("long")).unwrap();
+        long.set_len(LONGEST + 1).unwrap();
+        for name in ["fifo", "folder", "socket", "to_fifo", "long", "none", "/dev/zero", "/dev/tty"] {
+            assert!(read(at(name)).is_err(), "{name}");
+            assert_eq!(read_short(&at(name)), None, "{name}");
+        }
+        for name in ["plain", "link"] {
+            assert_eq!((read(at(name)).unwrap(), read_text(at(name)).unwrap()), (b"text".to_vec(), "text".to_owned()));
+        }
+        assert!(read_text("/proc/self/stat").unwrap().contains(") "));
+        assert!(
+            find(&at("fifo")).is_err() && find(&at("socket")).is_err() && find(&at("none")).unwrap().bytes.is_none()
+        );
     }
 
     /// The ignore list of a repository may hold any bytes.

@@ -15,6 +15,7 @@ use crate::model::error::{Code, Failure};
 use crate::model::worktree::Worktree;
 use crate::system::env::Env;
 use crate::system::files::{self, Scratch};
+use crate::system::process::program::{Identity, Program};
 use crate::system::process::{self, Ending, Outcome, Task, variable};
 use baseline::{HEAD, is_new};
 use std::collections::{BTreeMap, BTreeSet};
@@ -263,7 +264,7 @@ fn start(
     more: &[(String, OsString)],
     (timeout, keep): (Duration, usize),
 ) -> Option<Outcome> {
-    let program = env.on_path("git")?;
+    let program = Program::find(env, Identity::OnPath("git")).ok()?;
     let quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-optional-locks"];
     let args: Vec<String> = quiet.iter().chain(args).map(|arg| (*arg).to_owned()).collect();
     let mut variables = vec![variable("HOME", &env.home), variable("PATH", env.search_path()), variable("LC_ALL", "C")];
@@ -274,7 +275,6 @@ fn start(
     if !env.project.as_os_str().is_empty() {
         variables.push(variable("CLAUDE_PROJECT_DIR", &env.project));
     }
-    let (program, args) = process::confined::words(env, &program, &args);
     let task = Task { keep, ..Task::new(&program, &args, cwd, &variables, timeout) };
     process::run(&task).ok().filter(|said| said.ending == Ending::Exit(0))
 }

@@ -4,12 +4,13 @@
 //! for a name that a person gave.
 
 use crate::system::env::Env;
+use crate::system::process::program::{Identity, Program};
 use crate::system::process::{self, Ending, Task, variable};
 use std::net::IpAddr;
 use std::time::Duration;
 
 pub fn addresses(env: &Env, name: &str) -> Vec<IpAddr> {
-    let Some(program) = env.on_path("getent") else { return by_library(name) };
+    let Ok(program) = Program::find(env, Identity::System("getent")) else { return by_library(name) };
     let args = ["ahosts".to_owned(), name.to_owned()];
     let variables = [variable("PATH", env.search_path())];
     let task = Task { keep: 1 << 16, ..Task::new(&program, &args, &env.cwd, &variables, Duration::from_secs(10)) };

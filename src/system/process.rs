@@ -1,16 +1,17 @@
 //! Starts a program, feeds its input, waits for it with a timeout, and returns its output.
 //!
-//! The one place that starts processes. The child gets a process group of its own, unless it is to share ours, and sees
+//! The one place that starts processes, each of a [`program::Program`]. The child gets a process group of its own, unless it is to share ours, and sees
 //! only the variables it is given. Invariants: output beyond the bound is read and dropped, so no child blocks on a full
 //! pipe; at the timeout the whole group is killed.
 
 #![expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
 
-pub mod confined;
+pub mod program;
 pub mod detached;
 pub mod kin;
 
 use crate::system::signal;
+use program::Program;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -24,7 +25,7 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug)]
 pub struct Task<'a> {
-    pub program: &'a Path,
+    pub program: &'a Program,
     pub args: &'a [String],
     pub folder: &'a Path,
     pub variables: &'a [(String, OsString)],
@@ -126,7 +127,7 @@ fn feed(task: &Task, child: &mut Child) {
 impl<'a> Task<'a> {
     /// With an empty input, and nothing kept of its output.
     pub fn new(
-        program: &'a Path,
+        program: &'a Program,
         args: &'a [String],
         folder: &'a Path,
         variables: &'a [(String, OsString)],
@@ -136,12 +137,20 @@ impl<'a> Task<'a> {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(self.program);
+        let mut command = self.program.command();
         command
             .args(self.args)
             .env_clear()
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .current_dir(self.folder);
+        command
+    }
+}
+
+impl Program {
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command.args(&self.before);
         command
     }
 }
@@ -208,9 +217,12 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::LazyLock;
+
+    static SH: LazyLock<Program> = LazyLock::new(|| Program::fixed("/bin/sh"));
 
     fn task<'a>(args: &'a [String], folder: &'a Path, timeout: Duration) -> Task<'a> {
-        Task { keep: 1000, ..Task::new(Path::new("/bin/sh"), args, folder, &[], timeout) }
+        Task { keep: 1000, ..Task::new(&SH, args, folder, &[], timeout) }
     }
 
     fn sh(line: &str, input: &[u8], timeout: Duration) -> Outcome {

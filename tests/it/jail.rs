@@ -17,6 +17,7 @@ mod places;
 mod planted;
 mod prepared;
 mod symlinks;
+mod verbs;
 mod world;
 mod worktree;
 

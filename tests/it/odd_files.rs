@@ -2,8 +2,9 @@
 //! write, a transcript without an end, a workflow that cannot be read.
 
 use crate::faults::passed;
-use crate::support::{Answer, NO_TRACKER, Sandbox, Session, fenced};
+use crate::support::{Answer, BINARY, NO_TRACKER, Sandbox, Session, fenced};
 use aops_hook::host::claude::transcript::scan::{Lens, scan};
+use aops_hook::model::event::EVENTS;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -239,4 +240,128 @@ fn no_output_holds_a_secret() {
         assert!(lines.is_empty(), "{}: {lines:#?}", path.display());
     }
     assert!(told.len() > 500 && !told.contains(&word), "{told}");
+}
+
+/// Every file that we open below a project, wherever a repository can plant one.
+const PLANTED: [&str; 24] = [
+    ".claude/CLAUDE.md",
+    ".claude/agents/critic.md",
+    ".claude/agents/aops-critic.md",
+    ".claude/agents/other.md",
+    ".claude/aops-hook",
+    ".claude/commands/go.md",
+    ".claude/hooks/go.sh",
+    ".claude/rules/go.md",
+    ".claude/scheduled_tasks.json",
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".claude/skills/go/SKILL.md",
+    ".claude-plugin/plugin.json",
+    ".mcp.json",
+    ".gitmodules",
+    "AGENTS.md",
+    "CLAUDE.md",
+    "CLAUDE.local.md",
+    "a.txt",
+    "below/AGENTS.md",
+    "below/CLAUDE.md",
+    "hooks/hooks.json",
+    "package.json",
+    "README.md",
+];
+
+/// The same for what decides the configuration: then guarding events are refused, and answered.
+const CONFIGURED: [&str; 7] = [
+    ".aops/agents/critic.md",
+    ".aops/config.toml",
+    ".aops/templates/refusals/sandbox.md",
+    ".aops/workflows/minor-edit.md",
+    ".aops/project.toml",
+    ".aops/AXIOMS.md",
+    ".aops/WORKFLOWS.md",
+];
+
+/// Puts something that is no plain file there: a FIFO that nobody writes to, a link to a device without an end, a folder, a
+/// socket.
+fn plant(kind: &str, path: &Path) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let _ = fs::remove_file(path);
+    match kind {
+        "fifo" => {
+            let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+            rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        }
+        "device" => std::os::unix::fs::symlink("/dev/zero", path).unwrap(),
+        "folder" => fs::create_dir(path).unwrap(),
+        _ => drop(std::os::unix::net::UnixListener::bind(path).unwrap()),
+    }
+}
+
+fn fields(event: &str, project: &Path) -> Value {
+    let file = project.join("a.txt");
+    match event {
+        "SessionStart" => json!({"source": "startup"}),
+        "UserPromptSubmit" => json!({"prompt": "go on"}),
+        "ConfigChange" => json!({"source": "project_settings", "file_path": project.join(".claude/settings.json")}),
+        "SubagentStart" => json!({"agent_id": "a", "agent_type": "critic"}),
+        "Stop" => json!({"stop_hook_active": false, "last_assistant_message": "done"}),
+        _ => json!({"tool_name": "Edit", "tool_use_id": "t",
+            "tool_input": {"file_path": file, "old_string": "a", "new_string": "b"}}),
+    }
+}
+
+#[test]
+fn no_event_and_no_verb_waits_for_what_is_no_plain_file() {
+    for kind in ["fifo", "device", "folder", "socket"] {
+        for names in [&PLANTED[..], &CONFIGURED[..]] {
+            let sandbox = Sandbox::repository("0");
+            for name in names {
+                plant(kind, &sandbox.project().join(name));
+            }
+            let session = sandbox.session();
+            let agent = json!({"tool_name": "Agent", "tool_use_id": "g", "tool_input": {"subagent_type": "critic"}});
+            let bash = json!({"tool_name": "Bash", "tool_use_id": "b", "tool_input": {"command": "cat a.txt; make"}});
+            for event in EVENTS {
+                let answer = session.event(event.name, fields(event.name, &sandbox.project()));
+                assert!(matches!(answer.code, Some(0 | 2)), "{kind}: {}: {answer:?}", event.name);
+            }
+            for fields in [agent, bash] {
+                let answer = session.event("PreToolUse", fields);
+                assert!(matches!(answer.code, Some(0 | 2)), "{kind}: {answer:?}");
+            }
+            for verb in ["status", "policy", "workflow", "doctor", "checkpoint create x", "insights", "report"] {
+                let answer = sandbox.person(&verb.split(' ').collect::<Vec<_>>());
+                assert!(answer.code.is_some(), "{kind}: {verb}: {answer:?}");
+            }
+        }
+    }
+}
+
+/// A list can forget a file; the system calls do not.
+#[test]
+fn nothing_below_a_project_is_opened_in_a_way_that_waits() {
+    let sandbox = Sandbox::repository("0");
+    for name in PLANTED.iter().chain(&CONFIGURED) {
+        sandbox.put(name, "");
+    }
+    fs::remove_file(sandbox.project().join(".aops/config.toml")).unwrap();
+    let session = sandbox.session();
+    let (project, trace) = (sandbox.project(), sandbox.tmp().join("trace"));
+    let mut unknown = Vec::new();
+    for event in EVENTS {
+        let payload = session.payload(event.name, fields(event.name, &project));
+        let mut strace = sandbox.command("strace");
+        // Without what it starts: git has its own time limit.
+        strace.args(["-e", "trace=openat,open", "-o"]).arg(&trace).args([BINARY, event.name]);
+        let output = strace.envs(sandbox.inside_client()).write_stdin(payload.to_string()).output();
+        assert!(output.unwrap().status.code().is_some(), "{}", event.name);
+        let text = fs::read_to_string(&trace).unwrap();
+        let opened = text.lines().filter(|line| line.contains("O_RDONLY") && !line.contains("O_DIRECTORY"));
+        // Opened without waiting, or only to be named.
+        let waits = |line: &&str| !line.contains("O_NONBLOCK") && !line.contains("O_PATH");
+        let opened = opened.filter(waits).filter_map(|line| line.split('"').nth(1));
+        let below = opened.filter_map(|path| path.strip_prefix(project.to_str().unwrap())?.strip_prefix('/'));
+        unknown.extend(below.map(|name| format!("{}: {name}", event.name)));
+    }
+    assert_eq!(unknown, [""; 0], "opened in a way that waits for a FIFO");
 }

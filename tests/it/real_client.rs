@@ -11,6 +11,7 @@ mod checks;
 mod halts;
 mod hydration;
 mod jail;
+mod managed;
 mod whole_loop;
 mod worktree;
 
@@ -79,8 +80,8 @@ fn our_commands_work_without_the_program_on_the_path() {
     }
 }
 
-/// `/session-insights` with and without arguments: this session, another one, an analysis, all of them; and arguments are
-/// words, never commands.
+/// `/session-insights` with and without arguments: this session, another one, all of them; an analysis is a person's; and
+/// arguments are words, never commands.
 #[test]
 fn session_insights_does_what_it_says() {
     let sandbox = Sandbox::new();
@@ -104,7 +105,8 @@ fn session_insights_does_what_it_says() {
     let asked = heard[0].said_by("user").join("\n");
     assert!(asked.contains(&first) && asked.contains("current --analyse"), "{asked}");
     let told = printed(&heard);
-    assert!(told.contains("read first") && told.contains("the style") && told.contains(&first), "{told}");
+    assert!(told.contains("terminal") && !told.contains("read first"), "{told}");
+    sandbox.person(&["insights", &first, "--analyse"]).said(&["read first", "the style", &first]);
     let rich = insights(&sandbox, &Session::new(&sandbox, &first));
     assert_eq!((&rich["context_gaps"], &rich["user_mood"]), (&json!(["the style"]), &json!(0.5)));
     let (second, heard) = run_it(&first[..8]);

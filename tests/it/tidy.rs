@@ -171,3 +171,49 @@ fn names_we_do_not_use() {
     let wrong: Vec<_> = all_rust_files().into_iter().map(|(file, _)| file).filter(|file| named(file)).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
 }
+
+/// Who is held by the jail is decided where a program is found, so nothing else starts one.
+#[test]
+fn programs_are_started_in_one_place() {
+    let starts = [".spawn()", "Command::new(", "CommandExt", "execv", "posix_spawn", "libc::system(", "libc::popen("];
+    let places = ["src/system/process", "src/jail/program.rs"];
+    let mut wrong = Vec::new();
+    for (file, text) in rust_files("src").into_iter().filter(|(file, _)| !file.contains("tests")) {
+        // The parser of the command line calls a verb so.
+        let code = code(&text).replace("clap::Command::new(", "");
+        let found = starts.iter().filter(|word| code.contains(**word) && !places.iter().any(|p| file.starts_with(p)));
+        wrong.extend(found.map(|word| format!("{file}: {word}")));
+        if code.contains("Program::fixed(") && !file.starts_with("src/system/process") {
+            wrong.push(format!("{file}: a program without an identity"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Where files of a project are read: a repository can bring a FIFO under any name, and `system::files` waits for none.
+const READ_PROJECTS: [&str; 12] = [
+    "src/briefing/asked.rs",
+    "src/briefing/memory.rs",
+    "src/briefing/session_start.rs",
+    "src/checkpoint/",
+    "src/cli/doctor",
+    "src/config/in_force",
+    "src/config/policy",
+    "src/config/texts",
+    "src/host/",
+    "src/observe/",
+    "src/run/driver/",
+    "src/system/git",
+];
+
+#[test]
+fn what_a_repository_can_bring_is_read_in_one_place() {
+    let reads = ["fs::read(", "fs::read_to_string(", "File::open("];
+    let concerns = |file: &str| READ_PROJECTS.iter().any(|place| file.starts_with(place)) && !file.contains("tests");
+    let mut wrong = Vec::new();
+    for (file, text) in rust_files("src").into_iter().filter(|(file, _)| concerns(file)) {
+        let code = code(&text);
+        wrong.extend(reads.iter().filter(|word| code.contains(**word)).map(|word| format!("{file}: {word}")));
+    }
+    assert!(wrong.is_empty(), "read these with `system::files`:\n{}", wrong.join("\n"));
+}

@@ -49,7 +49,10 @@ pub static VERBS: &[Verb] = &[
     Verb { name: "block", who: Who::Anyone, effect: Effect::Control },
     writes("clear-block", Who::AtTerminal),
     writes("waive", Who::AtTerminal),
-    reads("insights"), reads("transcript"), reads("report"),
+    reads("insights"),
+    // It starts the client and pays for it.
+    writes("insights --analyse", Who::OutsideClient),
+    reads("transcript"), reads("report"),
     writes("export", Who::Anyone),
     // It sends the record to another machine.
     writes("export --endpoint", Who::OutsideClient),
@@ -115,11 +118,18 @@ pub fn called(arguments: &[String]) -> Option<&'static Verb> {
     let has = |begins: &str| arguments.iter().any(|word| word.starts_with(begins));
     let second = match verb {
         "verify" if has("--q") => "--quarantine",
+        "insights" if has("--an") => "--analyse",
         "export" if has("--e") || arguments.iter().any(|word| word.contains("otlp")) => "--endpoint",
         _ => operands.next().unwrap_or_default(),
     };
     let both = VERBS.iter().find(|row| row.name.split_once(' ') == Some((verb, second)));
     both.or_else(|| VERBS.iter().find(|row| row.name == verb))
+}
+
+/// Called by an agent, it runs without a jail: it writes the ledger, and what it starts is held by itself. `demo` writes
+/// nothing that guards, so it is a command like any other.
+pub fn is_ours(verb: &Verb) -> bool {
+    verb.who == Who::Anyone && verb.name != "demo"
 }
 
 /// Nothing but a question about the program or one of its verbs: `--version`, `checkpoint create --help`. Any other call with
@@ -157,6 +167,7 @@ mod tests {
         assert_eq!(name("--shell log ls"), Some("shell"));
         assert_eq!(name("export --format otlp"), Some("export --endpoint"));
         assert_eq!(name("export --format csv"), Some("export"));
+        assert_eq!(name("insights batch --analyze"), Some("insights --analyse"));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::ledger::session_folder;
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::proof::store::Store;
 use crate::system::env::Env;
+use crate::system::process::program::{Identity, Program};
 use crate::system::process::{self, Ending, Task};
 use crate::system::{database, files, random};
 use crate::text::sha256::sha256;
@@ -106,7 +107,7 @@ fn send_checkpoint(env: &Env, fleet: &mut Fleet, machine: &str) -> Option<()> {
 /// Sends the trace of each session that ended. A session that cannot be read stands in nobody's way.
 fn export(env: &Env, url: &str, end: Instant) -> Option<()> {
     let cursor = Cursor::take(env, "otlp", url)?;
-    let program = std::env::current_exe().ok()?;
+    let program = Program::find(env, Identity::Own).ok()?;
     let variables = env.variables(super::passed_on);
     for Concluded { session, place, .. } in concluded(env, &cursor.read()) {
         let timeout = end.checked_duration_since(Instant::now())?;
@@ -137,7 +138,7 @@ impl Cursor {
     }
 
     fn read(&self) -> String {
-        fs::read_to_string(&self.file).unwrap_or_default().trim().to_owned()
+        files::read_text(&self.file).unwrap_or_default().trim().to_owned()
     }
 
     fn keep(&self, place: &str) -> Option<()> {

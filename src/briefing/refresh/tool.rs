@@ -9,7 +9,8 @@ use crate::briefing::tracker::dialect::{self, Dialect, QUIET, recognise};
 use crate::briefing::tracker::queue::{self, Queued};
 use crate::briefing::tracker::{self, Issue, Item, Trouble, Why};
 use crate::system::env::Env;
-use crate::system::process::{Ending, Outcome, Task, confined, run_beside};
+use crate::system::process::program::{Identity, Program};
+use crate::system::process::{Ending, Outcome, Task, run_beside};
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::ffi::OsString;
 use std::fs::File;
@@ -27,9 +28,7 @@ const BETWEEN_READS: Duration = Duration::from_millis(100);
 pub(super) struct Tool {
     pub(super) dialect: Dialect,
     pub(super) version: String,
-    program: PathBuf,
-    /// Before its own arguments: the tracker is confined as shell commands are.
-    before: Vec<String>,
+    program: Program,
     folder: PathBuf,
     variables: Vec<(String, OsString)>,
     end: Instant,
@@ -42,10 +41,10 @@ fn trouble(why: Why, words: impl Into<String>) -> Trouble {
 impl Tool {
     pub(super) fn find(env: &Env, project: &str, command: &str, end: Instant) -> Result<Self, Trouble> {
         let named = Path::new(command);
-        let program =
-            if named.is_absolute() { named.is_file().then(|| named.to_owned()) } else { env.on_path(command) };
-        let program =
-            program.ok_or_else(|| trouble(Why::NoTool, format!("no `{command}` here; the loop works without")))?;
+        let missing = || trouble(Why::NoTool, format!("no `{command}` here; the loop works without"));
+        let identity = if named.is_absolute() { Identity::At(named) } else { Identity::OnPath(command) };
+        let program = Program::find(env, identity).ok().filter(|_| !named.is_absolute() || named.is_file());
+        let program = program.ok_or_else(missing)?;
         let folder = PathBuf::from(project);
         if !folder.is_dir() {
             return Err(trouble(Why::Failed, "the project's folder is not there"));
@@ -53,8 +52,7 @@ impl Tool {
         let mut variables = env.variables(passed_on);
         variables.retain(|(name, _)| QUIET.iter().all(|(quiet, _)| quiet != name));
         variables.extend(QUIET.map(|(name, value)| (name.to_owned(), value.into())));
-        let (program, before) = confined::words(env, &program, &[]);
-        let mut tool = Self { dialect: Dialect::Bd, version: String::new(), program, before, folder, variables, end };
+        let mut tool = Self { dialect: Dialect::Bd, version: String::new(), program, folder, variables, end };
         let said = tool.start(&["--version".to_owned()])?;
         let known = recognise(&String::from_utf8_lossy(&said.stdout));
         (tool.dialect, tool.version) =
@@ -99,13 +97,12 @@ impl Tool {
         if timeout.is_zero() {
             return Err(late());
         }
-        let arguments: Vec<String> = self.before.iter().chain(arguments).cloned().collect();
-        let task = Task::new(&self.program, &arguments, &self.folder, &self.variables, timeout);
+        let task = Task::new(&self.program, arguments, &self.folder, &self.variables, timeout);
         match run_beside(&Task { keep: LONGEST_ANSWER, ..task }) {
             Ok(said) if said.ending == Ending::TimedOut => Err(late()),
             Ok(said) => Ok(said),
             Err(error) => {
-                let words = format!("`{}` cannot be started: {error}", self.program.display());
+                let words = format!("`{}` cannot be started: {error}", self.program);
                 Err(trouble(Why::NoTool, words))
             }
         }

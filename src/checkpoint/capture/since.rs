@@ -9,6 +9,7 @@ use crate::checkpoint::store::Store;
 use crate::checkpoint::tree::{Artifacts, File, find, is_foreign, missing, name};
 use crate::model::error::Failure;
 use crate::system::env::{Env, boot_id};
+use crate::system::files;
 use crate::text::sha256::Sum;
 use rustix::fs::FileType;
 use std::collections::BTreeMap;
@@ -72,7 +73,7 @@ fn content(store: &Store, entry: &TreeEntry) -> Vec<u8> {
         FileType::Symlink => {
             fs::read_link(place).map(|target| target.as_os_str().as_bytes().to_vec()).unwrap_or_default()
         }
-        FileType::RegularFile if entry.stamp.size <= LARGEST => fs::read(place).unwrap_or_default(),
+        FileType::RegularFile if entry.stamp.size <= LARGEST => files::read(place).unwrap_or_default(),
         _ => format!("{:?}", entry.stamp).into_bytes(),
     }
 }

@@ -10,6 +10,7 @@ use crate::checkpoint::store::cache::FileStamp;
 use crate::checkpoint::store::{FOLDER, HIDDEN, Store, git_common_folder, git_folder};
 use crate::checkpoint::tree::{self, Artifacts, Delta, File, LeftOut, name};
 use crate::model::error::{Code, Failure};
+use crate::system::files;
 use crate::system::{env::Env, files::mode_bits, git, threads};
 use ignore::WalkBuilder;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -330,7 +331,7 @@ impl Rules {
 }
 
 fn read(folder: &Path, ignore: bool, repository: bool) -> (Gitignore, Gitignore) {
-    let rules = |path: &Path| parse(&fs::read(path).unwrap_or_default());
+    let rules = |path: &Path| parse(&files::read(path).unwrap_or_default());
     let own = folder.join(".gitignore");
     // git does not read a symlinked ignore file.
     let own = Some(own).filter(|own| ignore && fs::symlink_metadata(own).is_ok_and(|about| about.is_file()));

@@ -56,6 +56,7 @@ pub(super) struct Stage {
     pub(super) has_shell: bool,
     /// The environment of the child processes, to read what they wrote.
     env: Env,
+    outside: Env,
     prompts: u32,
     calls: u32,
 }
@@ -71,8 +72,9 @@ impl Stage {
         fs::write(world.project.join("README.md"), "# greet\n")?;
         let has_shell = Path::new(SHELL).exists();
         let (program, git) = (env.program()?, env.on_path("git").filter(|_| has_shell));
+        let outside = env.clone();
         let env = Env { config: home.join(".claude"), user_config, home, ..env.clone() };
-        let stage = Self { world, program, git, has_shell, env, prompts: 0, calls: 0 };
+        let stage = Self { world, program, git, has_shell, env, outside, prompts: 0, calls: 0 };
         if stage.git.is_some() {
             stage.shell(REPOSITORY)?;
         }
@@ -158,7 +160,8 @@ impl Stage {
         let mut search: OsString = self.git.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).into();
         search.push(":/usr/bin:/bin");
         let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
-        self.world.run(program, &args, &search, payload, PATIENCE).with_context(|| format!("`{}`", program.display()))
+        let ran = self.world.run(&self.outside, program, &args, &search, payload, PATIENCE);
+        ran.with_context(|| format!("`{}`", program.display()))
     }
 
     pub(super) fn session(&self) -> anyhow::Result<Session> {

@@ -9,9 +9,9 @@ use crate::cli::world::World;
 use crate::host::codex::{hooks, trust};
 use crate::host::{self, agents, copilot, gemini, table};
 use crate::model::client::Client;
+use crate::system::files;
 use crate::system::process::Ending;
 use serde_json::json;
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(super) fn look(scene: &Scene, client: Client) -> Report {
     let (folder, title) = (scene.env.folder_of(client), table::host(client).title);
     let fix = format!("run `aops-hook install --client {}`", client.name());
     let path = folder.join(table::host(client).registration);
-    let text = fs::read_to_string(&path).unwrap_or_default();
+    let text = files::read_text(&path).unwrap_or_default();
     let Some(command) = host::command(client, &text) else {
         return bad(format!("`{}` cannot be read, or runs something else", path.display()), &fix);
     };
@@ -30,7 +30,7 @@ pub(super) fn look(scene: &Scene, client: Client) -> Report {
     if !host::is_current(client, &text) {
         wrong.push((format!("not registered in {title} for every event, as we would do it today"), fix.clone()));
     }
-    let there = |(name, text): &(String, String)| fs::read_to_string(folder.join(name)).is_ok_and(|is| is == *text);
+    let there = |(name, text): &(String, String)| files::read_text(folder.join(name)).is_ok_and(|is| is == *text);
     if !agents::files(client).iter().all(there) {
         wrong.push((format!("an agent of ours is missing in {title}, or another is in its place"), fix.clone()));
     }
@@ -40,7 +40,7 @@ pub(super) fn look(scene: &Scene, client: Client) -> Report {
 
 /// What keeps the client from running our hooks, and what to do.
 fn switched_off(client: Client, folder: &Path, text: &str, fix: &str) -> Option<(String, String)> {
-    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let read = |name: &str| files::read_text(folder.join(name)).unwrap_or_default();
     let off = |key: &str, file: &str| {
         let what = format!("`{key}` in `{}` switches every hook off", folder.join(file).display());
         Some((what, "remove it".to_owned()))
@@ -64,8 +64,14 @@ fn intercept(scene: &Scene, title: &str, command: &str) -> Result<(), String> {
     let call = json!({"tool_name": "Bash", "tool_input": {"command": "aops-hook clear-block"}, "tool_use_id": "c"});
     let payload = world.payload("PreToolUse", "doctor", "default", call);
     let args = ["-c".to_owned(), command.to_owned()];
-    let asked =
-        world.run(Path::new("/bin/sh"), &args, &scene.env.search_path(), Some(&payload), Duration::from_mins(1));
+    let asked = world.run(
+        scene.env,
+        Path::new("/bin/sh"),
+        &args,
+        &scene.env.search_path(),
+        Some(&payload),
+        Duration::from_mins(1),
+    );
     let asked = asked.map_err(|error| format!("the hook of {title} cannot be started: {error}"))?;
     let refused = asked.ending == Ending::Exit(2) && !asked.stderr.is_empty();
     if refused { Ok(()) } else { Err(format!("`{command}` does not refuse what is forbidden")) }

@@ -56,7 +56,7 @@ fn play(world: &World, scene: &Scene, one: &Registered) -> Result<(), String> {
     };
     let timeout = one.timeout.filter(|s| (0.001..=600.0).contains(s));
     let timeout = timeout.map_or(Duration::from_mins(1), Duration::from_secs_f64);
-    let outcome = world.run(&program, &args, &scene.env.search_path(), Some(&payload), timeout);
+    let outcome = world.run(scene.env, &program, &args, &scene.env.search_path(), Some(&payload), timeout);
     judge(&outcome.map_err(|error| format!("cannot be started: {error}"))?)
 }
 

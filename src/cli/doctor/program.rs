@@ -10,6 +10,7 @@ use crate::cli::install::placing::{OwnText, Placing, SCRIPT_COMMAND, found_by_sc
 use crate::cli::install::receipt::Receipt;
 use crate::cli::world::World;
 use crate::host::claude::settings::Registered;
+use crate::system::files;
 use crate::system::process::Ending;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -62,7 +63,8 @@ fn program(scene: &Scene, path: &Path) -> Option<(String, String)> {
 /// The first word a program says to `--version`, after this prefix.
 fn version(scene: &Scene, path: &Path, prefix: &str) -> Result<String, String> {
     let search = scene.env.search_path();
-    let ask = |world: World| world.run(path, &["--version".to_owned()], &search, None, Duration::from_secs(20));
+    let ask =
+        |world: World| world.run(scene.env, path, &["--version".to_owned()], &search, None, Duration::from_secs(20));
     let asked = World::new("version", "").and_then(ask).map_err(|error| error.to_string())?;
     let said = String::from_utf8_lossy(&asked.stdout).into_owned();
     match (asked.ending, said.trim().strip_prefix(prefix)) {
@@ -90,7 +92,7 @@ pub(super) fn texts(scene: &Scene) -> Report {
         // A command may also run the program that asks.
         let itself = scene.env.program().unwrap_or_default();
         let second = Placing::of(scene.env, level, &itself.to_string_lossy(), &receipt);
-        let there = |own: &OwnText| std::fs::read(&own.path).is_ok_and(|bytes| bytes == own.text.as_bytes());
+        let there = |own: &OwnText| files::read(&own.path).is_ok_and(|bytes| bytes == own.text.as_bytes());
         let pairs = placing.texts.iter().zip(&second.texts).filter(|(one, other)| !there(one) && !there(other));
         let below = |path: &Path| path.strip_prefix(&folder).unwrap_or(path).display().to_string();
         let missing: Vec<String> = pairs.map(|(own, _)| below(&own.path)).collect();

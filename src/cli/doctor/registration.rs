@@ -13,6 +13,7 @@ use crate::host::claude::settings::{Registered, Survey, survey};
 use crate::model::client::Client;
 use crate::model::event::EVENTS;
 use crate::system::env::Env;
+use crate::system::files;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -89,7 +90,7 @@ fn managed_files(env: &Env) -> Vec<PathBuf> {
 
 /// Our plugin's hooks, where it is installed and the most special setting switches it on.
 fn plugins(env: &Env, places: &[HookFile]) -> Vec<HookFile> {
-    let list = fs::read(env.config.join("plugins/installed_plugins.json")).unwrap_or_default();
+    let list = files::read(env.config.join("plugins/installed_plugins.json")).unwrap_or_default();
     let list: Value = serde_json::from_slice(&list).unwrap_or_default();
     let installed = list.get("plugins").and_then(Value::as_object);
     let ours = installed.into_iter().flatten().filter(|(id, _)| id.split('@').next() == Some(PLUGIN));
@@ -119,7 +120,7 @@ fn plugin(env: &Env, id: &str, folder: &Path) -> HookFile {
 /// The program in the plugin, or the one that its script finds on this machine.
 fn run_by_plugin(env: &Env, folder: &Path) -> PathBuf {
     let (script, built) = (folder.join("bin/aops-hook"), folder.join("bin/here/aops-hook"));
-    let is_script = fs::read(&script).is_ok_and(|bytes| bytes.starts_with(b"#!"));
+    let is_script = files::read(&script).is_ok_and(|bytes| bytes.starts_with(b"#!"));
     let found = if built.is_file() { Some(built) } else { found_by_script(env) };
     found.filter(|_| is_script).unwrap_or(script)
 }

@@ -94,6 +94,7 @@ fn plan_install(env: &Env, client: Client) -> anyhow::Result<Plan> {
     let program = command(env)?;
     let folder = env.folder_of(client);
     let mut receipt = Receipt::read_of(env, client.name())?;
+    receipt.client_program = env.on_path(client.name()).or(receipt.client_program);
     let (file, old) = read_settings(&folder.join(table::host(client).registration))?;
     let new = host::register(client, &old, &program).map_err(|error| unreadable(&file.path, &error))?;
     let path = file.path.display().to_string();

@@ -9,10 +9,12 @@ use super::receipt::{Edited, Placed, Receipt, back_up, quote_path};
 use crate::config::in_force;
 use crate::config::policy::jail::JailLevel;
 use crate::config::problem::position;
+use crate::host::claude::settings::deny::with_denied;
 use crate::host::claude::settings::prefix::{self, with_prefix};
 use crate::host::claude::settings::{
     PROGRAM, StatusLine, Unreadable, register, status_line, unregister, with_status_line,
 };
+use crate::model::client::Client;
 use crate::system::env::{Env, names_us};
 use crate::system::files::{self, Found};
 use crate::text::sha256::sha256;
@@ -38,18 +40,32 @@ pub struct Plan {
     /// The settings that alone need these texts; nothing where all of the user's do.
     owner: Option<PathBuf>,
     receipt: Receipt,
+    /// The client that is on `PATH`.
+    client: Option<PathBuf>,
+}
+
+/// What a person asked for beside the hooks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    pub statusline: bool,
+    pub denies_secrets: bool,
 }
 
 impl Plan {
-    pub fn make(env: &Env, level: Level, statusline: bool) -> anyhow::Result<Self> {
+    pub fn make(env: &Env, level: Level, wanted: Wanted) -> anyhow::Result<Self> {
         let program = command(env)?;
         let command = if level == Level::Project { SCRIPT_COMMAND.to_owned() } else { program.clone() };
         let receipt = Receipt::read(env)?;
         let (settings, old) = read_settings(&level.path(env))?;
         let new = register(&old, &command).map_err(|error| unreadable(&settings.path, &error))?;
         let in_shell = if level == Level::Project { SCRIPT_IN_SHELL } else { &program };
-        let new = add_status_line(&new, &settings.path, in_shell, statusline)?;
+        let new = add_status_line(&new, &settings.path, in_shell, wanted.statusline)?;
         let new = add_prefix(env, level, new, &settings.path, &program)?;
+        let new = if wanted.denies_secrets {
+            with_denied(&new).map_err(|error| unreadable(&settings.path, &error))?
+        } else {
+            new
+        };
         let placing = Placing::of(env, level, &program, &receipt);
         let owner = (level == Level::Project).then(|| settings.path.clone());
         let texts = to_write(&placing, &receipt)?;
@@ -57,11 +73,25 @@ impl Plan {
         for found in texts.iter().map(|(found, _)| found).chain(&stale).chain((new != old).then_some(&settings)) {
             writable(found)?;
         }
-        Ok(Self { command, settings, old, new, texts, stale, folder: level.folder(env), placing, owner, receipt })
+        let client = env.on_path(Client::Claude.name()).or_else(|| receipt.client_program.clone());
+        Ok(Self {
+            command,
+            settings,
+            old,
+            new,
+            texts,
+            stale,
+            folder: level.folder(env),
+            placing,
+            owner,
+            receipt,
+            client,
+        })
     }
 
     pub fn changes(&self) -> bool {
-        self.new != self.old || !self.texts.is_empty() || !self.stale.is_empty()
+        let moved = self.client != self.receipt.client_program;
+        self.new != self.old || !self.texts.is_empty() || !self.stale.is_empty() || moved
     }
 
     /// Do it: the receipt first, the settings last. Gives where the original was kept, if a new one was.
@@ -73,6 +103,7 @@ impl Plan {
         }
         let kept = self.enter_settings(env)?;
         self.enter_texts();
+        self.receipt.client_program.clone_from(&self.client);
         self.receipt.write(env)?;
         for (found, own) in &self.texts {
             found.replace(own.text.as_bytes(), own.mode).with_context(|| quote_path(&found.path))?;

@@ -3,12 +3,14 @@
 //! Reads one line from the terminal at most three times, writes nothing but the question. Invariant: without an answer
 //! the mode stays what it was.
 
-use super::Level;
+use super::{Level, SECRETS};
 use crate::cli::mode::{self, Change};
 use crate::cli::{Io, text};
 use crate::config::in_force;
 use crate::config::policy::ModeLevel;
+use crate::host::claude::settings::deny::denies_secrets as denies;
 use crate::system::env::Env;
+use crate::system::files;
 use clap::ArgMatches;
 use std::io::{self, IsTerminal};
 
@@ -31,6 +33,17 @@ fn may_ask(given: &ArgMatches, io: &Io) -> bool {
     let talks = io.terminal && io::stdin().is_terminal() && !io.json && !io.yes && !given.get_flag("dry-run");
     let is_open = || in_force::look(io.env, &io.env.cwd).is_ok_and(|now| now.origins.of("mode.level").is_empty());
     talks && is_open()
+}
+
+/// Whether the client itself shall read no secrets: as the command line says, or the person at the terminal. Asked once, where
+/// the mode is asked too; silence is no.
+pub(super) fn denies_secrets(given: &ArgMatches, io: &mut Io) -> anyhow::Result<bool> {
+    let path = Level::given(given).path(io.env);
+    if given.get_flag(SECRETS) || !may_ask(given, io) || denies(&files::read_text(path).unwrap_or_default()) {
+        return Ok(given.get_flag(SECRETS));
+    }
+    let question = "keep `.env`, keys and credentials from being read, also by `@file` in a prompt? [y/N]: ";
+    Ok(io.ask(question)?.is_some_and(|answer| matches!(answer.to_lowercase().as_str(), "y" | "yes")))
 }
 
 fn ask(io: &mut Io) -> anyhow::Result<Option<ModeLevel>> {

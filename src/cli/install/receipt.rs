@@ -3,6 +3,7 @@
 //! Reads and writes `<config>/aops/installed.json` and `<config>/aops/backup/`. Invariant: a file counts as ours only while its
 //! digest is the one that we wrote.
 
+use crate::host::recorded;
 use crate::system::env::Env;
 use crate::system::files::{self, Found};
 use crate::text::sha256::sha256;
@@ -20,6 +21,9 @@ pub struct Receipt {
     /// The file's own name below our folder; empty for Claude Code.
     #[serde(skip)]
     client: String,
+    /// Where the client's own program is, so that nothing later on `PATH` is taken for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_program: Option<PathBuf>,
     pub settings: Vec<Edited>,
     pub files: Vec<Placed>,
     /// Folders we made, the outermost first.
@@ -47,11 +51,6 @@ pub struct Placed {
 }
 
 impl Receipt {
-    fn path(env: &Env, client: &str) -> PathBuf {
-        let dash = if client.is_empty() { "" } else { "-" };
-        env.config.join(format!("aops/installed{dash}{client}.json"))
-    }
-
     /// What is installed; an empty one if nothing is.
     pub fn read(env: &Env) -> anyhow::Result<Self> {
         Self::read_of(env, "")
@@ -62,7 +61,7 @@ impl Receipt {
         if !env.config.is_absolute() {
             bail!("`HOME` is not set, so the settings cannot be found\nhint: set `HOME` or `CLAUDE_CONFIG_DIR`");
         }
-        let path = Self::path(env, client);
+        let path = recorded::receipt(env, client);
         let named = || format!("`{}`", path.display());
         let Some(bytes) = files::find(&path).with_context(named)?.bytes else {
             return Ok(Self { schema: SCHEMA, client: client.to_owned(), ..Self::default() });
@@ -76,7 +75,7 @@ impl Receipt {
     }
 
     pub fn write(&self, env: &Env) -> anyhow::Result<()> {
-        let path = Self::path(env, &self.client);
+        let path = recorded::receipt(env, &self.client);
         let found = files::find(&path)?;
         let text = format!("{}\n", serde_json::to_string_pretty(self)?);
         if found.bytes.as_deref() == Some(text.as_bytes()) {
@@ -88,7 +87,7 @@ impl Receipt {
     /// Writes it after an uninstall; removes it, and the folders we made, once nothing is installed.
     pub fn close(mut self, env: &Env) -> anyhow::Result<()> {
         let over = self.settings.is_empty() && self.files.is_empty();
-        let found = files::find(&Self::path(env, &self.client))?;
+        let found = files::find(&recorded::receipt(env, &self.client))?;
         if over && found.bytes.is_some() {
             found.remove()?;
         }

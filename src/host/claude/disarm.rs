@@ -4,8 +4,8 @@
 
 use crate::host::claude::settings::{PROGRAM, program, survey};
 use crate::model::event::EVENTS;
+use crate::system::files;
 use serde_json::Value;
-use std::fs;
 use std::path::Path;
 
 /// Variables with which the client runs no hooks.
@@ -52,7 +52,7 @@ pub fn disarms<S: AsRef<str>>(text: &str, held: &[S]) -> Option<String> {
 
 /// This settings file runs our hooks at every event, and each program is there.
 pub fn is_whole(path: &Path) -> bool {
-    let text = fs::read_to_string(path).unwrap_or_default();
+    let text = files::read_text(path).unwrap_or_default();
     let events: Vec<&str> = EVENTS.iter().filter(|kind| kind.timeout > 0).map(|kind| kind.name).collect();
     let programs = survey(&text).map(|found| found.ours).unwrap_or_default();
     disarms(&text, &events).is_none() && programs.iter().all(|one| Path::new(one.program()).is_file())

@@ -6,6 +6,7 @@
 //! entry is ours by the file name of its program, whatever its folder; a foreign status line is never touched.
 
 mod edit;
+pub mod deny;
 pub mod odd;
 pub mod prefix;
 
@@ -121,7 +122,8 @@ pub fn unregister(text: &str, original: Option<&str>) -> Result<String, Unreadab
         text = cleaner;
     }
     let had_env = before.is_some_and(|text| member(text, &edit::document(text), "env").is_some());
-    Ok(prefix::without_prefix(&without_status_line(&text), had_env))
+    let text = prefix::without_prefix(&without_status_line(&text), had_env);
+    Ok(deny::without_denied(&text, before))
 }
 
 fn check(text: &str) -> Result<Range<usize>, Unreadable> {

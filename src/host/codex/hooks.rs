@@ -4,7 +4,7 @@
 
 use super::trust::{Trust, holds, trust};
 use crate::host::claude::settings::{Registered, Unreadable, survey};
-use std::fs;
+use crate::system::files;
 use std::path::Path;
 
 /// The file below the client's folder.
@@ -24,6 +24,6 @@ pub fn trusts(text: &str, file: &str) -> Result<Vec<Trust>, Unreadable> {
 pub fn is_trusted(folder: &Path, text: &str) -> bool {
     let path = folder.join(FILE);
     let real = path.canonicalize().unwrap_or(path);
-    let config = fs::read_to_string(folder.join("config.toml")).unwrap_or_default();
+    let config = files::read_text(folder.join("config.toml")).unwrap_or_default();
     trusts(text, &real.display().to_string()).is_ok_and(|trusts| holds(&config, &trusts))
 }

@@ -12,6 +12,7 @@ use crate::model::refusal::refused;
 use crate::run::attempt::ContextRef;
 use crate::run::plan::{PlannedStep, StepAction, plan};
 use crate::run::{artifacts::RunArtifacts, client};
+use crate::system::files;
 use crate::system::{env::Env, git};
 use crate::text::{sha256::sha256, time::day};
 use serde::{Deserialize, Serialize};
@@ -149,7 +150,7 @@ pub fn random_hex(bytes: usize) -> Result<String, Failure> {
 pub(super) fn read_context(env: &Env, root: &Path, named: &[String]) -> anyhow::Result<Vec<ContextRef>> {
     let one = |name: &String| {
         let path = env.from_here(Path::new(name));
-        let bytes = path.canonicalize().and_then(|path| Ok((std::fs::read(&path)?, path)));
+        let bytes = path.canonicalize().and_then(|path| Ok((files::read(&path)?, path)));
         let (bytes, path) = bytes
             .or_else(|error| refused(format!("`--context {name}`: {error}\nhint: name a file that can be read")))?;
         let path = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();

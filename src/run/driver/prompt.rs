@@ -14,6 +14,7 @@ use crate::model::error::Failure;
 use crate::model::phase::Sandbox;
 use crate::run::{attempt::ContextRef, plan::PlannedStep};
 use crate::session::fact::{Fact, NO_EFFECT, Step};
+use crate::system::files;
 use crate::text::json::cut;
 use crate::text::template::{Phrase, one_line, quote};
 use std::path::PathBuf;
@@ -71,7 +72,7 @@ impl Driver {
     }
 
     fn describe_file(&self, ContextRef { path, sha256 }: &ContextRef) -> String {
-        let now = std::fs::read(self.root.join(path)).map(|bytes| crate::text::sha256::sha256(&[&bytes]));
+        let now = files::read(self.root.join(path)).map(|bytes| crate::text::sha256::sha256(&[&bytes]));
         let since = match now {
             Ok(now) if now == *sha256 => "",
             Ok(_) => " (changed since the run began)",

@@ -18,6 +18,7 @@ use crate::run::job::{Job, JobFiles, JobStatus};
 use crate::run::packet::StepSummary;
 use crate::run::plan::{PlannedStep, StepAction};
 use crate::system::env::{RUN, RUN_KEY};
+use crate::system::files;
 use crate::system::process::Ending;
 use crate::system::{git, signal};
 use crate::text::sha256::sha256;
@@ -56,7 +57,7 @@ impl Driver {
         let mut stream = Stream::of(files.file("out"));
         let (ending, interrupted) = self.wait(reporter, (index, &step.id), &files, &mut stream)?;
         tell_vanished(reporter, &step.id, &files);
-        let stderr = String::from_utf8_lossy(&std::fs::read(files.file("err")).unwrap_or_default()).into_owned();
+        let stderr = String::from_utf8_lossy(&files::read(files.file("err")).unwrap_or_default()).into_owned();
         let session = is_client.then(|| self.session()).flatten();
         let (stderr, session, checks) = (stderr.as_str(), session.as_ref(), self.prepared.policy.checks.as_slice());
         let undone = stream.result.as_ref().and_then(|result| result.deferred.as_deref());
@@ -214,7 +215,7 @@ impl Driver {
         let key = random_hex(16)?;
         let job = self.job(index, step, again, &key)?;
         let variables = self.variables(step, &begun.call.id, key);
-        let started = JobFiles::of(&self.folder, &begun).start(&job, variables);
+        let started = JobFiles::of(&self.folder, &begun).start(&self.env, &job, variables);
         started.map_err(|e| Failure::storage(self.folder.display(), e))?;
         Ok(begun)
     }

@@ -17,6 +17,7 @@ use crate::run::packet::{End, Pause, TaskSpec};
 use crate::run::plan::{PlannedStep, intervention};
 use crate::run::state::{MOST_ROUNDS, RunState};
 use crate::system::env::{Env, RUN, now_ms};
+use crate::system::process::program::{Identity, Program};
 use crate::system::process::{self, Ending, Task, variable};
 use crate::system::{git, signal};
 use crate::text::time::timestamp;
@@ -148,8 +149,13 @@ impl Driver {
             variable("AOPS_PACKET", &finish.packet),
         ]);
         let args = ["-c".to_owned(), line.clone()];
-        let task = Task::new(Path::new("/bin/sh"), &args, &self.root, &variables, Duration::from_secs(10));
-        if !process::run(&task).is_ok_and(|done| done.ending == Ending::Exit(0)) {
+        let run = |program: Program| {
+            process::run(&Task::new(&program, &args, &self.root, &variables, Duration::from_secs(10)))
+        };
+        if !Program::find(&self.env, Identity::At(Path::new("/bin/sh")))
+            .and_then(run)
+            .is_ok_and(|done| done.ending == Ending::Exit(0))
+        {
             reporter.note("the command under `[run] notify` failed");
         }
     }

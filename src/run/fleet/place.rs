@@ -7,6 +7,7 @@ use crate::model::error::Failure;
 use crate::run::artifacts::{LEDGER, RunArtifacts};
 use crate::system::database;
 use crate::system::env::Env;
+use crate::system::files;
 use crate::system::git::copy;
 use aops_fleet::queue::{Progress, TakenRun};
 use std::fs;
@@ -50,7 +51,7 @@ impl Place {
         let lines = self.lines();
         let relative = |path: &Path| path.strip_prefix(self.artifacts.folder()).ok().map(|p| p.display().to_string());
         let files = self.artifacts.files_of(run).into_iter();
-        let files = files.filter_map(|path| Some((relative(&path)?, fs::read_to_string(&path).ok()?))).collect();
+        let files = files.filter_map(|path| Some((relative(&path)?, files::read_text(&path).ok()?))).collect();
         // While a step runs, the tree is its own: the one before it is what another machine begins with. The database has that
         // one if it has all lines before the step's.
         if known + 1 >= lines.len() && lines.last().is_some_and(|line| line.contains("\"kind\":\"STEP\"")) {
@@ -104,7 +105,7 @@ fn holds(artifacts: &RunArtifacts, known: &Progress) -> bool {
 
 /// Whole lines only: a torn one was never acknowledged.
 fn lines_of(artifacts: &RunArtifacts) -> Vec<String> {
-    let text = fs::read(artifacts.ledger()).unwrap_or_default();
+    let text = files::read(artifacts.ledger()).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     whole.lines().map(str::to_owned).collect()

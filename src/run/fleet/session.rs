@@ -15,9 +15,11 @@ use crate::run::client;
 use crate::session::fact::Fact;
 use crate::session::memory::{OpenCall, Waiver};
 use crate::system::env::{Env, RUN, RUN_KEY};
+use crate::system::process::program::{Identity, Program};
 use crate::system::process::{self, Task};
 use crate::text::template::one_line;
 use aops_fleet::approval::{Answer, Answered};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -79,11 +81,13 @@ fn record(env: &Env, asked: &SessionQuestion, answer: &Answered) -> Result<Optio
 /// Starts the client on its session, to the end of its turn. Returns what it said.
 fn resume(env: &Env, asked: &SessionQuestion) -> Result<String, String> {
     let in_force = in_force::load(env, Path::new(&asked.cwd)).map_err(|failure| failure.to_string())?;
-    let program = client::find(env, &in_force.policy)?;
+    let path = client::find(env, &in_force.policy)?;
+    let failed = |error: io::Error| format!("`{}`: {error}", path.display());
+    let program = Program::find(env, Identity::Client(&path)).map_err(failed)?;
     let args = ["-p", "--resume", &asked.session, "--output-format", "json"].map(str::to_owned);
     let variables = env.variables(|name| name != RUN && name != RUN_KEY);
     let folder = Path::new(&asked.cwd);
     let task = Task { keep: 4000, ..Task::new(&program, &args, folder, &variables, PATIENCE) };
-    let ended = process::run(&task).map_err(|error| format!("`{}`: {error}", program.display()))?;
+    let ended = process::run(&task).map_err(failed)?;
     Ok(String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned())
 }

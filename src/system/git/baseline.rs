@@ -7,6 +7,7 @@
 
 use super::{Status, beginning, git, status};
 use crate::system::env::Env;
+use crate::system::files;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
@@ -97,7 +98,7 @@ fn fresh(root: &Path, path: &str) -> (String, String) {
         return (format!(" {path} | new link\n"), format!("{head}+link to {}\n", to.display()));
     }
     let mut bytes = Vec::new();
-    let read = meta.is_file().then(|| fs::File::open(&at).and_then(|file| file.take(BYTES).read_to_end(&mut bytes)));
+    let read = meta.is_file().then(|| files::open(&at).and_then(|file| file.take(BYTES).read_to_end(&mut bytes)));
     if !matches!(read, Some(Ok(_))) {
         return (format!(" {path} | new, not readable\n"), head);
     }

@@ -2,17 +2,18 @@
 //!
 //! Starts `git`. Invariants: a clone appears whole or not at all, and only for its owner; a described tree is what a commit of
 //! everything would hold, so ignored files are not in it; the repository that is cloned from is never written; where the jail
-//! holds, only what speaks to another machine runs outside of it, and that in a clone in which nothing was checked out yet.
+//! holds, only what speaks to another machine runs outside of it, in a clone in which nothing was checked out yet, and that
+//! only with a git that no agent can have put there.
 
 use super::Scratch;
 use crate::system::env::Env;
 use crate::system::files::make_all;
-use crate::system::process::{self, Ending, Task, confined, variable};
+use crate::system::process::program::{Identity, Program, search_path_of_system};
+use crate::system::process::{self, Ending, Task, variable};
 use aops_fleet::queue::Snapshot;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 /// The commit in which a tree travels.
@@ -144,9 +145,10 @@ fn git(env: &Env, cwd: &Path, args: &[&str]) -> Result<(), String> {
     git_with(env, cwd, args, &[], 4096).map(drop)
 }
 
-/// The same outside of the jail. Remotes are reached as the user would: with their agent and their settings.
+/// The same outside of the jail, with the system's own git. Remotes are reached as the user would: with their agent and their
+/// settings.
 fn reach(env: &Env, cwd: &Path, args: &[&str]) -> Result<(), String> {
-    git_with(&Env { is_confining: OnceLock::from(false), ..env.clone() }, cwd, args, &[], 4096).map(drop)
+    start(env, Identity::System("git"), cwd, args, &[], 4096).map(drop)
 }
 
 /// Transports that are a program or an open file.
@@ -160,13 +162,27 @@ fn git_with(
     more: &[(String, OsString)],
     keep: usize,
 ) -> Result<(Vec<u8>, bool), String> {
-    let program = env.on_path("git").ok_or("`git` is not on PATH")?;
+    start(env, Identity::OnPath("git"), cwd, args, more, keep)
+}
+
+fn start(
+    env: &Env,
+    git: Identity,
+    cwd: &Path,
+    args: &[&str],
+    more: &[(String, OsString)],
+    keep: usize,
+) -> Result<(Vec<u8>, bool), String> {
+    let guarded = Env { project: cwd.to_owned(), ..env.clone() };
+    let program = Program::find(&guarded, git).map_err(|error| error.to_string())?;
     let quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0"];
     let words: Vec<String> = quiet.iter().chain(&NEVER).chain(args).map(|arg| (*arg).to_owned()).collect();
-    let (program, words) = confined::words(env, &program, &words);
     let own = |name: &str| name.starts_with("GIT_") && name != "GIT_SSH_COMMAND" || name == PROJECT;
     let mut variables = env.variables(|name| !own(name));
     variables.extend([variable("GIT_TERMINAL_PROMPT", "0"), variable(PROJECT, cwd)]);
+    if env.is_driving && !program.is_held() && matches!(git, Identity::System(_)) {
+        variables.push(variable("PATH", search_path_of_system(env)));
+    }
     variables.extend_from_slice(more);
     let task = Task { keep: keep.max(4096), ..Task::new(&program, &words, cwd, &variables, PATIENCE) };
     let said = process::run(&task).map_err(|error| format!("git: {error}"))?;

@@ -6,6 +6,7 @@
 //! variable in their environment: the client runs each command in a session of its own, and pids are reused. Without
 //! `/proc` (macOS) nothing is done to them, nor ever to this process or to one of another user.
 
+use super::program::Program;
 use super::{Ending, Task, ending, pid, wait};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, setsid, test_kill_process_group};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,13 +14,14 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
 /// Starts it and does not wait. The program itself has to call `own_session`.
-pub fn start(program: &Path, args: &[&str], variables: &[(String, OsString)]) -> io::Result<Child> {
-    Command::new(program)
+pub fn start(program: &Program, args: &[&str], variables: &[(String, OsString)]) -> io::Result<Child> {
+    program
+        .command()
         .args(args)
         .env_clear()
         .envs(variables.iter().map(|(name, value)| (name, value)))
@@ -69,14 +71,15 @@ pub fn watch(task: &Task, grace: Duration) -> io::Result<()> {
 /// Runs it in a process group of its own, with our environment, its output written to these files. `begun` gets its pid. At
 /// the timeout the group gets SIGTERM, after the grace SIGKILL; the rest of the group is killed in any case.
 pub fn supervise(
-    program: &Path,
+    program: &Program,
     args: &[String],
     folder: &Path,
     (out, err): (File, File),
     begun: impl FnOnce(u32) -> io::Result<()>,
     (timeout, grace): (Duration, Duration),
 ) -> io::Result<Ending> {
-    let mut child = Command::new(program)
+    let mut child = program
+        .command()
         .args(args)
         .current_dir(folder)
         .stdin(Stdio::null())
@@ -173,7 +176,7 @@ mod tests {
         };
         let args = ["-c".to_owned(), "sleep 600".to_owned()];
         let times = (Duration::from_mins(1), Duration::from_mins(1));
-        let done = supervise(Path::new("/bin/sh"), &args, folder.path(), (file(), file()), begun, times);
+        let done = supervise(&Program::fixed("/bin/sh"), &args, folder.path(), (file(), file()), begun, times);
         assert_eq!(done.unwrap_err().to_string(), "no room");
         let pid = Pid::from_raw(started.get().try_into().unwrap()).unwrap();
         assert!(test_kill_process(pid).is_err(), "it lives on");

@@ -2,6 +2,7 @@
 //!
 //! Reads `/proc`; where there is none (macOS), asks `ps`. Writes nothing. The environment of a process is not read.
 
+use super::program::Program;
 use super::{Task, run};
 use std::fs;
 use std::path::Path;
@@ -61,7 +62,8 @@ fn stat(pid: i32, what: &str) -> Option<String> {
         return after.split_whitespace().nth(if what == "ppid" { 1 } else { 19 }).map(str::to_owned);
     }
     let args = ["-o", &format!("{what}="), "-p", &pid.to_string()].map(str::to_owned);
-    let task = Task { keep: 64 << 10, ..Task::new(Path::new("/bin/ps"), &args, Path::new("/"), &[], SOON) };
+    let program = Program::fixed("/bin/ps");
+    let task = Task { keep: 64 << 10, ..Task::new(&program, &args, Path::new("/"), &[], SOON) };
     let said = run(&task).ok()?;
     Some(String::from_utf8_lossy(&said.stdout).trim().to_owned()).filter(|text| !text.is_empty())
 }

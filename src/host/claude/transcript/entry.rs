@@ -3,6 +3,7 @@
 //! Reads one file from its beginning. Invariants: a line is held one at a time, and one longer than `LONGEST` is passed
 //! over; what a record holds beyond what we look at is skipped without a copy.
 
+use crate::system::files;
 use memchr::memchr;
 use rustix::fs::OFlags;
 use serde::Deserialize;
@@ -251,7 +252,7 @@ fn read_description(path: &Path) -> (String, String) {
     let text = std::fs::symlink_metadata(path)
         .ok()
         .filter(|meta| meta.is_file() && meta.len() < 1 << 20)
-        .and_then(|_| std::fs::read_to_string(path).ok())
+        .and_then(|_| files::read_text(path).ok())
         .unwrap_or_default();
     let json = crate::text::json::read(&text).ok();
     let field = |name: &str| json.as_ref().and_then(|json| json.text_of(name)).unwrap_or_default();

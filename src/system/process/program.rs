@@ -1,0 +1,195 @@
+//! Which file is started, and what holds it while it runs. A `Task` is made of nothing else, so every program that we start
+//! passes here.
+//!
+//! Reads folders of `PATH`. Invariant: where an agent can cause the start (a hook, a verb inside a client, a driver of runs), a
+//! program runs in the profile `work`, as the agent's own commands do, unless it is ours, the client's, or in a folder that only
+//! the superuser can write.
+
+use crate::model::profile::Hold;
+use crate::system::env::Env;
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::{fmt, fs, io};
+
+/// Two internal verbs: folders, `--`, the program and its arguments follow. The first is told what holds, the second finds
+/// out. Neither gives its caller more than the program would.
+pub const HELD: &str = "__held";
+pub const VERB: &str = "__confined";
+/// Between the folders that are guarded and the program.
+pub const PROGRAM_FOLLOWS: &str = "--";
+
+#[derive(Clone, Copy, Debug)]
+pub enum Identity<'a> {
+    /// This very program, which holds what it starts.
+    Own,
+    /// The client, by a path that a person, their configuration or `install` named: it starts its commands through us.
+    Client(&'a Path),
+    /// A program of the system. Not held where only the superuser can write it; held where it is found elsewhere.
+    System(&'a str),
+    /// Found on `PATH`: held.
+    OnPath(&'a str),
+    /// A file of this path, whoever wrote it: held.
+    At(&'a Path),
+}
+
+/// A file that may be started.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub(super) path: PathBuf,
+    /// Before its own arguments.
+    pub(super) before: Vec<String>,
+}
+
+impl Program {
+    pub fn find(env: &Env, identity: Identity) -> io::Result<Self> {
+        let missing = |name: &str| io::Error::new(io::ErrorKind::NotFound, format!("`{name}` is not on PATH"));
+        match identity {
+            Identity::Own => std::env::current_exe().map(Self::fixed),
+            Identity::Client(path) => Ok(Self::fixed(path)),
+            Identity::At(path) => Self::held(env, path),
+            Identity::OnPath(name) => Self::held(env, &env.on_path(name).ok_or_else(|| missing(name))?),
+            Identity::System(name) => match of_system(env, name) {
+                Some(path) => Ok(Self::fixed(path)),
+                None => Self::find(env, Identity::OnPath(name)),
+            },
+        }
+    }
+
+    /// It runs as the agent's commands do.
+    pub fn is_held(&self) -> bool {
+        !self.before.is_empty()
+    }
+
+    pub(super) fn fixed(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), before: Vec::new() }
+    }
+
+    /// As it is where no agent can cause the start, where the client does not start commands through us either, and where the
+    /// session knows that nothing holds.
+    fn held(env: &Env, path: &Path) -> io::Result<Self> {
+        let known = env.held_by.get();
+        if !(env.is_jailing() || env.is_driving) || known == Some(&Hold::Words) {
+            return Ok(Self::fixed(path));
+        }
+        let mut before = match known {
+            Some(hold) => vec![HELD.to_owned(), hold.name().to_owned()],
+            None => vec![VERB.to_owned()],
+        };
+        before.extend(env.guarded_folders().into_iter().map(|(name, folder)| format!("{name}={folder}")));
+        before.extend([PROGRAM_FOLLOWS.to_owned(), path.to_string_lossy().into_owned()]);
+        Ok(Self { path: std::env::current_exe()?, before })
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.before.last() {
+            Some(path) => path.fmt(f),
+            None => self.path.display().fmt(f),
+        }
+    }
+}
+
+/// The folders of `PATH` that only the superuser can write, for what a program that is not held looks up in its turn.
+pub fn search_path_of_system(env: &Env) -> OsString {
+    let path = env.search_path();
+    let folders = std::env::split_paths(&path).filter(|folder| is_only_the_superusers(folder));
+    std::env::join_paths(folders).unwrap_or_default()
+}
+
+/// The first program of this name in such a folder, by a path in which no link can be replaced.
+fn of_system(env: &Env, name: &str) -> Option<PathBuf> {
+    let path = env.search_path();
+    let found = std::env::split_paths(&path).filter(|folder| is_only_the_superusers(folder)).find_map(|folder| {
+        let path = folder.canonicalize().ok()?.join(name);
+        path.is_file().then_some(path)
+    })?;
+    is_only_the_superusers(&found).then_some(found)
+}
+
+const MOST_LINKS: usize = 40;
+
+/// Nobody but the superuser can change this file or folder, what it links to, or any folder above. An agent that is the
+/// superuser can, so to such an agent nothing counts.
+fn is_only_the_superusers(path: &Path) -> bool {
+    let mut path = path.to_owned();
+    if rustix::process::geteuid().is_root() || !path.is_absolute() {
+        return false;
+    }
+    for _ in 0..MOST_LINKS {
+        let Some((folder, name)) = path.parent().zip(path.file_name()) else { return is_locked(&path) };
+        let Ok(folder) = folder.canonicalize() else { return false };
+        if !folder.ancestors().all(is_locked) {
+            return false;
+        }
+        match fs::read_link(folder.join(name)) {
+            Ok(target) => path = folder.join(target),
+            Err(_) => return is_locked(&folder.join(name)),
+        }
+    }
+    false
+}
+
+/// This file or folder itself, links not followed. A sticky folder is no exception: new names can be made there.
+fn is_locked(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|about| {
+        let group = about.mode() & 0o020 == 0 || about.gid() == 0;
+        about.uid() == 0 && group && about.mode() & 0o002 == 0
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(program: &Program) -> Vec<&str> {
+        program.before.iter().map(String::as_str).collect()
+    }
+
+    /// An agent can cause the start, or nobody but a person.
+    #[test]
+    fn what_an_agent_can_cause_is_held_unless_it_is_ours_or_the_client() {
+        let sh = Path::new("/bin/sh");
+        let jailing = || Env {
+            shell_prefix: Some("/x/aops-hook --shell".to_owned()),
+            folders: vec![("HOME".to_owned(), "/h".to_owned())],
+            project: PathBuf::from("/p"),
+            ..Env::default()
+        };
+        let held = Program::find(&jailing(), Identity::At(sh)).unwrap();
+        let unset = ["XDG_CONFIG_HOME=", "XDG_DATA_HOME=", "CLAUDE_CONFIG_DIR=", "ACA_DATA="];
+        let wanted = [&[VERB, "HOME=/h"], &unset[..], &["CLAUDE_PROJECT_DIR=/p", "--", "/bin/sh"]].concat();
+        assert_eq!(words(&held), wanted);
+        assert_eq!(held.path, std::env::current_exe().unwrap());
+        let known = Env { held_by: Hold::Landlock.into(), ..jailing() };
+        assert_eq!(words(&Program::find(&known, Identity::At(sh)).unwrap())[..2], [HELD, "landlock"]);
+        let driving = Env { is_driving: true, ..Env::default() };
+        assert_eq!(words(&Program::find(&driving, Identity::OnPath("sh")).unwrap())[..2], [VERB, "HOME="]);
+        for (env, identity) in [
+            (jailing(), Identity::Own),
+            (jailing(), Identity::Client(sh)),
+            (Env::default(), Identity::At(sh)),
+            (Env::default(), Identity::OnPath("sh")),
+            (Env { held_by: Hold::Words.into(), ..jailing() }, Identity::At(sh)),
+        ] {
+            assert_eq!(words(&Program::find(&env, identity).unwrap()), [""; 0], "{identity:?}");
+        }
+        assert!(Program::find(&jailing(), Identity::System("no-such-program")).is_err());
+    }
+
+    #[test]
+    fn what_another_user_can_write_is_not_the_systems() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("git");
+        fs::write(&file, "").unwrap();
+        assert!(!is_only_the_superusers(&file));
+        assert!(!is_only_the_superusers(Path::new("/tmp")));
+        assert!(!is_only_the_superusers(Path::new("bin/git")));
+        let through = folder.path().join("link");
+        std::os::unix::fs::symlink("/bin/sh", &through).unwrap();
+        assert!(!is_only_the_superusers(&through), "the link can be replaced");
+        // To an agent that is the superuser nothing is closed.
+        assert_eq!(is_only_the_superusers(Path::new("/bin/sh")), !rustix::process::geteuid().is_root());
+    }
+}
