@@ -1,8 +1,8 @@
 //! `aops-hook __held PROGRAM …`: a program of ours in the profile `work`. `__confined PROGRAM …`: the same where that holds.
 //!
-//! Becomes the program. Invariant: with the jail on it runs inside or, where the kernel holds nothing, as it is.
+//! Becomes the program. Invariant: with the jail on it runs inside or, where namespaces hold nothing, without the keys or as it is.
 
-use super::enter::{close_on_exec, enter, holds, lock};
+use super::enter::{close_on_exec, enter, holds, keep_keys, lock};
 use super::plan::Ground;
 use super::program::become_program;
 use crate::config::in_force;
@@ -34,9 +34,12 @@ fn start(is_held: bool, words: &[String], env: &Env) -> Result<Infallible, Strin
     let project = if env.project.as_os_str().is_empty() { &env.cwd } else { &env.project };
     let ground = Ground::here(env, project);
     close_on_exec();
-    if is_held || !is_off(env) && holds(Hold::Namespaces, Profile::Work, &ground)? {
+    let is_on = is_held || !is_off(env);
+    if is_held || is_on && holds(Hold::Namespaces, Profile::Work, &ground)? {
         enter(Hold::Namespaces, Profile::Work, &ground, &env.cwd)?;
         lock(Hold::Namespaces, Profile::Work, &env.cwd)?;
+    } else if is_on {
+        keep_keys(&ground)?;
     }
     let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
     let program = words.first().copied().unwrap_or_default();

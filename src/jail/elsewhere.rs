@@ -31,6 +31,10 @@ pub fn enter(hold: Hold, profile: Profile, ground: &Ground, _: &Path) -> Result<
     }
 }
 
+pub fn keep_keys(_: &Ground) -> Result<(), String> {
+    Ok(())
+}
+
 pub fn lock(_: Hold, _: Profile, _: &Path) -> Result<(), String> {
     Ok(())
 }
@@ -104,6 +108,7 @@ mod tests {
     use super::*;
 
     type Enter<L> = fn(Hold, Profile, &Ground, &Path) -> Result<Option<L>, String>;
+    type Keep = fn(&Ground) -> Result<(), String>;
     type Lock = fn(Hold, Profile, &Path) -> Result<(), String>;
     type Report<L> = fn(L, Receipt);
     type Holds = fn(Hold, Profile, &Ground) -> Result<bool, String>;
@@ -115,6 +120,7 @@ mod tests {
     fn both_systems_offer_the_same() {
         let _: (Enter<here::Reporter>, Enter<Reporter>) = (here::enter, enter);
         let _: [Lock; 2] = [here::lock, lock];
+        let _: [Keep; 2] = [here::keep_keys, keep_keys];
         let _: [Holds; 2] = [here::holds, holds];
         let _: [What; 2] = [here::what_holds, what_holds];
         let _: [Each; 2] = [here::what_each, what_each];

@@ -52,6 +52,23 @@ fn restrict(written: &[PathBuf], read: &[PathBuf]) -> Result<RulesetStatus, Rule
     Ok(rules.restrict_self()?.ruleset)
 }
 
+/// Nothing is forbidden but to read the keys: for programs of ours, which write where commands do not.
+pub(super) fn keep_keys(ground: &Ground) -> Result<(), String> {
+    let mut wishes = Wishes::default();
+    let keys = wishes.settle(&ground.keys);
+    wishes.whole()?;
+    let restrict = || {
+        let reading = AccessFs::ReadFile;
+        let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
+        let mut rules = ruleset.handle_access(reading)?.create()?;
+        for place in around(&keys) {
+            rules = allow(rules, &place, reading.into())?;
+        }
+        rules.restrict_self()
+    };
+    restrict().map(drop).map_err(|error: RulesetError| format!("Landlock: {error}"))
+}
+
 /// It has its real path, so a link there was just put there.
 fn allow(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, RulesetError> {
     match open_at(path) {

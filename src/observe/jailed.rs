@@ -41,7 +41,13 @@ pub fn is_message(prompt: &str) -> bool {
 /// Code that starts programs learns here what the session knows about its jail; where it knows nothing yet, it looks itself.
 pub fn tell(env: &Env, policy: &Policy, jail: Option<&JailState>) {
     let off = policy.jail.level == JailLevel::Off;
-    if let Some(holds) = jail.map(|jail| jail.hold == Hold::Namespaces).or(off.then_some(false)) {
+    let known = jail.and_then(|jail| match jail.hold {
+        Hold::Namespaces => Some(true),
+        // Landlock keeps the keys from it: it looks itself.
+        Hold::Landlock => None,
+        Hold::Seatbelt | Hold::Words => Some(false),
+    });
+    if let Some(holds) = known.or(off.then_some(false)) {
         let _ = env.is_confining.set(holds && !off);
     }
 }
