@@ -198,3 +198,21 @@ pub(super) fn close_together(files: Vec<OwnedFd>) {
 pub(super) fn by_number(file: &impl AsRawFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_link_on_the_way_leads_nowhere_and_one_at_the_end_is_meant_itself() {
+        let held = tempfile::tempdir().unwrap();
+        let root = held.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("real/inner")).unwrap();
+        symlink("real", root.join("link")).unwrap();
+        assert!(open_at(&root.join("real/inner")).is_ok());
+        assert_eq!(open_at(&root.join("link/inner")).unwrap_err(), rustix::io::Errno::LOOP);
+        let link = rustix::fs::fstat(open_at(&root.join("link")).unwrap()).unwrap();
+        assert_eq!(rustix::fs::FileType::from_raw_mode(link.st_mode), rustix::fs::FileType::Symlink);
+    }
+}

@@ -88,6 +88,14 @@ fn landlock_alone_keeps_the_keys_out_of_reach() {
     let ran = without_namespaces(&world, &["shell", "sh read.sh"], "", &harness);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "end\n"), "{ran:?}");
     assert!(aops.join("keys/note.key").exists() && !world.sandbox.tmp().join("keys/note.key").exists(), "{ran:?}");
+    // What a hook starts on an agent's files, such as git with its filters, does not read them either.
+    let held = |program: &str, file: &Path| {
+        let words = ["__confined", "--", program, file.to_str().unwrap()];
+        without_namespaces(&world, &words, "", &[("CLAUDECODE", "1")]).code
+    };
+    assert_eq!(held("/bin/cat", &aops.join("keys/note.key")), Some(1));
+    assert_eq!(held("/bin/cat", &aops.join("log/x")), Some(0));
+    assert_eq!(held("/usr/bin/touch", &world.sandbox.tmp().join("touched")), Some(0));
     // No hook was asked, so it is the strictest profile that holds: `read`.
     let agent = [("AI_AGENT", "claude-code_agent")];
     let ran = without_namespaces(&world, &["shell", &format!("sh {}", script.display())], "", &agent);

@@ -41,6 +41,7 @@ fn services_of_the_system_and_of_the_desktop_are_out_of_sight_in_a_trial() {
     world.sandbox.put("asks.py", ASKS);
     let home = world.sandbox.home().display().to_string();
     let own = ["editor.sock", "bus", "box.sock"].map(|name| format!("{home}/{name}"));
+    let abstract_one = format!("@aops-test-{}", std::process::id());
     let served = [
         "/run/dbus/system_bus_socket",
         "/run/systemd/private",
@@ -51,7 +52,7 @@ fn services_of_the_system_and_of_the_desktop_are_out_of_sight_in_a_trial() {
         "/run/mysqld/mysqld.sock",
         "/run/user/1000/systemd/private",
         "/run/screen/S-me/1.x",
-        "@aops-test-abstract",
+        &abstract_one,
         &own[0],
         &own[1],
         &own[2],

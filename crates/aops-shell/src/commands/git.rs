@@ -204,9 +204,7 @@ fn written(command: &Invocation) -> Files {
         "rm" if sorted.has(&["--cached"]) => Vec::new(),
         "checkout" | "restore" | "rm" | "mv" | "stash" | "checkout-index" | "reset" | "clean" => files,
         "clone" => {
-            all.extend(
-                cloned(&files).into_iter().flat_map(|folder| [(folder.clone(), Act::Write), (folder, Act::Become)]),
-            );
+            all.extend(cloned(&files));
             Vec::new()
         }
         "worktree" | "init" | "submodule" | "archive" | "bundle" | "hash-object" => {
@@ -230,8 +228,9 @@ fn written(command: &Invocation) -> Files {
 }
 
 /// Without a folder, that of the address.
-fn cloned(files: &[Word]) -> Option<Word> {
-    files.last().map(|last| if files.len() == 1 { last.last_part() } else { last.clone() })
+fn cloned(files: &[Word]) -> Files {
+    let folder = files.last().map(|last| if files.len() == 1 { last.last_part() } else { last.clone() });
+    folder.into_iter().flat_map(|folder| [(folder.clone(), Act::Write), (folder, Act::Become)]).collect()
 }
 
 /// Where a whole tree is put: `worktree add folder`, `submodule add address folder`, `subtree add --prefix=folder`.
