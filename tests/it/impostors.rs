@@ -216,9 +216,11 @@ fn a_taken_name_without_ours_beside_it_locks_no_session() {
         let session = blocked();
         let _ = session.prompt(". make big.txt");
         ask(&session, "Write", big.clone()).silent();
+        let _ = session.end();
         let session = blocked();
         let _ = plan_mode(&sandbox, &session, true, "plan", PLAN);
         ask(&session, "Write", big.clone()).silent();
+        let _ = session.end();
         let session = blocked();
         sandbox.person(&["install"]).said(&["ours is installed as `aops-prompt-hydrator`"]);
         ask(&session, "Write", big.clone()).refused(&["start the agent `aops-prompt-hydrator`"]);

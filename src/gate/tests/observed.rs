@@ -1,4 +1,4 @@
-//! Mode `observe` rehearses a stricter one; and clients that cannot start agents.
+//! Mode `observe` rehearses a stricter one; clients that cannot start agents, and agents whose names are taken.
 
 use super::*;
 use crate::config::policy::{ModeLevel, Rehearse};
@@ -102,6 +102,28 @@ fn a_client_without_agents_is_not_sent_to_one() {
         session.memory.progress.reflected = false;
     });
     told(&owing, &event("Stop"), &Context::default(), "owed", "stop-let-go.md");
+}
+
+#[test]
+fn nobody_is_sent_to_an_agent_whose_names_are_taken() {
+    let taken = |phase: Phase| {
+        with(|session| {
+            session.memory.shadowed = Some("/p/.claude/agents/x.md".into());
+            (session.state.phase, session.state.sandbox) = (phase, Sandbox::Shut);
+        })
+    };
+    let missing = |name: &str| Context { missing: vec![name.into()], ..writes() };
+    let (hydrate, review) = (taken(Phase::Hydrate), taken(Phase::Review));
+    refused(&hydrate, &call("Write"), &missing("prompt-hydrator"), "sandbox", "agent-missing.md");
+    refused(&review, &call("Write"), &missing("critic"), "sandbox", "agent-missing.md");
+    refused(&hydrate, &call("Write"), &missing("critic"), "sandbox", "sandbox.md");
+    refused(&review, &call("Write"), &writes(), "sandbox", "sandbox-review.md");
+    let due = with(|session| {
+        session.memory.shadowed = Some("/p/.claude/agents/custodiet.md".into());
+        (session.state.audit.due, session.state.audit.writes_since) = (true, 99);
+    });
+    refused(&due, &call("Write"), &missing("custodiet"), "audit", "agent-missing.md");
+    refused(&due, &call("Write"), &writes(), "audit", "audit-due.md");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::bundle::administered;
 use crate::client::Client;
 use crate::model::{Model, Turn};
-use crate::support::Sandbox;
+use crate::support::{Sandbox, Session};
 use serde_json::json;
 use std::fs;
 
@@ -32,7 +32,11 @@ fn an_administrators_hooks_fire_whatever_switches_others_off() {
         let run = Client::unguarded(&sandbox, &model).start("deploy it", arguments);
         let results = model.tool_results();
         let refused = results.iter().any(|result| result.is_error && result.text.contains("held by the house"));
-        assert!(refused, "{arguments:?} {settings:?}: {results:?} {run:?}");
+        // With this one there is no `Bash` that could be refused.
+        assert!(refused || arguments == ["--restricted"], "{arguments:?} {settings:?}: {results:?} {run:?}");
+        let told = Session::new(&sandbox, run.session_id()).entries();
+        let prompted = told.iter().any(|entry| entry.to_string().contains("deploy it"));
+        assert!(prompted, "{arguments:?} {settings:?}: {told:?}");
     }
 }
 
