@@ -23,7 +23,7 @@ use crate::model::profile::Hold;
 use crate::model::worktree::Worktree;
 use crate::proof::health::{Health, log_damage};
 use crate::session::fold::Session;
-use crate::session::memory::Waiver;
+use crate::session::memory::{Parked, Waiver};
 use crate::session::state::{State, Subagent};
 use crate::system::env::{Env, east_of_utc};
 use crate::system::git;
@@ -86,6 +86,7 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     // Told to people alone: in a tool call the model reads this.
     rows.extend(way_out(&session, io.env.now_ms).filter(|_| !io.env.inside_client));
     rows.extend(demands(&session, &owed, io.env.now_ms));
+    rows.extend(parked(&session));
     rows.extend(describe_waivers(io, &session));
     rows.push(agents(&session.state));
     rows.extend(times(io, &session.state));
@@ -176,6 +177,16 @@ fn halt(session: &Session, shelved: &SessionOnDisk) -> Vec<NamedFact> {
     let why = why.map(|why| ("halted", one_line(&why, 600), Tone::Bad));
     let report = report.map(|path| ("report", path.display().to_string(), Tone::Plain));
     why.into_iter().chain(report).chain([("way out", words, Tone::Warn)]).collect()
+}
+
+/// The tasks that the person interrupted.
+fn parked(session: &Session) -> impl Iterator<Item = NamedFact> {
+    let words = |parked: &Parked| {
+        let about = parked.intent.as_deref().or(parked.original_prompt.as_deref()).unwrap_or_default();
+        let changed = format!("{} changed, not committed", count(parked.files, "file"));
+        if about.is_empty() { changed } else { format!("{changed} ({})", one_line(about, 60)) }
+    };
+    session.memory.parked.iter().rev().map(move |task| ("parked", words(task), Tone::Plain))
 }
 
 /// How a person goes on without the loop, where it holds something up.
@@ -394,6 +405,7 @@ fn to_json(env: &Env, session: &Session, owed: &[String]) -> Value {
         "owed": owed, "audit": state.audit, "task": state.task, "waivers": waivers,
         "workflow": flags.current_workflow, "hydration_pending": flags.hydration_pending,
         "refusals": state.stop.refusals, "agents": state.subagents, "calls": calls,
+        "parked": session.memory.parked.iter().map(|task| json!({"intent": task.intent, "files": task.files})).collect::<Vec<_>>(),
         "started_at": state.started_at, "ended_at": state.ended_at,
     })
 }

@@ -1,7 +1,7 @@
 //! Refuses further changes when a drawn audit has not begun.
 //!
 //! Invariant: the draw itself refuses nothing, and the policy's `grace` changes are free before it binds. Way out: start
-//! `custodiet`; its start alone opens the gate.
+//! `custodiet`; the gate is open while it is at work, and shut again if it is stopped before it reports.
 
 use super::{Context, is_waived, profile, sandbox};
 use crate::model::call::Effect;
@@ -16,7 +16,7 @@ const GATE: &str = "audit";
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let Some(call) = event.asked_call() else { return Verdict::pass() };
     let (audit, grace) = (&session.state.audit, session.policy().audit.grace);
-    let overdue = audit.due && !session.memory.progress.auditing && audit.writes_since >= grace;
+    let overdue = audit.due && !session.is_audited_by(&context.client) && audit.writes_since >= grace;
     if event.by_our_agent().is_some()
         || !overdue
         || !context.effect().is_some_and(Effect::is_write)

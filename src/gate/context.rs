@@ -56,6 +56,8 @@ pub struct Context {
     pub start: StartContext,
     /// `Stop` after work: what the working tree still owes.
     pub tree: Worktree,
+    /// A prompt, start or end of the session after a turn that had no Stop: how that ended, and what it owed.
+    pub unstopped: Option<Unstopped>,
     /// `SubagentStop` of an agent that is waited for: what it found, or what is wrong with its report.
     pub report: Option<Result<AgentReport, String>>,
     /// `ConfigChange`: the new text of the settings file.
@@ -156,11 +158,24 @@ pub struct EndContext {
     pub changed: Vec<String>,
     /// After a command: all that the task changed so far, where the task is weighed.
     pub grown: Option<Growth>,
+    /// What the call changed, where it was never asked about.
+    pub unasked: Option<Effect>,
+    /// Calls whose end no event reported, and whose file is as they would leave it.
+    pub made: Vec<String>,
     /// After `ExitPlanMode`: the plan that a person approved.
     pub plan: Option<Box<AgentReport>>,
     /// After a command: how it was jailed, or that there is no proof of it.
     pub jailed: Option<Proof>,
     pub unproven: bool,
+}
+
+/// A turn that had no Stop.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unstopped {
+    /// The client's own record says that the person interrupted it.
+    pub interrupted: bool,
+    /// Files that are changed and not committed.
+    pub files: u64,
 }
 
 #[derive(Debug, Default)]

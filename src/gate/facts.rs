@@ -1,11 +1,13 @@
 //! The facts that go into the ledger for one judged event.
 //!
 //! Reads session, event and verdict; writes nothing. Invariants: every event leaves a fact; every call that is asked is
-//! settled by some later event; the answer stands beside the question.
+//! settled by some later event (`settle`); the answer stands beside the question.
 
 use crate::gate::owed::{debts, gate_of_debt, without_git};
 use crate::gate::report::started;
-use crate::gate::{Context, Evidence, jail, profile, reflection, repeat, sandbox, way_out};
+pub use crate::gate::settle::{abandoned, rejected};
+use crate::gate::settle::{settle, settled};
+use crate::gate::{Context, Evidence, Unstopped, jail, profile, reflection, repeat, sandbox, unreported, way_out};
 use crate::model::agent::{Agent, ours};
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
 use crate::model::call::{Effect, ToolCall};
@@ -14,12 +16,13 @@ use crate::model::phase::Sandbox;
 use crate::model::profile::{Profile, line_digest};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::agent_report::AgentReport;
-use crate::session::fact::{Blocked, Checked, Fact, NO_EFFECT, Reported, Said, Seen, Starts, Step, Violation};
+use crate::session::fact::{Blocked, Checked, Fact, Reported, Said, Seen, Starts, Step, Violation};
 use crate::session::fold::Session;
 use crate::session::memory::{OpenCall, Waiver};
 use crate::session::prompt::{Prompt, timer_digest};
 use crate::text::json::{self, cut, quoted};
 use crate::text::redact::redact;
+use crate::text::sha256::sha256;
 use serde_json::value::RawValue;
 
 /// Most calls in flight; one more settles the oldest.
@@ -28,7 +31,8 @@ const MOST_OPEN: usize = 256;
 pub fn facts(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<Fact> {
     let run = context.checks.iter().filter(|run| run.ending != Checked::NOT_CONCERNED);
     let checks = run.cloned().map(Fact::Check);
-    checks.chain(of_event(session, event, verdict, context)).collect()
+    let unreported = unreported::facts(session, event, verdict, context);
+    checks.chain(of_event(session, event, verdict, context)).chain(unreported).collect()
 }
 
 fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<Fact> {
@@ -39,14 +43,19 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
         _ => {
             let mut facts = settled(session, event, context);
             let mut seen = seen(event, context, said(verdict));
-            let prompts = event.kind == EventKind::UserPromptSubmit && context.prompt == Prompt::Ordinary;
-            seen.anew = prompts && session.is_mere_question();
+            if event.kind == EventKind::UserPromptSubmit {
+                hear(session, event, context, &mut seen);
+            }
             seen.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
+            if let Some(turn) = &context.unstopped {
+                facts.extend(unstopped(session, event, turn, context, &mut seen));
+            }
             if event.kind == EventKind::Stop && !event.busy {
                 let owed: Vec<String> = debts(session, context).iter().map(|debt| debt.name.to_owned()).collect();
                 seen.reflection = reflection::written(session, context, &owed);
                 seen.shuts = owed.is_empty() && session.plans_first() && session.state.sandbox == Sandbox::Open;
-                seen.ends = session.weighs() && verdict.ruling == Ruling::Pass && is_all_committed(&owed);
+                // A task that was let go is over, whatever it still owes.
+                seen.ends = session.weighs() && verdict.ruling == Ruling::Pass && !owed.is_empty();
                 seen.owed = Some(owed);
                 seen.no_git = without_git(session, context);
             }
@@ -70,8 +79,28 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
     }
 }
 
-fn is_all_committed(owed: &[String]) -> bool {
-    !owed.is_empty() && !owed.iter().any(|debt| matches!(debt.as_str(), "commit" | "checks" | "format"))
+/// What a prompt means for the task in hand, and by what it is known again.
+fn hear(session: &Session, event: &Event, context: &Context, seen: &mut Seen) {
+    let ordinary = context.prompt == Prompt::Ordinary;
+    let parks = context.unstopped.as_ref().is_some_and(|turn| turn.interrupted);
+    seen.prompt_sha256 = event.prompt_id.as_ref().map(|_| sha256(&[event.prompt.as_bytes()]));
+    seen.anew = ordinary && session.is_mere_question();
+    seen.goes_on = ordinary && (parks || !session.memory.parked.is_empty()) && Prompt::goes_on(&event.prompt);
+}
+
+/// A turn had no Stop. Where the person interrupted it, its task is parked; else its debts stay, and what it owed is recorded.
+fn unstopped(session: &Session, event: &Event, turn: &Unstopped, context: &Context, seen: &mut Seen) -> Option<Fact> {
+    seen.unstopped = true;
+    if turn.interrupted {
+        seen.parks = Some(turn.files);
+        return None;
+    }
+    let owed: Vec<String> = debts(session, context).iter().map(|debt| debt.name.to_owned()).collect();
+    let words = if owed.is_empty() { "nothing".to_owned() } else { owed.join(", ") };
+    seen.shuts = owed.is_empty() && session.plans_first() && session.state.sandbox == Sandbox::Open;
+    seen.owed = Some(owed);
+    let violation = format!("{}; it owed {words}", Violation::NO_STOP);
+    Some(Fact::Violation(Violation { event: event.name.clone(), violation, ..Violation::default() }))
 }
 
 /// The report counts, or is no agent's of ours.
@@ -289,7 +318,8 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
             Some(_) => return vec![again(event, call, context)],
             None => "a call ended that was never authorized: its hook did not run, or was killed",
         };
-        return vec![violation(event, call, None, why)];
+        let effect = context.ended.unasked.filter(|effect| effect.is_write());
+        return vec![Fact::Violation(Violation { effect, ..broken(event, call, None, why) })];
     };
     let mut facts = Vec::new();
     // A person was asked and said yes: the client reports it only now.
@@ -332,13 +362,18 @@ fn again(event: &Event, call: &ToolCall, context: &Context) -> Fact {
 }
 
 fn violation(event: &Event, call: &ToolCall, said: Option<Said>, why: &str) -> Fact {
-    Fact::Violation(Violation {
+    Fact::Violation(broken(event, call, said, why))
+}
+
+fn broken(event: &Event, call: &ToolCall, said: Option<Said>, why: &str) -> Violation {
+    Violation {
         agent_id: event.agent_id.clone(),
         call: Some(call.key.clone()),
+        effect: None,
         event: event.name.clone(),
         said,
         violation: why.to_owned(),
-    })
+    }
 }
 
 fn step(event: &Event, call: &ToolCall, from: Option<CallState>, to: CallState) -> Step {
@@ -351,63 +386,5 @@ fn step(event: &Event, call: &ToolCall, from: Option<CallState>, to: CallState) 
         prompt_id: event.prompt_id.clone(),
         to,
         ..Step::default()
-    }
-}
-
-/// Calls that can get no further event, because their thread moves on. Background agents keep theirs.
-fn settled(session: &Session, event: &Event, context: &Context) -> Vec<Fact> {
-    let of_main = |open: &&OpenCall| open.agent_id.is_none();
-    let same_thread = |open: &&OpenCall| open.agent_id == event.agent_id;
-    let calls = in_flight(session);
-    let by_person = context.prompt != Prompt::Machine;
-    let over: Vec<&OpenCall> = match event.kind {
-        EventKind::SessionEnd => calls.collect(),
-        EventKind::PostToolBatch | EventKind::SubagentStop => calls.filter(same_thread).collect(),
-        // The client forgets a deferred call when its session goes on; in a run it only goes on with it.
-        EventKind::UserPromptSubmit if by_person && context.stage.is_none() => {
-            session.memory.calls.iter().filter(of_main).collect()
-        }
-        EventKind::UserPromptSubmit if by_person => calls.filter(of_main).collect(),
-        EventKind::Stop | EventKind::StopFailure => calls.filter(of_main).collect(),
-        _ => Vec::new(),
-    };
-    over.into_iter().flat_map(settle).collect()
-}
-
-/// Calls of a client that has ended: no event will report them. The one that a run paused for stays open.
-pub fn abandoned(session: &Session) -> Vec<Fact> {
-    in_flight(session).flat_map(settle).collect()
-}
-
-fn in_flight(session: &Session) -> impl Iterator<Item = &OpenCall> {
-    session.memory.calls.iter().filter(|open| !open.deferred || open.state != Pending)
-}
-
-/// A person does not want the call that a run paused for.
-pub fn rejected(open: &OpenCall, reason: String) -> Vec<Fact> {
-    let mut facts = if open.state == Pending { settle(open) } else { Vec::new() };
-    if let Some(Fact::Call(step)) = facts.last_mut() {
-        (step.gate, step.reason) = (Some("run".to_owned()), Some(reason));
-    }
-    facts
-}
-
-fn settle(open: &OpenCall) -> Vec<Fact> {
-    let step = |from, to: CallState| {
-        Fact::Call(Step {
-            agent_id: open.agent_id.clone(),
-            call: open.call.clone(),
-            from: Some(from),
-            input_sha256: open.input_sha256.clone(),
-            prompt_id: open.prompt_id.clone(),
-            reason: to.is_terminal().then(|| NO_EFFECT.to_owned()),
-            to,
-            ..Step::default()
-        })
-    };
-    match open.state {
-        Pending => vec![step(Pending, Denied)],
-        Authorized => vec![step(Authorized, Executing), step(Executing, Failed)],
-        _ => vec![step(Executing, Failed)],
     }
 }

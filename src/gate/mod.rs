@@ -9,6 +9,7 @@ pub mod block;
 pub mod checks;
 pub mod moved;
 pub mod owed;
+pub mod unreported;
 pub mod report;
 pub mod way_out;
 pub mod repeat;
@@ -19,13 +20,14 @@ pub mod lease;
 pub mod sandbox;
 pub mod profile;
 pub mod reflection;
+mod settle;
 pub mod facts;
 pub mod audit;
 pub mod agentless;
 pub mod watch;
 pub mod rehearsal;
 
-pub use context::{CallContext, Context, EndContext, Evidence, Holder, StartContext, Unheld};
+pub use context::{CallContext, Context, EndContext, Evidence, Holder, StartContext, Unheld, Unstopped};
 
 use crate::config::policy::{Level, Policy};
 use crate::model::call::{CallState, ToolCall};

@@ -20,6 +20,9 @@ const MOST_ROUNDS: u64 = 3;
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     // The client ends with a call undone: the step or the session goes on with it afterwards.
     let paused = context.defers && session.memory.calls.iter().any(is_waiting);
+    if let Some(words) = unstopped(session, context) {
+        return Verdict::notice(GATE, words);
+    }
     if event.kind != EventKind::Stop || session.blocked().is_some() || event.busy || paused {
         return Verdict::pass();
     }
@@ -29,6 +32,18 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     }
     let words = "there is no git repository here, so neither commit nor push is asked for";
     verdict.join(Verdict::notice(GATE, format!("{words}\nhint: `git init` makes one; this is said once")))
+}
+
+/// What the person is told where a turn had no Stop and owed something: nothing is refused for it.
+fn unstopped(session: &Session, context: &Context) -> Option<String> {
+    context.unstopped.as_ref().filter(|turn| !turn.interrupted)?;
+    let names: Vec<&str> = debts(session, context).iter().map(|debt| debt.name).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "The last turn ended without its Stop hook, so what it owed was not asked for: {}.\nhint: if you did not stop it yourself, something killed the hook or the client; `aops-hook status` shows where the task stands",
+            names.join(", ")
+        )
+    })
 }
 
 fn ending(session: &Session, context: &Context) -> Verdict {

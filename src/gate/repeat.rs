@@ -6,12 +6,13 @@
 use super::Context;
 use crate::model::call::{ToolCall, ToolResult};
 use crate::model::error::Code;
-use crate::model::event::Event;
+use crate::model::event::{Event, EventKind};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::Step;
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
 use crate::text::json::cut;
+use crate::text::sha256::sha256;
 
 const GATE: &str = "repeat";
 
@@ -51,6 +52,13 @@ fn told(result: &ToolResult) -> String {
     let (lines, digest) = (result.lines(), cut(&result.sha256, 12));
     let lines = if lines.is_empty() { String::new() } else { format!(": {lines}") };
     format!("\nits result then ({} bytes, sha256 {digest}…){lines}", result.bytes)
+}
+
+/// The very prompt that was heard last: the client, or two registrations of ours, delivered it twice. It is one prompt.
+pub fn is_same_prompt(session: &Session, event: &Event) -> bool {
+    let prompts = event.kind == EventKind::UserPromptSubmit;
+    let (Some(known), Some(id), true) = (&session.memory.prompted, &event.prompt_id, prompts) else { return false };
+    known.id == *id && known.sha256 == sha256(&[event.prompt.as_bytes()])
 }
 
 /// What was answered when the same call, still in flight, was asked first.

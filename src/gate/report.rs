@@ -4,7 +4,7 @@
 //! Invariant: an agent is sent on twice at most, and never in a blocked session; after that it may end without a decision, and
 //! the user is told. Way out: the refusal shows the exact form.
 
-use super::Context;
+use super::{Context, unreported};
 use crate::model::agent::{meant, ours};
 use crate::model::call::ToolCall;
 use crate::model::event::Event;
@@ -41,7 +41,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     if let Some(phrase) = event.asked_call().and_then(again) {
         return Verdict::refuse(GATE, phrase);
     }
-    let Some(Err(fault)) = &context.report else { return Verdict::pass() };
+    let Some(Err(fault)) = &context.report else { return unreported::judge(session, event, context) };
     let (id, kind) = (event.agent_id.as_deref().unwrap_or_default(), event.agent_type.as_deref().unwrap_or_default());
     let (Some(agent), Some(started)) = (ours(kind), session.awaited(id, kind)) else {
         return Verdict::pass();

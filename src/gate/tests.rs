@@ -3,6 +3,7 @@ mod checks;
 mod closing;
 mod danger;
 mod jail;
+mod missing;
 mod observed;
 mod recorded;
 mod run;
@@ -289,11 +290,18 @@ fn audit() {
         with(|session| {
             (session.state.audit.due, session.state.audit.writes_since) = (true, writes_since);
             session.memory.progress.auditing = auditing;
+            let agent = Started { agent_id: "c".into(), name: "custodiet".into(), ..Started::default() };
+            session.memory.progress.agents = vec![agent];
         })
     };
     refused(&due(5, false), &call("Write"), &writes(), "audit", "audit-due.md");
     passes(&due(4, false), &call("Write"), &writes());
     passes(&due(5, true), &call("Write"), &writes());
+    let mut dead = due(5, true);
+    dead.memory.progress.agents[0].client = "another".into();
+    refused(&dead, &call("Write"), &writes(), "audit", "audit-due.md");
+    dead.memory.progress.agents[0] = Started { done: true, ..due(5, true).memory.progress.agents[0].clone() };
+    refused(&dead, &call("Write"), &writes(), "audit", "audit-due.md");
     passes(&due(5, false), &call("Read"), &does(Effect::Read));
     passes(&due(5, false), &busy(), &Context::default());
     let off = with_policy(|policy| policy.gates.audit = Level::Off);

@@ -16,7 +16,7 @@ pub(super) fn hold(mut turn: Turn) -> Turn {
         return turn;
     }
     let words = format!(
-        "the turn ended unfinished: its end was refused {MOST} times since your prompt\nhint: `aops-hook status` shows what is owed; your next prompt can continue the task"
+        "the turn ended unfinished: its end was refused {MOST} times since your prompt\nhint: `aops-hook status` shows what is owed; your next prompt starts a new task"
     );
     turn.verdict = Verdict::notice("owed", words);
     turn

@@ -4,6 +4,7 @@
 //! a panic too; what could not be recorded was not allowed.
 
 mod identity;
+mod late;
 mod turn;
 mod cap;
 mod afterwards;
@@ -73,7 +74,7 @@ pub fn run_for(client: &str, name: &str, env: Env) -> u8 {
     }
 }
 
-/// An event that is not asked again is kept where the lock was not to be had.
+/// An event that is not asked again is kept where it cannot be recorded now.
 fn kept(name: &str, input: &[u8], env: &Env, failure: Failure) -> Failure {
     let keeps = spool::keeps(EventKind::of(name), &failure) && !env.dry_run;
     if keeps { spool::keep(env, name, input, failure) } else { failure }

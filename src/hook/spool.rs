@@ -1,32 +1,39 @@
-//! Ends of turns and agents that came while another process held the session's lock. They are kept apart, and the next event
-//! of the session records them first.
+//! Ends of turns and agents that could not be recorded when they came: another process held the session's lock, the disk was
+//! full, a limit of the process was reached. They are kept apart, and the next event of the session records them first.
 //!
-//! Writes `<config>/aops/spool/<session>/`, one file an event, redacted. Invariants: a file is removed only when its event is
-//! recorded, under the session's lock, so that none is lost and none counts twice; without such files an event makes one
-//! system call more.
+//! Writes `<config>/aops/spool/<session>/`, or `<data>/sessions/spool/<session>/` where that cannot be, one file an event,
+//! redacted. Invariants: a file is removed only when its event is recorded, under the session's lock, so that none is lost and
+//! none counts twice; an event needs neither an open file nor a byte in one to be kept; without such files an event makes two
+//! system calls more.
 
 use super::turn::Turn;
 use crate::host;
 use crate::host::claude::wire::read;
+use crate::model::client::Client;
 use crate::model::error::{Code, Failure};
 use crate::model::event::{Event, EventKind};
 use crate::model::verdict::Ruling;
 use crate::system::env::Env;
 use crate::system::files::{make_all, replace_private};
+use crate::system::limits;
 use crate::text::sha256::sha256;
 use std::fs;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 /// Renamed to this where it cannot be read: a person may look at it.
 const UNREADABLE: &str = "unreadable";
 
-fn folder(env: &Env, session_id: &str) -> PathBuf {
-    env.config.join("aops/spool").join(&sha256(&[session_id.as_bytes()])[..16])
+fn folders(env: &Env, session_id: &str) -> [PathBuf; 2] {
+    let name = &sha256(&[session_id.as_bytes()])[..16];
+    [env.config.join("aops/spool").join(name), env.data.join("sessions/spool").join(name)]
 }
 
-/// This event would be lost with its lock, and is not asked again.
+/// This event would be lost, and is not asked again. One that cannot be read could not be recorded later either.
 pub(super) fn keeps(kind: EventKind, failure: &Failure) -> bool {
-    matches!(kind, EventKind::Stop | EventKind::SubagentStop) && failure.code == Code::LockAcquireFailed
+    let ends = matches!(kind, EventKind::Stop | EventKind::SubagentStop);
+    ends && !matches!(failure.code, Code::InputInvalid | Code::Panic)
 }
 
 /// Keeps an event for the next one; what to say about it.
@@ -39,33 +46,59 @@ pub(super) fn keep(env: &Env, name: &str, input: &[u8], failure: Failure) -> Fai
 
 fn write(env: &Env, name: &str, input: &[u8]) -> Result<(), Failure> {
     let event = host::read(env.host, name, input)?;
+    // A limit that another process set may leave room up to its own bound.
+    limits::raise();
+    let file = format!("{:015}-{}-{name}.json", env.now_ms, std::process::id());
     let text = read::redacted(input).unwrap_or_default();
-    let folder = folder(env, &event.session_id);
-    make_all(&folder)?;
-    let path = folder.join(format!("{:015}-{}-{name}.json", env.now_ms, std::process::id()));
-    replace_private(&path, text.as_bytes()).map_err(|e| Failure::storage(path.display(), e))
+    let places = folders(env, &event.session_id).map(|folder| (make_all(&folder), folder.join(&file)));
+    let mut kept = Err(Failure::storage("spool", "no folder to keep it in"));
+    for (made, path) in &places {
+        let whole = || replace_private(path, text.as_bytes()).map_err(|e| Failure::storage(path.display(), e));
+        kept = kept.or_else(|_| made.clone().and_then(|()| whole()));
+    }
+    // A link needs neither an open file nor a byte in one.
+    let short = Some(read::shortened(input, LONGEST_LINK)).filter(|_| env.host == Client::Claude).flatten();
+    for (_, path) in &places {
+        let link = |short: &String| symlink(short, path).is_ok();
+        kept = kept.or_else(|failure| if short.as_ref().is_some_and(link) { Ok(()) } else { Err(failure) });
+    }
+    kept
 }
+
+/// The longest text that a link can hold.
+const LONGEST_LINK: usize = 4000;
 
 /// Records what waits for this session. Returns what a turn that ended meanwhile still owes.
 pub(super) fn fold_in(env: &Env, now: &Event) -> Result<Option<String>, Failure> {
-    let folder = folder(env, &now.session_id);
-    let Ok(items) = fs::read_dir(&folder) else { return Ok(None) };
-    let mut waiting: Vec<PathBuf> = items.flatten().map(|item| item.path()).collect();
-    waiting.retain(|path| path.extension().is_some_and(|kind| kind == "json"));
-    waiting.sort();
+    let mut waiting: Vec<PathBuf> = Vec::new();
+    for folder in folders(env, &now.session_id) {
+        let items = fs::read_dir(&folder).into_iter().flatten().flatten().map(|item| item.path());
+        waiting.extend(items.filter(|path| path.extension().is_some_and(|kind| kind == "json")));
+    }
+    if waiting.is_empty() {
+        return Ok(None);
+    }
+    waiting.sort_by(|one, other| one.file_name().cmp(&other.file_name()));
     let mut owed = None;
     for path in waiting {
         match read_kept(env, &path, &now.session_id) {
             Some(event) => owed = record(env, &path, &event)?.or(owed),
-            None => drop(fs::rename(&path, path.with_extension(UNREADABLE))),
+            None => set_aside(&path),
         }
     }
-    let _ = fs::remove_dir(&folder); // where it is empty
+    for folder in folders(env, &now.session_id) {
+        let _ = fs::remove_dir(&folder); // where it is empty
+    }
     Ok(owed)
 }
 
+fn set_aside(path: &Path) {
+    let _ = fs::rename(path, path.with_extension(UNREADABLE));
+}
+
 fn read_kept(env: &Env, path: &Path, session_id: &str) -> Option<Event> {
-    let bytes = fs::read(path).ok()?;
+    let link = fs::read_link(path).ok().map(|text| text.into_os_string().into_vec());
+    let bytes = link.or_else(|| fs::read(path).ok())?;
     // Not every client names the event in what it sends.
     let name = read::name(&bytes).or_else(|| Some(path.file_stem()?.to_str()?.rsplit_once('-')?.1.to_owned()))?;
     let event = host::read(env.host, &name, &bytes).ok()?;
@@ -76,8 +109,16 @@ fn read_kept(env: &Env, path: &Path, session_id: &str) -> Option<Event> {
 fn record(env: &Env, path: &Path, event: &Event) -> Result<Option<String>, Failure> {
     let mut turn = Turn::open(env, event)?;
     // Another event may have recorded it while this one waited for the lock.
-    if path.exists() {
-        turn = turn.judge_late()?.record()?;
+    if path.symlink_metadata().is_ok() {
+        turn = match turn.judge_late().and_then(Turn::record) {
+            Ok(turn) => turn,
+            // It would fail at every event from now on.
+            Err(failure) if matches!(failure.code, Code::InvalidTransition | Code::ConfigInvalid) => {
+                set_aside(path);
+                return Ok(None);
+            }
+            Err(failure) => return Err(failure),
+        };
         fs::remove_file(path).map_err(|e| Failure::storage(path.display(), e))?;
     }
     let verdict = turn.close()?;

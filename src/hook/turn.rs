@@ -4,6 +4,7 @@
 //! it is recorded with; the session is not locked while the user's checks run or the sources of a prompt are asked.
 
 use super::identity;
+use super::late::{late_violation, tell_late, violation_of};
 use crate::briefing;
 use crate::briefing::agent::SourceQuestion;
 use crate::briefing::prompt::{asks_sources, offer};
@@ -50,7 +51,8 @@ pub(super) struct Turn<'a> {
     rehearsed: Option<Verdict>,
     /// This event wrote the first entry.
     begins: bool,
-    /// The same call was asked before and is still in flight: it gets the same answer, and no new entry.
+    /// The same call was asked before and is still in flight, or the same prompt came twice: it gets the same answer, and no new
+    /// entry.
     repeated: bool,
     /// What the sources know about the prompt.
     found: Option<Found>,
@@ -60,9 +62,9 @@ pub(super) struct Turn<'a> {
     renewed: Option<(Option<Box<Policy>>, String)>,
     /// The jail, where the session starts.
     jail: Option<JailState>,
-    /// What a turn still owes that ended while the session was locked.
+    /// What a turn still owes whose end could not be recorded when it came.
     pub(super) late_debts: Option<String>,
-    /// This event came while the session was locked, and is recorded afterwards.
+    /// This event could not be recorded when it came.
     is_late: bool,
     /// What `say` adds to the record.
     said: Option<Fact>,
@@ -125,6 +127,10 @@ impl<'a> Turn<'a> {
     pub(super) fn judge(mut self) -> Result<Self, Failure> {
         loop {
             let (env, event) = (self.env, self.event);
+            if self.session().blocked().is_none() && repeat::is_same_prompt(self.session(), event) {
+                self.repeated = true;
+                return Ok(self);
+            }
             self.renew_policy()?;
             self.verdict = judge(env, self.session(), event, &self.context)?;
             let wanted = self.rehearse()?;
@@ -307,10 +313,14 @@ impl<'a> Turn<'a> {
         Some(violation_of(self.event, violation))
     }
 
-    /// A new task begins, and the one before it owed no commit for what it changed: these files are not the new task's.
+    /// A new task begins, and the one before it owes no commit for what it changed, was let go or is parked: these files are
+    /// not the new task's.
     fn begins_after_loose_work(&self) -> bool {
-        let prompts = self.event.kind == EventKind::UserPromptSubmit && self.context.prompt == Prompt::Ordinary;
-        prompts && self.context.stage.is_none() && self.session().left_loose_work()
+        let parks = self.context.unstopped.as_ref().is_some_and(|turn| turn.interrupted);
+        let prompts = self.event.kind == EventKind::UserPromptSubmit && self.context.stage.is_none();
+        let ordinary = self.context.prompt == Prompt::Ordinary;
+        let let_go = self.session().memory.progress.let_go;
+        prompts && (parks || ordinary && (let_go || self.session().left_loose_work()))
     }
 
     /// Adds what is not in the gates' context: the boot, the project's root, guarded files, the policy in force.
@@ -345,23 +355,6 @@ impl<'a> Turn<'a> {
 
 fn key(event: &Event) -> SessionKey<'_> {
     SessionKey { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd }
-}
-
-fn late_violation(event: &Event) -> Fact {
-    violation_of(event, "another process held the session's lock when it came; it is recorded late".to_owned())
-}
-
-fn violation_of(event: &Event, violation: String) -> Fact {
-    let (agent_id, event) = (event.agent_id.clone(), event.name.clone());
-    Fact::Violation(Violation { agent_id, call: None, event, said: None, violation })
-}
-
-/// To the model where this event takes text for it, else to the user.
-fn tell_late(event: &Event, owed: &str) -> Verdict {
-    let words = format!(
-        "Another process held this session's lock when the last turn ended, so this was not asked then. {owed}"
-    );
-    if event.kind.row().context { Verdict::context("owed", words) } else { Verdict::notice("owed", words) }
 }
 
 /// Between turns there is time to compare the ledger with its exported head and to read the configuration again.

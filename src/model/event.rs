@@ -153,6 +153,10 @@ pub struct Event {
     pub report: String,
     /// `Stop`: other agents are still at work.
     pub busy: bool,
+    /// `Stop`: the agents that the client lists as still running; nothing where it lists no background work at all.
+    pub running: Option<Vec<String>>,
+    /// After a call, after a batch, and in a prompt that tells it: agents' calls that are over.
+    pub ends: Vec<AgentEnd>,
     /// `Stop`: the prompts that timers of the session will send.
     pub timers: Vec<String>,
     /// `SessionStart`, `SessionEnd`, `ConfigChange`: `source` or `reason`.
@@ -161,6 +165,27 @@ pub struct Event {
     pub file_path: String,
     /// Everything else the event carried: canonical, clipped, redacted JSON.
     pub about: String,
+}
+
+/// The call of an agent is over, as another event than the agent's own `SubagentStop` tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AgentEnd {
+    /// The id of the call that started it.
+    pub call: String,
+    pub agent_id: Option<String>,
+    pub how: AgentEndKind,
+    /// What the agent said last, as far as the call's result holds it.
+    pub report: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AgentEndKind {
+    #[default]
+    Completed,
+    /// The call failed, and the agent may never have begun.
+    Failed,
+    /// Somebody stopped the agent.
+    Stopped,
 }
 
 impl Event {

@@ -3,22 +3,22 @@
 //! Reads heads, the call index, the working tree and agent files, each only for the events that need it. Invariant: a plain
 //! tool call costs one look into the index and nothing else; without randomness an audit is drawn.
 
-use crate::config::policy::{Level, Policy};
+use crate::config::policy::Policy;
 use crate::config::texts::{self, Library};
 use crate::config::workflow::Held;
 use crate::gate::guard;
-use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, Unheld, is_waived, rehearsal};
+use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, Unheld};
 use crate::host;
 use crate::ledger::{heads, open::Ledger};
 use crate::model::agent::{AGENTS, PLUGIN_PREFIX, ours};
-use crate::model::call::{Effect, ToolCall};
+use crate::model::call::{CallState, Effect, ToolCall};
 use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::observe::tampering::{self, Trip};
 use crate::observe::{
-    authority, client, evidence, executable, foreign_agents, growth, jailed, keys, leases, named, outside, plan,
-    plugins, real_paths, same_project,
+    authority, client, draw, evidence, executable, foreign_agents, growth, jailed, keys, leases, named, outside, plan,
+    plugins, real_paths, same_project, unstopped,
 };
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fact::Step;
@@ -45,7 +45,10 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
                 leases::look(env, session, event, &mut context);
             }
         }
-        EventKind::PostToolUse | EventKind::PostToolUseFailure => context.ended = end(env, ledger, event, &context),
+        EventKind::PostToolUse | EventKind::PostToolUseFailure => {
+            context.ended = end(env, ledger, event, &context);
+            context.ended.unasked = unasked(env, ledger, event)?;
+        }
         EventKind::SessionStart => {
             context.start = start(env, ledger, event)?;
             // The session learns of them with this very event.
@@ -58,12 +61,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
                 context.start = start(env, ledger, event)?;
             }
         }
-        EventKind::UserPromptSubmit => {
-            (context.prompt, context.unproven) = authority::of_prompt(env, session, event);
-            if session.policy().jail.messaging && jailed::is_message(&event.prompt) {
-                context.prompt = Prompt::Ordinary;
-            }
-        }
+        EventKind::UserPromptSubmit => (context.prompt, context.unproven) = prompt(env, session, event),
         EventKind::ConfigChange => context.settings = Some(tampering::settings(&event.file_path)),
         EventKind::SubagentStop => {
             context.unproven = authority::of_agent(env, session, event);
@@ -74,8 +72,48 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
         }
         _ => {}
     }
-    context.past = past(ledger, event)?;
+    look_back(env, ledger, event, &mut context)?;
     Ok(context)
+}
+
+/// What came before this event: a turn without its end, calls without theirs, the same call.
+fn look_back(env: &Env, ledger: &Ledger, event: &Event, context: &mut Context) -> Result<(), Failure> {
+    unstopped::look(env, ledger, event, context)?;
+    look_at_unended(env, ledger.session(), event, context);
+    context.past = past(ledger, event)?;
+    Ok(())
+}
+
+/// What the prompt means, and why it is no person's where that changes its meaning.
+fn prompt(env: &Env, session: &Session, event: &Event) -> (Prompt, Option<String>) {
+    let (prompt, unproven) = authority::of_prompt(env, session, event);
+    let message = session.policy().jail.messaging && jailed::is_message(&event.prompt);
+    (if message { Prompt::Ordinary } else { prompt }, unproven)
+}
+
+/// What a call does that ended and was never asked about.
+fn unasked(env: &Env, ledger: &Ledger, event: &Event) -> Result<Option<Effect>, Failure> {
+    let session = ledger.session();
+    let is_open = event.call.as_ref().is_none_or(|call| session.open_call(&call.key).is_some());
+    if is_open || past(ledger, event)?.is_some() {
+        return Ok(None);
+    }
+    Ok(call(env, session, event).map(|call| call.effect))
+}
+
+/// Calls that this event settles because no other one reported their end: whether they were made, and whether an audit is
+/// drawn for them.
+fn look_at_unended(env: &Env, session: &Session, event: &Event, context: &mut Context) {
+    let settles = matches!(event.kind, EventKind::PostToolBatch | EventKind::Stop | EventKind::StopFailure)
+        || matches!(event.kind, EventKind::UserPromptSubmit | EventKind::SessionEnd | EventKind::SubagentStop);
+    let executing = |open: &&OpenCall| open.state == CallState::Executing && open.effect.is_some_and(Effect::is_write);
+    let unended: Vec<&OpenCall> = session.memory.calls.iter().filter(|_| settles).filter(executing).collect();
+    let made = unended.iter().filter(|open| growth::is_made(env, session, event, open));
+    context.ended.made = made.map(|open| open.call.id.clone()).collect();
+    let counts = |open: &&OpenCall| open.grows.is_none() || context.ended.made.contains(&open.call.id);
+    if let Some(open) = unended.into_iter().find(counts) {
+        context.ended.drawn = draw::draw(session, event, open, context);
+    }
 }
 
 /// The working tree may hold work that is not closed.
@@ -309,11 +347,12 @@ fn leaves(folder: &Path, reach: &Targets) -> bool {
     reach.paths.iter().filter_map(|target| target.real.as_ref()).any(|word| !inside(word))
 }
 
-/// What an agent found that is waited for; or an audit that was called and whose start we missed, since its BLOCK stands.
+/// What an agent found that is waited for; or an audit whose start we missed or that was taken for over, since its BLOCK stands.
 fn report(env: &Env, session: &Session, event: &Event, proven: bool) -> Option<Result<AgentReport, String>> {
     let (id, kind) = (event.agent_id.as_deref()?, event.agent_type.as_deref()?);
     let agent = ours(kind)?;
-    let missed = || agent.name == "custodiet" && authority::is_called(env, session, agent.name);
+    let known = || session.memory.progress.agents.iter().any(|one| one.agent_id == id && one.name == agent.name);
+    let missed = || agent.name == "custodiet" && (authority::is_called(env, session, agent.name) || proven && known());
     if !(proven && session.awaited(id, kind).is_some() || missed()) {
         return None;
     }
@@ -346,7 +385,7 @@ fn end(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> EndConte
     let (session, mut ended) = (ledger.session(), EndContext::default());
     let call = event.call.as_ref();
     let Some(open) = call.and_then(|call| session.open_call(&call.key)) else { return ended };
-    ended.drawn = draw(session, event, open, context);
+    ended.drawn = draw::draw(session, event, open, context);
     ended.tracked = open.effect == Some(Effect::Tracker) || !open.tracks.is_empty();
     ended.rejected = open.effect.is_some_and(Effect::is_write) && call.is_some_and(evidence::is_rejected);
     (ended.jailed, ended.unproven) = jailed::proof(env, &ledger.place().path, session, event, open);
@@ -381,43 +420,6 @@ fn find_tampering(env: &Env, session: &Session, event: &Event, ended: &mut EndCo
         None => {}
     }
     ended.marks = Some(marks);
-}
-
-/// Whether an audit is drawn for this write; nothing where none can be. Closing the work is no new work to audit.
-/// Mode `observe` draws as the mode that it rehearses.
-fn draw(session: &Session, event: &Event, open: &OpenCall, context: &Context) -> Option<bool> {
-    if event.by_our_agent().is_some() || !open.effect.is_some_and(|effect| effect.is_write() && effect != Effect::Close)
-    {
-        return None;
-    }
-    let rehearsed = session.policy().rehearsal().map(|policy| rehearsal::stand(session, policy));
-    let session = rehearsed.as_ref().unwrap_or(session);
-    let policy = session.policy();
-    if policy.gates.audit == Level::Off
-        || session.state.audit.due
-        || session.is_small()
-        || is_waived(session, context, "audit")
-    {
-        return None;
-    }
-    let late = session.memory.progress.writes_since_draw + 1 >= policy.audit.at_least_every;
-    Some(is_drawn(random(), policy.audit.rate.in_millionths(), late))
-}
-
-/// `rate`: draws in a million writes. A write that is `late` is drawn at any rate but zero.
-fn is_drawn(random: Option<u32>, rate: u32, late: bool) -> bool {
-    let by_lot = random.is_none_or(|random| (u64::from(random) * 1_000_000) >> 32 < u64::from(rate));
-    rate > 0 && (late || by_lot)
-}
-
-fn random() -> Option<u32> {
-    #[cfg(test_switches)]
-    if let Some(lot) = crate::system::env::fixed_lot() {
-        return Some(lot);
-    }
-    let mut bytes = [0_u8; 4];
-    crate::system::random::fill(&mut bytes).ok()?;
-    Some(u32::from_ne_bytes(bytes))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::checkpoint::store::Store;
 use crate::model::event::Event;
 use crate::session::fold::Session;
 use crate::session::growth::{ChangedFile, Growth};
+use crate::session::memory::OpenCall;
 use crate::system::env::Env;
 use crate::system::files;
 use crate::system::git;
@@ -59,6 +60,17 @@ pub(super) fn of_edit(env: &Env, session: &Session, event: &Event) -> Option<Cha
         None => known.lines + count(now.as_deref().unwrap_or_default(), &next),
     };
     Some(ChangedFile { is: sha256(&[&next]), lines, path, was: known.was.clone() })
+}
+
+/// The file of this edit is as the edit would leave it.
+pub(super) fn is_made(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> bool {
+    let (Some(file), Some(root)) = (&open.grows, root(env, session, event)) else { return false };
+    // What a notebook will be is not known beforehand.
+    if open.call.tool == "NotebookEdit" {
+        return true;
+    }
+    let content = fs::metadata(root.join(&file.path)).ok().filter(|about| about.len() <= LARGEST);
+    content.and_then(|_| fs::read(root.join(&file.path)).ok()).is_some_and(|now| sha256(&[&now]) == file.is)
 }
 
 /// The path under which this file counts; nothing where it does not count.

@@ -21,4 +21,6 @@ pub mod jailed;
 pub mod same_project;
 mod keys;
 pub mod leases;
+mod unstopped;
+mod draw;
 pub mod call;

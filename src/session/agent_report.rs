@@ -67,6 +67,48 @@ pub fn read(agent: &Agent, report: &str, workflows: &BTreeMap<String, Vec<String
     }
 }
 
+/// What a report says that no event of its own brought, as far as it forbids something: BLOCK, HALT, REVISE, ISSUES. Nothing
+/// else in it counts, so its form does not matter: a BLOCK in prose or between two blocks is one.
+pub fn read_refusal(agent: &Agent, report: &str) -> Option<AgentReport> {
+    let forbids: &[&str] = match agent.name {
+        "custodiet" => &["BLOCK"],
+        "critic" => &["HALT", "REVISE"],
+        "qa-verifier" => &["ISSUES"],
+        _ => return None,
+    };
+    let whole = read(agent, report, &BTreeMap::new());
+    if let Ok(finding) = whole {
+        let refuses = finding.verdict.as_deref().is_some_and(|verdict| forbids.contains(&verdict));
+        return refuses.then_some(finding);
+    }
+    let (verdict, at) = forbids.iter().find_map(|verdict| Some((*verdict, says(report, verdict)?)))?;
+    let object = object_around(report, at);
+    let listed = |name: &str| object.as_ref().and_then(|json| texts(json, name).ok()).unwrap_or_default();
+    let violation = object.as_ref().and_then(|json| text(json, "violation").ok());
+    let mut problems: Vec<String> = violation.into_iter().chain(listed("problems")).chain(listed("issues")).collect();
+    problems.retain(|problem| !problem.trim().is_empty());
+    if problems.is_empty() {
+        problems.push(format!("`{}` said {verdict}; its report was not delivered whole", agent.name));
+    }
+    Some(AgentReport { problems, verdict: Some(verdict.to_owned()), ..AgentReport::default() })
+}
+
+/// Where `"verdict": "WORD"` stands, with any white space.
+fn says(report: &str, word: &str) -> Option<usize> {
+    let name = "\"verdict\"";
+    report.match_indices(name).map(|(at, _)| at).find(|at| {
+        let value = report[at + name.len()..].trim_start().strip_prefix(':').unwrap_or_default();
+        value.trim_start().strip_prefix('"').is_some_and(|rest| rest.starts_with(&format!("{word}\"")))
+    })
+}
+
+/// The JSON object that begins before this place and can be read.
+fn object_around(report: &str, at: usize) -> Option<Json<'_>> {
+    let open = report[..at].rfind('{')?;
+    let mut ends = report[at..].match_indices('}').take(MOST).map(|(end, _)| at + end);
+    ends.find_map(|end| json::read(&report[open..=end]).ok())
+}
+
 /// A name that one object of the block has twice: readers differ in which of the two counts.
 fn said_twice(json: &Json) -> Option<String> {
     match json {

@@ -4,8 +4,11 @@
 //! and no name that sorts after `working_digest`, which a commit mark appends. Invariant: everything a fold needs is in
 //! the fact; nothing is looked up or recomputed later.
 
+mod checked;
+
+pub use checked::Checked;
+
 use crate::config::policy::Policy;
-use crate::config::policy::check::Moment;
 use crate::model::call::{CallKey, CallState, Effect, ToolResult};
 use crate::model::event::EventKind;
 use crate::model::profile::{JailState, Profile, Proof};
@@ -141,6 +144,9 @@ pub struct Seen {
     /// `SessionStart`, `SubagentStart`: a foreign file that defines one of our agents' names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub foreign: Option<String>,
+    /// `UserPromptSubmit` only: the person asks to go on with what was parked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub goes_on: bool,
     /// `SessionStart` only: the project's file with a hook of its own for this event, which may send the first prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub greets: Option<String>,
@@ -165,9 +171,12 @@ pub struct Seen {
     /// Stop only: the user was told that there is no git to close the work in.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_git: bool,
-    /// Stop only: what was still owed.
+    /// What was still owed at a Stop, or where one is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owed: Option<Vec<String>>,
+    /// The person interrupted the turn before: its task is parked, with so many changed files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parks: Option<u64>,
     /// Beside a new hash: the configuration it stands for, where it is not the shipped one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Box<Policy>>,
@@ -175,6 +184,9 @@ pub struct Seen {
     pub policy_hash: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
+    /// `UserPromptSubmit` with an id: SHA-256 of the prompt. Older versions recorded none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_sha256: Option<String>,
     /// Stop only: the reflection on a task that went smoothly, made from the ledger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reflection: Option<BTreeMap<String, String>>,
@@ -207,6 +219,9 @@ pub struct Seen {
     /// Why this start or prompt is no person's, or why this agent's verdict does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unproven: Option<String>,
+    /// A prompt, start or end of the session: the turn before it had no Stop.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unstopped: bool,
 }
 
 impl Seen {
@@ -367,39 +382,6 @@ pub struct Reported {
     pub sent_on: bool,
 }
 
-/// One run of a `[[check]]` of the user's.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Checked {
-    /// `exit 1`, `signal 9`, `cut off`, or why it did not start.
-    pub ending: String,
-    pub id: String,
-    pub ms: u64,
-    pub on: Moment,
-    /// One of the four: `PASS`, or what its failure means.
-    pub outcome: String,
-    /// The end of what it said, where it failed: redacted and clipped.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub output: String,
-    /// The file it was asked about, before a save.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    pub run: String,
-    pub timeout_ms: u64,
-}
-
-impl Checked {
-    pub const PASS: &str = "PASS";
-    /// How one ended that used up its time.
-    pub const CUT_OFF: &str = "cut off";
-
-    /// How one "ended" that is about other files, and was not run.
-    pub const NOT_CONCERNED: &str = "not concerned";
-
-    pub fn failed(&self) -> bool {
-        self.outcome != Self::PASS
-    }
-}
-
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Blocked {
     pub by: String,
@@ -422,14 +404,19 @@ pub struct Staged {
 
 /// The reason of a call whose end was never reported.
 pub const NO_EFFECT: &str = "no_effect_observed";
+/// The reason of a call whose end was never reported, and whose file is as the call would leave it.
+pub const UNREPORTED: &str = "its end was not reported, and its file is changed as it asked";
 
 /// Something that cannot happen while client and hook work.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Violation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<CallKey>,
+    /// What the call changed that was never asked for. Older versions did not count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Effect>,
     pub event: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Said>,
@@ -439,6 +426,9 @@ pub struct Violation {
 impl Violation {
     /// A call was asked for again after it had ended: it is refused, and what is recorded of it stays.
     pub const ENDED: &str = "a call that had ended was asked for again";
+    /// A prompt, start or end of the session came, and the turn before it had no Stop.
+    pub const NO_STOP: &str =
+        "the turn before ended without its Stop: its hook was killed or did not run, or the client died";
     /// The client keeps the transcript in another project's folder than the one that holds the session. Recorded once.
     pub const ELSEWHERE: &str = "project folder mismatch";
 }

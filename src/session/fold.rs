@@ -5,6 +5,7 @@
 
 mod at_work;
 mod closing;
+mod parking;
 mod weight;
 mod progress;
 mod reports;
@@ -16,7 +17,7 @@ use crate::model::error::Code;
 use crate::model::event::EventKind;
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::fact::{Fact, Opened, Seen, Step, Violation};
-use crate::session::memory::{Memory, OpenCall, Waiver};
+use crate::session::memory::{Memory, OpenCall, Prompted, Waiver};
 use crate::session::state::{Shown, State};
 use crate::text::json;
 use crate::text::sha256::NO_DIGEST;
@@ -87,9 +88,7 @@ impl Session {
             }
             Fact::Run(staged) => self.apply_run_step(staged),
             Fact::Checkpoint(taken) => self.apply_checkpoint(taken),
-            Fact::Violation(second) => {
-                self.memory.elsewhere |= second.violation.starts_with(Violation::ELSEWHERE);
-            }
+            Fact::Violation(violation) => self.apply_violation(violation),
             Fact::Recovery(_) => {}
             Fact::Rollback(undone) => self.apply_rollback(undone),
             Fact::Insights(concluded) => self.state.insights = Some(concluded.insights.clone()),
@@ -106,6 +105,14 @@ impl Session {
         Ok(())
     }
 
+    fn apply_violation(&mut self, violation: &Violation) {
+        self.memory.elsewhere |= violation.violation.starts_with(Violation::ELSEWHERE);
+        if let Some(effect) = violation.effect {
+            let agent_id = violation.agent_id.clone();
+            self.count_write(effect, &Step { agent_id, to: CallState::Completed, ..Step::default() });
+        }
+    }
+
     fn begin(&mut self, trace: &str, ts: &str, open: &Opened) {
         trace.clone_into(&mut self.state.session_id);
         ts.clone_into(&mut self.state.started_at);
@@ -116,7 +123,26 @@ impl Session {
         self.memory.policy.clone_from(&open.policy);
     }
 
+    /// A turn ends with its Stop, or this event shows that it ended without.
+    fn end_turn(&mut self, kind: EventKind, seen: &Seen, refused: bool) {
+        if seen.unstopped || matches!(kind, EventKind::Stop | EventKind::StopFailure) && !refused {
+            self.close_turn();
+        }
+        if let Some(files) = seen.parks {
+            self.park_task(files);
+        } else if seen.unstopped && seen.owed.as_ref().is_some_and(Vec::is_empty) {
+            // Nothing was owed: the turn ended as its Stop would have ended it.
+            self.apply_stop(seen, false);
+        }
+    }
+
+    /// The turn of the last prompt is over. A block ends it too.
+    fn close_turn(&mut self) {
+        self.memory.prompted.iter_mut().for_each(|prompted| prompted.open = false);
+    }
+
     fn block(&mut self, reason: Option<String>) {
+        self.close_turn();
         self.state.phase = if reason.is_some() { Phase::Halted } else { Phase::Idle };
         self.state.sandbox = Sandbox::Shut;
         self.state.state.custodiet_blocked = reason.is_some();
@@ -136,6 +162,7 @@ impl Session {
             self.memory.shadowed.clone_from(&seen.foreign);
             self.memory.clashes.clone_from(&seen.clashes);
         }
+        self.end_turn(kind, seen, refused);
         match kind {
             EventKind::SessionStart => self.apply_session_start(seen),
             EventKind::SessionEnd => self.state.ended_at = Some(ts.to_owned()),
@@ -159,6 +186,9 @@ impl Session {
 
     fn hear_prompt(&mut self, seen: &Seen, refused: bool) {
         self.memory.greets = None;
+        if let (Some(id), Some(sha256), false) = (&seen.prompt_id, &seen.prompt_sha256, refused) {
+            self.memory.prompted = Some(Prompted { id: id.clone(), open: true, sha256: sha256.clone() });
+        }
         if seen.run.is_some() {
             self.memory.run.iter_mut().for_each(|stage| stage.prompted = true);
         } else if !refused {
@@ -166,6 +196,7 @@ impl Session {
                 self.memory.baseline_sha256.clone_from(&seen.baseline_sha256);
             }
             self.apply_prompt(&seen.words("prompt").unwrap_or_default(), seen);
+            self.want_parked(seen);
         }
     }
 

@@ -78,8 +78,14 @@ pub struct Memory {
     pub linked: BTreeMap<String, String>,
     /// Last `stat` of settings files, configuration and program, by path.
     pub marks: BTreeMap<String, String>,
+    /// Tasks that the person interrupted, the newest last: they owe nothing until they are taken up again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parked: Vec<Parked>,
     /// The configuration in force, where it is not the shipped one.
     pub policy: Option<Box<Policy>>,
+    /// The last prompt that was not refused; older versions recorded none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompted: Option<Prompted>,
     pub root: String,
     /// The step of a run this session is in, as its driver said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,6 +107,41 @@ pub struct Memory {
     /// Why what the session's client says is no person's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unproven: Option<String>,
+}
+
+/// One prompt, as the client names it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prompted {
+    pub id: String,
+    /// Its turn has not ended, as far as is known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub open: bool,
+    /// SHA-256 of its text.
+    pub sha256: String,
+}
+
+/// A task as it was when the person interrupted it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parked {
+    pub acceptance_criteria: Vec<String>,
+    /// An audit was due.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub audit_due: bool,
+    pub critic_verdict: Option<String>,
+    /// How many files it changed that are not committed.
+    pub files: u64,
+    pub hydrated_intent: Option<String>,
+    pub intent: Option<String>,
+    pub original_prompt: Option<String>,
+    pub phase: Phase,
+    pub progress: Box<TaskProgress>,
+    pub sandbox: Sandbox,
+    /// The person's last prompt asks to go on with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wanted: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<String>,
+    pub writes: u64,
 }
 
 /// The mode that a start asked for with `AOPS_MODE`; an empty text where it asked for none.

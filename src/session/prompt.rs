@@ -34,6 +34,12 @@ const MADE_BY_OTHERS: [&str; 5] =
 const OURS: [&str; 5] =
     ["aops-status", "aops-checkpoint", "aops-handover", "session-insights", "aops-session-insights"];
 
+/// How a prompt begins that goes on with what was interrupted.
+const GOING_ON: [&str; 12] = [
+    "go on", "continue", "carry on", "keep going", "keep at it", "proceed", "resume", "go ahead", "pick it up",
+    "finish it", "finish what", "pick up where",
+];
+
 /// Files and folders that a prompt may begin with, whether they are there or not.
 const WELL_KNOWN: &str = ".DS_Store .aops .aws .babelrc .bash_profile .bashrc .cargo .circleci .clang-format .clang-tidy \
 .claude .config .coveragerc .cursor .devcontainer .dockerignore .editorconfig .env .envrc .eslintignore .eslintrc .flake8 \
@@ -61,6 +67,16 @@ impl Prompt {
             Prompt::Command if is_ours(text) => Prompt::Ours,
             kind => kind,
         }
+    }
+
+    /// It asks to go on with what was interrupted, and says nothing else first.
+    pub fn goes_on(text: &str) -> bool {
+        let words: Vec<String> =
+            text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let polite = |word: &&&str| matches!(**word, "please" | "ok" | "okay" | "yes" | "now" | "then" | "and" | "so");
+        let words = &words[words.iter().take_while(polite).count()..];
+        GOING_ON.iter().any(|begin| words.join(" ").starts_with(begin))
     }
 
     /// It means something that only a person may say: to skip the loop, or to go on after a halt.
@@ -133,6 +149,18 @@ mod tests {
         ];
         for (text, want) in rows {
             assert_eq!(Prompt::read(text, |name| name == ".mine"), want, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_prompt_may_go_on_with_what_was_interrupted() {
+        for text in
+            ["go on with it", "Continue.", "ok, please continue", "Carry on!", "resume the refactoring", "keep going"]
+        {
+            assert!(Prompt::goes_on(text), "{text}");
+        }
+        for text in ["fix the typo", "what does continue do?", "", "do not go on", "going on holiday"] {
+            assert!(!Prompt::goes_on(text), "{text}");
         }
     }
 

@@ -6,6 +6,7 @@ pub use aops_ledger::{folder, lock};
 
 pub mod env;
 pub mod random;
+pub mod limits;
 pub mod signal;
 pub mod threads;
 pub mod process;

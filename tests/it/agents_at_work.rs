@@ -101,7 +101,7 @@ fn an_agent_in_the_background_is_at_work_until_it_stops_or_is_gone() {
     // A report that is sent back does not end it.
     session.stop_agent("h1", "prompt-hydrator", "no block").refused(&["no valid verdict"]);
     world.start_again().refused(&words);
-    stop(json!([])).silent();
+    stop(json!([])).said(&["its report did not arrive"]);
     world.is_free("the client knows of none");
 }
 

@@ -44,6 +44,7 @@ mod ledger_load;
 mod ledger_tail;
 mod licences;
 mod memory;
+mod missing;
 mod mode;
 mod model;
 mod no_deadlock;

@@ -10,6 +10,7 @@ pub mod scan;
 use crate::host::claude::usage::Sum;
 use crate::text::json::{self, Json, cut};
 use crate::text::redact::redact;
+use crate::text::sha256::sha256;
 use crate::text::template::one_line;
 use scan::{Lens, MAIN, scan};
 use std::collections::BTreeMap;
@@ -44,6 +45,37 @@ fn tail(path: &str) -> Option<String> {
     let text = String::from_utf8_lossy(&bytes).into_owned();
     // The first line is cut unless we began at the beginning.
     Some(if from == 0 { text } else { text.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default() })
+}
+
+/// What the client writes where the person stopped a turn.
+const INTERRUPTED: [&str; 2] = ["[Request interrupted by user]", "[Request interrupted by user for tool use]"];
+
+/// The client's own record says that the person interrupted the turn of this prompt: nothing of the conversation follows that
+/// word but what belongs to the prompt `next`. A prompt of these very words says nothing.
+pub fn is_interrupted(path: &str, prompt_id: &str, prompt_sha256: &str, next: Option<&str>) -> bool {
+    if INTERRUPTED.iter().any(|words| sha256(&[words.as_bytes()]) == prompt_sha256) {
+        return false;
+    }
+    let Some(text) = tail(path) else { return false };
+    let records = text.lines().rev().filter_map(|line| json::read(line).ok());
+    let is = |record: &Json, name: &str| matches!(record.get(name), Some(Json::Bool(true)));
+    let spoken = |record: &Json| record.text_of("type").is_some_and(|kind| kind == "user" || kind == "assistant");
+    let of_next = |record: &Json| next.is_some() && record.text_of("promptId").as_deref() == next;
+    let mut told = records.filter(|record| spoken(record) && !is(record, "isSidechain") && !of_next(record));
+    told.next().is_some_and(|last| {
+        let by_person = !is(&last, "isMeta") && !is(&last, "interruptedByShutdown");
+        by_person && last.text_of("promptId").as_deref() == Some(prompt_id) && says_interrupted(&last)
+    })
+}
+
+fn says_interrupted(record: &Json) -> bool {
+    let content = record.get("message").and_then(|message| message.get("content"));
+    let Some(Json::List(blocks)) = content.filter(|_| record.text_of("type").as_deref() == Some("user")) else {
+        return false;
+    };
+    let [block] = blocks.as_slice() else { return false };
+    let text = block.text_of("text").filter(|_| block.text_of("type").as_deref() == Some("text"));
+    text.is_some_and(|text| INTERRUPTED.contains(&text.as_str()))
 }
 
 /// What a record says, the calls it makes and the results it brings, a line each.
@@ -105,6 +137,55 @@ pub fn used(transcript: &Path, names: &[(&str, &str)]) -> BTreeMap<String, Sum> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_clients_own_word_is_an_interrupt() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.path().to_str().unwrap();
+        let record = |words: &str, more: &str| {
+            format!(
+                r#"{{"type":"user","promptId":"p1",{more}"message":{{"role":"user","content":[{{"type":"text","text":"{words}"}}]}}}}"#
+            )
+        };
+        let stopped = record(INTERRUPTED[0], "");
+        let assistant =
+            r#"{"type":"assistant","promptId":"p1","message":{"content":[{"type":"text","text":"x"}]}}"#.to_owned();
+        let note = r#"{"type":"system","subtype":"informational"}"#.to_owned();
+        let next = stopped.replace("p1", "p2").replace(INTERRUPTED[0], "go on");
+        let result = format!(
+            r#"{{"type":"user","promptId":"p1","message":{{"content":[{{"type":"tool_result","content":"{}"}}]}}}}"#,
+            INTERRUPTED[0]
+        );
+        let plain = format!(r#"{{"type":"user","promptId":"p1","message":{{"content":"{}"}}}}"#, INTERRUPTED[0]);
+        let rows: [(&str, Vec<&String>, bool); 9] = [
+            ("by the person", vec![&assistant, &stopped], true),
+            ("and more that is no conversation", vec![&stopped, &note], true),
+            ("the next prompt is there", vec![&stopped, &next], true),
+            ("the turn went on", vec![&stopped, &assistant], false),
+            ("a result of a tool", vec![&assistant, &result], false),
+            ("a text that was typed", vec![&assistant, &plain], false),
+            ("nothing of it", vec![&assistant], false),
+            ("an empty file", vec![], false),
+            ("of another prompt", vec![&next], false),
+        ];
+        for (what, lines, wanted) in rows {
+            let text: String = lines.into_iter().flat_map(|line| [line.as_str(), "\n"]).collect();
+            std::fs::write(path, text).unwrap();
+            assert_eq!(is_interrupted(path, "p1", "", Some("p2")), wanted, "{what}");
+        }
+        for (more, wanted) in [
+            ("", true),
+            (r#""isMeta":true,"#, false),
+            (r#""interruptedByShutdown":true,"#, false),
+            (r#""isSidechain":true,"#, false),
+        ] {
+            std::fs::write(path, record(INTERRUPTED[1], more)).unwrap();
+            assert_eq!(is_interrupted(path, "p1", "", None), wanted, "{more}");
+        }
+        std::fs::write(path, &stopped).unwrap();
+        assert!(!is_interrupted(path, "p1", &sha256(&[INTERRUPTED[0].as_bytes()]), None), "a timer's own words");
+        assert!(!is_interrupted("/nowhere", "p1", "", None));
+    }
 
     #[test]
     fn the_recorded_transcript_is_told() {

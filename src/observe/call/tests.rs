@@ -1,4 +1,4 @@
-//! How often a line is read while one event is judged: guard, sandbox and rules share one reading. When an audit is drawn.
+//! How often a line is read while one event is judged: guard, sandbox and rules share one reading.
 
 use super::*;
 use crate::config::policy::{Policy, Rule};
@@ -40,12 +40,4 @@ fn every_text_is_read_once() {
         let line = shapes::line(*shape);
         assert_eq!(read(&line), 1 + inner(name, again, &line), "{name}");
     }
-}
-
-#[test]
-fn without_randomness_the_audit_is_drawn_unless_the_rate_is_zero() {
-    let half = 500_000;
-    assert!(is_drawn(None, half, false) && is_drawn(None, 1, false) && !is_drawn(None, 0, false));
-    assert!(is_drawn(Some(0), half, false) && !is_drawn(Some(u32::MAX), half, false));
-    assert!(is_drawn(Some(u32::MAX), half, true) && !is_drawn(Some(0), 0, true));
 }

@@ -96,3 +96,34 @@ fn each_agents_form() {
         assert!(said.contains(why), "{agent} {block} says {said:?}");
     }
 }
+
+#[test]
+fn what_forbids_is_read_in_any_form() {
+    let agent = |name: &str| crate::model::agent::ours(name).unwrap();
+    let said = |name: &str, report: &str| {
+        read_refusal(agent(name), report).map(|f| (f.verdict.unwrap(), f.problems.join("; ")))
+    };
+    let found = |verdict: &str, problem: &str| Some((verdict.to_owned(), problem.to_owned()));
+    let fence = |block: &str| format!("Report.\n\n```aops\n{block}\n```\n");
+    let block = r#"{"verdict": "BLOCK", "violation": "it left the plan"}"#;
+    for report in [
+        fence(block),
+        format!("{}and more", fence(block)),
+        block.to_owned(),
+        fence(block) + &fence(block),
+        format!("x {{ {block}"),
+    ] {
+        assert_eq!(said("custodiet", &report), found("BLOCK", "it left the plan"), "{report}");
+    }
+    let odd = r#"{"verdict" :
+ "BLOCK", "violation": 7"#;
+    assert!(said("custodiet", odd).is_some_and(|(verdict, _)| verdict == "BLOCK"));
+    assert_eq!(said("custodiet", &fence(r#"{"verdict": "OK"}"#)), None);
+    assert_eq!(said("custodiet", "nothing to BLOCK here"), None);
+    assert_eq!(said("critic", r#"{"verdict": "HALT", "problems": ["no"]}"#), found("HALT", "no"));
+    assert_eq!(said("qa-verifier", r#"{"verdict": "ISSUES", "issues": ["red"]}"#), found("ISSUES", "red"));
+    for (name, verdict) in [("critic", "PROCEED"), ("qa-verifier", "VERIFIED"), ("qa-verifier", "BLOCK")] {
+        assert_eq!(said(name, &format!(r#"{{"verdict": "{verdict}"}}"#)), None, "{name} {verdict}");
+    }
+    assert_eq!(said("prompt-hydrator", block), None);
+}

@@ -158,6 +158,7 @@ fn all() -> Vec<Fact> {
         Fact::Violation(Violation {
             agent_id: text(),
             call: Some(CallKey::of("Bash", "t")),
+            effect: Some(Effect::Write),
             event: "e".to_owned(),
             said: said(),
             violation: "v".to_owned(),

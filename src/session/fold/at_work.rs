@@ -19,6 +19,9 @@ impl Session {
         match fact {
             Fact::Call(step) => self.follow_call(ts, step),
             Fact::Event(seen) if !self.memory.at_work.is_empty() => self.follow_event(seen),
+            Fact::Verdict(report) if !report.sent_on => {
+                self.memory.at_work.retain(|agent| agent.agent_id.as_ref() != Some(&report.agent_id));
+            }
             _ => {}
         }
     }

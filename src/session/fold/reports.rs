@@ -37,6 +37,14 @@ impl Session {
         });
     }
 
+    /// An auditor of this client is at work: one of a client that has died is not.
+    pub fn is_audited_by(&self, client: &str) -> bool {
+        let progress = &self.memory.progress;
+        let is_here = |started: &&Started| started.client.is_empty() || started.client == client;
+        let mut audits = progress.agents.iter().filter(|started| started.name == "custodiet" && !started.done);
+        progress.auditing && audits.any(|started| is_here(&started))
+    }
+
     /// The start that this report counts for: same agent, same type, current task, no verdict yet.
     pub fn awaited(&self, agent_id: &str, agent_type: &str) -> Option<&Started> {
         let agent = ours(agent_type)?;
@@ -99,12 +107,10 @@ impl Session {
 
     /// `replans`: the critic had sent the plan back, and this is another one for the same task.
     pub(super) fn apply_plan(&mut self, finding: &AgentReport, replans: bool) {
-        let progress = &self.memory.progress;
-        let known = self.state.task.is_some() && progress.before.is_none_or(|(phase, _)| phase != Phase::Halted);
-        if known && !progress.unplanned && !replans && finding.task.as_deref() == Some("continue") {
-            self.resume_task();
+        if !replans && finding.task.as_deref() == Some("continue") && self.goes_on() {
             return;
         }
+        let progress = &self.memory.progress;
         let intent = finding.intent.clone().unwrap_or_default();
         // No new prompt since this task began, or it had no plan yet: a plan for the same task, with its debts.
         let same_prompt = progress.task_prompt_count == progress.prompt_count;
@@ -141,6 +147,21 @@ impl Session {
             (_, true) => (Phase::Execute, Sandbox::Shut),
             _ => (Phase::Execute, Sandbox::Open),
         };
+    }
+
+    /// The prompt goes on with a task that has its plan, in hand or parked.
+    fn goes_on(&mut self) -> bool {
+        if self.continues_parked() {
+            self.take_up();
+            return !self.memory.progress.unplanned;
+        }
+        let progress = &self.memory.progress;
+        let known = self.state.task.is_some() && progress.before.is_none_or(|(phase, _)| phase != Phase::Halted);
+        let goes_on = known && !progress.unplanned;
+        if goes_on {
+            self.resume_task();
+        }
+        goes_on
     }
 
     /// The hydrator found that the prompt goes on with the task: everything is as it was before.

@@ -3,6 +3,7 @@
 //! Changes a session and nothing else. Invariants: where every prompt waits for a plan (`strict`), nothing here applies; a
 //! ledger of an older version names no mode and is folded as it was.
 
+use super::parking;
 use crate::config::policy::{Level, ModeLevel, Rehearse, glob};
 use crate::model::call::CallState;
 use crate::model::phase::{Phase, Sandbox};
@@ -210,9 +211,17 @@ impl Session {
         }
         self.apply_tracking(open, step);
         let Some(effect) = open.effect else { return };
+        let parked = self.take_up_touched(open, step);
         let before = self.memory.progress.grown.clone();
-        let edited = open.grows.clone().filter(|_| step.to == CallState::Completed).map(|file| before.with(file));
-        let measured = step.grown.clone().or(edited);
+        let edited = open.grows.clone().filter(|_| step.to == CallState::Completed).map(|file| match &parked {
+            Some(parked) => before.with(parking::with_known(parked, file)),
+            None => before.with(file),
+        });
+        let grown = step.grown.clone().map(|grown| match &parked {
+            Some(parked) => parking::join(parked, &grown),
+            None => grown,
+        });
+        let measured = grown.or(edited);
         let unchanged = open.grows.is_some() && measured.is_none() || measured.as_ref() == Some(&before);
         if !unchanged {
             self.count_write(effect, step);

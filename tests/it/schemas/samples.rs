@@ -18,8 +18,8 @@ use aops_hook::session::fact::{
 };
 use aops_hook::session::growth::{ChangedFile, Growth};
 use aops_hook::session::memory::{
-    AtWork, ClientProcess, IssueInHand, LastRun, Memory, ModeAsked, OpenCall, RollbackState, RunStep, Started,
-    TaskProgress, Undone, Waiver, Witness,
+    AtWork, ClientProcess, IssueInHand, LastRun, Memory, ModeAsked, OpenCall, Parked, Prompted, RollbackState, RunStep,
+    Started, TaskProgress, Undone, Waiver, Witness,
 };
 use aops_hook::session::prompt::Prompt;
 use aops_hook::session::state::{Audit, Flags, Hydration, MainAgent, State, Stopping, Subagent, Task};
@@ -275,6 +275,43 @@ fn proof() -> Proof {
     Proof { hold: Hold::Namespaces, profile: Profile::Work, vanished: text() }
 }
 
+/// A prompt whose turn is over.
+fn over() -> Prompted {
+    Prompted { id: text(), open: false, sha256: digest() }
+}
+
+fn parked() -> Parked {
+    Parked {
+        acceptance_criteria: vec![text()],
+        audit_due: true,
+        critic_verdict: some(),
+        files: 1,
+        hydrated_intent: some(),
+        intent: some(),
+        original_prompt: some(),
+        phase: Phase::Execute,
+        progress: Box::new(course()),
+        sandbox: Sandbox::Open,
+        wanted: true,
+        workflow: some(),
+        writes: 1,
+    }
+}
+
+fn unplanned() -> Parked {
+    Parked {
+        audit_due: false,
+        critic_verdict: None,
+        hydrated_intent: None,
+        intent: None,
+        original_prompt: None,
+        progress: Box::new(calm_course()),
+        wanted: false,
+        workflow: None,
+        ..parked()
+    }
+}
+
 fn memory() -> Memory {
     Memory {
         agentless: some(),
@@ -299,6 +336,8 @@ fn memory() -> Memory {
         linked: map(),
         marks: map(),
         policy: policy(),
+        parked: vec![parked(), unplanned()],
+        prompted: Some(Prompted { id: text(), open: true, sha256: digest() }),
         root: text(),
         run: Some(stage()),
         shadowed: some(),
@@ -311,29 +350,33 @@ fn memory() -> Memory {
     }
 }
 
+fn calm_course() -> TaskProgress {
+    TaskProgress {
+        before: None,
+        checks: BTreeMap::new(),
+        formatted: false,
+        friction: false,
+        grown: Growth::default(),
+        issues: Vec::new(),
+        kind: None,
+        outgrown: None,
+        plan_asked: None,
+        rejected: false,
+        start: None,
+        tested: false,
+        audit_rehearsed: false,
+        told_no_git: false,
+        unplanned: false,
+        unsynced: None,
+        ..course()
+    }
+}
+
 /// The same in a task that nothing interrupted.
 fn calm() -> Memory {
     Memory {
         clashes: Vec::new(),
-        progress: TaskProgress {
-            before: None,
-            checks: BTreeMap::new(),
-            formatted: false,
-            friction: false,
-            grown: Growth::default(),
-            issues: Vec::new(),
-            kind: None,
-            outgrown: None,
-            plan_asked: None,
-            rejected: false,
-            start: None,
-            tested: false,
-            audit_rehearsed: false,
-            told_no_git: false,
-            unplanned: false,
-            unsynced: None,
-            ..course()
-        },
+        progress: calm_course(),
         policy: None,
         agentless: None,
         elsewhere: false,
@@ -345,6 +388,8 @@ fn calm() -> Memory {
         shadowed: None,
         at_work: Vec::new(),
         greets: None,
+        parked: Vec::new(),
+        prompted: None,
         timers: Vec::new(),
         told_way_out: false,
         undoing: None,
@@ -421,7 +466,7 @@ pub(crate) fn states() -> Vec<Value> {
     [
         (state(), memory()),
         (bare(), calm()),
-        (waiting, Memory { chosen: Some(unheld()), jail: Some(unjailed()), ..calm() }),
+        (waiting, Memory { chosen: Some(unheld()), jail: Some(unjailed()), prompted: Some(over()), ..calm() }),
     ]
     .map(on_disk)
     .iter()
@@ -447,6 +492,7 @@ fn seen() -> Seen {
         event: text(),
         folders: Some(map()),
         foreign: some(),
+        goes_on: true,
         greets: some(),
         held: Some(held()),
         jail: Some(jail()),
@@ -456,9 +502,11 @@ fn seen() -> Seen {
         mode: some(),
         no_git: true,
         owed: Some(vec![text()]),
+        parks: Some(1),
         policy: policy(),
         policy_hash: Some(digest()),
         prompt_id: some(),
+        prompt_sha256: Some(digest()),
         reflection: Some(map()),
         rehearsed: Some(said()),
         root: some(),
@@ -470,6 +518,7 @@ fn seen() -> Seen {
         traceparent: some(),
         uncounted: true,
         unproven: some(),
+        unstopped: true,
     }
 }
 
@@ -547,6 +596,10 @@ fn unseen() -> Seen {
         mode: None,
         policy_hash: None,
         prompt_id: None,
+        prompt_sha256: None,
+        goes_on: false,
+        parks: None,
+        unstopped: false,
         rehearsed: None,
         said: None,
         asks_plan: false,
@@ -615,8 +668,14 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         torn_file: some(),
         what: text(),
     };
-    let violation =
-        Violation { agent_id: some(), call: Some(key()), event: text(), said: Some(said()), violation: text() };
+    let violation = Violation {
+        agent_id: some(),
+        call: Some(key()),
+        effect: Some(Effect::Write),
+        event: text(),
+        said: Some(said()),
+        violation: text(),
+    };
     let all = vec![
         Fact::Open(Opened { policy: None, previous: None, ..open.clone() }),
         Fact::Open(open),
@@ -647,7 +706,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Run(Staged { run_id: text(), stage: None, task: text() }),
         Fact::Run(Staged { run_id: text(), stage: Some(stage()), task: text() }),
         Fact::Run(Staged { run_id: text(), stage: Some(begun()), task: text() }),
-        Fact::Violation(Violation { agent_id: None, call: None, said: None, ..violation.clone() }),
+        Fact::Violation(Violation { agent_id: None, call: None, effect: None, said: None, ..violation.clone() }),
         Fact::Violation(violation),
         Fact::Recovery(Recovered { what: text(), ..Recovered::default() }),
         Fact::Recovery(recovered),
@@ -658,7 +717,8 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Snapshot(Box::new(Snapshot { memory: memory().into(), state: state().into() })),
         Fact::Snapshot(Box::new(Snapshot { memory: calm().into(), state: bare().into() })),
         Fact::Snapshot(Box::new(Snapshot {
-            memory: Memory { chosen: Some(unheld()), jail: Some(unjailed()), ..memory() }.into(),
+            memory: Memory { chosen: Some(unheld()), jail: Some(unjailed()), prompted: Some(over()), ..memory() }
+                .into(),
             state: State { task: Some(Task::default()), ..state() }.into(),
         })),
     ];

@@ -54,6 +54,11 @@ pub(super) fn is_session(part: &Component) -> bool {
     shapes.into_iter().chain(broken.iter().map(String::as_str)).any(|shape| may_match(part, shape))
 }
 
+/// `0d68ff18-….jsonl`, or what may be one.
+pub(super) fn is_transcript(part: &Component) -> bool {
+    may_match(part, "R.jsonl")
+}
+
 /// The part may be this name. Names are in lower case; `D` stands for a digit, `H` for a hexadecimal one, `R` for any rest.
 fn may_match(part: &[Bit], name: &str) -> bool {
     // A glob that begins a name skips hidden files.

@@ -3,7 +3,7 @@
 //! Reads nothing but its argument. Invariant: any JSON object that names the event and a session is read, whatever else it
 //! holds or lacks; any other input is a failure, which the caller turns into a refusal or a warning.
 
-use crate::host::claude::wire::result;
+use crate::host::claude::wire::{agent_end, result};
 use crate::model::call::{CallKey, PlanMade, ToolCall};
 use crate::model::error::{Code, Failure};
 use crate::model::event::{Event, EventKind};
@@ -51,6 +51,34 @@ pub fn redacted(input: &[u8]) -> Option<String> {
     let rest = own.strip_prefix('{').filter(|rest| *rest != "}").map_or("}".to_owned(), |rest| format!(",{rest}"));
     Some(format!("{}{rest}", common.strip_suffix('}')?))
 }
+
+/// What the end of a turn or an agent needs to be recorded, in at most so many bytes: of what was said last its end, where the
+/// verdict stands.
+pub fn shortened(input: &[u8], longest: usize) -> Option<String> {
+    let text = redacted(input)?;
+    let Json::Object(members) = json::read(&text).ok()? else { return None };
+    let said =
+        members.iter().find(|(name, _)| name == LAST_WORDS).and_then(|(_, said)| said.text()).unwrap_or_default();
+    let needed = |name: &str| COMMON.contains(&name) && name != "effort" || name == "background_tasks";
+    let kept: Vec<_> = members.iter().filter(|(name, _)| needed(name)).cloned().collect();
+    let rest = Json::Object(kept).canonical(unchanged);
+    let rest = rest.strip_suffix('}')?;
+    // A character may take six bytes in JSON.
+    let mut from = said.len().saturating_sub(longest);
+    loop {
+        from = said.ceil_char_boundary(from);
+        let whole = format!("{rest},{}:{}}}", json::quoted(LAST_WORDS), json::quoted(&said[from..]));
+        if whole.len() <= longest {
+            return Some(whole);
+        }
+        if from >= said.len() {
+            return None;
+        }
+        from += whole.len() - longest;
+    }
+}
+
+const LAST_WORDS: &str = "last_assistant_message";
 
 fn event_name(json: &Json) -> Option<String> {
     json.text_of("hook_event_name").filter(|name| EventKind::is_event_name(name))
@@ -143,8 +171,10 @@ fn event(kind: EventKind, name: &str, session_id: String, json: &Json) -> Event 
         agent_id: some("agent_id"),
         agent_type: some("agent_type"),
         prompt: some("prompt").unwrap_or_default(),
-        report: some("last_assistant_message").unwrap_or_default(),
+        report: some(LAST_WORDS).unwrap_or_default(),
         busy: busy(json),
+        running: running(json),
+        ends: agent_end::of(kind, json),
         timers: timers(json),
         source: some("source").or_else(|| some("reason")).unwrap_or_default(),
         file_path: some("file_path").unwrap_or_default(),
@@ -169,7 +199,7 @@ fn call(json: &Json) -> ToolCall {
             .text_of("error")
             .map(|e| json::cut(&crate::text::redact::redact(&e), 500).to_owned())
             .unwrap_or_default(),
-        launched: is_launched(json),
+        launched: agent_end::is_launched(json),
         unended: is_unended(json),
         todos: todos(input),
         plan: plan(&tool, json),
@@ -185,15 +215,15 @@ fn busy(json: &Json) -> bool {
     tasks.iter().any(|task| task.text_of("type").as_deref() == Some("subagent") && runs(task))
 }
 
+fn running(json: &Json) -> Option<Vec<String>> {
+    let Some(Json::List(tasks)) = json.get("background_tasks") else { return None };
+    let runs = |task: &&Json| task.text_of("status").is_none_or(|status| status == "running");
+    Some(tasks.iter().filter(runs).filter_map(|task| task.text_of("id")).collect())
+}
+
 fn timers(json: &Json) -> Vec<String> {
     let Some(Json::List(timers)) = json.get("session_crons") else { return Vec::new() };
     timers.iter().filter_map(|timer| timer.text_of("prompt")).collect()
-}
-
-/// The call of an agent is over, and the agent is not.
-fn is_launched(json: &Json) -> bool {
-    let status = json.get("tool_response").and_then(|response| response.text_of("status"));
-    status.is_some_and(|status| status == "async_launched" || status == "teammate_spawned")
 }
 
 /// The call of a command is over, and how the command ends is not known.

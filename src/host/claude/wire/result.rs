@@ -40,7 +40,7 @@ pub fn kept(whole: &str, text: &str) -> ToolResult {
 }
 
 /// What a tool printed or found, as far as it is text.
-fn said<'a>(result: &Json<'a>) -> Cow<'a, str> {
+pub(super) fn said<'a>(result: &Json<'a>) -> Cow<'a, str> {
     match result {
         Json::Text(_) => result.text().unwrap_or_default(),
         Json::List(blocks) => join(blocks.iter().filter_map(|block| block.get("text")?.text())),

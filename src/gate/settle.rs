@@ -1,0 +1,91 @@
+//! Settles calls whose end no event will report.
+//!
+//! Reads session, event and context; writes nothing. Invariant: what such a call did to its file counts as if its end had come.
+
+use crate::gate::Context;
+use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
+use crate::model::call::Effect;
+use crate::model::event::{Event, EventKind};
+use crate::session::fact::{Fact, NO_EFFECT, Step, UNREPORTED};
+use crate::session::fold::Session;
+use crate::session::memory::OpenCall;
+use crate::session::prompt::Prompt;
+
+/// Calls that can get no further event, because their thread moves on. Background agents keep theirs.
+pub(super) fn settled(session: &Session, event: &Event, context: &Context) -> Vec<Fact> {
+    let of_main = |open: &&OpenCall| open.agent_id.is_none();
+    let same_thread = |open: &&OpenCall| open.agent_id == event.agent_id;
+    let calls = in_flight(session);
+    let by_person = context.prompt != Prompt::Machine;
+    let over: Vec<&OpenCall> = match event.kind {
+        EventKind::SessionEnd => calls.collect(),
+        EventKind::PostToolBatch | EventKind::SubagentStop => calls.filter(same_thread).collect(),
+        // The client forgets a deferred call when its session goes on; in a run it only goes on with it.
+        EventKind::UserPromptSubmit if by_person && context.stage.is_none() => {
+            session.memory.calls.iter().filter(of_main).collect()
+        }
+        EventKind::UserPromptSubmit if by_person => calls.filter(of_main).collect(),
+        EventKind::Stop | EventKind::StopFailure => calls.filter(of_main).collect(),
+        _ => Vec::new(),
+    };
+    let made = |open: &OpenCall| open.grows.is_none() || context.ended.made.contains(&open.call.id);
+    let drawn = over.iter().find(|open| open.effect.is_some_and(Effect::is_write) && made(open));
+    let drawn = drawn.map(|open| &open.call).filter(|_| context.ended.drawn.is_some());
+    let mut facts: Vec<Fact> = over.iter().flat_map(|open| settle_as(open, context)).collect();
+    for fact in &mut facts {
+        if let Fact::Call(step) = fact
+            && step.to.is_terminal()
+            && Some(&step.call) == drawn
+        {
+            step.drawn = context.ended.drawn;
+        }
+    }
+    facts
+}
+
+/// The end of a call that no event reported: what it did to its file says whether it was made.
+fn settle_as(open: &OpenCall, context: &Context) -> Vec<Fact> {
+    let mut facts = settle(open);
+    if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| context.ended.made.contains(&open.call.id)) {
+        (last.to, last.reason) = (Completed, Some(UNREPORTED.to_owned()));
+    }
+    facts
+}
+
+/// Calls of a client that has ended: no event will report them. The one that a run paused for stays open.
+pub fn abandoned(session: &Session) -> Vec<Fact> {
+    in_flight(session).flat_map(settle).collect()
+}
+
+fn in_flight(session: &Session) -> impl Iterator<Item = &OpenCall> {
+    session.memory.calls.iter().filter(|open| !open.deferred || open.state != Pending)
+}
+
+/// A person does not want the call that a run paused for.
+pub fn rejected(open: &OpenCall, reason: String) -> Vec<Fact> {
+    let mut facts = if open.state == Pending { settle(open) } else { Vec::new() };
+    if let Some(Fact::Call(step)) = facts.last_mut() {
+        (step.gate, step.reason) = (Some("run".to_owned()), Some(reason));
+    }
+    facts
+}
+
+pub(super) fn settle(open: &OpenCall) -> Vec<Fact> {
+    let step = |from, to: CallState| {
+        Fact::Call(Step {
+            agent_id: open.agent_id.clone(),
+            call: open.call.clone(),
+            from: Some(from),
+            input_sha256: open.input_sha256.clone(),
+            prompt_id: open.prompt_id.clone(),
+            reason: to.is_terminal().then(|| NO_EFFECT.to_owned()),
+            to,
+            ..Step::default()
+        })
+    };
+    match open.state {
+        Pending => vec![step(Pending, Denied)],
+        Authorized => vec![step(Authorized, Executing), step(Executing, Failed)],
+        _ => vec![step(Executing, Failed)],
+    }
+}

@@ -1,0 +1,196 @@
+//! What is missing: an agent's end, the end of a turn, the end of a call.
+
+use super::*;
+use crate::model::event::{AgentEnd, AgentEndKind};
+use crate::session::fact::{Fact, NO_EFFECT, UNREPORTED};
+use crate::session::growth::ChangedFile;
+use crate::session::memory::{AtWork, Parked, Prompted};
+use crate::text::sha256::sha256;
+
+const BLOCK: &str = r#"{"verdict": "BLOCK", "violation": "it left the plan"}"#;
+
+/// An agent of ours is at work, started by call `t`.
+fn at_work(name: &str) -> Session {
+    with(|session| {
+        let agent = Started { agent_id: "a".into(), name: name.into(), task: 1, ..Started::default() };
+        session.memory.progress.agents = vec![agent];
+        let at = AtWork { agent_id: Some("a".into()), call: "t".into(), name: name.into(), ..AtWork::default() };
+        session.memory.at_work = vec![at];
+        let call = CallKey::of("Agent", "t");
+        session.memory.calls = vec![OpenCall { call, state: CallState::Executing, ..OpenCall::default() }];
+    })
+}
+
+fn ends(name: &str, agent_id: Option<&str>, how: AgentEndKind, report: &str) -> Event {
+    let end = AgentEnd { call: "t".into(), agent_id: agent_id.map(str::to_owned), how, report: report.to_owned() };
+    Event { ends: vec![end], ..event(name) }
+}
+
+fn kinds(session: &Session, event: &Event, context: &Context) -> Vec<&'static str> {
+    let facts = facts::facts(session, event, &Verdict::pass(), context);
+    facts.iter().map(|fact| fact.stored().0).filter(|kind| !matches!(*kind, "event" | "call")).collect()
+}
+
+#[test]
+fn an_agent_that_ended_without_its_end() {
+    use AgentEndKind::{Completed, Failed, Stopped};
+    let plain = Context::default();
+    let batch = |how, report: &str| ends("PostToolBatch", None, how, report);
+    let custodiet = at_work("custodiet");
+    let blocked = batch(Completed, BLOCK);
+    assert_eq!(kinds(&custodiet, &blocked, &plain), ["violation", "verdict", "block"]);
+    told(&custodiet, &blocked, &plain, "report", "Its BLOCK was read from the call's result");
+    told(&custodiet, &batch(Completed, "OK"), &plain, "report", "start `custodiet` again");
+    assert_eq!(kinds(&custodiet, &batch(Failed, "x"), &plain), ["violation", "verdict"]);
+    assert_eq!(kinds(&custodiet, &batch(Stopped, "x"), &plain), ["verdict"]);
+    passes(&custodiet, &batch(Stopped, "x"), &plain);
+    // Of another agent, one that reported, or one that is not known.
+    let mut done = at_work("custodiet");
+    done.memory.progress.agents[0].done = true;
+    assert!(kinds(&done, &ends("PostToolBatch", Some("a"), Completed, BLOCK), &plain).is_empty());
+    assert!(kinds(&working(), &blocked, &plain).is_empty());
+    // Its start is missing too.
+    let mut unseen = at_work("custodiet");
+    unseen.memory.progress.agents.clear();
+    assert!(kinds(&unseen, &blocked, &plain).is_empty(), "a foreign file has its name");
+    unseen.memory.at_work[0].agent_id = None;
+    assert_eq!(kinds(&unseen, &blocked, &plain), ["violation", "block"]);
+    assert!(kinds(&unseen, &batch(Failed, BLOCK), &plain).is_empty(), "it never began");
+    let foreign = Context { renamed: vec!["custodiet".into()], ..Context::default() };
+    assert!(kinds(&unseen, &blocked, &foreign).is_empty());
+    unseen.memory.at_work[0].name = "other".into();
+    assert!(kinds(&unseen, &blocked, &plain).is_empty());
+    // A block that is there already, and a finding about another task.
+    let mut halted = at_work("custodiet");
+    halted.state.state.custodiet_blocked = true;
+    assert_eq!(kinds(&halted, &blocked, &plain), ["violation", "verdict"]);
+    let mut old = at_work("critic");
+    old.state.task.as_mut().unwrap().n = 2;
+    old.memory.progress.prompt_count = 5;
+    let halts = facts::facts(&old, &batch(Completed, r#"{"verdict": "HALT"}"#), &Verdict::pass(), &plain);
+    assert!(halts.iter().any(|fact| matches!(fact, Fact::Verdict(report) if report.finding.is_none())));
+}
+
+#[test]
+fn an_end_is_told_by_a_call_or_by_the_client() {
+    let post = |how| renamed("PostToolUse", ends("PostToolUse", Some("a"), how, "x"));
+    let plain = Context::default();
+    let call_ends = Event { call: call("Agent").call, ..post(AgentEndKind::Completed) };
+    assert!(kinds(&at_work("critic"), &call_ends, &plain).contains(&"verdict"));
+    let again = Context { past: Some(crate::session::fact::Step::default()), ..Context::default() };
+    assert!(!kinds(&at_work("critic"), &call_ends, &again).contains(&"verdict"));
+    let told = ends("UserPromptSubmit", Some("a"), AgentEndKind::Completed, "x");
+    assert_eq!(kinds(&at_work("critic"), &told, &plain), ["violation", "verdict"]);
+}
+
+#[test]
+fn an_agent_that_was_stopped_has_not_reported() {
+    let plain = Context::default();
+    let mut session = at_work("custodiet");
+    session.memory.calls.clear();
+    let over = |event: &Event, context: &Context| kinds(&session, event, context).contains(&"verdict");
+    let stops = |tool: &str, input: &str| {
+        let made = ToolCall { key: CallKey::of(tool, "k"), input: input.to_owned(), ..ToolCall::default() };
+        Event { call: Some(made), ..event("PreToolUse") }
+    };
+    assert!(over(&stops("TaskStop", r#"{"task_id": "a"}"#), &plain));
+    assert!(over(&stops("close_agent", r#"{"ids": ["b", "a"]}"#), &plain));
+    assert!(!over(&stops("TaskStop", r#"{"task_id": "b", "n": 1}"#), &plain));
+    assert!(!over(&stops("TaskStop", "no JSON"), &plain));
+    assert!(!over(&stops("Read", r#"{"file_path": "a"}"#), &plain));
+    let refused =
+        facts::facts(&session, &stops("TaskStop", r#"{"task_id": "a"}"#), &Verdict::deny("rules", "no"), &plain);
+    assert!(!refused.iter().any(|fact| matches!(fact, Fact::Verdict(_))));
+    let stop = |running: Option<&[&str]>| Event {
+        running: running.map(|ids| ids.iter().map(|id| (*id).to_owned()).collect()),
+        ..event("Stop")
+    };
+    assert!(over(&stop(Some(&[])), &plain) && !over(&stop(Some(&["a"])), &plain) && !over(&stop(None), &plain));
+    let open = at_work("custodiet");
+    assert!(kinds(&open, &stop(None), &plain).contains(&"verdict"), "its call has no end");
+    let person = Context { prompt: Prompt::Ordinary, ..Context::default() };
+    assert!(kinds(&open, &event("UserPromptSubmit"), &person).contains(&"verdict"));
+    assert!(!over(&event("UserPromptSubmit"), &person), "it goes on in the background");
+    let mut elsewhere = at_work("custodiet");
+    elsewhere.memory.at_work.clear();
+    elsewhere.memory.calls.clear();
+    assert_eq!(kinds(&elsewhere, &stop(Some(&[])), &plain), ["verdict"], "no violation: a person spoke meanwhile");
+    let start = |source: &str| Event { source: source.to_owned(), ..event("SessionStart") };
+    assert!(over(&start("resume"), &plain) && !over(&start("compact"), &plain));
+    let beside = Context { start: StartContext { beside: true, ..StartContext::default() }, ..Context::default() };
+    assert!(!over(&start("resume"), &beside) && over(&event("SessionEnd"), &plain));
+    let mut foreign = at_work("custodiet");
+    foreign.memory.progress.agents[0].client = "another".into();
+    assert!(kinds(&foreign, &start("compact"), &plain).contains(&"verdict"));
+    foreign.memory.progress.agents[0].name = "no agent of ours".into();
+    assert!(kinds(&foreign, &start("compact"), &plain).is_empty());
+}
+
+#[test]
+fn a_turn_without_its_stop() {
+    let turn = |interrupted| Context {
+        unstopped: Some(Unstopped { interrupted, files: 4 }),
+        prompt: Prompt::Ordinary,
+        ..Context::default()
+    };
+    let owing = with(|session| session.memory.progress.reflected = false);
+    told(&owing, &event("SessionEnd"), &turn(false), "owed", "framework");
+    passes(&owing, &event("SessionEnd"), &turn(true));
+    assert_eq!(kinds(&owing, &event("SessionEnd"), &turn(false)), ["violation"]);
+    let quiet = with(|session| session.state.task = None);
+    passes(&quiet, &event("SessionEnd"), &turn(false));
+    let seen = |session: &Session, context: &Context| {
+        let said = Event { prompt: "go on".into(), prompt_id: Some("p".into()), ..event("UserPromptSubmit") };
+        let facts = facts::facts(session, &said, &Verdict::pass(), context);
+        facts.into_iter().find_map(|fact| if let Fact::Event(seen) = fact { Some(seen) } else { None }).unwrap()
+    };
+    let parked = seen(&owing, &turn(true));
+    assert_eq!((parked.parks, parked.goes_on, parked.unstopped), (Some(4), true, true));
+    let missed = seen(&quiet, &turn(false));
+    assert_eq!((missed.parks, missed.owed, missed.prompt_sha256.is_some()), (None, Some(Vec::new()), true));
+    let with_parked = with(|session| session.memory.parked = vec![Parked::default()]);
+    assert!(seen(&with_parked, &Context { prompt: Prompt::Ordinary, ..Context::default() }).goes_on);
+}
+
+#[test]
+fn a_prompt_that_comes_twice() {
+    let session = with(|session| {
+        session.memory.prompted = Some(Prompted { id: "p".into(), open: true, sha256: sha256(&[b"go"]) });
+    });
+    let prompt = |id: Option<&str>, text: &str| Event {
+        prompt: text.into(),
+        prompt_id: id.map(str::to_owned),
+        ..event("UserPromptSubmit")
+    };
+    assert!(repeat::is_same_prompt(&session, &prompt(Some("p"), "go")));
+    for other in
+        [prompt(Some("q"), "go"), prompt(Some("p"), "on"), prompt(None, "go"), renamed("Stop", prompt(Some("p"), "go"))]
+    {
+        assert!(!repeat::is_same_prompt(&session, &other));
+    }
+    assert!(!repeat::is_same_prompt(&working(), &prompt(Some("p"), "go")));
+}
+
+#[test]
+fn a_call_whose_end_is_missing() {
+    let open = |grows| {
+        with(|session| {
+            let call = CallKey::of("Write", "t");
+            let effect = Some(Effect::Write);
+            session.memory.calls =
+                vec![OpenCall { call, effect, grows, state: CallState::Executing, ..OpenCall::default() }];
+        })
+    };
+    let settled = |session: &Session, ended: EndContext| {
+        let context = Context { ended, ..Context::default() };
+        let facts = facts::facts(session, &event("PostToolBatch"), &Verdict::pass(), &context);
+        facts.into_iter().find_map(|fact| if let Fact::Call(step) = fact { Some(step) } else { None }).unwrap()
+    };
+    let lost = settled(&open(None), EndContext { drawn: Some(true), ..EndContext::default() });
+    assert_eq!((lost.to, lost.reason.as_deref(), lost.drawn), (CallState::Failed, Some(NO_EFFECT), Some(true)));
+    let file = Some(ChangedFile::default());
+    let unmade = settled(&open(file.clone()), EndContext { drawn: Some(true), ..EndContext::default() });
+    assert_eq!((unmade.to, unmade.drawn), (CallState::Failed, None));
+    let made = settled(&open(file), EndContext { made: vec!["t".into()], drawn: Some(true), ..EndContext::default() });
+    assert_eq!((made.to, made.reason.as_deref(), made.drawn), (CallState::Completed, Some(UNREPORTED), Some(true)));
+}

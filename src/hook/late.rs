@@ -1,0 +1,22 @@
+//! What is recorded and said of an event that could not be recorded when it came.
+
+use crate::model::event::Event;
+use crate::model::verdict::Verdict;
+use crate::session::fact::{Fact, Violation};
+
+pub(super) fn late_violation(event: &Event) -> Fact {
+    violation_of(event, "it could not be recorded when it came (lock or storage); it is recorded late".to_owned())
+}
+
+pub(super) fn violation_of(event: &Event, violation: String) -> Fact {
+    let (agent_id, event) = (event.agent_id.clone(), event.name.clone());
+    Fact::Violation(Violation { agent_id, event, violation, ..Violation::default() })
+}
+
+/// To the model where this event takes text for it, else to the user.
+pub(super) fn tell_late(event: &Event, owed: &str) -> Verdict {
+    let words = format!(
+        "aops-hook could not write this session's record when the last turn ended, so this was not asked then. {owed}"
+    );
+    if event.kind.row().context { Verdict::context("owed", words) } else { Verdict::notice("owed", words) }
+}

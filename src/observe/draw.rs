@@ -1,0 +1,60 @@
+//! Draws the audits: which change is looked at by an auditor.
+//!
+//! Reads the system's random bytes. Invariant: without them an audit is drawn.
+
+use crate::config::policy::Level;
+use crate::gate::{Context, is_waived, rehearsal};
+use crate::model::call::Effect;
+use crate::model::event::Event;
+use crate::session::fold::Session;
+use crate::session::memory::OpenCall;
+
+/// Whether an audit is drawn for this write; nothing where none can be. Closing the work is no new work to audit.
+/// Mode `observe` draws as the mode that it rehearses.
+pub(super) fn draw(session: &Session, event: &Event, open: &OpenCall, context: &Context) -> Option<bool> {
+    if event.by_our_agent().is_some() || !open.effect.is_some_and(|effect| effect.is_write() && effect != Effect::Close)
+    {
+        return None;
+    }
+    let rehearsed = session.policy().rehearsal().map(|policy| rehearsal::stand(session, policy));
+    let session = rehearsed.as_ref().unwrap_or(session);
+    let policy = session.policy();
+    if policy.gates.audit == Level::Off
+        || session.state.audit.due
+        || session.is_small()
+        || is_waived(session, context, "audit")
+    {
+        return None;
+    }
+    let late = session.memory.progress.writes_since_draw + 1 >= policy.audit.at_least_every;
+    Some(is_drawn(random(), policy.audit.rate.in_millionths(), late))
+}
+
+/// `rate`: draws in a million writes. A write that is `late` is drawn at any rate but zero.
+fn is_drawn(random: Option<u32>, rate: u32, late: bool) -> bool {
+    let by_lot = random.is_none_or(|random| (u64::from(random) * 1_000_000) >> 32 < u64::from(rate));
+    rate > 0 && (late || by_lot)
+}
+
+fn random() -> Option<u32> {
+    #[cfg(test_switches)]
+    if let Some(lot) = crate::system::env::fixed_lot() {
+        return Some(lot);
+    }
+    let mut bytes = [0_u8; 4];
+    crate::system::random::fill(&mut bytes).ok()?;
+    Some(u32::from_ne_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_randomness_the_audit_is_drawn_unless_the_rate_is_zero() {
+        let half = 500_000;
+        assert!(is_drawn(None, half, false) && is_drawn(None, 1, false) && !is_drawn(None, 0, false));
+        assert!(is_drawn(Some(0), half, false) && !is_drawn(Some(u32::MAX), half, false));
+        assert!(is_drawn(Some(u32::MAX), half, true) && !is_drawn(Some(0), 0, true));
+    }
+}

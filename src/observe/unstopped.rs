@@ -1,0 +1,41 @@
+//! A turn that had no Stop: whether the person interrupted it, and what is left of it in the working tree.
+//!
+//! Reads the end of the client's transcript, and the working tree; both only where a prompt, start or end of the session comes
+//! after such a turn. Invariant: without the client's own word it was no interrupt.
+
+use crate::gate::{Context, Unstopped, is_waiting};
+use crate::host::claude::transcript::is_interrupted;
+use crate::ledger::open::Ledger;
+use crate::model::client::Client;
+use crate::model::error::Failure;
+use crate::model::event::{Event, EventKind};
+use crate::session::prompt::Prompt;
+use crate::system::{env::Env, git};
+use std::path::Path;
+
+pub(super) fn look(env: &Env, ledger: &Ledger, event: &Event, context: &mut Context) -> Result<(), Failure> {
+    let session = ledger.session();
+    let shows = match event.kind {
+        EventKind::UserPromptSubmit => context.prompt != Prompt::Machine,
+        EventKind::SessionStart => event.source != "compact" && !context.start.beside,
+        EventKind::SessionEnd => true,
+        _ => false,
+    };
+    let Some(turn) = session.memory.prompted.as_ref().filter(|turn| shows && turn.open) else { return Ok(()) };
+    let same = event.kind == EventKind::UserPromptSubmit && event.prompt_id.as_ref() == Some(&turn.id);
+    let in_run = context.stage.is_some() || session.memory.run.is_some() || context.defers;
+    let waits = session.memory.calls.iter().any(is_waiting);
+    if same || in_run || waits || session.blocked().is_some() || env.host != Client::Claude {
+        return Ok(());
+    }
+    if session.state.task.as_ref().is_some_and(|task| task.writes > 0) {
+        context.tree = git::owed(env, Path::new(&event.cwd), &ledger.baseline()?);
+    }
+    let measured = session.memory.progress.grown.count().0;
+    let next = event.prompt_id.as_deref().filter(|_| event.kind == EventKind::UserPromptSubmit);
+    context.unstopped = Some(Unstopped {
+        interrupted: is_interrupted(&event.transcript_path, &turn.id, &turn.sha256, next),
+        files: measured.max(context.tree.uncommitted.len() as u64),
+    });
+    Ok(())
+}

@@ -1,0 +1,37 @@
+//! How one of the user's checks ended. Stored type: fields in sorted order.
+
+use crate::config::policy::check::Moment;
+use serde::{Deserialize, Serialize};
+
+/// One run of a `[[check]]` of the user's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checked {
+    /// `exit 1`, `signal 9`, `cut off`, or why it did not start.
+    pub ending: String,
+    pub id: String,
+    pub ms: u64,
+    pub on: Moment,
+    /// One of the four: `PASS`, or what its failure means.
+    pub outcome: String,
+    /// The end of what it said, where it failed: redacted and clipped.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+    /// The file it was asked about, before a save.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    pub run: String,
+    pub timeout_ms: u64,
+}
+
+impl Checked {
+    pub const PASS: &str = "PASS";
+    /// How one ended that used up its time.
+    pub const CUT_OFF: &str = "cut off";
+
+    /// How one "ended" that is about other files, and was not run.
+    pub const NOT_CONCERNED: &str = "not concerned";
+
+    pub fn failed(&self) -> bool {
+        self.outcome != Self::PASS
+    }
+}

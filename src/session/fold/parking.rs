@@ -1,0 +1,141 @@
+//! Tasks that the person interrupted: set aside, and taken up again.
+//!
+//! Changes a session and nothing else. Invariants: a parked task owes nothing, shuts nothing and its size does not count; taken
+//! up again it owes what it owed, and what was changed before and after counts together.
+
+use crate::model::call::CallState;
+use crate::model::phase::{Phase, Sandbox};
+use crate::session::fact::{Seen, Step};
+use crate::session::fold::Session;
+use crate::session::growth::{ChangedFile, Growth};
+use crate::session::memory::{OpenCall, Parked, TaskProgress};
+use crate::session::prompt::Prompt;
+use crate::session::state::{Hydration, Task};
+use crate::text::json::cut;
+
+/// Most tasks that stay parked; the oldest is dropped first.
+const MOST: usize = 4;
+
+impl Session {
+    /// The task in hand is set aside, and the next prompt starts at zero.
+    pub(super) fn park_task(&mut self, files: u64) {
+        if !self.is_unfinished() {
+            return;
+        }
+        let (phase, sandbox) = self.memory.progress.before.unwrap_or((self.state.phase, self.state.sandbox));
+        let (hydration, task) = (self.state.hydration.clone(), self.state.task.clone().unwrap_or_default());
+        let parked = Parked {
+            acceptance_criteria: hydration.acceptance_criteria,
+            audit_due: std::mem::take(&mut self.state.audit.due),
+            critic_verdict: hydration.critic_verdict,
+            files,
+            hydrated_intent: hydration.hydrated_intent,
+            intent: task.intent,
+            original_prompt: hydration.original_prompt,
+            phase,
+            progress: Box::new(TaskProgress { agents: Vec::new(), before: None, ..self.memory.progress.clone() }),
+            sandbox,
+            wanted: false,
+            workflow: self.state.state.current_workflow.take(),
+            writes: task.writes,
+        };
+        self.memory.parked.push(parked);
+        let surplus = self.memory.parked.len().saturating_sub(MOST);
+        self.memory.parked.drain(..surplus);
+        self.begin_task("");
+        self.memory.progress.issues.clear();
+        if !self.plans_first() {
+            self.open_small_task();
+        }
+        self.state.phase = Phase::Idle;
+        if self.plans_first() {
+            self.state.sandbox = Sandbox::Shut;
+        }
+    }
+
+    /// A person's prompt says whether the newest parked task is to go on; the model's own prompts change nothing.
+    pub(super) fn want_parked(&mut self, seen: &Seen) {
+        let prompt = seen.words("prompt").unwrap_or_default();
+        if seen.meant.unwrap_or_else(|| Prompt::of(&prompt)) == Prompt::Machine {
+            return;
+        }
+        self.memory.parked.iter_mut().for_each(|parked| parked.wanted = false);
+        if let Some(newest) = self.memory.parked.last_mut() {
+            newest.wanted = seen.goes_on;
+        }
+    }
+
+    /// An edit or command changed a file of the parked task that is to go on: it is taken up. What it had changed by then.
+    pub(super) fn take_up_touched(&mut self, open: &OpenCall, step: &Step) -> Option<Growth> {
+        let parked = self.memory.parked.last().filter(|parked| parked.wanted)?;
+        let grown = parked.progress.grown.clone();
+        let of_parked = |file: &ChangedFile| grown.file(&file.path).is_some();
+        let edited = open.grows.iter().filter(|_| step.to == CallState::Completed);
+        let changed = step.grown.iter().flat_map(|growth| &growth.files);
+        let touches = edited.chain(changed).any(of_parked);
+        touches.then(|| {
+            self.take_up();
+            grown
+        })
+    }
+
+    /// A plan that continues can only mean the parked task: the one in hand has changed nothing, and is the person's wish to go
+    /// on or has not begun.
+    pub(super) fn continues_parked(&self) -> bool {
+        let idle = self.memory.progress.before.is_some_and(|(phase, _)| phase == Phase::Idle);
+        let unchanged = self.state.task.as_ref().is_none_or(|task| task.writes == 0);
+        unchanged && self.memory.parked.last().is_some_and(|parked| parked.wanted || idle)
+    }
+
+    /// The newest parked task is in hand again, together with what was done meanwhile.
+    pub(super) fn take_up(&mut self) {
+        let Some(parked) = self.memory.parked.pop() else { return };
+        let now = std::mem::take(&mut self.memory.progress);
+        let meanwhile = self.state.task.take().unwrap_or_default();
+        let mut progress = *parked.progress;
+        progress.issues.extend(now.issues);
+        self.memory.progress = TaskProgress {
+            agents: now.agents,
+            auditing: now.auditing,
+            grown: join(&progress.grown, &now.grown),
+            prompt_count: now.prompt_count,
+            task_prompt_count: now.prompt_count,
+            waivers: now.waivers,
+            writes_at_prompt: parked.writes,
+            writes_since_draw: now.writes_since_draw,
+            ..progress
+        };
+        let (n, writes) = (meanwhile.n, parked.writes + meanwhile.writes);
+        self.state.task = Some(Task { intent: parked.intent, n, waiver: None, writes });
+        let prompts = [parked.original_prompt, self.state.hydration.original_prompt.take()];
+        let prompts = prompts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
+        self.state.hydration = Hydration {
+            acceptance_criteria: parked.acceptance_criteria,
+            critic_verdict: parked.critic_verdict,
+            hydrated_intent: parked.hydrated_intent,
+            original_prompt: Some(cut(&prompts, 2048).to_owned()),
+        };
+        self.state.audit.due |= parked.audit_due;
+        self.state.state.current_workflow = parked.workflow;
+        self.state.state.hydration_pending = false;
+        (self.state.phase, self.state.sandbox) = (parked.phase, parked.sandbox);
+        self.name_task();
+    }
+}
+
+/// What was changed before and after, file by file: the lines add up.
+pub(super) fn join(before: &Growth, after: &Growth) -> Growth {
+    let mut all = before.clone();
+    for file in &after.files {
+        all = all.with(with_known(before, file.clone()));
+    }
+    Growth { more_files: all.more_files + after.more_files, more_lines: all.more_lines + after.more_lines, ..all }
+}
+
+/// The same file with what was changed in it before.
+pub(super) fn with_known(before: &Growth, file: ChangedFile) -> ChangedFile {
+    match before.file(&file.path) {
+        Some(known) => ChangedFile { lines: known.lines + file.lines, was: known.was.clone(), ..file },
+        None => file,
+    }
+}
