@@ -78,22 +78,25 @@ fn a_command_that_works_ends_what_an_earlier_one_began() {
     assert_eq!((ran.code, ran.profile().as_str()), (Some(0), "work"), "{ran:?}");
 }
 
-/// Joins a keyring of its own, puts a key into it and into the user's, becomes the program, which does the same inside; then
-/// says what it finds of it.
+/// Joins a keyring of its own, puts a key of this name into it and into the user's, and runs the program, which looks for it
+/// and leaves one inside; then says what it finds of both. The user's keyring is that of other tests, too.
 const KEYS: &str = r#"
 import ctypes, os, platform, subprocess, sys
 libc = ctypes.CDLL(None, use_errno=True)
 add, request, control = (217, 218, 219) if platform.machine() == "aarch64" else (248, 249, 250)
+before, within = (word.encode() + sys.argv[1].encode() for word in ("before", "within"))
 def put(name, ring): return libc.syscall(add, b"user", name, b"secret", 6, ring)
 def found(name): return [ring for ring in (-3, -4, -5) if libc.syscall(control, 10, ring, b"user", name, 0) > 0]
-if sys.argv[1] == "inside":
-    print(found(b"before"), libc.syscall(request, b"user", b"before", None, 0), flush=True)
-    for ring in (-3, -4): put(b"within", ring)
+if sys.argv[2] == "inside":
+    print(found(before), libc.syscall(request, b"user", before, None, 0), flush=True)
+    for ring in (-3, -4): put(within, ring)
 else:
-    assert libc.syscall(control, 1, None) > 0 and put(b"before", -3) > 0 and put(b"before", -4) > 0
-    code = subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL).returncode
-    print(found(b"before"), found(b"within"), code)
-    for ring in (-3, -4): libc.syscall(control, 7, ring)
+    assert libc.syscall(control, 1, None) > 0
+    keys = [(put(before, ring), ring) for ring in (-3, -4)]
+    assert all(key > 0 for key, ring in keys)
+    code = subprocess.run(sys.argv[2:], stdin=subprocess.DEVNULL).returncode
+    print(found(before), found(within), code)
+    for key, ring in keys: libc.syscall(control, 9, key, ring)
 "#;
 
 #[test]
@@ -105,11 +108,12 @@ fn keys_that_the_session_keeps_in_the_kernel_are_out_of_reach() {
         if plan {
             session.inner.hydrate("minor-edit", "new");
         }
-        let line = "python3 keys.py inside";
+        let name = std::process::id().to_string();
+        let line = &format!("python3 keys.py {name} inside");
         let call = session.inner.call("Bash", json!({"command": line}));
         session.inner.pre(&call).silent();
         let mut around = world.sandbox.command("python3");
-        around.args([keys.to_str().unwrap(), BINARY, "--shell", line]);
+        around.args([keys.to_str().unwrap(), &name, BINARY, "--shell", line]);
         around.env("AI_AGENT", "claude-code_agent").env("CLAUDE_CODE_SESSION_ID", &session.inner.id);
         let ran = Ran::of(&around.output().unwrap());
         assert_eq!((ran.out.as_str(), ran.err.as_str()), ("[] -1\n[-3, -4, -5] [] 0\n", ""), "{plan}: {ran:?}");
