@@ -19,13 +19,14 @@ pub mod lease;
 pub mod sandbox;
 pub mod profile;
 pub mod reflection;
+mod timers;
 pub mod facts;
 pub mod audit;
 pub mod agentless;
 pub mod watch;
 pub mod rehearsal;
 
-pub use context::{CallContext, Context, EndContext, Evidence, Holder, StartContext};
+pub use context::{CallContext, Context, EndContext, Evidence, Holder, SettingsEdit, StartContext};
 
 use crate::config::policy::{Level, Policy};
 use crate::model::call::{CallState, ToolCall};

@@ -11,6 +11,7 @@ mod checks;
 mod halts;
 mod hydration;
 mod jail;
+mod questions;
 mod whole_loop;
 
 use crate::client::{Client, Run};
