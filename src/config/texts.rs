@@ -111,7 +111,7 @@ pub static ASSETS: &[Asset] = assets! {
         "qa-verifier" "step-agent" "sync" "tracker";
     "templates/": "prompt-hydrator-context" "qa-context" "reflection-context";
     "templates/refusals/": "agent-at-work" "agent-missing" "agent-shadowed" "agent-write" "agentless" "audit-due" "check-failed" "check-halt"
-        "check-late" "check-prompt" "check-sandbox" "check-save" "danger-guard" "danger-keys" "danger-plan" "danger" "halted" "outgrown" "rule"
+        "check-late" "check-prompt" "check-sandbox" "check-save" "danger-ask" "danger-guard" "danger-keys" "danger-plan" "danger" "halted" "outgrown" "rule-ask" "rule"
         "sandbox-brought" "sandbox-question" "sandbox-review" "sandbox-revise"
         "sandbox-step" "sandbox" "stop-let-go" "stop-owed" "verdict-form" "verdict-given-up";
     "templates/": "run-step-agent" "run-step";

@@ -12,7 +12,7 @@ use crate::session::agent_report::AgentReport;
 use crate::session::fact::{Checked, Step};
 use crate::session::fold::Session;
 use crate::session::growth::{ChangedFile, Growth};
-use crate::session::memory::{AtWork, RunStep};
+use crate::session::memory::{AtWork, PlanShown, RunStep};
 use crate::session::prompt::Prompt;
 use crate::text::time;
 use crate::tool::danger::Danger;
@@ -50,6 +50,9 @@ pub struct Context {
     pub past: Option<Step>,
     /// `PreToolUse`, `PermissionRequest`.
     pub call: Option<Box<CallContext>>,
+    /// `PermissionRequest` for a plan: what the person is shown, and a file with a hook that may answer in their place.
+    pub plan_shown: Option<PlanShown>,
+    pub plan_hook: Option<String>,
     /// `PostToolUse`, `PostToolUseFailure`.
     pub ended: EndContext,
     /// `SessionStart`, `SubagentStart`.
@@ -60,8 +63,9 @@ pub struct Context {
     pub unstopped: Option<Unstopped>,
     /// `SubagentStop` of an agent that is waited for: what it found, or what is wrong with its report.
     pub report: Option<Result<AgentReport, String>>,
-    /// `ConfigChange`: the new text of the settings file.
+    /// `ConfigChange`: the new text of the settings file, or that it is too large to be read.
     pub settings: Option<String>,
+    pub unread: bool,
 }
 
 #[derive(Debug, Default)]
@@ -72,6 +76,8 @@ pub struct CallContext {
     pub effect: Effect,
     /// Why it is a write, in a few words.
     pub why: String,
+    /// What an edit of one of the client's settings files leaves of us; nothing for any other call, and where that is not known.
+    pub settings: Option<SettingsEdit>,
     /// What it adds to the programs that run without asking us, and whether no person can allow that here.
     pub executable: Option<(String, bool)>,
     /// What the skill or agent that it starts brings.
@@ -121,6 +127,14 @@ pub enum Unheld {
         /// What it is told to run, where that is not known.
         hands: Option<String>,
     },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SettingsEdit {
+    /// Everything of ours is as it was.
+    Keeps,
+    /// Why our hooks would be off, or others than before.
+    Loses(String),
 }
 
 /// A session that edits a file, relative to the tree, and when it last wrote it.

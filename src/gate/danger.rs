@@ -20,7 +20,11 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let Some((level, danger)) = ours.or_else(|| worst(session, seen)) else { return Verdict::pass() };
     let asks = level == DangerLevel::Ask && (context.attended || context.defers);
     let ruling = if asks { Ruling::Ask } else { Ruling::Deny };
-    let words = if seen.keys.is_some() { "refusals/danger-keys.md" } else { "refusals/danger.md" };
+    let words = match (&seen.keys, ruling) {
+        (Some(_), _) => "refusals/danger-keys.md",
+        (None, Ruling::Ask) if context.attended => "refusals/danger-ask.md",
+        _ => "refusals/danger.md",
+    };
     let phrase = Some(Phrase::new(words, values(danger)));
     Verdict { ruling, gate: GATE, phrase, ..Verdict::pass() }
 }

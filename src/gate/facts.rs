@@ -6,7 +6,8 @@
 use crate::gate::owed::{debts, gate_of_debt, without_git};
 use crate::gate::report::started;
 pub use crate::gate::settle::{abandoned, rejected};
-use crate::gate::settle::{settle, settled};
+use crate::gate::settle::{in_flight, settle, settled};
+use crate::gate::timers::{new_timers, scheduled, set_timer};
 use crate::gate::{Context, Evidence, Unstopped, jail, profile, reflection, repeat, sandbox, unreported, way_out};
 use crate::model::agent::{Agent, ours};
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
@@ -19,7 +20,8 @@ use crate::session::agent_report::AgentReport;
 use crate::session::fact::{Blocked, Checked, Fact, Reported, Said, Seen, Starts, Step, Violation};
 use crate::session::fold::Session;
 use crate::session::memory::{OpenCall, Waiver};
-use crate::session::prompt::{Prompt, timer_digest};
+use crate::session::prompt::Prompt;
+use crate::session::timer::TimerMark;
 use crate::text::json::{self, cut, quoted};
 use crate::text::redact::redact;
 use crate::text::sha256::sha256;
@@ -59,17 +61,17 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
                 seen.owed = Some(owed);
                 seen.no_git = without_git(session, context);
             }
-            if event.kind == EventKind::Stop {
-                seen.timers = event.timers.iter().map(|prompt| timer_digest(prompt)).collect();
-                seen.timers.retain(|timer| !session.memory.timers.contains(timer));
-            }
+            (seen.timers, seen.timers_lost) = new_timers(session, event.timers.iter().map(|text| TimerMark::of(text)));
             if event.kind == EventKind::SubagentStart && context.unproven.is_none() {
                 let agent = event.agent_type.as_deref().and_then(ours);
                 seen.starter = agent.map(|_| context.client.clone());
             }
             seen.uncounted = event.kind == EventKind::SubagentStop && !is_awaited(session, event);
             if event.kind == EventKind::PermissionRequest {
-                seen.asks_plan = context.attended && is_plan_question(event);
+                let is_persons = context.attended && context.plan_hook.is_none();
+                seen.asks_plan = is_persons && is_plan_question(event);
+                seen.plan_shown = context.plan_shown.clone().filter(|_| seen.asks_plan);
+                seen.plan_hook.clone_from(&context.plan_hook);
             }
             facts.push(Fact::Event(seen));
             facts.extend(reported(session, event, verdict, context));
@@ -111,7 +113,7 @@ fn is_awaited(session: &Session, event: &Event) -> bool {
 }
 
 /// The main agent shows the plan that it made in plan mode.
-fn is_plan_question(event: &Event) -> bool {
+pub fn is_plan_question(event: &Event) -> bool {
     event.agent_id.is_none() && event.call.as_ref().is_some_and(|call| call.key.tool == "ExitPlanMode")
 }
 
@@ -226,7 +228,7 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
         facts.extend(asked_before(session, event, call).flat_map(settle));
     }
     if session.memory.calls.len() >= MOST_OPEN {
-        facts.extend(session.memory.calls.first().into_iter().flat_map(settle));
+        facts.extend(give_up_oldest(session));
     }
     facts.push(Fact::Call(first_step(session, event, call, verdict, context)));
     facts.extend(decided(event, call, verdict));
@@ -260,7 +262,8 @@ fn first_step(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdi
         (first.effect, first.grows, first.formats, first.tracks) = (None, None, false, Vec::new());
     }
     first.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
-    first.schedules = scheduled(call);
+    let refused = verdict.ruling == Ruling::Deny;
+    (first.schedules, first.timers_lost) = scheduled(session, call, refused);
     first.starts = started(call).map(|name| Starts { client: context.client.clone(), name: name.to_owned() });
     if matches!(verdict.ruling, Ruling::Ask | Ruling::Defer) {
         first.deferred = (verdict.ruling == Ruling::Defer).then_some(true);
@@ -284,11 +287,22 @@ pub fn asked_before<'a>(
     session.memory.calls.iter().filter(same)
 }
 
-/// Digest of the prompt that this call hands to a timer.
-fn scheduled(call: &ToolCall) -> Option<String> {
-    let sets = matches!(call.key.tool.as_str(), "CronCreate" | "ScheduleWakeup");
-    let prompt = json::read(&call.input).ok().filter(|_| sets)?.text_of("prompt")?;
-    Some(timer_digest(&prompt))
+/// A timer that we were not asked about, or asked about in other words: a hook may have changed them.
+fn unasked_timer(session: &Session, event: &Event, call: &ToolCall, context: &Context) -> Option<Fact> {
+    let (timers, timers_lost) = new_timers(session, set_timer(call).into_iter());
+    let seen = Seen { timers, timers_lost, ..seen(event, context, None) };
+    (!seen.timers.is_empty()).then_some(Fact::Event(seen))
+}
+
+/// Settles a call where too many are in flight: one that changes nothing, if there is one; else what it changes is counted.
+fn give_up_oldest(session: &Session) -> Vec<Fact> {
+    let calls = || in_flight(session);
+    let Some(open) = calls().find(|open| open.effect.is_none()).or_else(|| calls().next()) else { return Vec::new() };
+    let mut facts = settle(open);
+    if let (Some(Fact::Call(last)), Some(file)) = (facts.last_mut(), &open.grows) {
+        last.grown = (last.to == Failed).then(|| session.memory.progress.grown.with(file.clone()));
+    }
+    facts
 }
 
 fn spoken(verdict: &Verdict) -> (Option<String>, Option<String>) {
@@ -319,7 +333,8 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
             None => "a call ended that was never authorized: its hook did not run, or was killed",
         };
         let effect = context.ended.unasked.filter(|effect| effect.is_write());
-        return vec![Fact::Violation(Violation { effect, ..broken(event, call, None, why) })];
+        let ran = Fact::Violation(Violation { effect, ..broken(event, call, None, why) });
+        return [ran].into_iter().chain(unasked_timer(session, event, call, context)).collect();
     };
     let mut facts = Vec::new();
     // A person was asked and said yes: the client reports it only now.
@@ -343,6 +358,7 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     last.jailed.clone_from(&context.ended.jailed);
     last.marks = context.ended.marks.clone().filter(|marks| *marks != session.memory.marks);
     facts.push(Fact::Call(last));
+    facts.extend(unasked_timer(session, event, call, context));
     if context.ended.unproven {
         let why = "a command ran without the jail that the session has";
         facts.push(violation(event, call, None, why));

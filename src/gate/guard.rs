@@ -11,6 +11,7 @@ pub mod page;
 mod path;
 mod unguarded;
 mod verb;
+mod started;
 pub mod executable;
 mod hidden;
 mod interactive;
@@ -33,9 +34,14 @@ pub fn judge(protected: &Protected, targets: &Targets) -> Verdict {
             .to_owned()
     });
     let typed = || interactive::refused(targets).or_else(|| interactive::patches(targets));
-    let typed = || typed().filter(|_| protected.host == Client::Codex);
+    let typed = || typed().filter(|_| protected.host == Client::Codex && !protected.own_alone);
     let refusal = over.or_else(path).or_else(verb).or_else(hidden).or_else(typed);
     refusal.map_or_else(Verdict::pass, |words| Verdict::deny("guard", words))
+}
+
+/// The call edits one settings file of the client, and nothing else.
+pub fn edits_settings(protected: &Protected, targets: &Targets) -> bool {
+    path::is_settings_alone(protected, &targets.paths)
 }
 
 /// Why a person is asked about one of these commands, and what else they can do.
@@ -62,9 +68,10 @@ fn refused_path(protected: &Protected, targets: &Targets) -> Option<String> {
         Act::Merge | Act::Become => ("is or holds", "put a whole folder into"),
         Act::Copy => ("is", "copy"),
     };
+    let visible = if what == path::SETTINGS { "show the whole change with Edit or Write, or " } else { "" };
     Some(format!(
         "`{path}` {is} {what}: no tool call may {does} it, reading it is free\n\
-         hint: ask the user to make this change in an editor or terminal of their own"
+         hint: {visible}ask the user to make this change in an editor or terminal of their own"
     ))
 }
 

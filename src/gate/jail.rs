@@ -4,6 +4,7 @@
 //! passes that would not pass otherwise; a command that is thrown away is no work. Way out: each refusal names it.
 
 use super::{CallContext, Context, Unheld};
+use crate::config::policy::ModeLevel;
 use crate::config::policy::jail::JailLevel;
 use crate::model::call::ToolCall;
 use crate::model::event::{Event, EventKind};
@@ -46,6 +47,7 @@ fn before(session: &Session, call: &ToolCall, context: &Context) -> Verdict {
         return if required { Verdict::deny(GATE, words) } else { Verdict::pass() };
     }
     match context.call.as_ref().map(|seen| &seen.unheld) {
+        Some(_) if session.mode() == ModeLevel::Observe => Verdict::pass(),
         Some(Unheld::Within(program)) => Verdict::deny(
             GATE,
             format!(
@@ -91,7 +93,7 @@ fn after(session: &Session, context: &Context) -> Verdict {
 
 /// A command without proof is a block where every step is held.
 pub fn blocks(session: &Session) -> bool {
-    session.mode() == crate::config::policy::ModeLevel::Strict
+    session.mode() == ModeLevel::Strict
 }
 
 /// This line would be refused by its words alone because it is not known, and can be thrown away instead.

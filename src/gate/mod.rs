@@ -21,13 +21,16 @@ pub mod sandbox;
 pub mod profile;
 pub mod reflection;
 mod settle;
+mod timers;
 pub mod facts;
 pub mod audit;
 pub mod agentless;
 pub mod watch;
 pub mod rehearsal;
 
-pub use context::{CallContext, Context, EndContext, Evidence, Holder, StartContext, Unheld, Unstopped};
+pub use context::{
+    CallContext, Context, EndContext, Evidence, Holder, SettingsEdit, StartContext, Unheld, Unstopped,
+};
 
 use crate::config::policy::{Level, Policy};
 use crate::model::call::{CallState, ToolCall};

@@ -35,12 +35,13 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
             ("file", "the configuration".to_owned()),
             ("reason", one_line(&rule.reason, 600)),
         ];
-        let phrase = Phrase::new("refusals/rule.md", values);
         let ruling = match rule.action {
             Action::Warn => Ruling::Pass,
             Action::Ask if context.attended || context.defers => Ruling::Ask,
             Action::Ask | Action::Deny => Ruling::Deny,
         };
+        let asks = ruling == Ruling::Ask && context.attended;
+        let phrase = Phrase::new(if asks { "refusals/rule-ask.md" } else { "refusals/rule.md" }, values);
         let said = Verdict { ruling, gate: GATE, phrase: Some(phrase), ..Verdict::pass() };
         if verdict.phrase.is_none() || ruling > verdict.ruling { said } else { verdict }
     })

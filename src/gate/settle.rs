@@ -57,7 +57,7 @@ pub fn abandoned(session: &Session) -> Vec<Fact> {
     in_flight(session).flat_map(settle).collect()
 }
 
-fn in_flight(session: &Session) -> impl Iterator<Item = &OpenCall> {
+pub(super) fn in_flight(session: &Session) -> impl Iterator<Item = &OpenCall> {
     session.memory.calls.iter().filter(|open| !open.deferred || open.state != Pending)
 }
 

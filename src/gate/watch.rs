@@ -3,7 +3,9 @@
 //! Reads what the context says the call reaches, or what the settings file now says; writes nothing. Invariant: reading is
 //! free. Way out: a person edits the file or runs the verb in a terminal of their own.
 
-use super::{CallContext, Context, EndContext, danger, guard};
+use super::{CallContext, Context, EndContext, SettingsEdit, danger, guard};
+use crate::config::policy::ModeLevel;
+use crate::gate::guard::Protected;
 use crate::host::claude::disarm;
 use crate::model::event::{Event, EventKind};
 use crate::model::verdict::{Ruling, Verdict};
@@ -16,7 +18,10 @@ const GATE: &str = "guard";
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     match (event.kind, &context.call) {
-        (_, Some(call)) => reaches_page(session, event).unwrap_or_else(|| judge_call(session, call, context)),
+        (_, Some(call)) => {
+            let said = reaches_page(session, event).unwrap_or_else(|| judge_call(session, call, context));
+            said.join(uncounted_plan(session, context))
+        }
         (EventKind::UserPromptSubmit, _) => unproven_prompt(context),
         (EventKind::SubagentStart, _) => unproven_agent(event, context),
         (EventKind::ConfigChange, _) => config_change(session, event, context),
@@ -37,7 +42,7 @@ fn reaches_page(session: &Session, event: &Event) -> Option<Verdict> {
 
 /// What only a person may do is refused; what brings programs that no hook of ours sees is theirs to allow.
 fn judge_call(session: &Session, call: &CallContext, context: &Context) -> Verdict {
-    let said = judge_reach(call, context);
+    let said = judge_reach(session, call, context);
     match danger::words(session, call, breaks_more).filter(|_| said.ruling != Ruling::Pass) {
         Some(words) => {
             let phrase = Some(Phrase::new("refusals/danger-guard.md", words));
@@ -47,7 +52,25 @@ fn judge_call(session: &Session, call: &CallContext, context: &Context) -> Verdi
     }
 }
 
-fn judge_reach(call: &CallContext, context: &Context) -> Verdict {
+fn judge_reach(session: &Session, call: &CallContext, context: &Context) -> Verdict {
+    let observes = session.mode() == ModeLevel::Observe;
+    match &call.settings {
+        Some(SettingsEdit::Loses(why)) => {
+            let words = format!(
+                "this edit is not made: {why}\nhint: leave the entries of aops-hook as they are, or ask the user to make the change in an editor of their own"
+            );
+            return Verdict::deny(GATE, words);
+        }
+        Some(SettingsEdit::Keeps) if observes => return Verdict::pass(),
+        Some(SettingsEdit::Keeps) => {
+            let words = "this changes the client's own settings, such as hooks and permissions".to_owned();
+            return ask_person(&words, None, context);
+        }
+        None => {}
+    }
+    if observes {
+        return guard::judge(&Protected { own_alone: true, ..call.protected.clone() }, &call.reach);
+    }
     let said = guard::judge(&call.protected, &call.reach);
     if said.ruling == Ruling::Deny {
         return said;
@@ -55,13 +78,22 @@ fn judge_reach(call: &CallContext, context: &Context) -> Verdict {
     let written = call.executable.clone().map(|(words, never)| (words, None, never));
     let command = || guard::asked(&call.protected, &call.reach).map(|(words, hint)| (words, hint, false));
     let Some((words, hint, never)) = written.or_else(command) else { return said };
-    let words = one_line(&words, 400);
-    if never || !(context.attended || context.defers) {
-        let hint = hint.unwrap_or_else(|| "ask the user to do this in an editor or terminal of their own".to_owned());
-        return Verdict::deny(GATE, format!("{words}: no tool call may do this without a person\nhint: {hint}"));
+    if never { refuse_alone(&words, hint) } else { ask_person(&words, hint, context) }
+}
+
+/// A question where a person is there, a refusal otherwise.
+fn ask_person(words: &str, hint: Option<String>, context: &Context) -> Verdict {
+    if !(context.attended || context.defers) {
+        return refuse_alone(words, hint);
     }
-    let reason = format!("{words}\nhint: allow it only if you know what it brings");
+    let reason = format!("{}\nApprove only if you expected it.", one_line(words, 400));
     Verdict { ruling: Ruling::Ask, ..Verdict::deny(GATE, reason) }
+}
+
+fn refuse_alone(words: &str, hint: Option<String>) -> Verdict {
+    let words = one_line(words, 400);
+    let hint = hint.unwrap_or_else(|| "ask the user to do this in an editor or terminal of their own".to_owned());
+    Verdict::deny(GATE, format!("{words}: no tool call may do this without a person\nhint: {hint}"))
 }
 
 /// What this rule finds breaks more than what guards the session: `rm -rf /`.
@@ -84,6 +116,19 @@ fn unproven_prompt(context: &Context) -> Verdict {
     Verdict::notice(GATE, words)
 }
 
+/// A hook may approve the plan in the person's place, so it does not count: said once.
+fn uncounted_plan(session: &Session, context: &Context) -> Verdict {
+    let Some(file) = context.plan_hook.as_ref().filter(|_| !session.memory.told_plan_hook) else {
+        return Verdict::pass();
+    };
+    let words = format!(
+        "approving this plan opens nothing here: a hook in `{}` can approve plans in your place\nhint: remove that hook and start the client again, or let the agent `{}` make the plan",
+        one_line(file, 200),
+        context.agent("prompt-hydrator"),
+    );
+    Verdict::notice(GATE, words)
+}
+
 fn unproven_agent(event: &Event, context: &Context) -> Verdict {
     let Some(why) = &context.unproven else { return Verdict::pass() };
     let agent = one_line(event.agent_type.as_deref().unwrap_or_default(), 64);
@@ -97,7 +142,8 @@ fn unproven_agent(event: &Event, context: &Context) -> Verdict {
 fn config_change(session: &Session, event: &Event, context: &Context) -> Verdict {
     let Some(text) = &context.settings else { return Verdict::pass() };
     let held = session.memory.held.get(&event.file_path).map_or(&[][..], Vec::as_slice);
-    let Some(why) = disarm::disarms(text, held) else { return Verdict::pass() };
+    let unread = context.unread.then(|| "it is too large to be read".to_owned());
+    let Some(why) = unread.or_else(|| disarm::disarms(text, held)) else { return Verdict::pass() };
     let path = one_line(&event.file_path, 200);
     let words = format!(
         "the change of `{path}` is not applied to this session: {why}\nhint: a person who wants our hooks gone ends the session and runs `aops-hook uninstall`"

@@ -332,7 +332,7 @@ impl<'a> Turn<'a> {
             seen.jail.clone_from(&self.jail);
             seen.traceparent.clone_from(&env.traceparent);
             (seen.agentless, seen.client) = (self.context.start.agentless.clone(), client::process(env));
-            seen.greets = observe::brought::greets(env, cwd);
+            (seen.greets, seen.plan_hook) = (observe::brought::greets(env, cwd), observe::brought::approves(env, cwd));
             if let Some(client) = &seen.client {
                 clients::remember(env, client, &event.session_id);
             }

@@ -12,7 +12,8 @@ use crate::model::event::{Event, EventKind};
 use crate::model::phase::Phase;
 use crate::session::fold::Session;
 use crate::session::memory::{AtWork, Started};
-use crate::session::prompt::{Prompt, timer_digest};
+use crate::session::prompt::Prompt;
+use crate::session::timer::{SpokenPrompt, TimerMark};
 use crate::system::env::Env;
 use crate::system::process::kin;
 use crate::text::json::{self, Json};
@@ -69,17 +70,50 @@ fn of_hook(env: &Env, session: &Session, event: &Event) -> Option<String> {
     (!given).then(|| format!("a hook in `{file}` may have sent it, as the first after a start"))
 }
 
+/// A timer of the session or of the project says the same, as far as is known.
 fn of_timer(env: &Env, session: &Session, event: &Event) -> Option<String> {
-    let digest = timer_digest(&event.prompt);
-    if session.memory.timers.contains(&digest) {
+    let prompt = SpokenPrompt::of(&event.prompt);
+    let memory = &session.memory;
+    if memory.timers.iter().any(|timer| timer.is_said_by(&prompt)) {
         return Some("a timer of this session sends the same words".to_owned());
     }
-    let file = texts::project(env, Path::new(&event.cwd)).join(".claude/scheduled_tasks.json");
+    if memory.timers_lost {
+        let why =
+            "more timers were set in this session than are remembered; start the client again (`claude --resume`)";
+        return Some(why.to_owned());
+    }
+    if prompt.is_cut && !memory.timers.is_empty() {
+        return Some("it is cut as the client cuts the words of timers".to_owned());
+    }
+    let root = texts::project(env, Path::new(&event.cwd));
+    let folders = Path::new(&event.cwd).ancestors().take_while(|folder| folder.starts_with(&root));
+    let folders = folders.chain([root.as_path(), env.project.as_path()]);
+    folders.into_iter().find_map(|folder| of_kept_timers(&folder.join(".claude/scheduled_tasks.json"), &prompt))
+}
+
+/// A timer that this file keeps says the same; or it is there and cannot be read.
+fn of_kept_timers(file: &Path, prompt: &SpokenPrompt) -> Option<String> {
+    file.symlink_metadata().ok()?;
     let text = super::tampering::settings(&file.to_string_lossy());
-    let kept = json::read(&text).ok()?;
-    let Some(Json::List(tasks)) = kept.get("tasks") else { return None };
-    let same = |task: &Json| task.text_of("prompt").is_some_and(|prompt| timer_digest(&prompt) == digest);
-    tasks.iter().any(same).then(|| "a timer of this project sends the same words".to_owned())
+    let kept = json::read(&text).map(|kept| is_said_by_any(&kept, prompt));
+    match kept {
+        Ok(false) => None,
+        Ok(true) => Some("a timer of this project sends the same words".to_owned()),
+        Err(_) => Some(format!("a timer in `{}`, which cannot be read, may send it", file.display())),
+    }
+}
+
+/// Some `prompt` in this list of timers says the same. What is nested too deep to be read may.
+fn is_said_by_any(kept: &Json, prompt: &SpokenPrompt) -> bool {
+    match kept {
+        Json::Object(members) => members.iter().any(|(name, value)| {
+            let text = value.text().filter(|_| name == "prompt");
+            text.is_some_and(|text| TimerMark::of(&text).is_said_by(prompt)) || is_said_by_any(value, prompt)
+        }),
+        Json::List(items) => items.iter().any(|item| is_said_by_any(item, prompt)),
+        Json::Deep(_) => true,
+        _ => false,
+    }
 }
 
 /// A call of this client that starts this agent, whose start we did not see yet.

@@ -4,6 +4,7 @@
 //! `<config>/aops/brought`. Invariants: what is ours is not listed; lists are bounded; the model is told nothing of it.
 
 use crate::config::texts;
+use crate::host::claude::disarm;
 use crate::observe::foreign_agents::list;
 use crate::observe::plugins;
 use crate::system::env::Env;
@@ -13,6 +14,7 @@ use crate::text::frontmatter::brings;
 use crate::text::json::{self, Json};
 use crate::text::sha256::sha256;
 use crate::text::template::one_line;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Most that one notice names.
@@ -49,6 +51,16 @@ pub fn notice(env: &Env, cwd: &Path) -> Option<String> {
 
 /// The project's file with a hook of its own for the start of a session: its answer may be run as a prompt.
 pub fn greets(env: &Env, cwd: &Path) -> Option<String> {
+    let hooks = |path: &PathBuf| {
+        let Some(text) = read_short(path) else { return path.is_file() };
+        let json = json::read(&text).ok();
+        json.is_some_and(|json| json.get("hooks").and_then(|hooks| hooks.get("SessionStart")).is_some_and(runs_others))
+    };
+    settings_files(env, cwd).into_iter().find(hooks).map(|path| path.display().to_string())
+}
+
+/// The project's files in which hooks may stand: settings, and those of plugins among its skills.
+fn settings_files(env: &Env, cwd: &Path) -> Vec<PathBuf> {
     let root = texts::project(env, cwd);
     let folders = cwd.ancestors().take_while(|folder| folder.starts_with(&root)).map(|folder| folder.join(".claude"));
     let files = folders.filter(|folder| *folder != env.config).flat_map(|claude| {
@@ -56,12 +68,59 @@ pub fn greets(env: &Env, cwd: &Path) -> Option<String> {
         let plugins = plugins.map(|item| item.path().join("hooks/hooks.json"));
         ["settings.json", "settings.local.json"].map(|name| claude.join(name)).into_iter().chain(plugins)
     });
-    let hooks = |path: &PathBuf| {
-        let text = read_short(path).unwrap_or_default();
-        let json = json::read(&text).ok();
-        json.is_some_and(|json| json.get("hooks").and_then(|hooks| hooks.get("SessionStart")).is_some_and(runs_others))
+    files.collect()
+}
+
+/// A file with a hook, not ours, that may answer in a person's place when the client asks about a plan: of the project, a
+/// plugin, a skill, a command or an agent. What cannot be read may be one.
+pub fn approves(env: &Env, cwd: &Path) -> Option<String> {
+    let roots: Vec<PathBuf> = plugins::all(env, cwd).into_iter().map(|(_, root)| root).collect();
+    let manifests =
+        roots.iter().flat_map(|root| ["hooks/hooks.json", ".claude-plugin/plugin.json"].map(|n| root.join(n)));
+    let by_hooks = |path: &PathBuf| match read_short(path) {
+        Some(text) => answers_plans(&text),
+        None => path.is_file(),
     };
-    files.into_iter().find(hooks).map(|path| path.display().to_string())
+    if let Some(path) = settings_files(env, cwd).into_iter().chain(manifests).find(by_hooks) {
+        return Some(path.display().to_string());
+    }
+    for folder in plugins::folders(env, cwd).iter().chain(&roots) {
+        for name in ["skills", "commands", "agents"] {
+            let (place, mut texts) = (folder.join(name), Vec::new());
+            if !list(&place, 4, &mut texts) {
+                return Some(place.display().to_string());
+            }
+            let says = |text: &String| brings(text).is_some() && text.to_lowercase().contains("permissionrequest");
+            let hooked = |path: &PathBuf| read_short(path).map_or(path.is_file(), |text| says(&text));
+            if let Some(path) = texts.into_iter().find(hooked) {
+                return Some(path.display().to_string());
+            }
+        }
+    }
+    None
+}
+
+/// A text of hooks in which one, not ours, is run when the client asks about a plan.
+fn answers_plans(text: &str) -> bool {
+    const EVENT: &str = "PermissionRequest";
+    let Ok(root) = serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}')) else { return false };
+    // A plugin may keep its hooks in a file of another name.
+    let elsewhere = root.get("hooks").is_some_and(|hooks| hooks.is_string() || hooks.is_array());
+    let groups = root.get("hooks").and_then(|hooks| hooks.get(EVENT)).and_then(Value::as_array);
+    let runs_others = |group: &Value| {
+        let hooks = group.get("hooks").and_then(Value::as_array);
+        hooks.is_some_and(|hooks| hooks.iter().any(|hook| !disarm::is_ours(EVENT, hook)))
+    };
+    let meets = |group: &Value| may_match(group.get("matcher").and_then(Value::as_str), "ExitPlanMode");
+    elsewhere || groups.is_some_and(|groups| groups.iter().any(|group| meets(group) && runs_others(group)))
+}
+
+/// A list of names is compared as the client does; any other pattern may match.
+fn may_match(matcher: Option<&str>, tool: &str) -> bool {
+    let matcher = matcher.unwrap_or_default();
+    let is_list = matcher.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '|' | ',' | ' '));
+    let named = || matcher.split(['|', ',']).any(|name| name.trim() == tool);
+    matcher.trim().is_empty() || !is_list || named()
 }
 
 /// Each with its text: `.claude/skills/x/SKILL.md (hooks)`.
@@ -84,7 +143,8 @@ fn find(env: &Env, cwd: &Path, root: &Path) -> Vec<(String, String)> {
         }
         let mut texts = Vec::new();
         for name in ["skills", "commands", "agents"] {
-            list(&claude.join(name), 3, &mut texts);
+            // A list for a person to look at.
+            let _ = list(&claude.join(name), 3, &mut texts);
         }
         let skills = std::fs::read_dir(claude.join("skills")).into_iter().flatten().flatten();
         let mut manifests: Vec<PathBuf> = skills.map(|item| item.path().join(".claude-plugin/plugin.json")).collect();

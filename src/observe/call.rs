@@ -6,7 +6,8 @@
 use crate::config::policy::Policy;
 use crate::config::texts::{self, Library};
 use crate::config::workflow::Held;
-use crate::gate::guard;
+use crate::gate::facts;
+use crate::gate::guard::{self, Protected};
 use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, Unheld};
 use crate::host;
 use crate::ledger::{heads, open::Ledger};
@@ -15,10 +16,10 @@ use crate::model::call::{CallState, Effect, ToolCall};
 use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
-use crate::observe::tampering::{self, Trip};
+use crate::observe::tampering;
 use crate::observe::{
-    authority, client, draw, evidence, executable, foreign_agents, growth, jailed, keys, leases, named, outside, plan,
-    plugins, real_paths, same_project, unstopped,
+    authority, brought, client, draw, evidence, executable, foreign_agents, growth, jailed, keys, leases, named,
+    outside, plan, plugins, real_paths, same_project, settings_edit, unstopped,
 };
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fact::Step;
@@ -39,12 +40,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
     let session = ledger.session();
     let mut context = shared_context(env, session, event);
     match event.kind {
-        EventKind::PreToolUse | EventKind::PermissionRequest => {
-            context.call = call(env, session, event).map(Box::new);
-            if event.kind == EventKind::PreToolUse {
-                leases::look(env, session, event, &mut context);
-            }
-        }
+        EventKind::PreToolUse | EventKind::PermissionRequest => look_at_call(env, session, event, &mut context),
         EventKind::PostToolUse | EventKind::PostToolUseFailure => {
             context.ended = end(env, ledger, event, &context);
             context.ended.unasked = unasked(env, ledger, event)?;
@@ -62,7 +58,10 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
             }
         }
         EventKind::UserPromptSubmit => (context.prompt, context.unproven) = prompt(env, session, event),
-        EventKind::ConfigChange => context.settings = Some(tampering::settings(&event.file_path)),
+        EventKind::ConfigChange => {
+            context.settings = Some(tampering::settings(&event.file_path));
+            context.unread = tampering::is_too_large(&event.file_path);
+        }
         EventKind::SubagentStop => {
             context.unproven = authority::of_agent(env, session, event);
             context.report = report(env, session, event, context.unproven.is_none());
@@ -113,6 +112,18 @@ fn look_at_unended(env: &Env, session: &Session, event: &Event, context: &mut Co
     let counts = |open: &&OpenCall| open.grows.is_none() || context.ended.made.contains(&open.call.id);
     if let Some(open) = unended.into_iter().find(counts) {
         context.ended.drawn = draw::draw(session, event, open, context);
+    }
+}
+
+/// What a call does and reaches that is about to be made, or that a person is asked about.
+fn look_at_call(env: &Env, session: &Session, event: &Event, context: &mut Context) {
+    context.call = call(env, session, event).map(Box::new);
+    if event.kind == EventKind::PreToolUse {
+        leases::look(env, session, event, context);
+    } else if facts::is_plan_question(event) {
+        context.plan_shown = Some(plan::shown(env, event, || workflows(env, event)));
+        let now = || brought::approves(env, Path::new(&event.cwd));
+        context.plan_hook = session.memory.plan_hook.clone().or_else(now);
     }
 }
 
@@ -239,10 +250,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let call = event.call.as_ref()?;
     let (tool, input) = (&call.key.tool, &call.input);
     let policy = session.policy();
-    let touches = table::tool(tool).touches != ToolTouches::Nothing;
-    let look = if touches { tampering::protected_with_others } else { tampering::protected };
-    let mut protected = look(env, event);
-    protected.real = real_paths::behind(&protected, &session.memory.linked);
+    let mut protected = protected(env, session, event, tool);
     let (variables, home) = (real_paths::variables(&protected), protected.home.clone());
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &variables };
     // Parsed once: the guard asks what the line touches, the sandbox what it does.
@@ -266,6 +274,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
         dangers: danger::of(tool, input, line.as_ref(), &ground, Some(|path| read_short(Path::new(path)))),
         keys: keys::shown(event, call, &reach, &place),
         grows: growth::of_edit(env, session, event),
+        settings: settings_edit::of_call(&protected, call, &reach),
         executable: executable::written(env, &protected, call, &reach),
         brought: brought(env, session, event, call),
         protected,
@@ -276,6 +285,16 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
         unheld,
         ..asked_by_user(env, policy, event, call, reach)
     })
+}
+
+/// What a call of this tool must not touch.
+fn protected(env: &Env, session: &Session, event: &Event, tool: &str) -> Protected {
+    let touches = table::tool(tool).touches != ToolTouches::Nothing;
+    let look = if touches { tampering::protected_with_others } else { tampering::protected };
+    let mut protected = look(env, event);
+    protected.real = real_paths::behind(&protected, &session.memory.linked);
+    protected.registered = session.memory.held.keys().cloned().collect();
+    protected
 }
 
 /// What the user's rules, checks and commands ask of a call that reaches this.
@@ -347,12 +366,13 @@ fn leaves(folder: &Path, reach: &Targets) -> bool {
     reach.paths.iter().filter_map(|target| target.real.as_ref()).any(|word| !inside(word))
 }
 
-/// What an agent found that is waited for; or an audit whose start we missed or that was taken for over, since its BLOCK stands.
+/// What an agent found that is waited for; or an audit that was taken for over, or whose start we missed or forgot: its BLOCK stands.
 fn report(env: &Env, session: &Session, event: &Event, proven: bool) -> Option<Result<AgentReport, String>> {
     let (id, kind) = (event.agent_id.as_deref()?, event.agent_type.as_deref()?);
     let agent = ours(kind)?;
     let known = || session.memory.progress.agents.iter().any(|one| one.agent_id == id && one.name == agent.name);
-    let missed = || agent.name == "custodiet" && (authority::is_called(env, session, agent.name) || proven && known());
+    let unknown = || authority::is_called(env, session, agent.name) || session.may_have_forgotten_agents();
+    let missed = || agent.name == "custodiet" && (proven && known() || unknown());
     if !(proven && session.awaited(id, kind).is_some() || missed()) {
         return None;
     }
@@ -403,23 +423,10 @@ fn end(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> EndConte
     let runs_line = call
         .is_some_and(|call| matches!(table::tool(&call.key.tool).touches, ToolTouches::Line | ToolTouches::PowerShell));
     if (runs_line || open.effect.is_some_and(Effect::is_write)) && !session.memory.marks.is_empty() {
-        find_tampering(env, session, event, &mut ended);
+        let edited = call.and_then(|call| saves(event, call));
+        tampering::look(env, session, event, edited.as_deref(), &mut ended);
     }
     ended
-}
-
-fn find_tampering(env: &Env, session: &Session, event: &Event, ended: &mut EndContext) {
-    let protected = tampering::protected(env, event);
-    let marks = tampering::marks(&protected, &session.memory.marks);
-    let changed = tampering::compare(&session.memory.marks, &marks, &protected.binaries);
-    match tampering::judge(&changed, &session.memory.held, &protected.binaries) {
-        Some(Trip::Disarmed(path, why)) => {
-            ended.disarmed = Some(format!("`{path}` changed while a tool call ran: {why}"));
-        }
-        Some(Trip::Changed(paths)) => ended.changed = paths,
-        None => {}
-    }
-    ended.marks = Some(marks);
 }
 
 #[cfg(test)]

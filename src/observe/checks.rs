@@ -168,10 +168,10 @@ pub(super) fn proposed_text(tool: &str, input: &str, path: &Path) -> Option<Vec<
     let input = json::read(input).ok()?;
     match tool {
         "Write" => input.text_of("content").map(String::into_bytes),
-        "Edit" => edit_once(&current(path)?, &input),
+        "Edit" => edit_once(&current_text(path)?, &input),
         "MultiEdit" => {
             let Json::List(edits) = input.get("edits")? else { return None };
-            edits.iter().try_fold(current(path)?, |text, edit| {
+            edits.iter().try_fold(current_text(path)?, |text, edit| {
                 edit_once(&text, edit).and_then(|text| String::from_utf8(text).ok())
             })
         }
@@ -180,7 +180,8 @@ pub(super) fn proposed_text(tool: &str, input: &str, path: &Path) -> Option<Vec<
     }
 }
 
-fn current(path: &Path) -> Option<String> {
+/// The text of a file; empty where there is none, nothing where it cannot be read.
+pub(super) fn current_text(path: &Path) -> Option<String> {
     let mut text = String::new();
     let file = match files::open(path) {
         Ok(file) => file,

@@ -64,7 +64,8 @@ fn lowered_by(env: &Env, event: &Event, level: ModeLevel) -> Option<String> {
     for name in ["settings.json", "settings.local.json"] {
         let file = project.join(name);
         let text = tampering::settings(&file.to_string_lossy());
-        if json::read(&text).is_ok_and(|json| json.get("env").is_some_and(|env| env.get(MODE).is_some())) {
+        let sets = json::read(&text).is_ok_and(|json| json.get("env").is_some_and(|env| env.get(MODE).is_some()));
+        if sets || tampering::is_too_large(&file.to_string_lossy()) {
             return Some(format!("`{}` sets it, and a project may only raise the mode", file.display()));
         }
     }

@@ -17,6 +17,9 @@ use crate::tool::targets::{Act, Targets};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+/// In the place of what a file brings that cannot be read.
+const UNSEEN: &str = "more than can be looked at";
+
 /// What is to be asked about, and whether no person can allow it here.
 type Found = (String, bool);
 
@@ -29,9 +32,11 @@ pub fn written(env: &Env, protected: &Protected, call: &ToolCall, reach: &Target
         match of_target(protected, target) {
             Some(Executable::Always(what)) => Some(said(what)),
             Some(Executable::Text) => text(env, call, Path::new(&named)),
+            Some(Executable::Saying(row)) => says_anew(call, Path::new(&named), row.words).then(|| said(row.what)),
             Some(Executable::Beside(deep)) => {
                 let folder: PathBuf = Path::new(&named).components().take(deep + 1).collect();
-                let what = read_short(&folder.join("SKILL.md")).as_deref().and_then(brings)?;
+                let skill = folder.join("SKILL.md");
+                let what = read_short(&skill).map_or(skill.exists().then_some(UNSEEN), |text| brings(&text))?;
                 Some(said(&format!("beside a skill that brings {what}")))
             }
             None => {
@@ -39,6 +44,13 @@ pub fn written(env: &Env, protected: &Protected, call: &ToolCall, reach: &Target
             }
         }
     })
+}
+
+/// The call adds a line with one of these words, or what it adds cannot be seen.
+fn says_anew(call: &ToolCall, path: &Path, words: &[&str]) -> bool {
+    let old = read_short(path).unwrap_or_default().to_lowercase();
+    let is_new = |line: &str| words.iter().any(|word| line.contains(word)) && !old.lines().any(|known| known == line);
+    new_texts(call, path).is_none_or(|texts| texts.iter().any(|text| text.to_lowercase().lines().any(is_new)))
 }
 
 /// The file as this call leaves it brings programs, or poses as one of our agents.
@@ -68,10 +80,10 @@ fn new_texts(call: &ToolCall, path: &Path) -> Option<Vec<String>> {
     let field = |name: &str| input.text_of(name);
     match call.key.tool.as_str() {
         "Write" => Some(vec![field("content")?]),
-        "Edit" => Some(vec![edited(read_short(path).unwrap_or_default(), std::slice::from_ref(&input))]),
+        "Edit" => Some(vec![edited(old_text(path)?, std::slice::from_ref(&input))]),
         "MultiEdit" => {
             let Some(Json::List(edits)) = input.get("edits") else { return None };
-            Some(vec![edited(read_short(path).unwrap_or_default(), edits)])
+            Some(vec![edited(old_text(path)?, edits)])
         }
         tool if tool.starts_with("mcp__") => {
             let mut all = Vec::new();
@@ -80,6 +92,11 @@ fn new_texts(call: &ToolCall, path: &Path) -> Option<Vec<String>> {
         }
         _ => None,
     }
+}
+
+/// The text of a file; nothing where it is there and cannot be read.
+fn old_text(path: &Path) -> Option<String> {
+    read_short(path).or_else(|| (!path.exists()).then(String::new))
 }
 
 fn edited(mut text: String, edits: &[Json]) -> String {
@@ -137,8 +154,14 @@ pub fn used(env: &Env, cwd: &Path, call: &ToolCall) -> Option<String> {
         }
         _ => return None,
     };
-    files.into_iter().find_map(|path| {
-        let what = read_short(&path).filter(|text| !plugins::is_ours(text)).as_deref().and_then(brings)?;
+    let found = files.files.into_iter().find_map(|path| {
+        let what = match read_short(&path) {
+            Some(text) if plugins::is_ours(&text) => None,
+            Some(text) => brings(&text),
+            None => Some(UNSEEN),
+        }?;
         Some(format!("`{}` brings {what}", path.display()))
-    })
+    });
+    let unseen = || (!files.are_all).then(|| "one of more files than are looked at may bring programs".to_owned());
+    found.or_else(unseen)
 }

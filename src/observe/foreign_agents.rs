@@ -15,9 +15,9 @@ use crate::text::json::{self, Json};
 use crate::text::yaml::{self, Value};
 use std::path::{Path, PathBuf};
 
-/// Deeper folders below `agents`, and further files, are not looked at.
+/// Deeper folders below `agents`, and further files, are not looked at: any of our names may be among them.
 const DEEPEST: usize = 4;
-const MOST: usize = 500;
+const MOST: usize = 2000;
 /// The client's option that defines agents.
 const OPTION: &str = "--agents";
 
@@ -27,7 +27,39 @@ pub fn shadow(env: &Env, cwd: &Path, agent_type: &str) -> Option<PathBuf> {
     if given(env).iter().any(|name| name == agent_type) {
         return Some(PathBuf::from(OPTION));
     }
-    files(env, cwd).into_iter().find(|path| foreign_name(env, path).as_deref() == Some(agent_type))
+    let (files, mut unseen) = files(env, cwd);
+    let is_it = |path: &PathBuf| match carried(env, path) {
+        Carried::Ours(name) => name == agent_type,
+        Carried::Other => false,
+        Carried::Unseen => {
+            unseen.get_or_insert_with(|| path.clone());
+            false
+        }
+    };
+    let found = files.into_iter().find(is_it);
+    found.or(unseen)
+}
+
+/// What a file's agent is called.
+enum Carried {
+    /// As one of ours.
+    Ours(String),
+    Other,
+    /// The file cannot be read, so any name may be in it.
+    Unseen,
+}
+
+fn carried(env: &Env, path: &Path) -> Carried {
+    let by_stem = || meant(&path.file_stem().unwrap_or_default().to_string_lossy());
+    let name = match texts::read_text(path, None) {
+        Ok(Some(text)) => name_in(env, path, &text),
+        Ok(None) => None,
+        Err(_) => match by_stem().filter(|name| !name.starts_with(PLUGIN_PREFIX)) {
+            None if path.is_file() => return Carried::Unseen,
+            name => name,
+        },
+    };
+    name.map_or(Carried::Other, Carried::Ours)
 }
 
 /// Our names among the agents that the client was started with.
@@ -52,11 +84,18 @@ fn given(env: &Env) -> Vec<String> {
 /// Our agents whose bare names are taken, each with the first file that has it. `is_known`: files that are ours all the same,
 /// such as those of an older version.
 pub fn clashes(env: &Env, cwd: &Path, is_known: &dyn Fn(&Path) -> bool) -> Vec<(&'static str, PathBuf)> {
-    let others = files(env, cwd).into_iter().filter(|path| !is_known(path));
+    let (files, mut unseen) = files(env, cwd);
     let given = given(env).into_iter().map(|name| (name, PathBuf::from(OPTION)));
-    let others = others.filter_map(|path| Some((foreign_name(env, &path)?, path)));
-    let taken: Vec<(String, PathBuf)> = given.chain(others).collect();
-    let first = |name: &str| taken.iter().find(|(known, _)| known == name).map(|(_, path)| path.clone());
+    let mut taken: Vec<(String, PathBuf)> = given.collect();
+    for path in files.into_iter().filter(|path| !is_known(path)) {
+        match carried(env, &path) {
+            Carried::Ours(name) => taken.push((name, path)),
+            Carried::Other => {}
+            Carried::Unseen => drop(unseen.get_or_insert(path)),
+        }
+    }
+    let named = |name: &str| taken.iter().find(|(known, _)| known == name).map(|(_, path)| path.clone());
+    let first = |name: &str| named(name).or_else(|| unseen.clone());
     AGENTS.iter().filter_map(|agent| Some((agent.name, first(agent.name)?))).collect()
 }
 
@@ -75,8 +114,8 @@ pub fn has_second_name(env: &Env, cwd: &Path, name: &str) -> bool {
     })
 }
 
-/// Every agent file that the client may read here, the project's first.
-fn files(env: &Env, cwd: &Path) -> Vec<PathBuf> {
+/// The agent files that the client may read here, the project's first; and a folder that holds more than are looked at.
+fn files(env: &Env, cwd: &Path) -> (Vec<PathBuf>, Option<PathBuf>) {
     let (names, kind): (&[&str], _) = match env.host {
         Client::Codex => (&[".codex/agents"], "toml"),
         Client::Copilot => (&[".github/agents", ".claude/agents"], "md"),
@@ -85,41 +124,47 @@ fn files(env: &Env, cwd: &Path) -> Vec<PathBuf> {
     };
     let own = env.folder_of(env.host);
     let projects = cwd.ancestors().flat_map(|folder| names.iter().map(|name| folder.join(name)));
-    let mut all = Vec::new();
+    let (mut all, mut unseen) = (Vec::new(), None);
     for folder in projects.chain([own.join("agents")]) {
         let mut files = Vec::new();
-        list_kind(&folder, DEEPEST, kind, &mut files);
+        if !list_kind(&folder, DEEPEST, kind, &mut files) {
+            unseen.get_or_insert(folder);
+        }
         all.extend(files);
     }
-    all
+    (all, unseen)
 }
 
-pub fn list(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) {
-    list_kind(folder, deep, "md", files);
+/// Adds the texts below this folder; `false` where there are more, or deeper ones, than are looked at.
+#[must_use]
+pub fn list(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) -> bool {
+    list_kind(folder, deep, "md", files)
 }
 
-fn list_kind(folder: &Path, deep: usize, kind: &str, files: &mut Vec<PathBuf>) {
+fn list_kind(folder: &Path, deep: usize, kind: &str, files: &mut Vec<PathBuf>) -> bool {
     let items = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut items: Vec<PathBuf> = items.map(|item| item.path()).collect();
     items.sort();
+    let mut is_whole = true;
     for path in items {
-        if files.len() >= MOST {
-            return;
-        }
         if path.extension().is_some_and(|end| end.eq_ignore_ascii_case(kind)) {
+            if files.len() >= MOST {
+                return false;
+            }
             files.push(path);
-        } else if deep > 0 && path.is_dir() {
-            list_kind(&path, deep - 1, kind, files);
+        } else if path.is_dir() {
+            is_whole &= deep > 0 && list_kind(&path, deep - 1, kind, files);
         }
     }
+    is_whole
 }
 
 /// The name of ours, bare or prefixed, that a foreign file carries.
 pub fn foreign_name(env: &Env, path: &Path) -> Option<String> {
-    match texts::read_text(path, None) {
-        Ok(Some(text)) => name_in(env, path, &text),
-        _ => meant(&path.file_stem().unwrap_or_default().to_string_lossy())
-            .filter(|name| !name.starts_with(PLUGIN_PREFIX)),
+    match carried(env, path) {
+        Carried::Ours(name) => Some(name),
+        Carried::Other => None,
+        Carried::Unseen => Some(AGENTS[0].name.to_owned()),
     }
 }
 

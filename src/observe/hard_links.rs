@@ -10,9 +10,6 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Sessions whose files are compared.
-const MOST: usize = 5_000;
-
 /// Finds the protected file that a path is another name of.
 #[derive(Debug, Default)]
 pub(super) struct HardLinks {
@@ -37,7 +34,7 @@ fn list(protected: &Protected) -> BTreeMap<(u64, u64), PathBuf> {
     let projects = Path::new(&protected.config).join("projects");
     let sessions = items(&projects).into_iter().flat_map(|project| items(&project));
     let ours = |path: &PathBuf| path.file_name().and_then(|name| name.to_str()).is_some_and(is_session_folder);
-    for session in sessions.filter(ours).take(MOST) {
+    for session in sessions.filter(ours) {
         add(&mut found, session, 2);
     }
     found

@@ -140,17 +140,21 @@ fn reads(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
 
 /// Of another tool any string may be a path.
 fn strings(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
-    const MOST: usize = 64;
+    /// A reading call with more paths is not looked at further, and counts as one that shows them.
+    const MOST: usize = 1024;
     let is_path = |text: &&str| text.len() <= 4096 && text.contains('/') && !text.contains('\n');
     let root: Value = serde_json::from_str(&call.input).ok()?;
     let (mut waiting, mut looked) = (vec![&root], 0);
-    while let Some(value) = waiting.pop().filter(|_| looked < MOST) {
+    while let Some(value) = waiting.pop() {
         match value {
             Value::Array(all) => waiting.extend(all),
             Value::Object(all) => waiting.extend(all.values()),
             Value::String(text) => {
                 let text = Some(text.as_str()).filter(is_path);
                 looked += usize::from(text.is_some());
+                if looked > MOST {
+                    return Some(format!("{} with more than {MOST} paths", call.key.tool));
+                }
                 let is_near = |path: &Word| matches!(place.folder.near(path), Some(Near::In | Near::Is));
                 if text.is_some_and(|text| resolve(event, text, place.home).iter().any(is_near)) {
                     return Some(format!("{} {}", call.key.tool, text.unwrap_or_default()));

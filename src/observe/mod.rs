@@ -11,6 +11,7 @@ pub mod plugins;
 pub mod executable;
 pub mod brought;
 pub mod checks;
+mod settings_edit;
 pub mod client;
 pub mod authority;
 pub mod growth;

@@ -1,25 +1,32 @@
-//! A plan that a person approved in plan mode, read from its file.
+//! A plan that a person approved in plan mode: the text that they were shown.
 //!
-//! Reads one file below the client's `plans` folder. Invariants: it is the plan of a call that a person was asked about;
-//! its workflow is `feature-dev` unless a line about the workflow names another that is known; the review was the person's.
+//! Reads one file below the client's `plans` folder, where the client's question holds no text. Invariants: it is the plan of
+//! a call that a person was asked about; what was written into the file after the question does not count; its workflow is `feature-dev` unless a line about the workflow names another that is known; the review was the person's.
 
 use crate::model::event::Event;
 use crate::session::agent_report::AgentReport;
 use crate::session::fold::Session;
+use crate::session::memory::PlanShown;
 use crate::system::env::Env;
-use crate::system::files;
-use crate::text::json::cut;
+use crate::system::files::read_short;
+use crate::text::json::{self, cut};
 use crate::text::redact::redact;
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 const WORKFLOW: &str = "feature-dev";
-const LARGEST: u64 = 256 << 10;
 const LONGEST: usize = 2000;
 const MOST: usize = 40;
 
-/// The approved plan as a report that moves the loop; nothing for any other call.
+/// What the person reads who is asked about this plan: the text in the question; without one, the plan's file as it is now.
+pub(super) fn shown(env: &Env, event: &Event, workflows: impl FnOnce() -> BTreeMap<String, Vec<String>>) -> PlanShown {
+    let input = event.call.as_ref().and_then(|call| json::read(&call.input).ok());
+    let text = input.and_then(|input| input.text_of("plan")).filter(|text| !text.trim().is_empty());
+    text.map_or(PlanShown::File(env.now_ms), |text| PlanShown::Text(Box::new(of_text(&redact(&text), &workflows()))))
+}
+
+/// The approved plan as a report that moves the loop; nothing for any other call, and where another text was shown.
 pub(super) fn approved(
     env: &Env,
     session: &Session,
@@ -27,21 +34,26 @@ pub(super) fn approved(
     workflows: impl FnOnce() -> BTreeMap<String, Vec<String>>,
 ) -> Option<AgentReport> {
     let call = event.call.as_ref().filter(|call| call.key.tool == "ExitPlanMode" && event.agent_id.is_none())?;
-    let asked = session.memory.progress.plan_asked.as_deref() == Some(call.key.id.as_str());
+    let progress = &session.memory.progress;
+    let asked = progress.plan_asked.as_deref() == Some(call.key.id.as_str());
     let plan = call.plan.as_ref().filter(|_| asked)?;
-    let text = read(env, &plan.file).unwrap_or_else(|| plan.text.clone());
-    let text = redact(&text).into_owned();
-    (!text.trim().is_empty()).then(|| of_text(&text, &workflows()))
+    match progress.plan_shown.as_ref()? {
+        PlanShown::Text(shown) => Some((**shown).clone()),
+        PlanShown::File(asked_ms) => {
+            let text = read_unchanged(env, &plan.file, *asked_ms)?;
+            let text = redact(&text);
+            (!text.trim().is_empty()).then(|| of_text(&text, &workflows()))
+        }
+    }
 }
 
-fn read(env: &Env, file: &str) -> Option<String> {
+/// The plan's file, unless it was changed after this time: nobody can set the time of a file's last change back.
+fn read_unchanged(env: &Env, file: &str, asked_ms: i64) -> Option<String> {
     let plans = env.config.join("plans").canonicalize().ok()?;
     let path = Path::new(file).canonicalize().ok().filter(|path| path.starts_with(&plans))?;
-    let mut text = String::new();
-    let file = files::open(path).ok()?;
-    file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    file.take(LARGEST).read_to_string(&mut text).ok()?;
-    Some(text)
+    let about = path.metadata().ok()?;
+    let changed_ms = about.ctime().saturating_mul(1000) + about.ctime_nsec() / 1_000_000;
+    read_short(&path).filter(|_| changed_ms < asked_ms)
 }
 
 fn of_text(text: &str, workflows: &BTreeMap<String, Vec<String>>) -> AgentReport {

@@ -1,7 +1,8 @@
 //! Finds the plugins, skills, commands and agents that a client here may load.
 //!
 //! Reads `.claude` of the project and the folders above it, the client's own folder, its list of installed plugins and its
-//! command line. Invariants: a plugin is ours by the texts of its agents, not by its name; lists are bounded.
+//! command line. Invariants: a plugin is ours by the texts of its agents, not by its name; lists are bounded, and what a list
+//! does not hold may be anything.
 
 use crate::config::texts::{self, Kind};
 use crate::model::agent::folded;
@@ -15,7 +16,14 @@ use std::path::{Path, PathBuf};
 const OUR_NAME: &str = "aops";
 const IN_PLUGIN: &str = "${CLAUDE_PLUGIN_ROOT}/bin/aops-hook";
 /// Most plugins, and skills of one folder, that are looked at.
-const MOST: usize = 500;
+const MOST: usize = 2000;
+
+/// The files that something may come from.
+pub struct Origins {
+    pub files: Vec<PathBuf>,
+    /// None was left out.
+    pub are_all: bool,
+}
 
 /// Every `.claude` that the client reads here, the project's first, its own last.
 pub fn folders(env: &Env, cwd: &Path) -> Vec<PathBuf> {
@@ -27,6 +35,11 @@ pub fn folders(env: &Env, cwd: &Path) -> Vec<PathBuf> {
 
 /// The folders of plugins, and what each is called.
 pub fn all(env: &Env, cwd: &Path) -> Vec<(String, PathBuf)> {
+    roots(env, cwd).into_iter().filter_map(|root| Some((name(&root)?, root))).collect()
+}
+
+/// The folders that may be plugins; one more than `MOST` where there are more.
+fn roots(env: &Env, cwd: &Path) -> Vec<PathBuf> {
     let in_skills = folders(env, cwd).into_iter().flat_map(|folder| inside(&folder.join("skills")));
     let installed = ["installed_plugins.json", "installed_plugins_v2.json"].into_iter().flat_map(|name| {
         let mut found = Vec::new();
@@ -37,12 +50,11 @@ pub fn all(env: &Env, cwd: &Path) -> Vec<(String, PathBuf)> {
         found
     });
     let given = given_by(env, "--plugin-dir").into_iter().map(|folder| cwd.join(folder));
-    let roots = in_skills.chain(installed).chain(given).chain(env.plugin_root.clone()).take(MOST);
-    roots.filter_map(|root| Some((name(&root)?, root))).collect()
+    in_skills.chain(installed).chain(given).chain(env.plugin_root.clone()).take(MOST + 1).collect()
 }
 
 fn inside(folder: &Path) -> Vec<PathBuf> {
-    let items = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MOST);
+    let items = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MOST + 1);
     let mut all: Vec<PathBuf> = items.map(|item| item.path()).collect();
     all.sort();
     all
@@ -91,6 +103,9 @@ pub fn foreign(env: &Env, cwd: &Path) -> Option<String> {
     if said.is_some_and(|root| is_our_plugin(env, root)) {
         return None;
     }
+    if roots(env, cwd).len() > MOST {
+        return Some("there are more plugins than are looked at, and one may be called `aops`".to_owned());
+    }
     let taken = |(name, root): &(String, PathBuf)| folded(name) == OUR_NAME && !is_our_plugin(env, root);
     let (_, root) = all(env, cwd).into_iter().find(taken)?;
     Some(format!("`{}` is a plugin called `aops` that is not ours", root.display()))
@@ -101,7 +116,7 @@ fn is_set_by_project(env: &Env, cwd: &Path) -> bool {
     let files = folders(env, cwd).into_iter().filter(|folder| *folder != env.config);
     let mut files = files.flat_map(|folder| ["settings.json", "settings.local.json"].map(|name| folder.join(name)));
     files.any(|path| {
-        let text = read_short(&path).unwrap_or_default();
+        let Some(text) = read_short(&path) else { return path.is_file() };
         let json = json::read(&text).ok();
         json.is_some_and(|json| json.get("env").is_some_and(|env| env.get("CLAUDE_PLUGIN_ROOT").is_some()))
     })
@@ -113,26 +128,28 @@ fn is_our_plugin(env: &Env, root: &Path) -> bool {
     let own = json::read(&text)
         .is_ok_and(|json| json.text_of("name").as_deref() == Some(OUR_NAME) && json.get("agents").is_none());
     let mut files = Vec::new();
-    list(&root.join("agents"), 4, &mut files);
-    own && !files.is_empty() && files.iter().all(|path| foreign_agents::foreign_name(env, path).is_none())
+    let are_all = list(&root.join("agents"), 4, &mut files);
+    own && are_all && !files.is_empty() && files.iter().all(|path| foreign_agents::foreign_name(env, path).is_none())
 }
 
 /// The files that a skill or command of this name may come from.
-pub fn skill_files(env: &Env, cwd: &Path, spelled: &str) -> Vec<PathBuf> {
+pub fn skill_files(env: &Env, cwd: &Path, spelled: &str) -> Origins {
     let name = spelled.trim().trim_start_matches('/').split(char::is_whitespace).next().unwrap_or_default();
-    let mut found = Vec::new();
+    let mut found = Origins { files: Vec::new(), are_all: roots(env, cwd).len() <= MOST };
     if let Some((plugin, skill)) = name.split_once(':') {
         for (_, root) in all(env, cwd).into_iter().filter(|(name, _)| folded(name) == folded(plugin)) {
-            found.extend(of_skill(&root, skill));
+            add_skill(&root, skill, &mut found);
         }
     }
     let last = name.rsplit(':').next().unwrap_or(name);
-    found.extend(folders(env, cwd).iter().flat_map(|folder| of_skill(folder, last)));
+    for folder in folders(env, cwd) {
+        add_skill(&folder, last, &mut found);
+    }
     found
 }
 
 /// Below one `.claude`, or the root of a plugin. A skill is known by its folder or by the name inside.
-fn of_skill(folder: &Path, name: &str) -> Vec<PathBuf> {
+fn add_skill(folder: &Path, name: &str, found: &mut Origins) {
     let is_meant = |path: &PathBuf| {
         let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
         folded(&folder) == folded(name)
@@ -140,22 +157,24 @@ fn of_skill(folder: &Path, name: &str) -> Vec<PathBuf> {
                 .and_then(|text| foreign_agents::read_name(&text))
                 .is_some_and(|own| folded(&own) == folded(name))
     };
-    let skills = inside(&folder.join("skills")).into_iter().map(|skill| skill.join("SKILL.md"));
-    let mut found: Vec<PathBuf> = skills.filter(|path| path.exists()).filter(is_meant).collect();
-    found.extend([folder.join("SKILL.md")].into_iter().filter(|path| path.exists()));
+    let skills = inside(&folder.join("skills"));
+    found.are_all &= skills.len() <= MOST;
+    let skills = skills.into_iter().map(|skill| skill.join("SKILL.md"));
+    found.files.extend(skills.filter(|path| path.exists()).filter(is_meant));
+    found.files.extend([folder.join("SKILL.md")].into_iter().filter(|path| path.exists()));
     let mut commands = Vec::new();
-    list(&folder.join("commands"), 4, &mut commands);
+    found.are_all &= list(&folder.join("commands"), 4, &mut commands);
     let stem = |path: &PathBuf| path.file_stem().is_some_and(|stem| folded(&stem.to_string_lossy()) == folded(name));
-    found.extend(commands.into_iter().filter(stem));
-    found
+    found.files.extend(commands.into_iter().filter(stem));
 }
 
 /// The files that an agent of this name may come from.
-pub fn agent_files(env: &Env, cwd: &Path, kind: &str) -> Vec<PathBuf> {
+pub fn agent_files(env: &Env, cwd: &Path, kind: &str) -> Origins {
     let last = kind.rsplit(':').next().unwrap_or(kind);
     let mut files = Vec::new();
+    let mut are_all = roots(env, cwd).len() <= MOST;
     for folder in folders(env, cwd).into_iter().chain(all(env, cwd).into_iter().map(|(_, root)| root)) {
-        list(&folder.join("agents"), 4, &mut files);
+        are_all &= list(&folder.join("agents"), 4, &mut files);
     }
     let is_meant = |path: &PathBuf| {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -163,7 +182,7 @@ pub fn agent_files(env: &Env, cwd: &Path, kind: &str) -> Vec<PathBuf> {
             read_short(path).and_then(|text| foreign_agents::read_name(&text)).unwrap_or_else(|| stem.into_owned());
         folded(&own) == folded(last)
     };
-    files.into_iter().filter(is_meant).collect()
+    Origins { files: files.into_iter().filter(is_meant).collect(), are_all }
 }
 
 /// A text that we ship, with the program where an installation put it.

@@ -11,9 +11,6 @@ use crate::system::files;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Most working trees of one repository that are looked at.
-const MOST: usize = 200;
-
 /// The session of this head belongs to the project around this folder.
 pub fn is_of(env: &Env, cwd: &Path, head: &Head) -> bool {
     let trees = working_trees(cwd);
@@ -43,7 +40,7 @@ fn working_trees(cwd: &Path) -> Vec<PathBuf> {
         None => link,
     };
     let git = git.canonicalize().unwrap_or(git);
-    let others = fs::read_dir(git.join("worktrees")).into_iter().flatten().flatten().take(MOST);
+    let others = fs::read_dir(git.join("worktrees")).into_iter().flatten().flatten();
     let others = others.filter_map(|item| Some(Path::new(&read(&item.path().join("gitdir"))?).parent()?.to_path_buf()));
     let main =
         git.file_name().is_some_and(|name| name == ".git").then(|| git.parent().map(Path::to_path_buf)).flatten();

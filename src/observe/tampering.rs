@@ -3,11 +3,14 @@
 //! Reads size, times, inode and mode of settings, configuration and program; the text only of a file for which one of these
 //! changed. Invariant: unchanged files cost one system call each, and nothing here writes.
 
+use crate::gate::EndContext;
 use crate::gate::guard::Protected;
 use crate::host;
 use crate::host::claude::disarm;
 use crate::model::client::Client;
 use crate::model::event::Event;
+use crate::observe::real_paths;
+use crate::session::fold::Session;
 use crate::system::env::Env;
 use crate::system::files;
 use crate::system::git;
@@ -142,6 +145,25 @@ pub fn held(protected: &Protected) -> Held {
     held.filter(|(_, events)| !events.is_empty()).collect()
 }
 
+/// What changed since the last look, beside the file that this very call was made to edit, and says so itself.
+pub fn look(env: &Env, session: &Session, event: &Event, edited: Option<&str>, ended: &mut EndContext) {
+    let protected = protected(env, event);
+    let marks = marks(&protected, &session.memory.marks);
+    let changed = compare(&session.memory.marks, &marks, &protected.binaries);
+    match judge(&changed, &session.memory.held, &protected.binaries) {
+        Some(Trip::Disarmed(path, why)) => {
+            ended.disarmed = Some(format!("`{path}` changed while a tool call ran: {why}"));
+        }
+        Some(Trip::Changed(mut paths)) => {
+            let real = |path: &String| real_paths::real(Path::new(path)).unwrap_or_else(|| path.into());
+            paths.retain(|path| edited.is_none_or(|edited| real(path) != Path::new(edited)));
+            ended.changed = paths;
+        }
+        None => {}
+    }
+    ended.marks = Some(marks);
+}
+
 /// What these changes mean. `held`: settings files that register us, with their events.
 pub fn judge(changed: &[String], held: &Held, binaries: &[String]) -> Option<Trip> {
     let disarmed = |path: &String| Some(Trip::Disarmed(path.clone(), find_disarmed(path, held, binaries)?));
@@ -158,11 +180,22 @@ fn find_disarmed(path: &str, held: &Held, binaries: &[String]) -> Option<String>
     if !is_json(path) {
         return None;
     }
+    if is_too_large(path) {
+        return Some(TOO_LARGE.to_owned());
+    }
     disarm::disarms(&settings(path), held.get(path).map_or(&[][..], Vec::as_slice))
 }
 
 fn is_json(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|kind| kind == "json")
+}
+
+/// Why a settings file that is not read counts as one that switches our hooks off.
+pub const TOO_LARGE: &str = "it is too large to be read, and may switch our hooks off";
+
+/// There is more of this file than is read.
+pub fn is_too_large(path: &str) -> bool {
+    fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() > LARGEST)
 }
 
 /// The text of a settings file; empty if it is gone, unreadable or absurd.

@@ -5,8 +5,10 @@
 //! the fact; nothing is looked up or recomputed later.
 
 mod checked;
+mod opened;
 
 pub use checked::Checked;
+pub use opened::{Opened, Previous};
 
 use crate::config::policy::Policy;
 use crate::model::call::{CallKey, CallState, Effect, ToolResult};
@@ -14,9 +16,10 @@ use crate::model::event::EventKind;
 use crate::model::profile::{JailState, Profile, Proof};
 use crate::session::agent_report::AgentReport;
 use crate::session::growth::{ChangedFile, Growth};
-use crate::session::memory::{ClientProcess, Memory, ModeAsked, RollbackState, RunStep, Undone, Waiver};
+use crate::session::memory::{ClientProcess, Memory, ModeAsked, PlanShown, RollbackState, RunStep, Undone, Waiver};
 use crate::session::prompt::Prompt;
 use crate::session::state::State;
+use crate::session::timer::TimerMark;
 use crate::text::json;
 use crate::text::stored::canonical;
 use crate::tool::tracking::Tracks;
@@ -72,31 +75,6 @@ facts! {
     "rollback": Rollback(Undone),
     "insights": Insights(Concluded),
     "snapshot": Snapshot(Box<Snapshot>),
-}
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Opened {
-    pub binary: String,
-    pub boot: String,
-    pub folders: BTreeMap<String, String>,
-    /// Version of the ledger's form.
-    pub format: u32,
-    /// The configuration in force, where it is not the shipped one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub policy: Option<Box<Policy>>,
-    pub policy_hash: String,
-    /// The ledger this one continues: set aside by a person, or lost.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub previous: Option<Previous>,
-    pub project: String,
-}
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Previous {
-    pub folder: String,
-    /// Its last good digest and sequence number.
-    pub head: String,
-    pub seq: u64,
 }
 
 /// An event of the client that is not a step of a call.
@@ -177,6 +155,12 @@ pub struct Seen {
     /// The person interrupted the turn before: its task is parked, with so many changed files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parks: Option<u64>,
+    /// `SessionStart`, and `PermissionRequest` for a plan: a file with a hook that may answer in a person's place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_hook: Option<String>,
+    /// With `asks_plan`: what the person is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_shown: Option<PlanShown>,
     /// Beside a new hash: the configuration it stands for, where it is not the shipped one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Box<Policy>>,
@@ -207,9 +191,12 @@ pub struct Seen {
     /// `SubagentStart` of an agent of ours: the client whose call started it. Older versions asked for no call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starter: Option<String>,
-    /// Stop only: digests of the prompts that timers will send.
+    /// What timers will send, where it is new: as the end of a turn lists it, or as a call set it that we were not asked about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub timers: Vec<String>,
+    pub timers: Vec<TimerMark>,
+    /// With `timers`: more than are remembered. Older versions dropped the oldest without a word.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub timers_lost: bool,
     /// `SessionStart` only: the span of the client's own trace, as it handed it on (`00-trace-span-flags`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
@@ -322,15 +309,18 @@ pub struct Step {
     /// With the end of a call: what came out. Older versions recorded none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<ToolResult>,
-    /// With PENDING: digest of the prompt that a timer will send.
+    /// With PENDING: the prompt that a timer will send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schedules: Option<String>,
+    pub schedules: Option<TimerMark>,
     /// With PENDING: the agent of ours that it starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts: Option<Starts>,
     /// With PENDING: its success is the evidence that `evidence.test` asks for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tests: bool,
+    /// With `schedules`: one timer more than are remembered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub timers_lost: bool,
     pub to: CallState,
     /// A todo list that this call set: done, all.
     #[serde(default, skip_serializing_if = "Option::is_none")]

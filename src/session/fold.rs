@@ -19,6 +19,7 @@ use crate::model::phase::{Phase, Sandbox};
 use crate::session::fact::{Fact, Opened, Seen, Step, Violation};
 use crate::session::memory::{Memory, OpenCall, Prompted, Waiver};
 use crate::session::state::{Shown, State};
+use crate::session::timer::{self, TimerMark};
 use crate::text::json;
 use crate::text::sha256::NO_DIGEST;
 use crate::text::stored::canonical;
@@ -26,8 +27,6 @@ use std::sync::LazyLock;
 
 /// Most names kept in `subagents`; further ones are not recorded.
 const MOST_SUBAGENTS: usize = 64;
-/// Most prompts of timers that are remembered; the oldest is dropped first.
-const MOST_TIMERS: usize = 64;
 
 #[derive(Clone, Debug)]
 pub struct Session {
@@ -163,15 +162,18 @@ impl Session {
             self.memory.clashes.clone_from(&seen.clashes);
         }
         self.end_turn(kind, seen, refused);
+        self.remember_timers(&seen.timers, seen.timers_lost);
         match kind {
             EventKind::SessionStart => self.apply_session_start(seen),
             EventKind::SessionEnd => self.state.ended_at = Some(ts.to_owned()),
             EventKind::UserPromptSubmit => self.hear_prompt(seen, refused),
-            EventKind::Stop => {
-                self.remember_timers(&seen.timers);
-                self.apply_stop(seen, refused);
+            EventKind::Stop => self.apply_stop(seen, refused),
+            EventKind::PermissionRequest => {
+                self.memory.told_plan_hook |= seen.plan_hook.is_some();
+                if seen.asks_plan && !refused {
+                    self.apply_plan_question(seen);
+                }
             }
-            EventKind::PermissionRequest if seen.asks_plan && !refused => self.apply_plan_question(),
             EventKind::CwdChanged => self.apply_cwd_change(&seen.words("new_cwd").unwrap_or_default()),
             EventKind::TaskCreated if !refused => self.state.main_agent.todos_total += 1,
             EventKind::TaskCompleted if !refused => {
@@ -209,6 +211,11 @@ impl Session {
             (memory.agentless, memory.client) = (seen.agentless.clone(), seen.client.clone());
             memory.unproven.clone_from(&seen.unproven);
             memory.jail.clone_from(&seen.jail);
+            // A compaction starts no client: its timers and hooks go on.
+            if matches!(seen.words("source").as_deref(), Some("startup" | "resume")) {
+                (memory.timers_lost, memory.plan_hook) = (false, None);
+            }
+            memory.plan_hook = seen.plan_hook.clone().or(memory.plan_hook.take());
         }
         if memory.baseline.is_empty() && memory.baseline_sha256.is_none() {
             memory.baseline_sha256.clone_from(&seen.baseline_sha256);
@@ -235,11 +242,12 @@ impl Session {
         }
     }
 
-    fn remember_timers(&mut self, new: &[String]) {
+    fn remember_timers(&mut self, new: &[TimerMark], lost: bool) {
         let timers = &mut self.memory.timers;
         timers.retain(|known| !new.contains(known));
-        timers.extend(new.iter().take(MOST_TIMERS).cloned());
-        timers.drain(..timers.len().saturating_sub(MOST_TIMERS));
+        timers.extend(new.iter().take(timer::MOST).cloned());
+        timers.drain(..timers.len().saturating_sub(timer::MOST));
+        self.memory.timers_lost |= lost;
     }
 
     fn count_call(&mut self, agent: Option<&str>) {
@@ -282,7 +290,7 @@ impl Session {
             self.state.main_agent.todos_total = all;
         }
         renew(&mut self.memory.marks, step.marks.as_ref());
-        self.remember_timers(step.schedules.as_slice());
+        self.remember_timers(step.schedules.as_slice(), step.timers_lost);
         self.memory.told_way_out |= step.told;
         Ok(())
     }

@@ -7,7 +7,9 @@ use crate::config::policy::{ModeLevel, Policy, is_default};
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::profile::{JailState, Profile};
+use crate::session::agent_report::AgentReport;
 use crate::session::growth::{ChangedFile, Growth};
+use crate::session::timer::TimerMark;
 use crate::tool::tracking::Tracks;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -81,6 +83,9 @@ pub struct Memory {
     /// Tasks that the person interrupted, the newest last: they owe nothing until they are taken up again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parked: Vec<Parked>,
+    /// A file with a hook that may answer in a person's place when the client asks about a plan, as the client started with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_hook: Option<String>,
     /// The configuration in force, where it is not the shipped one.
     pub policy: Option<Box<Policy>>,
     /// The last prompt that was not refused; older versions recorded none.
@@ -94,9 +99,15 @@ pub struct Memory {
     pub shadowed: Option<String>,
     /// The last entry that was fsynced.
     pub synced: u64,
-    /// Digests of prompts that timers send, the newest last.
+    /// Prompts that timers send, the newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub timers: Vec<String>,
+    pub timers: Vec<TimerMark>,
+    /// One of them had to be forgotten: until the client starts again any prompt may be a timer's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub timers_lost: bool,
+    /// The user was told that such a hook keeps plans from counting.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub told_plan_hook: bool,
     /// The user was told how to go without the loop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told_way_out: bool,
@@ -205,6 +216,9 @@ pub struct TaskProgress {
     /// The call of `ExitPlanMode` that a person was asked about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_asked: Option<String>,
+    /// What the person was shown then. Older versions read the plan's file when it was approved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_shown: Option<PlanShown>,
     /// What the last reviewer found wrong.
     pub problems: Vec<String>,
     pub reflected: bool,
@@ -238,6 +252,16 @@ pub struct TaskProgress {
     pub writes_at_prompt: u64,
     /// Write-class calls since the last draw.
     pub writes_since_draw: u64,
+}
+
+/// What a person reads who is asked to approve a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PlanShown {
+    /// The text in the client's question.
+    Text(Box<AgentReport>),
+    /// A file that the client names afterwards, as it was at this time, in milliseconds since 1970.
+    File(i64),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,9 +4,10 @@
 
 pub mod growth;
 pub mod reflection;
+pub mod agent_report;
+pub mod timer;
 pub mod memory;
 pub mod state;
-pub mod agent_report;
 pub mod prompt;
 pub mod fact;
 pub mod phase_end;

@@ -3,7 +3,6 @@
 //! Reads nothing, writes nothing. Invariants: only an ordinary prompt starts the loop; a path is not a command
 //! (`./build.sh fails`, `/etc/hosts is wrong`), and a file's name waives nothing (`.gitignore is wrong`).
 
-use crate::text::sha256::sha256;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,12 +104,6 @@ impl Prompt {
         }
         Prompt::Ordinary
     }
-}
-
-/// By this a prompt is known again that a timer sends: its words, whatever stands between them.
-pub fn timer_digest(prompt: &str) -> String {
-    let words: Vec<&str> = prompt.split_whitespace().collect();
-    sha256(&[words.join(" ").as_bytes()])
 }
 
 fn is_ours(text: &str) -> bool {

@@ -141,8 +141,18 @@ const PROSE: [&str; 12] = [
 /// Parts of keys that name a place on the disk.
 const PLACES: [&str; 11] =
     ["path", "file", "dir", "folder", "root", "source", "dest", "src", "target", "location", "uri"];
-/// JSON inside a string of JSON.
+/// JSON inside a string of JSON; an input with more is refused unread.
 const DEEPEST: usize = 4;
+/// Names beside a folder that may lie in it; an input with more is refused unread.
+const MOST_NAMES: usize = 64;
+/// No file has a longer name.
+const LONGEST_NAME: usize = 255;
+
+/// Some system takes it, once it is shortened.
+fn may_be_path(path: &Word) -> bool {
+    let short = |name: &[Bit]| name.len() <= LONGEST_NAME;
+    path.bits.len() <= LONGEST_PATH && path.bits.split(|bit| *bit == Bit::Char('/')).all(short)
+}
 
 /// What a value is, by its key.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -179,7 +189,9 @@ pub(super) fn every_string(targets: &mut Targets, name: &str, act: Act, input: &
             _ if tool.targets.over => return,
             Value::String(text) => {
                 tool.text(&text, role_here);
-                waiting.extend(nested(&text, depth).map(|inner| (inner, role_here, depth + 1)));
+                let inner = nested(&text);
+                tool.targets.over |= inner.is_some() && depth >= DEEPEST;
+                waiting.extend(inner.map(|inner| (inner, role_here, depth + 1)));
             }
             Value::Array(items) => {
                 if role_here == Role::Command {
@@ -200,9 +212,9 @@ pub(super) fn every_string(targets: &mut Targets, name: &str, act: Act, input: &
     }
 }
 
-fn nested(text: &str, depth: usize) -> Option<Value> {
+fn nested(text: &str) -> Option<Value> {
     let begins = text.trim_start().starts_with(['{', '[']);
-    (begins && depth < DEEPEST).then(|| serde_json::from_str(text).ok()).flatten()
+    begins.then(|| serde_json::from_str(text).ok()).flatten()
 }
 
 struct Strings<'a> {
@@ -252,7 +264,7 @@ impl Strings<'_> {
     /// A path in parts: `["folder", "name"]`.
     fn parts(&mut self, items: &[Value], role: Role) {
         let parts: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
-        if (2..=16).contains(&parts.len()) && role != Role::Prose {
+        if parts.len() > 1 && role != Role::Prose {
             self.path(&parts.join("/"), Role::Place);
         }
     }
@@ -271,17 +283,17 @@ impl Strings<'_> {
         if let (Some((_, program)), Some((_, Value::Array(arguments)))) = (program, arguments) {
             self.words(std::iter::once(program).chain(arguments));
         }
-        let texts: Vec<&str> = fields.values().filter_map(Value::as_str).map(str::trim).collect();
-        let short = |text: &&&str| text.len() <= LONGEST_PATH && !text.contains('\n');
-        let folders = texts.iter().filter(short).filter(|text| text.starts_with(['/', '~', '$', '.']));
-        for folder in folders {
-            let folder = path_of(folder, self.ground).from_folder(&self.cwd);
-            let names = texts.iter().filter(short).filter(|text| !text.starts_with(['/', '~', '$']));
-            let names: Vec<&&str> = names.filter(|name| name.len() < 256).take(8).collect();
-            for name in names.iter().filter(|name| name.contains('.')) {
-                self.targets.target(&Word::of(name), &folder, Act::Write);
-                for between in names.iter().filter(|between| **between != *name && !between.contains(' ')) {
-                    self.targets.target(&Word::of(name), &Word::of(between).from_folder(&folder), Act::Write);
+        let texts = fields.values().filter_map(Value::as_str).map(str::trim).filter(|text| !text.contains('\n'));
+        let texts: Vec<(&str, Word)> = texts.map(|text| (text, path_of(text, self.ground))).collect();
+        let texts: Vec<&(&str, Word)> = texts.iter().filter(|(_, path)| may_be_path(path)).collect();
+        let names: Vec<&&(&str, Word)> = texts.iter().filter(|(text, _)| !text.starts_with(['/', '~', '$'])).collect();
+        for (_, folder) in texts.iter().filter(|(text, _)| text.starts_with(['/', '~', '$', '.'])) {
+            let folder = folder.from_folder(&self.cwd);
+            self.targets.over |= names.len() > MOST_NAMES;
+            for (name, path) in names.iter().take(MOST_NAMES).filter(|(name, _)| name.contains('.')) {
+                self.targets.target(path, &folder, Act::Write);
+                for (_, between) in names.iter().filter(|(between, _)| between != name && !between.contains(' ')) {
+                    self.targets.target(path, &between.from_folder(&folder), Act::Write);
                 }
             }
         }

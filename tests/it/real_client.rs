@@ -12,6 +12,7 @@ mod halts;
 mod hydration;
 mod jail;
 mod managed;
+mod questions;
 mod whole_loop;
 mod worktree;
 

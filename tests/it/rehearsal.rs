@@ -33,9 +33,9 @@ fn nothing_is_said_and_everything_is_recorded() {
     session.stop("Done.").silent();
     assert_eq!(rehearsed(&session), pairs(&[("sandbox", "deny"), ("qa", "deny")]));
     assert_eq!(session.state()["stop"], json!({"owed": [], "refusals": 0}));
-    // The guard and a block refuse as ever, and that is no rehearsal.
-    let settings = session.call("Write", json!({"file_path": sandbox.config().join("settings.json"), "content": "{}"}));
-    session.pre(&settings).refused(&["settings"]);
+    // What is ours, and a block, refuse as ever, and that is no rehearsal.
+    let ledger = session.call("Write", json!({"file_path": session.folder().join("ledger.jsonl"), "content": "{}"}));
+    session.pre(&ledger).refused(&["our record"]);
     sandbox.person(&["block", "--reason", "enough seen"]).said(&["blocked"]);
     session.ask_bash("ls").refused(&["enough seen"]);
     assert_eq!(rehearsed(&session).len(), 2);

@@ -5,6 +5,7 @@
 
 use super::path::pattern::{fits, named, unnamed};
 use super::path::{Component, Protected, components, names};
+use super::started::{self, Row};
 use crate::tool::targets::{Act, Target};
 use aops_shell::syntax::{Bit, Word};
 
@@ -15,6 +16,8 @@ pub enum Executable {
     Always(&'static str),
     /// A text for the client, which may bring programs.
     Text,
+    /// With one of the row's words in it.
+    Saying(&'static Row),
     /// Another file in the folder of a skill: its index is the number of components up to that folder.
     Beside(usize),
 }
@@ -24,13 +27,6 @@ const SNAPSHOTS: &str = "what the client sources before each command";
 const HOOKS: &str = "a script that hooks run";
 const SERVERS: &str = "a list of MCP servers";
 const GIT: &str = "a hook or the configuration of git";
-const STARTUP: &str = "what each shell runs when it starts";
-
-/// Files in the home folder that shells, or git, run by themselves.
-const STARTUP_FILES: [&str; 11] = [
-    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
-    ".zlogout", ".inputrc",
-];
 const TEXTS: [&str; 3] = ["skills", "commands", "agents"];
 /// In a skill's folder: what makes it a plugin.
 const PARTS: [&str; 7] = [".claude-plugin", "hooks", "hooks.json", "plugin.json", ".lsp.json", "monitors", "bin"];
@@ -50,11 +46,11 @@ fn of_path(protected: &Protected, path: &[Component], act: Act) -> Option<Execut
     if is(last, ".mcp.json") {
         return Some(Executable::Always(SERVERS));
     }
-    if of_git(path) || in_home(protected, path, &[".gitconfig", ".config/git/config"]) {
+    if of_git(path) {
         return Some(Executable::Always(GIT));
     }
-    if in_home(protected, path, &STARTUP_FILES) || in_home(protected, path, &[".config/fish/config.fish"]) {
-        return Some(Executable::Always(STARTUP));
+    if let Some(row) = started::row(protected, path, act) {
+        return Some(if row.words.is_empty() { Executable::Always(row.what) } else { Executable::Saying(row) });
     }
     let config = names(&protected.config);
     let in_config = path.len() > config.len() && config.iter().zip(path).all(|(name, part)| fits(part, name));
@@ -103,27 +99,10 @@ fn is_text(last: &Component) -> bool {
     !plain || last.ends_with(&[Bit::Char('.'), Bit::Char('m'), Bit::Char('d')])
 }
 
-/// `.git/hooks/…`, `.git/config`, also of worktrees and submodules; and the folders that `core.hooksPath` usually names.
+/// `.git/hooks/…`, `.git/config`, also of worktrees and submodules.
 fn of_git(path: &[Component]) -> bool {
-    let shared = |part: &Component| named(part, ".husky") || named(part, ".githooks");
-    if path.iter().rev().skip(1).any(shared) {
-        return true;
-    }
     let Some(at) = path.iter().position(|part| named(part, ".git")) else { return false };
     let inside = &path[at + 1..];
     let config = |last: &Component| named(last, "config") || named(last, "config.worktree");
     inside.iter().any(|part| named(part, "hooks")) || inside.last().is_some_and(config)
-}
-
-/// One of these below the home folder.
-fn in_home(protected: &Protected, path: &[Component], files: &[&str]) -> bool {
-    let home = names(&protected.home);
-    let in_home =
-        !home.is_empty() && path.len() > home.len() && home.iter().zip(path).all(|(name, part)| fits(part, name));
-    in_home
-        && files.iter().any(|file| {
-            let parts: Vec<&str> = file.split('/').collect();
-            let rest = &path[home.len()..];
-            rest.len() == parts.len() && rest.iter().zip(parts).all(|(part, name)| named(part, name))
-        })
 }

@@ -30,7 +30,12 @@ pub(super) fn named(protected: &Protected, hidden: &Hidden) -> Option<String> {
     if let Some(verb) = verb(&text).filter(|_| runs) {
         return Some(format!("aops-hook {verb}"));
     }
-    if words(&text).any(|word| REMOVING.contains(&word)) && folder(protected, &text) {
+    if protected.own_alone { own(protected, &text) } else { anything(protected, &text) }
+}
+
+/// Whatever guards, or can switch us off.
+fn anything(protected: &Protected, text: &str) -> Option<String> {
+    if words(text).any(|word| REMOVING.contains(&word)) && folder(protected, text) {
         return Some(".claude".to_owned());
     }
     if let Some(name) = ALONE.iter().find(|name| text.contains(*name)) {
@@ -40,11 +45,11 @@ pub(super) fn named(protected: &Protected, hidden: &Hidden) -> Option<String> {
         return Some(".aops".to_owned());
     }
     let config = protected.config.to_lowercase();
-    let in_config = text.contains(".claude") || text.contains("claude_config_dir") || within(&text, &config);
+    let in_config = text.contains(".claude") || text.contains("claude_config_dir") || within(text, &config);
     if in_config && text.contains("settings") && text.contains("json") {
         return Some(".claude/settings.json".to_owned());
     }
-    if let Some(file) = protected.clients.iter().find_map(|(client, base)| of_client(*client, base, &text)) {
+    if let Some(file) = protected.clients.iter().find_map(|(client, base)| of_client(*client, base, text)) {
         return Some(file);
     }
     let named = |file: &String| text.contains("agents") && text.contains(file);
@@ -58,11 +63,21 @@ pub(super) fn named(protected: &Protected, hidden: &Hidden) -> Option<String> {
         ".claude/aops".to_owned(),
         ".claude/checkpoints".to_owned(),
     ];
-    if let Some(folder) = folders.into_iter().find(|folder| within(&text, folder)) {
+    if let Some(folder) = folders.into_iter().find(|folder| within(text, folder)) {
         return Some(folder);
     }
     let binaries = protected.binaries.iter().map(|path| path.to_lowercase());
-    binaries.chain([".local/bin/aops-hook".to_owned()]).find(|path| within(&text, path))
+    binaries.chain([".local/bin/aops-hook".to_owned()]).find(|path| within(text, path))
+}
+
+/// Mode `observe`: our record, our keys, our program or a file that registers us.
+fn own(protected: &Protected, text: &str) -> Option<String> {
+    const RECORD: [&str; 3] = ["session-state.json", "ledger.jsonl", "heads.jsonl"];
+    let named = RECORD.iter().find(|name| text.contains(*name)).map(|name| (*name).to_owned());
+    let places = [protected.user_config.clone(), format!("{}/aops", protected.config), ".claude/aops".to_owned()];
+    let places = places.into_iter().chain(protected.binaries.iter().chain(&protected.registered).cloned());
+    let mut places = places.map(|place| place.to_lowercase()).chain([".local/bin/aops-hook".to_owned()]);
+    named.or_else(|| places.find(|place| within(text, place)))
 }
 
 /// A file of another client that registers our hooks or can take them away.

@@ -5,7 +5,7 @@ use crate::host::table::host;
 use crate::model::agent::{AGENTS, FILE_PREFIX};
 use crate::model::client::Client;
 use crate::tool::targets::{Act, Target};
-use aops_shell::syntax::Bit;
+use aops_shell::syntax::{Bit, Word};
 use std::cmp::Ordering::{self, Equal as At, Greater as Below, Less as Above};
 
 pub(super) mod pattern;
@@ -39,6 +39,10 @@ pub struct Protected {
     pub real: Vec<ProtectedPlace>,
     /// Places that exist; `None` if that was not looked up, and then all may.
     pub standing: Option<Vec<String>>,
+    /// Mode `observe`: nothing is held but our own record, keys, program, configuration and the files that register us.
+    pub own_alone: bool,
+    /// Settings files that register us.
+    pub registered: Vec<String>,
 }
 
 /// One protected file or folder with a fixed path.
@@ -52,7 +56,7 @@ pub struct ProtectedPlace {
     pub in_project: bool,
 }
 
-const SETTINGS: &str = "a settings file that can switch our hooks off";
+pub(super) const SETTINGS: &str = "a settings file that can switch our hooks off";
 const CONFIGURATION: &str = "our configuration";
 const SESSIONS: &str = "our record of sessions";
 const CHECKPOINTS: &str = "where checkpoints are kept";
@@ -123,6 +127,12 @@ impl Protected {
         }
     }
 
+    /// This place is held in this mode.
+    fn holds(&self, place: &ProtectedPlace) -> bool {
+        let registers = || self.registered.contains(&place.path) || place.path == self.user_config;
+        !self.own_alone || is_own(place.what) || registers()
+    }
+
     pub(super) fn stands(&self, path: &str) -> bool {
         self.standing.as_ref().is_none_or(|standing| standing.iter().any(|known| known == path))
     }
@@ -166,8 +176,13 @@ pub(super) struct PlaceMap<'a> {
 impl<'a> PlaceMap<'a> {
     pub(super) fn new(protected: &'a Protected) -> Self {
         let named = |place: ProtectedPlace| (names(&place.path), place);
-        let places = protected.places().into_iter().map(named).collect();
+        let places = protected.places().into_iter().filter(|place| protected.holds(place)).map(named).collect();
         Self { protected, places, config: names(&protected.config) }
+    }
+
+    /// What a name alone says, as far as it is held in this mode.
+    fn held(&self, what: Option<&'static str>) -> Option<&'static str> {
+        what.filter(|what| !self.protected.own_alone || is_own(what))
     }
 
     /// What this target is, if touching it is refused.
@@ -208,15 +223,33 @@ impl<'a> PlaceMap<'a> {
             };
             return self.places.iter().any(is).then_some(BINARY);
         }
-        if act == Act::Merge && self.is_read_here(path) {
+        if act == Act::Merge && self.is_read_here(path) && !self.protected.own_alone {
             return Some(FOLDER);
         }
-        by_name(path, act).or_else(|| in_config(&self.config, path)).or_else(|| {
+        self.held(by_name(path, act)).or_else(|| self.held(in_config(&self.config, path))).or_else(|| {
             let mut touched =
                 self.places.iter().filter(|(names, place)| touches(self.protected, path, place, names, act));
             touched.next().map(|(_, place)| place.what)
         })
     }
+}
+
+/// The record with its keys, or the program.
+fn is_own(what: &str) -> bool {
+    matches!(what, SESSIONS | BINARY)
+}
+
+/// One settings file of the client, by its whole name, and nothing else.
+pub(super) fn is_settings_alone(protected: &Protected, targets: &[Target]) -> bool {
+    let [target] = targets else { return false };
+    let last = |word: &Word| components(&word.bits).pop();
+    let name = target.real.as_ref().and_then(last).or_else(|| last(&target.path)).unwrap_or_default();
+    let is = |known: &&str| pattern::exact(&name) && fits(&name, known);
+    if target.act != Act::Write || !["settings.json", "settings.local.json"].iter().any(is) {
+        return false;
+    }
+    let whole = Protected { own_alone: false, ..protected.clone() };
+    PlaceMap::new(&whole).refused(target) == Some(SETTINGS)
 }
 
 pub(super) fn names(path: &str) -> Vec<String> {

@@ -21,6 +21,10 @@ fn protected() -> Protected {
 }
 
 fn ruling(tool: &str, input: &str) -> Ruling {
+    ruling_of(&protected(), tool, input)
+}
+
+fn ruling_of(protected: &Protected, tool: &str, input: &str) -> Ruling {
     let variables = [
         ("CLAUDE_CONFIG_DIR", "/home/u/.claude"),
         ("CLAUDE_PROJECT_DIR", "/home/u/proj"),
@@ -29,7 +33,7 @@ fn ruling(tool: &str, input: &str) -> Ruling {
     let variables: Vec<(String, String)> = variables.map(|(name, value)| (name.into(), value.into())).into();
     let ground = Ground { cwd: "/home/u/proj", home: "/home/u", variables: &variables };
     let line = line(tool, input, &ground);
-    let verdict = judge(&protected(), &targets::of(tool, input, line.as_ref(), &ground));
+    let verdict = judge(protected, &targets::of(tool, input, line.as_ref(), &ground));
     let said = &verdict.reason;
     assert!(said.chars().count() < 500, "{} characters: {said}", said.chars().count());
     assert_eq!(verdict.ruling == Ruling::Deny, said.contains("\nhint: "), "{said}");
@@ -38,6 +42,38 @@ fn ruling(tool: &str, input: &str) -> Ruling {
 
 fn bash(line: &str) -> Ruling {
     ruling("Bash", &serde_json::json!({ "command": line }).to_string())
+}
+
+/// Mode `observe`.
+#[test]
+fn what_is_ours_alone_is_held_where_nothing_else_is() {
+    let registered = vec!["/home/u/.claude/settings.json".to_owned()];
+    let own = Protected { own_alone: true, registered, ..protected() };
+    let of = |line: &str| ruling_of(&own, "Bash", &serde_json::json!({ "command": line }).to_string());
+    for line in [
+        "echo x > .claude/settings.json",
+        "rm -rf .claude",
+        "cp -r x .claude",
+        "kill 4242",
+        "claude --bare -p x",
+        "python3 -c \"open('.claude/settings.local.json','w')\"",
+        "rm -rf .claude/checkpoints",
+        "echo x > .aops/config.toml",
+    ] {
+        assert_eq!((of(line), bash(line)), (Ruling::Pass, Ruling::Deny), "{line}");
+    }
+    for line in [
+        "echo x > ~/.claude/settings.json",
+        "rm -rf ~/.claude",
+        "echo x > ~/.claude/aops/keys/note.key",
+        "echo x > ~/.config/aops/config.toml",
+        "cp x /opt/bin/aops-hook",
+        "aops-hook clear-block --yes",
+        "python3 -c \"open('ledger.jsonl','w')\"",
+        "python3 -c \"open('/home/u/.claude/settings.json','w')\"",
+    ] {
+        assert_eq!(of(line), Ruling::Deny, "{line}");
+    }
 }
 
 #[test]

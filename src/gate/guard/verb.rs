@@ -14,7 +14,7 @@ pub(super) fn refused(protected: &Protected, run: &CommandRun) -> Option<String>
     let name = name(words.first()?);
     let kills = matches!(name.as_str(), "kill" | "pkill" | "killall" | "skill" | "killall5");
     let asks = name == "kill" && words.iter().any(|word| word.is("-0") || word.is("-l") || word.is("-L"));
-    if kills && !asks && kills_client(protected, run, &name) {
+    if kills && !asks && !protected.own_alone && kills_client(protected, run, &name) {
         return Some(written());
     }
     if run.reads {
@@ -24,8 +24,8 @@ pub(super) fn refused(protected: &Protected, run: &CommandRun) -> Option<String>
     for (at, word) in words.iter().enumerate() {
         let rest = &words[at + 1..];
         if is_own_program(protected, word) && (at == 0 || !rest.is_empty()) && needs_person(word, rest)
-            || is_client(word, at) && (unhooks(rest) || unguarded::is_moved(run))
-            || word.is("claude") && unguarded::is_unhooked(rest)
+            || !protected.own_alone && is_client(word, at) && (unhooks(rest) || unguarded::is_moved(run))
+            || !protected.own_alone && word.is("claude") && unguarded::is_unhooked(rest)
         {
             return Some(written());
         }

@@ -1,9 +1,11 @@
 //! A block, and what is said and recorded of a prompt that is no person's, of an agent that no call started, of timers.
 
 use super::*;
+use crate::config::policy::ModeLevel;
 use crate::gate::facts::facts;
 use crate::session::fact::{Fact, Seen, Step};
-use crate::session::prompt::{Prompt, timer_digest};
+use crate::session::prompt::Prompt;
+use crate::session::timer::TimerMark;
 
 fn why(prompt: Prompt) -> Context {
     Context { prompt, unproven: Some("it is a timer's".to_owned()), ..Context::default() }
@@ -42,12 +44,12 @@ fn the_user_is_told_why_a_prompt_or_an_agent_does_not_count() {
 fn the_prompts_of_timers_are_remembered_by_their_words() {
     let mut session = working();
     let stop = Event { timers: vec![". go".to_owned(), "known".to_owned()], ..event("Stop") };
-    session.memory.timers = vec![timer_digest("known")];
+    session.memory.timers = vec![TimerMark::of("known")];
     let facts = recorded(&session, &stop, &Context::default());
-    assert_eq!(seen(&facts).timers, [timer_digest(".  go\n")]);
+    assert_eq!(seen(&facts).timers, [TimerMark::of(".  go\n")]);
     for (tool, input, digest) in [
-        ("CronCreate", r#"{"prompt":". go"}"#, Some(timer_digest(". go"))),
-        ("ScheduleWakeup", r#"{"prompt":"x"}"#, Some(timer_digest("x"))),
+        ("CronCreate", r#"{"prompt":". go"}"#, Some(TimerMark::of(". go"))),
+        ("ScheduleWakeup", r#"{"prompt":"x"}"#, Some(TimerMark::of("x"))),
         ("CronCreate", "{}", None),
         ("Agent", r#"{"prompt":". go"}"#, None),
     ] {
@@ -86,6 +88,58 @@ fn what_brings_programs_is_asked_about_where_a_person_is() {
     let mut over = CallContext::default();
     over.reach.over = true;
     refused(&working(), &call("Bash"), &calls(over), "guard", "more paths");
+}
+
+#[test]
+fn an_edit_of_settings_is_asked_about_unless_it_takes_us_out() {
+    let edits = |settings| calls(CallContext { settings: Some(settings), ..CallContext::default() });
+    let loses = || edits(SettingsEdit::Loses("it sets `disableAllHooks`".to_owned()));
+    let there = |context: Context| Context { attended: true, ..context };
+    refused(&working(), &call("Write"), &edits(SettingsEdit::Keeps), "guard", "without a person");
+    let said = judge(&working(), &call("Write"), &there(edits(SettingsEdit::Keeps)));
+    assert!(said.ruling == Ruling::Ask && said.reason.contains("Approve only"), "{said:?}");
+    refused(&working(), &call("Write"), &there(loses()), "guard", "disableAllHooks");
+    let observing = with_policy(|policy| policy.mode.level = Some(ModeLevel::Observe));
+    passes(&observing, &call("Write"), &edits(SettingsEdit::Keeps));
+    refused(&observing, &call("Write"), &loses(), "guard", "disableAllHooks");
+    let brings = CallContext { executable: Some(("`x` brings hooks".to_owned(), false)), ..CallContext::default() };
+    passes(&observing, &call("Write"), &calls(brings));
+    let unread = Context { settings: Some(String::new()), unread: true, ..Context::default() };
+    refused(&working(), &event("ConfigChange"), &unread, "guard", "too large");
+}
+
+/// Said once: a hook may approve the plan in the person's place.
+#[test]
+fn a_plan_that_a_hook_may_approve_is_no_persons() {
+    let asks = renamed("PermissionRequest", call("ExitPlanMode"));
+    let hooked = || Context { attended: true, plan_hook: Some("a.json".to_owned()), ..does(Effect::Control) };
+    let said = judge(&working(), &asks, &hooked());
+    assert!(said.ruling == Ruling::Pass && said.notice.contains("opens nothing here"), "{said:?}");
+    let fact = recorded(&working(), &asks, &hooked());
+    assert!(!seen(&fact).asks_plan && seen(&fact).plan_hook.is_some());
+    let told = with(|session| session.memory.told_plan_hook = true);
+    assert_eq!(judge(&told, &asks, &hooked()), Verdict::pass());
+}
+
+/// Timers beyond what is remembered, and the calls that set them.
+#[test]
+fn a_timer_too_many_is_recorded_as_lost() {
+    let full = with(|session| session.memory.timers = (0..64).map(|n| TimerMark::of(&n.to_string())).collect());
+    let stop = |timers: &[&str]| Event { timers: timers.iter().map(|t| (*t).to_owned()).collect(), ..event("Stop") };
+    let said = recorded(&full, &stop(&["1", "2"]), &Context::default());
+    assert!(seen(&said).timers.is_empty() && !seen(&said).timers_lost);
+    let said = recorded(&full, &stop(&["1", "new", "newer"]), &Context::default());
+    assert!(seen(&said).timers_lost && seen(&said).timers.len() == 1);
+    let set = |session: &Session, verdict: &Verdict| {
+        let mut asked = call("CronCreate");
+        asked.call.as_mut().unwrap().input = r#"{"prompt":"new"}"#.to_owned();
+        let said = facts(session, &asked, verdict, &Context::default());
+        let Some(Fact::Call(Step { schedules, timers_lost, .. })) = said.first() else { panic!("{said:?}") };
+        (schedules.is_some(), *timers_lost)
+    };
+    assert_eq!(set(&full, &Verdict::pass()), (true, true));
+    assert_eq!(set(&full, &Verdict::deny("x", "no")), (false, false), "a refused one pushes out none");
+    assert_eq!(set(&working(), &Verdict::deny("x", "no")), (true, false));
 }
 
 #[test]

@@ -50,6 +50,47 @@ pub fn disarms<S: AsRef<str>>(text: &str, held: &[S]) -> Option<String> {
     }
 }
 
+/// Why the edit that makes the new text out of the old one is no ordinary one; nothing where it leaves all of ours as it is.
+pub fn alters(old: &str, new: &str) -> Option<String> {
+    let changes = || (ours(old) != ours(new)).then(|| "it changes what is ours in that file".to_owned());
+    disarms(new, &registered(old)).or_else(changes)
+}
+
+/// Keys that say how we are run, beside those that carry our name.
+const OURS: [&str; 2] = ["CLAUDE_CODE_SHELL_PREFIX", "CLAUDE_CONFIG_DIR"];
+
+/// Everything in this text that is ours, with the keys above it: our entries, our status line, what carries our name.
+fn ours(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Some(root) = parse(text) {
+        collect_ours("", &root, &mut found);
+    }
+    found.sort();
+    found
+}
+
+fn collect_ours(above: &str, value: &Value, found: &mut Vec<String>) {
+    let is_ours = |text: &str| text.to_lowercase().contains("aops");
+    match value {
+        Value::Object(members) if members.get("hooks").is_some_and(Value::is_array) => {
+            let matcher = members.get("matcher").unwrap_or(&Value::Null);
+            let hooks = members["hooks"].as_array().into_iter().flatten().map(Value::to_string);
+            found.extend(hooks.filter(|hook| is_ours(hook)).map(|hook| format!("{above} {matcher} {hook}")));
+        }
+        Value::Object(members) => members.iter().for_each(|(name, value)| {
+            let place = format!("{above}/{name}");
+            if is_ours(name) || OURS.contains(&name.as_str()) {
+                found.push(format!("{place} {value}"));
+            } else {
+                collect_ours(&place, value, found);
+            }
+        }),
+        Value::Array(items) => items.iter().for_each(|item| collect_ours(above, item, found)),
+        Value::String(text) if is_ours(text) => found.push(format!("{above} {text}")),
+        _ => {}
+    }
+}
+
 /// This settings file runs our hooks at every event, and each program is there.
 pub fn is_whole(path: &Path) -> bool {
     let text = files::read_text(path).unwrap_or_default();
@@ -76,7 +117,8 @@ fn matches_all(group: &Value) -> bool {
     group.get("matcher").is_none_or(|matcher| matcher.as_str().is_some_and(|text| matches!(text, "" | "*" | ".*")))
 }
 
-fn is_ours(event: &str, hook: &Value) -> bool {
+/// This entry of an event runs our program, for every call and with time enough.
+pub fn is_ours(event: &str, hook: &Value) -> bool {
     let text = |key: &str| hook.get(key).and_then(Value::as_str);
     let bound = hook.get("if").is_some() || hook.get("async").is_some_and(|value| *value == Value::Bool(true));
     let short = hook.get("timeout").and_then(Value::as_f64).is_some_and(|seconds| seconds < LEAST_TIMEOUT);
@@ -140,6 +182,37 @@ mod tests {
             assert_eq!(disarms(&text, &["PreToolUse"]).is_none(), ours, "{text}");
             assert_eq!(disarms::<&str>(&text, &[]), None, "{text}");
         }
+    }
+
+    #[test]
+    fn an_ordinary_edit_leaves_ours_as_it_is() {
+        let hook = |program: &str| format!(r#"{{"type":"command","command":"{program}","args":["Stop"]}}"#);
+        let with = |hook: &str, rest: &str| format!(r#"{{"hooks":{{"Stop":[{{"hooks":[{hook}]}}]}}{rest}}}"#);
+        let prefix = r#","env":{"CLAUDE_CODE_SHELL_PREFIX":"/b/aops-hook --shell"}"#;
+        let old = with(&hook("/b/aops-hook"), prefix);
+        let other = r#"{"type":"command","command":"say done"}"#;
+        for new in [
+            old.clone(),
+            with(&hook("/b/aops-hook"), &format!(r#","model":"x"{prefix}"#)),
+            with(&format!("{other},{}", hook("/b/aops-hook")), prefix),
+            with(&hook("/b/aops-hook"), &prefix.replace('}', r#","A":"b"}"#)),
+        ] {
+            assert_eq!(alters(&old, &new), None, "{new}");
+        }
+        for new in [
+            "{}".to_owned(),
+            "{".to_owned(),
+            with(&hook("/tmp/aops-hook"), prefix),
+            with(&hook("/b/aops-hook").replace('}', r#","timeout":600}"#), prefix),
+            with(&hook("/b/aops-hook"), ""),
+            with(&hook("/b/aops-hook"), &prefix.replace("/b/", "/tmp/")),
+            with(&hook("/b/aops-hook"), &format!(r#"{prefix},"disableAllHooks":true"#)),
+            with(&hook("/b/aops-hook"), &prefix.replace('}', r#","AOPS_MODE":"observe"}"#)),
+        ] {
+            assert!(alters(&old, &new).is_some(), "{new}");
+        }
+        assert_eq!(alters("", r#"{"permissions":{"allow":["Bash(ls)"]}}"#), None);
+        assert!(alters("{}", r#"{"env":{"CLAUDE_CODE_SHELL_PREFIX":"/bin/sh"}}"#).is_some());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::session::fold::Session;
 use crate::session::memory::{Started, Waiver};
 use crate::text::time;
 
-/// Most agents remembered; the oldest one that has ended is dropped first.
+/// Most agents remembered; the oldest one that has ended is dropped first. The BLOCK of one that was dropped still stands.
 const MOST_AGENTS: usize = 64;
 const QUESTION: &str = "simple-question";
 
@@ -43,6 +43,11 @@ impl Session {
         let is_here = |started: &&Started| started.client.is_empty() || started.client == client;
         let mut audits = progress.agents.iter().filter(|started| started.name == "custodiet" && !started.done);
         progress.auditing && audits.any(|started| is_here(&started))
+    }
+
+    /// As many are remembered as can be, so an unknown one may have been forgotten.
+    pub fn may_have_forgotten_agents(&self) -> bool {
+        self.memory.progress.agents.len() >= MOST_AGENTS
     }
 
     /// The start that this report counts for: same agent, same type, current task, no verdict yet.

@@ -7,7 +7,7 @@ use super::parking;
 use crate::config::policy::{Level, ModeLevel, Rehearse, glob};
 use crate::model::call::CallState;
 use crate::model::phase::{Phase, Sandbox};
-use crate::session::fact::{Step, Taken};
+use crate::session::fact::{Seen, Step, Taken};
 use crate::session::fold::Session;
 use crate::session::growth::Growth;
 use crate::session::memory::OpenCall;
@@ -174,10 +174,11 @@ impl Session {
     }
 
     /// A person is asked to approve the plan that the main agent made in plan mode.
-    pub(super) fn apply_plan_question(&mut self) {
+    pub(super) fn apply_plan_question(&mut self, seen: &Seen) {
         let asked = |open: &&OpenCall| open.call.tool == "ExitPlanMode" && open.agent_id.is_none();
         let open = self.memory.calls.iter().rfind(asked);
         self.memory.progress.plan_asked = open.map(|open| open.call.id.clone());
+        self.memory.progress.plan_shown.clone_from(&seen.plan_shown);
     }
 
     /// A call was refused. One that would have outgrown a small edit shuts the sandbox until there is a plan.
@@ -206,7 +207,7 @@ impl Session {
     /// A call ended that may have changed something. A command that changed nothing but ignored files is no work.
     pub(super) fn apply_end(&mut self, open: &OpenCall, step: &Step) {
         if let Some(plan) = step.plan.as_deref().filter(|_| self.state.phase != Phase::Halted) {
-            self.memory.progress.plan_asked = None;
+            (self.memory.progress.plan_asked, self.memory.progress.plan_shown) = (None, None);
             self.apply_plan(plan, false);
         }
         self.apply_tracking(open, step);

@@ -8,7 +8,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-const MOST_ABOVE: usize = 64;
+/// More processes than any system lets one user have: a chain of parents ends before.
+const MOST_ABOVE: usize = 1 << 16;
 const SOON: Duration = Duration::from_secs(2);
 
 /// The processes above this one, the nearest first.

@@ -18,7 +18,8 @@ use aops_hook::session::fact::{
 };
 use aops_hook::session::growth::{ChangedFile, Growth};
 use aops_hook::session::memory::{
-    AtWork, ClientProcess, IssueInHand, LastRun, Memory, ModeAsked, OpenCall, Parked, Prompted, RollbackState, RunStep,
+    AtWork, ClientProcess, IssueInHand, LastRun, Memory, ModeAsked, OpenCall, Parked, PlanShown, Prompted,
+    RollbackState, RunStep,
     Started, TaskProgress, Undone, Waiver, Witness,
 };
 use aops_hook::session::prompt::Prompt;
@@ -133,6 +134,7 @@ fn course() -> TaskProgress {
         let_go: false,
         outgrown: some(),
         plan_asked: some(),
+        plan_shown: Some(PlanShown::Text(Box::new(report()))),
         problems: vec![text()],
         reflected: false,
         rejected: true,
@@ -213,8 +215,8 @@ fn undone() -> Undone {
     }
 }
 
-fn reported() -> Reported {
-    let finding = AgentReport {
+fn report() -> AgentReport {
+    AgentReport {
         acceptance_criteria: vec![text()],
         gates: vec![text()],
         intent: some(),
@@ -226,8 +228,11 @@ fn reported() -> Reported {
         task: some(),
         verdict: some(),
         workflow: some(),
-    };
-    let (agent, agent_id, finding) = (text(), text(), Some(finding));
+    }
+}
+
+fn reported() -> Reported {
+    let (agent, agent_id, finding) = (text(), text(), Some(report()));
     Reported {
         agent,
         agent_id,
@@ -342,7 +347,10 @@ fn memory() -> Memory {
         run: Some(stage()),
         shadowed: some(),
         synced: 1,
-        timers: vec![digest()],
+        timers: vec![digest().into()],
+        timers_lost: true,
+        plan_hook: some(),
+        told_plan_hook: true,
         told_way_out: true,
         undoing: Some(Box::new(undone())),
         undone: Some(Box::new(undone())),
@@ -361,6 +369,7 @@ fn calm_course() -> TaskProgress {
         kind: None,
         outgrown: None,
         plan_asked: None,
+        plan_shown: None,
         rejected: false,
         start: None,
         tested: false,
@@ -370,6 +379,12 @@ fn calm_course() -> TaskProgress {
         unsynced: None,
         ..course()
     }
+}
+
+/// A person was asked about a plan whose text was not in the question.
+fn shown_a_file() -> Memory {
+    let calm = calm();
+    Memory { progress: TaskProgress { plan_shown: Some(PlanShown::File(1)), ..calm.progress }, ..calm }
 }
 
 /// The same in a task that nothing interrupted.
@@ -466,7 +481,10 @@ pub(crate) fn states() -> Vec<Value> {
     [
         (state(), memory()),
         (bare(), calm()),
-        (waiting, Memory { chosen: Some(unheld()), jail: Some(unjailed()), prompted: Some(over()), ..calm() }),
+        (
+            waiting,
+            Memory { chosen: Some(unheld()), jail: Some(unjailed()), prompted: Some(over()), ..shown_a_file() },
+        ),
     ]
     .map(on_disk)
     .iter()
@@ -482,6 +500,8 @@ fn seen() -> Seen {
         agentless: some(),
         anew: true,
         asks_plan: true,
+        plan_hook: some(),
+        plan_shown: Some(PlanShown::Text(Box::new(report()))),
         baseline: Some(map()),
         baseline_sha256: Some(digest()),
         beside: true,
@@ -514,7 +534,8 @@ fn seen() -> Seen {
         said: Some(said()),
         shuts: true,
         starter: some(),
-        timers: vec![digest()],
+        timers: vec![digest().into()],
+        timers_lost: true,
         traceparent: some(),
         uncounted: true,
         unproven: some(),
@@ -552,7 +573,8 @@ fn step() -> Step {
         rehearsed: Some(said()),
         rejected: true,
         result: Some(ToolResult { bytes: 1, head: text(), sha256: digest(), tail: text() }),
-        schedules: Some(digest()),
+        schedules: Some(digest().into()),
+        timers_lost: true,
         starts: Some(Starts { client: text(), name: text() }),
         to: CallState::Denied,
         todos: Some((0, 1)),
@@ -603,6 +625,8 @@ fn unseen() -> Seen {
         rehearsed: None,
         said: None,
         asks_plan: false,
+        plan_hook: None,
+        plan_shown: None,
         reflection: None,
         ends: false,
         shuts: false,
@@ -681,6 +705,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Open(open),
         Fact::Event(unseen()),
         Fact::Event(seen()),
+        Fact::Event(Seen { plan_shown: Some(PlanShown::File(1)), ..unseen() }),
         Fact::Event(Seen { jail: Some(unjailed()), ..unseen() }),
         Fact::Call(unstepped()),
         Fact::Call(Step { grown: Some(short()), ..unstepped() }),
@@ -716,6 +741,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Insights(Concluded { insights: raw() }),
         Fact::Snapshot(Box::new(Snapshot { memory: memory().into(), state: state().into() })),
         Fact::Snapshot(Box::new(Snapshot { memory: calm().into(), state: bare().into() })),
+        Fact::Snapshot(Box::new(Snapshot { memory: shown_a_file().into(), state: bare().into() })),
         Fact::Snapshot(Box::new(Snapshot {
             memory: Memory { chosen: Some(unheld()), jail: Some(unjailed()), prompted: Some(over()), ..memory() }
                 .into(),

@@ -1,9 +1,10 @@
 //! Writes a verdict, or our own failure, in the form that each event wants; and parses one of our answers as the client
 //! would, for commands that run the hook as the client does.
 //!
-//! Writes stdout and stderr of the hook; nothing else does. Invariants: silence on a pass; a refusal goes both ways (JSON
-//! and exit 2 with the same text) unless the model would read both, and is read as one for every event; no escape byte and
-//! no text over `LONGEST` is written; a broken hook refuses guarding events and warns on all others.
+//! Writes stdout and stderr of the hook; nothing else does. Invariants: silence on a pass, and in a dialog that asks a person
+//! what we asked; a refusal goes both ways (JSON and exit 2 with the same text) unless the model would read both, and is read
+//! as one for every event; no escape byte and no text over `LONGEST` is written; a broken hook refuses guarding events and
+//! warns on all others.
 
 use crate::host::words::NOT_YET;
 use crate::model::error::Failure;
@@ -34,6 +35,8 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
     match (verdict.ruling, row.refusal) {
         (Ruling::Pass, _) | (Ruling::Allow, Refusal::None | Refusal::Block | Refusal::Words) => {}
         (Ruling::Deny | Ruling::Ask | Ruling::Defer, Refusal::None) => notice = clean(&join(&notice, &reason)),
+        // The question went to the person when the call was asked about; the dialog is theirs to answer.
+        (Ruling::Ask, Refusal::Dialog) => return answer,
         (Ruling::Allow, Refusal::Dialog) => drop(own.insert("decision".into(), json!({"behavior": "allow"}))),
         (ruling @ (Ruling::Allow | Ruling::Ask | Ruling::Defer), Refusal::Permission) => {
             permit(&mut own, ruling.name(), &reason);

@@ -1,0 +1,42 @@
+//! Which timers an event tells of, and whether one must be forgotten for them.
+//!
+//! Reads session and call. Invariant: a timer that runs is remembered, or it is recorded that one was not; a call that is
+//! refused pushes out none.
+
+use crate::model::call::ToolCall;
+use crate::session::fold::Session;
+use crate::session::timer::{self, TimerMark};
+use crate::text::json;
+
+/// What of these is not remembered yet, and whether that is more than can be.
+pub(super) fn new_timers(session: &Session, listed: impl Iterator<Item = TimerMark>) -> (Vec<TimerMark>, bool) {
+    let known = &session.memory.timers;
+    let mut new: Vec<TimerMark> = Vec::new();
+    for mark in listed {
+        if known.len() + new.len() > timer::MOST {
+            break;
+        }
+        if !known.contains(&mark) && !new.contains(&mark) {
+            new.push(mark);
+        }
+    }
+    let lost = known.len() + new.len() > timer::MOST;
+    new.truncate(timer::MOST);
+    (new, lost)
+}
+
+/// The prompt that this call hands to a timer, and whether another is forgotten for it: not for a call that is refused.
+pub(super) fn scheduled(session: &Session, call: &ToolCall, refused: bool) -> (Option<TimerMark>, bool) {
+    let Some(mark) = set_timer(call) else { return (None, false) };
+    let known = &session.memory.timers;
+    match known.contains(&mark) || known.len() < timer::MOST {
+        false if refused => (None, false),
+        has_room => (Some(mark), !has_room),
+    }
+}
+
+pub(super) fn set_timer(call: &ToolCall) -> Option<TimerMark> {
+    let sets = matches!(call.key.tool.as_str(), "CronCreate" | "ScheduleWakeup");
+    let prompt = json::read(&call.input).ok().filter(|_| sets)?.text_of("prompt")?;
+    Some(TimerMark::of(&prompt))
+}

@@ -1,0 +1,103 @@
+//! Questions at a terminal: a person presses Yes and it happens, or No and it does not.
+
+use crate::client::Client;
+use crate::model::{Model, Turn};
+use crate::support::{Sandbox, Session};
+use serde_json::{Value, json};
+use std::fs;
+
+const YES: &str = "1";
+const NO: &str = "Escape";
+
+/// What the client asks in every dialog.
+const QUESTION: &str = "Do you want to";
+
+/// One call in a session at a terminal, and the key that the person presses; the dialog as it was on the screen.
+fn answered(sandbox: &Sandbox, tool: &str, input: &Value, key: &str) -> String {
+    sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\n");
+    let model = Model::new([Turn::call(tool, input.clone()), Turn::text("So be it.")]);
+    let client = Client::guarded(sandbox, &model);
+    let terminal = client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Read"]);
+    terminal.type_prompt("go on");
+    terminal.shows(&[QUESTION]);
+    let dialog = terminal.screen();
+    terminal.answer(QUESTION, key);
+    let ends = if key == YES { "So be it." } else { "Interrupted" };
+    terminal.wait_for(ends, |screen| screen.contains(ends) || screen.contains("rejected"));
+    let found = sandbox.person(&["sessions", "--json"]).json();
+    let session = Session::new(sandbox, found[0]["session_id"].as_str().unwrap());
+    let violations: Vec<Value> = session.entries().into_iter().filter(|entry| entry["type"] == "violation").collect();
+    assert!(violations.is_empty(), "{violations:#?}");
+    dialog
+}
+
+/// A file that a Write or a line would make.
+#[track_caller]
+fn is_written_on_yes_alone(name: &str, in_home: bool, call: impl Fn(&str) -> (&'static str, Value)) {
+    for key in [NO, YES] {
+        let sandbox = Sandbox::repository("0");
+        let folder = if in_home { sandbox.home() } else { sandbox.project() };
+        let path = folder.join(name);
+        let before = fs::read_to_string(&path).unwrap_or_default();
+        let (tool, input) = call(path.to_str().unwrap());
+        let dialog = answered(&sandbox, tool, &input, key);
+        let after = fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(after != before, key == YES, "{key}: {dialog}\n{after}");
+    }
+}
+
+#[test]
+fn yes_writes_a_list_of_servers() {
+    is_written_on_yes_alone(".mcp.json", false, |path| {
+        ("Write", json!({"file_path": path, "content": "{\"mcpServers\": {}}\n"}))
+    });
+}
+
+#[test]
+fn yes_writes_a_hook_of_git() {
+    is_written_on_yes_alone(".husky/pre-commit", false, |path| {
+        ("Write", json!({"file_path": path, "content": "npm test\n"}))
+    });
+}
+
+#[test]
+fn yes_sets_a_program_of_git() {
+    is_written_on_yes_alone(".git/config", false, |_| ("Bash", json!({"command": "git config core.hooksPath .hooks"})));
+}
+
+#[test]
+fn yes_adds_to_a_shells_startup() {
+    is_written_on_yes_alone(".bashrc", true, |_| ("Bash", json!({"command": "echo 'alias ll=ls' >> ~/.bashrc"})));
+}
+
+/// The line of a danger rule runs on Yes.
+#[test]
+fn yes_runs_a_dangerous_line() {
+    for key in [NO, YES] {
+        let sandbox = Sandbox::repository("0");
+        sandbox.put("README.md", "mine\n");
+        sandbox.git(&["add", "."]);
+        sandbox.git(&["commit", "-qm", "mine"]);
+        sandbox.put("README.md", "changed\n");
+        let dialog = answered(&sandbox, "Bash", &json!({"command": "git reset --hard"}), key);
+        let text = fs::read_to_string(sandbox.project().join("README.md")).unwrap();
+        assert_eq!(text, if key == YES { "mine\n" } else { "changed\n" }, "{dialog}");
+    }
+}
+
+/// Whatever tool is asked about, the person reads why.
+#[test]
+fn the_dialog_of_every_tool_shows_the_reason() {
+    let sandbox = Sandbox::repository("0");
+    let env = sandbox.put(".env", "KEY=value\n");
+    let tasks = sandbox.project().join(".vscode/tasks.json");
+    for (tool, input, words) in [
+        ("Bash", json!({"command": "git reset --hard"}), "throws away changes"),
+        ("Read", json!({"file_path": env}), "secret"),
+        ("Write", json!({"file_path": tasks, "content": "{}\n"}), "by itself"),
+    ] {
+        let dialog = answered(&sandbox, tool, &input, NO);
+        assert!(dialog.contains(words), "{tool}: {dialog}");
+        assert!(!dialog.contains("hint:"), "it speaks to the model: {dialog}");
+    }
+}
