@@ -68,8 +68,7 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
             }
             seen.uncounted = event.kind == EventKind::SubagentStop && !is_awaited(session, event);
             if event.kind == EventKind::PermissionRequest {
-                let is_persons = context.attended && context.plan_hook.is_none();
-                seen.asks_plan = is_persons && is_plan_question(event);
+                seen.asks_plan = context.attended && context.plan_hook.is_none() && is_plan_question(event);
                 seen.plan_shown = context.plan_shown.clone().filter(|_| seen.asks_plan);
                 seen.plan_hook.clone_from(&context.plan_hook);
             }
@@ -262,8 +261,7 @@ fn first_step(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdi
         (first.effect, first.grows, first.formats, first.tracks) = (None, None, false, Vec::new());
     }
     first.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
-    let refused = verdict.ruling == Ruling::Deny;
-    (first.schedules, first.timers_lost) = scheduled(session, call, refused);
+    (first.schedules, first.timers_lost) = scheduled(session, call, verdict.ruling == Ruling::Deny);
     first.starts = started(call).map(|name| Starts { client: context.client.clone(), name: name.to_owned() });
     if matches!(verdict.ruling, Ruling::Ask | Ruling::Defer) {
         first.deferred = (verdict.ruling == Ruling::Defer).then_some(true);

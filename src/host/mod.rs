@@ -27,7 +27,6 @@ use claude::transcript::scan::{Lens, Scan};
 use claude::wire::answer::{self, Answer};
 use claude::wire::read as claudes;
 use memchr::memmem;
-use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 use table::{host, registered};
@@ -50,17 +49,8 @@ pub fn spell(client: Client, kind: EventKind, verdict: &Verdict, payload: &[u8])
         Client::Copilot => copilot::answer::spell(kind, verdict, payload),
         Client::Opencode => opencode::answer::spell(kind, verdict),
         Client::Gemini => gemini::answer::spell(kind, verdict),
-        _ => answer::spell(kind, &with_reason_shown(kind, verdict, payload)),
+        _ => answer::spell(kind, verdict),
     }
-}
-
-/// The dialog of a shell command shows the reason of a question, that of no other tool does: there it is a notice above it.
-fn with_reason_shown<'v>(kind: EventKind, verdict: &'v Verdict, payload: &[u8]) -> Cow<'v, Verdict> {
-    let asks = kind == EventKind::PreToolUse && verdict.ruling == Ruling::Ask;
-    if !asks || claudes::tool(payload).is_none_or(|tool| tool == "Bash") {
-        return Cow::Borrowed(verdict);
-    }
-    Cow::Owned(Verdict { notice: answer::join(&verdict.reason, &verdict.notice), ..verdict.clone() })
 }
 
 /// The answer to an event that aops-hook itself failed on.

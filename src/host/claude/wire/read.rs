@@ -42,11 +42,6 @@ pub fn name(input: &[u8]) -> Option<String> {
     event_name(&json::read(std::str::from_utf8(input).ok()?).ok()?)
 }
 
-/// The tool that the event is about.
-pub fn tool(input: &[u8]) -> Option<String> {
-    json::read(std::str::from_utf8(input).ok()?).ok()?.text_of("tool_name")
-}
-
 /// The same event without secrets. What every event has is kept as it is: an id may look like a secret.
 pub fn redacted(input: &[u8]) -> Option<String> {
     let Json::Object(members) = json::read(std::str::from_utf8(input).ok()?).ok()? else { return None };
