@@ -15,6 +15,7 @@ use crate::text::time::day;
 use rustix::fs::CWD;
 use std::collections::VecDeque;
 use std::fs::File;
+use std::io::ErrorKind::{self, InvalidFilename, InvalidInput, NotADirectory, NotFound, PermissionDenied};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,6 +38,7 @@ pub struct SessionKey<'a> {
 }
 
 const DAY_MS: i64 = 86_400_000;
+const NONE: [ErrorKind; 5] = [NotFound, NotADirectory, PermissionDenied, InvalidFilename, InvalidInput];
 /// So many digits of the hash are in a folder's name: more where two ids share the first ones.
 pub const WIDTHS: [usize; 2] = [8, 16];
 
@@ -231,7 +233,12 @@ pub fn existing(path: &Path) -> Result<SessionFolder, Failure> {
 
 /// The folders in this project whose names are made of this hash, the oldest first.
 fn all_in(project: &Path, hash: &str) -> Result<Vec<SessionFolder>, Failure> {
-    let Ok(names) = std::fs::read_dir(project) else { return Ok(Vec::new()) };
+    let names = match std::fs::read_dir(project) {
+        Ok(names) => names,
+        // No folder, no name of one, or another user's: no session of ours is in it. Other trouble does not say so.
+        Err(error) if NONE.contains(&error.kind()) => return Ok(Vec::new()),
+        Err(error) => return Err(Failure::storage(project.display(), error)),
+    };
     let ours = |name: &String| is_session_folder(name) && hash.starts_with(&name[9..]);
     let mut names: Vec<String> =
         names.flatten().filter_map(|n| n.file_name().into_string().ok()).filter(ours).collect();

@@ -7,6 +7,7 @@ mod proofs;
 mod shown;
 mod witness;
 
+use crate::faults::strace;
 use crate::support::{Answer, BINARY, NO_TRACKER, Sandbox, Session};
 use aops_proof::checkpoint::Checkpoint;
 use aops_proof::key::PublicKey;
@@ -227,6 +228,28 @@ fn of_turns_that_end_at_once_none_waits_for_another_one() {
     });
     let tiers: Vec<_> = ids.iter().map(|id| verify(&sandbox, &[id])["tier"].clone()).collect();
     assert!(tiers.iter().all(|tier| tier == "sealed"), "{tiers:?}");
+    assert_eq!(fs::read_dir(log(&sandbox).join("late")).map_or(0, Iterator::count), 0);
+}
+
+/// A turn that ends while another one is being signed leaves a note after that one has looked for notes.
+#[test]
+fn a_note_that_comes_while_the_log_is_signed_is_not_left_to_the_next_turn() {
+    let sandbox = world();
+    let (slow, quick) = (session(&sandbox), session(&sandbox));
+    let _ = slow.prompt("go on");
+    let payload = slow.payload("Stop", json!({"last_assistant_message": "done", "background_tasks": []}));
+    let leaves = log(&sandbox).join("leaves");
+    thread::scope(|threads| {
+        let signs = || strace::inject_at_sync(&sandbox, &leaves, "delay_enter=3000000", "Stop", &payload);
+        let signing = threads.spawn(signs);
+        let is_locked = || File::open(log(&sandbox).join(".lock")).unwrap().try_lock().is_err();
+        sandbox.wait_until("the log is being signed", is_locked);
+        turn(&quick);
+        assert_eq!(signing.join().unwrap().code, Some(0));
+    });
+    for session in [&slow, &quick] {
+        assert_eq!(verify(&sandbox, &[&session.id])["tier"], "sealed");
+    }
     assert_eq!(fs::read_dir(log(&sandbox).join("late")).map_or(0, Iterator::count), 0);
 }
 
