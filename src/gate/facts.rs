@@ -318,8 +318,8 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
             Some(_) => return vec![again(event, call, context)],
             None => "a call ended that was never authorized: its hook did not run, or was killed",
         };
-        let effect = context.ended.unasked.filter(|effect| effect.is_write());
-        return vec![Fact::Violation(Violation { effect, ..broken(event, call, None, why) })];
+        let unasked = context.ended.unasked.clone();
+        return vec![Fact::Violation(Violation { unasked, ..broken(event, call, None, why) })];
     };
     let mut facts = Vec::new();
     // A person was asked and said yes: the client reports it only now.
@@ -369,9 +369,9 @@ fn broken(event: &Event, call: &ToolCall, said: Option<Said>, why: &str) -> Viol
     Violation {
         agent_id: event.agent_id.clone(),
         call: Some(call.key.clone()),
-        effect: None,
         event: event.name.clone(),
         said,
+        unasked: None,
         violation: why.to_owned(),
     }
 }

@@ -83,6 +83,7 @@ fn all() -> Vec<Fact> {
         folders: Some(map()),
         foreign: text(),
         ends: true,
+        goes_on: true,
         greets: text(),
         held: Some(BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])])),
         jail: Some(JailState { hold: Hold::Namespaces, project: "p".to_owned(), trial: true, why: "w".to_owned() }),
@@ -92,9 +93,11 @@ fn all() -> Vec<Fact> {
         mode: text(),
         no_git: true,
         owed: Some(vec!["commit".to_owned()]),
+        parks: Some(1),
         policy: Some(Box::default()),
         policy_hash: text(),
         prompt_id: text(),
+        prompt_sha256: text(),
         reflection: Some(map()),
         rehearsed: said(),
         root: text(),
@@ -106,6 +109,7 @@ fn all() -> Vec<Fact> {
         traceparent: text(),
         uncounted: true,
         unproven: text(),
+        unstopped: true,
     };
     let finding = AgentReport {
         acceptance_criteria: vec!["c".to_owned()],
@@ -158,9 +162,9 @@ fn all() -> Vec<Fact> {
         Fact::Violation(Violation {
             agent_id: text(),
             call: Some(CallKey::of("Bash", "t")),
-            effect: Some(Effect::Write),
             event: "e".to_owned(),
             said: said(),
+            unasked: Some(Unasked { drawn: Some(true), effect: Effect::Write, grows: Some(ChangedFile::default()) }),
             violation: "v".to_owned(),
         }),
         Fact::Recovery(recovered),
