@@ -9,7 +9,7 @@ use crate::model::call::Effect;
 use crate::model::profile::Proof;
 use crate::model::worktree::Worktree;
 use crate::session::agent_report::AgentReport;
-use crate::session::fact::{Checked, Step};
+use crate::session::fact::{Checked, Step, Unasked};
 use crate::session::fold::Session;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::{AtWork, PlanShown, RunStep};
@@ -173,7 +173,7 @@ pub struct EndContext {
     /// After a command: all that the task changed so far, where the task is weighed.
     pub grown: Option<Growth>,
     /// What the call changed, where it was never asked about.
-    pub unasked: Option<Effect>,
+    pub unasked: Option<Unasked>,
     /// Calls whose end no event reported, and whose file is as they would leave it.
     pub made: Vec<String>,
     /// After `ExitPlanMode`: the plan that a person approved.

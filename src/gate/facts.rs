@@ -330,8 +330,8 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
             Some(_) => return vec![again(event, call, context)],
             None => "a call ended that was never authorized: its hook did not run, or was killed",
         };
-        let effect = context.ended.unasked.filter(|effect| effect.is_write());
-        let ran = Fact::Violation(Violation { effect, ..broken(event, call, None, why) });
+        let unasked = context.ended.unasked.clone();
+        let ran = Fact::Violation(Violation { unasked, ..broken(event, call, None, why) });
         return [ran].into_iter().chain(unasked_timer(session, event, call, context)).collect();
     };
     let mut facts = Vec::new();
@@ -383,9 +383,9 @@ fn broken(event: &Event, call: &ToolCall, said: Option<Said>, why: &str) -> Viol
     Violation {
         agent_id: event.agent_id.clone(),
         call: Some(call.key.clone()),
-        effect: None,
         event: event.name.clone(),
         said,
+        unasked: None,
         violation: why.to_owned(),
     }
 }

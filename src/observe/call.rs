@@ -22,7 +22,7 @@ use crate::observe::{
     outside, plan, plugins, real_paths, same_project, settings_edit, unstopped,
 };
 use crate::session::agent_report::{self, AgentReport};
-use crate::session::fact::Step;
+use crate::session::fact::{Step, Unasked};
 use crate::session::fold::Session;
 use crate::session::memory::{OpenCall, RunStep};
 use crate::session::prompt::Prompt;
@@ -43,7 +43,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
         EventKind::PreToolUse | EventKind::PermissionRequest => look_at_call(env, session, event, &mut context),
         EventKind::PostToolUse | EventKind::PostToolUseFailure => {
             context.ended = end(env, ledger, event, &context);
-            context.ended.unasked = unasked(env, ledger, event)?;
+            context.ended.unasked = unasked(env, ledger, event, &context)?;
         }
         EventKind::SessionStart => {
             context.start = start(env, ledger, event)?;
@@ -91,13 +91,21 @@ fn prompt(env: &Env, session: &Session, event: &Event) -> (Prompt, Option<String
 }
 
 /// What a call does that ended and was never asked about.
-fn unasked(env: &Env, ledger: &Ledger, event: &Event) -> Result<Option<Effect>, Failure> {
+fn unasked(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> Result<Option<Unasked>, Failure> {
     let session = ledger.session();
     let is_open = event.call.as_ref().is_none_or(|call| session.open_call(&call.key).is_some());
     if is_open || past(ledger, event)?.is_some() {
         return Ok(None);
     }
-    Ok(call(env, session, event).map(|call| call.effect))
+    let effect = call(env, session, event).map(|call| call.effect).filter(|effect| effect.is_write());
+    Ok(effect.map(|effect| {
+        let open = OpenCall { effect: Some(effect), ..OpenCall::default() };
+        Unasked {
+            drawn: draw::draw(session, event, &open, context),
+            effect,
+            grows: growth::of_unasked(env, session, event),
+        }
+    }))
 }
 
 /// Calls that this event settles because no other one reported their end: whether they were made, and whether an audit is

@@ -62,6 +62,20 @@ pub(super) fn of_edit(env: &Env, session: &Session, event: &Event) -> Option<Cha
     Some(ChangedFile { is: sha256(&[&next]), lines, path, was: known.was.clone() })
 }
 
+/// The file of an edit that was made unasked: what it was is not known, so all of its lines count.
+pub(super) fn of_unasked(env: &Env, session: &Session, event: &Event) -> Option<ChangedFile> {
+    let call = event.call.as_ref().filter(|_| session.measures() && event.by_our_agent().is_none())?;
+    let place = json::read(&call.input).ok()?.text_of(edited_field(&call.key.tool)?)?;
+    let place = Path::new(&event.cwd).join(place);
+    let place = real_paths::real(&place).unwrap_or(place);
+    let path = counted_path(env, root(env, session, event).as_deref(), &place)?;
+    let now = fs::metadata(&place).ok().filter(|about| about.len() <= LARGEST).and_then(|_| fs::read(&place).ok());
+    let known = session.memory.progress.grown.file(&path);
+    let lines = known.map_or(0, |known| known.lines) + count(&[], now.as_deref().unwrap_or_default());
+    let was = known.map_or_else(String::new, |known| known.was.clone());
+    Some(ChangedFile { is: digest(now.as_deref()), lines, path, was })
+}
+
 /// The file of this edit is as the edit would leave it.
 pub(super) fn is_made(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> bool {
     let (Some(file), Some(root)) = (&open.grows, root(env, session, event)) else { return false };

@@ -6,9 +6,11 @@
 
 mod checked;
 mod opened;
+mod unasked;
 
 pub use checked::Checked;
 pub use opened::{Opened, Previous};
+pub use unasked::Unasked;
 
 use crate::config::policy::Policy;
 use crate::model::call::{CallKey, CallState, Effect, ToolResult};
@@ -404,12 +406,12 @@ pub struct Violation {
     pub agent_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<CallKey>,
-    /// What the call changed that was never asked for. Older versions did not count it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub effect: Option<Effect>,
     pub event: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Said>,
+    /// What the call did that was never asked for. Older versions did not count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unasked: Option<Unasked>,
     pub violation: String,
 }
 

@@ -106,9 +106,10 @@ impl Session {
 
     fn apply_violation(&mut self, violation: &Violation) {
         self.memory.elsewhere |= violation.violation.starts_with(Violation::ELSEWHERE);
-        if let Some(effect) = violation.effect {
-            let agent_id = violation.agent_id.clone();
-            self.count_write(effect, &Step { agent_id, to: CallState::Completed, ..Step::default() });
+        if let Some(call) = &violation.unasked {
+            let (agent_id, drawn) = (violation.agent_id.clone(), call.drawn);
+            self.count_write(call.effect, &Step { agent_id, drawn, to: CallState::Completed, ..Step::default() });
+            call.grows.iter().for_each(|file| self.grow(self.memory.progress.grown.with(file.clone())));
         }
     }
 

@@ -228,12 +228,17 @@ impl Session {
             self.count_write(effect, step);
         }
         if let Some(growth) = measured.filter(|_| !unchanged) {
-            let words = if self.weighs() && self.memory.progress.unplanned { self.weigh(&growth) } else { None };
-            self.memory.progress.grown = growth;
-            if let Some(words) = words {
-                self.outgrow(words);
-            }
+            self.grow(growth);
         }
         self.apply_closing(open, step, !unchanged);
+    }
+
+    /// The task has changed so much by now.
+    pub(super) fn grow(&mut self, growth: Growth) {
+        let words = if self.weighs() && self.memory.progress.unplanned { self.weigh(&growth) } else { None };
+        self.memory.progress.grown = growth;
+        if let Some(words) = words {
+            self.outgrow(words);
+        }
     }
 }

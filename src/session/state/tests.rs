@@ -85,6 +85,17 @@ fn full() -> (State, Memory) {
         linked: map(),
         marks: map(),
         policy: Some(Box::default()),
+        parked: vec![Parked {
+            audit_due: true,
+            critic_verdict: text(),
+            hydrated_intent: text(),
+            intent: text(),
+            original_prompt: text(),
+            wanted: true,
+            workflow: text(),
+            ..Parked::default()
+        }],
+        prompted: Some(Prompted { id: "p".to_owned(), open: true, sha256: "s".to_owned() }),
         root: "r".to_owned(),
         run: Some(RunStep {
             agent: text(),

@@ -14,7 +14,7 @@ use aops_hook::model::profile::{Hold, JailState, Profile, Proof};
 use aops_hook::session::agent_report::AgentReport;
 use aops_hook::session::fact::{
     Blocked, Checked, Concluded, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Staged, Starts,
-    Step, Taken, Unblocked, Violation,
+    Step, Taken, Unasked, Unblocked, Violation,
 };
 use aops_hook::session::growth::{ChangedFile, Growth};
 use aops_hook::session::memory::{
@@ -278,6 +278,10 @@ fn unjailed() -> JailState {
 
 fn proof() -> Proof {
     Proof { hold: Hold::Namespaces, profile: Profile::Work, vanished: text() }
+}
+
+fn unasked() -> Unasked {
+    Unasked { drawn: Some(true), effect: Effect::Write, grows: Some(changed()) }
 }
 
 /// A prompt whose turn is over.
@@ -695,9 +699,9 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
     let violation = Violation {
         agent_id: some(),
         call: Some(key()),
-        effect: Some(Effect::Write),
         event: text(),
         said: Some(said()),
+        unasked: Some(unasked()),
         violation: text(),
     };
     let all = vec![
@@ -731,7 +735,9 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Run(Staged { run_id: text(), stage: None, task: text() }),
         Fact::Run(Staged { run_id: text(), stage: Some(stage()), task: text() }),
         Fact::Run(Staged { run_id: text(), stage: Some(begun()), task: text() }),
-        Fact::Violation(Violation { agent_id: None, call: None, effect: None, said: None, ..violation.clone() }),
+        Fact::Violation(Violation { agent_id: None, call: None, said: None, unasked: None, ..violation.clone() }),
+        Fact::Violation(Violation { unasked: Some(Unasked { drawn: None, ..unasked() }), ..violation.clone() }),
+        Fact::Violation(Violation { unasked: Some(Unasked { grows: None, ..unasked() }), ..violation.clone() }),
         Fact::Violation(violation),
         Fact::Recovery(Recovered { what: text(), ..Recovered::default() }),
         Fact::Recovery(recovered),

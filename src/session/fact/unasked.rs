@@ -1,0 +1,16 @@
+//! What a call did that ended and was never asked about. Stored type: fields in sorted order.
+
+use crate::model::call::Effect;
+use crate::session::growth::ChangedFile;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unasked {
+    /// Whether the audit's lot fell on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drawn: Option<bool>,
+    pub effect: Effect,
+    /// The file of an edit, where the task is weighed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grows: Option<ChangedFile>,
+}
