@@ -4,17 +4,17 @@
 //! and no name that sorts after `working_digest`, which a commit mark appends. Invariant: everything a fold needs is in
 //! the fact; nothing is looked up or recomputed later.
 
+mod seen;
+
 use crate::config::policy::Policy;
 use crate::config::policy::check::Moment;
 use crate::model::call::{CallKey, CallState, Effect, ToolResult};
-use crate::model::event::EventKind;
 use crate::model::profile::{JailState, Profile, Proof};
 use crate::session::agent_report::AgentReport;
 use crate::session::growth::{ChangedFile, Growth};
-use crate::session::memory::{ClientProcess, Memory, ModeAsked, RollbackState, RunStep, Undone, Waiver};
+use crate::session::memory::{ClientProcess, Memory, ModeAsked, RollbackState, RunStep, Signed, Undone, Waiver};
 use crate::session::prompt::Prompt;
 use crate::session::state::State;
-use crate::text::json;
 use crate::text::stored::canonical;
 use crate::tool::tracking::Tracks;
 use serde::{Deserialize, Serialize};
@@ -153,6 +153,9 @@ pub struct Seen {
     /// `SessionStart` only: protected places that are links, or lie behind one, and where they really are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub linked: Option<BTreeMap<String, String>>,
+    /// The end of a turn or of the session: the log as it was signed by then, before this entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<Signed>,
     /// Settings, configuration and binary as they are now, where they were looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marks: Option<BTreeMap<String, String>>,
@@ -207,18 +210,6 @@ pub struct Seen {
     /// Why this start or prompt is no person's, or why this agent's verdict does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unproven: Option<String>,
-}
-
-impl Seen {
-    /// The end of a turn or of the session.
-    pub fn ends_turn(&self) -> bool {
-        matches!(EventKind::of(&self.event), EventKind::Stop | EventKind::SessionEnd)
-    }
-
-    /// A text field of the event; a clipped one by its beginning.
-    pub fn words(&self, name: &str) -> Option<String> {
-        json::text_in(self.about.get(), name)
-    }
 }
 
 /// What we answered, where it was not silence.

@@ -9,6 +9,7 @@ mod everyday;
 mod fallback;
 mod handover;
 mod links;
+mod locks;
 mod ordinary;
 mod ourselves;
 mod places;

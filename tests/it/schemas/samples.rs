@@ -25,6 +25,7 @@ use aops_hook::session::prompt::Prompt;
 use aops_hook::session::state::{Audit, Flags, Hydration, MainAgent, State, Stopping, Subagent, Task};
 use aops_hook::text::sha256::{NO_DIGEST, Sum};
 use aops_hook::tool::tracking::{How, Tracks};
+use aops_ledger::heads::Signed;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -275,6 +276,10 @@ fn proof() -> Proof {
     Proof { hold: Hold::Namespaces, profile: Profile::Work, vanished: text() }
 }
 
+fn signed() -> Signed {
+    Signed { origin: text(), size: 1 }
+}
+
 fn memory() -> Memory {
     Memory {
         agentless: some(),
@@ -297,6 +302,7 @@ fn memory() -> Memory {
         invocations: BTreeMap::from([("critic".to_owned(), 1)]),
         jail: Some(jail()),
         linked: map(),
+        log: Some(signed()),
         marks: map(),
         policy: policy(),
         root: text(),
@@ -344,6 +350,7 @@ fn calm() -> Memory {
         run: None,
         shadowed: None,
         at_work: Vec::new(),
+        log: None,
         greets: None,
         timers: Vec::new(),
         told_way_out: false,
@@ -451,6 +458,7 @@ fn seen() -> Seen {
         held: Some(held()),
         jail: Some(jail()),
         linked: Some(map()),
+        log: Some(signed()),
         marks: Some(map()),
         meant: Some(Prompt::Command),
         mode: some(),
@@ -536,6 +544,7 @@ fn unseen() -> Seen {
         baseline_sha256: None,
         jail: None,
         linked: None,
+        log: None,
         held: None,
         meant: None,
         no_git: false,
