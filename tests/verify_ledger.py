@@ -4,11 +4,17 @@ signatures, cosignatures, seals and ways to the root. Signatures need the packag
 
 usage: verify_ledger.py FOLDER…     prints a line each: {"ok", "entries", "code", "seq", "torn_bytes"}
        verify_ledger.py --canonical prints every line of standard input in the form of RFC 8785
-       verify_ledger.py --log LOG --key KEY… [--witness KEY]… [--seal SEAL] [FOLDER…]
-                                    the log, and how far each session is signed and witnessed in it
+       verify_ledger.py --log LOG --key KEY… [--old KEY]… [--witness KEY]… [--seal SEAL] [--all] [FOLDER…]
+                                    the log, and how far each session is signed and witnessed in it; with --all the folders
+                                    are all sessions, and nothing may be in the log alone
        verify_ledger.py --proof FILE --key KEY… [--witness KEY]…
                                     one entry: {"ok", "tier", "entry", "index", "size", "times"}
-Each KEY of the log must have signed; ML-DSA-44 keys need `cryptography` 47 or newer.
+       verify_ledger.py --batch     each line of standard input is a JSON list of such arguments; answers a line each
+Each KEY of the log must have signed; an --old one may have, before a rotation. Each --witness must have cosigned, or as many
+as --quorum says. ML-DSA-44 keys need `cryptography` 47 or newer.
+
+Nothing is believed before it is checked: the signatures first, then the tree, then each entry, which must be byte for byte
+its own canonical form.
 """
 import argparse
 import base64
@@ -16,13 +22,37 @@ import hashlib
 import hmac
 import json
 import pathlib
+import re
 import sys
+import unicodedata
 
 MAY = {None: ["PENDING"], "PENDING": ["AUTHORIZED", "DENIED"], "AUTHORIZED": ["EXECUTING"], "EXECUTING": ["COMPLETED", "FAILED"]}
+MEMBERS = ["_digest", "prev_entry_digest", "sequence_number", "state_digest", "trace_id", "ts", "type", "with"]
+DEEPEST = 160
+DIGEST = re.compile("[0-9a-f]{64}")
+WHOLE = re.compile("0|[1-9][0-9]*")
 
 
 class Damage(Exception):
     pass
+
+
+# What else a file that someone else wrote can bring about.
+ODD = (Damage, ValueError, IndexError, KeyError, TypeError, AttributeError, RecursionError, OverflowError, OSError)
+
+
+def read(text):
+    """JSON in which no name is twice, and no number is none."""
+
+    def once(pairs):
+        if len({name for name, _ in pairs}) < len(pairs):
+            raise ValueError("a name is there twice")
+        return dict(pairs)
+
+    def refused(word):
+        raise ValueError(word)
+
+    return json.loads(text, object_pairs_hook=once, parse_constant=refused)
 
 
 def number(value):
@@ -30,6 +60,8 @@ def number(value):
     if isinstance(value, int) and abs(value) <= 2**53:
         return str(value)
     value = float(value)
+    if value - value != 0:
+        raise ValueError("no number")
     if value == 0:
         return "0"
     mantissa, _, power = repr(abs(value)).partition("e")
@@ -49,13 +81,15 @@ def number(value):
     return f"{sign}{digits[0]}{rest}e{point - 1:+d}"
 
 
-def text(value):
+def text(value, depth=0):
     """RFC 8785: names in the order of their UTF-16 units, numbers as ECMAScript prints them."""
+    if depth > DEEPEST and isinstance(value, (dict, list)):
+        raise ValueError("too deep")
     if isinstance(value, dict):
         names = sorted(value, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
-        return "{" + ",".join(text(name) + ":" + text(value[name]) for name in names) + "}"
+        return "{" + ",".join(text(name) + ":" + text(value[name], depth + 1) for name in names) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(map(text, value)) + "]"
+        return "[" + ",".join(text(item, depth + 1) for item in value) + "]"
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return number(value)
     return json.dumps(value, ensure_ascii=False)
@@ -65,60 +99,100 @@ def canonical(value):
     return text(value).encode()
 
 
+def digest_of(value):
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def is_digest(value):
+    return isinstance(value, str) and DIGEST.fullmatch(value) is not None
+
+
+def entry_of(line):
+    """An entry and its digest: the line is its own canonical form, has the members of an entry and no others, and its digest
+    is that of the rest."""
+    entry = read(line.decode())
+    if canonical(entry) != line:
+        raise ValueError("not in the only form of an entry")
+    names = [name for name in MEMBERS if name != "state_digest" or name in entry]
+    if list(entry) != names or not all(is_digest(entry[name]) for name in names if name.endswith("digest")):
+        raise ValueError("not the members of an entry")
+    if not all(isinstance(entry[name], str) for name in ("trace_id", "ts", "type")) or not isinstance(entry["with"], dict):
+        raise ValueError("not the members of an entry")
+    if type(entry["sequence_number"]) is not int or entry["sequence_number"] < 1:
+        raise ValueError("no number")
+    if "state_digest" in entry and not (list(entry["with"])[-1:] == ["working_digest"] and is_digest(entry["with"]["working_digest"])):
+        raise ValueError("not the mark of an entry")
+    digest = entry.pop("_digest")
+    if digest_of(entry) != digest:
+        raise ValueError("not the digest of the entry")
+    return entry, digest
+
+
 def check(line, seq, head, trace, calls):
     try:
-        entry = json.loads(line.decode())
-        digest = entry.pop("_digest")
-        if canonical({**entry, "_digest": digest}) != line or hashlib.sha256(canonical(entry)).hexdigest() != digest:
-            raise ValueError
-        number, link, name = entry["sequence_number"], entry["prev_entry_digest"], entry["trace_id"]
-    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
+        entry, digest = entry_of(line)
+    except ODD:
         raise Damage("STATE_CHECKSUM_MISMATCH") from None
-    if number != seq:
+    if entry["sequence_number"] != seq:
         raise Damage("STATE_SEQUENCE_GAP")
-    if link != head or (trace and name != trace):
+    if entry["prev_entry_digest"] != head or (trace is not None and entry["trace_id"] != trace):
         raise Damage("STATE_CHECKSUM_MISMATCH")
     if (entry["type"] == "open") != (seq == 1):
         raise Damage("STATE_INVALID_TRANSITION")
     if entry["type"] == "call":
-        step = entry["with"]
-        key = tuple(sorted(step["call"].items()))
-        if step.get("from") != calls.get(key) or step["to"] not in MAY.get(step.get("from"), []):
-            raise Damage("STATE_INVALID_TRANSITION")
-        calls[key] = step["to"] if step["to"] in MAY else None
+        try:
+            step = entry["with"]
+            key = tuple(sorted(step["call"].items()))
+            if step.get("from") != calls.get(key) or step["to"] not in MAY.get(step.get("from"), []):
+                raise Damage("STATE_INVALID_TRANSITION")
+            calls[key] = step["to"] if step["to"] in MAY else None
+        except (KeyError, TypeError, AttributeError):
+            raise Damage("STATE_INVALID_TRANSITION") from None
     return entry, digest
 
 
-def verify(folder):
-    data = (folder / "ledger.jsonl").read_bytes()
-    seq, head, trace, calls = 0, "0" * 64, None, {}
+def walk(folder):
+    """What is said of a ledger; its name and the digests of its committed entries, each of which was checked."""
+    try:
+        data = (folder / "ledger.jsonl").read_bytes()
+    except OSError:
+        return {"ok": False, "entries": 0, "code": "STATE_STORAGE_FAILED", "seq": 1, "torn_bytes": 0}, None, []
+    head, trace, calls, digests = "0" * 64, None, {}, []
     marked, entries, mark = 0, 0, None
     said = {"ok": False, "entries": 0, "code": None, "seq": None, "torn_bytes": 0}
     at = 0
     while (end := data.find(b"\n", at)) >= 0:
         try:
-            entry, head = check(data[at:end], seq + 1, head, trace, calls)
+            entry, head = check(data[at:end], len(digests) + 1, head, trace, calls)
         except Damage as damage:
-            return {**said, "entries": entries, "code": str(damage), "seq": seq + 1}
-        seq, trace, at = seq + 1, entry["trace_id"], end + 1
+            return {**said, "entries": entries, "code": str(damage), "seq": len(digests) + 1}, trace, digests[:entries]
+        trace, at = entry["trace_id"], end + 1
+        digests.append(head)
         if "state_digest" in entry:
-            marked, entries, mark = at, seq, (entry["state_digest"], head)
+            marked, entries, mark = at, len(digests), (entry["state_digest"], entry["with"]["working_digest"], head)
     rest = data[marked:]
     cut, begins = data[at:], b'{"_digest":"'
     if cut[: len(begins)] != begins[: len(cut)] or b"\0" in rest:
-        return {**said, "entries": entries, "code": "STATE_CHECKSUM_MISMATCH", "seq": seq + 1}
-    state = folder / "session-state.json"
-    if state.exists() and not rest:
-        kept = json.loads(state.read_text())
+        return {**said, "entries": entries, "code": "STATE_CHECKSUM_MISMATCH", "seq": len(digests) + 1}, trace, digests[:entries]
+    if not is_borne_out(folder / "session-state.json", digests[:entries], mark):
+        return {**said, "entries": entries, "code": "STATE_RECOVERY_FAILED", "seq": entries}, trace, digests[:entries]
+    return {**said, "ok": True, "entries": entries, "torn_bytes": len(rest)}, trace, digests[:entries]
+
+
+def is_borne_out(state, digests, mark):
+    """What the state proves is in the ledger. One that does not match its own digest proves nothing: it is made again."""
+    try:
+        kept = read(state.read_bytes().decode())
         whole = kept.pop("digest")
-        if hashlib.sha256(canonical(kept)).hexdigest() != whole:
-            return {**said, "entries": entries, "code": "STATE_FILE_EDITED", "seq": entries}
+        if digest_of(kept) != whole:
+            return True
         proven = kept.pop("ledger")
-        if proven["seq"] > entries:
-            return {**said, "entries": entries, "code": "STATE_RECOVERY_FAILED", "seq": entries}
-        if proven["seq"] == entries and (hashlib.sha256(canonical(kept)).hexdigest(), proven["head"]) != mark:
-            return {**said, "entries": entries, "code": "STATE_RECOVERY_FAILED", "seq": entries}
-    return {**said, "ok": True, "entries": entries, "torn_bytes": len(rest)}
+        seq, head, memory = proven["seq"], proven["head"], proven["memory"]
+    except ODD:
+        return True
+    if seq > len(digests) or (seq > 0 and digests[seq - 1] != head):
+        return False
+    return seq < len(digests) or mark is None or (digest_of(kept), digest_of(memory), head) == mark
 
 
 # The log: RFC 6962 trees, C2SP signed notes, checkpoints, cosignatures and proofs.
@@ -184,97 +258,195 @@ def unbase(text):
     return bytes
 
 
+def whole(text):
+    """A number of 64 bits in its only form."""
+    if WHOLE.fullmatch(text) is None or int(text) >= 1 << 64:
+        raise ValueError("no number in its only form")
+    return int(text)
+
+
+def hash_of(text):
+    bytes = unbase(text)
+    if len(bytes) != 32:
+        raise ValueError("no hash")
+    return bytes
+
+
+def is_name(name):
+    return name != "" and not any(c.isspace() or unicodedata.category(c) == "Cc" or c == "+" for c in name)
+
+
 class Key:
     """`name+id+key`: 1 signs notes, 4 cosigns them with a time, 6 does so with ML-DSA-44."""
 
     def __init__(self, text):
-        self.name, id, key = text.strip().split("+", 2)
+        self.name, id, key = text.split("+", 2)
         self.bytes = unbase(key)
-        self.kind, self.id = self.bytes[0], bytes.fromhex(id)
-        if self.id != sha(self.name.encode(), b"\n", self.bytes)[:4] or self.kind not in (1, 4, 6):
+        self.kind, self.id = self.bytes[0], sha(self.name.encode(), b"\n", self.bytes)[:4]
+        if self.id.hex() != id or self.kind not in (1, 4, 6) or not is_name(self.name):
             raise Damage(f"no key: {text}")
+        self.public()
+
+    def public(self):
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        if self.kind != 6:
+            return Ed25519PublicKey.from_public_bytes(self.bytes[1:])
+        from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PublicKey
+
+        return MLDSA44PublicKey.from_public_bytes(self.bytes[1:])
 
     def time(self, checkpoint, signature):
         """The time of the cosignature, or zero; raises where it is not this key's."""
         from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-        time, message, public = 0, checkpoint.text.encode(), Ed25519PublicKey
+        time, message = 0, checkpoint.text.encode()
         if self.kind != 1:
             time, signature = int.from_bytes(signature[:8], "big"), signature[8:]
             message = b"cosignature/v1\ntime %d\n" % time + message
         if self.kind == 6:
-            from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PublicKey
-
             name, origin = self.name.encode(), checkpoint.origin.encode()
             message = b"subtree/v1\n\0" + bytes([len(name)]) + name + time.to_bytes(8, "big") + bytes([len(origin)]) + origin
             message += bytes(8) + checkpoint.size.to_bytes(8, "big") + checkpoint.root
-            public = MLDSA44PublicKey
         try:
-            public.from_public_bytes(self.bytes[1:]).verify(signature, message)
+            self.public().verify(signature, message)
         except InvalidSignature:
             raise Damage(f"the signature of {self.name} is wrong") from None
         return time
 
 
 class Checkpoint:
+    """A signed note whose text is origin, size and root."""
+
     def __init__(self, note):
-        self.text, _, lines = note.rpartition("\n\n")
-        self.text += "\n"
-        self.origin, size, root = self.text.split("\n")[:3]
-        self.size, self.root = int(size), unbase(root)
-        self.lines = [line.split(" ") for line in lines.splitlines()]
+        if len(note.encode()) > 1 << 20 or any(c < " " and c != "\n" for c in note):
+            raise Damage("a note is a short text without control characters")
+        body, parted, lines = note.rpartition("\n\n")
+        if not parted or not lines.endswith("\n"):
+            raise Damage("a note ends with signatures after an empty line")
+        self.text = body + "\n"
+        self.origin, size, root, *more = body.split("\n")
+        self.size, self.root = whole(size), hash_of(root)
+        if not self.origin or "" in more:
+            raise Damage("no checkpoint: a line is empty")
+        self.lines = [self.signature(line) for line in lines[:-1].split("\n")]
+        if len(self.lines) > 64:
+            raise Damage("too many signatures")
+
+    @staticmethod
+    def signature(line):
+        dash, name, bytes = line.split(" ", 2)
+        bytes = unbase(bytes)
+        if dash != "\u2014" or not is_name(name) or len(bytes) < 5:
+            raise Damage("a line after the empty one is no signature")
+        return name, bytes[:4], bytes[4:]
 
     def signers(self, keys):
-        """Those keys that signed, by name and id, with their times."""
+        """Those keys that signed, with their times. A wrong signature, or a second one, of a key that is known spoils it."""
         found = {}
-        for dash, name, signature in self.lines:
-            signature = unbase(signature)
+        for name, id, signature in self.lines:
             for key in keys:
-                if dash == "\u2014" and key.name == name and key.id == signature[:4]:
-                    found[f"{key.name}+{key.id.hex()}"] = key.time(self, signature[4:])
+                if (key.name, key.id) == (name, id):
+                    if key in found:
+                        raise Damage(f"{name} signed twice")
+                    found[key] = key.time(self, signature)
         return found
 
 
-def tier(signers, keys, witnesses):
-    named = lambda key: f"{key.name}+{key.id.hex()}"
-    seen = {named(other) for other in witnesses if named(other) in signers}
-    if not keys or any(named(key) not in signers for key in keys):
+def tier(signers, trust):
+    """The level of a checkpoint with these signers; raises where the keys of the log have not signed."""
+    signed = [key in signers for key in trust.keys]
+    before = any(key in signers for key in trust.old)
+    if not all(signed) and (any(signed) or not before) or not (trust.keys or before):
         raise Damage("a key of the log has not signed")
-    return "witnessed" if witnesses and len(seen) == len(witnesses) else "sealed"
+    seen = [key for key in trust.witnesses if key in signers]
+    of_kind = lambda kind: sum(key.kind == kind for key in seen)
+    count = max(len({key.name for key in seen}), of_kind(4), of_kind(6))
+    enough = count >= trust.quorum if trust.quorum else len(seen) == len(trust.witnesses)
+    return "witnessed" if seen and enough else "sealed"
 
 
-def digests(ledger):
-    return [bytes.fromhex(json.loads(line)["_digest"]) for line in ledger.read_bytes().split(b"\n")[:-1]]
+def lines_of(path):
+    """The lines of a text, each with its end."""
+    text = path.read_bytes().decode()
+    if text and not text.endswith("\n"):
+        raise Damage(f"{path.name} is cut short")
+    return text.split("\n")[:-1]
 
 
-def check_seals(lines, origin, seal):
+def read_seals(path):
+    seals = []
+    for line in lines_of(path):
+        at, size, root, mac = line.split(" ")
+        seals.append((whole(at), whole(size), hash_of(root), hash_of(mac)))
+    if seals and seals[0][0] != 0:
+        raise Damage(f"the list of seals begins with seal {seals[0][0]}")
+    for before, after in zip(seals, seals[1:]):
+        if not before[0] <= after[0] <= before[0] + 1 or after[1] < before[1] or before == after:
+            raise Damage(f"seal {after[0]} does not follow seal {before[0]}")
+    return seals
+
+
+def check_seals(seals, origin, seal):
     """With the exported key each seal from its epoch on is known to be the log's own."""
-    _, epoch, key = seal.strip().split("+", 2)
-    epoch, key = int(epoch), unbase(key)
-    for at, size, root, mac in lines:
+    word, epoch, key = seal.strip().split("+", 2)
+    epoch, key = whole(epoch), hash_of(key)
+    if word != "aops-seal":
+        raise Damage("no key of a seal")
+    for at, size, root, mac in seals:
+        if at > epoch + len(seals):
+            raise Damage(f"seal {at} is none of the key that was exported")
         while epoch < at:
             epoch, key = epoch + 1, hmac.digest(key, b"aops-seal/v1 next", "sha256")
-        text = f"aops-seal/v1\nepoch {at}\n{origin}\n{size}\n{root}\n".encode()
-        if epoch == at and hmac.digest(key, text, "sha256") != unbase(mac):
+        text = f"aops-seal/v1\nepoch {at}\n{origin}\n{size}\n{base64.b64encode(root).decode()}\n".encode()
+        if epoch == at and hmac.digest(key, text, "sha256") != mac:
             raise Damage(f"seal {at} was not made with this key")
 
 
-def verify_log(folder, keys, witnesses, seal, sessions):
-    head = Checkpoint((folder / "checkpoint").read_text())
-    seals = [(int(at), int(size), root, mac) for at, size, root, mac in (line.split(" ") for line in (folder / "seals").read_text().splitlines())]
-    for before, after in zip(seals, seals[1:]):
-        if not before[0] <= after[0] <= before[0] + 1 or after[1] < before[1]:
-            raise Damage(f"seal {after[0]} does not follow seal {before[0]}")
+def read_events(path, place, signed):
+    """The log's own entries, a chain, each in the log: their digests, and the leaves of what a person removed or set aside."""
+    digests, explained, head = [], set(), "0" * 64
+    for line in lines_of(path) if path.exists() else []:
+        entry, digest = entry_of(line.encode())
+        if entry["prev_entry_digest"] != head or entry["sequence_number"] != len(digests) + 1 or bytes.fromhex(digest) not in place:
+            raise Damage(f"entry {len(digests) + 1} of the log's own is not what was signed")
+        if entry["type"] in ("removed", "aside") and place[bytes.fromhex(digest)] < signed:
+            for first, count in entry["with"]["spans"]:
+                explained.update(range(first, first + min(count, len(place))))
+        head = digest
+        digests.append(bytes.fromhex(digest))
+    return digests, explained
+
+
+def recorded(folder, trace, size):
+    """The leaves that the log's own hint calls this session's."""
+    leaves = set()
+    for path in folder.iterdir() if folder.is_dir() else []:
+        name, *lines = path.read_bytes().decode(errors="replace").split("\n")
+        if name == trace.replace("\n", " "):
+            for words in (line.split(" ") for line in lines):
+                if len(words) == 6 and all(map(WHOLE.fullmatch, words[:5])):
+                    leaves.update(range(int(words[0]), min(int(words[0]) + int(words[1]), size)))
+    return leaves
+
+
+def verify_log(folder, trust, seal, sessions, are_all):
+    # The signatures.
+    head = Checkpoint((folder / "checkpoint").read_bytes().decode())
+    tier(head.signers([*trust.keys, *trust.old]), trust)
+    signed, witnessed, claims = head.size, 0, [(head.size, head.root)]
+    if (folder / "witnessed").exists():
+        seen = Checkpoint((folder / "witnessed").read_bytes().decode())
+        claims.append((seen.size, seen.root))
+        if tier(seen.signers([*trust.keys, *trust.old, *trust.witnesses]), trust) == "witnessed":
+            witnessed = seen.size
+    seals = read_seals(folder / "seals")
     if not seals or seals[-1][1] < head.size:
         raise Damage("the last seal is older than the checkpoint")
-    claims = [(head.size, head.root)] + [(size, unbase(root)) for _, size, root, _ in seals]
-    signed = head.size if tier(head.signers(keys), keys, []) else 0
-    witnessed = 0
-    if witnesses and (folder / "witnessed").exists():
-        seen = Checkpoint((folder / "witnessed").read_text())
-        claims.append((seen.size, seen.root))
-        witnessed = seen.size if tier(seen.signers([*keys, *witnesses]), keys, witnesses) == "witnessed" else 0
+    if seal:
+        check_seals(seals, head.origin, seal)
+    claims += [(size, root) for _, size, root, _ in seals]
+    # The tree.
     data = (folder / "leaves").read_bytes()
     leaves = [data[at : at + 32] for at in range(0, len(data) - 31, 32)]
     tree = Tree()
@@ -285,65 +457,82 @@ def verify_log(folder, keys, witnesses, seal, sessions):
             tree.push(leaves[tree.size])
         if tree.root() != root:
             raise Damage(f"another root at {size}")
-    if seal:
-        check_seals(seals, head.origin, seal)
+    # The entries.
     place = {content: at for at, content in enumerate(leaves)}
-    far = lambda entries, size: next((n for n, entry in enumerate(entries) if place.get(entry, size) >= size), len(entries))
+    own, explained = read_events(folder / "events.jsonl", place, signed)
+    accounted = {place[digest] for digest in own} | explained
     told = []
     for session in sessions:
-        entries = digests(session / "ledger.jsonl")
-        told.append({"entries": len(entries), "sealed_to": far(entries, signed), "witnessed_to": far(entries, witnessed)})
-    return {"ok": True, "origin": head.origin, "signed": signed, "witnessed": witnessed, "leaves": len(leaves), "seals": len(seals), "sessions": told}
+        said, trace, digests = walk(session)
+        digests = [bytes.fromhex(digest) for digest in digests]
+        has = {place[digest] for digest in digests if digest in place}
+        far = lambda size: next((n for n, digest in enumerate(digests) if place.get(digest, size) >= size), len(digests))
+        missing = recorded(folder / "sessions", trace or "", len(leaves)) - has - explained
+        if said["ok"] and missing:
+            said = {**said, "ok": False, "code": "STATE_RECOVERY_FAILED", "seq": far(signed) + 1}
+        level = "witnessed" if digests and far(witnessed) == len(digests) else "sealed" if digests and far(signed) == len(digests) else "intact"
+        accounted |= has
+        told.append({**said, "sealed_to": far(signed), "witnessed_to": far(witnessed), "missing": len(missing), "tier": level if said["ok"] else None})
+    lost = len(leaves) - len([at for at in accounted if at < len(leaves)])
+    ok = all(one["ok"] for one in told) and not (are_all and lost)
+    return {"ok": ok, "origin": head.origin, "signed": signed, "witnessed": witnessed, "leaves": len(leaves), "seals": len(seals), "sessions": told, "lost": lost}
 
 
-def verify_proof(text, keys, witnesses):
-    if text.startswith("aops-proof/v1 intact\n"):
-        entry = unbase(text.split("\n")[1].removeprefix("extra ")).decode()
-        return {"ok": content_of(entry) is not None, "tier": "intact", "entry": entry}
-    head, _, note = text.partition("\n\n")
-    lines = head.split("\n")
-    if lines[0] != "c2sp.org/tlog-proof@v1" or not lines[1].startswith("extra ") or not lines[2].startswith("index "):
+def verify_proof(text, trust):
+    bare, begins = text.removeprefix("aops-proof/v1 intact\nextra "), "c2sp.org/tlog-proof@v1\nextra "
+    if bare != text:
+        entry = unbase(bare.removesuffix("\n")).decode()
+        if not bare.endswith("\n") or is_digest(entry):
+            raise Damage("a digest alone proves nothing without a signed log")
+        entry_of(entry.encode())
+        return {"ok": True, "tier": "intact", "entry": entry}
+    head, parted, note = text.partition("\n\n")
+    if not head.startswith(begins) or not parted:
         raise Damage("no proof")
-    entry, index = unbase(lines[1][6:]).decode(), int(lines[2][6:])
+    # The signatures.
     checkpoint = Checkpoint(note)
-    if climb(content_of(entry), index, checkpoint.size, [unbase(line) for line in lines[3:]]) != checkpoint.root:
+    signers = checkpoint.signers([*trust.keys, *trust.old, *trust.witnesses])
+    reached = tier(signers, trust)
+    # The tree.
+    extra, index, *path = head.removeprefix(begins).split("\n")
+    if not index.startswith("index ") or len(path) > 64:
+        raise Damage("no proof")
+    entry, index = unbase(extra).decode(), whole(index.removeprefix("index "))
+    digest = entry if is_digest(entry) else entry_of(entry.encode())[1]
+    if climb(bytes.fromhex(digest), index, checkpoint.size, [hash_of(line) for line in path]) != checkpoint.root:
         raise Damage("the entry is not in the log that this checkpoint describes")
-    signers = checkpoint.signers([*keys, *witnesses])
-    reached = tier(signers, keys, witnesses)
-    times = {name: time for name, time in signers.items() if time}
+    times = {f"{key.name}+{key.id.hex()}": time for key, time in signers.items() if time}
     return {"ok": True, "tier": reached, "entry": entry, "index": index, "size": checkpoint.size, "times": times}
 
 
-def content_of(entry):
-    """The digest of an entry, which its line must match; or the digest alone, where the text was left out."""
-    if len(entry) == 64:
-        return bytes.fromhex(entry)
-    whole = json.loads(entry)
-    digest = whole.pop("_digest")
-    if hashlib.sha256(canonical(whole)).hexdigest() != digest:
-        raise Damage("the entry does not match its digest")
-    return bytes.fromhex(digest)
+class Trust:
+    def __init__(self, given):
+        self.keys, self.old, self.witnesses = ([Key(text) for text in texts] for texts in (given.key, given.old, given.witness))
+        self.quorum = given.quorum
 
 
-def main():
-    parser = argparse.ArgumentParser()
+def parser():
+    made = argparse.ArgumentParser()
     for name in ("--log", "--proof", "--seal"):
-        parser.add_argument(name)
-    for name in ("--key", "--witness"):
-        parser.add_argument(name, action="append", default=[])
-    parser.add_argument("folders", nargs="*", type=pathlib.Path)
-    given = parser.parse_args()
+        made.add_argument(name)
+    for name in ("--key", "--old", "--witness"):
+        made.add_argument(name, action="append", default=[])
+    made.add_argument("--quorum", type=int, default=0)
+    made.add_argument("--all", action="store_true")
+    made.add_argument("folders", nargs="*", type=pathlib.Path)
+    return made
+
+
+def answers(arguments):
+    given = parser().parse_args(arguments)
     try:
-        keys = [[Key(text) for text in texts] for texts in (given.key, given.witness)]
         if given.log:
-            print(json.dumps(verify_log(pathlib.Path(given.log), *keys, given.seal, given.folders)))
-        elif given.proof:
-            print(json.dumps(verify_proof(pathlib.Path(given.proof).read_text(), *keys)))
-        else:
-            for folder in given.folders:
-                print(json.dumps(verify(folder)))
-    except (Damage, ValueError, IndexError, KeyError) as damage:
-        print(json.dumps({"ok": False, "why": str(damage)}))
+            return [verify_log(pathlib.Path(given.log), Trust(given), given.seal, given.folders, given.all)]
+        if given.proof:
+            return [verify_proof(pathlib.Path(given.proof).read_bytes().decode(), Trust(given))]
+        return [walk(folder)[0] for folder in given.folders]
+    except ODD as damage:
+        return [{"ok": False, "tier": None, "why": str(damage)}]
 
 
 if __name__ == "__main__":
@@ -351,4 +540,6 @@ if __name__ == "__main__":
         for line in sys.stdin.buffer:
             sys.stdout.buffer.write(canonical(json.loads(line)) + b"\n")
         sys.exit()
-    main()
+    for arguments in map(json.loads, sys.stdin) if sys.argv[1:] == ["--batch"] else [sys.argv[1:]]:
+        for answer in answers(arguments):
+            print(json.dumps(answer), flush=True)

@@ -23,7 +23,10 @@ pub const COMMAND: Command = Command {
     name: "doctor",
     about: "Find what keeps the hooks from working, and how to fix it",
     examples: &[
-        ("aops-hook doctor", "Look at everything; exit code 1 if something is wrong"),
+        (
+            "aops-hook doctor",
+            "Look at everything; exit code 1 if something is wrong, 4 if a ledger or the log is damaged",
+        ),
         ("aops-hook doctor --json", "The same for programs"),
     ],
     arguments: |row| row,
@@ -56,6 +59,8 @@ struct ReportLine {
     fix: String,
 }
 
+const LEDGERS: &str = "ledgers";
+
 /// Every check, in the order of the report.
 static CHECKS: &[Check] = &[
     ("settings", Weight::Bad, registration::settings),
@@ -84,7 +89,7 @@ static CHECKS: &[Check] = &[
     ("witness", Weight::Note, notes::witness),
     ("folders", Weight::Bad, folder::private),
     ("lock", Weight::Bad, folder::lock),
-    ("ledgers", Weight::Bad, folder::ledgers),
+    (LEDGERS, Weight::Bad, folder::ledgers),
     ("bundle", Weight::Bad, folder::bundle),
     ("configuration", Weight::Bad, folder::configuration),
     ("workflows", Weight::Bad, folder::workflows),
@@ -96,7 +101,7 @@ fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let bad = findings.iter().filter(|finding| !finding.ok).count();
     if io.json {
         io.print(serde_json::to_string_pretty(&findings)?)?;
-        return Ok(u8::from(bad > 0));
+        return Ok(code(&findings));
     }
     for ReportLine { check, level, finding, fix, .. } in &findings {
         let (mark, tone) = match level {
@@ -116,7 +121,14 @@ fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         _ => format!("{bad} findings: follow their fixes, then run `aops-hook doctor` again"),
     };
     writeln!(io.out, "\n{last}")?;
-    Ok(u8::from(bad > 0))
+    Ok(code(&findings))
+}
+
+/// 4 where a ledger or the log is damaged, as `verify` has it; else 1 where something is wrong.
+fn code(findings: &[ReportLine]) -> u8 {
+    let bad =
+        |check: Option<&str>| findings.iter().any(|line| !line.ok && check.is_none_or(|check| line.check == check));
+    if bad(Some(LEDGERS)) { 4 } else { u8::from(bad(None)) }
 }
 
 fn find(check: &'static str, weight: Weight, report: Report) -> Vec<ReportLine> {

@@ -1,12 +1,15 @@
 //! One request and one answer of HTTP/1.1 on each connection, to anybody who can reach the address.
 //!
-//! Listens, reads and writes streams. Invariants: a request has a bounded size and ten seconds, however slowly it comes, and so
-//! has its answer; so many connections are served at a time, and one more is told so.
+//! Listens, reads and writes streams. Invariants: a request has a bounded size and ten seconds, however slowly it comes, two
+//! of them for its head, and so has its answer; so many connections are served at a time. For one more the oldest goes that
+//! has not sent its request, so that nobody keeps others away by being slow; where all are being answered it is told so.
 
 use crate::system::wire::Timed;
+use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,8 +17,9 @@ const LONGEST_HEAD: u64 = 16 << 10;
 /// After a connection that could not be taken: no file may be left for it.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// For a request, and for its answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// For the head of a request; for what follows it, and for the answer.
+const PATIENCE_FOR_HEAD: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(8);
 /// Connections at a time that strangers may use.
 pub(super) const MOST: usize = 64;
 
@@ -61,6 +65,7 @@ impl Request {
             let Some((name, value)) = line.trim_end().split_once(':') else { break };
             request.headers.push((name.to_lowercase(), value.trim().to_owned()));
         }
+        from.get_mut().deadline += PATIENCE;
         let long = request.header("content-length").map_or(Ok(0), str::parse);
         let long: usize = long.map_err(|_| odd("the length is no number"))?;
         if long > longest_body {
@@ -89,6 +94,32 @@ pub(super) fn unescape(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
+/// Connections that have not sent their request, the oldest first.
+#[derive(Default)]
+struct Waiting(Mutex<VecDeque<(u64, TcpStream)>>);
+
+impl Waiting {
+    fn all(&self) -> MutexGuard<'_, VecDeque<(u64, TcpStream)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, number: u64, connection: &TcpStream) {
+        if let Ok(copy) = connection.try_clone() {
+            self.all().push_back((number, copy));
+        }
+    }
+
+    fn remove(&self, number: u64) {
+        self.all().retain(|(known, _)| *known != number);
+    }
+
+    /// Ends the oldest. False: there is none.
+    fn end_oldest(&self) -> bool {
+        let oldest = self.all().pop_front();
+        oldest.map(|(_, connection)| connection.shutdown(Shutdown::Both)).is_some()
+    }
+}
+
 /// Answers each connection, without an end; `most` at a time.
 pub(super) fn listen(
     listener: &TcpListener,
@@ -96,23 +127,25 @@ pub(super) fn listen(
     most: usize,
     judge: impl Fn(&Request) -> Answer + Sync,
 ) {
-    let (judge, open) = (&judge, &AtomicUsize::new(0));
+    let (judge, open, waiting) = (&judge, &AtomicUsize::new(0), &Waiting::default());
     thread::scope(|scope| {
-        for connection in listener.incoming() {
+        for (number, connection) in (0..).zip(listener.incoming()) {
             let Ok(connection) = connection else {
                 thread::sleep(PAUSE);
                 continue;
             };
-            if open.fetch_add(1, Ordering::SeqCst) >= most {
+            if open.fetch_add(1, Ordering::SeqCst) >= most && !waiting.end_oldest() {
                 open.fetch_sub(1, Ordering::SeqCst);
                 let _ = refuse(&connection);
                 continue;
             }
+            waiting.add(number, &connection);
             let work = move || {
-                let _ = serve(&connection, longest_body, judge);
+                let _ = serve(&connection, longest_body, || waiting.remove(number), judge);
                 open.fetch_sub(1, Ordering::SeqCst);
             };
             if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                waiting.remove(number);
                 open.fetch_sub(1, Ordering::SeqCst);
             }
         }
@@ -125,16 +158,23 @@ fn refuse(mut connection: &TcpStream) -> io::Result<()> {
     connection.write_all(b"HTTP/1.1 503 -\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 }
 
-/// Reads one request and answers it.
-fn serve(stream: &TcpStream, longest_body: usize, judge: impl FnOnce(&Request) -> Answer) -> io::Result<()> {
-    let timed = || Timed { stream: Box::new(stream), deadline: Instant::now() + PATIENCE };
-    let (status, headers, body) = match Request::read(timed(), longest_body) {
+/// Reads one request and answers it. `has_come`: called between the two.
+fn serve(
+    stream: &TcpStream,
+    longest_body: usize,
+    has_come: impl FnOnce(),
+    judge: impl FnOnce(&Request) -> Answer,
+) -> io::Result<()> {
+    let timed = |patience| Timed { stream: Box::new(stream), deadline: Instant::now() + patience };
+    let request = Request::read(timed(PATIENCE_FOR_HEAD), longest_body);
+    has_come();
+    let (status, headers, body) = match request {
         Ok(request) => judge(&request),
         Err(error) => (400, "Content-Type: text/plain\r\n".to_owned(), format!("{error}\n")),
     };
     let long = body.len();
     let head = format!("HTTP/1.1 {status} -\r\n{headers}Content-Length: {long}\r\nConnection: close\r\n\r\n");
-    let mut answer = timed();
+    let mut answer = timed(PATIENCE_FOR_HEAD + PATIENCE);
     answer.write_all(head.as_bytes())?;
     answer.write_all(body.as_bytes())
 }
@@ -168,6 +208,27 @@ mod tests {
         let early = Timed { stream: Box::new(&stream), deadline: Instant::now() + Duration::from_mins(1) };
         assert_eq!(Request::read(early, 0).unwrap().method, "GET");
         drop(asked);
+    }
+
+    /// They come in their order: when the last one is answered, all before it have been taken.
+    #[test]
+    fn who_sends_no_request_makes_room() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || listen(&listener, 9, 4, |_| (200, String::new(), String::new())));
+        let idle = |text: &[u8]| {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(text).unwrap();
+            stream
+        };
+        let begun = [b"POST / HTTP/1.1", &b""[..], b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n", b"POST"].map(idle);
+        for _ in 0..9 {
+            assert!(answer_of(ask(address)).starts_with("HTTP/1.1 200"));
+        }
+        // The oldest of them is gone, without an answer.
+        let [mut first, ..] = begun;
+        let ended = first.read(&mut [0]);
+        assert!(ended.as_ref().map_or(true, |long| *long == 0), "{ended:?}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::ledger::sessions;
 use crate::proof::check;
 use crate::proof::prove::{entry, prove};
 use crate::proof::store::Store;
+use crate::proof::tier::Level;
 use crate::proof::trust;
 use crate::system::files::replace_private;
 use anyhow::Context;
@@ -50,6 +51,11 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     let store = Store::look(io.env)?;
     let (proof, level) = prove(store.as_ref(), log.as_ref(), &line, given.get_flag("digest-only"))?;
+    if level == Level::Intact && given.get_flag("digest-only") {
+        return refused(
+            "without a signed log a digest alone proves nothing\nhint: `aops-hook key init` makes the key; leave `--digest-only` out",
+        );
+    }
     let Some(path) = text(given, "output") else {
         let value = json!({"proof": proof, "tier": level.name(), "session_id": found.session_id, "seq": seq});
         return io.answer(&value, proof.trim_end());

@@ -9,7 +9,8 @@ use super::{Command, Io, operand, option, text};
 use crate::insight::collect;
 use crate::insight::document::{Insights, describe_counts};
 use crate::insight::report::{Card, Heading, Sums, page};
-use crate::ledger::sessions::{self, SessionOnDisk};
+use crate::ledger::sessions::SessionOnDisk;
+use crate::proof::health::Health;
 use crate::system::env::{Env, east_of_utc};
 use crate::system::{files, threads};
 use crate::text::plain::count;
@@ -116,6 +117,5 @@ fn card(env: &Env, found: &FoundSession) -> Option<Card> {
 
 /// What is wrong with a ledger; nothing where it is intact.
 fn damage(env: &Env, shelved: &SessionOnDisk) -> String {
-    let failure = sessions::check(env, shelved).map_or_else(Some, |checked| checked.failure);
-    failure.map(|failure| failure.to_string()).unwrap_or_default()
+    Health::new(env, u64::MAX).damage(shelved).unwrap_or_default()
 }

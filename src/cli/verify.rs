@@ -5,6 +5,7 @@
 //! head, is carried over; a ledger is set aside under its lock, so no hook writes to it meanwhile.
 
 mod all;
+mod proof;
 
 use super::table::Tone;
 use super::{Command, Io, allowed, flag, merge, option, refused, session, session_operand, text, who_may, yes};
@@ -14,21 +15,20 @@ use crate::ledger::lock::Lock;
 use crate::ledger::open::Ledger;
 use crate::ledger::session_folder::{self, dashed, guard};
 use crate::ledger::sessions::{self, Checked, SessionOnDisk};
-use crate::model::error::{Code, Failure};
+use crate::model::error::Code;
 use crate::proof::append;
 use crate::proof::check::{self, Examined, Trust, read_seal_key};
+use crate::proof::judge::{self, Judged, judge};
 use crate::proof::notes;
 use crate::proof::record::Record;
 use crate::proof::store::Store;
-use crate::proof::tier::{self, Tier};
+use crate::proof::tier::{self, Level};
 use crate::proof::trust;
 use crate::session::fact::{Blocked, Fact, Opened, Previous};
-use crate::session::fold::Session;
-use crate::system::env::{Env, boot_id};
+use crate::system::env::boot_id;
 use crate::system::files::make_all;
 use crate::system::git;
-use crate::text::plain::count;
-use crate::text::sha256::{Sum, sha256};
+use crate::text::sha256::sha256;
 use anyhow::Context;
 use aops_proof::key::PublicKey;
 use clap::{ArgAction, ArgMatches};
@@ -36,7 +36,6 @@ use serde_json::json;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::SystemTime;
 
 pub const COMMAND: Command = Command {
@@ -48,6 +47,7 @@ pub const COMMAND: Command = Command {
         ("aops-hook verify --all", "every session, and the log over all of them"),
         ("aops-hook verify --all --git", "with the checkpoints that the project's remote has"),
         ("aops-hook verify --all --seal seal.txt", "the seals too, with what `key export --seal` printed"),
+        ("aops-hook verify --proof refusal.tlog-proof --key KEY", "one entry that `prove` wrote, offline"),
         ("aops-hook verify 3f2a --quarantine", "set a damaged ledger aside and begin a new one"),
     ],
     arguments: |row| {
@@ -58,7 +58,11 @@ pub const COMMAND: Command = Command {
         let all =
             flag("all", "Every session, and the log over all of them").conflicts_with_all(["session", "quarantine"]);
         let git = flag("git", "Check the checkpoints in the git notes of this project too, as the remote has them");
-        row.arg(git).args([session_operand(), all, key, seal, flag("quarantine", help), yes().requires("quarantine")])
+        let proof =
+            option("proof", "FILE", "Check a proof that `prove` wrote, with `--key` or the keys on this machine");
+        let proof = proof.conflicts_with_all(["session", "quarantine", "all", "seal", "git"]);
+        let quarantine = flag("quarantine", help);
+        row.args([git, session_operand(), all, key, seal, proof, quarantine, yes().requires("quarantine")])
     },
     run,
 };
@@ -88,36 +92,10 @@ fn trusted(given: &ArgMatches, io: &Io) -> anyhow::Result<(Trust, Option<bool>)>
     Ok((trust, Some(remote)))
 }
 
-/// The log, and the digests of a ledger that are looked for in it; `None` where there is no log. The log is read first: what
-/// is recorded meanwhile is then in the ledger, and not missing there.
-fn look_at_log(env: &Env, trust: &Trust, folder: &Path) -> Result<Option<(Examined, Vec<Sum>)>, Failure> {
-    let Some(log) = check::examine(env, trust)? else { return Ok(None) };
-    Ok(Some((log, tier::digests(folder)?)))
-}
-
-/// What the log says of this session. One that contradicts it is damaged, and so is all where the log itself is.
-fn prove(
-    io: &Io,
-    log: Option<(&Examined, Vec<Sum>)>,
-    found: &SessionOnDisk,
-    checked: &mut Checked,
-) -> anyhow::Result<Tier> {
-    let entries = checked.session.seq;
-    let (Some((log, mut digests)), Some(store)) = (log, Store::look(io.env)?) else {
-        return Ok(Tier::without(entries, "there is no log: `aops-hook key init` makes the key that signs it"));
-    };
-    digests.truncate(usize::try_from(entries).unwrap_or(usize::MAX));
-    let tier = Tier::of(log, &Record::of(&store, &found.session_id), &digests);
-    if checked.failure.is_none() && tier.missing > 0 {
-        let what =
-            format!("the log has {} of this session that its ledger does not have", count(tier.missing, "entry"));
-        checked.failure = Some(Failure::new(Code::RecoveryFailed, what));
-        checked.seq = Some(tier.sealed_to + 1);
-    }
-    Ok(tier)
-}
-
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    if let Some(path) = text(given, "proof") {
+        return proof::verify(&trusted(given, io)?.0, path, io);
+    }
     if given.get_flag("all") {
         let (trust, remote) = trusted(given, io)?;
         return all::verify(&trust, remote, io);
@@ -130,29 +108,35 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let gone = if named.is_none() { sessions::lost(io.env) } else { Vec::new() };
     let here: Vec<&Head> = gone.iter().filter(|head| is_here(io, head)).collect();
     let exported = named.and_then(|name| sessions::exported(io.env, name)).or_else(|| here.last().copied().cloned());
-    let found = find(given, io, exported)?;
+    let trust = trusted(given, io)?.0;
+    let found = match find(given, io, exported) {
+        Err(_) if !quarantine && is_missed(io, &trust, named)? => return all::verify(&trust, None, io),
+        found => found?,
+    };
     if quarantine {
         return set_aside_damaged(io, &found);
     }
-    let (trust, env) = (trusted(given, io)?.0, io.env);
-    // The ledger is walked beside it.
-    let (mut checked, log) = thread::scope(|scope| {
-        let log = scope.spawn(|| look_at_log(env, &trust, &found.path));
-        (check(env, &found, false), log.join())
-    });
-    let log = log.map_err(|_| anyhow::anyhow!("a bug in aops-hook: the log was not checked"))??;
-    let (log, digests) = log.unzip();
-    let tier = prove(io, log.as_ref().zip(digests), &found, &mut checked)?;
-    let faults = log.map(|log| log.faults).unwrap_or_default();
-    report(io, &found, &checked, &gone, Some((&tier, &faults)))?;
-    if let Some(failure) = checked.failure.as_ref().filter(|_| !io.json) {
+    let judged = judge(io.env, &trust, &found)?;
+    report(io, &found, &judged.checked, &gone, Some(&judged))?;
+    if let Some(failure) = judged.checked.failure.as_ref().filter(|_| !io.json) {
         let id = &found.session_id;
         io.print(match failure.code {
             Code::WrittenByNewer => format!("hint: {}", failure.code.way_out()),
             _ => format!("hint: `aops-hook verify {id} --quarantine` sets it aside and begins a new one"),
         })?;
     }
-    Ok(if checked.failure.is_some() || !faults.is_empty() || !here.is_empty() { 4 } else { 0 })
+    Ok(if judged.is_ok() && here.is_empty() { 0 } else { 4 })
+}
+
+/// There is no such session, and something remembers one, or a log: then all is looked at, and says what.
+fn is_missed(io: &Io, trust: &Trust, named: Option<&str>) -> anyhow::Result<bool> {
+    let log = check::examine(io.env, trust)?;
+    let lost = judge::lost(io.env, log.as_ref(), &sessions::all(io.env))?;
+    let Some(named) = named else {
+        let faults = log.as_ref().is_some_and(|log| !log.faults.is_empty());
+        return Ok(faults || !lost.is_empty() || !judge::gone(io.env, log.as_ref()).is_empty());
+    };
+    Ok(lost.iter().any(|(id, ..)| id.as_ref().is_some_and(|id| id.starts_with(named))))
 }
 
 /// The session that is meant, be it only by what was exported of it.
@@ -171,14 +155,14 @@ fn is_here(io: &Io, head: &Head) -> bool {
     io.env.cwd.ancestors().any(|folder| dashed(&folder.to_string_lossy()) == head.project)
 }
 
-/// Under two locks: of the project, so that no hook makes a new folder, and of the session, so that none appends.
+/// Under two locks: of all folders, so that no hook makes a new one, and of the session, so that none appends.
 fn set_aside_damaged(io: &mut Io, found: &SessionOnDisk) -> anyhow::Result<u8> {
-    let _project = guard(found.path.parent().unwrap_or(Path::new("/")))?;
+    let _project = guard(io.env)?;
     let old = session_folder::open(found.path.clone())?;
     let _lock = old.map(|folder| Lock::acquire(&folder.dir)).transpose()?;
-    let mut checked = check(io.env, found, true);
-    let (log, digests) = look_at_log(io.env, &Trust::default(), &found.path)?.unzip();
-    prove(io, log.as_ref().zip(digests), found, &mut checked)?;
+    let (log, digests) = judge::look_at_log(io.env, &Trust::default(), &found.path)?;
+    let checked = judge::check(io.env, found, true);
+    let checked = judge::of_session(io.env, log.as_ref(), digests, found, checked).checked;
     report(io, found, &checked, &[], None)?;
     let newer = checked.failure.as_ref().is_some_and(|failure| failure.code == Code::WrittenByNewer);
     let said = if newer {
@@ -210,38 +194,25 @@ fn lost(io: &Io, head: &Head) -> SessionOnDisk {
     SessionOnDisk { session_id: head.session_id.clone(), path, changed: SystemTime::UNIX_EPOCH }
 }
 
-fn check(env: &Env, found: &SessionOnDisk, locked: bool) -> Checked {
-    let whole = sessions::check_locked(env, found, locked).map(|checked| match &checked.failure {
-        Some(_) => checked,
-        None => Checked { failure: sessions::check_heads(env, found, &checked.session).err(), ..checked },
-    });
-    whole.unwrap_or_else(|failure| {
-        let head = sessions::exported(env, &found.session_id).filter(|head| head.seq > 0);
-        let what = |head: Head| format!("the ledger is gone, but entry {} was exported", head.seq);
-        let failure = head.map_or(failure, |head| Failure::new(Code::RecoveryFailed, what(head)));
-        Checked { session: Session::default(), torn_bytes: 0, failure: Some(failure), seq: Some(1) }
-    })
-}
-
 /// Prints what is known of one session, and of the log where it is the question.
 fn report(
     io: &mut Io,
     found: &SessionOnDisk,
     checked: &Checked,
     gone: &[Head],
-    proven: Option<(&Tier, &[String])>,
+    judged: Option<&Judged>,
 ) -> anyhow::Result<u8> {
     let code = checked.failure.as_ref().map(|failure| failure.code.name());
     let entries = checked.session.seq;
     if io.json {
-        let faults = proven.map(|(_, faults)| faults).unwrap_or_default();
-        let ok = code.is_none() && faults.is_empty() && !gone.iter().any(|head| is_here(io, head));
+        let ok = code.is_none() && judged.is_none_or(Judged::is_ok) && !gone.iter().any(|head| is_here(io, head));
         let value = json!({
             "ok": ok, "entries": entries, "code": code, "seq": checked.seq,
             "torn_bytes": checked.torn_bytes, "session_id": found.session_id,
             "lost": gone.iter().map(|head| &head.session_id).collect::<Vec<_>>(),
         });
-        let more = proven.map(|(tier, _)| merge(json!({"log_faults": faults}), tier.to_json()));
+        let more =
+            judged.map(|judged| merge(json!({"log_faults": judged.faults, "gone": judged.gone}), judged.to_json()));
         return io.print(merge(value, more.unwrap_or_default()));
     }
     if let Some(failure) = &checked.failure {
@@ -256,8 +227,8 @@ fn report(
         let many = if entries == 1 { "entry" } else { "entries" };
         writeln!(io.out, "{} {entries} {many}, session {}", Tone::Good.paint("intact:", io), found.session_id)?;
     }
-    if let Some((tier, faults)) = proven {
-        print_tier(io, tier, faults)?;
+    if let Some(judged) = judged {
+        print_proven(io, judged)?;
     }
     for head in gone.iter().filter(|head| head.session_id != found.session_id) {
         let (lost, id) = (Tone::Bad.paint("lost:", io), &head.session_id);
@@ -269,16 +240,26 @@ fn report(
     }
 }
 
-fn print_tier(io: &mut Io, tier: &Tier, faults: &[String]) -> anyhow::Result<()> {
-    for fault in faults {
-        writeln!(io.out, "{} the log: {fault}", Tone::Bad.paint("damaged:", io))?;
-    }
+fn print_proven(io: &mut Io, judged: &Judged) -> anyhow::Result<()> {
+    print_wrong(io, &judged.faults, &judged.gone)?;
+    let Some(tier) = judged.tier() else { return Ok(()) };
     let at =
         tier.witnessed_at.as_ref().map(|at| format!(", entries 1 to {} seen by witnesses at {at}", tier.witnessed_to));
     writeln!(io.out, "tier: {}{}", tier.level.name(), at.unwrap_or_default())?;
     if let Some(why) = &tier.why {
-        let next = if tier.level == tier::Level::Intact { "sealed" } else { "witnessed" };
+        let next = if tier.level == Level::Intact { "sealed" } else { "witnessed" };
         writeln!(io.out, "not {next}: {why}")?;
+    }
+    Ok(())
+}
+
+/// What is wrong with the log, and what is gone.
+fn print_wrong(io: &mut Io, faults: &[String], gone: &[String]) -> anyhow::Result<()> {
+    for fault in faults {
+        writeln!(io.out, "{} the log: {fault}", Tone::Bad.paint("damaged:", io))?;
+    }
+    for what in gone {
+        writeln!(io.out, "{} {what}", Tone::Bad.paint("gone:", io))?;
     }
     Ok(())
 }

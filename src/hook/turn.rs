@@ -325,8 +325,7 @@ impl<'a> Turn<'a> {
 
     /// Adds what is not in the gates' context: the boot, the project's root, guarded files, the policy in force.
     fn complete(&self, seen: &mut Seen) {
-        let (env, event, session) = (self.env, self.event, self.session());
-        let cwd = Path::new(&event.cwd);
+        let (env, event, session, cwd) = (self.env, self.event, self.session(), Path::new(&self.event.cwd));
         if event.kind == EventKind::SessionStart {
             (seen.boot, seen.folders) = (Some(boot_id()), Some(self.context.folders.clone()));
             seen.jail.clone_from(&self.jail);
@@ -350,6 +349,7 @@ impl<'a> Turn<'a> {
         if let Some((policy, hash)) = &self.renewed {
             (seen.policy, seen.policy_hash) = (policy.clone(), Some(hash.clone()));
         }
+        seen.log = seen.ends_turn().then(|| crate::proof::store::signed_so_far(env)).flatten();
     }
 }
 

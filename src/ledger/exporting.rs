@@ -24,8 +24,8 @@ pub fn exports(fact: &Fact) -> bool {
 }
 
 /// The exported heads of a ledger end at entry `newest`, but later ones were forced to the disk. A hook that is killed can
-/// leave the last one out, and no other.
-pub fn check_heads(ledger: &File, long: u64, newest: u64) -> Result<(), Failure> {
+/// leave the last one out, and no other; not even that one if its entry, up to `sealed_to`, is in the log.
+pub fn check_heads(ledger: &File, long: u64, newest: u64, sealed_to: u64) -> Result<(), Failure> {
     let (mut owed, mut export, mut synced) = (Vec::new(), false, false);
     folder::each_line(ledger, start_of_unexported(ledger, long, newest)?, long, |_, line| {
         let Some(line) = line.strip_suffix(b"\n").and_then(Line::read) else { return Some(()) };
@@ -39,7 +39,17 @@ pub fn check_heads(ledger: &File, long: u64, newest: u64) -> Result<(), Failure>
         }
         Some(())
     })?;
-    let [.., seq, _] = owed.as_slice() else { return Ok(()) };
+    let seq = match owed.as_slice() {
+        [.., seq, last] => {
+            if *last <= sealed_to {
+                last
+            } else {
+                seq
+            }
+        }
+        [only] if *only <= sealed_to => only,
+        _ => return Ok(()),
+    };
     let left = if newest == 0 { "holds none of this session".to_owned() } else { format!("ends at entry {newest}") };
     let what = format!("`heads.jsonl` {left}, but the head of entry {seq} was exported: it was removed");
     Err(Failure::new(Code::RecoveryFailed, what))

@@ -1,6 +1,6 @@
 //! Heads of ledgers, kept apart from them in `<config>/aops/heads.jsonl`. The file itself is `aops_ledger::heads`.
 
-pub use aops_ledger::heads::Head;
+pub use aops_ledger::heads::{Head, Signed};
 
 use crate::model::error::Failure;
 use crate::system::env::Env;

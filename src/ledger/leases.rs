@@ -9,6 +9,7 @@ use crate::system::env::{Env, boot_id};
 use crate::system::files::make_all;
 use crate::system::folder;
 use crate::text::sha256::sha256;
+use rustix::fs::CWD;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
@@ -21,6 +22,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// Of a client that cannot be looked at, since it is on another machine or unknown.
 const LONGEST_UNSEEN_MS: i64 = 30 * 60_000;
 const MOST: usize = 1000;
+const LOCK: &str = ".lock";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
@@ -47,7 +49,7 @@ pub fn take(
     client: Option<&ClientProcess>,
     goes_on: bool,
 ) -> (Vec<String>, Option<Lease>) {
-    let Some((mut file, mut leases)) = open(env, tree, true) else { return Default::default() };
+    let Some((_held, mut file, mut leases)) = open(env, tree, true) else { return Default::default() };
     let (boot, host) = (boot_id(), host());
     let before = leases.clone();
     leases.retain(|lease| lease.holds(&boot, &host, env.now_ms));
@@ -86,7 +88,7 @@ pub fn take(
 
 /// Gives back what this session holds in this tree: these files, or all of them.
 pub fn give_back(env: &Env, tree: &Path, session_id: &str, only: Option<&[String]>) {
-    let Some((mut file, mut leases)) = open(env, tree, false) else { return };
+    let Some((_held, mut file, mut leases)) = open(env, tree, false) else { return };
     let given = |lease: &Lease| only.is_none_or(|paths| paths.contains(&lease.path));
     let before = leases.len();
     leases.retain(|lease| lease.session_id != session_id || !given(lease));
@@ -114,29 +116,21 @@ fn path(env: &Env, tree: &Path) -> std::path::PathBuf {
     env.config.join("aops/leases").join(format!("{}.json", &digest[..16]))
 }
 
-/// The list, locked until the file is dropped. One that was removed meanwhile is not the list any more.
-fn open(env: &Env, tree: &Path, make: bool) -> Option<(File, Vec<Lease>)> {
-    let path = path(env, tree);
+/// The list, locked until both files are dropped.
+fn open(env: &Env, tree: &Path, make: bool) -> Option<(File, File, Vec<Lease>)> {
+    let (path, make) = (path(env, tree), make && !env.dry_run);
+    let at = path.parent()?;
+    let dir = folder::enter(CWD, at, false).ok().flatten();
+    let dir = dir.or_else(|| (make && make_all(at).is_ok()).then(|| folder::enter(CWD, at, false).ok()?)?)?;
+    // A file of its own: who may read the list could hold its lock.
+    let held = lock::open(&dir, LOCK, make).ok()??;
+    let held = lock::take(held, "leases", PATIENCE).ok()?;
     let mut options = OpenOptions::new();
-    options.read(true).write(true).mode(0o600);
-    for _ in 0..8 {
-        let opened = options.open(&path).or_else(|error| {
-            if !make || env.dry_run {
-                return Err(error);
-            }
-            let _ = path.parent().map(make_all);
-            options.clone().create(true).truncate(false).open(&path)
-        });
-        let mut file = lock::take(opened.ok()?, "leases", PATIENCE).ok()?;
-        if !folder::is_same(rustix::fs::fstat(&file), rustix::fs::stat(&path)) {
-            continue;
-        }
-        let mut text = Vec::new();
-        file.read_to_end(&mut text).ok()?;
-        // A process was killed while it wrote: no session holds anything.
-        return Some((file, serde_json::from_slice(&text).unwrap_or_default()));
-    }
-    None
+    let mut file = options.read(true).write(true).create(make).truncate(false).mode(0o600).open(&path).ok()?;
+    let mut text = Vec::new();
+    file.read_to_end(&mut text).ok()?;
+    // A process was killed while it wrote: no session holds anything.
+    Some((held, file, serde_json::from_slice(&text).unwrap_or_default()))
 }
 
 fn write(file: &mut File, leases: &[Lease]) {

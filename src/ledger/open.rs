@@ -90,7 +90,7 @@ impl Ledger {
 
     /// An existing folder; `None` where it is another session's.
     fn enter(env: &Env, session_id: &str, place: SessionFolder, thorough: bool) -> Result<Option<Self>, Failure> {
-        let lock = if env.dry_run { Lock::of_reader(&place.dir)? } else { Some(Lock::acquire(&place.dir)?) };
+        let lock = if env.dry_run { Lock::of_reader(&place.dir) } else { Some(Lock::acquire(&place.dir)?) };
         let (file, long) = open_file(&place, env.dry_run)?;
         let trace = trace_id(session_id);
         let (loaded, compared) = match Held::look(env, &place, &file, session_id, long, thorough)? {
@@ -389,6 +389,7 @@ impl Ledger {
             blocked: session.blocked().is_some(),
             boot: None,
             digest: session.head.clone(),
+            log: session.memory.log.clone(),
             project: self.project(),
             reason: session.blocked().map(str::to_owned),
             seq: session.seq,

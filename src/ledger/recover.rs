@@ -359,6 +359,15 @@ impl StateFile {
         StateFile::Whole(Box::new(Session { state: state.into(), memory, seq: witness.seq, head }), Box::new(witness))
     }
 
+    /// It matches its own digest, and is not what the last entry commits to.
+    pub fn contradicts(&self, walk: &Walk) -> Option<Failure> {
+        let StateFile::Whole(session, witness) = self else { return None };
+        let same = digest_of(&session.state) == digest_of(&walk.folded.state)
+            && digest_of(&session.memory) == digest_of(&walk.folded.memory);
+        let what = || format!("`{STATE_FILE}` is not the state that entry {} commits to", witness.seq);
+        (witness.seq == walk.folded.seq && !same).then(|| Failure::new(Code::RecoveryFailed, what()))
+    }
+
     /// The version that wrote it, whether or not this one knows its form.
     fn written_by(&self) -> Option<String> {
         match self {

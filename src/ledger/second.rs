@@ -28,8 +28,8 @@ pub fn counting(env: &Env, place: &Path, session_id: &str, head: &Head) -> Optio
 }
 
 /// Renames this second ledger; what the one that counts records of it.
-pub fn set_aside(second: &Path) -> Result<Vec<Fact>, Failure> {
-    let _project = guard(second.parent().unwrap_or(Path::new("/")))?;
+pub fn set_aside(env: &Env, second: &Path) -> Result<Vec<Fact>, Failure> {
+    let _folders = guard(env)?;
     let Some(place) = session_folder::open(second.to_owned())? else { return Ok(Vec::new()) };
     let _lock = Lock::acquire(&place.dir)?;
     let aside = free_name(second);

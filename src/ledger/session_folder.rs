@@ -196,7 +196,8 @@ fn recent(env: &Env, project: &Path, hash: &str) -> Result<Option<SessionFolder>
 /// A new folder for this session. Two processes get the same one.
 pub fn create(env: &Env, key: SessionKey, width: usize) -> Result<SessionFolder, Failure> {
     let project = key.projects(env).swap_remove(0);
-    let _guard = guard(&project)?;
+    make_all(&project)?;
+    let _guard = guard(env)?;
     if let Some(place) = recent(env, &project, &sha256(&[key.session_id.as_bytes()])[..width])? {
         return Ok(place);
     }
@@ -215,11 +216,14 @@ fn new_path(env: &Env, key: SessionKey, width: usize) -> PathBuf {
     key.projects(env).swap_remove(0).join(format!("{}-{hash}", day(env.now_ms)))
 }
 
-/// While this lock is held, no other process makes a session folder in the project.
-pub fn guard(project: &Path) -> Result<File, Failure> {
-    make_all(project)?;
-    let dir = folder::enter(CWD, project, true)?.ok_or_else(|| Failure::storage(project.display(), "is gone"))?;
-    Ok(lock::take(dir.into(), &project.to_string_lossy(), PATIENCE)?)
+const GUARD: &str = "folders.lock";
+
+/// While this lock is held, no other process makes a session folder.
+pub fn guard(env: &Env) -> Result<File, Failure> {
+    let path = env.config.join("aops");
+    make_all(&path)?;
+    let dir = folder::enter(CWD, &path, true)?.ok_or_else(|| Failure::storage(path.display(), "is gone"))?;
+    Ok(lock::take(lock::open_or_make(&dir, GUARD)?, GUARD, PATIENCE)?)
 }
 
 /// An existing folder, never through a symlink.

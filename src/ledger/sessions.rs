@@ -265,7 +265,7 @@ pub fn check_against(heads: &[Head], found: &SessionOnDisk, locked: bool) -> Res
     let place = session_folder::existing(&found.path)?;
     let (state_file, opened) = {
         // Held only while the two are read: entries appended later do not matter here.
-        let _lock = if locked { None } else { Lock::of_reader(&place.dir)? };
+        let _lock = if locked { None } else { Lock::of_reader(&place.dir) };
         (StateFile::read(&place.dir)?, folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY)?)
     };
     let (file, long) = opened.ok_or_else(|| Failure::storage(found.path.display(), "is gone"))?;
@@ -279,22 +279,23 @@ pub fn check_against(heads: &[Head], found: &SessionOnDisk, locked: bool) -> Res
     }
     let mut bad = None;
     let (torn_bytes, failure) = match walk_all(&mut walk, &file, long, trace, &mut bad) {
-        Ok(torn) => (torn, files.witnessed(&state_file, &walk).err()),
+        Ok(torn) => (torn, files.witnessed(&state_file, &walk).err().or_else(|| state_file.contradicts(&walk))),
         Err(failure) => (0, Some(files.explain(failure, &state_file))),
     };
     let seq = failure.as_ref().map(|_| bad.unwrap_or(walk.folded.seq + 1));
     Ok(Checked { session: walk.folded, torn_bytes, failure, seq })
 }
 
-/// The exported heads of a ledger that is intact must be there too.
-pub fn check_heads(env: &Env, found: &SessionOnDisk, session: &Session) -> Result<(), Failure> {
+/// The exported heads of a ledger that is intact must be there too. `sealed_to`: entries up to this one are in the log, which
+/// got them after their heads were exported.
+pub fn check_heads(env: &Env, found: &SessionOnDisk, session: &Session, sealed_to: u64) -> Result<(), Failure> {
     let newest = heads::at(env).all(&found.session_id)?.last().map_or(0, |head| head.seq);
     if newest >= session.memory.synced {
         return Ok(());
     }
     let place = session_folder::existing(&found.path)?;
     match folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY)? {
-        Some((file, long)) => exporting::check_heads(&file, long, newest),
+        Some((file, long)) => exporting::check_heads(&file, long, newest, sealed_to),
         None => Ok(()),
     }
 }

@@ -41,8 +41,6 @@ const LONGER: Duration = Duration::from_secs(10);
 pub const EVENTS: &str = "events.jsonl";
 /// The name under which they are recorded.
 pub const LOG: &str = "log";
-/// Sessions whose entries another process has to add.
-const LATE: &str = "late";
 /// So many rows of the list of seals are kept with the state of the seal, and the list is synced when they are full.
 const ROWS: usize = 16;
 
@@ -97,7 +95,7 @@ pub fn lock(env: &Env) -> Result<Store, Failure> {
 }
 
 fn leave_note(env: &Env, trace: &str, folder: &Path) -> Result<(), Failure> {
-    let late = store::path(env).join(LATE);
+    let late = store::path(env).join(store::LATE);
     make_all(&late)?;
     let path = late.join(&sha256(&[trace.as_bytes()])[..16]);
     let text = format!("{}\n{trace}", folder.display());
@@ -297,7 +295,7 @@ impl<'a> Writer<'a> {
 
     /// A session that is gone or cannot be read meanwhile is `verify`'s to tell.
     fn take_late(&mut self) {
-        for note in fs::read_dir(self.store.file(LATE)).into_iter().flatten().flatten() {
+        for note in fs::read_dir(self.store.file(store::LATE)).into_iter().flatten().flatten() {
             let text = fs::read_to_string(note.path()).unwrap_or_default();
             if let Some((folder, trace)) = text.split_once('\n') {
                 let _ = self.take(trace, &Path::new(folder).join(LEDGER_FILE));

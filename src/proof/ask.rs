@@ -45,7 +45,7 @@ pub fn ask(env: &Env, urls: &[String], trust: &Trust, post: Post) -> Result<bool
     let (mut cosigned, mut troubles) = (question.note.clone(), Vec::new());
     for url in urls {
         match question.ask_one(url, trust, post) {
-            Ok(lines) => cosigned.signatures.extend(lines),
+            Ok(lines) => add(&mut cosigned, lines),
             Err(trouble) => troubles.push(format!("{url}: {trouble}")),
         }
     }
@@ -55,6 +55,15 @@ pub fn ask(env: &Env, urls: &[String], trust: &Trust, post: Post) -> Result<bool
     }
     keep(&store, TROUBLE, &troubles.join("; "))?;
     Ok(enough)
+}
+
+/// One witness may answer at two addresses: it signs once.
+fn add(note: &mut Note, lines: Vec<Signature>) {
+    for line in lines {
+        if !note.signatures.iter().any(|known| (&known.name, known.id) == (&line.name, line.id)) {
+            note.signatures.push(line);
+        }
+    }
 }
 
 fn keep(store: &Store, name: &str, text: &str) -> Result<(), Failure> {

@@ -3,11 +3,12 @@
 //! Reads keys and log, writes nothing. Invariant: a turn that ends meanwhile, or whose end was killed, is no fault.
 
 use super::append::EVENTS;
-use super::keys::Keys;
-use super::store::{Seal, Store};
+use super::keys::{self, Keys, Sight};
+use super::store::{CHECKPOINT, Seal, Store};
 use crate::ledger::entry::Line;
 use crate::model::error::Failure;
 use crate::system::env::Env;
+use crate::text::plain::count;
 use crate::text::sha256::{NO_DIGEST, Sum};
 use aops_proof::checkpoint::Checkpoint;
 use aops_proof::frontier::Frontier;
@@ -18,6 +19,7 @@ use aops_proof::text::from_base64;
 use aops_proof::tree::{Hash, leaf_hash};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::mem;
 use std::sync::OnceLock;
 
 /// A checkpoint that so many witnesses have seen that it counts.
@@ -71,17 +73,19 @@ pub struct Examined {
     pub faults: Vec<String>,
     /// Leaves of sessions that a person removed or set aside.
     pub explained: Vec<(u64, u64)>,
+    /// Logs that were gone when a person began this one.
+    pub instead: Vec<String>,
 }
 
 /// The public keys of the log.
-struct LogKeys {
+pub(super) struct LogKeys {
     all: Vec<PublicKey>,
     /// Those that sign together.
     current: Vec<PublicKey>,
 }
 
 impl LogKeys {
-    fn of(keys: Option<&Keys>, trust: &Trust) -> Self {
+    pub(super) fn of(keys: Option<&Keys>, trust: &Trust) -> Self {
         match keys {
             _ if !trust.keys.is_empty() => Self { all: trust.keys.clone(), current: trust.keys.clone() },
             Some(keys) => Self { all: keys.known(), current: keys.current() },
@@ -89,10 +93,22 @@ impl LogKeys {
         }
     }
 
-    /// One of the current keys signed and another did not: a broken algorithm must not be enough to forge a checkpoint.
-    fn are_parted(&self, signers: &[(&PublicKey, u64)]) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Why this note is not one of this log. One of the current keys alone is not enough: a broken algorithm must not be
+    /// enough to forge a checkpoint.
+    pub(super) fn accept(&self, note: &Note) -> Result<(), String> {
+        let signers = note.signers(&self.all)?;
         let signed = self.current.iter().filter(|key| signers.iter().any(|(signer, _)| signer == key)).count();
-        signed > 0 && signed < self.current.len()
+        if signers.is_empty() {
+            return Err("it is signed by a key that is not known here".to_owned());
+        }
+        if signed > 0 && signed < self.current.len() {
+            return Err("it is signed by one of the keys of the log, but not by the other".to_owned());
+        }
+        Ok(())
     }
 }
 
@@ -103,42 +119,97 @@ fn short(sum: &Sum) -> u64 {
     sum.0.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes))
 }
 
-/// `None`: there is no log.
+/// `None`: there is no log, and neither the keys nor what was kept elsewhere remembers one.
 pub fn examine(env: &Env, trust: &Trust) -> Result<Option<Examined>, Failure> {
-    let Some(store) = Store::look(env)? else { return Ok(None) };
-    let keys = Keys::open(env)?;
+    let sight = keys::look(env);
     let (mut examined, mut claims) = (Examined::default(), Claims::new());
-    let known = LogKeys::of(keys.as_ref(), trust);
-    let state = keys.as_ref().map(Keys::sealed).transpose()?.flatten();
-    if let Some(state) = &state {
+    examined.faults.extend(sight.broken.clone());
+    let known = LogKeys::of(sight.keys.as_ref(), trust);
+    examined.origin = sight.keys.as_ref().map(Keys::origin).unwrap_or_default();
+    if let Some(state) = &sight.sealed {
         let claim = ("what was signed last".to_owned(), state.frontier.root());
         claims.entry(state.frontier.size()).or_default().push(claim);
     }
-    let last = state.as_ref().map(|state| state.frontier.size());
-    let head = examined.read_checkpoint(&store, &known, last, &mut claims)?;
-    examined.read_witnessed(&store, &known, trust, &mut claims)?;
-    examined.seen = kept_elsewhere(&trust.seen, &known, &mut claims);
-    let seals = store.seals(&state.map(|state| state.rows).unwrap_or_default())?;
-    examined.read_seals(&seals, head.as_ref(), trust.seal.as_ref(), &mut claims);
-    let size = store.size()?;
-    examined.leaves = store.leaves(0, size)?;
-    examined.compare(&claims);
-    examined.origin = head.map(|head| head.origin).unwrap_or_default();
-    examined.sealed_from = trust.seal.as_ref().map(|key| key.epoch);
-    if size > 0 {
-        examined.read_events(&store)?;
+    let seen = if sight.is_hidden { &[][..] } else { &trust.seen[..] };
+    examined.seen = examined.kept_elsewhere(seen, &known, &mut claims);
+    let store = Store::look(env).unwrap_or_else(|failure| {
+        examined.faults.push(failure.to_string());
+        None
+    });
+    match store {
+        Some(store) => examined.look(&store, &sight, (&known, trust), &mut claims)?,
+        None => examined.look_for_nothing(&sight, &claims),
     }
-    Ok(Some(examined))
+    let is_nothing = examined.origin.is_empty() && examined.faults.is_empty() && examined.leaves.is_empty();
+    Ok(Some(examined).filter(|_| !is_nothing))
 }
 
-/// Each that our key signed must be of this log.
-fn kept_elsewhere(seen: &[Note], known: &LogKeys, claims: &mut Claims) -> u64 {
-    let ours = |note: &&Note| note.signers(&known.all).is_ok_and(|signers| !signers.is_empty());
-    let heads: Vec<_> = seen.iter().filter(ours).filter_map(|note| Checkpoint::parse(&note.text).ok()).collect();
-    for head in &heads {
-        claims.entry(head.size).or_default().push(("a checkpoint in git".to_owned(), head.root));
+impl Examined {
+    fn look(
+        &mut self,
+        store: &Store,
+        sight: &Sight,
+        (known, trust): (&LogKeys, &Trust),
+        claims: &mut Claims,
+    ) -> Result<(), Failure> {
+        let (rows, last) = sight.sealed.as_ref().map_or((&[][..], None), |s| (&s.rows[..], Some(s.frontier.size())));
+        let head = self.read_checkpoint(store, known, last, claims)?;
+        self.read_witnessed(store, known, trust, claims)?;
+        let seals = store.seals(rows)?;
+        self.read_seals(&seals, head.as_ref(), trust.seal.as_ref(), claims);
+        // One of the same epoch may stand between them, whose state a power loss took.
+        if !rows.iter().all(|row| seals.lines().rev().any(|line| line == row)) {
+            self.faults.push("the last seals are not those that the keys made".to_owned());
+        }
+        let (size, remains) = (store.size()?, store.remains());
+        self.leaves = store.leaves(0, size)?;
+        self.compare(claims);
+        if let (0, Some(name)) = (size, remains.first()) {
+            self.faults.push(format!("its leaves are gone, `{name}` is still there"));
+        }
+        // The first turn's end may have been killed before it wrote one.
+        if self.seals > 1 && !remains.iter().any(|name| name == CHECKPOINT) {
+            self.faults.push("the checkpoint is gone".to_owned());
+        }
+        let is_signed = !remains.is_empty() && (head.is_some() || self.seals > 0);
+        if is_signed && known.is_empty() && !sight.is_hidden && sight.broken.is_none() {
+            let way_out = "`aops-hook key init` goes on with new ones";
+            self.faults.push(format!("the keys that signed it are gone from this machine; {way_out}"));
+        } else if is_signed && sight.keys.is_some() && sight.sealed.is_none() && self.seals > 1 {
+            self.faults
+                .push("what the keys remember of it, `seal.json`, is gone; the next turn's end begins anew".to_owned());
+        }
+        self.origin = head.map_or(mem::take(&mut self.origin), |head| head.origin);
+        self.sealed_from = trust.seal.as_ref().map(|key| key.epoch);
+        self.read_events(store)
     }
-    heads.len() as u64
+
+    /// There is no log: then nothing may have been signed.
+    fn look_for_nothing(&mut self, sight: &Sight, claims: &Claims) {
+        let signed = claims.last_key_value().map(|(size, said)| (*size, said[0].0.clone()));
+        match signed.filter(|(size, _)| *size > 0) {
+            Some((size, who)) => self.faults.push(format!("it is gone, but {who} covers {}", count(size, "entry"))),
+            None if sight.keys.is_some() => self.faults.push("it is gone, its key is still there".to_owned()),
+            None => {}
+        }
+    }
+}
+
+impl Examined {
+    /// Each that our key signed must be of this log. Without a key every one may be.
+    fn kept_elsewhere(&mut self, seen: &[Note], known: &LogKeys, claims: &mut Claims) -> u64 {
+        let ours = |note: &&Note| known.is_empty() || note.signers(&known.all).is_ok_and(|signers| !signers.is_empty());
+        let heads: Vec<_> = seen.iter().filter(ours).filter_map(|note| Checkpoint::parse(&note.text).ok()).collect();
+        for head in heads.iter().filter(|_| !known.is_empty()) {
+            claims.entry(head.size).or_default().push(("a checkpoint in git".to_owned(), head.root));
+        }
+        if let (true, Some(head)) = (known.is_empty(), heads.last()) {
+            let (origin, size) = (&head.origin, count(head.size, "entry"));
+            self.faults
+                .push(format!("git remembers a checkpoint of `{origin}` over {size}, and no key here can check it"));
+        }
+        heads.len() as u64
+    }
 }
 
 impl Examined {
@@ -149,10 +220,16 @@ impl Examined {
         last: Option<u64>,
         claims: &mut Claims,
     ) -> Result<Option<Checkpoint>, Failure> {
-        let Some((head, note)) = store.checkpoint()? else {
-            self.unsigned =
-                Some("the log has no checkpoint that can be read; the next turn's end writes it".to_owned());
-            return Ok(None);
+        let (head, note) = match store.kept(CHECKPOINT)? {
+            Some(Ok(kept)) => kept,
+            Some(Err(why)) => {
+                self.faults.push(format!("the checkpoint cannot be read: {why}"));
+                return Ok(None);
+            }
+            None => {
+                self.unsigned = Some("the log has no checkpoint; the next turn's end writes it".to_owned());
+                return Ok(None);
+            }
         };
         claims.entry(head.size).or_default().push(("the checkpoint".to_owned(), head.root));
         if let Some(last) = last.filter(|last| *last > head.size) {
@@ -161,19 +238,12 @@ impl Examined {
             self.unsigned =
                 Some(format!("the checkpoint is an old one, of size {size}, where {last} was signed; {next}"));
         }
-        match note.signers(&known.all) {
-            _ if known.all.is_empty() => {
+        match known.accept(&note) {
+            _ if known.is_empty() => {
                 self.unsigned = Some("no key can be seen from here, so the signature was not checked".to_owned());
             }
-            Ok(signers) if signers.is_empty() => {
-                self.faults.push("the checkpoint is signed by a key that is not known here".to_owned());
-            }
             Err(why) => self.faults.push(format!("the checkpoint: {why}")),
-            Ok(signers) if known.are_parted(&signers) => {
-                self.faults
-                    .push("the checkpoint is signed by one of the keys of the log, but not by the other".to_owned());
-            }
-            Ok(_) => self.signed = head.size,
+            Ok(()) => self.signed = head.size,
         }
         Ok(Some(head))
     }
@@ -185,23 +255,32 @@ impl Examined {
         trust: &Trust,
         claims: &mut Claims,
     ) -> Result<(), Failure> {
-        if trust.witnesses.is_empty() {
-            self.unwitnessed = Some("no witness is configured".to_owned());
-            return Ok(());
-        }
         let trouble = store.text(TROUBLE)?;
-        self.unwitnessed.clone_from(&trouble);
-        let Some((head, note)) = store.signed(WITNESSED)? else {
-            self.unwitnessed = Some(trouble.unwrap_or_else(|| "no witness has answered yet".to_owned()));
-            return Ok(());
+        let (head, note) = match store.kept(WITNESSED)? {
+            Some(Ok(kept)) => kept,
+            Some(Err(why)) => {
+                self.faults.push(format!("the witnessed checkpoint cannot be read: {why}"));
+                return Ok(());
+            }
+            None if trust.witnesses.is_empty() => {
+                self.unwitnessed = Some("no witness is configured".to_owned());
+                return Ok(());
+            }
+            None => {
+                self.unwitnessed = Some(trouble.unwrap_or_else(|| "no witness has answered yet".to_owned()));
+                return Ok(());
+            }
         };
         claims.entry(head.size).or_default().push(("the witnessed checkpoint".to_owned(), head.root));
-        let ours = note.signers(&known.all).map(|signers| !signers.is_empty());
+        if let Err(why) = known.accept(&note)
+            && !known.is_empty()
+        {
+            self.faults.push(format!("the witnessed checkpoint: {why}"));
+        }
+        self.unwitnessed = trouble.filter(|_| !trust.witnesses.is_empty());
         match note.signers(&trust.witnesses) {
+            _ if trust.witnesses.is_empty() => self.unwitnessed = Some("no witness is configured".to_owned()),
             Err(why) => self.faults.push(format!("the witnessed checkpoint: {why}")),
-            Ok(_) if ours != Ok(true) => {
-                self.unwitnessed = Some("the witnessed checkpoint is not signed by our key".to_owned());
-            }
             Ok(signers) if count_witnesses(&signers) < trust.quorum.max(1) => {
                 let (has, wants) = (count_witnesses(&signers), trust.quorum.max(1));
                 self.unwitnessed = Some(format!("{has} of {wants} witnesses have signed"));
@@ -219,16 +298,21 @@ impl Examined {
     /// Counts the seals. Each is of a root; with the exported key each is also known to be ours.
     fn read_seals(&mut self, text: &str, head: Option<&Checkpoint>, key: Option<&SealKey>, claims: &mut Claims) {
         let (mut before, mut key) = (None::<Seal>, key.cloned());
-        let lines = text.lines().count() as u64;
-        for line in text.lines() {
+        let lines = text.split('\n').count() as u64;
+        for line in text.strip_suffix('\n').unwrap_or(text).split('\n').filter(|_| !text.is_empty()) {
             let Some(seal) = Seal::parse(line) else {
                 self.faults.push(format!("line {} of the list of seals is none", self.seals + 1));
                 continue;
             };
             self.seals += 1;
+            if before.is_none() && seal.epoch > 0 {
+                self.faults.push(format!("the list of seals begins with seal {}", seal.epoch));
+            }
             claims.entry(seal.size).or_default().push((format!("seal {}", seal.epoch), seal.root));
             if let Some(before) = &before
-                && (seal.size < before.size || !(before.epoch..=before.epoch + 1).contains(&seal.epoch))
+                && (seal.size < before.size
+                    || !(before.epoch..=before.epoch + 1).contains(&seal.epoch)
+                    || seal == *before)
             {
                 self.faults.push(format!("seal {} does not follow seal {}", seal.epoch, before.epoch));
             }
@@ -245,6 +329,9 @@ impl Examined {
                 key = Some(known);
             }
             before = Some(seal);
+        }
+        if !text.is_empty() && !text.ends_with('\n') {
+            self.faults.push("the list of seals is cut short".to_owned());
         }
         let reached = before.map_or(0, |seal| seal.size);
         if let Some(head) = head.filter(|head| head.size > reached) {
@@ -321,18 +408,20 @@ impl Examined {
     fn read_events(&mut self, store: &Store) -> Result<(), Failure> {
         let text = store.text(EVENTS)?.unwrap_or_default();
         let (mut prev, mut seq) = (NO_DIGEST.to_owned(), 0);
-        for line in text.lines() {
+        for line in text.strip_suffix('\n').unwrap_or(&text).split('\n').filter(|_| !text.is_empty()) {
             let read =
-                Line::read(line.as_bytes()).filter(|line| line.holds() && line.prev == prev && line.seq == seq + 1);
+                Line::read(line.as_bytes()).filter(|line| line.is_sound() && line.prev == prev && line.seq == seq + 1);
             let placed = read.and_then(|line| Some((line, self.place(&Sum::read(line.digest)?)?)));
             let Some((line, place)) = placed else {
                 self.faults.push(format!("entry {} of the log's own is not what was signed", seq + 1));
                 return Ok(());
             };
-            if matches!(line.kind, "removed" | "aside") && place < self.signed {
+            if matches!(line.kind, "removed" | "aside" | "key") && place < self.signed {
                 let with: Value = serde_json::from_str(line.with).unwrap_or_default();
                 let spans: Vec<(u64, u64)> = serde_json::from_value(with["spans"].clone()).unwrap_or_default();
                 self.explained.extend(spans);
+                let instead: Vec<String> = serde_json::from_value(with["instead"].clone()).unwrap_or_default();
+                self.instead.extend(instead);
             }
             line.digest.clone_into(&mut prev);
             seq = line.seq;

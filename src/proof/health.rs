@@ -3,7 +3,8 @@
 //! Reads ledgers, records and log, writes nothing. Invariant: no damage that is seen is kept silent; what a large history
 //! would take too long to look at is looked at by its end alone, and `verify --all` looks at all.
 
-use super::check::{self, Trust};
+use super::check::{self, Examined, Trust};
+use super::judge;
 use super::record::Record;
 use super::store::Store;
 use super::tier::{Tier, digests};
@@ -26,6 +27,8 @@ pub struct Health<'a> {
     store: Option<Store>,
     /// Every exported head, from the first look on; nothing where they cannot be read.
     heads: OnceCell<Option<BTreeMap<String, Vec<Head>>>>,
+    /// The log, from the first session on that remembers another one.
+    log: OnceCell<Option<Examined>>,
     /// Bytes of ledgers that are still looked at as a whole.
     budget: u64,
 }
@@ -33,7 +36,7 @@ pub struct Health<'a> {
 impl<'a> Health<'a> {
     pub fn new(env: &'a Env, budget: u64) -> Self {
         let store = Store::look(env).ok().flatten().map(Store::unlocked);
-        Self { env, store, heads: OnceCell::new(), budget }
+        Self { env, store, heads: OnceCell::new(), log: OnceCell::new(), budget }
     }
 
     /// What is wrong with this session, in words.
@@ -52,7 +55,30 @@ impl<'a> Health<'a> {
         } else if sessions::session(found).is_none() {
             return Some("its state cannot be read".to_owned());
         }
-        self.contradicted(found)
+        self.contradicted(found).or_else(|| self.forgotten(found))
+    }
+
+    /// Its heads are gone, although entries up to this one are in the log, which got them later.
+    fn headless(&self, found: &SessionOnDisk, sealed_to: u64) -> Option<String> {
+        let session = sessions::session(found)?;
+        let heads = self.heads.get_or_init(|| heads::at(self.env).all_by_id().ok()).as_ref()?;
+        let newest = heads.get(&found.session_id).and_then(|heads| heads.last()).map_or(0, |head| head.seq);
+        if newest >= session.memory.synced {
+            return None;
+        }
+        sessions::check_heads(self.env, found, &session, sealed_to).err().map(|failure| failure.to_string())
+    }
+
+    /// It remembers a log that is gone.
+    fn forgotten(&self, found: &SessionOnDisk) -> Option<String> {
+        let signed = sessions::session(found)?.memory.log?;
+        let store = self.store.as_ref();
+        let head = store.and_then(|store| store.checkpoint().ok()?).map(|(head, _)| head);
+        if head.is_some_and(|head| head.origin == signed.origin && head.size >= signed.size) {
+            return None;
+        }
+        let log = self.log.get_or_init(|| check::examine(self.env, &Trust::default()).ok().flatten());
+        judge::lacks(log.as_ref(), &signed.origin, signed.size, &found.session_id)
     }
 
     /// Nothing is wrong with it, by heads that may be a little old.
@@ -73,7 +99,7 @@ impl<'a> Health<'a> {
         let same =
             read.and_then(|()| Line::read(line.strip_suffix(b"\n")?)).is_some_and(|line| line.digest == span.digest);
         if same {
-            return None;
+            return self.headless(found, span.seq);
         }
         let log = check::examine(self.env, &Trust::default()).ok()??;
         let missing = Tier::of(&log, &record, &digests(&found.path).ok()?).missing;
@@ -81,10 +107,13 @@ impl<'a> Health<'a> {
     }
 }
 
-/// What is wrong with the log itself, in words.
+/// What is wrong with the log itself, or gone, in words.
 pub fn log_damage(env: &Env) -> Option<String> {
     match check::examine(env, &Trust::default()) {
-        Ok(log) => log.and_then(|log| log.faults.into_iter().next()),
+        Ok(log) => {
+            let gone = judge::gone(env, log.as_ref());
+            log.into_iter().flat_map(|log| log.faults).chain(gone).next()
+        }
         Err(failure) => Some(failure.to_string()),
     }
 }

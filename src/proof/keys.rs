@@ -118,6 +118,38 @@ struct StoredSeal {
     rows: Vec<String>,
 }
 
+/// What of the keys can be seen from here.
+#[derive(Debug, Default)]
+pub struct Sight {
+    pub keys: Option<Keys>,
+    /// How far they signed, also where the keys themselves are gone.
+    pub sealed: Option<Sealed>,
+    /// They are kept from us: nothing can be said about them.
+    pub is_hidden: bool,
+    /// Why they cannot be read.
+    pub broken: Option<String>,
+}
+
+/// Looks at the keys, whatever became of them.
+pub fn look(env: &Env) -> Sight {
+    let path = path(env);
+    let denied = |path: &Path| File::open(path).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+    if denied(&path) || denied(&path.join(NOTE)) || is_covered(&path) {
+        return Sight { is_hidden: true, ..Sight::default() };
+    }
+    let (keys, sealed) = (Keys::open(env), folder::enter(CWD, &path, false).map_err(Failure::from));
+    let sealed = sealed.and_then(|dir| dir.map_or(Ok(None), |dir| sealed_in(&dir)));
+    let broken = [keys.as_ref().err(), sealed.as_ref().err()].into_iter().flatten().next().map(ToString::to_string);
+    Sight { keys: keys.ok().flatten(), sealed: sealed.ok().flatten(), is_hidden: false, broken }
+}
+
+/// An empty folder is mounted over it, as in the jail.
+fn is_covered(path: &Path) -> bool {
+    let of = |path: &Path| rustix::fs::stat(path).map(|stat| stat.st_dev).ok();
+    let empty = std::fs::read_dir(path).is_ok_and(|mut items| items.next().is_none());
+    empty && of(path) != path.parent().and_then(of)
+}
+
 fn hash(text: &str) -> Option<Hash> {
     from_base64(text)?.try_into().ok()
 }
@@ -208,13 +240,7 @@ impl Keys {
 
     /// `None`: it was lost, or the key was made just now.
     pub fn sealed(&self) -> Result<Option<Sealed>, Failure> {
-        let Some(text) = read(&self.dir, SEAL)? else { return Ok(None) };
-        let stored: StoredSeal = serde_json::from_str(&text).map_err(|_| broken(SEAL))?;
-        let frontier: Option<Vec<Hash>> = stored.frontier.iter().map(|text| hash(text)).collect();
-        let frontier = frontier.and_then(|hashes| Frontier::of(stored.size, hashes)).ok_or_else(|| broken(SEAL))?;
-        let key = SealKey::new(stored.epoch, hash(&stored.key).ok_or_else(|| broken(SEAL))?);
-        let row = Some(stored.row).filter(|row| !row.is_empty());
-        Ok(Some(Sealed { key, frontier, rows: stored.rows.into_iter().chain(row).collect() }))
+        sealed_in(&self.dir)
     }
 
     /// Writes the next state. It holds after `turn_over`, which must wait until this file is on the disk.
@@ -255,6 +281,16 @@ impl Keys {
         }
         Ok(())
     }
+}
+
+fn sealed_in(dir: &OwnedFd) -> Result<Option<Sealed>, Failure> {
+    let Some(text) = read(dir, SEAL)? else { return Ok(None) };
+    let stored: StoredSeal = serde_json::from_str(&text).map_err(|_| broken(SEAL))?;
+    let frontier: Option<Vec<Hash>> = stored.frontier.iter().map(|text| hash(text)).collect();
+    let frontier = frontier.and_then(|hashes| Frontier::of(stored.size, hashes)).ok_or_else(|| broken(SEAL))?;
+    let key = SealKey::new(stored.epoch, hash(&stored.key).ok_or_else(|| broken(SEAL))?);
+    let row = Some(stored.row).filter(|row| !row.is_empty());
+    Ok(Some(Sealed { key, frontier, rows: stored.rows.into_iter().chain(row).collect() }))
 }
 
 /// One key a line.

@@ -5,6 +5,7 @@
 
 use super::append::{self, Writer};
 use super::keys::{self, AgentKey, Keys, draw};
+use super::remembered;
 use super::store::{self, Store};
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
@@ -27,7 +28,13 @@ pub fn begin(env: &Env, origin: Option<&str>, agent: Option<&AgentKey>) -> Resul
         None => new_origin()?,
     };
     let keys = Keys::make(env, &origin, agent)?;
-    let words = json!({"what": what, "key": keys.note().to_string(), "ml_dsa": keys.ml_dsa().map(ToString::to_string)});
+    let mut words =
+        json!({"what": what, "key": keys.note().to_string(), "ml_dsa": keys.ml_dsa().map(ToString::to_string)});
+    // Logs that are gone, and that a person gives up so.
+    let instead: Vec<String> = remembered::by_all(env).into_keys().filter(|known| *known != origin).collect();
+    if !instead.is_empty() {
+        words["instead"] = json!(instead);
+    }
     let public = keys.note().clone();
     let mut writer = Writer::open(env, keys, store)?;
     writer.say("key", &words)?;

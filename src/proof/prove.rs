@@ -2,17 +2,21 @@
 //!
 //! Reads ledger and log, writes nothing. Invariant: the file says no more than what holds: it names its tier by what is in it.
 
-use super::check::{Examined, WITNESSED};
+use super::check::{Examined, LogKeys, Trust, WITNESSED, count_witnesses};
+use super::keys;
 use super::store::Store;
 use super::tier::Level;
 use crate::ledger::entry::Line;
 use crate::ledger::recover::LEDGER_FILE;
 use crate::model::error::{Code, Failure};
+use crate::system::env::Env;
 use crate::system::folder;
 use crate::text::sha256::Sum;
 use aops_proof::checkpoint::Checkpoint;
+use aops_proof::key::PublicKey;
 use aops_proof::note::Note;
 use aops_proof::proof::Proof;
+use aops_proof::text::from_base64;
 use aops_proof::tree::{inclusion, leaf_hash};
 use aops_proof::whole::Whole;
 use rustix::fs::{CWD, OFlags};
@@ -40,9 +44,8 @@ pub fn prove(
     line: &str,
     redacted: bool,
 ) -> Result<(String, Level), Failure> {
-    let read = Line::read(line.as_bytes()).filter(Line::holds);
     let odd = || Failure::new(Code::ChecksumMismatch, "the entry does not match its digest");
-    let digest = read.and_then(|line| Sum::read(line.digest)).ok_or_else(odd)?;
+    let digest = digest_of(line).ok_or_else(odd)?;
     let extra = if redacted { digest.to_string().into_bytes() } else { line.as_bytes().to_vec() };
     let placed = log.and_then(|log| Some((log, log.place(&digest).filter(|place| *place < log.signed)?)));
     let Some((store, (log, index))) = store.zip(placed) else { return Ok((bare(&extra), Level::Intact)) };
@@ -59,6 +62,52 @@ pub fn prove(
 }
 
 const BARE: &str = "aops-proof/v1 intact\nextra ";
+
+/// The digest of an entry, which is sound.
+fn digest_of(line: &str) -> Option<Sum> {
+    Line::read(line.as_bytes()).filter(Line::is_sound).and_then(|line| Sum::read(line.digest))
+}
+
+/// What a proof shows.
+#[derive(Debug)]
+pub struct Proven {
+    pub level: Level,
+    /// The line, or its digest alone.
+    pub entry: String,
+    /// Its leaf, and how many the log had; nothing without a signed log.
+    pub place: Option<(u64, u64)>,
+    /// When each witness saw it, in seconds since 1970.
+    pub times: Vec<(PublicKey, u64)>,
+}
+
+/// Reads a proof; or why it is none. Its signatures are checked first, then its way to the root, then the entry.
+pub fn read(env: &Env, trust: &Trust, text: &str) -> Result<Proven, String> {
+    let odd = |what: &str| Err(format!("no proof: {what}"));
+    if let Some(bare) = text.strip_prefix(BARE) {
+        let extra = bare.strip_suffix('\n').and_then(from_base64).and_then(|bytes| String::from_utf8(bytes).ok());
+        let Some(entry) = extra else { return odd("the extra data is not base64 of a text") };
+        return match digest_of(&entry) {
+            Some(_) => Ok(Proven { level: Level::Intact, entry, place: None, times: Vec::new() }),
+            None if Sum::read(&entry).is_some() => odd("a digest alone proves nothing without a signed log"),
+            None => odd("the entry does not match its digest"),
+        };
+    }
+    let proof = Proof::parse(text)?;
+    let known = LogKeys::of(keys::look(env).keys.as_ref(), trust);
+    if known.is_empty() {
+        return Err("there is no key to check it with\nhint: `--key KEY` names it".to_owned());
+    }
+    known.accept(&proof.note)?;
+    let Ok(entry) = String::from_utf8(proof.extra.clone()) else { return odd("the entry is no text") };
+    let Some(digest) = Sum::read(&entry).or_else(|| digest_of(&entry)) else {
+        return odd("the entry does not match its digest");
+    };
+    let shown = proof.check(&leaf_hash(&digest.0), &trust.witnesses)?;
+    let enough = !shown.signers.is_empty() && count_witnesses(&shown.signers) >= trust.quorum.max(1);
+    let times = shown.signers.iter().map(|(key, time)| ((*key).clone(), *time)).collect();
+    let level = if enough { Level::Witnessed } else { Level::Sealed };
+    Ok(Proven { level, entry, place: Some((proof.index, shown.checkpoint.size)), times })
+}
 
 /// Without a signed log there is nothing but the entry, whose digest holds.
 fn bare(extra: &[u8]) -> String {

@@ -3,12 +3,13 @@
 //! Reads and writes that folder. Invariants: what is signed of `leaves` only grows, 32 bytes at a time, and is on the
 //! disk before it is signed; the last rows of `seals`, `checkpoint` and tiles can be made again from it and from the keys.
 
+use crate::ledger::heads::Signed;
 use crate::model::error::Failure;
 use crate::system::env::Env;
 use crate::system::files::make_all;
 use crate::system::{folder, lock};
 use crate::text::sha256::Sum;
-use aops_proof::checkpoint::Checkpoint;
+use aops_proof::checkpoint::{Checkpoint, whole_number};
 use aops_proof::note::Note;
 use aops_proof::text::{base64, from_base64};
 use aops_proof::tiles::{Reader, Tile, grow};
@@ -27,11 +28,20 @@ const LEAVES: &str = "leaves";
 pub const CHECKPOINT: &str = "checkpoint";
 const SPARE: &str = ".checkpoint.new";
 const SEALS: &str = "seals";
+/// Sessions whose entries another process has to add.
+pub const LATE: &str = "late";
 /// Bytes of a leaf: the digest of an entry.
 const LEAF: u64 = 32;
 
 pub fn path(env: &Env) -> PathBuf {
     env.config.join("aops/log")
+}
+
+/// How far the log is signed, by its checkpoint as it is: for who wants to remember it.
+pub fn signed_so_far(env: &Env) -> Option<Signed> {
+    let text = fs::read_to_string(path(env).join(CHECKPOINT)).ok()?;
+    let Checkpoint { origin, size, .. } = Checkpoint::parse(&Note::parse(&text).ok()?.text).ok()?;
+    Some(Signed { origin, size })
 }
 
 #[derive(Debug)]
@@ -40,6 +50,9 @@ pub struct Store {
     dir: OwnedFd,
     _lock: Option<fs::File>,
 }
+
+/// A checkpoint, and the note that holds it.
+pub type Kept = (Checkpoint, Note);
 
 /// One seal: of which epoch, for which size and root.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +66,7 @@ pub struct Seal {
 impl Seal {
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.split(' ');
-        let mut number = || words.next()?.parse().ok();
+        let mut number = || whole_number(words.next()?);
         let (epoch, size) = (number()?, number()?);
         let mut hash = || from_base64(words.next()?)?.try_into().ok();
         let (root, mac) = (hash()?, hash()?);
@@ -77,16 +90,19 @@ impl Store {
             make_all(&path)?;
             folder::enter(CWD, &path, false)?.ok_or_else(|| Failure::storage(path.display(), "is gone"))?
         };
-        let (file, _) = folder::open_or_make(&dir, LOCK, OFlags::RDWR)?;
-        Ok(lock::take(file, LOCK, patience).ok().map(|lock| Self { path, dir, _lock: Some(lock) }))
+        Ok(lock::take(lock::open_or_make(&dir, LOCK)?, LOCK, patience).ok().map(|lock| Self {
+            path,
+            dir,
+            _lock: Some(lock),
+        }))
     }
 
     /// For a reader, who goes on without the lock where it cannot be had; `None` where there is no log.
     pub fn look(env: &Env) -> Result<Option<Self>, Failure> {
         let path = path(env);
         let Some(dir) = folder::enter(CWD, &path, false)? else { return Ok(None) };
-        let file = folder::open(&dir, LOCK, OFlags::RDONLY)?;
-        let lock = file.and_then(|(file, _)| lock::take(file, LOCK, Duration::from_secs(2)).ok());
+        let file = lock::open(&dir, LOCK, false).ok().flatten();
+        let lock = file.and_then(|file| lock::take(file, LOCK, Duration::from_secs(2)).ok());
         Ok(Some(Self { path, dir, _lock: lock }))
     }
 
@@ -127,10 +143,27 @@ impl Store {
 
     /// The checkpoint in this file, and the note that holds it; nothing where it cannot be read.
     pub fn signed(&self, name: &str) -> Result<Option<(Checkpoint, Note)>, Failure> {
-        Ok(self.text(name)?.and_then(|text| {
-            let note = Note::parse(&text).ok()?;
-            Some((Checkpoint::parse(&note.text).ok()?, note))
-        }))
+        Ok(self.kept(name)?.and_then(Result::ok))
+    }
+
+    /// The same; `None` where there is no such file, and why it cannot be read.
+    pub fn kept(&self, name: &str) -> Result<Option<Result<Kept, String>>, Failure> {
+        let Some((file, long)) = folder::open(&self.dir, name, OFlags::RDONLY)? else { return Ok(None) };
+        let parse = |text: &str| {
+            let note = Note::parse(text)?;
+            Ok((Checkpoint::parse(&note.text)?, note))
+        };
+        let text = String::from_utf8(folder::read_at(&file, name, 0, long)?);
+        Ok(Some(text.map_err(|_| "it is no text".to_owned()).and_then(|text| parse(&text))))
+    }
+
+    /// Files that only a log with leaves has.
+    pub fn remains(&self) -> Vec<String> {
+        let items = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let mut names: Vec<String> = items.map(|item| item.file_name().to_string_lossy().into_owned()).collect();
+        names.retain(|name| !name.starts_with('.') && name != LEAVES);
+        names.sort();
+        names
     }
 
     pub fn keep_checkpoint(&self, note: &Note) -> Result<(), Failure> {
@@ -200,14 +233,23 @@ impl Store {
         Ok(())
     }
 
-    /// The tiles that are there whole and are not what the leaves say. One that a kill cut short is made again.
+    /// The tiles that are not what the leaves say, those of a smaller log too. One that a kill cut short is made again.
     pub fn odd_tiles(&self, leaves: &[Sum]) -> Vec<String> {
         let hashes: Vec<Hash> = leaves.iter().map(|leaf| leaf_hash(&leaf.0)).collect();
         let right = grow(self, 0, &hashes).unwrap_or_default();
-        let differs = |(tile, bytes): &(Tile, Vec<u8>)| {
-            fs::read(self.path.join(tile.path())).is_ok_and(|found| found.len() == bytes.len() && found != *bytes)
-        };
-        right.iter().filter(|tile| differs(tile)).map(|(tile, _)| tile.path()).collect()
+        let differs = |path: &Path, bytes: &[u8]| fs::read(path).is_ok_and(|found| !bytes.starts_with(&found));
+        let mut odd = Vec::new();
+        for (tile, bytes) in right {
+            // Full, and as it was when it had fewer hashes: a smaller one is the beginning of it.
+            let path = self.path.join(Tile { width: aops_proof::tiles::WIDTH, ..tile }.path());
+            let smaller = fs::read_dir(format!("{}.p", path.display())).into_iter().flatten().flatten();
+            let all = std::iter::once(path).chain(smaller.map(|item| item.path()));
+            odd.extend(
+                all.filter(|path| differs(path, &bytes))
+                    .map(|path| path.strip_prefix(&self.path).unwrap_or(&path).display().to_string()),
+            );
+        }
+        odd
     }
 
     /// The same without the lock.

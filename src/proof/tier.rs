@@ -3,10 +3,13 @@
 //! Reads ledgers and records, writes nothing. Invariant: a tier holds for every entry of the ledger or is not reached; how
 //! far the next one holds is told beside.
 
+use super::append::{EVENTS, LOG};
 use super::check::Examined;
 use super::record::Record;
 use super::store::Store;
+use crate::ledger::entry::Line;
 use crate::ledger::recover::LEDGER_FILE;
+use crate::ledger::sessions::SessionOnDisk;
 use crate::model::error::Failure;
 use crate::model::named::named;
 use crate::system::folder;
@@ -94,9 +97,10 @@ impl Tier {
         (self.witnessed_to < self.entries).then_some(self.witnessed_to + 1)
     }
 
-    pub fn to_json(&self) -> Value {
+    /// `holds`: what is damaged has no tier.
+    pub fn to_json(&self, holds: bool) -> Value {
         json!({
-            "tier": self.level.name(), "why_not_next": self.why, "sealed_to": self.sealed_to,
+            "tier": holds.then(|| self.level.name()), "why_not_next": self.why, "sealed_to": self.sealed_to,
             "witnessed_to": self.witnessed_to, "witnessed_at": self.witnessed_at,
             "first_unwitnessed": self.unwitnessed(), "missing": self.missing,
         })
@@ -161,6 +165,24 @@ impl<'a> Account<'a> {
         }
         lost
     }
+}
+
+/// A session that is lost: its id where that is known, how many entries of it were recorded, and who says so.
+pub type Lost = (Option<String>, u64, &'static str);
+/// Who has what is lost.
+pub const THE_LOG: &str = "the log";
+
+/// Sessions of which the log has entries that are nowhere else.
+pub fn lost(log: &Examined, store: &Store, all: &[SessionOnDisk]) -> Result<Vec<Lost>, Failure> {
+    let mut account = Account::new(log);
+    for found in all {
+        account.add(&digests(&found.path)?);
+    }
+    let events = store.text(EVENTS)?.unwrap_or_default();
+    let own = events.lines().filter_map(|line| Sum::read(Line::read(line.as_bytes())?.digest));
+    account.add(&own.collect::<Vec<_>>());
+    let name = |trace: String| Some(trace).filter(|trace| !trace.is_empty() && trace != LOG);
+    Ok(account.lost(store).into_iter().map(|(trace, n)| (name(trace), n, THE_LOG)).collect())
 }
 
 /// The leaves of a session as ranges, by its record and by what is left of its ledger.

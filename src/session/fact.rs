@@ -6,6 +6,7 @@
 
 mod checked;
 mod opened;
+mod seen;
 mod unasked;
 
 pub use checked::Checked;
@@ -14,15 +15,15 @@ pub use unasked::Unasked;
 
 use crate::config::policy::Policy;
 use crate::model::call::{CallKey, CallState, Effect, ToolResult};
-use crate::model::event::EventKind;
 use crate::model::profile::{JailState, Profile, Proof};
 use crate::session::agent_report::AgentReport;
 use crate::session::growth::{ChangedFile, Growth};
-use crate::session::memory::{ClientProcess, Memory, ModeAsked, PlanShown, RollbackState, RunStep, Undone, Waiver};
+use crate::session::memory::{
+    ClientProcess, Memory, ModeAsked, PlanShown, RollbackState, RunStep, Signed, Undone, Waiver,
+};
 use crate::session::prompt::Prompt;
 use crate::session::state::State;
 use crate::session::timer::TimerMark;
-use crate::text::json;
 use crate::text::stored::canonical;
 use crate::tool::tracking::Tracks;
 use serde::{Deserialize, Serialize};
@@ -139,6 +140,9 @@ pub struct Seen {
     /// `SessionStart` only: protected places that are links, or lie behind one, and where they really are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub linked: Option<BTreeMap<String, String>>,
+    /// The end of a turn or of the session: the log as it was signed by then, before this entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<Signed>,
     /// Settings, configuration and binary as they are now, where they were looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marks: Option<BTreeMap<String, String>>,
@@ -211,18 +215,6 @@ pub struct Seen {
     /// A prompt, start or end of the session: the turn before it had no Stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unstopped: bool,
-}
-
-impl Seen {
-    /// The end of a turn or of the session.
-    pub fn ends_turn(&self) -> bool {
-        matches!(EventKind::of(&self.event), EventKind::Stop | EventKind::SessionEnd)
-    }
-
-    /// A text field of the event; a clipped one by its beginning.
-    pub fn words(&self, name: &str) -> Option<String> {
-        json::text_in(self.about.get(), name)
-    }
 }
 
 /// What we answered, where it was not silence.

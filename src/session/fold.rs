@@ -156,6 +156,9 @@ impl Session {
             self.memory.policy.clone_from(&seen.policy);
         }
         renew(&mut self.memory.marks, seen.marks.as_ref());
+        if seen.log.is_some() {
+            self.memory.log.clone_from(&seen.log);
+        }
         let kind = EventKind::of(&seen.event);
         if kind == EventKind::SessionStart && !seen.beside || seen.foreign.is_some() && kind != EventKind::SessionStart
         {

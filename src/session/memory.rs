@@ -3,6 +3,8 @@
 //! The ledger commits to it by digest, so fields are in sorted order and a new one is left out while it has its default. For
 //! the same reason `Memory` is one struct: groups in it would change the order, and with it the digests of older ledgers.
 
+pub use aops_ledger::heads::Signed;
+
 use crate::config::policy::{ModeLevel, Policy, is_default};
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::phase::{Phase, Sandbox};
@@ -78,6 +80,9 @@ pub struct Memory {
     /// Protected paths that are links or lie behind one, and their real paths when the session began.
     #[serde(default)]
     pub linked: BTreeMap<String, String>,
+    /// The log over all sessions when a turn last ended: it was signed, so it cannot just be gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<Signed>,
     /// Last `stat` of settings files, configuration and program, by path.
     pub marks: BTreeMap<String, String>,
     /// Tasks that the person interrupted, the newest last: they owe nothing until they are taken up again.

@@ -186,7 +186,7 @@ fn the_lock_is_held() {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
     passed(&session.start("startup"));
-    let lock = File::open(session.folder().join(".lock")).unwrap();
+    let lock = File::options().write(true).open(session.folder().join(".lock")).unwrap();
     lock.lock().unwrap();
     // All at once: each of them waits to the end of its patience.
     let given: Vec<_> = EVENTS.iter().map(|kind| (kind.name, session.payload(kind.name, fields(kind.name)))).collect();

@@ -10,6 +10,7 @@ mod everyday;
 mod fallback;
 mod handover;
 mod links;
+mod locks;
 mod named;
 mod ordinary;
 mod ourselves;

@@ -172,7 +172,7 @@ fn exporting_a_refusal_is_one_append() {
 
 /// A process that may only read the file holds its lock until this is dropped.
 fn hold(path: PathBuf) -> File {
-    let lock = File::open(path).unwrap();
+    let lock = File::options().write(true).open(path).unwrap();
     lock.lock().unwrap();
     lock
 }

@@ -164,6 +164,9 @@ fn check<'a, F: Fold>(line: &'a [u8], seq: u64, head: &str, trace: Option<&str>)
     let damage = |kind, what| Damage { kind, seq, what };
     let line = Line::read_as(F::LAYOUT, line).filter(Line::holds);
     let line = line.ok_or(damage(Kind::ChecksumMismatch, "does not match its digest"))?;
+    if !line.is_spelled_right() {
+        return Err(damage(Kind::ChecksumMismatch, "is not in the only form of an entry"));
+    }
     if line.seq != seq {
         return Err(damage(Kind::SequenceGap, "is missing, repeated or out of order"));
     }

@@ -5,6 +5,7 @@
 
 use crate::json::quoted;
 use crate::sha256::{Sum, sha256};
+use crate::spelling::{is_canonical, is_plain_string};
 
 /// The members of a line, in order.
 #[derive(Debug)]
@@ -162,6 +163,18 @@ impl<'a> Line<'a> {
             line.mark = Some(Mark { state, memory: working_digest(line.with)? });
         }
         Some(line)
+    }
+
+    /// The digest holds, and the line is its own canonical form.
+    pub fn is_sound(&self) -> bool {
+        self.holds() && self.is_spelled_right()
+    }
+
+    /// The line is its own canonical form: a name twice, or another spelling, could show two readers two entries under one
+    /// digest. The members around these are read in no other form.
+    pub fn is_spelled_right(&self) -> bool {
+        let strings = [self.ts, self.kind].into_iter().all(is_plain_string) && is_canonical(self.trace_id);
+        strings && self.with.starts_with('{') && is_canonical(self.with)
     }
 
     /// The digest is that of the rest of the line.

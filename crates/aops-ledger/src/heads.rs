@@ -8,6 +8,7 @@
 use crate::failure::Failure;
 use crate::folder::{self, each_line};
 use crate::index::{Indexed, Keys};
+use crate::lock;
 use crate::sha256::short;
 use crate::stored::canonical;
 use rustix::fs::{AtFlags, CWD, OFlags};
@@ -35,6 +36,9 @@ pub struct Head {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
     pub digest: String,
+    /// The log that had signed entries of this ledger, or of others, by then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<Signed>,
     /// Where the ledger is: the name of a folder.
     pub project: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,6 +47,13 @@ pub struct Head {
     pub seq: u64,
     pub session_id: String,
     pub ts: String,
+}
+
+/// How far a log over all ledgers was signed: who remembers it can tell that the log is gone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signed {
+    pub origin: String,
+    pub size: u64,
 }
 
 fn read(line: &[u8]) -> Option<Head> {
@@ -130,6 +141,13 @@ impl Heads {
         Ok(newest)
     }
 
+    /// What was kept beside the heads is there, and the heads are not.
+    pub fn are_gone(&self) -> bool {
+        let there =
+            |name: &str| self.path.join(name).symlink_metadata().is_ok_and(|meta| meta.len() > 0 || name == LOCK);
+        !there(FILE) && [KEYS.file, LOCK].into_iter().any(there)
+    }
+
     /// At most so many heads that were written after this place in the file, in their order, and the place after the last of
     /// them. A file that is shorter now is another one: it is read from its beginning.
     pub fn after(&self, place: u64, most: usize) -> Result<(Vec<Head>, u64), Failure> {
@@ -183,8 +201,8 @@ impl Heads {
 
     /// Builds the index where it is missing, unless another process is writing.
     fn build(&self, heads: &Indexed) -> Option<()> {
-        let lock = if self.read_only { None } else { folder::open_or_make(heads.dir, LOCK, OFlags::RDWR).ok() };
-        let (lock, _) = lock?;
+        let lock = if self.read_only { None } else { lock::open_or_make(heads.dir, LOCK).ok() };
+        let lock = lock?;
         lock.try_lock().ok()?;
         heads.rebuild().map(|_| ())
     }
@@ -207,7 +225,7 @@ fn renew(dir: &OwnedFd, long: u64) {
     if long <= KEYS.lag {
         return;
     }
-    let Ok((lock, _)) = folder::open_or_make(dir, LOCK, OFlags::RDWR) else { return };
+    let Ok(lock) = lock::open_or_make(dir, LOCK) else { return };
     if lock.try_lock().is_err() {
         return;
     }

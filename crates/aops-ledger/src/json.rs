@@ -45,7 +45,7 @@ pub fn member<'a>(document: &'a str, name: &str) -> Option<&'a str> {
         return None;
     }
     let spans = reader.items(b'}', |r| {
-        let key = unescape(r.string());
+        let key = unescaped(r.string());
         r.peek();
         r.at += 1; // the colon
         (key, r.span())
@@ -62,7 +62,7 @@ impl<'a> Json<'a> {
     /// The text without escapes; lone surrogates become U+FFFD.
     pub fn text(&self) -> Option<Cow<'a, str>> {
         let Json::Text(raw) = self else { return None };
-        Some(unescape(raw))
+        Some(unescaped(raw))
     }
 
     pub fn text_of(&self, name: &str) -> Option<String> {
@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
         match self.peek() {
             b'{' | b'[' if depth >= DEEPEST => Json::Deep(self.skip()),
             b'{' => Json::Object(self.items(b'}', |r| {
-                let name = unescape(r.string());
+                let name = unescaped(r.string());
                 r.peek();
                 r.at += 1; // the colon
                 (name, r.value(depth + 1))
@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn unescape(raw: &str) -> Cow<'_, str> {
+pub(crate) fn unescaped(raw: &str) -> Cow<'_, str> {
     let Some(first) = raw.find('\\') else { return Cow::Borrowed(raw) };
     let mut out = String::with_capacity(raw.len());
     out.push_str(&raw[..first]);
@@ -257,7 +257,7 @@ impl Writer {
             Json::Null => out.extend_from_slice(b"null"),
             Json::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
             Json::Number(text) => write_number(text, out),
-            Json::Text(raw) => self.write_clean(&(self.clean)("", &unescape(raw)), out),
+            Json::Text(raw) => self.write_clean(&(self.clean)("", &unescaped(raw)), out),
             Json::Deep(raw) => {
                 let clean = (self.clean)("", raw);
                 write_clip(&clean, clean.len().min(self.longest / 4), out);
@@ -291,7 +291,7 @@ impl Writer {
             write_text(name, out);
             out.push(b':');
             match value {
-                Json::Text(raw) => self.write_clean(&(self.clean)(name, &unescape(raw)), out),
+                Json::Text(raw) => self.write_clean(&(self.clean)(name, &unescaped(raw)), out),
                 value => self.write(value, out),
             }
         }

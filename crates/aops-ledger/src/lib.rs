@@ -56,6 +56,7 @@ pub mod sha256; // digests as hex
 pub mod page; // bytes that are written again and again
 pub mod json; // JSON of others: borrowed values, canonical form
 pub mod stored; // canonical form of serde types
+pub mod spelling; // whether a text is its own canonical form
 pub mod entry; // one line
 pub mod chain; // many lines, checked and folded
 pub mod folder; // files below an open folder

@@ -1,10 +1,12 @@
 //! `flock` with a timeout.
 //!
 //! Blocks the caller for at most the patience it brings. The lock ends with the open file, so a killed process holds none.
+//! Invariant: the file of a lock can be read by nobody. Who may open a file, be it for reading, can hold its lock, and then
+//! those who only look could keep the writers out.
 
 use crate::failure::{Failure, Kind};
 use crate::folder;
-use rustix::fs::OFlags;
+use rustix::fs::{FileType, Mode, OFlags};
 use std::fs::{File, TryLockError};
 use std::os::fd::OwnedFd;
 use std::sync::mpsc;
@@ -12,6 +14,39 @@ use std::time::Duration;
 
 const NAME: &str = ".lock";
 const PATIENCE: Duration = Duration::from_secs(6);
+
+const UNREADABLE: Mode = Mode::WUSR;
+
+/// The file of a lock in this folder, to be taken; `None` where there is none and `make` is not wished. One that an older
+/// version made is closed to readers.
+pub fn open(dir: &OwnedFd, name: &str, make: bool) -> Result<Option<File>, Failure> {
+    let storage = |error| Failure::storage(name, error);
+    let file = loop {
+        match folder::open_unchecked(dir, name, OFlags::WRONLY)? {
+            Some(file) => break file,
+            None if !make => return Ok(None),
+            // Another process may be faster.
+            None => {
+                if let Some(made) = folder::make(dir, name, OFlags::WRONLY)? {
+                    break made;
+                }
+            }
+        }
+    };
+    let stat = rustix::fs::fstat(&file).map_err(storage)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(Failure::storage(name, "is not a plain file"));
+    }
+    if Mode::from_raw_mode(stat.st_mode) != UNREADABLE {
+        rustix::fs::fchmod(&file, UNREADABLE).map_err(storage)?;
+    }
+    Ok(Some(file))
+}
+
+/// The same, made where it is missing.
+pub fn open_or_make(dir: &OwnedFd, name: &str) -> Result<File, Failure> {
+    open(dir, name, true)?.ok_or_else(|| Failure::storage(name, "is gone"))
+}
 
 /// The file, locked until it is dropped. `name` is for the message.
 pub fn take(file: File, name: &str, patience: Duration) -> Result<File, Failure> {
@@ -44,13 +79,12 @@ pub struct Lock {
 
 impl Lock {
     pub fn acquire(dir: &OwnedFd) -> Result<Self, Failure> {
-        let (file, _) = folder::open_or_make(dir, NAME, OFlags::RDWR)?;
-        Ok(Self { _file: take(file, NAME, PATIENCE)? })
+        Ok(Self { _file: take(open_or_make(dir, NAME)?, NAME, PATIENCE)? })
     }
 
     /// For a reader: waits as long as a writer, creates no file, and continues without the lock where it cannot get it.
-    pub fn of_reader(dir: &OwnedFd) -> Result<Option<Self>, Failure> {
-        let Some((file, _)) = folder::open(dir, NAME, OFlags::RDONLY)? else { return Ok(None) };
-        Ok(take(file, NAME, PATIENCE).ok().map(|file| Self { _file: file }))
+    pub fn of_reader(dir: &OwnedFd) -> Option<Self> {
+        let file = open(dir, NAME, false).ok()??;
+        take(file, NAME, PATIENCE).ok().map(|file| Self { _file: file })
     }
 }

@@ -37,7 +37,7 @@ impl fmt::Display for Checkpoint {
 }
 
 /// A decimal number in its only form.
-pub(crate) fn whole_number(text: &str) -> Option<u64> {
+pub fn whole_number(text: &str) -> Option<u64> {
     text.parse().ok().filter(|number: &u64| number.to_string() == text)
 }
 

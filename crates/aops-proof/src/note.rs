@@ -1,7 +1,7 @@
 //! Signed notes (C2SP `signed-note`).
 //!
-//! Invariant: a signature counts only by a key that the caller names; a signature of such a key that is wrong spoils the
-//! whole note.
+//! Invariant: a signature counts only by a key that the caller names; a signature of such a key that is wrong, or a second
+//! one, spoils the whole note.
 
 use super::key::{PublicKey, Signature};
 use std::fmt;
@@ -37,7 +37,10 @@ impl Note {
         let mut found: Vec<(&PublicKey, u64)> = Vec::new();
         for signature in &self.signatures {
             let known = keys.iter().find(|key| key.name == signature.name && key.id() == signature.id);
-            let Some(key) = known.filter(|key| !found.iter().any(|(other, _)| other == key)) else { continue };
+            let Some(key) = known else { continue };
+            if found.iter().any(|(other, _)| *other == key) {
+                return Err(format!("`{}` signed twice", key.name));
+            }
             let wrong = || format!("the signature of `{}` is wrong", key.name);
             found.push((key, key.check(&self.text, signature).ok_or_else(wrong)?));
         }

@@ -10,14 +10,15 @@ use super::rank::{Candidate, Question, Totals, best_notes};
 use super::scan;
 use super::words::{Word, weigh};
 use crate::model::error::Failure;
-use crate::system::files::make_all;
-use rustix::fs::FlockOperation;
+use crate::system::files::{make_all, replace_private};
+use crate::system::{folder, lock as locks};
+use rustix::fs::CWD;
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"aopsnot1";
@@ -208,11 +209,9 @@ struct Draft {
 /// How many notes were read; none where another process is at it.
 pub(super) fn refresh(data: &Path, path: &Path, now_ms: i64) -> Result<usize, Failure> {
     let storage = |error: io::Error| Failure::storage(path.display(), error);
-    if let Some(folder) = path.parent() {
-        make_all(folder)?;
-    }
-    let spare = path.with_extension("index.new");
-    let Some(mut file) = lock(&spare).map_err(storage)? else { return Ok(0) };
+    let folder = path.parent().unwrap_or(path);
+    make_all(folder)?;
+    let Some(_held) = lock(folder)? else { return Ok(0) };
     let old = Index::open(path);
     let notes = stamped(data, now_ms);
     let known = old.as_ref().and_then(known).unwrap_or_default();
@@ -222,25 +221,15 @@ pub(super) fn refresh(data: &Path, path: &Path, now_ms: i64) -> Result<usize, Fa
     }
     let (draft, read) = draft(data, notes, old.as_ref(), &known);
     let bytes = encode(&draft, old.as_ref(), now_ms);
-    file.write_all(&bytes).and_then(|()| fs::rename(&spare, path)).map_err(storage)?;
+    replace_private(path, &bytes).map_err(storage)?;
     Ok(read)
 }
 
-/// The file to write, locked; `None` when another process holds it.
-fn lock(spare: &Path) -> io::Result<Option<File>> {
-    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(spare)?;
-    // The umask may have removed bits.
-    rustix::fs::fchmod(&file, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
-    if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        return Ok(None);
-    }
-    // Between our opening and our lock it may have become the index itself.
-    let same = |one: &fs::Metadata, other: &fs::Metadata| (one.dev(), one.ino()) == (other.dev(), other.ino());
-    if !fs::symlink_metadata(spare).is_ok_and(|named| file.metadata().is_ok_and(|ours| same(&named, &ours))) {
-        return Ok(None);
-    }
-    file.set_len(0)?;
-    Ok(Some(file))
+/// The lock of who writes it; `None` when another process holds it. A file of its own: who may read the index could hold it.
+fn lock(folder: &Path) -> Result<Option<File>, Failure> {
+    let dir = folder::enter(CWD, folder, true)?.ok_or_else(|| Failure::storage(folder.display(), "is gone"))?;
+    let file = locks::open_or_make(&dir, "index.lock")?;
+    Ok(file.try_lock().is_ok().then_some(file))
 }
 
 fn stamped(data: &Path, now_ms: i64) -> Vec<Stamped> {

@@ -9,7 +9,9 @@ use crate::config::policy::idle;
 use crate::config::texts::Library;
 use crate::config::{bundle, in_force};
 use crate::ledger::sessions::{self, SessionOnDisk};
+use crate::proof::check::{self, Trust};
 use crate::proof::health::log_damage;
+use crate::proof::{judge, tier};
 use crate::system::threads;
 use crate::text::plain::count;
 use rustix::fs::{FlockOperation, flock};
@@ -96,11 +98,15 @@ fn excludes(open: impl Fn() -> io::Result<File>) -> io::Result<bool> {
 /// Every ledger is whole, and so is the log: in a damaged session nothing passes.
 pub(super) fn ledgers(scene: &Scene) -> Report {
     let all = sessions::all(scene.env);
-    let damage = |found: &SessionOnDisk| {
-        let failure = sessions::check(scene.env, found).map_or_else(Some, |checked| checked.failure);
-        Some((found.session_id.clone(), failure?.to_string()))
+    let log = check::examine(scene.env, &Trust::default()).ok().flatten();
+    let look = |found: &SessionOnDisk| {
+        let digests = tier::digests(&found.path).unwrap_or_default();
+        let judged = judge::of_session(scene.env, log.as_ref(), digests, found, judge::check(scene.env, found, false));
+        let damage = judged.checked.failure.map(|failure| (found.session_id.clone(), failure.to_string()));
+        Some((damage, judged.gone))
     };
-    let mut damaged = threads::map(&all, damage);
+    let looked = threads::map(&all, look);
+    let mut damaged: Vec<_> = looked.iter().filter_map(|(damage, _)| damage.clone()).collect();
     damaged.sort();
     let wrong = damaged.into_iter().take(MOST).map(|(id, words)| {
         let words = words.lines().next().unwrap_or_default().to_owned();
@@ -110,11 +116,23 @@ pub(super) fn ledgers(scene: &Scene) -> Report {
         )
     });
     let whole = if all.is_empty() { String::new() } else { format!("{} intact", count(all.len(), "ledger")) };
-    let of_log = log_damage(scene.env).map(|damage| {
+    let lost = judge::lost(scene.env, log.as_ref(), &all).unwrap_or_default();
+    let lost = lost.into_iter().take(MOST).map(|(id, entries, who)| {
+        let fix = match &id {
+            Some(id) if who != tier::THE_LOG => {
+                format!("run `aops-hook verify {id} --quarantine`, or put it back from a copy")
+            }
+            _ => "put it back from a copy, or give it up with `aops-hook key rotate --new-log`".to_owned(),
+        };
+        let id = id.unwrap_or_else(|| "that nothing names".to_owned());
+        (format!("session {id} is lost: {} in {who} and nowhere else", count(entries, "entry")), fix)
+    });
+    let remembered = looked.iter().flat_map(|(_, gone)| gone).next().cloned();
+    let of_log = log_damage(scene.env).or(remembered).map(|damage| {
         let fix = "run `aops-hook verify --all`, then `aops-hook key rotate --new-log`".to_owned();
         (format!("the log over all sessions is damaged: {damage}"), fix)
     });
-    report(wrong.chain(of_log).collect(), whole)
+    report(wrong.chain(lost).chain(of_log).collect(), whole)
 }
 
 /// Silent where the machine has no administrator's bundle.

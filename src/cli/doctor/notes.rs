@@ -75,6 +75,10 @@ pub(super) fn others(scene: &Scene) -> Report {
 /// The log over all sessions is signed, by whom.
 pub(super) fn key(scene: &Scene) -> Report {
     match life::standing(scene.env) {
+        Ok(Some(Standing { key, size, leaves, .. })) if leaves < size => bad(
+            format!("`{}` signed {}, but the log has {leaves} of them", key.name, count(size, "entry")),
+            "run `aops-hook verify --all`, which says more",
+        ),
         Ok(Some(Standing { key, size, .. })) => {
             Ok(format!("`{}` signs the log: {} so far", key.name, count(size, "entry")))
         }

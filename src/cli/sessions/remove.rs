@@ -142,10 +142,10 @@ fn finish(env: &Env) {
     }
 }
 
-/// Under the locks of project and session. False where an event came meanwhile.
+/// Under the locks of all folders and of the session. False where an event came meanwhile.
 fn remove(env: &Env, found: &SessionOnDisk) -> anyhow::Result<bool> {
     let project = found.path.parent().unwrap_or(Path::new("/"));
-    let _project = guard(project)?;
+    let _folders = guard(env)?;
     let folder = session_folder::existing(&found.path)?;
     let _lock = Lock::acquire(&folder.dir)?;
     let Ok(session) = held(env, found, true) else { return Ok(false) };
@@ -175,6 +175,7 @@ fn farewell(env: &Env, session: &Session, project: String) -> Head {
         blocked: false,
         boot: None,
         digest: NO_DIGEST.to_owned(),
+        log: session.memory.log.clone(),
         project,
         reason: Some(reason),
         seq: 0,

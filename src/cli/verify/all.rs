@@ -2,17 +2,15 @@
 //!
 //! Reads sessions, records and log; writes nothing. Progress goes to stderr where that is a terminal.
 
-use super::{check as check_session, prove};
+use super::print_wrong;
 use crate::cli::table::Tone;
 use crate::cli::{Io, merge};
-use crate::ledger::entry::Line;
 use crate::ledger::sessions::{self, SessionOnDisk};
-use crate::proof::append::{EVENTS, LOG};
 use crate::proof::check::{self, Examined, Trust};
+use crate::proof::judge;
 use crate::proof::store::Store;
-use crate::proof::tier::{self, Account, Level};
+use crate::proof::tier::{self, Level, Lost};
 use crate::text::plain::count;
-use crate::text::sha256::Sum;
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write, stderr};
 
@@ -20,38 +18,42 @@ use std::io::{IsTerminal, Write, stderr};
 struct Row {
     id: String,
     value: Value,
-    level: Level,
+    level: Option<Level>,
     damage: Option<String>,
+    gone: Vec<String>,
 }
 
 /// `remote`: git notes were asked for, and come from the remote.
 pub(super) fn verify(trust: &Trust, remote: Option<bool>, io: &mut Io) -> anyhow::Result<u8> {
     let mut log = check::examine(io.env, trust)?;
-    if let (Some(log), Some(store)) = (&mut log, Store::look(io.env)?) {
+    if let (Some(log), Some(store)) = (&mut log, Store::look(io.env).ok().flatten()) {
         let odd = store.odd_tiles(&log.leaves);
         log.faults
             .extend(odd.first().map(|tile| format!("{} tiles are not what the leaves say, `{tile}` first", odd.len())));
     }
     let all = sessions::all(io.env);
-    let mut rows = Vec::new();
+    let (mut rows, mut gone) = (Vec::new(), judge::gone(io.env, log.as_ref()));
     for (at, found) in all.iter().enumerate() {
         progress(at, all.len());
-        rows.push(look(io, log.as_ref(), found)?);
+        rows.push(look(io, log.as_ref(), found));
     }
     progress(all.len(), all.len());
-    let lost = log.as_ref().map(|log| lost(io, log, &all)).transpose()?.unwrap_or_default();
+    gone.extend(rows.iter().flat_map(|row| row.gone.clone()));
+    gone.sort();
+    gone.dedup();
+    let lost = judge::lost(io.env, log.as_ref(), &all)?;
     let damaged = rows.iter().filter(|row| row.damage.is_some()).count();
     let faults = log.as_ref().map(|log| log.faults.clone()).unwrap_or_default();
-    let ok = damaged == 0 && faults.is_empty() && lost.is_empty();
+    let ok = damaged == 0 && faults.is_empty() && lost.is_empty() && gone.is_empty();
     if io.json {
         let values: Vec<&Value> = rows.iter().map(|row| &row.value).collect();
         let seen = log.as_ref().map_or(0, |log| log.seen);
         let git = remote.map(|remote| json!({"checkpoints": seen, "remote": remote}));
-        io.print(
-            json!({"ok": ok, "sessions": values, "log": log.as_ref().map(log_to_json), "lost": lost, "git": git}),
-        )?;
+        let lost: Vec<Value> = lost.iter().map(|(id, n, _)| json!({"session_id": id, "entries": n})).collect();
+        let log = log.as_ref().map(log_to_json);
+        io.print(json!({"ok": ok, "sessions": values, "log": log, "lost": lost, "gone": gone, "git": git}))?;
     } else {
-        print(io, &rows, log.as_ref(), &lost)?;
+        print(io, &rows, log.as_ref(), &lost, &gone)?;
         if let (Some(remote), Some(log)) = (remote, &log) {
             let from = if remote { "as the remote has them" } else { "in this copy alone: no remote answered" };
             writeln!(io.out, "git notes: {} of this log, {from}", count(log.seen, "checkpoint"))?;
@@ -67,30 +69,18 @@ fn progress(at: usize, all: usize) {
     }
 }
 
-fn look(io: &Io, log: Option<&Examined>, found: &SessionOnDisk) -> anyhow::Result<Row> {
-    let mut checked = check_session(io.env, found, false);
-    let digests = log.map(|_| tier::digests(&found.path)).transpose()?;
-    let tier = prove(io, log.zip(digests), found, &mut checked)?;
-    let damage = checked.failure.as_ref().map(ToString::to_string);
+fn look(io: &Io, log: Option<&Examined>, found: &SessionOnDisk) -> Row {
+    let checked = judge::check(io.env, found, false);
+    let digests = tier::digests(&found.path).unwrap_or_default();
+    let mut judged = judge::of_session(io.env, log, digests, found, checked);
+    judged.faults = log.map(|log| log.faults.clone()).unwrap_or_default();
+    let damage = judged.checked.failure.as_ref().map(ToString::to_string);
     let value = json!({
-        "session_id": found.session_id, "ok": damage.is_none(), "entries": checked.session.seq,
-        "code": checked.failure.as_ref().map(|failure| failure.code.name()), "seq": checked.seq,
+        "session_id": found.session_id, "ok": damage.is_none(), "entries": judged.checked.session.seq,
+        "code": judged.checked.failure.as_ref().map(|failure| failure.code.name()), "seq": judged.checked.seq,
     });
-    Ok(Row { id: found.session_id.clone(), value: merge(value, tier.to_json()), level: tier.level, damage })
-}
-
-/// Sessions of which the log has entries that are nowhere else.
-fn lost(io: &Io, log: &Examined, all: &[SessionOnDisk]) -> anyhow::Result<Vec<Value>> {
-    let Some(store) = Store::look(io.env)? else { return Ok(Vec::new()) };
-    let mut account = Account::new(log);
-    for found in all {
-        account.add(&tier::digests(&found.path)?);
-    }
-    let events = store.text(EVENTS)?.unwrap_or_default();
-    let own = events.lines().filter_map(|line| Sum::read(Line::read(line.as_bytes())?.digest));
-    account.add(&own.collect::<Vec<_>>());
-    let name = |trace: String| if trace.is_empty() || trace == LOG { None } else { Some(trace) };
-    Ok(account.lost(&store).into_iter().map(|(trace, n)| json!({"session_id": name(trace), "entries": n})).collect())
+    let (value, level) = (merge(value, judged.to_json()), judged.level());
+    Row { id: found.session_id.clone(), value, level, damage, gone: judged.gone }
 }
 
 fn log_to_json(log: &Examined) -> Value {
@@ -102,28 +92,27 @@ fn log_to_json(log: &Examined) -> Value {
     })
 }
 
-fn print(io: &mut Io, rows: &[Row], log: Option<&Examined>, lost: &[Value]) -> anyhow::Result<()> {
+fn print(io: &mut Io, rows: &[Row], log: Option<&Examined>, lost: &[Lost], gone: &[String]) -> anyhow::Result<()> {
     for Row { id, damage, .. } in rows {
         if let Some(damage) = damage {
             writeln!(io.out, "{} {id}: {damage}", Tone::Bad.paint("damaged:", io))?;
         }
     }
-    for gone in lost {
-        let id = gone["session_id"].as_str().unwrap_or("a session that nothing names");
-        writeln!(
-            io.out,
-            "{} {id}: {} in the log and nowhere else",
-            Tone::Bad.paint("lost:", io),
-            count(gone["entries"].as_u64().unwrap_or_default(), "entry")
-        )?;
+    for (id, entries, who) in lost {
+        let id = id.as_deref().unwrap_or("a session that nothing names");
+        let (word, entries) = (Tone::Bad.paint("lost:", io), count(*entries, "entry"));
+        writeln!(io.out, "{word} {id}: {entries} in {who} and nowhere else")?;
     }
-    let of_level = |level: Level| rows.iter().filter(|row| row.damage.is_none() && row.level == level).count();
+    print_wrong(io, &[], gone)?;
+    let of_level = |level: Level| rows.iter().filter(|row| row.level == Some(level)).count();
     let [intact, sealed, witnessed] = Level::ALL.map(of_level);
-    let damaged = rows.len() - intact - sealed - witnessed;
-    let all = count(rows.len(), "session");
-    writeln!(io.out, "{all}: {witnessed} witnessed, {sealed} sealed, {intact} intact, {damaged} damaged")?;
+    let damaged = rows.iter().filter(|row| row.damage.is_some()).count();
+    let (all, rest) = (count(rows.len(), "session"), rows.len() - intact - sealed - witnessed - damaged);
+    let rest = if rest > 0 { format!(", {rest} without a tier") } else { String::new() };
+    writeln!(io.out, "{all}: {witnessed} witnessed, {sealed} sealed, {intact} intact, {damaged} damaged{rest}")?;
     match log {
         Some(log) => print_log(io, log),
+        None if !gone.is_empty() => Ok(()),
         None => Ok(writeln!(io.out, "no log: `aops-hook key init` makes the key that signs it")?),
     }
 }
@@ -131,6 +120,9 @@ fn print(io: &mut Io, rows: &[Row], log: Option<&Examined>, lost: &[Value]) -> a
 fn print_log(io: &mut Io, log: &Examined) -> anyhow::Result<()> {
     for fault in &log.faults {
         writeln!(io.out, "{} the log: {fault}", Tone::Bad.paint("damaged:", io))?;
+    }
+    if log.origin.is_empty() {
+        return Ok(());
     }
     writeln!(
         io.out,

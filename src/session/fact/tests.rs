@@ -91,6 +91,7 @@ fn all() -> Vec<Fact> {
         held: Some(BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])])),
         jail: Some(JailState { hold: Hold::Namespaces, project: "p".to_owned(), trial: true, why: "w".to_owned() }),
         linked: Some(map()),
+        log: Some(Signed { origin: "o".to_owned(), size: 1 }),
         marks: Some(map()),
         meant: Some(Prompt::Command),
         mode: text(),

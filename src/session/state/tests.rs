@@ -7,6 +7,7 @@ use crate::session::memory::*;
 use crate::text::json;
 use crate::text::stored::canonical;
 use crate::tool::tracking::Tracks;
+use aops_ledger::heads::Signed;
 
 fn undone() -> Undone {
     let text = |text: &str| text.to_owned();
@@ -83,6 +84,7 @@ fn full() -> (State, Memory) {
         invocations: BTreeMap::from([("a".to_owned(), 1)]),
         jail: Some(JailState { hold: Hold::Namespaces, project: "p".to_owned(), trial: true, why: "w".to_owned() }),
         linked: map(),
+        log: Some(Signed { origin: "o".to_owned(), size: 1 }),
         marks: map(),
         policy: Some(Box::default()),
         parked: vec![Parked {

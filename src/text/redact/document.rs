@@ -209,6 +209,9 @@ pub(super) fn login_line_at(bytes: &[u8], at: usize, floor: usize) -> Option<Fou
             ahead(bytes, from, FAR, |b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'.' | b'$'));
         return (long >= 16).then(|| found("password-hash", from, from + long));
     }
+    if let Some(found) = shadow_at(bytes, at, floor) {
+        return Some(found);
+    }
     let port = ahead(bytes, at + 1, 6, |b| b.is_ascii_digit() || b == b'*');
     if !(port == 4 || port == 5 || bytes.get(at + 1) == Some(&b'*')) || bytes.get(at + 1 + port) != Some(&b':') {
         return None;
@@ -227,6 +230,23 @@ pub(super) fn login_line_at(bytes: &[u8], at: usize, floor: usize) -> Option<Fou
         .then(|| found("password", from + rest.len() - password.len(), from + rest.len()))
 }
 
+/// The shortest hash, as DES makes it.
+const SHORTEST_HASH: usize = 13;
+
+/// At the first `:` of a line of `/etc/shadow`, `root:HASH:19000:0:99999:7:::`: whatever made the hash, also of an account that
+/// is locked.
+fn shadow_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
+    let from = at + 1;
+    let long = ahead(bytes, from, FAR * 2, |b| b.is_ascii_graphic() && !matches!(b, b':' | b'"'));
+    let rest = bytes.get(from + long..).filter(|rest| long >= SHORTEST_HASH && rest.starts_with(b":"))?;
+    let dates = &rest[1..=ahead(rest, 1, 64, |b| b.is_ascii_digit() || matches!(b, b':' | b'-'))];
+    let fields: Vec<&[u8]> = dates.split(|b| *b == b':').collect();
+    let start = line_start(bytes, at, floor)?;
+    let is_named = bytes[start..at].iter().all(|b| b.is_ascii_alphanumeric() || b"_.-+$ ".contains(b));
+    let told = fields.iter().filter(|field| !field.is_empty()).count();
+    (fields.len() == 7 && told >= 2 && is_named && start < at).then(|| found("password-hash", from, from + long))
+}
+
 /// At `$`: a hash as `crypt` writes it, `$6$salt$…`, `$2y$05$…`, `$argon2id$…`, and Django's `pbkdf2_sha256$…`.
 pub(super) fn crypt_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let rest = &bytes[at..];
@@ -240,7 +260,9 @@ pub(super) fn crypt_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSec
     let long = ahead(bytes, at, FAR * 2, part);
     let parts: Vec<&[u8]> = rest[..long].split(|b| *b == b'$').collect();
     let last = parts.last()?;
-    (parts.len() >= 4 && last.len() >= 20 && is_mixed(last)).then(|| found("password-hash", at, at + long))
+    // As long as MD5, bcrypt, SHA-256 and SHA-512 make it, or with a digit.
+    let fits = matches!(last.len(), 22 | 31 | 43 | 53 | 86) || last.len() >= 20 && is_mixed(last);
+    (parts.len() >= 4 && fits).then(|| found("password-hash", at, at + long))
 }
 
 /// At the first dot of a Discord bot's token: its number in base64, a time, and the key.

@@ -4,7 +4,9 @@ use super::{key_arguments, log, public_key, session, turn, verify, world};
 use crate::support::{NO_TRACKER, Sandbox};
 use serde_json::{Value, json};
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// What `tests/verify_ledger.py` says.
 #[track_caller]
@@ -16,6 +18,40 @@ pub(super) fn second(arguments: &[&str]) -> Value {
     let need = "`python3` 3.9 or later with the package `cryptography` is needed (`pip install cryptography`)";
     assert!(output.status.success(), "{need}: {err}");
     serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The same program, asked again and again.
+pub(super) struct Second {
+    child: Child,
+    asks: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Second {
+    #[expect(clippy::disallowed_methods, reason = "it is started once for a thousand questions")]
+    pub(super) fn start() -> Self {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verify_ledger.py");
+        let mut command = Command::new("/usr/bin/env");
+        let command = command.args(["python3", "-I"]).arg(script).arg("--batch");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (asks, answers) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        Self { child, asks, answers }
+    }
+
+    #[track_caller]
+    pub(super) fn ask(&mut self, arguments: &[String]) -> Value {
+        writeln!(self.asks, "{}", json!(arguments)).unwrap();
+        let mut line = String::new();
+        self.answers.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?} to {arguments:?}"))
+    }
+}
+
+impl Drop for Second {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 fn text(path: &Path) -> &str {

@@ -35,7 +35,7 @@ fn damage_is_shown_wherever_a_session_is() {
         assert!(shown.err.contains("STATE_CHECKSUM_MISMATCH"), "{shown:?}");
     }
     let doctor = sandbox.person(&["doctor"]);
-    assert!(doctor.code == Some(1) && doctor.out.contains("is damaged"), "{doctor:?}");
+    assert!(doctor.code == Some(4) && doctor.out.contains("is damaged"), "{doctor:?}");
     fs::write(&ledger, good).unwrap();
 
     // The log itself.
@@ -44,7 +44,7 @@ fn damage_is_shown_wherever_a_session_is() {
     fs::write(&leaves, &good[..good.len() - 32]).unwrap();
     sandbox.person(&["status", &one.id]).said(&["log", "damaged: the log has"]);
     let doctor = sandbox.person(&["doctor"]);
-    assert!(doctor.code == Some(1) && doctor.out.contains("the log over all sessions is damaged"), "{doctor:?}");
+    assert!(doctor.code == Some(4) && doctor.out.contains("the log over all sessions is damaged"), "{doctor:?}");
     fs::write(&leaves, good).unwrap();
     assert!(keys(&sandbox).exists());
     assert!(sandbox.person(&["doctor"]).out.contains("1 ledger intact"));

@@ -12,6 +12,7 @@ use aops_hook::proof::{append, ask, check, life, trust};
 use aops_hook::session::fact::{Fact, Opened};
 use aops_hook::system::env::boot_id;
 use aops_hook::text::sha256::NO_DIGEST;
+use aops_proof::key::{SecretKey, Use};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -20,16 +21,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// A witness in a process of its own, ended with the value.
-struct Server {
+pub(super) struct Server {
     child: Child,
     address: String,
-    key: String,
+    pub(super) key: String,
     folder: PathBuf,
 }
 
 impl Server {
     #[expect(clippy::disallowed_methods, reason = "a server lives longer than a call")]
-    fn start(folder: &Path, logs: &[&str]) -> Self {
+    pub(super) fn start(folder: &Path, logs: &[&str]) -> Self {
         let mut command = Command::new(BINARY);
         command.args(["witness", "serve", "--json", "--listen", "127.0.0.1:0", "--state"]).arg(folder);
         for log in logs {
@@ -79,7 +80,7 @@ impl Drop for Server {
     }
 }
 
-fn configure(sandbox: &Sandbox, servers: &[&Server], quorum: usize) {
+pub(super) fn configure(sandbox: &Sandbox, servers: &[&Server], quorum: usize) {
     let list = |of: fn(&Server) -> String| {
         servers.iter().map(|server| format!("{:?}", of(server))).collect::<Vec<_>>().join(", ")
     };
@@ -90,12 +91,30 @@ fn configure(sandbox: &Sandbox, servers: &[&Server], quorum: usize) {
 }
 
 /// A turn whose checkpoint the witnesses have answered.
-fn witnessed_turn(sandbox: &Sandbox, session: &Session) {
+pub(super) fn witnessed_turn(sandbox: &Sandbox, session: &Session) {
     turn(session);
     let (size, _) = checkpoint(sandbox);
     let seen = || fs::read_to_string(log(sandbox).join("witnessed")).unwrap_or_default();
     sandbox.wait_until("the witnesses signed", || seen().lines().nth(1) == Some(&size.to_string()));
     sandbox.wait_until("the refresher is gone", || sandbox.alive().is_empty());
+}
+
+/// More than are served at a time, each with the beginning of a request and no more.
+#[test]
+fn idle_connections_keep_nobody_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = SecretKey::new("a.example/log", Use::Note, &[1; 32]).unwrap().public().to_string();
+    let server = Server::start(folder.path(), &[&log]);
+    let begin = || {
+        let mut stream = TcpStream::connect(&server.address).unwrap();
+        stream.write_all(b"POST /add-checkpoint HTTP/1.1").unwrap();
+        stream
+    };
+    let idle: Vec<TcpStream> = (0..80).map(|_| begin()).collect();
+    for _ in 0..3 {
+        assert_eq!(server.post("/add-checkpoint", "x").0, 400);
+    }
+    drop(idle);
 }
 
 /// A turn after which `verify` says this of the session.

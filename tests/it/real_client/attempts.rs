@@ -60,7 +60,7 @@ fn a_refused_call_is_not_made_in_any_permission_mode() {
 
 /// A command that takes the session's lock when it is told to, and keeps it. Without the jail: there it may not open the file.
 const HOLD: &str = "until test -e go; do sleep 0.05; done
-exec 9< \"$(ls -d \"$HOME\"/.claude/projects/*/2*-*/.lock)\"
+exec 9>> \"$(ls -d \"$HOME\"/.claude/projects/*/2*-*/.lock)\"
 flock 9 && touch held
 while test -e go; do sleep 0.05; done
 ";

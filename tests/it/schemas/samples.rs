@@ -26,6 +26,7 @@ use aops_hook::session::prompt::Prompt;
 use aops_hook::session::state::{Audit, Flags, Hydration, MainAgent, State, Stopping, Subagent, Task};
 use aops_hook::text::sha256::{NO_DIGEST, Sum};
 use aops_hook::tool::tracking::{How, Tracks};
+use aops_ledger::heads::Signed;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -321,6 +322,10 @@ fn unplanned() -> Parked {
     }
 }
 
+fn signed() -> Signed {
+    Signed { origin: text(), size: 1 }
+}
+
 fn memory() -> Memory {
     Memory {
         agentless: some(),
@@ -343,6 +348,7 @@ fn memory() -> Memory {
         invocations: BTreeMap::from([("critic".to_owned(), 1)]),
         jail: Some(jail()),
         linked: map(),
+        log: Some(signed()),
         marks: map(),
         policy: policy(),
         parked: vec![parked(), unplanned()],
@@ -406,6 +412,7 @@ fn calm() -> Memory {
         run: None,
         shadowed: None,
         at_work: Vec::new(),
+        log: None,
         greets: None,
         parked: Vec::new(),
         prompted: None,
@@ -521,6 +528,7 @@ fn seen() -> Seen {
         held: Some(held()),
         jail: Some(jail()),
         linked: Some(map()),
+        log: Some(signed()),
         marks: Some(map()),
         meant: Some(Prompt::Command),
         mode: some(),
@@ -611,6 +619,7 @@ fn unseen() -> Seen {
         baseline_sha256: None,
         jail: None,
         linked: None,
+        log: None,
         held: None,
         meant: None,
         no_git: false,

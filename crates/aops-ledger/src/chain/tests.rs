@@ -124,7 +124,10 @@ fn every_kind_of_damage_has_its_name() {
     assert_eq!(kind(ledger(&[1, 2], &[0, 1])[0].clone() + &ledger(&[2, 2], &[0, 1])[1]), {
         Err((Kind::ChecksumMismatch, 2))
     });
-    assert_eq!(kind(ledger(&[u64::MAX, 2], &[0, 1]).concat()), Err((Kind::InvalidTransition, 2)));
+    assert_eq!(
+        kind(ledger(&[18_446_744_073_709_550_000, 10_000], &[0, 1]).concat()),
+        Err((Kind::InvalidTransition, 2))
+    );
     let mut other = Walk::new(marked().folded, "another", 0);
     assert_eq!(other.feed(lines[0].as_bytes()).unwrap_err().kind, Kind::ChecksumMismatch);
     let mut vouched = marked();

@@ -6,6 +6,7 @@ fn head(id: &str, seq: u64) -> Head {
         blocked: false,
         boot: None,
         digest: format!("{seq:064}"),
+        log: None,
         project: "-p".to_owned(),
         reason: None,
         seq,

@@ -1,0 +1,164 @@
+//! Everything that can be said of one session: its ledger, its heads, what the log proves of it, and what is gone although
+//! something remembers it.
+//!
+//! Reads ledgers, heads and log, writes nothing. Invariants: where anything is damaged or gone there is no tier; what is gone
+//! is an alarm as long as keys, a head, a ledger, the log or a checkpoint elsewhere remembers it.
+
+use super::check::{self, Examined, Trust};
+use super::record::Record;
+use super::remembered;
+use super::store::{self, Store};
+use super::tier::{self, Level, Lost, Tier};
+use crate::ledger::heads::{self, Head};
+use crate::ledger::recover::LEDGER_FILE;
+use crate::ledger::sessions::{self, Checked, SessionOnDisk};
+use crate::model::error::{Code, Failure};
+use crate::session::fold::Session;
+use crate::system::env::Env;
+use crate::text::plain::count;
+use crate::text::sha256::Sum;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::thread;
+
+#[derive(Debug)]
+pub struct Judged {
+    pub checked: Checked,
+    tier: Tier,
+    /// What is wrong with the log.
+    pub faults: Vec<String>,
+    /// What is gone, and who remembers it.
+    pub gone: Vec<String>,
+}
+
+impl Judged {
+    pub fn is_ok(&self) -> bool {
+        self.checked.failure.is_none() && self.faults.is_empty() && self.gone.is_empty()
+    }
+
+    /// What is damaged has none.
+    pub fn tier(&self) -> Option<&Tier> {
+        Some(&self.tier).filter(|_| self.is_ok())
+    }
+
+    /// What the log proves, for a program: how far it is signed also where it is damaged.
+    pub fn to_json(&self) -> Value {
+        self.tier.to_json(self.is_ok())
+    }
+
+    pub fn level(&self) -> Option<Level> {
+        self.tier().map(|tier| tier.level)
+    }
+}
+
+/// One session by itself. The ledger is walked beside the log.
+pub fn judge(env: &Env, trust: &Trust, found: &SessionOnDisk) -> Result<Judged, Failure> {
+    let (checked, log) = thread::scope(|scope| {
+        let log = scope.spawn(|| look_at_log(env, trust, &found.path));
+        (check(env, found, false), log.join())
+    });
+    let bug = |_| Failure::new(Code::StorageFailed, "a bug in aops-hook: the log was not checked");
+    let (log, digests) = log.map_err(bug)??;
+    let mut judged = of_session(env, log.as_ref(), digests, found, checked);
+    judged.gone.extend(gone(env, log.as_ref()));
+    judged.gone.dedup();
+    judged.faults = log.map(|log| log.faults).unwrap_or_default();
+    Ok(judged)
+}
+
+/// The log, and the digests of a ledger that are looked for in it. The log is read first: what is recorded meanwhile is then
+/// in the ledger, and not missing there.
+pub fn look_at_log(env: &Env, trust: &Trust, folder: &Path) -> Result<(Option<Examined>, Vec<Sum>), Failure> {
+    let log = check::examine(env, trust)?;
+    Ok((log, tier::digests(folder).unwrap_or_default()))
+}
+
+/// The ledger and its heads. `locked`: the caller holds the session's lock.
+pub fn check(env: &Env, found: &SessionOnDisk, locked: bool) -> Checked {
+    sessions::check_locked(env, found, locked).unwrap_or_else(|failure| {
+        let head = sessions::exported(env, &found.session_id).filter(|head| head.seq > 0);
+        let what = |head: Head| format!("the ledger is gone, but entry {} was exported", head.seq);
+        let failure = head.map_or(failure, |head| Failure::new(Code::RecoveryFailed, what(head)));
+        Checked { session: Session::default(), torn_bytes: 0, failure: Some(failure), seq: Some(1) }
+    })
+}
+
+/// With the log that was looked at: one that contradicts it is damaged, and so is one whose heads are gone.
+pub fn of_session(
+    env: &Env,
+    log: Option<&Examined>,
+    mut digests: Vec<Sum>,
+    found: &SessionOnDisk,
+    mut checked: Checked,
+) -> Judged {
+    let entries = checked.session.seq;
+    digests.truncate(usize::try_from(entries).unwrap_or(usize::MAX));
+    let record = Store::look(env).ok().flatten().map(|store| Record::of(&store, &found.session_id));
+    let tier = match log {
+        Some(log) => Tier::of(log, &record.unwrap_or_default(), &digests),
+        None => Tier::without(entries, "there is no log: `aops-hook key init` makes the key that signs it"),
+    };
+    if checked.failure.is_none() && tier.missing > 0 {
+        let what =
+            format!("the log has {} of this session that its ledger does not have", count(tier.missing, "entry"));
+        (checked.failure, checked.seq) = (Some(Failure::new(Code::RecoveryFailed, what)), Some(tier.sealed_to + 1));
+    }
+    if checked.failure.is_none() {
+        checked.failure = sessions::check_heads(env, found, &checked.session, tier.sealed_to).err();
+    }
+    let signed = checked.session.memory.log.as_ref();
+    let lacks = signed.and_then(|signed| lacks(log, &signed.origin, signed.size, &found.session_id));
+    Judged { checked, tier, faults: Vec::new(), gone: lacks.into_iter().collect() }
+}
+
+/// What this session remembers of a log, and what of that is gone.
+pub fn lacks(log: Option<&Examined>, origin: &str, size: u64, session_id: &str) -> Option<String> {
+    let has = log.filter(|log| log.origin == origin).map(|log| log.leaves.len() as u64);
+    if has.is_some_and(|has| has >= size) || log.is_some_and(|log| log.instead.iter().any(|gone| gone == origin)) {
+        return None;
+    }
+    let who = format!("session `{session_id}` remembers {} in it", count(size, "entry"));
+    Some(match has {
+        Some(has) => format!("the log `{origin}` has {has}, but {who}"),
+        None => format!("the log `{origin}` is gone, but {who}"),
+    })
+}
+
+/// What is gone of this machine's records beside the sessions that are there.
+pub fn gone(env: &Env, log: Option<&Examined>) -> Vec<String> {
+    let mut gone = Vec::new();
+    if heads::at(env).are_gone() {
+        gone.push("`heads.jsonl` is gone, but what was kept beside it is still there".to_owned());
+    }
+    let logs = remembered::by_heads(env);
+    gone.extend(logs.iter().filter_map(|(origin, (size, id))| lacks(log, origin, *size, id)));
+    gone.extend(late(env));
+    gone
+}
+
+/// Sessions whose entries the log was to get, and that are gone before it did.
+fn late(env: &Env) -> Vec<String> {
+    let notes = fs::read_dir(store::path(env).join(store::LATE)).into_iter().flatten().flatten();
+    let is_gone = |(folder, trace): &(String, String)| {
+        let removed = sessions::exported(env, trace).is_some_and(|head| head.seq == 0);
+        !removed && !Path::new(folder).join(LEDGER_FILE).exists()
+    };
+    let read = |path| fs::read_to_string(path).ok()?.split_once('\n').map(|(at, id)| (at.to_owned(), id.to_owned()));
+    let found = notes.filter_map(|note| read(note.path())).filter(is_gone);
+    found.map(|(_, id)| format!("session `{id}` is gone, but the log was still to get its entries")).collect()
+}
+
+/// Sessions of which the log or an exported head has entries that are nowhere else.
+pub fn lost(env: &Env, log: Option<&Examined>, all: &[SessionOnDisk]) -> Result<Vec<Lost>, Failure> {
+    let mut lost = match (log, Store::look(env).ok().flatten()) {
+        (Some(log), Some(store)) => tier::lost(log, &store, all)?,
+        _ => Vec::new(),
+    };
+    for head in sessions::lost(env) {
+        if !lost.iter().any(|(id, ..)| id.as_ref() == Some(&head.session_id)) {
+            lost.push((Some(head.session_id), head.seq, "its exported head"));
+        }
+    }
+    Ok(lost)
+}

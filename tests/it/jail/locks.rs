@@ -1,0 +1,60 @@
+//! A command that may only read holds no lock of ours.
+
+use super::world::Jailed;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+/// Opens each file of ours whose name ends so, takes every lock on it that it can get, and keeps them in the background.
+const HOLD: &str = "#!/usr/bin/env python3
+import fcntl, os
+held = []
+for folder, _, names in os.walk(os.environ['HOME'] + '/.claude'):
+    for name in [''] + names:
+        if name and not name.endswith('lock'): continue
+        try: file = os.open(os.path.join(folder, name), os.O_RDONLY)
+        except OSError: continue
+        for take in (fcntl.flock, fcntl.lockf):
+            for kind in (fcntl.LOCK_EX, fcntl.LOCK_SH):
+                try: take(file, kind | fcntl.LOCK_NB); held.append(file); name and print('holds', name)
+                except OSError: pass
+if os.fork() == 0:
+    os.setsid()
+    for file in (0, 1, 2): os.close(file)
+    import time; time.sleep(600)
+";
+
+#[test]
+fn no_command_holds_a_lock_of_ours() {
+    if rustix::process::geteuid().is_root() {
+        return; // modes are nothing to a superuser: docs/threat-model.md says so
+    }
+    let mut world = Jailed::new();
+    world.sandbox.person(&["key", "init"]).said(&["made the key"]);
+    let planted = world.sandbox.put("bin/cksum", HOLD);
+    fs::set_permissions(&planted, fs::Permissions::from_mode(0o755)).unwrap();
+    let (_, others) = world.sandbox.environment().into_iter().find(|(name, _)| name == "PATH").unwrap();
+    let path = [planted.parent().unwrap().as_os_str(), &others].join(OsStr::new(":"));
+    world.sandbox = world.sandbox.with("PATH", path);
+    let session = world.prompted();
+    for (profile, line) in [("trial", "python3 bin/cksum"), ("read", "cksum a.txt"), ("work", "python3 bin/cksum")] {
+        if profile == "work" {
+            session.inner.hydrate("minor-edit", "new");
+        }
+        let ran = session.ran(line);
+        assert_eq!((ran.code, ran.profile().as_str(), ran.out.as_str()), (Some(0), profile, ""), "{ran:?}");
+        // The command is still there; another session begins, and a turn ends.
+        let other = world.sandbox.session();
+        assert_eq!(other.start("startup").code, Some(0), "{profile}");
+        assert_eq!(other.stop("done").code, Some(0), "{profile}");
+        session.inner.ask_bash("ls").silent();
+    }
+    for (pid, line) in world.sandbox.alive() {
+        if line.contains("cksum") {
+            let _ = rustix::process::kill_process(
+                rustix::process::Pid::from_raw(pid).unwrap(),
+                rustix::process::Signal::KILL,
+            );
+        }
+    }
+}
