@@ -140,11 +140,17 @@ fn reads(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
 
 /// Of another tool any string may be a path.
 fn strings(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
-    const MOST: usize = 64;
-    let is_path = |text: &&str| text.len() <= 4096 && text.contains('/') && !text.contains('\n');
+    const MOST: usize = 1_000;
+    let is_path = |text: &&str| {
+        let is_address = text.starts_with("http://") || text.starts_with("https://");
+        text.len() <= 4096 && text.contains('/') && !text.contains('\n') && !is_address
+    };
     let root: Value = serde_json::from_str(&call.input).ok()?;
     let (mut waiting, mut looked) = (vec![&root], 0);
-    while let Some(value) = waiting.pop().filter(|_| looked < MOST) {
+    while let Some(value) = waiting.pop() {
+        if looked >= MOST {
+            return Some(format!("{} with more paths than are looked at", call.key.tool));
+        }
         match value {
             Value::Array(all) => waiting.extend(all),
             Value::Object(all) => waiting.extend(all.values()),

@@ -143,6 +143,8 @@ const PLACES: [&str; 11] =
     ["path", "file", "dir", "folder", "root", "source", "dest", "src", "target", "location", "uri"];
 /// JSON inside a string of JSON.
 const DEEPEST: usize = 4;
+/// Texts beside a folder's path that may be names in it.
+const SIBLINGS: usize = 64;
 
 /// What a value is, by its key.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -179,7 +181,17 @@ pub(super) fn every_string(targets: &mut Targets, name: &str, act: Act, input: &
             _ if tool.targets.over => return,
             Value::String(text) => {
                 tool.text(&text, role_here);
-                waiting.extend(nested(&text, depth).map(|inner| (inner, role_here, depth + 1)));
+                match nested(&text) {
+                    Some(inner) if depth < DEEPEST => waiting.push((inner, role_here, depth + 1)),
+                    Some(_) => tool.targets.over = true,
+                    // Too deep, or not quite JSON.
+                    None if begins_json(&text) && role_here != Role::Prose => {
+                        for text in literals(&text) {
+                            tool.path(&text, Role::Place);
+                        }
+                    }
+                    None => {}
+                }
             }
             Value::Array(items) => {
                 if role_here == Role::Command {
@@ -200,9 +212,12 @@ pub(super) fn every_string(targets: &mut Targets, name: &str, act: Act, input: &
     }
 }
 
-fn nested(text: &str, depth: usize) -> Option<Value> {
-    let begins = text.trim_start().starts_with(['{', '[']);
-    (begins && depth < DEEPEST).then(|| serde_json::from_str(text).ok()).flatten()
+fn begins_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '['])
+}
+
+fn nested(text: &str) -> Option<Value> {
+    begins_json(text).then(|| serde_json::from_str(text).ok()).flatten()
 }
 
 struct Strings<'a> {
@@ -252,7 +267,7 @@ impl Strings<'_> {
     /// A path in parts: `["folder", "name"]`.
     fn parts(&mut self, items: &[Value], role: Role) {
         let parts: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
-        if (2..=16).contains(&parts.len()) && role != Role::Prose {
+        if parts.len() >= 2 && role != Role::Prose {
             self.path(&parts.join("/"), Role::Place);
         }
     }
@@ -277,7 +292,11 @@ impl Strings<'_> {
         for folder in folders {
             let folder = path_of(folder, self.ground).from_folder(&self.cwd);
             let names = texts.iter().filter(short).filter(|text| !text.starts_with(['/', '~', '$']));
-            let names: Vec<&&str> = names.filter(|name| name.len() < 256).take(8).collect();
+            let names: Vec<&&str> = names.filter(|name| name.len() < 256).collect();
+            self.targets.over |= names.len() > SIBLINGS;
+            if self.targets.over {
+                return;
+            }
             for name in names.iter().filter(|name| name.contains('.')) {
                 self.targets.target(&Word::of(name), &folder, Act::Write);
                 for between in names.iter().filter(|between| **between != *name && !between.contains(' ')) {

@@ -283,6 +283,8 @@ fn in_config(config: &[String], path: &[Component]) -> Option<&'static str> {
         [projects, _] | [projects, _, _] if named(projects, "projects") && rest.last().is_some_and(unnamed) => {
             Some(SESSIONS)
         }
+        // Who holds a lock keeps us from it.
+        [projects, .., file] if named(projects, "projects") && fits(file, ".lock") => Some(SESSIONS),
         [plugins, file] if named(plugins, "plugins") && is_plugin_list(file) => Some(SETTINGS),
         [plugins, .., _] if named(plugins, "plugins") && rest[1..].iter().any(pattern::is_plugin) => Some(BINARY),
         _ => None,
