@@ -73,20 +73,11 @@ pub(super) fn redirected(search: &mut Search, simple: &Simple) {
 }
 
 /// Nothing arrives on standard input.
-fn gets_nothing(simple: &Simple) -> bool {
+pub(super) fn gets_nothing(simple: &Simple) -> bool {
     let silent = |name: &std::rc::Rc<str>| matches!(&**name, ":" | "true" | "false");
     simple.arriving.iter().any(|word| word.is("/dev/null"))
         || !simple.fed.is_empty() && simple.fed.iter().all(silent)
         || simple.script.as_ref().is_some_and(|text| text.trim().is_empty())
-}
-
-pub(super) fn tee(search: &mut Search, call: &Call) {
-    for (_, word) in call.operands() {
-        super::files::written(search, call.simple, word);
-        if gets_nothing(call.simple) && !call.has(&["-a", "--append"]) {
-            emptied(search, call.simple, word);
-        }
-    }
 }
 
 /// `xzf`

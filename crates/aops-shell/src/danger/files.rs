@@ -234,6 +234,15 @@ pub(super) fn dd(search: &mut Search, call: &Call) {
     }
 }
 
+pub(super) fn tee(search: &mut Search, call: &Call) {
+    for (_, word) in call.operands() {
+        written(search, call.simple, word);
+        if content::gets_nothing(call.simple) && !call.has(&["-a", "--append"]) {
+            content::emptied(search, call.simple, word);
+        }
+    }
+}
+
 /// `sed -i`, `perl -i`: their files are written. Without it, they are read.
 pub(super) fn edited_in_place(search: &mut Search, call: &Call) {
     let in_place = |text: &String| text.starts_with("--in-place") || text.starts_with("-i") || text.starts_with("-pi");

@@ -18,7 +18,7 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
         "truncate" => files::truncate,
         "shred" | "gshred" | "wipe" => files::shred,
         "dd" | "gdd" | "dcfldd" => files::dd,
-        "tee" | "sponge" => content::tee,
+        "tee" | "sponge" => files::tee,
         "sed" | "gsed" => files::edited_in_place,
         "rsync" => files::rsync,
         "tar" | "zip" | "7z" | "7za" | "gzip" | "bzip2" | "xz" | "zstd" | "bsdtar" | "gtar" => files::tar,

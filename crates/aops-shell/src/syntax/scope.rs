@@ -10,6 +10,8 @@ const FOLDERS: usize = 8;
 const DEEPEST: usize = 4096;
 /// Folders to go back to.
 const STACK: usize = 64;
+/// Words that are given to a program or a function as `$1` and so on.
+pub(super) const POSITIONS: usize = 256;
 /// Values a variable may have, and characters in all.
 const VALUES: usize = 1024;
 const LONGEST: usize = 256 * 1024;

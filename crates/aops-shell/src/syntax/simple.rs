@@ -1,6 +1,6 @@
 //! Reads one simple command of the tree: its words, assignments and redirections, and what they change in the scope.
 
-use super::scope::Scope;
+use super::scope::{POSITIONS, Scope};
 use super::tree::{Assignment, Raw, Redirect, SimpleCommand};
 use super::walk::Walk;
 use super::word::is_plain;
@@ -10,8 +10,6 @@ use std::rc::Rc;
 
 /// Links that one line makes.
 const LINKS: usize = 256;
-/// Words that are given to a program or a function as `$1` and so on.
-pub(super) const POSITIONS: usize = 256;
 
 impl Walk {
     pub(super) fn simple(&mut self, command: &SimpleCommand, scope: &mut Scope) {

@@ -2,8 +2,7 @@
 //! run is walked at once, in the scope it would see.
 
 use super::each::{arriving, filled, placeholder, replaced};
-use super::scope::Scope;
-use super::simple::POSITIONS;
+use super::scope::{POSITIONS, Scope};
 use super::tree::is_name_byte;
 use super::walk::Walk;
 use super::{Bit, SYSTEM_FOLDERS, Simple, Word};
