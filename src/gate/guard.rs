@@ -10,6 +10,7 @@ use crate::tool::targets::{Act, Targets};
 pub mod page;
 mod path;
 mod unguarded;
+mod process;
 mod verb;
 mod started;
 pub mod executable;

@@ -1,4 +1,5 @@
 mod authority;
+mod bounds;
 mod checks;
 mod closing;
 mod danger;

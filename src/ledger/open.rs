@@ -118,7 +118,7 @@ impl Ledger {
     ) -> Result<Option<Self>, Failure> {
         let Some(mut ledger) = Self::enter(env, session_id, counting, true)? else { return Ok(None) };
         if !env.dry_run {
-            let facts = second::set_aside(&other.path)?;
+            let facts = second::set_aside(env, &other.path)?;
             ledger.append(env, facts)?;
         }
         Ok(Some(ledger))

@@ -142,7 +142,10 @@ fn reads(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
 fn strings(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
     /// A reading call with more paths is not looked at further, and counts as one that shows them.
     const MOST: usize = 1024;
-    let is_path = |text: &&str| text.len() <= 4096 && text.contains('/') && !text.contains('\n');
+    let is_path = |text: &&str| {
+        let is_address = text.starts_with("http://") || text.starts_with("https://");
+        text.len() <= 4096 && text.contains('/') && !text.contains('\n') && !is_address
+    };
     let root: Value = serde_json::from_str(&call.input).ok()?;
     let (mut waiting, mut looked) = (vec![&root], 0);
     while let Some(value) = waiting.pop() {

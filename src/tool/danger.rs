@@ -7,12 +7,12 @@ pub use aops_shell::danger::{Danger, Place, RULES, Rule, Severity, rule};
 
 use super::input::{self, InputFields};
 use super::table::{ToolTouches, tool as known};
-use aops_shell::danger::{dangers, destroys, is_secret, powershell_destroys};
+use aops_shell::danger::{dangers, destroys, is_secret, powershell_destroys, unread};
 use aops_shell::syntax::{Ground, Line, cut};
 use serde_json::Value;
 
-/// Strings of one call that are looked at.
-const STRINGS: usize = 2_000;
+/// Values of one call that are looked at.
+const STRINGS: usize = 50_000;
 
 /// `read`: what a file holds that a command is fed with.
 pub fn of(
@@ -55,7 +55,10 @@ fn is_planned(path: &str) -> bool {
 
 /// The file that a tool of the client reads or changes; a search may also name it by a pattern.
 fn named(tool: &str, input: &str, is_free: impl Fn(&str) -> bool) -> Vec<Danger> {
-    let Some(fields) = InputFields::read(input) else { return Vec::new() };
+    let Some(fields) = InputFields::read(input) else {
+        let path = input::literals(input).into_iter().find(|path| is_secret(path) && !is_free(path));
+        return path.map(|path| found("secret-file", format!("{tool} {path}"))).unwrap_or_default();
+    };
     let glob = fields.glob.as_deref().filter(|glob| tool == "Grep" && is_secret(glob)).map(str::to_owned);
     let path = fields.paths().find(|path| is_secret(path) && !is_free(path)).or(glob);
     path.map(|path| found("secret-file", format!("{tool} {path}"))).unwrap_or_default()
@@ -82,14 +85,21 @@ fn field(key: &str) -> Field {
 }
 
 fn strings(tool: &str, input: &str, place: &Place) -> Vec<Danger> {
-    let Ok(root) = serde_json::from_str::<Value>(input) else { return Vec::new() };
+    let Ok(root) = serde_json::from_str::<Value>(input) else {
+        let texts = input::literals(input);
+        let found = texts.iter().flat_map(|text| one(tool, text, Field::Other, place));
+        return found.chain(unread(tool)).collect();
+    };
     let mut all: Vec<Danger> = Vec::new();
     let mut waiting = vec![(root, Field::Other)];
     let mut looked = 0;
     while let Some((value, kind)) = waiting.pop() {
         looked += 1;
         let more = match value {
-            _ if looked > STRINGS => return all,
+            _ if looked > STRINGS => {
+                all.extend(unread(tool));
+                return all;
+            }
             Value::String(text) => one(tool, &text, kind, place),
             Value::Array(items) => {
                 waiting.extend(items.into_iter().map(|item| (item, kind)));

@@ -189,9 +189,17 @@ pub(super) fn every_string(targets: &mut Targets, name: &str, act: Act, input: &
             _ if tool.targets.over => return,
             Value::String(text) => {
                 tool.text(&text, role_here);
-                let inner = nested(&text);
-                tool.targets.over |= inner.is_some() && depth >= DEEPEST;
-                waiting.extend(inner.map(|inner| (inner, role_here, depth + 1)));
+                match nested(&text) {
+                    Some(inner) if depth < DEEPEST => waiting.push((inner, role_here, depth + 1)),
+                    Some(_) => tool.targets.over = true,
+                    // Too deep, or not quite JSON.
+                    None if begins_json(&text) && role_here != Role::Prose => {
+                        for text in literals(&text) {
+                            tool.path(&text, Role::Place);
+                        }
+                    }
+                    None => {}
+                }
             }
             Value::Array(items) => {
                 if role_here == Role::Command {
@@ -212,9 +220,12 @@ pub(super) fn every_string(targets: &mut Targets, name: &str, act: Act, input: &
     }
 }
 
+fn begins_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '['])
+}
+
 fn nested(text: &str) -> Option<Value> {
-    let begins = text.trim_start().starts_with(['{', '[']);
-    begins.then(|| serde_json::from_str(text).ok()).flatten()
+    begins_json(text).then(|| serde_json::from_str(text).ok()).flatten()
 }
 
 struct Strings<'a> {

@@ -45,14 +45,22 @@ static FREE: &[(Effect, &[&str])] = &[
     (Effect::Spawn, &["Agent", "Task"]),
 ];
 
-/// Words of an MCP tool's name: the first must be a reading one, and none a writing one. Removing takes whole folders.
+/// Words of an MCP tool's name: each verb must be a reading one. The first word is one, none of the others is a writing one,
+/// and behind `and`, `or` or `then` stands another reading one, or the plural of something. Removing takes whole folders.
 const READING: [&str; 9] = ["get", "list", "search", "read", "find", "query", "retrieve", "fetch", "describe"];
-const WRITING: [&str; 40] = [
-    "create", "write", "update", "delete", "remove", "set", "add", "put", "post", "send", "run", "exec", "move",
-    "replace", "purge", "merge", "close", "edit", "rename", "execute", "save", "store", "download", "export", "dump",
-    "to", "into", "copy", "append", "insert", "clone", "import", "sync", "apply", "patch", "install", "touch", "mkdir",
-    "overwrite", "truncate",
+#[rustfmt::skip]
+const WRITING: &[&str] = &[
+    "add", "alter", "append", "apply", "approve", "archive", "assign", "cancel", "change", "clear", "clone", "close",
+    "copy", "create", "decrement", "delete", "deploy", "destroy", "disable", "download", "drop", "dump", "edit", "empty",
+    "enable", "erase", "evict", "exec", "execute", "expire", "export", "flush", "grant", "import", "increment", "insert",
+    "install", "into", "invoke", "kill", "lock", "make", "mark", "merge", "mkdir", "modify", "move", "mutate", "overwrite",
+    "patch", "persist", "pop", "post", "prune", "publish", "purge", "push", "put", "rebase", "rebuild", "redeploy", "reindex",
+    "remove", "rename", "replace", "reset", "restart", "restore", "revert", "revoke", "rm", "rollback", "rotate", "run",
+    "save", "send", "set", "spawn", "start", "stop", "store", "submit", "swap", "sync", "terminate", "to", "toggle", "touch",
+    "transform", "trash", "trigger", "truncate", "uninstall", "unlink", "unlock", "update", "upload", "upsert", "wipe",
+    "write",
 ];
+const JOINING: [&str; 6] = ["and", "or", "then", "n", "plus", "also"];
 const REMOVING: [&str; 7] = ["delete", "remove", "move", "rename", "purge", "trash", "rm"];
 /// Servers of trackers and memories, the words that look there, and what is free beside looking.
 const TRACKERS: [&str; 3] = ["memory", "bd", "beads"];
@@ -81,19 +89,33 @@ pub fn tool(name: &str) -> KnownTool {
 fn by_words(name: &str) -> KnownTool {
     let words = words(name);
     let any = |list: &[&str]| words.iter().find(|word| list.contains(&word.as_str()));
-    let reads = words.first().is_some_and(|word| READING.contains(&word.as_str()));
     let removes = any(&REMOVING).is_some();
     let strings = ToolTouches::Strings(if removes { Act::Whole } else { Act::Write });
     let Some(rest) = name.strip_prefix("mcp__") else {
         return KnownTool { class: Err("its tool is not known to only read".to_owned()), touches: strings };
     };
-    let (class, touches) = match any(&WRITING) {
-        None if reads => (Ok(Effect::Read), ToolTouches::Nothing),
+    let joined = joined(&words).find(|word| !is_joined_to_reading(word));
+    let (class, touches) = match any(WRITING).or(joined) {
+        None if begins_reading(&words) => (Ok(Effect::Read), ToolTouches::Nothing),
         Some(word) => (Err(format!("its name says `{word}`")), strings),
         None => (Err("its name begins with no reading verb".to_owned()), strings),
     };
     let is_tracker = rest.split("__").next().is_some_and(|server| TRACKERS.contains(&server));
     KnownTool { class: if is_tracker && tracks(&words) { Ok(Effect::Tracker) } else { class }, touches }
+}
+
+fn begins_reading(words: &[String]) -> bool {
+    words.first().is_some_and(|word| READING.contains(&word.as_str()))
+}
+
+/// The words behind `and` and its like.
+fn joined(words: &[String]) -> impl Iterator<Item = &String> {
+    words.windows(2).filter(|pair| JOINING.contains(&pair[0].as_str())).map(|pair| &pair[1])
+}
+
+/// `search_and_fetch`, `list_users_and_groups`.
+fn is_joined_to_reading(word: &str) -> bool {
+    READING.contains(&word) || word.ends_with('s') && !word.ends_with("ss")
 }
 
 /// The field of its input in which an edit tool names the file.
@@ -109,7 +131,9 @@ pub fn edited_field(tool: &str) -> Option<&'static str> {
 pub fn looks(name: &str) -> bool {
     let words = words(name);
     let own = words.iter().take_while(|word| TRACKERS.contains(&word.as_str())).count();
-    words.get(own).is_some_and(|word| READING.contains(&word.as_str()))
+    let rest = &words[own.min(words.len())..];
+    let others = |word: &String| WRITING.contains(&word.as_str());
+    begins_reading(rest) && !rest.iter().any(others) && joined(rest).all(|word| is_joined_to_reading(word))
 }
 
 /// A tool of a tracker that looks, or that creates, updates, closes or comments on something.
@@ -120,7 +144,8 @@ fn tracks(words: &[String]) -> bool {
     let is = |list: &[&str], word: &String| list.contains(&word.as_str());
     let first = if first == "add" && rest.iter().any(|word| is(&KEPT[5..], word)) { &rest[0] } else { first };
     let begins = is(&READING, first) || is(&TRACKED, first) || is(&KEPT, first);
-    begins && !rest.iter().any(|word| is(&WRITING, word) && !is(&KEPT, word))
+    let only_reads = joined(&words[own..]).all(|word| is_joined_to_reading(word) || is(&KEPT, word));
+    begins && only_reads && !rest.iter().any(|word| is(WRITING, word) && !is(&KEPT, word))
 }
 
 /// What is typed here is a line for a shell, whatever its key.
@@ -168,6 +193,18 @@ mod tests {
         }
         assert_eq!(tool(saves).class, Err("its name says `save`".to_owned()));
         assert_eq!(tool(to_file).class, Err("its name says `to`".to_owned()));
+        for name in "find_and_modify findAndModify get_or_create read_write list_and_delete search_replace fetch_and_update \
+            get_or_make read_then_forget query_and_notify findOneAndReplace fetch_and_increment get_and_reset read_modify_write"
+            .split_whitespace()
+        {
+            assert!(!looks(&format!("mcp__x__{name}")), "{name}");
+            assert!(tool(&format!("mcp__x__{name}")).class.is_err(), "{name}");
+        }
+        for name in "find get_users list_users_and_groups search_and_fetch query_logs read_file get_commit list_builds"
+            .split_whitespace()
+        {
+            assert_eq!(tool(&format!("mcp__x__{name}")).class, Ok(Effect::Read), "{name}");
+        }
         assert_eq!(tool("mcp__memory__delete").touches, ToolTouches::Strings(Act::Whole));
         assert!(types_lines("mcp__term__send_text") && !types_lines("mcp__slack__send_message"));
     }

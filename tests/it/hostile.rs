@@ -413,3 +413,30 @@ fn a_link_among_plans_leads_nowhere() {
     assert_eq!(write(&plans.join("a.md")).code, Some(0));
     assert_eq!(write(&plans.join("tree/a.md")).code, Some(2));
 }
+
+/// However deep a path stands in an input, the call is looked at whole or refused.
+#[test]
+fn a_guarded_path_is_refused_at_any_depth() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.session();
+    passed(&session.start("startup"));
+    let settings = json!(sandbox.config().join("settings.json")).to_string();
+    let answer = |id: String, tool: &str, inner: &str| {
+        let call = json!({"tool_name": tool, "tool_use_id": id, "tool_input": 0});
+        let plain = session.payload("PreToolUse", call).to_string();
+        sandbox.raw("PreToolUse", plain.replace("\"tool_input\":0", &format!("\"tool_input\":{{\"a\":{inner}}}")))
+    };
+    for depth in [50, 60, 64, 100, 127, 130, 190, 200, 500, 5_000] {
+        let list = format!("{}{settings}{}", "[".repeat(depth), "]".repeat(depth));
+        let object = format!("{}{settings}{}", "{\"b\":".repeat(depth), "}".repeat(depth));
+        let mixed = format!("{}{settings}{}", "[{\"b\":".repeat(depth / 2), "}]".repeat(depth / 2));
+        for (kind, inner) in [("list", list), ("object", object), ("mixed", mixed)] {
+            for tool in ["mcp__fs__write_file", "SomethingNew"] {
+                answer(format!("{tool}-{kind}-{depth}"), tool, &inner).refused(&[]);
+            }
+        }
+    }
+    // What is read whole and names nothing of ours passes.
+    let plain = format!("{}\"/tmp/x\"{}", "[".repeat(40), "]".repeat(40));
+    answer("plain".to_owned(), "mcp__fs__get_file", &plain).silent();
+}

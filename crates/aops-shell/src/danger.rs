@@ -17,13 +17,16 @@ mod sql;
 mod remote;
 mod outgoing;
 mod system;
-mod swept;
-mod files;
 mod rights;
+mod swept;
+mod content;
+mod files;
 mod git;
 mod cloud;
-mod carrier;
+mod shown;
+mod program;
 mod code;
+mod carrier;
 mod windows;
 mod programs;
 
@@ -35,22 +38,25 @@ pub use sql::destroys;
 pub use windows::powershell_destroys;
 
 use crate::syntax::{Ground, Line, Simple, Word, cut};
+use crate::targets::LONGEST;
 use call::Call;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines inside lines.
-const DEEPEST: usize = 4;
-/// A longer line that is no program is not looked at.
-const LONGEST: usize = 1024;
+const DEEPEST: usize = 8;
+/// Words of one command that is looked for in a text which is not read whole.
+const SHOWN: usize = 16;
 
 /// What is dangerous in this line, in the order of its commands; each rule once.
 pub fn dangers(line: &Line, place: &Place) -> Vec<Danger> {
-    let mut search =
-        Search { place, found: Vec::new(), shown: Vec::new(), links: Vec::new(), pipes: Vec::new(), depth: 0 };
+    let mut search = Search::new(place);
     search.line(line);
-    if line.unclear && line.commands.is_empty() && line.text.len() < LONGEST {
-        search.pieces(&line.text);
-    }
     search.found
+}
+
+/// What is said of a call that holds more than is looked at.
+pub fn unread(what: &str) -> Option<Danger> {
+    rule("unread-line").map(|rule| Danger { rule, what: what.chars().take(80).collect() })
 }
 
 /// A search in a line and in the lines that its commands carry.
@@ -64,9 +70,16 @@ struct Search<'a> {
     /// The names of pipes that the line makes.
     pipes: Vec<String>,
     depth: usize,
+    /// The line is one part of a text that could not be read.
+    is_part: bool,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(place: &'a Place<'a>) -> Self {
+        let (found, shown, links, pipes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { place, found, shown, links, pipes, depth: 0, is_part: false }
+    }
+
     fn line(&mut self, line: &Line) {
         system::fork_bomb(self, line);
         if line.guessed.as_deref() == Some("xargs") {
@@ -80,6 +93,21 @@ impl Search<'_> {
         }
         remote::run_after_download(self, line);
         secret::shown(self, line);
+        if line.beyond {
+            self.found.extend(unread(&line.text).filter(|_| !self.has("unread-line")));
+        }
+        if !self.is_part {
+            self.is_part = true;
+            line.unread.iter().for_each(|text| self.pieces(text));
+            if line.beyond {
+                self.pieces(&line.text);
+            }
+            self.is_part = false;
+        }
+    }
+
+    fn has(&self, id: &str) -> bool {
+        self.found.iter().any(|known| known.rule.id() == id)
     }
 
     fn simple(&mut self, simple: &Simple) {
@@ -90,7 +118,7 @@ impl Search<'_> {
             files::written(self, simple, word);
         }
         if !simple.writes.is_empty() {
-            swept::redirected(self, simple);
+            content::redirected(self, simple);
         }
         if simple.words.is_empty() {
             // `$(< .env)`
@@ -111,6 +139,14 @@ impl Search<'_> {
             // `xargs -I{} sh -c {}`, `echo "$x" | sh`
             self.add("unknown-code", simple);
         }
+        if let Some(rest) = init_script(simple, name) {
+            return self.text(&rest, simple);
+        }
+        self.program(simple, name);
+    }
+
+    /// A command whose program is known by its name.
+    fn program(&mut self, simple: &Simple, name: &str) {
         let name = name.to_ascii_lowercase();
         let name = name.strip_suffix(".exe").unwrap_or(&name);
         if let Some(judge) = programs::judge(name) {
@@ -119,51 +155,115 @@ impl Search<'_> {
             if !call.only_tells() || call.name == "find" {
                 judge(self, &call);
             }
+        } else {
+            carrier::unknown(self, &Call::new(name, simple));
         }
         if !simple.arriving.is_empty() {
             secret::arriving(self, simple, name);
         }
     }
 
-    /// A line that is no program, at least none of bash. What each of its parts would do on its own.
+    /// A text that is no program, at least none of bash, or too much of one. What each of its parts would do on its own.
     fn pieces(&mut self, text: &str) {
-        const SIGNS: [char; 9] = ['\n', ';', '&', '|', '(', ')', '{', '}', '`'];
-        const WORDS: [&str; 8] = ["coproc ", "then ", "do ", "else ", "if ", "while ", "until ", "! "];
+        // Longer than any system takes as a command: the guard refuses it.
+        if text.len() > LONGEST {
+            return;
+        }
         let mut whole = Simple::default();
         whole.words.push(Word::of(text));
         code::judge(self, &whole, text);
         if outgoing::talks_beside(text) {
             self.add("file-send", &whole);
         }
-        for piece in text.split(SIGNS) {
-            let piece = WORDS.iter().fold(piece.trim(), |piece, word| piece.strip_prefix(word).unwrap_or(piece).trim());
-            let ground = Ground { cwd: self.place.cwd, home: self.place.home, variables: &[] };
-            let line = cut(piece, &ground);
-            let line = if line.unclear { cut(&piece.replace(['"', '\''], ""), &ground) } else { line };
+        let ground = Ground { cwd: self.place.cwd, home: self.place.home, variables: &[] };
+        let mut seen = BTreeSet::new();
+        for row in text.split('\n').map(opened) {
+            if row.contains(|c: char| c.is_ascii_alphabetic()) && seen.insert(row) {
+                self.row(row, &ground);
+            }
+        }
+    }
+
+    /// One row of such a text: all of it, or each of its statements, or whatever stands between two signs.
+    fn row(&mut self, row: &str, ground: &Ground) {
+        const SIGNS: [char; 8] = [';', '&', '|', '(', ')', '{', '}', '`'];
+        let inner = row.rsplit_once("$(").map(|(_, inner)| inner);
+        let closed = row.trim_end_matches([')', '}', ';', ' ']);
+        for whole in [Some(row), Some(closed), inner].into_iter().flatten() {
+            let line = cut(whole, ground);
+            if !line.unclear {
+                return self.line(&line);
+            }
+        }
+        for statement in row.split(';').map(opened).filter(|statement| statement.contains('|')) {
+            let line = cut(statement, ground);
+            if !line.unclear {
+                self.line(&line);
+            }
+        }
+        let mut seen = BTreeSet::new();
+        for piece in row.split(SIGNS).map(opened).filter(|piece| piece.contains(|c: char| c.is_ascii_alphabetic())) {
+            if !seen.insert(piece) {
+                continue;
+            }
+            let line = cut(piece, ground);
+            let line = if line.unclear { cut(&piece.replace(['"', '\''], ""), ground) } else { line };
+            if line.beyond {
+                self.words_of(piece, ground);
+            }
             self.line(&line);
+        }
+    }
+
+    /// What may begin at each word of a text, where there are too many of them around one another: `eval eval …`.
+    fn words_of(&mut self, text: &str, ground: &Ground) {
+        let plain = text.replace(['"', '\'', '\\'], "");
+        let words: Vec<&str> = plain.split_whitespace().collect();
+        let mut known: BTreeMap<&str, bool> = BTreeMap::new();
+        let mut seen = BTreeSet::new();
+        for at in 1..words.len() {
+            let name = words[at].rsplit('/').next().unwrap_or_default();
+            let is_known = *known.entry(name).or_insert_with(|| programs::judge(name).is_some());
+            if is_known && seen.insert(&words[at..(at + SHOWN).min(words.len())]) {
+                self.line(&cut(&words[at..(at + SHOWN).min(words.len())].join(" "), ground));
+            }
         }
     }
 
     /// A line that runs when this command does.
     fn text(&mut self, text: &str, simple: &Simple) {
-        if self.depth >= DEEPEST || text.len() > 64 * 1024 {
+        self.inner(text, simple, true);
+    }
+
+    /// The same of a text that may be something else, such as a program of another language.
+    fn perhaps(&mut self, text: &str, simple: &Simple) {
+        self.inner(text, simple, false);
+    }
+
+    fn inner(&mut self, text: &str, simple: &Simple, is_line: bool) {
+        if self.depth >= DEEPEST {
+            self.found.extend(unread(text).filter(|_| !self.has("unread-line")));
             return;
         }
         self.depth += 1;
         let folder = simple.folders.first().and_then(Word::literal);
         let cwd = folder.as_deref().unwrap_or(self.place.cwd);
         let line = cut(text, &Ground { cwd, home: self.place.home, variables: &[] });
-        self.line(&line);
+        if is_line || !line.unclear {
+            self.line(&line);
+        }
         self.depth -= 1;
     }
 
     /// A command that runs when this one does: its words from here on.
     fn words(&mut self, words: &[Word], simple: &Simple) {
-        if words.is_empty() || self.depth >= DEEPEST {
+        if words.is_empty() {
             return;
         }
         // Shells and wrappers are opened by reading the words as a line of their own.
-        let text: Vec<String> = words.iter().map(call::quoted).collect();
+        let set = simple.assigned.iter().zip(&simple.values).filter(|(_, value)| value.is_firm());
+        let set = set.map(|(name, value)| format!("{name}={}", value.quoted()));
+        let text: Vec<String> = set.chain(words.iter().map(call::quoted)).collect();
         self.text(&fed(simple, &text.join(" ")), simple);
     }
 
@@ -174,7 +274,7 @@ impl Search<'_> {
 
     fn add_what(&mut self, id: &'static str, what: String) {
         if let Some(rule) = rule(id)
-            && !self.found.iter().any(|known| known.rule.id() == id)
+            && !self.has(id)
         {
             self.found.push(Danger { rule, what });
         }
@@ -190,6 +290,28 @@ fn joined(words: &[Word]) -> Option<String> {
     }
     // `parallel 'rm -rf {}'`
     words[0].lossy().contains(' ').then(line)
+}
+
+/// The text behind what opens brackets, branches and loops around it.
+fn opened(text: &str) -> &str {
+    const WORDS: [&str; 8] = ["coproc ", "then ", "do ", "else ", "if ", "while ", "until ", "! "];
+    let mut text = text.trim();
+    loop {
+        let rest = text.trim_start_matches(['(', '{', ' ', '\t']);
+        let rest = WORDS.iter().find_map(|word| rest.strip_prefix(word)).unwrap_or(rest);
+        if rest.len() == text.len() {
+            return text;
+        }
+        text = rest;
+    }
+}
+
+/// `/etc/init.d/nginx stop` is `service nginx stop`.
+fn init_script(simple: &Simple, name: &str) -> Option<String> {
+    let folder = simple.words[0].folder();
+    let is_script = folder.is("/etc/init.d") || folder.is("/etc/rc.d") || folder.is("/etc/rc.d/init.d");
+    let rest = || simple.words[1..].iter().map(call::quoted).collect::<Vec<_>>().join(" ");
+    is_script.then(|| format!("service {name} {}", rest()))
 }
 
 /// The line behind what its command is fed with: `cat x | line`.

@@ -2,7 +2,8 @@
 //!
 //! `reader` parses the text into a `tree`, `word` expands words as far as they are certain, `walk` and `simple` collect the
 //! commands with what each would see, `wrap` opens `sh -c`, `eval`, `xargs`, `find -exec`, `sudo` and kin.
-//! Invariant: total and bounded. What is too long, too deep or not understood makes the line `unclear`, never a guess.
+//! Invariant: total and bounded. What is too long, too deep or not understood makes the line `unclear`, never a guess; where
+//! a bound is the reason it is `beyond` too.
 
 mod tree;
 mod reader;
@@ -42,6 +43,10 @@ pub struct Line {
     pub commands: Vec<Rc<Simple>>,
     /// Some part could not be read: it may do anything with whatever its text names.
     pub unclear: bool,
+    /// It holds more than is looked at: it is too long or too deep, or has too many words, values or alternatives.
+    pub beyond: bool,
+    /// Texts that run, and are no program that is understood.
+    pub unread: Vec<String>,
     /// Some part was read as it probably is, and may run something else: which.
     pub guessed: Option<String>,
     /// What the line does to variables, by name.
@@ -74,6 +79,8 @@ pub struct Simple {
     pub fed: Vec<Rc<str>>,
     /// What it prints becomes variables of the shell: `export $(cat .env)`.
     pub exported: bool,
+    /// What it prints becomes a part of another command: `$(…)`.
+    pub captured: bool,
     /// The name is a function of this line, whatever it looks like.
     pub function: bool,
     /// Variables set for this command alone, and the value of each.
@@ -139,6 +146,7 @@ pub fn texts_read() -> usize {
 pub fn cut(line: &str, ground: &Ground) -> Line {
     let mut walk = walk::Walk::new(ground);
     let mut scope = scope::Scope::new(ground);
+    walk.allow(line.len());
     walk.program(line, &mut scope);
     let functions = walk.sure_functions();
     Line { text: line.to_owned(), commands: distinct(walk.found), functions, ..walk.line }

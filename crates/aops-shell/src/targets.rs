@@ -10,11 +10,13 @@ use std::rc::Rc;
 
 /// Paths of one call that are looked at, and characters of all its lines; a call with more is refused unread.
 const TARGETS: usize = 20_000;
-const LINES: usize = 128 * 1024;
-/// Lines in arguments of lines; links behind links; names that may stand for an unknown head.
+const LINES: usize = 256 * 1024;
+/// A line above this is no command that any system takes.
+pub const LONGEST: usize = 1024 * 1024;
+/// Lines in arguments of lines; links behind links; names that may stand for an unknown head, all that are kept.
 const DEEPEST: usize = 4;
-const LINKS: usize = 16;
-const HEADS: usize = 16;
+const LINKS: usize = 64;
+const HEADS: usize = 1024;
 
 /// Not files; they occur in every other line.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty"];
@@ -85,7 +87,8 @@ impl Targets {
     pub fn cut(&mut self, line: &Line, ground: &Ground) {
         self.depth += 1;
         self.links.extend(line.links.iter().cloned());
-        if line.unclear {
+        self.over |= line.text.len() > LONGEST;
+        if line.unclear && !self.over {
             self.hidden.push(Hidden::Line(line.text.clone()));
         }
         let set: Vec<&String> = line.variables.iter().filter(|(_, held)| held.set).map(|(name, _)| name).collect();
@@ -118,6 +121,8 @@ impl Targets {
         self.hidden.extend(touched.programs.into_iter().map(Hidden::Program));
         if self.depth < DEEPEST {
             touched.lines.iter().for_each(|text| self.inner(text, simple, ground));
+        } else {
+            self.hidden.extend(touched.lines.into_iter().map(Hidden::Program));
         }
         let assigned = simple.assigned.iter().chain(set.iter().copied()).cloned().collect();
         self.runs.push(CommandRun { command: Rc::clone(simple), reads: touched.reads, assigned });
@@ -152,8 +157,16 @@ impl Targets {
     /// The same path behind the links of this line.
     fn followed(&mut self, path: &Word, act: Act) {
         let mut waiting = vec![path.tidied()];
-        for _ in 0..LINKS {
-            let Some(path) = waiting.pop() else { return };
+        let mut seen: Vec<Word> = Vec::new();
+        while let Some(path) = waiting.pop() {
+            if seen.contains(&path) {
+                continue;
+            }
+            if seen.len() >= LINKS {
+                self.over = true;
+                return;
+            }
+            seen.push(path.clone());
             let leads = |(link, to): &(Word, Word)| {
                 let rest = path.bits.strip_prefix(link.bits.as_slice())?;
                 let ends = rest.first().is_none_or(|bit| *bit == Bit::Char('/'));

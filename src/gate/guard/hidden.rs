@@ -1,6 +1,7 @@
 //! Searches text that cannot be parsed for protected names: programs for interpreters, lines that are not shell.
 
 use super::path::Protected;
+use super::process;
 use crate::host::table::host;
 use crate::model::agent::AGENTS;
 use crate::model::client::Client;
@@ -26,6 +27,9 @@ const ALONE: [&str; 8] = [
 pub(super) fn named(protected: &Protected, hidden: &Hidden) -> Option<String> {
     let (Hidden::Line(text) | Hidden::Program(text)) = hidden;
     let text = text.to_lowercase();
+    if matches!(hidden, Hidden::Line(_)) && process::named_in(&text) {
+        return Some("the client's process".to_owned());
+    }
     let runs = matches!(hidden, Hidden::Line(_)) || RUNNING.iter().any(|sign| text.contains(sign));
     if let Some(verb) = verb(&text).filter(|_| runs) {
         return Some(format!("aops-hook {verb}"));

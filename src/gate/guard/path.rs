@@ -324,6 +324,8 @@ fn in_config(config: &[String], path: &[Component]) -> Option<&'static str> {
         }
         // The client's own record: it says who interrupted a turn.
         [projects, .., file] if named(projects, "projects") && pattern::is_transcript(file) => Some(SESSIONS),
+        // Who holds a lock keeps us from it.
+        [projects, .., file] if named(projects, "projects") && fits(file, ".lock") => Some(SESSIONS),
         [plugins, file] if named(plugins, "plugins") && is_plugin_list(file) => Some(SETTINGS),
         [plugins, .., _] if named(plugins, "plugins") && rest[1..].iter().any(pattern::is_plugin) => Some(BINARY),
         _ => None,

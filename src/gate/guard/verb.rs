@@ -1,7 +1,7 @@
-//! Commands that need a person: our admin verbs, switching the client's hooks off, killing the client.
+//! Commands that need a person: our admin verbs, switching the client's hooks off, acting on its process.
 
 use super::path::{self, Protected, pattern};
-use super::unguarded;
+use super::{process, unguarded};
 use crate::model::event::EventKind;
 use crate::tool::targets::CommandRun;
 use aops_shell::syntax::{Bit, Word};
@@ -11,10 +11,7 @@ use aops_shell::verbs::{self, Who};
 pub(super) fn refused(protected: &Protected, run: &CommandRun) -> Option<String> {
     let words = &run.command.words;
     let written = || words.iter().map(Word::lossy).collect::<Vec<_>>().join(" ");
-    let name = name(words.first()?);
-    let kills = matches!(name.as_str(), "kill" | "pkill" | "killall" | "skill" | "killall5");
-    let asks = name == "kill" && words.iter().any(|word| word.is("-0") || word.is("-l") || word.is("-L"));
-    if kills && !asks && !protected.own_alone && kills_client(protected, run, &name) {
+    if !protected.own_alone && process::acts_on_us(protected, run) {
         return Some(written());
     }
     if run.reads {
@@ -121,55 +118,4 @@ pub(super) fn asked(protected: &Protected, run: &CommandRun) -> Option<(String, 
     (0..words.len())
         .any(brings)
         .then(|| (format!("`{}` brings programs that run without being asked", super::clip(&written())), None))
-}
-
-/// By name, by a variable that holds its process, or all processes at once.
-fn kills_client(protected: &Protected, run: &CommandRun, name: &str) -> bool {
-    let arguments = &run.command.words[1..];
-    let by_variable = |word: &Word| word.unknown.iter().any(|name| matches!(name.as_str(), "PPID" | "CLAUDE_PID"));
-    let given = arguments.iter().chain(arguments.iter().flat_map(|word| &word.named)).chain(&run.command.arriving);
-    let by_name = |word: &Word| meant(&word.lossy()) || word.starts_with("ppid");
-    if given.clone().any(by_variable) {
-        return true;
-    }
-    if name != "kill" {
-        return given.filter(|word| !word.is_option()).any(by_name);
-    }
-    let numbers = arguments.iter().skip(1).any(|word| word.is("-1"));
-    let pid = |word: &Word| {
-        word.literal().is_some_and(|text| protected.pids.iter().any(|pid| *pid == text.trim_start_matches('-')))
-    };
-    let found = arguments.iter().flat_map(|word| &word.named).chain(&run.command.arriving).any(by_name);
-    numbers || arguments.iter().any(pid) || found
-}
-
-/// A pattern that matches the client or our program: `claude`, `^claude$`, `node.*claude`, `aops-hook`.
-fn meant(pattern: &str) -> bool {
-    let pattern = pattern.to_lowercase().replace(['[', ']'], "");
-    if pattern.contains(['.', '*', '+', '?']) && !pattern.contains([' ', '/']) && matches_either(&pattern) {
-        return true;
-    }
-    let words = pattern.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'));
-    let mut words = words.filter(|word| !word.is_empty());
-    let whole = words.clone().count() == 1;
-    words.any(|word| {
-        matches!(word, "claude" | "claude-code" | "aops-hook")
-            || whole && word.len() > 2 && ("claude".starts_with(word) || "aops-hook".starts_with(word))
-    })
-}
-
-/// A regular expression, read loosely, that may match the client's name or ours.
-fn matches_either(pattern: &str) -> bool {
-    let mut bits = vec![Bit::Star];
-    for c in pattern.chars().filter(|c| !matches!(c, '^' | '$' | '\\' | '(' | ')')) {
-        match c {
-            '.' => bits.push(Bit::One),
-            // Any number of what stands before it.
-            '*' | '+' | '?' => *bits.last_mut().unwrap_or(&mut Bit::Star) = Bit::Star,
-            c => bits.push(Bit::Char(c)),
-        }
-    }
-    bits.push(Bit::Star);
-    let said = bits.iter().filter(|bit| matches!(bit, Bit::Char(_))).count();
-    said > 2 && ["claude", "aops-hook"].iter().any(|name| pattern::fits(&bits, name))
 }

@@ -97,3 +97,27 @@ pub(super) fn named(word: &Word) -> String {
 pub(super) fn is_unknown(word: &Word) -> bool {
     !word.bits.is_empty() && word.bits.iter().all(|bit| *bit == Bit::Any) && (word.said.is_none() || word.is_filtered())
 }
+
+/// The name of something that is made for tests, or for a while: `app_test`, `docker-compose.test.yml`, `tmp_import`.
+pub(super) fn is_trial(name: &str) -> bool {
+    let parts = || name.split(['.', '-', '_', '/', ':', '?', '=']).map(str::to_lowercase);
+    let trial = parts().any(|part| {
+        matches!(part.as_str(), "test" | "tests" | "testing" | "tmp" | "temp" | "e2e" | "scratch")
+            || part
+                .strip_prefix("test")
+                .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
+    });
+    trial && !parts().any(|part| matches!(part.as_str(), "prod" | "production" | "live" | "staging"))
+}
+
+/// It says that it runs among tests: `RAILS_ENV=test`, `--env=testing`.
+pub(super) fn is_among_tests(call: &Call) -> bool {
+    let named = |name: &str| name.ends_with("_ENV") || name.ends_with("DATABASE") || name.ends_with("DATABASE_URL");
+    let mut set = call.simple.assigned.iter().zip(&call.simple.values);
+    let glued = |text: &String| {
+        text.split_once('=').is_some_and(|(name, value)| (named(name) || name == "--env") && is_trial(value))
+    };
+    set.any(|(name, value)| named(name) && is_trial(&value.lossy()))
+        || call.texts.iter().any(glued)
+        || call.values(&["--env", "-e", "--environment"]).any(|word| is_trial(&word.lossy()))
+}

@@ -2,20 +2,20 @@
 
 use super::Search;
 use super::call::Call;
-use super::cloud;
 use super::place::below;
+use super::{cloud, code, content, secret, system};
 use crate::syntax::Word;
 
 /// `scp` to a folder of the other machine's system.
 pub(super) fn scp(search: &mut Search, call: &Call) {
     const HELD: &[&str] = &["/etc", "/bin", "/sbin", "/usr", "/lib", "/lib64", "/boot", "/var/lib", "/dev"];
-    super::system::option_lines(search, call);
+    system::option_lines(search, call);
     let target = call.operands().last().map(|(_, word)| word.lossy()).unwrap_or_default();
     let path = target.split_once(':').map_or("", |(_, path)| path);
     if path == "/" || HELD.iter().any(|root| below(path, root).is_some()) {
         search.add("system-write", call.simple);
     }
-    super::secret::sends(search, call);
+    secret::sends(search, call);
 }
 
 /// `cmd /c del /f x`
@@ -39,8 +39,9 @@ pub(super) fn ssh(search: &mut Search, call: &Call) {
         "-Q",
     ];
     let at = call.behind_options(0, VALUED);
-    super::system::option_lines(search, call);
-    super::secret::sends(search, call);
+    system::option_lines(search, call);
+    secret::sends(search, call);
+    tunnels(search, call);
     // The first operand is the host; what follows is joined by blanks and read by its shell.
     let line: Vec<String> = call.from(at + 1).iter().map(Word::code).collect();
     if !line.is_empty() {
@@ -50,11 +51,30 @@ pub(super) fn ssh(search: &mut Search, call: &Call) {
     }
 }
 
+/// `ssh -R 2222:localhost:22 host`: another machine reaches a port of this one.
+fn tunnels(search: &mut Search, call: &Call) {
+    let glued = call.texts.iter().filter_map(|text| text.strip_prefix("-R"));
+    let given = call.values(&["-R"]).map(Word::lossy);
+    for ends in given.chain(glued.map(str::to_owned)).filter(|text| !text.is_empty()) {
+        match ends.rsplit(':').next().unwrap_or_default() {
+            "22" | "2375" | "2376" | "3389" | "5900" => search.add("reverse-shell", call.simple),
+            "1433" | "1521" | "2379" | "3306" | "5432" | "6379" | "6443" | "8200" | "9200" | "11211" | "27017"
+            | "445" => {
+                search.add("firewall-off", call.simple);
+            }
+            _ => {}
+        }
+    }
+}
+
 /// `docker exec box rm -rf /data`, `kubectl exec pod -- sh -c …`
 pub(super) fn contained(search: &mut Search, call: &Call) {
     #[rustfmt::skip]
     const VALUED: &[&str] = &[ "-e", "--env", "-u", "--user", "-w", "--workdir", "--env-file", "-n", "--namespace", "-c", "--container", "--detach-keys", "--index", ];
     let verbs = ["exec", "run", "debug"];
+    if call.texts.iter().take(2).any(|verb| verb == "cp") {
+        secret::named(search, call.simple, call.operands().into_iter().map(|(_, word)| word), "secret-file");
+    }
     let Some(at) = call.texts.iter().position(|text| verbs.contains(&text.as_str())) else { return };
     // Nothing of this machine is lost inside a container that is made for the command.
     let is_new = call.texts[at] == "run" && matches!(call.name, "docker" | "podman" | "nerdctl");
@@ -66,7 +86,7 @@ pub(super) fn contained(search: &mut Search, call: &Call) {
         search.add("container-escape", call.simple);
     }
     if is_new {
-        return;
+        return shows_mounted(search, call, at);
     }
     if let Some(dashes) = call.texts.iter().position(|text| text == "--") {
         return search.words(call.from(dashes + 1), call.simple);
@@ -74,6 +94,18 @@ pub(super) fn contained(search: &mut Search, call: &Call) {
     // Without `--` the command begins behind the options and the container's name.
     let at = call.behind_options(at + 1, VALUED);
     search.words(call.from(at + 1), call.simple);
+}
+
+/// A new container loses nothing of this machine, but shows what is mounted into it.
+fn shows_mounted(search: &mut Search, call: &Call, run: usize) {
+    const READERS: &[&str] = &["cat", "head", "tail", "base64", "xxd", "grep", "less", "more", "strings", "od"];
+    let mounts = call.texts.iter().any(|text| {
+        text.starts_with("-v") || text.starts_with("--volume") || text.starts_with("--mount") || text.starts_with("-it")
+    });
+    let reads = call.texts[run..].iter().any(|text| READERS.contains(&text.as_str()));
+    if mounts && reads {
+        secret::named(search, call.simple, &call.words[call.words.len().saturating_sub(3)..], "secret-file");
+    }
 }
 
 fn is_root(volume: &str) -> bool {
@@ -116,6 +148,9 @@ pub(super) fn environment(search: &mut Search, call: &Call) {
     if let Some(at) = call.texts.iter().position(|text| text == "--") {
         return search.words(call.from(at + 1), call.simple);
     }
+    for word in call.values(&["-c", "-C", "--command"]).filter(|word| word.lossy().contains(' ')) {
+        search.perhaps(&word.code(), call.simple);
+    }
     let runs = |text: &String| matches!(text.as_str(), "run" | "exec" | "x" | "dlx");
     let verb = || call.texts.iter().position(runs).map_or(usize::MAX, |at| at + 1);
     let rest = call.from(if DIRECT.contains(&call.name) { 0 } else { verb() });
@@ -126,18 +161,111 @@ pub(super) fn environment(search: &mut Search, call: &Call) {
     search.words(&rest[first..], call.simple);
 }
 
-/// `tmux new "…"`, `screen -dm …`, `at`, `hyperfine '…'`, `watchexec`: text that is a line.
+/// `tmux new "…"`, `screen -dm …`, `at`, `hyperfine '…'`, `watchexec`: text that is a line, or is typed.
 pub(super) fn lines(search: &mut Search, call: &Call) {
     for word in call.words.iter().filter(|word| word.lossy().contains(' ')) {
-        search.text(&word.code(), call.simple);
+        search.text(&typed(&word.code()), call.simple);
     }
     if let Some(script) = call.simple.script.as_ref().filter(|_| matches!(call.name, "at" | "batch")) {
         search.text(script, call.simple);
     }
     let sent = call.texts.iter().position(|text| matches!(text.as_str(), "send-keys" | "send" | "-X" | "stuff"));
-    if sent.is_none() && call.name == "screen" {
+    if let Some(at) = sent {
+        // `send-keys rm Space -rf Space src Enter`
+        let begin = call.behind_options(at + 1, &["-t", "-N", "-p"]);
+        let keys = call.from(begin).iter().map(|word| match word.lossy().as_str() {
+            "Space" => " ".to_owned(),
+            "Enter" | "C-m" | "KPEnter" => "\n".to_owned(),
+            _ => typed(&word.code()),
+        });
+        search.perhaps(&keys.collect::<String>(), call.simple);
+    } else if call.name == "screen" {
         let first = call.words.iter().position(|word| !word.is_option()).unwrap_or(call.words.len());
         search.words(&call.words[first..], call.simple);
+    }
+}
+
+/// Text as it is typed: `\n`, `\r`, `\015` and `^M` end a line.
+fn typed(text: &str) -> String {
+    ["\\n", "\\r", "\\015", "\\012", "^M", "\r"].iter().fold(text.to_owned(), |text, sign| text.replace(sign, "\n"))
+}
+
+/// `expect -c 'send "rm -rf src\r"'`: what it types into another program.
+pub(super) fn expect(search: &mut Search, call: &Call) {
+    let given = call.values(&["-c"]).map(Word::code).chain(call.simple.script.clone());
+    for text in given.collect::<Vec<_>>() {
+        for part in text.split('"').skip(1).step_by(2) {
+            search.perhaps(&typed(part), call.simple);
+        }
+    }
+}
+
+/// A program that no rule knows: the line or the code that an option of it takes, and a removal behind it.
+pub(super) fn unknown(search: &mut Search, call: &Call) {
+    #[rustfmt::skip]
+    const LINES: &[&str] = &["-c", "-x", "-C", "--command", "--cmd", "--exec", "--execute", "--run", "--shell-command", "--on-change", "--script", "--entrypoint"];
+    const CODE: &[&str] =
+        &["-e", "--eval", "-eval", "--expr", "--expression", "-batch", "--python-expr", "--code", "-r", "-s"];
+    for (at, text) in call.texts.iter().enumerate().filter(|(_, text)| text.starts_with('-')) {
+        let (option, glued) =
+            text.split_once('=').map_or((text.as_str(), None), |(option, value)| (option, Some(value)));
+        let value = glued.map(Word::of).or_else(|| call.words.get(at + 1).cloned()).unwrap_or_default();
+        let code = value.code();
+        if LINES.contains(&option) && code.contains(' ') {
+            search.perhaps(&typed(&code), call.simple);
+        }
+        if (CODE.contains(&option) || LINES.contains(&option)) && code.contains(['(', '"', '\'']) {
+            code::judge(search, call.simple, &code);
+        }
+        if option == "--eval" && matches!(call.name, "make" | "gmake") {
+            let recipe = code.split_once(':').map_or("", |(_, recipe)| recipe.trim_start_matches([';', ' ', '\t']));
+            search.text(recipe, call.simple);
+        }
+    }
+    if let Some(at) = call.texts.iter().position(|text| text == "--") {
+        return search.words(call.from(at + 1), call.simple);
+    }
+    let removes = |at: &usize| {
+        let next = call.texts.get(at + 1).is_some_and(|text| text.starts_with('-') && text.contains(['r', 'R', 'f']));
+        matches!(call.texts[*at].as_str(), "rm" | "shred" | "/bin/rm") && next
+    };
+    if let Some(at) = (0..call.texts.len()).find(removes) {
+        search.words(call.from(at), call.simple);
+    }
+}
+
+/// `cmake -E rm -rf src`, `cmake -E remove_directory src`
+pub(super) fn cmake(search: &mut Search, call: &Call) {
+    let Some(at) = call.texts.iter().position(|text| text == "-E") else { return };
+    match call.texts.get(at + 1).map(String::as_str) {
+        Some("rm") => search.words(call.from(at + 1), call.simple),
+        Some("remove_directory") => super::files::removed(search, call.simple, call.from(at + 2)),
+        _ => {}
+    }
+}
+
+/// `gdb -ex 'shell …'`: lines and code of a debugger.
+pub(super) fn debugger(search: &mut Search, call: &Call) {
+    behind_c(search, call);
+    for word in call.values(&["-ex", "-iex", "--eval-command", "-o", "-O"]) {
+        let text = word.code();
+        let line = ["shell ", "!", "platform shell "].iter().find_map(|sign| text.strip_prefix(sign));
+        if let Some(line) = line {
+            search.text(line, call.simple);
+        }
+        code::judge(search, call.simple, &text);
+    }
+}
+
+/// `gh gist create .env`, `gh issue create --body-file .env`: a file that is put on a forge.
+pub(super) fn forge(search: &mut Search, call: &Call) {
+    cloud::formed(search, call);
+    let shares = call.texts.iter().take(2).any(|text| {
+        matches!(text.as_str(), "gist" | "snippet" | "release" | "issue" | "pr" | "mr" | "discussion" | "api")
+    });
+    if shares {
+        let named = call.words.iter().filter(|word| !word.is_option() || word.lossy().contains('='));
+        secret::named(search, call.simple, named, "secret-send");
     }
 }
 
@@ -162,4 +290,30 @@ pub(super) fn behind_c(search: &mut Search, call: &Call) {
     for word in values {
         search.text(&word.code(), call.simple);
     }
+}
+
+/// `ex -sc '%d|x' file`, `vim -es +%d +wq file`: the commands of an editor, and what they do to the file or run.
+pub(super) fn editor(search: &mut Search, call: &Call) {
+    let is_flag = |at: usize| {
+        let text = call.texts[at].as_str();
+        matches!(text, "--cmd" | "-S") || text.starts_with('-') && !text.starts_with("--") && text.ends_with('c')
+    };
+    let is_value = |at: usize| at > 0 && is_flag(at - 1);
+    let plus = |at: usize| call.texts[at].starts_with('+') && call.texts[at].len() > 1;
+    let given = (0..call.texts.len()).filter(|at| is_value(*at)).map(|at| call.words[at].code());
+    let added = (0..call.texts.len()).filter(|at| plus(*at)).map(|at| call.texts[at][1..].to_owned());
+    let commands: Vec<String> = given.chain(added).chain(call.simple.script.clone()).collect();
+    let mut steps = commands.iter().flat_map(|text| text.split(['|', '\n'])).map(str::trim);
+    let all = ["%d", "%delete", "1,$d", ",d", "%d_", "%d _", "0,$d", "g/.*/d", "g/^/d", "%d!"];
+    if steps.clone().any(|step| all.contains(&step)) {
+        let files = (0..call.words.len()).filter(|at| !is_value(*at) && !plus(*at) && !call.words[*at].is_option());
+        files.for_each(|at| content::emptied(search, call.simple, &call.words[at]));
+    }
+    for line in steps.by_ref().filter_map(|step| step.strip_prefix('!').or_else(|| step.strip_prefix("silent !"))) {
+        search.text(line, call.simple);
+    }
+    for text in &commands {
+        code::judge(search, call.simple, text);
+    }
+    secret::reads(search, call);
 }

@@ -1,7 +1,7 @@
 //! Databases, and requests that delete something elsewhere.
 
 use super::Search;
-use super::call::Call;
+use super::call::{Call, is_among_tests, is_trial, is_unknown};
 use super::table::FORMS;
 use super::{forms, outgoing, remote, secret, sql};
 use crate::syntax::Word;
@@ -9,18 +9,68 @@ use crate::syntax::Word;
 /// A program of the table of forms.
 pub(super) fn formed(search: &mut Search, call: &Call) {
     for (id, names, all) in FORMS {
-        if names.contains(&call.name) && all.iter().any(|form| forms::is(call, form)) {
-            search.add(id, call.simple);
+        if !names.contains(&call.name) || !all.iter().any(|form| forms::is(call, form)) {
+            continue;
+        }
+        match *id {
+            "database-drop" if is_among_tests(call) => {}
+            "container-wipe" | "cluster-delete" | "database-drop" if is_all_trial(call) => {}
+            "cloud-delete" | "cluster-delete" | "publish-release" if is_local(call) => {}
+            // It may be for another command, and is then not shown.
+            "secret-print" if call.simple.writes.is_empty() => search.shown.push(call.simple.clone()),
+            id => search.add(id, call.simple),
         }
     }
+}
+
+/// Everything that it names, beside its verbs, is made for tests.
+fn is_all_trial(call: &Call) -> bool {
+    #[rustfmt::skip]
+    const VERBS: &[&str] = &[
+        "clean", "cluster", "clusters", "compose", "container", "delete", "destroy", "down", "drop", "image", "kill", "network",
+        "reset", "rm", "rmi", "stop", "volume", "remove", "database", "db",
+    ];
+    let named: Vec<String> = call.operands().into_iter().map(|(_, word)| word.lossy()).collect();
+    let mut named = named.iter().filter(|text| !VERBS.contains(&text.as_str())).peekable();
+    named.peek().is_some() && named.all(|text| is_trial(text))
+}
+
+/// It acts on something of this machine that stands for a cloud, a cluster or a registry.
+fn is_local(call: &Call) -> bool {
+    let here = |text: &str| {
+        let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+        ["localhost", "127.0.0.1", "0.0.0.0", "host.docker.internal"].iter().any(|host| rest.starts_with(host))
+    };
+    let cluster = |text: &str| {
+        ["kind-", "k3d-"].iter().any(|begin| text.starts_with(begin))
+            || matches!(text, "minikube" | "docker-desktop" | "rancher-desktop" | "orbstack" | "colima")
+    };
+    call.texts.iter().enumerate().any(|(at, text)| {
+        let (option, value) = match text.split_once('=') {
+            Some((option, value)) if option.starts_with("--") => (option, value),
+            _ => (if at > 0 { call.texts[at - 1].as_str() } else { "" }, text.as_str()),
+        };
+        option == "--endpoint-url" && here(value)
+            || matches!(option, "--context" | "--kube-context") && cluster(value)
+            || matches!(option, "push" | "-t" | "--tag") && here(value)
+    })
 }
 
 /// A shell of SQL: statements among its arguments and on its standard input.
 pub(super) fn sql(search: &mut Search, call: &Call) {
     formed(search, call);
+    if remote::any(&call.simple.fed, remote::DOWNLOADERS) && call.simple.script.is_none() {
+        search.add("remote-code", call.simple);
+    }
+    for line in call.texts.iter().filter_map(|text| shell_line(text)) {
+        search.text(line, call.simple);
+    }
     // Nothing of `sqlite3 :memory:` is there before or after.
-    if call.texts.iter().any(|text| text == ":memory:") {
+    if call.texts.iter().any(|text| text == ":memory:") || is_trial_database(search, call) {
         return;
+    }
+    if let Some(file) = replaced_database(call) {
+        super::content::replaced(search, call.simple, &file);
     }
     let words = call.words.iter().map(Word::code);
     let glued = call.texts.iter().filter_map(|text| Some(text.split_once('=')?.1.to_owned()));
@@ -33,6 +83,38 @@ pub(super) fn sql(search: &mut Search, call: &Call) {
     {
         search.add("sql-destroy", call.simple);
     }
+}
+
+/// `\\! line` of `psql` and `mysql`, `.shell line` of `sqlite3`.
+fn shell_line(text: &str) -> Option<&str> {
+    let signs = ["\\!", ".shell ", ".system ", "system "];
+    signs.iter().find_map(|sign| text.trim_start().strip_prefix(sign)).filter(|line| !line.trim().is_empty())
+}
+
+/// `sqlite3 app.db '.restore old.db'`, `sqlite3 new.db '.backup app.db'`: the database that is written over.
+fn replaced_database(call: &Call) -> Option<Word> {
+    let first = || call.operands().first().map(|(_, word)| (*word).clone());
+    let backup = call.texts.iter().find_map(|text| text.trim_start().strip_prefix(".backup "));
+    let restores = call.texts.iter().any(|text| text.trim_start().starts_with(".restore "));
+    backup
+        .map(|rest| Word::of(rest.trim().rsplit(' ').next().unwrap_or_default()))
+        .or_else(|| first().filter(|_| restores))
+}
+
+/// The database that it works in is one for tests.
+fn is_trial_database(search: &Search, call: &Call) -> bool {
+    let options = ["-d", "--dbname", "-D", "--database", "--db"];
+    let is_value = |at: usize| at > 0 && call.texts[at - 1].starts_with('-') && !call.texts[at - 1].contains('=');
+    let operands =
+        call.operands().into_iter().filter(|(at, word)| !is_value(*at) && !word.lossy().contains([' ', '(']));
+    let glued = call.words.iter().filter(|word| word.starts_with("--d")).filter_map(|word| word.past('='));
+    let named = call.values(&options).cloned().chain(glued).chain(operands.take(1).map(|(_, word)| word.clone()));
+    let named: Vec<Word> = named.collect();
+    let last = |word: &Word| {
+        word.lossy().split('?').next().unwrap_or_default().rsplit('/').next().unwrap_or_default().to_owned()
+    };
+    let scratch = |word: &Word| call.name.starts_with("sqlite") && search.place.is_scratch(call.simple, word);
+    is_among_tests(call) || named.iter().any(|word| is_trial(&last(word)) || scratch(word))
 }
 
 /// What is in the files that it runs: `psql -f x.sql`, `mysql < x.sql`. One that is not there is nothing.
@@ -50,6 +132,12 @@ fn files(search: &Search, call: &Call) -> Vec<String> {
 /// Keys found by one `redis-cli` and deleted by another.
 pub(super) fn redis(search: &mut Search, call: &Call) {
     formed(search, call);
+    // One key that is named is no store.
+    let many = |word: &Word| word.is_several() || word.several || is_unknown(word);
+    let deletes = call.texts.iter().any(|text| matches!(text.to_lowercase().as_str(), "del" | "unlink"));
+    if deletes && (call.words.iter().any(many) || !call.simple.fed.is_empty()) {
+        search.add("database-drop", call.simple);
+    }
     let flushes = call.simple.script.as_ref().is_some_and(|text| sql::destroys(text));
     if flushes {
         search.add("database-drop", call.simple);
@@ -61,7 +149,13 @@ pub(super) fn aws(search: &mut Search, call: &Call) {
     if call.texts.iter().any(|text| sql::destroys(text.trim_start_matches("QueryString="))) {
         search.add("sql-destroy", call.simple);
     }
-    let copies = call.texts.iter().take(3).any(|text| matches!(text.as_str(), "cp" | "sync" | "mv"));
+    let glued = call.words.iter().filter(|word| word.starts_with("--command=")).filter_map(|word| word.past('='));
+    for line in call.values(&["--command"]).cloned().chain(glued) {
+        search.perhaps(&line.code(), call.simple);
+    }
+    let copying =
+        ["cp", "sync", "mv", "copy", "copyto", "put", "upload", "upload-file", "upload-batch", "move", "moveto"];
+    let copies = call.texts.iter().take(3).any(|text| copying.contains(&text.as_str()));
     if copies {
         secret::sends(search, call);
     }
@@ -97,6 +191,7 @@ pub(super) fn request(search: &mut Search, call: &Call) {
     }
     for word in call.values(&["-o", "--output", "-O", "--output-document", "-P", "--directory-prefix"]) {
         super::files::written(search, call.simple, word);
+        super::content::replaced(search, call.simple, word);
     }
     secret::sends(search, call);
     outgoing::sends(search, call);

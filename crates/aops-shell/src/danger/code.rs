@@ -4,35 +4,9 @@
 use super::Search;
 use super::call::{Call, is_unknown};
 use super::files::{removed, unlinked, written};
-use super::{remote, secret, sql};
-use crate::syntax::{Simple, Word};
-
-/// A call in program text: the last part of its name, all of it, and the texts among its arguments.
-#[derive(Debug, Default)]
-struct Called {
-    name: String,
-    whole: String,
-    texts: Vec<String>,
-    /// The texts of the call that it is a part of: `Path('x').unlink()`.
-    before: Vec<String>,
-}
-
-#[derive(Debug, Default)]
-struct Program {
-    calls: Vec<Called>,
-    texts: Vec<String>,
-    /// Commands between backquotes.
-    quoted: Vec<String>,
-    /// It asks for the home folder.
-    homes: bool,
-}
-
-impl Program {
-    /// One of these is called.
-    fn makes(&self, names: &[&str]) -> bool {
-        self.calls.iter().any(|called| names.contains(&called.name.as_str()))
-    }
-}
+use super::program::{Called, Program, TREES, read};
+use super::{content, remote, secret, shown, sql};
+use crate::syntax::{Simple, Word, globbed};
 
 #[rustfmt::skip]
 const RUNS: &[&str] = &[
@@ -40,21 +14,15 @@ const RUNS: &[&str] = &[
     "getstatusoutput", "open3", "passthru", "popen", "proc_open", "qx", "run", "shell", "shell_exec", "spawn", "spawnsync",
     "system", "execute", "execv", "execvp", "execlp", "execl", "posix_spawn", "capture2", "capture3", "sh",
 ];
-const TREES: &[&str] = &[
-    "delete_tree", "deltree", "emptydirsync", "remove_dir_all", "remove_entry_secure", "remove_tree", "removeall",
-    "removesync", "rimraf", "rimrafsync", "rm_r", "rm_rf", "rmdirsync", "rmsync", "rmtree", "removedirs", "rmtree_f",
-    "rm", "deleterecursively",
+const FILES: &[&str] = &[
+    "remove", "unlink", "unlinksync", "delete", "rmdir", "rename", "renamesync", "truncate", "truncatesync",
+    "delete-file", "removefile", "del_file", "rm!", "removesync",
 ];
-const FILES: &[&str] =
-    &["remove", "unlink", "unlinksync", "delete", "rmdir", "rename", "renamesync", "truncate", "truncatesync"];
 const WRITES: &[&str] =
     &["writefilesync", "writefile", "appendfilesync", "file_put_contents", "write_text", "write_bytes"];
 const READS: &[&str] = &[
     "open", "read_text", "read_bytes", "readfilesync", "readfile", "file_get_contents", "read", "readlines",
     "load_dotenv_values", "file", "foreach", "readtextfile", "path",
-];
-const LISTS: &[&str] = &[
-    "listdir", "walk", "glob", "iglob", "rglob", "scandir", "readdirsync", "readdir", "iterdir", "entries", "children",
 ];
 const DECODES: &[&str] = &[
     "b64decode", "urlsafe_b64decode", "a85decode", "unhexlify", "fromhex", "atob", "decode64", "base64_decode", "loads",
@@ -74,11 +42,21 @@ pub(super) fn interpreted(search: &mut Search, call: &Call) {
     let mut programs = given(call);
     let reads_input = programs.is_empty() && call.operands().iter().all(|(_, word)| word.is("-"));
     programs.extend(call.simple.script.clone().filter(|_| reads_input));
+    if programs.iter().any(|program| empties_in_place(call, program)) {
+        for word in operands_of(call) {
+            content::emptied(search, call.simple, word);
+        }
+    }
+    let is_value =
+        matches!(call.name, "rscript" | "jq") || call.options().any(|text| matches!(text.as_str(), "-p" | "--print"));
+    if call.simple.writes.is_empty() && programs.iter().any(|text| shown::prints_environment(text, is_value)) {
+        search.shown.push(call.simple.clone());
+    }
     for program in &programs {
         judge(search, call.simple, program);
         // A line for the shell, given to something else.
         if !program.contains('(') && !call.name.ends_with("awk") {
-            search.text(program, call.simple);
+            search.perhaps(program, call.simple);
         }
     }
     if let Some(id) = tool(call) {
@@ -89,7 +67,11 @@ pub(super) fn interpreted(search: &mut Search, call: &Call) {
 /// The programs among the arguments.
 fn given(call: &Call) -> Vec<String> {
     let operands = call.operands();
-    let flags = ["-c", "-e", "-E", "-r", "-p", "--eval", "--print", "-ne", "-pe", "-le", "-lne"];
+    #[rustfmt::skip]
+    let flags = [
+        "-c", "-e", "-E", "-r", "-p", "--eval", "--print", "-ne", "-pe", "-le", "-lne", "-eval", "-batch", "--expr", "--expression",
+        "--execute", "--python-expr", "-x", "--code",
+    ];
     let mut programs: Vec<String> = Vec::new();
     for (at, text) in call.texts.iter().enumerate() {
         let bundled = text.starts_with('-') && !text.starts_with("--") && text.ends_with(['e', 'c', 'E']);
@@ -99,13 +81,39 @@ fn given(call: &Call) -> Vec<String> {
             programs.push(glued.to_owned());
         }
     }
-    if matches!(call.name, "deno" | "bun") && operands.first().is_some_and(|(_, word)| word.is("eval")) {
+    if matches!(call.name, "deno" | "bun" | "crystal" | "swift")
+        && operands.first().is_some_and(|(_, word)| word.is("eval"))
+    {
         programs.extend(operands.iter().skip(1).map(|(_, word)| word.code()));
     }
     if call.name.ends_with("awk") {
-        programs.extend(operands.first().map(|(_, word)| word.code()));
+        let is_value = |at: usize| at > 0 && matches!(call.texts[at - 1].as_str(), "-i" | "-v" | "-F" | "-f");
+        programs.extend(operands.iter().find(|(at, _)| !is_value(*at)).map(|(_, word)| word.code()));
     }
     programs
+}
+
+/// `perl -i -ne '' file`, `awk -i inplace 'BEGIN{}' file`: nothing is printed back.
+fn empties_in_place(call: &Call, program: &str) -> bool {
+    let plain: String = program.chars().filter(|c| !c.is_whitespace()).collect();
+    let bundled = call.options().any(|text| !text.starts_with("--") && text.contains('i') && !text.contains("inplace"));
+    match call.name {
+        "perl" | "ruby" => {
+            bundled && matches!(plain.as_str(), "" | "$_=\"\"" | "$_=''" | "undef$_" | "$_=\"\";" | "s/.*//s")
+        }
+        "awk" | "gawk" => {
+            call.texts.iter().any(|text| text == "inplace") && !plain.contains("print") && plain.starts_with("BEGIN{}")
+        }
+        _ => false,
+    }
+}
+
+/// The operands without the program.
+fn operands_of<'a>(call: &Call<'a>) -> Vec<&'a Word> {
+    let code = ["-e", "-ne", "-pe", "-E", "-i", "-pie"];
+    let is_value = |at: usize| at > 0 && code.contains(&call.texts[at - 1].as_str());
+    let skipped = usize::from(call.name.ends_with("awk")) * 2;
+    call.operands().into_iter().filter(|(at, _)| !is_value(*at)).map(|(_, word)| word).skip(skipped).collect()
 }
 
 /// The rule for a tool that is run by its interpreter: `python manage.py flush`, `python -m twine upload`.
@@ -134,6 +142,7 @@ pub(super) fn judge(search: &mut Search, simple: &Simple, text: &str) {
         search.text(line, simple);
     }
     let lower = text.to_lowercase();
+    spoken(search, simple, &program, text, &lower);
     let names = |names: &[&str]| names.iter().any(|name| lower.contains(name));
     let fetches = program.makes(&["urlopen", "urlretrieve", "fetch", "get", "get_response"])
         && names(&["urllib", "requests", "httpx", "http", "lwp", "aiohttp"]);
@@ -163,6 +172,19 @@ pub(super) fn judge(search: &mut Search, simple: &Simple, text: &str) {
     }
 }
 
+/// Languages that say it in words: `file delete -force src` of Tcl, `tell application "Finder" to delete …`.
+fn spoken(search: &mut Search, simple: &Simple, program: &Program, text: &str, lower: &str) {
+    for line in text.split([';', '\n']).filter_map(|line| line.trim().strip_prefix("file delete ")) {
+        let words: Vec<Word> = line.split_whitespace().filter(|word| !word.starts_with('-')).map(Word::of).collect();
+        removed(search, simple, &words);
+    }
+    if lower.contains("application \"finder\"") && lower.contains(" delete ") {
+        let paths: Vec<Word> =
+            program.texts.iter().filter(|text| text.contains('/')).map(|text| Word::of(text)).collect();
+        removed(search, simple, &paths);
+    }
+}
+
 /// It runs text as a program of its own language; `re.compile` does not.
 fn evaluates(program: &Program) -> bool {
     let evaluators = ["exec", "eval", "compile", "instance_eval", "function", "runincontext", "execfile"];
@@ -181,7 +203,7 @@ fn evaluates_input(lower: &str) -> bool {
 fn judge_call(search: &mut Search, simple: &Simple, called: &Called, program: &Program) {
     let name = called.name.as_str();
     let own = if called.texts.is_empty() { &called.before } else { &called.texts };
-    let words: Vec<Word> = own.iter().filter(|text| !text.is_empty()).map(|text| Word::of(text)).collect();
+    let words: Vec<Word> = own.iter().filter(|text| !text.is_empty()).map(|text| globbed(&Word::of(text))).collect();
     if RUNS.contains(&name) {
         let line: Vec<String> = words.iter().map(super::call::quoted).collect();
         search.text(&line.join(" "), simple);
@@ -189,21 +211,8 @@ fn judge_call(search: &mut Search, simple: &Simple, called: &Called, program: &P
             search.text(text, simple);
         }
     }
-    if TREES.contains(&name) && (name != "rm" || called.whole.contains('.')) {
-        remove_trees(search, simple, called, &words, program);
-    }
-    if FILES.contains(&name) {
-        // It looks into folders: what it removes is what it finds there.
-        if words.is_empty() && program.makes(LISTS) {
-            search.add("rm-unknown", simple);
-        }
-        unlinked(search, simple, &words);
-        secret::named(search, simple, &words, "secret-file");
-    }
-    let mode = called.texts.get(1).map(String::as_str).unwrap_or_default();
-    if WRITES.contains(&name) || name == "open" && mode.contains(['w', 'a', 'x', '+', '>']) && mode.len() < 4 {
-        words.iter().take(1).for_each(|word| written(search, simple, word));
-    }
+    removes(search, simple, called, &words, program);
+    writes(search, simple, called, &words, program);
     if READS.contains(&name) {
         secret::named(search, simple, &words, "secret-file");
     }
@@ -218,9 +227,51 @@ fn judge_call(search: &mut Search, simple: &Simple, called: &Called, program: &P
     }
 }
 
+/// A call removes files, or folders with what is in them.
+fn removes(search: &mut Search, simple: &Simple, called: &Called, words: &[Word], program: &Program) {
+    let name = called.name.as_str();
+    let flags = words.iter().any(|word| word.is("rf") || word.is("s"));
+    let recursive = called.recursive || flags && matches!(name, "delete" | "rmdir");
+    let lists = FILES.contains(&name) || name == "rm";
+    if TREES.contains(&name) && (name != "rm" || called.whole.contains('.')) || lists && recursive {
+        let words: Vec<Word> =
+            words.iter().filter(|word| !matches!(word.lossy().as_str(), "rf" | "s")).cloned().collect();
+        remove_trees(search, simple, called, &words, program);
+    } else if FILES.contains(&name) {
+        // It looks into folders: what it removes is what it finds there.
+        if words.is_empty() && program.lists {
+            search.add("rm-unknown", simple);
+        }
+        unlinked(search, simple, words);
+        secret::named(search, simple, words, "secret-file");
+    }
+}
+
+/// A call writes a file, or leaves it empty.
+fn writes(search: &mut Search, simple: &Simple, called: &Called, words: &[Word], program: &Program) {
+    let name = called.name.as_str();
+    let mode = called.texts.get(1).map(String::as_str).unwrap_or_default();
+    if WRITES.contains(&name) || name == "open" && mode.contains(['w', 'a', 'x', '+', '>']) && mode.len() < 4 {
+        let empty =
+            called.texts.get(1).is_some_and(String::is_empty) || name == "open" && mode == "w" && !program.fills;
+        for word in words.iter().take(1) {
+            written(search, simple, word);
+            if empty {
+                content::emptied(search, simple, word);
+            } else if mode != "a" {
+                content::replaced(search, simple, word);
+            }
+        }
+    }
+    if matches!(name, "truncate" | "truncatesync") {
+        for word in words {
+            content::emptied(search, simple, word);
+        }
+    }
+}
+
 /// A call removes the folders that these words name; without any, those of the paths that the program names, or any at all.
 fn remove_trees(search: &mut Search, simple: &Simple, called: &Called, words: &[Word], program: &Program) {
-    const TEMPORARY: &[&str] = &["mkdtemp", "mkdtempsync", "temporarydirectory", "mktmpdir", "tempdir", "tmpdir"];
     if called.texts.is_empty() && program.homes {
         return removed(search, simple, [&Word::of("~")]);
     }
@@ -229,7 +280,7 @@ fn remove_trees(search: &mut Search, simple: &Simple, called: &Called, words: &[
     }
     let all: Vec<Word> = program.texts.iter().filter(|text| is_path(text)).map(|text| Word::of(text)).collect();
     removed(search, simple, &all);
-    if all.is_empty() && !program.makes(TEMPORARY) {
+    if all.is_empty() && !program.makes_temporary {
         removed(search, simple, [&Word::any()]);
     }
 }
@@ -240,118 +291,4 @@ fn is_path(text: &str) -> bool {
 
 fn is_mode(word: &Word) -> bool {
     matches!(word.lossy().as_str(), "utf8" | "utf-8" | "recursive" | "force" | "true")
-}
-
-/// The calls and texts of a program in any of these languages.
-fn read(text: &str) -> Program {
-    let letters: Vec<char> = text.chars().take(64 * 1024).collect();
-    let mut reader = Reader::default();
-    let mut at = 0;
-    while let Some(&letter) = letters.get(at) {
-        at = match letter {
-            '"' | '\'' | '`' => {
-                let (literal, end) = literal(&letters, at);
-                reader.text(literal, letter == '`');
-                end
-            }
-            '#' if at == 0 || letters[at - 1].is_whitespace() => {
-                letters[at..].iter().position(|letter| *letter == '\n').map_or(letters.len(), |line| at + line)
-            }
-            _ => {
-                reader.letter(letter, at > 0 && matches!(letters[at - 1], ' ' | '\t'));
-                at + 1
-            }
-        };
-    }
-    let lower = text.to_lowercase();
-    let homes = ["homedir(", "path.home(", "dir.home", "env.home", "environ['home']", "getenv('home')"];
-    reader.program.homes = homes.iter().any(|word| lower.contains(word));
-    reader.program
-}
-
-#[derive(Default)]
-struct Reader {
-    program: Program,
-    /// The calls whose brackets are open, by their place in the program.
-    open: Vec<Option<usize>>,
-    /// The call without brackets that is being read: `system "a", "b"`.
-    bare: Option<usize>,
-    /// The name that is being read.
-    name: String,
-}
-
-impl Reader {
-    fn text(&mut self, literal: String, is_backquoted: bool) {
-        #[rustfmt::skip]
-        const BARE: &[&str] = &["system", "exec", "unlink", "rm_rf", "rmtree", "rmdir", "popen", "script", "delete", "qx"];
-        let last = self.name.rsplit(['.', ':']).next().unwrap_or_default();
-        self.program.texts.push(literal.clone());
-        if let Some(called) = self.open.iter().rev().flatten().next().or(self.bare.as_ref()) {
-            self.program.calls[*called].texts.push(literal);
-        } else if BARE.contains(&last) {
-            // `do shell script "…"`
-            let name = last.replace("script", "system");
-            let called = Called { name, whole: self.name.clone(), texts: vec![literal], ..Called::default() };
-            self.program.calls.push(called);
-            self.bare = Some(self.program.calls.len() - 1);
-        } else if is_backquoted {
-            self.program.quoted.push(literal);
-        }
-        self.name.clear();
-    }
-
-    fn letter(&mut self, letter: char, is_apart: bool) {
-        match letter {
-            '(' => self.open_call(),
-            ')' => {
-                self.open.pop();
-                self.name.clear();
-            }
-            ';' | '\n' | '}' => {
-                self.bare = None;
-                self.name.clear();
-            }
-            ' ' | '\t' => {}
-            _ if letter.is_alphanumeric() || matches!(letter, '_' | '.' | ':' | '$') => {
-                if is_apart && letter != '.' {
-                    self.name.clear();
-                }
-                self.name.push(letter);
-            }
-            _ => self.name.clear(),
-        }
-    }
-
-    fn open_call(&mut self) {
-        let whole = std::mem::take(&mut self.name);
-        let name = whole.rsplit(['.', ':', '>', '$']).next().unwrap_or_default().to_lowercase();
-        if name.is_empty() {
-            return self.open.push(self.open.last().copied().flatten());
-        }
-        let chained = self.program.calls.last().filter(|_| whole.starts_with('.'));
-        let before = chained.map(|called| called.texts.clone()).unwrap_or_default();
-        self.program.calls.push(Called { name, whole, before, ..Called::default() });
-        self.open.push(Some(self.program.calls.len() - 1));
-    }
-}
-
-/// A text between quotes that begins here, and the place after it.
-fn literal(letters: &[char], from: usize) -> (String, usize) {
-    let quote = letters[from];
-    let triple = letters.get(from + 1) == Some(&quote) && letters.get(from + 2) == Some(&quote);
-    let mut at = if triple { from + 3 } else { from + 1 };
-    let mut text = String::new();
-    while let Some(&letter) = letters.get(at) {
-        let closes =
-            letter == quote && (!triple || letters.get(at + 1) == Some(&quote) && letters.get(at + 2) == Some(&quote));
-        if closes {
-            return (text, at + if triple { 3 } else { 1 });
-        }
-        if letter == '\\' {
-            at += 1;
-        }
-        text.extend(letters.get(at));
-        at += 1;
-    }
-    (text, at)
 }

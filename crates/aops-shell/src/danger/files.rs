@@ -4,7 +4,7 @@ use super::Search;
 use super::call::Call;
 use super::place::{Spot, below};
 use super::swept::{arrives_unknown, is_found, is_made_again, sweeps_sources};
-use super::{secret, system};
+use super::{content, secret, system};
 use crate::syntax::{Bit, Simple, Word};
 
 /// A recursive removal of what these words name.
@@ -13,6 +13,9 @@ pub(super) fn removed<'w>(search: &mut Search, simple: &Simple, words: impl Into
         let holder = word.lossy().contains("{}");
         let spot = if holder { Spot::Unknown } else { behind_link(search, simple, word) };
         guarded_name(search, simple, word, true);
+        if matches!(spot, Spot::Inside | Spot::Source) && names_backups(word) {
+            search.add("backup-delete", simple);
+        }
         let rule = match spot {
             _ if sweeps_sources(search, simple, word) => "rm-source",
             Spot::Scratch if search.place.is_temporary(simple, word) => "rm-system",
@@ -25,6 +28,12 @@ pub(super) fn removed<'w>(search: &mut Search, simple: &Simple, words: impl Into
         };
         search.add(rule, simple);
     }
+}
+
+/// `backups`, `db-backup`: a folder of what was kept.
+fn names_backups(word: &Word) -> bool {
+    let last = word.last_part().lossy().to_lowercase();
+    last.split(['-', '_', '.']).any(|part| matches!(part, "backup" | "backups"))
 }
 
 /// Where a path leads; through a link that the line made, where that leads.
@@ -153,6 +162,7 @@ pub(super) fn mv(search: &mut Search, call: &Call) {
         guarded_name(search, call.simple, source, true);
     }
     secret::named(search, call.simple, sources.iter().copied(), "secret-file");
+    content::put_in_place(search, call.simple, sources, target);
     written(search, call.simple, target);
 }
 
@@ -162,8 +172,14 @@ pub(super) fn copy(search: &mut Search, call: &Call) {
     let into: Vec<&Word> = call.values(&["-t", "--target-directory"]).collect();
     let Some((last, sources)) = operands.split_last() else { return };
     let (target, sources) = if into.is_empty() { (*last, sources) } else { (into[0], &operands[..]) };
-    if call.name != "ln" && sources.iter().any(|word| word.is("/dev/null") || word.is("/dev/zero")) {
+    let forced = !matches!(call.name, "ln" | "link") || call.has(&["-f", "--force"]);
+    if forced && sources.iter().any(|word| word.is("/dev/null") || word.is("/dev/zero")) {
         wiped(search, call, target);
+    } else if forced {
+        content::put_in_place(search, call.simple, sources, target);
+    }
+    if call.name == "install" && call.values(&["-m", "--mode"]).any(|mode| super::rights::gives_away(&mode.lossy())) {
+        search.add("permission-change", call.simple);
     }
     secret::named(search, call.simple, sources.iter().copied(), "secret-file");
     written(search, call.simple, target);
@@ -221,6 +237,9 @@ pub(super) fn dd(search: &mut Search, call: &Call) {
 pub(super) fn tee(search: &mut Search, call: &Call) {
     for (_, word) in call.operands() {
         written(search, call.simple, word);
+        if content::gets_nothing(call.simple) && !call.has(&["-a", "--append"]) {
+            content::emptied(search, call.simple, word);
+        }
     }
 }
 
@@ -230,11 +249,20 @@ pub(super) fn edited_in_place(search: &mut Search, call: &Call) {
     if call.options().any(in_place) {
         let operands = call.operands();
         // `sed -i d file`: every line goes.
-        if operands.iter().any(|(_, word)| matches!(word.lossy().as_str(), "d" | "1,$d" | "D")) {
+        let all = ["d", "1,$d", "D", "/.*/d", "/^/d", "/./d", "/$/d"];
+        if operands.iter().any(|(_, word)| all.contains(&word.lossy().as_str())) {
             operands.iter().skip(1).for_each(|(_, word)| wiped(search, call, word));
         }
         for (_, word) in operands {
             written(search, call.simple, word);
+        }
+    }
+    for (_, word) in call.operands() {
+        // `1e line` runs it.
+        let text = word.lossy();
+        let command = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '$');
+        if let Some(line) = command.strip_prefix("e ") {
+            search.text(line, call.simple);
         }
     }
     secret::reads(search, call);
@@ -248,11 +276,19 @@ pub(super) fn rsync(search: &mut Search, call: &Call) {
     if (lost || call.has(&["--remove-source-files"])) && !call.has(&["-n", "--list-only"]) {
         search.add("sync-delete", call.simple);
     }
+    let operands: Vec<&Word> = call.operands().into_iter().map(|(_, word)| word).collect();
+    if let Some((target, sources)) = operands.split_last().filter(|(target, _)| !target.lossy().contains(':')) {
+        if sources.iter().any(|word| word.is("/dev/null")) {
+            wiped(search, call, target);
+        }
+        content::put_in_place(search, call.simple, sources, target);
+    }
     system::option_lines(search, call);
     secret::sends(search, call);
 }
 
 pub(super) fn tar(search: &mut Search, call: &Call) {
+    content::unpacked(search, call);
     system::option_lines(search, call);
     let moves = match call.name {
         "zip" => call.has(&["-m", "--move"]),
@@ -329,7 +365,7 @@ fn guarded_name(search: &mut Search, simple: &Simple, word: &Word, removed: bool
         Some(folder) => below(path, folder).is_some(),
         None => path == name,
     };
-    for folder in simple.folders.iter().take(2) {
+    for folder in simple.folders.iter() {
         let path = word.from_folder(folder).tidied().lossy();
         let in_home = below(&path, &home.lossy()).filter(|_| !search.place.home.is_empty());
         if in_home.is_some_and(|path| STARTS.iter().any(|name| at_home(path, name))) {

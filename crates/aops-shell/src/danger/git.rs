@@ -2,6 +2,7 @@
 
 use super::Search;
 use super::call::{Call, is_option};
+use super::place::is_generated;
 use super::{files, secret};
 use crate::syntax::{Bit, Word, globbed};
 
@@ -63,8 +64,13 @@ pub(super) fn git(search: &mut Search, call: &Call) {
     if let Some(id) = judge(&verb) {
         search.add(id, call.simple);
     }
+    names(search, call, &verb);
+}
+
+/// The files, lines and branches that a verb names.
+fn names(search: &mut Search, call: &Call, verb: &Verb) {
     match verb.name {
-        "push" => pushed(search, call, &verb),
+        "push" => pushed(search, call, verb),
         "rm" if !verb.has(&["--cached", "-n", "--dry-run"]) => {
             let paths = verb.words.iter().filter(|word| !word.is_option());
             // Git reads patterns of its own, and asks for `-r` where a folder is meant.
@@ -73,6 +79,14 @@ pub(super) fn git(search: &mut Search, call: &Call) {
                 files::removed(search, call.simple, &named);
             } else {
                 files::unlinked(search, call.simple, &named);
+            }
+        }
+        "log" | "whatchanged" | "stash" | "format-patch" | "grep" | "archive" | "difftool" => {
+            let lines = |text: &String| text.starts_with("-L");
+            let shows = verb.has(&["-p", "--patch", "-u", "--stdout"]) || verb.texts.iter().any(lines);
+            if shows || matches!(verb.name, "grep" | "archive" | "difftool" | "whatchanged") {
+                let named = verb.words.iter().filter(|word| !word.is_option() || word.starts_with("-L"));
+                secret::named(search, call.simple, named, "secret-file");
             }
         }
         "add" | "stage" => secret::named(search, call.simple, verb.words, "secret-file"),
@@ -126,6 +140,7 @@ fn judge(verb: &Verb) -> Option<&'static str> {
     let is = |holds: bool, id: &'static str| holds.then_some(id);
     match verb.name {
         "reset" => is(verb.has(&["--hard", "--har", "--ha", "--h", "--merge", "--keep"]), "git-discard"),
+        "checkout" | "restore" | "clean" if is_made_again(verb) => None,
         "checkout" => is(checkout_discards(verb), "git-discard"),
         "restore" => {
             let staged = verb.has(&["--staged", "-S"]) && !verb.has(&["--worktree", "-W"]);
@@ -143,23 +158,45 @@ fn judge(verb: &Verb) -> Option<&'static str> {
         "tag" => is(verb.has(&["-d", "--delete", "-f", "--force"]), "git-delete-branch"),
         "stash" => is(matches!(verb.first(), "drop" | "clear"), "git-drop-stash"),
         "reflog" => is(matches!(verb.first(), "expire" | "delete" | "drop"), "git-history"),
-        "gc" => {
-            let now = |text: &String| {
-                (text.starts_with("--prune=") || text.starts_with("--p") && text.ends_with("=now"))
-                    && !text.contains("week")
-                    && !text.contains("day")
-            };
-            is(verb.texts.iter().any(now), "git-history")
-        }
+        "gc" => is(verb.texts.iter().any(|text| prunes_now(text)), "git-history"),
         "prune" | "filter-branch" | "filter-repo" | "fast-import" => is(!verb.has(&["-n"]), "git-history"),
         "update-ref" => is(verb.has(&["-d", "--delete", "--stdin"]) || verb.operands().len() > 1, "git-history"),
-        "symbolic-ref" => is(verb.has(&["-d", "--delete"]), "git-history"),
+        "annex" => {
+            let drops = matches!(verb.first(), "drop" | "dropunused" | "uninit" | "forget");
+            is(drops && verb.has(force), "git-discard")
+        }
+        "symbolic-ref" | "replace" => is(verb.has(&["-d", "--delete"]), "git-history"),
         "lfs" => is(matches!(verb.first(), "migrate" | "prune" | "uninstall"), "git-history"),
         "worktree" => is(verb.first() == "remove" && verb.has(force), "git-remove-worktree"),
         "credential" => is(verb.first() == "fill", "secret-print"),
         "submodule" => is(verb.first() == "deinit" && verb.has(&["-f", "--force", "--all"]), "git-discard"),
         _ => None,
     }
+}
+
+fn prunes_now(text: &str) -> bool {
+    (text.starts_with("--prune=") || text.starts_with("--p") && text.ends_with("=now"))
+        && !text.contains("week")
+        && !text.contains("day")
+}
+
+/// Everything that it names is made again by one command: lock files, folders of generated files.
+fn is_made_again(verb: &Verb) -> bool {
+    #[rustfmt::skip]
+    const LOCKS: &[&str] = &[
+        "bun.lockb", "cargo.lock", "composer.lock", "flake.lock", "gemfile.lock", "go.sum", "mix.lock", "package-lock.json",
+        "pdm.lock", "pipfile.lock", "pnpm-lock.yaml", "podfile.lock", "poetry.lock", "pubspec.lock", "uv.lock", "yarn.lock",
+        "npm-shrinkwrap.json", "deno.lock", "bun.lock",
+    ];
+    let is_lock = |text: &str| LOCKS.contains(&text.rsplit('/').next().unwrap_or_default().to_lowercase().as_str());
+    let is_made = |text: &&str| is_lock(text) || is_generated(text);
+    let operands = verb.operands();
+    // The first may be a commit.
+    let named = match operands.as_slice() {
+        [first, rest @ ..] if verb.name == "checkout" && !rest.is_empty() && !is_made(first) && !is_path(first) => rest,
+        all => all,
+    };
+    !named.is_empty() && named.iter().all(is_made) && !verb.has(&["--pathspec-from-file"])
 }
 
 fn loses_branch(verb: &Verb) -> bool {
@@ -199,6 +236,7 @@ fn is_path(word: &str) -> bool {
 }
 
 fn pushed(search: &mut Search, call: &Call, verb: &Verb) {
+    const LIVE: &[&str] = &["heroku", "dokku", "production", "prod", "live", "deploy", "piku"];
     if verb.has(&["-n", "--dry-run"]) {
         return;
     }
@@ -213,6 +251,9 @@ fn pushed(search: &mut Search, call: &Call, verb: &Verb) {
     let plus = operands.iter().skip(1).any(|word| word.starts_with('+'));
     if forced || plus {
         search.add("git-force-push", call.simple);
+    }
+    if operands.first().is_some_and(|remote| LIVE.contains(remote)) {
+        search.add("publish-release", call.simple);
     }
     let empties = operands.iter().skip(1).any(|word| word.starts_with(':') && word.len() > 1);
     if empties || verb.has(&["--delete", "--mirror", "--prune", "-d"]) {

@@ -63,6 +63,11 @@ const GENERATED_ANYWHERE: &[&str] = &[
     ".mypy_cache", ".next", ".nuxt", ".parcel-cache", ".pytest_cache", ".ruff_cache", ".turbo", "__pycache__",
     "node_modules", "_cacache", "deriveddata",
 ];
+/// Folders of a home that tools fill again.
+const CACHES: &[&str] = &[
+    ".cache", ".cargo/registry", ".gradle/caches", ".m2/repository", ".npm/_cacache", ".npm/_npx", ".nuget/packages",
+    ".pnpm-store", ".yarn/cache", "Library/Caches", "go/pkg/mod",
+];
 /// Folders whose loss is lost work.
 const SOURCES: &[&str] = &[
     ".circleci", ".claude", ".github", "api", "app", "apps", "assets", "backend", "client", "cmd", "components",
@@ -107,6 +112,10 @@ impl Place<'_> {
         {
             return Spot::Scratch;
         }
+        let made = folder.printed.iter().any(|name| &**name == "mktemp") && folder.bits.last() == Some(&Bit::Any);
+        if made && !word.starts_with("/") && word.bits.first() != Some(&Bit::Any) && !word.lossy().contains("..") {
+            return Spot::Scratch;
+        }
         let path = word.from_folder(folder);
         match path.bits.iter().position(|bit| *bit == Bit::Any) {
             Some(at) => self.partly(word, &path, at),
@@ -135,7 +144,7 @@ impl Place<'_> {
         if begins && (made || scratch) && !climbs {
             return Spot::Scratch;
         }
-        if !word.named.is_empty() && word.named.iter().all(|name| is_generated(&name.lossy(), GENERATED_ANYWHERE)) {
+        if !word.named.is_empty() && word.named.iter().all(|name| is_among(&name.lossy(), GENERATED_ANYWHERE)) {
             return Spot::Scratch;
         }
         let known = Word { bits: path.bits[..at].to_vec(), ..Word::default() };
@@ -169,7 +178,8 @@ impl Place<'_> {
             return Spot::Root;
         }
         if let Some(rest) = below(whole, self.home).filter(|_| !self.home.is_empty()) {
-            let cached = rest.starts_with(".cache/") || is_generated(rest, GENERATED_ANYWHERE);
+            let cached = CACHES.iter().any(|cache| below(rest, cache).is_some()) && rest != ".cache";
+            let cached = cached || is_among(rest, GENERATED_ANYWHERE);
             return if cached { Spot::Scratch } else { Spot::Outside };
         }
         if TEMPORARY.iter().any(temporary) || whole.starts_with("/run/user/") {
@@ -178,7 +188,7 @@ impl Place<'_> {
         if SYSTEM.iter().any(|root| below(whole, root).is_some()) {
             return Spot::System;
         }
-        if is_generated(whole, GENERATED_ANYWHERE) { Spot::Scratch } else { Spot::Outside }
+        if is_among(whole, GENERATED_ANYWHERE) { Spot::Scratch } else { Spot::Outside }
     }
 
     fn projects(&self) -> impl Iterator<Item = &str> {
@@ -249,7 +259,12 @@ fn is_like(pattern: &str, name: &str) -> bool {
     pattern[at..].iter().all(|byte| *byte == b'*')
 }
 
-fn is_generated(path: &str, names: &[&str]) -> bool {
+/// In a folder that a tool makes again, or such a folder.
+pub(super) fn is_generated(path: &str) -> bool {
+    is_among(path, GENERATED) && !path.starts_with(['/', '~']) && !path.contains("..")
+}
+
+fn is_among(path: &str, names: &[&str]) -> bool {
     path.split('/').any(|part| names.contains(&part.to_ascii_lowercase().as_str()))
 }
 

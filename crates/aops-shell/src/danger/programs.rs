@@ -2,7 +2,7 @@
 
 use super::Search;
 use super::call::Call;
-use super::{carrier, cloud, code, files, git, remote, rights, secret, system, table};
+use super::{carrier, cloud, code, content, files, git, remote, rights, secret, system, table};
 
 type Judge = fn(&mut Search, &Call);
 
@@ -21,10 +21,12 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
         "tee" | "sponge" => files::tee,
         "sed" | "gsed" => files::edited_in_place,
         "rsync" => files::rsync,
-        "tar" | "zip" | "7z" | "gzip" | "bzip2" | "xz" | "zstd" => files::tar,
+        "tar" | "zip" | "7z" | "7za" | "gzip" | "bzip2" | "xz" | "zstd" | "bsdtar" | "gtar" => files::tar,
+        "unzip" | "unrar" | "rar" | "cpio" | "pax" => content::unpacked,
         "chmod" => rights::chmod,
         "chown" | "chgrp" | "setfacl" | "chattr" => rights::chown,
         "kill" => system::kill,
+        "fuser" => system::fuser,
         "pkill" | "killall" | "killall5" | "skill" => system::pkill,
         "nc" | "ncat" | "netcat" | "socat" | "telnet" | "tftp" => system::netcat,
         "history" => system::history,
@@ -37,13 +39,26 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
                 search.add("remote-code", call.simple);
             }
             remote::installs(search, call);
+            let all = |word: &crate::syntax::Word| word.splits && word.shifts == Some(0) && word.unknown.is_empty();
+            let removes = call.texts.first().is_some_and(|verb| verb == "uninstall");
+            if removes && call.words.iter().any(all) {
+                search.add("package-remove", call.simple);
+            }
         },
         "cat" | "bat" | "batcat" | "less" | "more" | "most" | "head" | "tail" | "tac" | "nl" | "od" | "xxd"
         | "hexdump" | "strings" | "base64" | "base32" | "grep" | "egrep" | "fgrep" | "zgrep" | "rg" | "ag" | "ack"
-        | "jq" | "yq" | "cut" | "sort" | "uniq" | "diff" | "colordiff" | "cmp" | "vi" | "vim" | "nvim" | "nano"
-        | "emacs" | "code" | "ed" | "paste" | "column" | "fold" | "rev" | "csplit" | "pbcopy" | "xclip" | "openssl"
-        | "view" | "pr" | "fmt" | "glow" | "comm" | "join" | "iconv" | "dos2unix" | "hd" | "zcat" | "open"
-        | "xdg-open" | "micro" | "hx" | "subl" | "gedit" => secret::reads,
+        | "yq" | "cut" | "sort" | "uniq" | "diff" | "colordiff" | "cmp" | "nano" | "code" | "paste" | "column"
+        | "fold" | "rev" | "csplit" | "pbcopy" | "xclip" | "openssl" | "pr" | "fmt" | "glow" | "comm" | "join"
+        | "iconv" | "dos2unix" | "hd" | "zcat" | "open" | "xdg-open" | "micro" | "hx" | "subl" | "gedit" => {
+            secret::reads
+        }
+        "vi" | "vim" | "nvim" | "ex" | "ed" | "view" | "vim.basic" | "gvim" => carrier::editor,
+        "jq" => |search, call| {
+            secret::reads(search, call);
+            if call.texts.iter().any(|text| super::shown::prints_environment(text, true)) {
+                search.add("secret-print", call.simple);
+            }
+        },
         "echo" | "printf" | "print" => secret::printed,
         "printenv" => secret::environment,
         "ps" => secret::processes,
@@ -63,7 +78,10 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
         "cmd" => carrier::cmd,
         "lvm" | "watch" => carrier::direct,
         "sftp" | "ftp" | "mail" | "mailx" | "mutt" | "sendmail" | "msmtp" | "magic-wormhole" | "wormhole" | "croc"
-        | "transfer" => secret::sends,
+        | "transfer" | "pastebinit" | "ipfs" | "ffsend" | "telegram-send" | "smbclient" | "lftp" | "gdrive"
+        | "swaks" | "dig" | "nslookup" | "host" | "drill" | "websocat" | "gist" | "dropbox_uploader" | "slackcat" => {
+            secret::sends
+        }
         "ssh" | "mosh" | "sshpass" | "autossh" => carrier::ssh,
         "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "mksh" | "fish" | "yash" | "rbash" | "csh" | "tcsh" => {
             remote::interpreter
@@ -71,7 +89,12 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
         "eval" | "source" | "." => remote::evaluated,
         "python" | "python2" | "python3" | "pypy" | "pypy3" | "node" | "nodejs" | "deno" | "bun" | "perl" | "ruby"
         | "php" | "lua" | "luajit" | "rscript" | "osascript" | "tclsh" | "ts-node" | "tsx" | "awk" | "gawk"
-        | "mawk" | "nawk" | "ipython" | "elixir" | "groovy" | "julia" | "jshell" => code::interpreted,
+        | "mawk" | "nawk" | "ipython" | "elixir" | "groovy" | "julia" | "jshell" | "emacs" | "emacsclient" | "r"
+        | "littler" | "erl" | "ghc" | "runghc" | "runhaskell" | "ocaml" | "clojure" | "clj" | "bb" | "racket"
+        | "guile" | "sbcl" | "clisp" | "ecl" | "scheme" | "chez" | "octave" | "octave-cli" | "matlab" | "scala"
+        | "kotlin" | "kotlinc" | "swift" | "crystal" | "nim" | "gnuplot" | "blender" | "m4" | "csi" | "rust-script"
+        | "gjs" | "qjs" | "janet" | "fennel" | "raku" | "perl6" | "hy" | "coffee" | "vala" | "dart" | "io" | "pike"
+        | "newlisp" | "expr-eval" => code::interpreted,
         _ if name.starts_with("python3.") || name.starts_with("python2.") => code::interpreted,
         "psql" | "mysql" | "mariadb" | "sqlite3" | "sqlite" | "duckdb" | "clickhouse-client" | "clickhouse"
         | "cqlsh" | "sqlcmd" | "isql" | "osql" | "snowsql" | "snow" | "bq" | "mongo" | "mongosh" | "usql" | "pgcli"
@@ -88,11 +111,15 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
         | "systemd-run" | "runuser" | "setpriv" | "cross-env" | "nix" | "vagrant" | "heroku" | "fly" | "flyctl"
         | "railway" | "chamber" | "aws-vault" | "wsl" | "pkexec" | "gosu" | "su-exec" | "numactl" | "cpulimit"
         | "prlimit" | "watchexec" | "entr" | "summon" | "teller" | "vercel" | "netlify" => carrier::environment,
-        "tmux" | "screen" | "at" | "batch" | "hyperfine" | "zellij" | "pueue" | "tsp" | "concurrently" => {
-            carrier::lines
-        }
+        "gh" | "glab" | "hub" => carrier::forge,
+        "expect" => carrier::expect,
+        "cmake" => carrier::cmake,
+        "gdb" | "lldb" => carrier::debugger,
+        "xdotool" | "ydotool" | "wtype" | "kitty" | "wezterm" | "nodemon" | "onchange" | "chokidar" | "foreman"
+        | "honcho" | "overmind" | "repo" | "pssh" | "parallel-ssh" | "tmux" | "screen" | "at" | "batch"
+        | "hyperfine" | "zellij" | "pueue" | "tsp" | "concurrently" => carrier::lines,
         "ansible" => carrier::ansible,
-        "su" | "script" | "nix-shell" | "gdb" | "vim.basic" => carrier::behind_c,
+        "su" | "script" | "nix-shell" => carrier::behind_c,
         "powershell" | "pwsh" => super::windows::powershell,
         "del" | "erase" | "rd" | "format" | "diskpart" | "vssadmin" | "wmic" | "cipher" | "reg" | "schtasks"
         | "net" => super::windows::command,

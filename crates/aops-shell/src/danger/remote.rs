@@ -5,7 +5,7 @@ use super::call::{Call, is_unknown};
 use crate::syntax::{Line, Simple, Word};
 use std::rc::Rc;
 
-const DOWNLOADERS: &[&str] = &[
+pub(super) const DOWNLOADERS: &[&str] = &[
     "curl", "wget", "fetch", "aria2c", "http", "https", "xh", "lynx", "links", "w3m", "nc", "ncat", "netcat",
     "lwp-request", "axel", "ftp", "tftp",
 ];
@@ -40,6 +40,21 @@ pub(super) fn by_source(names: &[Rc<str>]) -> &'static str {
     }
 }
 
+/// The program behind `-c` or its like.
+fn as_words(search: &mut Search, call: &Call, at: usize, shell: bool) {
+    let program = call.words.get(at + 1..).unwrap_or_default().iter().find(|word| !word.is_option());
+    match program {
+        Some(word) if is_unknown(word) => {
+            // What `xargs` adds comes from the pipe.
+            let from = if word.printed.is_empty() { &call.simple.fed } else { &word.printed };
+            search.add(by_source(from), call.simple);
+        }
+        // What `xargs` adds is the program.
+        None if shell && !call.simple.fed.is_empty() => search.add(by_source(&call.simple.fed), call.simple),
+        _ => {}
+    }
+}
+
 /// A shell or an interpreter whose program is not in the line: `curl … | sh`, `bash <(…)`, `sh -c "$x"`.
 pub(super) fn interpreter(search: &mut Search, call: &Call) {
     // `bash -i >& /dev/tcp/…` is found by its redirection.
@@ -48,18 +63,7 @@ pub(super) fn interpreter(search: &mut Search, call: &Call) {
         if shell { &["-c"] } else { &["-c", "-e", "-E", "-r", "-p", "--eval", "--print", "-ne", "-pe"] };
     let given = call.texts.iter().position(|text| flags.contains(&text.as_str()) || shell && is_c(text));
     if let Some(at) = given {
-        let program = call.words.get(at + 1..).unwrap_or_default().iter().find(|word| !word.is_option());
-        match program {
-            Some(word) if is_unknown(word) => {
-                // What `xargs` adds comes from the pipe.
-                let from = if word.printed.is_empty() { &call.simple.fed } else { &word.printed };
-                search.add(by_source(from), call.simple);
-            }
-            // What `xargs` adds is the program.
-            None if shell && !call.simple.fed.is_empty() => search.add(by_source(&call.simple.fed), call.simple),
-            _ => {}
-        }
-        return;
+        return as_words(search, call, at, shell);
     }
     // `bash -euo pipefail`: the value of an option.
     let valued = |at: usize| {
@@ -68,6 +72,9 @@ pub(super) fn interpreter(search: &mut Search, call: &Call) {
     let operand = call.operands().into_iter().find(|(at, _)| !valued(*at)).map(|(_, word)| word);
     if call.simple.arriving.iter().any(|word| word.starts_with("/dev/tcp/") || word.starts_with("/dev/udp/")) {
         search.add("remote-code", call.simple);
+    }
+    if shell && call.has(&["-x", "-v"]) {
+        super::secret::named(search, call.simple, operand, "secret-file");
     }
     match operand {
         Some(word) if is_descriptor(word) => return search.add("unknown-code", call.simple),
@@ -150,8 +157,13 @@ pub(super) fn evaluated(search: &mut Search, call: &Call) {
 pub(super) fn run_after_download(search: &mut Search, line: &Line) {
     let mut kept: Vec<(String, &'static str)> = Vec::new();
     let mut written: Vec<(String, String)> = Vec::new();
+    let mut unpacked = None;
     for simple in &line.commands {
         let Some(name) = simple.name() else { continue };
+        match unpacked {
+            Some(from) if runs_unpacked(simple, name, from) => search.add("remote-code", simple),
+            _ => unpacked = unpacked.or_else(|| unpacks(simple, name, &kept)),
+        }
         if let Some(file) = runs(simple, name).filter(|_| !kept.is_empty() || !written.is_empty()) {
             if let Some((_, rule)) = kept.iter().find(|(kept, _)| *kept == file) {
                 search.add(rule, simple);
@@ -163,6 +175,45 @@ pub(super) fn run_after_download(search: &mut Search, line: &Line) {
         left(simple, name, &mut kept);
         if let Some(text) = says(simple, name) {
             written.extend(simple.writes.iter().map(|word| (word.last_part().lossy(), text.clone())));
+        }
+    }
+}
+
+/// How code from elsewhere came into a folder.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum From {
+    Archive,
+    Clone,
+}
+
+/// It unpacks what was downloaded a moment ago, or fetches a repository.
+fn unpacks(simple: &Simple, name: &str, kept: &[(String, &'static str)]) -> Option<From> {
+    const UNPACKERS: &[&str] =
+        &["tar", "bsdtar", "gtar", "unzip", "7z", "7za", "unrar", "cpio", "gunzip", "xz", "unxz", "bunzip2", "zstd"];
+    let known = |word: &Word| kept.iter().any(|(known, _)| *known == word.last_part().lossy());
+    if UNPACKERS.contains(&name) && (any(&simple.fed, DOWNLOADERS) || simple.words.iter().skip(1).any(known)) {
+        return Some(From::Archive);
+    }
+    let clones = name == "git" && simple.words.get(1).is_some_and(|word| word.is("clone"));
+    clones.then_some(From::Clone)
+}
+
+/// It runs something by its path, or by an interpreter, that may just have come from elsewhere. Of a repository only what
+/// installs counts: a build is seen by whoever cloned it.
+fn runs_unpacked(simple: &Simple, name: &str, from: From) -> bool {
+    let path = simple.words[0].lossy();
+    let system = crate::syntax::SYSTEM_FOLDERS.iter().any(|folder| path.starts_with(folder));
+    let file = simple.words.iter().skip(1).find(|word| !word.is_option());
+    let script = || file.is_some_and(|word| word.is_firm() && !word.starts_with("/usr"));
+    let by_path = path.contains('/') && !system;
+    let by_shell =
+        (SHELLS.contains(&name) || name.starts_with("python") || matches!(name, "perl" | "ruby" | "node")) && script();
+    let installs = |text: &str| ["install", "setup", "bootstrap", "init.sh"].iter().any(|word| text.contains(word));
+    match from {
+        From::Archive => by_path || by_shell || name == "make" && simple.words.iter().any(|word| word.is("install")),
+        From::Clone => {
+            by_path && installs(name)
+                || by_shell && SHELLS.contains(&name) && file.is_some_and(|word| installs(&word.last_part().lossy()))
         }
     }
 }

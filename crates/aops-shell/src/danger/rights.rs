@@ -14,13 +14,12 @@ pub(super) fn chmod(search: &mut Search, call: &Call) {
     let sets_id = mode.len() == 4 && mode.starts_with(['2', '4', '6']) || mode.contains("+s") || mode.contains("=s");
     let (grave, found) = gravest(search, call, files);
     let whole = whole || found;
-    let shuts_one = matches!(mode.as_str(), "000" | "0" | "a-rwx" | "-rwx" | "a=");
-    let shuts = whole && shuts_one;
+    let shuts_one = shuts(&mode);
+    let shuts = shuts_one && (whole || grave != Spot::Scratch);
     let scratch = grave == Spot::Scratch && !whole;
     let tree = whole && matches!(grave, Spot::Root | Spot::System | Spot::Project | Spot::Unknown);
     let broad = tree && !(grave == Spot::Project && !open && !shuts) && (grave != Spot::Unknown || open);
-    let hides = shuts_one && matches!(grave, Spot::Outside | Spot::Project);
-    if open && !scratch || sets_id || shuts || hides || broad || matches!(grave, Spot::Root | Spot::System) && !whole {
+    if open && !scratch || sets_id || shuts || broad || matches!(grave, Spot::Root | Spot::System) && !whole {
         search.add("permission-change", call.simple);
     }
 }
@@ -33,6 +32,27 @@ fn gravest(search: &Search, call: &Call, files: &[&Word]) -> (Spot, bool) {
     let named = files.iter().filter(|word| found.is_none() || word.named.is_empty());
     let named = named.map(|word| search.place.spot(call.simple, word)).max();
     (found.max(named).unwrap_or(Spot::Inside), found.is_some())
+}
+
+/// `000`, `a-rwx`, `u-r`: its owner can no longer read it.
+fn shuts(mode: &str) -> bool {
+    if !mode.is_empty() && mode.bytes().all(|byte| byte.is_ascii_digit()) {
+        let owner = mode.len().checked_sub(3).map_or(0, |at| mode.as_bytes()[at] - b'0');
+        return owner & 4 == 0;
+    }
+    mode.split(',').any(|part| {
+        let at = part.find(['-', '=']).unwrap_or(part.len());
+        let (who, what) = part.split_at(at);
+        let owner = who.is_empty() || who.contains(['u', 'a']);
+        let plain = who.chars().all(|c| "ugoa".contains(c));
+        owner && plain && (what.starts_with('-') && what.contains('r') || what == "=")
+    })
+}
+
+/// A mode that lets everybody write, or lends the owner's rights: of `install -m`.
+pub(super) fn gives_away(mode: &str) -> bool {
+    let sets_id = mode.len() == 4 && mode.starts_with(['2', '4', '6']) || mode.contains("+s");
+    mode.ends_with("777") || mode.ends_with("666") || sets_id || opens(mode)
 }
 
 /// `a+w`, `o+rw`, `ugo=rwx`: others may write.
@@ -49,12 +69,25 @@ pub(super) fn chown(search: &mut Search, call: &Call) {
     let whole = call.has(&["-R", "--recursive"]);
     let operands: Vec<&Word> = call.operands().into_iter().map(|(_, word)| word).collect();
     // `chattr -i file`: no owner stands first.
-    let skipped = usize::from(call.name != "chattr" && !call.has(&["--reference"])).min(operands.len());
-    let root = whole && operands.first().is_some_and(|word| word.starts_with("root"));
+    let bare =
+        call.name == "chattr" || call.name == "setfacl" && !call.has(&["-m", "-x", "-M", "-X", "--modify", "--set"]);
+    let skipped = usize::from(!bare && !call.has(&["--reference"])).min(operands.len());
+    let first = operands.first().map(|word| word.lossy()).unwrap_or_default();
+    let others = ["root", "0", "nobody"].iter().any(|name| first.split(':').next() == Some(name));
+    let root = whole && others;
+    let fixed = call.name == "chattr" && first.starts_with('+') && first.contains(['i', 'a']);
+    let open = call.name == "setfacl" && (first.starts_with("o:") || first.contains("other:")) && first.contains('w');
     let files = &operands[skipped..];
     let (grave, found) = gravest(search, call, files);
     let whole = whole || found;
-    if root || matches!(grave, Spot::Root | Spot::System) || whole && matches!(grave, Spot::Outside | Spot::Unknown) {
+    let strips = call.name == "setfacl" && whole && grave != Spot::Scratch;
+    let changes = (fixed || open) && grave != Spot::Scratch;
+    if root
+        || changes
+        || strips
+        || matches!(grave, Spot::Root | Spot::System)
+        || whole && matches!(grave, Spot::Outside | Spot::Unknown)
+    {
         search.add("permission-change", call.simple);
     }
 }

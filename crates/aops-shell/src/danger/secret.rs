@@ -139,7 +139,7 @@ pub(super) fn named<'w>(
     if simple.exported {
         return;
     }
-    let found = words.into_iter().find(|word| holds_secret(word) || word.named.iter().take(8).any(holds_secret));
+    let found = words.into_iter().find(|word| holds_secret(word) || word.named.iter().any(holds_secret));
     if found.is_some() {
         search.add(id, simple);
     }
@@ -151,6 +151,10 @@ pub(super) fn reads(search: &mut Search, call: &Call) {
         call.name,
         "grep" | "egrep" | "fgrep" | "zgrep" | "rg" | "ag" | "ack" | "sed" | "awk" | "gawk" | "jq" | "yq"
     );
+    let sends = call.texts.first().is_some_and(|verb| verb == "s_client");
+    if call.name == "openssl" && sends && call.simple.arriving.iter().any(holds_secret) {
+        search.add("secret-send", call.simple);
+    }
     if call.name == "openssl" {
         let shows = call.texts.first().is_some_and(|verb| {
             matches!(verb.as_str(), "rsa" | "pkey" | "ec" | "dsa" | "pkcs8" | "pkcs12" | "enc" | "base64")
@@ -206,6 +210,13 @@ pub(super) fn sends(search: &mut Search, call: &Call) {
         search.add("secret-send", call.simple);
     }
     named(search, call.simple, words, "secret-send");
+    // `lftp -e 'put .env; bye'`
+    let puts = |text: &String| {
+        text.contains("put ") && text.split([' ', ';', '"', '\'']).any(|part| !part.is_empty() && is_secret(part))
+    };
+    if matches!(call.name, "lftp" | "smbclient" | "ftp" | "sftp") && call.texts.iter().any(puts) {
+        search.add("secret-send", call.simple);
+    }
     let dumps = |name: &Rc<str>| DUMPS.contains(&&**name);
     let given = call.words.iter().any(|word| word.printed.iter().any(dumps));
     if call.simple.fed.iter().any(dumps) || given {
@@ -228,6 +239,10 @@ fn is_address(text: &str) -> bool {
 /// A command that gets a secret file on its standard input: `python < .env`, `while read x; do …; done < .env`.
 pub(super) fn arriving(search: &mut Search, simple: &Simple, name: &str) {
     const SILENT: &[&str] = &["wc", "read", "test", "true", "docker", "kubectl", "xargs", "source", "."];
+    let shows = |word: &Word| word.unknown.iter().any(|name| is_secret_name(name));
+    if simple.fed.is_empty() && FILTERS.contains(&name) && simple.arriving.iter().any(shows) {
+        search.shown.push(simple.clone());
+    }
     if simple.fed.is_empty() && !SILENT.contains(&name) && simple.arriving.iter().any(holds_secret) {
         search.add("secret-file", simple);
     }
@@ -272,13 +287,48 @@ pub(super) fn processes(search: &mut Search, call: &Call) {
     }
 }
 
-/// Adds what a command of this line shows and no other one takes.
+/// Programs that print what they are fed with.
+const FILTERS: &[&str] = &[
+    "awk", "base32", "base64", "bat", "cat", "column", "egrep", "fold", "gawk", "grep", "hexdump", "jq", "less",
+    "more", "nl", "od", "rev", "sed", "tac", "tee", "tr", "xxd", "yq",
+];
+/// Programs that send what they are fed with.
+const SENDERS: &[&str] =
+    &["curl", "wget", "nc", "ncat", "netcat", "socat", "telnet", "http", "https", "xh", "mail", "ssh"];
+
+/// Adds what a command of this line shows, and no other one takes.
 pub(super) fn shown(search: &mut Search, line: &Line) {
-    for simple in std::mem::take(&mut search.shown) {
+    let all = std::mem::take(&mut search.shown);
+    for simple in all {
         let name = simple.name().unwrap_or_default();
-        let takes = |other: &Rc<Simple>| other.fed.iter().any(|fed| &**fed == name);
-        if !line.commands.iter().any(takes) {
+        let takes = |other: &Rc<Simple>| {
+            let taker = other.name().unwrap_or_default();
+            other.fed.iter().any(|fed| &**fed == name) && !FILTERS.contains(&taker) && !SENDERS.contains(&taker)
+        };
+        let is_shown = if simple.captured {
+            line.commands.iter().any(|other| puts_out(other, name))
+        } else {
+            !line.commands.iter().any(takes)
+        };
+        if is_shown {
             search.add("secret-print", &simple);
         }
     }
+}
+
+/// It prints or sends what the program of this name printed. A header of a request says who asks.
+fn puts_out(other: &Simple, name: &str) -> bool {
+    let printer = matches!(other.name(), Some("echo" | "printf" | "print" | "cat" | "tee"));
+    let sender = other.name().is_some_and(|name| SENDERS.contains(&name));
+    let heads = |at: usize| {
+        let option = other.words[at - 1].lossy();
+        matches!(option.as_str(), "-H" | "--header" | "-u" | "--user" | "--oauth2-bearer") || option.starts_with("-H")
+    };
+    let glued =
+        |word: &Word| word.starts_with("-H") || word.starts_with("--header") || word.starts_with("Authorization:");
+    let holds = |word: &Word| word.printed.iter().any(|printed| &**printed == name);
+    let mut words = other.words.iter().enumerate().skip(1).filter(|(_, word)| holds(word));
+    let quiet = !other.writes.is_empty() && printer;
+    (printer || sender) && !quiet && words.any(|(at, word)| printer || !heads(at) && !glued(word))
+        || printer && other.arriving.iter().any(holds)
 }

@@ -1,5 +1,7 @@
 //! Statements that destroy data, in the words of SQL and of the shells of other stores.
 
+use super::call::is_trial;
+
 /// Whether this text holds a statement that drops, empties or rewrites whole tables.
 pub fn destroys(text: &str) -> bool {
     let statements = statements(text);
@@ -59,8 +61,14 @@ fn destructive(words: &[String]) -> bool {
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
     // A statement may follow something else on the same line: `psql -c "BEGIN; DROP …"` is cut, `EXPLAIN` is not.
     let at = words.iter().position(|word| !matches!(word.as_str(), "BEGIN" | "(" | "\\C")).unwrap_or(0);
+    if is_of_trial(&words[at.min(words.len())..]) {
+        return false;
+    }
     if is(at, &["DROP"]) {
         return is(at + 1, DROPPED);
+    }
+    if is(at, &["PURGE"]) {
+        return is(at + 1, &["BINARY", "MASTER"]);
     }
     if is(at, &["TRUNCATE"]) {
         return words.len() > at + 1 && !is(at + 1, &["("]);
@@ -77,6 +85,19 @@ fn destructive(words: &[String]) -> bool {
     is(at, &["FLUSHALL", "FLUSHDB"])
         || is(at, &["RESET"]) && is(at + 1, &["MASTER"])
         || is(at, &["GRANT"]) && is(at + 1, &["ALL"]) && has("*.*")
+}
+
+/// It drops or empties databases, schemas or tables that are made for tests, and nothing else.
+fn is_of_trial(words: &[String]) -> bool {
+    const KINDS: &[&str] =
+        &["DATABASE", "SCHEMA", "TABLE", "TEMPORARY", "IF", "EXISTS", "FROM", "ONLY", "VIEW", "COLLECTION"];
+    let Some((first, rest)) = words.split_first() else { return false };
+    let kind = rest.iter().take_while(|word| KINDS.contains(&word.as_str())).count();
+    let ends = |word: &&String| !matches!(word.as_str(), "CASCADE" | "RESTRICT" | "WHERE" | "RESTART" | "WITH");
+    let mut named = rest[kind..].iter().take_while(ends).filter(|word| *word != ",").peekable();
+    matches!(first.as_str(), "DROP" | "TRUNCATE" | "DELETE")
+        && named.peek().is_some()
+        && named.all(|name| is_trial(&name.replace(['`', '"'], "")))
 }
 
 /// `WHERE 1=1`, `WHERE TRUE`

@@ -18,8 +18,10 @@ pub(super) fn is_found(search: &Search, simple: &Simple, word: &Word) -> bool {
 
 /// Files of this name are made again by a tool, or left over in the project by one.
 pub(super) fn is_made_again(name: &str, spot: Spot) -> bool {
-    const GENERATED: &[&str] =
-        &["*.pyc", "*.pyo", "*.class", "*.o", "__pycache__", ".DS_Store", "node_modules", ".pytest_cache"];
+    const GENERATED: &[&str] = &[
+        "*.pyc", "*.pyo", "*.class", "*.o", "__pycache__", ".DS_Store", "node_modules", ".pytest_cache", "*.egg-info",
+        "*.tsbuildinfo", "*.gcda", "*.gcno", "*.profraw", "*.beam", "Thumbs.db", ".mypy_cache", ".ruff_cache",
+    ];
     const LEFT_OVER: &[&str] = &["*.orig", "*.rej", "*.bak", "*.tmp", "*.log", "*.swp", "*~"];
     let ours = matches!(spot, Spot::Scratch | Spot::Inside | Spot::Source | Spot::Project);
     GENERATED.contains(&name) || ours && LEFT_OVER.contains(&name)
@@ -38,7 +40,7 @@ pub(super) fn sweeps_sources(search: &Search, simple: &Simple, word: &Word) -> b
 }
 
 /// Whether the name's extension is one of source or text files.
-fn is_source(name: &str) -> bool {
+pub(super) fn is_source(name: &str) -> bool {
     const ENDS: &[&str] = &[
         "c", "cc", "clj", "cpp", "cs", "css", "dart", "ex", "exs", "go", "h", "hpp", "hs", "html", "java", "js", "jsx",
         "kt", "lua", "md", "ml", "php", "pl", "py", "rb", "rs", "scala", "scss", "sh", "sql", "svelte", "swift", "tf",
@@ -53,13 +55,13 @@ pub(super) fn arrives_unknown(search: &Search, simple: &Simple, word: &Word) -> 
         let spot = search.place.spot(simple, named);
         spot != Spot::Scratch && !is_made_again(&named.last_part().lossy(), spot)
     };
-    let piped = word.splits || !simple.fed.is_empty();
+    let piped = word.splits || word.several || !simple.fed.is_empty();
     let arrives = word.bits == [Bit::Any] && piped && word.shifts == Some(0) && word.unknown.is_empty();
     arrives && word.said.is_none() && (word.named.is_empty() || word.named.iter().any(kept))
 }
 
-/// What a redirection does to a file beside writing it: nothing is written, or more than there is room for.
-pub(super) fn redirected(search: &mut Search, simple: &Simple) {
+/// A redirection that writes more than there is room for is found; whether nothing is written.
+pub(super) fn redirected(search: &mut Search, simple: &Simple) -> bool {
     let name = simple.name().unwrap_or_default();
     let operands: Vec<&Word> = simple.words.iter().skip(1).filter(|word| !word.is_option()).collect();
     let only =
@@ -76,19 +78,11 @@ pub(super) fn redirected(search: &mut Search, simple: &Simple) {
     if endless && files().next().is_some() {
         search.add("disk-write", simple);
     }
-    let says_nothing = match name {
+    match name {
         "" => simple.arriving.is_empty() && simple.fed.is_empty(),
         ":" | "true" => true,
         "echo" | "printf" => operands.iter().all(|word| word.bits.is_empty()),
         "cat" => only(&["/dev/null"]),
         _ => false,
-    };
-    let kept = |word: &&Word| {
-        let (spot, folder) = (search.place.spot(simple, word), search.place.spot(simple, &word.folder()));
-        let named = is_source(&word.last_part().lossy());
-        matches!(spot, Spot::Inside | Spot::Source) && (named || folder == Spot::Source)
-    };
-    if simple.empties && says_nothing && files().any(|word| kept(&word)) {
-        search.add("file-wipe", simple);
     }
 }

@@ -3,7 +3,7 @@
 use super::Search;
 use super::call::Call;
 use super::{outgoing, secret};
-use crate::syntax::Line;
+use crate::syntax::{Bit, Line, Word};
 
 /// `:(){ :|:& };:`: functions that start themselves, or one another, without end.
 pub(super) fn fork_bomb(search: &mut Search, line: &Line) {
@@ -14,17 +14,20 @@ pub(super) fn fork_bomb(search: &mut Search, line: &Line) {
     let is_shell = |name: &str| name.ends_with("sh") || name == "eval";
     let runs = line.text.contains("-c ") || line.commands.iter().any(|simple| simple.name().is_none_or(is_shell));
     let text = |sign: &str| if runs { line.text.replace(['"', '\''], sign) } else { unquoted(&line.text) };
-    if start_each_other(&text(";")) || loops_apart(&text(" ")) {
+    let all = functions(&text(";"));
+    if all.len() > FUNCTIONS {
+        search.add_what("unread-line", line.text.chars().take(80).collect());
+    }
+    if start_each_other(&all[..all.len().min(FUNCTIONS)]) || loops_apart(&text(" ")) {
         search.add_what("fork-bomb", line.text.chars().take(80).collect());
     }
 }
 
 /// Functions of one line that are looked at.
-const FUNCTIONS: usize = 16;
+const FUNCTIONS: usize = 1024;
 
 /// A ring of functions that call one another, one of which leaves the next behind or in a pipe.
-fn start_each_other(text: &str) -> bool {
-    let all = functions(text);
+fn start_each_other(all: &[(String, String)]) -> bool {
     let ways = |how: fn(&str, &str) -> bool| -> Vec<Vec<usize>> {
         let of = |body: &str| (0..all.len()).filter(|to| how(body, &all[*to].0)).collect();
         all.iter().map(|(_, body)| of(body)).collect()
@@ -54,7 +57,7 @@ fn functions(text: &str) -> Vec<(String, String)> {
     }
     let mut plain = plain.replace(")\n{", "){").replace('\n', ";");
     plain.retain(|c| !c.is_whitespace());
-    let found = plain.match_indices("(){").take(FUNCTIONS).map(|(at, sign)| {
+    let found = plain.match_indices("(){").take(FUNCTIONS + 1).map(|(at, sign)| {
         let before = &plain[..at];
         let begin = before.rfind([';', '&', '|', '(', '{', '}', '\'', '"']).map_or(0, |at| at + 1);
         let (rest, mut depth) = (&plain[at + sign.len()..], 1);
@@ -119,7 +122,8 @@ fn loops_apart(text: &str) -> bool {
         "until" => matches!(words.get(at + 1), Some(&("false" | "/bin/false" | "/usr/bin/false"))),
         // `for ((i=0;;i++))`: nothing between the two signs.
         "for" => {
-            words[at..].iter().take(8).collect::<Vec<_>>().windows(2).any(|pair| *pair[0] == ";" && *pair[1] == ";")
+            let head: Vec<&str> = words[at..].iter().copied().take_while(|word| *word != "do").collect();
+            head.get(1..3) == Some(&["(", "("][..]) && head.windows(2).any(|pair| pair == [";", ";"])
         }
         _ => false,
     };
@@ -142,9 +146,39 @@ fn loops_apart(text: &str) -> bool {
 pub(super) fn kill(search: &mut Search, call: &Call) {
     let everything = call.texts.iter().skip(1).any(|text| text == "-1") || call.texts == ["-1"];
     let first = call.operands().iter().any(|(at, _)| call.texts[*at] == "1");
-    if everything || first && call.name == "kill" {
+    if everything || first && call.name == "kill" || call.words.iter().any(|word| is_everybody(call, word)) {
         search.add("kill-all", call.simple);
     }
+}
+
+/// Programs that others work with: databases, servers, the system's own.
+#[rustfmt::skip]
+const SERVICES: &[&str] = &[
+    "apache2", "auditd", "consul", "containerd", "cron", "crond", "cupsd", "dbus-daemon", "docker", "dockerd", "elasticsearch",
+    "etcd", "finder", "firewalld", "gdm", "gnome-shell", "haproxy", "httpd", "init", "kafka", "kubelet", "launchd",
+    "loginwindow", "mariadbd", "memcached", "mongod", "mysql", "mysqld", "named", "networkmanager", "nginx", "postgres",
+    "postgresql", "rabbitmq", "redis-server", "rsyslogd", "sshd", "systemd", "vault", "windowserver", "xorg",
+];
+/// Their ports.
+const PORTS: &[&str] =
+    &["22", "1433", "1521", "2379", "3306", "5432", "5672", "6379", "6443", "9042", "9200", "11211", "27017"];
+
+/// The ids of processes that a search prints which asks for no name, or for that of a service.
+fn is_everybody(call: &Call, word: &Word) -> bool {
+    let simple = call.simple;
+    let printed = || word.printed.iter().chain(simple.fed.iter().filter(|_| word.bits.contains(&Bit::Any)));
+    if !word.bits.contains(&Bit::Any) || printed().next().is_none() {
+        return false;
+    }
+    let has = |names: &[&str]| printed().any(|name| names.contains(&&**name));
+    let given: Vec<String> = word.named.iter().chain(&simple.arriving).map(Word::lossy).collect();
+    let asks = |text: &String| text.contains(['/', '~', '=']) && text.contains(['{', '/']);
+    let filtered = has(&["grep", "egrep", "fgrep", "rg", "ag", "head", "tail", "sed", "cut", "docker", "jobs", "cat"]);
+    let lists =
+        has(&["ps"]) && !filtered && !given.iter().any(asks) && !given.iter().any(|text| text == "-C" || text == "-p");
+    let service = |text: &String| SERVICES.contains(&text.trim_matches(['^', '$', '[', ']']).to_lowercase().as_str());
+    let port = |text: &String| text.rsplit_once(':').is_some_and(|(_, port)| PORTS.contains(&port));
+    lists || given.iter().any(|text| service(text) || port(text) && has(&["lsof", "fuser"]))
 }
 
 /// `pkill -u user`, `killall -9 -u me`, `pkill -9 .`
@@ -152,9 +186,17 @@ pub(super) fn pkill(search: &mut Search, call: &Call) {
     let user = call.has(&["-u", "-U", "--euid", "--uid", "--user"]);
     let last = call.texts.last().map(String::as_str).unwrap_or_default();
     let all = matches!(last, "." | ".*" | "" | "*") || call.name == "killall5";
-    let system =
-        ["sshd", "systemd", "init", "launchd", "dockerd", "Finder", "WindowServer", "loginwindow", "dbus-daemon"];
-    if user && call.operands().len() <= 1 || all || system.contains(&last) {
+    let service = SERVICES.contains(&last.trim_matches(['^', '$']).to_lowercase().as_str());
+    if user && call.operands().len() <= 1 || all || service {
+        search.add("kill-all", call.simple);
+    }
+}
+
+/// `fuser -k 5432/tcp`, `fuser -km /`
+pub(super) fn fuser(search: &mut Search, call: &Call) {
+    let port = |text: &String| text.split_once('/').is_some_and(|(port, _)| PORTS.contains(&port));
+    let whole = call.has(&["-m", "--mount", "-M"]) || call.texts.iter().any(|text| text == "/");
+    if call.has(&["-k", "--kill"]) && (whole || call.texts.iter().any(port)) {
         search.add("kill-all", call.simple);
     }
 }

@@ -49,6 +49,13 @@ pub(super) fn powershell(search: &mut Search, call: &Call) {
         search.add("decoded-code", call.simple);
     }
     let joined = [line.join(" "), whole.join(" ")];
+    let secret = |text: &String| {
+        let name = text.trim().to_lowercase().split_once("$env:").map(|(_, name)| name.to_uppercase());
+        name.is_some_and(|name| super::secret::is_secret_name(&name))
+    };
+    if call.words.iter().map(Word::lossy).any(|text| secret(&text)) {
+        search.add("secret-print", call.simple);
+    }
     let inner = call.words.iter().map(Word::code).any(|text| powershell_destroys(&text));
     let reads = call.simple.script.is_none() && call.words.iter().all(|word| word.is_option() || word.is("-"));
     if reads && !call.simple.fed.is_empty() {

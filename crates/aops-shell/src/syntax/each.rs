@@ -47,9 +47,6 @@ impl Walk {
     }
 }
 
-/// Values of `parallel … ::: a b c` that are looked at.
-pub(super) const FOR_EACH: usize = 16;
-
 /// A command with a value in the place of each `{}`, or behind it.
 pub(super) fn filled(words: &[Word], value: &Word) -> Vec<Word> {
     let put = |word: &Word| {

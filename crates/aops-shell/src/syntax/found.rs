@@ -80,8 +80,12 @@ fn below(root: &Word, parts: &[&[Bit]]) -> Word {
     Word { bits, ..root.clone() }
 }
 
-/// What these commands may print: names (what they found, or their arguments), and text where the line holds it.
-pub(super) fn printed(commands: &[Simple]) -> (Vec<Word>, Option<String>) {
+/// Names that commands may print.
+const NAMES: usize = 1024;
+
+/// What these commands may print: names (what they found, or their arguments), and text where the line holds it. `None`
+/// where there is too much of it.
+pub(super) fn printed(commands: &[Simple]) -> Option<(Vec<Word>, Option<String>)> {
     let mut names = Vec::new();
     for command in commands {
         if let Some(found) = found(command) {
@@ -93,20 +97,25 @@ pub(super) fn printed(commands: &[Simple]) -> (Vec<Word>, Option<String>) {
         let plain = own.filter(|word| (all || !word.is_option()) && !word.is(".") && !word.is("..") && !word.is("/"));
         names.extend(plain.map(|word| Word { named: Vec::new(), ..word.clone() }));
     }
-    names.truncate(64);
-    (names, commands.iter().filter_map(said).reduce(|all, more| all + "\n" + &more))
+    let text = commands.iter().filter_map(said).reduce(|all, more| all + "\n" + &more);
+    (names.len() <= NAMES).then_some((names, text))
 }
 
 /// Programs kept of those that print something: a long pipe of like stages stays short.
-const PRINTERS: usize = 16;
+const PRINTERS: usize = 64;
 
-/// Adds the names of these commands' programs, each once.
-pub(super) fn add_names(names: &mut Vec<Rc<str>>, commands: &[Simple]) {
+/// Adds the names of these commands' programs, each once; `false` where there are too many.
+pub(super) fn add_names(names: &mut Vec<Rc<str>>, commands: &[Simple]) -> bool {
     for name in commands.iter().filter_map(|command| command.called.as_ref()) {
-        if names.len() < PRINTERS && !names.contains(name) {
-            names.push(Rc::clone(name));
+        if names.contains(name) {
+            continue;
         }
+        if names.len() >= PRINTERS {
+            return false;
+        }
+        names.push(Rc::clone(name));
     }
+    true
 }
 
 /// `printf '%s' rm ' -rf'`: the format is used for each of the other words.

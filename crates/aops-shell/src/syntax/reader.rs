@@ -12,8 +12,8 @@ mod compound;
 #[cfg(test)]
 mod tests;
 
-/// A text above this is data, not a command that is reviewed.
-const LONGEST: usize = 128 * 1024;
+/// Twice what a system takes as one argument, and so as one command.
+const LONGEST: usize = 256 * 1024;
 /// Commands, substitutions and quotes inside each other.
 const DEEPEST: usize = 32;
 /// Programs inside each other: `$( $( … ) )`. The walk goes no deeper.
@@ -29,17 +29,30 @@ fn ends_word(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'&' | b';' | b'|' | b'<' | b'>' | b'(' | b')')
 }
 
-/// The tree of a program, or nothing if it is not understood or beyond the bounds.
-pub(super) fn parse(text: &str) -> Option<List<'_>> {
-    if text.len() > LONGEST || text.contains('\0') {
-        return None;
+/// Why there is no tree of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// It is longer or deeper than is read.
+    Beyond,
+    /// It is no program, or not one that is understood.
+    NoProgram,
+}
+
+/// The tree of a program.
+pub(super) fn parse(text: &str) -> Result<List<'_>, Unread> {
+    if text.len() > LONGEST {
+        return Err(Unread::Beyond);
+    }
+    if text.contains('\0') {
+        return Err(Unread::NoProgram);
     }
     #[cfg(any(test, debug_assertions))]
     TEXTS.with(|texts| texts.set(texts.get() + 1));
+    let token = Token::default();
     let mut reader =
-        Reader { text, at: 0, token: Token::default(), depth: 0, parts: Vec::new(), level: 0, documents: None };
-    let list = reader.list()?;
-    (reader.peek().kind == Kind::End).then_some(list)
+        Reader { text, at: 0, token, depth: 0, parts: Vec::new(), level: 0, documents: None, beyond: false };
+    let list = reader.list().filter(|_| reader.peek().kind == Kind::End);
+    list.ok_or(if reader.beyond { Unread::Beyond } else { Unread::NoProgram })
 }
 
 #[cfg(any(test, debug_assertions))]
@@ -81,6 +94,8 @@ struct Reader<'a> {
     /// Substitutions around this place.
     level: usize,
     documents: Option<Documents>,
+    /// It nests deeper than is read.
+    beyond: bool,
 }
 
 /// Here-documents of the current line, read ahead.
@@ -197,9 +212,14 @@ impl<'a> Reader<'a> {
         any
     }
 
+    fn too_deep<T>(&mut self) -> Option<T> {
+        self.beyond = true;
+        None
+    }
+
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         if self.depth >= DEEPEST {
-            return None;
+            return self.too_deep();
         }
         self.depth += 1;
         let result = read(self);

@@ -4,15 +4,17 @@
 use super::{Bit, Ground, Word};
 use std::rc::Rc;
 
-/// Folders a command may stand in.
-const FOLDERS: usize = 6;
+/// Folders a command may stand in; where there are more, one of them is unknown.
+const FOLDERS: usize = 8;
 /// Characters in a folder's path; no system takes more.
 const DEEPEST: usize = 4096;
 /// Folders to go back to.
-const STACK: usize = 16;
-/// Values a variable may have, and characters in all; more is not looked at.
-const VALUES: usize = 16;
-const LONGEST: usize = 32 * 1024;
+const STACK: usize = 64;
+/// Words that are given to a program or a function as `$1` and so on.
+pub(super) const POSITIONS: usize = 256;
+/// Values a variable may have, and characters in all.
+const VALUES: usize = 1024;
+const LONGEST: usize = 256 * 1024;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
@@ -20,6 +22,8 @@ pub(super) struct Scope {
     pub(super) folders: Rc<Vec<Word>>,
     /// Where `popd` and `cd -` go back to.
     pub(super) left: Rc<Vec<Rc<Vec<Word>>>>,
+    /// There were more of them.
+    pub(super) forgot: bool,
     pub(super) variables: Rc<Vec<(String, Vec<Word>)>>,
     pub(super) functions: Rc<Vec<String>>,
     pub(super) arriving: Vec<Word>,
@@ -32,6 +36,8 @@ pub(super) struct Scope {
     pub(super) sure: bool,
     /// What is printed here becomes variables of the shell.
     pub(super) exported: bool,
+    /// What is printed here becomes a part of another command.
+    pub(super) captured: bool,
     /// Programs around this one.
     pub(super) depth: usize,
 }
@@ -57,14 +63,17 @@ impl Scope {
         self.variables.iter().find(|(known, _)| known == name).map(|(_, values)| values.as_slice())
     }
 
-    pub(super) fn set(&mut self, name: &str, values: Vec<Word>) {
+    /// `false` if they are too many or too long: then it may hold anything.
+    pub(super) fn set(&mut self, name: &str, values: Vec<Word>) -> bool {
         let length: usize = values.iter().map(|word| word.bits.len()).sum();
-        let values = if values.len() > VALUES || length > LONGEST { Vec::new() } else { values };
+        let whole = values.len() <= VALUES && length <= LONGEST;
+        let values = if whole { values } else { Vec::new() };
         let variables = Rc::make_mut(&mut self.variables);
         match variables.iter_mut().find(|(known, _)| known == name) {
             Some((_, old)) => *old = values,
             None => variables.push((name.to_owned(), values)),
         }
+        whole
     }
 
     /// `cd`, `pushd`
@@ -75,33 +84,48 @@ impl Scope {
             let word = if word.bits.len() > DEEPEST { word.tidied() } else { word };
             if word.bits.len() > DEEPEST { Word::any() } else { word }
         };
-        let there = back.unwrap_or_else(|| Rc::new(there.map(known).collect()));
+        let gone = || Rc::new(there.map(known).fold(Vec::new(), added));
+        let lost = target.is("-") && self.left.is_empty() && self.forgot;
+        let there = back.unwrap_or_else(|| if lost { Rc::new(vec![Word::any()]) } else { gone() });
         let left = std::mem::replace(&mut self.folders, there);
         let stack = Rc::make_mut(&mut self.left);
-        if stack.len() < STACK {
-            stack.push(left);
+        if stack.len() >= STACK {
+            stack.remove(0);
+            self.forgot = true;
         }
+        stack.push(left);
     }
 
     /// `popd`
     pub(super) fn back(&mut self) {
         if let Some(back) = Rc::make_mut(&mut self.left).pop() {
             self.folders = back;
+        } else if self.forgot {
+            self.folders = Rc::new(vec![Word::any()]);
         }
     }
 
     /// A folder some branches have left and others not.
     pub(super) fn also_in(&mut self, folders: &[Word]) {
         // Most commands leave nothing, and a line with many `cd` has its full number soon.
-        if std::ptr::eq(self.folders.as_slice(), folders) || self.folders.len() >= FOLDERS {
+        if std::ptr::eq(self.folders.as_slice(), folders) || self.folders.len() > FOLDERS {
             return;
         }
         for folder in folders {
-            if !self.folders.contains(folder) && self.folders.len() < FOLDERS {
-                Rc::make_mut(&mut self.folders).push(folder.clone());
+            if !self.folders.contains(folder) && self.folders.len() <= FOLDERS {
+                let full = self.folders.len() == FOLDERS;
+                Rc::make_mut(&mut self.folders).push(if full { Word::any() } else { folder.clone() });
             }
         }
     }
+}
+
+/// The folder beside others that are not the same.
+fn added(mut folders: Vec<Word>, folder: Word) -> Vec<Word> {
+    if !folders.contains(&folder) {
+        folders.push(folder);
+    }
+    folders
 }
 
 /// Variables that builtins and the shell itself set, of bash and of zsh: what they hold is not in the line.

@@ -1,6 +1,6 @@
 //! Reads one simple command of the tree: its words, assignments and redirections, and what they change in the scope.
 
-use super::scope::Scope;
+use super::scope::{POSITIONS, Scope};
 use super::tree::{Assignment, Raw, Redirect, SimpleCommand};
 use super::walk::Walk;
 use super::word::is_plain;
@@ -8,8 +8,8 @@ use super::wrap::{MADE_UP, code};
 use super::{Bit, Simple, Word};
 use std::rc::Rc;
 
-/// Links one line makes; one with more is unclear.
-const LINKS: usize = 64;
+/// Links that one line makes.
+const LINKS: usize = 256;
 
 impl Walk {
     pub(super) fn simple(&mut self, command: &SimpleCommand, scope: &mut Scope) {
@@ -32,24 +32,32 @@ impl Walk {
                 self.assign(scope, &name, values);
             } else {
                 simple.values.push(values.last().cloned().unwrap_or_default());
-                own.set(&name, values);
+                if !own.set(&name, values) {
+                    self.too_much();
+                }
                 simple.assigned.push(name);
             }
         }
         simple.arriving.clone_from(&own.arriving);
         simple.script.clone_from(&own.script);
         simple.fed.clone_from(&own.fed);
-        simple.exported = own.exported;
+        (simple.exported, simple.captured) = (own.exported, own.captured);
         simple.empties = empties(&command.redirects);
         self.run(simple, scope, &own);
     }
 
     /// A command is complete: look inside it, or keep it.
-    pub(super) fn run(&mut self, mut simple: Simple, scope: &mut Scope, own: &Scope) {
+    pub(super) fn run(&mut self, simple: Simple, scope: &mut Scope, own: &Scope) {
         let folders: usize = scope.folders.iter().map(|folder| folder.bits.len()).sum();
-        if !self.spend(1 + simple.words.len() + folders / 256) {
+        let carried = simple.arriving.len() + simple.fed.len();
+        if !self.spend(1 + simple.words.len() + carried / 4 + folders / 256) || !self.enter() {
             return;
         }
+        self.opened(simple, scope, own);
+        self.leave();
+    }
+
+    fn opened(&mut self, mut simple: Simple, scope: &mut Scope, own: &Scope) {
         simple.folders = Rc::clone(&scope.folders);
         simple.call();
         simple.function = simple.name().is_some_and(|name| scope.functions.iter().any(|known| known == name));
@@ -160,10 +168,11 @@ impl Walk {
             for link in alone.into_iter().chain([to.last_part().from_folder(&last)]) {
                 let link = link.from_folder(folder).tidied();
                 let leads = to.from_folder(&link.folder());
-                if self.line.links.len() < LINKS && link != leads {
+                if self.line.links.len() >= LINKS {
+                    return self.too_much();
+                }
+                if link != leads {
                     self.line.links.push((link, leads));
-                } else {
-                    self.line.unclear |= self.line.links.len() >= LINKS;
                 }
             }
         }
@@ -182,6 +191,17 @@ impl Walk {
         }
     }
 
+    /// `set -- a b`
+    fn positions(&mut self, simple: &Simple, scope: &mut Scope) {
+        let given = operands(simple);
+        if given.len() > POSITIONS || !self.spend(given.len() * 8) {
+            return self.too_much();
+        }
+        for (n, word) in given.iter().enumerate() {
+            scope.set(&(n + 1).to_string(), vec![(*word).clone()]);
+        }
+    }
+
     /// Builtins that change what later commands see.
     fn change(&mut self, simple: &Simple, scope: &mut Scope, own: &Scope) {
         let Some(name) = simple.name() else { return };
@@ -192,7 +212,8 @@ impl Walk {
             "read" | "mapfile" | "readarray" => {
                 for name in filled(simple, name) {
                     let mut values = simple.arriving.clone();
-                    values.push(Word::any());
+                    let several = !simple.fed.is_empty() || !simple.arriving.is_empty();
+                    values.push(Word { several, printed: simple.fed.clone(), ..Word::any() });
                     self.assign(scope, &name, values);
                 }
             }
@@ -212,11 +233,7 @@ impl Walk {
                     self.assign(scope, name.lossy().trim_end_matches('+'), vec![value]);
                 }
             }
-            "set" => {
-                for (n, word) in operands(simple).iter().enumerate().take(9) {
-                    scope.set(&(n + 1).to_string(), vec![(*word).clone()]);
-                }
-            }
+            "set" => self.positions(simple, scope),
             "unset" => operands(simple).iter().for_each(|word| self.assign(scope, &word.lossy(), Vec::new())),
             _ => {}
         }

@@ -4,7 +4,7 @@
 //! `unclear`; nothing is dropped silently.
 
 use super::found::Prints;
-use super::reader::{PROGRAMS, parse};
+use super::reader::{PROGRAMS, Unread, parse};
 use super::scope::{Scope, is_set_by_shell};
 use super::tree::{Command, Compound, List, Pipeline, Raw, Redirect, Statement};
 use super::word::{Expanded, Run, document, expand, sum};
@@ -14,8 +14,9 @@ use std::rc::Rc;
 
 /// Commands inside commands, over all programs.
 const NESTED: usize = 64;
-/// Commands and words in all.
-const BUDGET: usize = 20_000;
+/// Commands and words in all: this many, and more of a longer line, whose parts are all read.
+const BUDGET: usize = 100_000;
+const BUDGET_PER_BYTE: usize = 4;
 
 #[derive(Debug, Default)]
 pub(super) struct Walk {
@@ -26,6 +27,7 @@ pub(super) struct Walk {
     /// The next command is a statement of the line itself: no branch, loop or pipe around it.
     outermost: bool,
     spent: usize,
+    budget: usize,
     /// Commands around this one.
     nested: usize,
 }
@@ -41,15 +43,29 @@ impl Walk {
 
     pub(super) fn program(&mut self, text: &str, scope: &mut Scope) {
         match parse(text) {
-            Some(list) => self.tree(&list, scope),
-            None => self.line.unclear = true,
+            Ok(list) => self.tree(&list, scope),
+            Err(Unread::Beyond) => self.too_much(),
+            Err(Unread::NoProgram) => {
+                self.line.unclear = true;
+                self.line.unread.push(text.to_owned());
+            }
         }
+    }
+
+    /// What a line of this length may cost.
+    pub(super) fn allow(&mut self, length: usize) {
+        self.budget = BUDGET + BUDGET_PER_BYTE * length;
+    }
+
+    /// Some bound was met: what is behind it was not looked at.
+    pub(super) fn too_much(&mut self) {
+        self.line.unclear = true;
+        self.line.beyond = true;
     }
 
     fn tree(&mut self, list: &List, scope: &mut Scope) {
         if scope.depth >= PROGRAMS {
-            self.line.unclear = true;
-            return;
+            return self.too_much();
         }
         scope.depth += 1;
         self.list(list, scope, scope.depth == 1);
@@ -71,8 +87,8 @@ impl Walk {
         let held = values.iter().map(Held::of).reduce(Held::and).unwrap_or(Held::ANYTHING);
         self.hold(name, held);
         // Scopes share their variables until one of them is set, which copies them all.
-        if self.spend(1 + scope.variables.len() / 16) {
-            scope.set(name, values);
+        if self.spend(1 + scope.variables.len() / 16) && !scope.set(name, values) {
+            self.too_much();
         }
     }
 
@@ -94,12 +110,16 @@ impl Walk {
     /// One more step; `false` when there were too many.
     pub(super) fn spend(&mut self, steps: usize) -> bool {
         self.spent += steps;
-        self.line.unclear |= self.spent > BUDGET;
-        self.spent <= BUDGET
+        if self.spent > self.budget {
+            self.too_much();
+        }
+        self.spent <= self.budget
     }
 
     fn list(&mut self, list: &List, scope: &mut Scope, outermost: bool) {
+        let mut later = Vec::new();
         for statement in list {
+            let first = self.found.len();
             let is_alone = matches!(statement.pipelines.as_slice(), [(_, pipeline)] if pipeline.len() == 1);
             self.outermost = outermost && is_alone && !statement.background;
             if statement.background {
@@ -107,7 +127,28 @@ impl Walk {
             } else {
                 self.chain(statement, scope);
             }
+            if runs_later(statement) {
+                later.push((statement, first..self.found.len()));
+            }
         }
+        for (statement, found) in later.into_iter().rev() {
+            self.again(statement, found, scope);
+        }
+    }
+
+    /// A function's body or a trap, which run when more is set: looked at again with that, where it was not known before.
+    fn again(&mut self, statement: &Statement, found: std::ops::Range<usize>, scope: &Scope) {
+        let known = |name: &String| scope.value(name).is_some_and(|values| !values.is_empty());
+        let waits =
+            |simple: &Simple| simple.words.iter().chain(&simple.writes).any(|word| word.unknown.iter().any(known));
+        if !self.found[found.clone()].iter().any(waits) || !self.spend(1) {
+            return;
+        }
+        let (functions, behind) = (self.functions.len(), self.found.split_off(found.end));
+        self.found.truncate(found.start);
+        self.chain(statement, &mut scope.clone());
+        self.functions.truncate(functions);
+        self.found.extend(behind);
     }
 
     fn chain(&mut self, statement: &Statement, scope: &mut Scope) {
@@ -139,21 +180,32 @@ impl Walk {
             self.command(stage, &mut own);
             let is_simple = matches!(stage, Command::Simple(_));
             lists_files = is_simple && matches!(&self.found[first..], [only] if found::lists_files(only));
-            (arriving, script) = found::printed(&self.found[first..]);
-            found::add_names(&mut fed, &self.found[first..]);
+            (arriving, script) = self.printed(first, &mut fed);
             // Known once is enough: a long pipe of like stages stays short.
             own.arriving.retain(|word| !arriving.contains(word));
             arriving.append(&mut own.arriving);
+            if !self.spend(1 + arriving.len()) {
+                return;
+            }
         }
+    }
+
+    /// What the commands from this one on may print, and their names, added to others.
+    fn printed(&mut self, first: usize, names: &mut Vec<Rc<str>>) -> (Vec<Word>, Option<String>) {
+        let commands = &self.found[first..];
+        let (printed, whole) = (found::printed(commands), found::add_names(names, commands));
+        let Some((words, said)) = printed.filter(|_| whole) else {
+            self.too_much();
+            return (Vec::new(), None);
+        };
+        (words, said)
     }
 
     fn command(&mut self, command: &Command, scope: &mut Scope) {
         let outermost = std::mem::take(&mut self.outermost);
-        self.line.unclear |= self.nested >= NESTED;
-        if !self.spend(1) || self.nested >= NESTED {
+        if !self.spend(1) || !self.enter() {
             return;
         }
-        self.nested += 1;
         match command {
             Command::Simple(simple) => self.simple(simple, scope),
             Command::Compound(compound, redirects) => {
@@ -169,6 +221,20 @@ impl Walk {
                 self.function(name, body, redirects, scope);
             }
         }
+        self.leave();
+    }
+
+    /// One command more around the next; `false` where there are too many.
+    pub(super) fn enter(&mut self) -> bool {
+        if self.nested >= NESTED {
+            self.too_much();
+            return false;
+        }
+        self.nested += 1;
+        true
+    }
+
+    pub(super) fn leave(&mut self) {
         self.nested -= 1;
     }
 
@@ -196,7 +262,11 @@ impl Walk {
             Compound::Lists(lists) => lists.iter().for_each(|list| self.list(list, scope, false)),
             Compound::Subshell(list) => self.list(list, &mut scope.clone(), false),
             Compound::Each { selects, name, values, body } => {
-                let values: Vec<Word> = values.iter().flat_map(|word| self.words(word, scope)).collect();
+                let mut values: Vec<Word> = values.iter().flat_map(|word| self.words(word, scope)).collect();
+                for value in values.iter_mut().filter(|value| value.bits == [Bit::Any]) {
+                    // As many as a substitution prints.
+                    value.several = value.splits && value.unknown.is_empty();
+                }
                 self.assign(scope, name, if *selects { Vec::new() } else { values });
                 if *selects {
                     self.assign(scope, "REPLY", Vec::new());
@@ -236,9 +306,8 @@ impl Walk {
         let first = self.found.len();
         self.read(&read, scope);
         let mut words = std::mem::take(&mut read.words);
-        let (names, said) = found::printed(&self.found[first..]);
         let mut printed = Vec::new();
-        found::add_names(&mut printed, &self.found[first..]);
+        let (names, said) = self.printed(first, &mut printed);
         if let [word] = words.as_mut_slice()
             && word.unknown.is_empty()
             && word.bits.iter().filter(|bit| **bit == Bit::Any).count() == read.runs.len()
@@ -250,13 +319,16 @@ impl Walk {
                 word.places += usize::from(kind == Prints::Place);
             }
         }
+        if read.beyond || !self.spend(words.len() * (names.len() + printed.len()) / 4) {
+            return words;
+        }
         for word in &mut words {
             word.named.extend(names.iter().cloned());
             word.printed.extend(printed.iter().cloned());
             word.said = word.said.take().or_else(|| said.clone());
         }
         let length: usize = words.iter().map(|word| word.bits.len()).sum();
-        if self.spend(words.len() + length / 256) { words } else { vec![Word::any()] }
+        if self.spend(words.len() + length / 32) { words } else { vec![Word::any()] }
     }
 
     /// Text in which only substitutions count.
@@ -271,6 +343,9 @@ impl Walk {
     /// What a word does beside standing for text.
     fn read(&mut self, read: &Expanded, scope: &Scope) {
         self.guess_if(read.odd, "an expansion that may run its text");
+        if read.beyond {
+            self.too_much();
+        }
         for name in &read.sets {
             self.hold(name, Held::ANYTHING);
         }
@@ -288,9 +363,10 @@ impl Walk {
     }
 
     fn substituted(&mut self, run: &Run, scope: &Scope) {
+        let mut inner = Scope { captured: true, ..scope.clone() };
         match run {
-            Run::Tree(list) => self.tree(list, &mut scope.clone()),
-            Run::Text(text) => self.program(text, &mut scope.clone()),
+            Run::Tree(list) => self.tree(list, &mut inner),
+            Run::Text(text) => self.program(text, &mut inner),
         }
     }
 
@@ -305,9 +381,18 @@ impl Walk {
     fn sublist(&mut self, list: &List, scope: &Scope) -> Word {
         let first = self.found.len();
         self.list(list, &mut scope.clone(), false);
-        let (named, said) = found::printed(&self.found[first..]);
         let mut printed = Vec::new();
-        found::add_names(&mut printed, &self.found[first..]);
+        let (named, said) = self.printed(first, &mut printed);
         Word { named, said, printed, ..Word::any() }
+    }
+}
+
+/// A function, or a trap: what is in it runs when more of the line has run.
+fn runs_later(statement: &Statement) -> bool {
+    let [(_, pipeline)] = statement.pipelines.as_slice() else { return false };
+    match pipeline.as_slice() {
+        [Command::Function(..)] => true,
+        [Command::Simple(simple)] => simple.words.first().is_some_and(|word| word.text == "trap"),
+        _ => false,
     }
 }

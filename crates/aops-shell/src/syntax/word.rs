@@ -12,10 +12,10 @@ mod scan;
 mod parameter;
 
 /// One word may stand for this many; beyond that it is anything.
-const ALTERNATIVES: usize = 32;
+const ALTERNATIVES: usize = 1024;
 
-/// A word longer than this came out of variables that grow; it is anything.
-const LONGEST: usize = 256 * 1024;
+/// All of them together are no longer than this.
+const LONGEST: usize = 512 * 1024;
 
 /// One character of a word, or what may stand there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,6 +75,8 @@ pub struct Word {
     pub places: usize,
     /// It stands for names of files that a listing before this command prints.
     pub lists_files: bool,
+    /// It is each of several in turn: what a loop gets from a substitution or a pipe.
+    pub several: bool,
 }
 
 impl Word {
@@ -183,6 +185,7 @@ impl Word {
             commits: self.commits,
             places: self.places,
             lists_files: self.lists_files,
+            several: self.several,
         }
     }
 
@@ -266,6 +269,8 @@ pub(super) struct Expanded<'t> {
     pub(super) runs: Vec<Run<'t>>,
     /// Variables it sets: `${x:=…}`.
     pub(super) sets: Vec<String>,
+    /// It stands for more than is looked at.
+    pub(super) beyond: bool,
     /// It has a form whose work we cannot see: `${x@P}`, or a pattern that is a program in another shell.
     pub(super) odd: bool,
     /// Programs whose output it computes with, and variables.
@@ -294,8 +299,26 @@ pub(super) fn expand<'t>(raw: &'t Raw<'t>, scope: &'t Scope) -> Expanded<'t> {
     word.sums += usize::from(is_sequence(raw.text));
     // `{1..9}` is as many words.
     word.splits |= raw.text.contains('{') && raw.text.contains("..");
-    for pieces in scan::spread(pieces) {
-        for Word { bits, shifts, .. } in scan::fields(&pieces, scope) {
+    let mut room = LONGEST;
+    let Some(alternatives) = scan::spread(pieces, &mut room) else {
+        done.beyond = true;
+        done.words.push(word.with(vec![Bit::Any], Some(0)));
+        return done;
+    };
+    for pieces in alternatives {
+        if done.words.len() * (word.named.len() + word.printed.len()) > LONGEST / 8 {
+            done.beyond = true;
+            break;
+        }
+        let Some(fields) = scan::fields(&pieces, scope, &mut room) else {
+            // Too many values: any of them may stand there.
+            done.beyond |= word.named.len() > ALTERNATIVES;
+            word.named.truncate(ALTERNATIVES);
+            word.named.extend(scan::values(&pieces).take(ALTERNATIVES));
+            done.words.push(word.with(scan::unfilled(&pieces, scope), Some(0)));
+            continue;
+        };
+        for Word { bits, shifts, .. } in fields {
             let shifts = shifts.or_else(|| bits.iter().position(|bit| *bit == Bit::Any));
             done.words.push(word.with(bits, shifts));
         }

@@ -1,8 +1,8 @@
 //! Looks inside commands that run other commands: `sudo`, `env`, `xargs`, `sh -c`, `eval`, `find -exec` and kin. What they
 //! run is walked at once, in the scope it would see.
 
-use super::each::{FOR_EACH, arriving, filled, placeholder, replaced};
-use super::scope::Scope;
+use super::each::{arriving, filled, placeholder, replaced};
+use super::scope::{POSITIONS, Scope};
 use super::tree::is_name_byte;
 use super::walk::Walk;
 use super::{Bit, SYSTEM_FOLDERS, Simple, Word};
@@ -176,7 +176,11 @@ impl Walk {
             let Some(text) = rest.next() else { return false };
             self.guess_if(!text.is_firm(), MADE_UP);
             let Some(program) = code(text) else { return false };
-            for (n, word) in rest.enumerate().take(10) {
+            for (n, word) in rest.enumerate() {
+                if n > POSITIONS || !self.spend(8) {
+                    self.too_much();
+                    break;
+                }
                 scope.set(&n.to_string(), vec![word.clone()]);
                 scope.set(if n == 0 { "_name" } else { "@" }, vec![word.clone()]);
             }
@@ -209,7 +213,7 @@ impl Walk {
         }
         let Wrapped { rest, mut inner, apart, mark, .. } = opened;
         if let Some(at) = rest.iter().position(|word| name == "parallel" && word.is(":::")) {
-            for value in rest[at + 1..].iter().take(FOR_EACH) {
+            for value in &rest[at + 1..] {
                 let each = Simple { words: filled(&rest[..at], value), ..inner.clone() };
                 self.unwrapped(each, scope, own, (name, apart.clone(), false));
             }

@@ -8,6 +8,7 @@ use crate::model::call::{CallKey, PlanMade, ToolCall};
 use crate::model::error::{Code, Failure};
 use crate::model::event::{Event, EventKind};
 use crate::text::json::{self, Json};
+use crate::tool::table::{self, ToolTouches};
 use aops_ledger::json::unchanged;
 use std::borrow::Cow;
 
@@ -143,11 +144,26 @@ const TEXTS: [(&str, &[&str]); 4] = [
     ("path", &[]),
 ];
 
+/// Some part of it was kept as text, unread.
+fn is_too_deep(json: &Json) -> bool {
+    match json {
+        Json::Deep(_) => true,
+        Json::List(items) => items.iter().any(is_too_deep),
+        Json::Object(members) => members.iter().any(|(_, value)| is_too_deep(value)),
+        _ => false,
+    }
+}
+
 /// An input that is judged must have its form: what is not a text names no command and no file, and would be judged as none.
 fn check_input(tool: &str, input: Option<&Json>) -> Result<(), String> {
     let Some(input @ Json::Object(_)) = input else {
         return Err("`tool_input` is missing or is not an object".to_owned());
     };
+    // Of the client's own tools the fields at the top decide.
+    let looked_through = tool.starts_with("mcp__") || matches!(table::tool(tool).touches, ToolTouches::Strings(_));
+    if looked_through && is_too_deep(input) {
+        return Err("`tool_input` nests deeper than is read: give the tool less at once".to_owned());
+    }
     // A server's tools may spell theirs as they like: all of it is looked at.
     let of_client = !tool.starts_with("mcp__");
     let wrong = TEXTS.iter().filter(|_| of_client).find(|(field, tools)| match input.get(field) {

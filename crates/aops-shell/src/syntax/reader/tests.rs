@@ -1,6 +1,6 @@
 //! The grammar against bash itself, against a list of what each construct runs, and against its own bounds.
 
-use super::{DEEPEST, LOOKS, parse};
+use super::{DEEPEST, LOOKS, Unread, parse};
 use crate::syntax::{Ground, cut};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
@@ -110,8 +110,8 @@ fn every_construct_runs_what_it_should() {
     let ground = Ground { cwd: "/w", home: "/h", variables: &[] };
     let mut wrong = Vec::new();
     for (line, wanted) in LINES {
-        if parse(line).is_none() || *wanted == "-" {
-            wrong.extend((parse(line).is_some() || *wanted != "-").then(|| format!("{line}: wanted {wanted}")));
+        if parse(line).is_err() || *wanted == "-" {
+            wrong.extend((parse(line).is_ok() || *wanted != "-").then(|| format!("{line}: wanted {wanted}")));
             continue;
         }
         let mut runs: Vec<String> =
@@ -141,7 +141,7 @@ const MALFORMED: &[&str] = &[
 #[test]
 fn what_is_malformed_is_refused_by_both() {
     let said = bash_accepts(&owned(MALFORMED));
-    let wrong: Vec<_> = MALFORMED.iter().zip(said).filter(|(text, bash)| *bash || parse(text).is_some()).collect();
+    let wrong: Vec<_> = MALFORMED.iter().zip(said).filter(|(text, bash)| *bash || parse(text).is_ok()).collect();
     assert!(wrong.is_empty(), "accepted by bash (true) or by us: {wrong:#?}");
 }
 
@@ -169,7 +169,7 @@ fn both_accept_the_same_lines_of_the_corpora() {
     assert!(lines.len() > 1500, "{} lines", lines.len());
     let mut wrong = Vec::new();
     for (line, bash) in lines.iter().zip(bash_accepts(&lines)) {
-        let ours = parse(line).is_some();
+        let ours = parse(line).is_ok();
         // A coprocess sets variables that the line does not name; `${(e)x}` is zsh's.
         let refused = line.starts_with("coproc ") || line.contains("${(");
         if ours != bash && !refused {
@@ -193,7 +193,7 @@ fn generated() -> Vec<String> {
 
 #[test]
 fn bash_accepts_whatever_we_accept() {
-    let ours: Vec<String> = generated().into_iter().filter(|text| parse(text).is_some()).collect();
+    let ours: Vec<String> = generated().into_iter().filter(|text| parse(text).is_ok()).collect();
     assert!(ours.len() > 800, "{} generated lines are shell", ours.len());
     let wrong: Vec<_> = ours.iter().zip(bash_accepts(&ours)).filter(|(_, bash)| !bash).map(|(text, _)| text).collect();
     assert!(wrong.is_empty(), "bash refuses {} of {}: {wrong:#?}", wrong.len(), ours.len());
@@ -283,13 +283,13 @@ fn depth_is_bounded() {
     ];
     for (open, close) in nests {
         let text = |depth: usize| format!("{}a{}", format!("{open} ").repeat(depth), format!(" {close}").repeat(depth));
-        assert!(parse(&text(DEEPEST / 4)).is_some(), "{}", text(DEEPEST / 4));
+        assert!(parse(&text(DEEPEST / 4)).is_ok(), "{}", text(DEEPEST / 4));
         for depth in [DEEPEST + 1, 2_000] {
-            assert!(parse(&text(depth)).is_none(), "{open} {depth} deep");
+            assert_eq!(parse(&text(depth)).err(), Some(Unread::Beyond), "{open} {depth} deep");
         }
     }
     let test = |depth: usize| format!("[[ {} a {} ]]", "( ".repeat(depth), " )".repeat(depth));
-    assert!(parse(&test(8)).is_some() && parse(&test(100)).is_none());
+    assert!(parse(&test(8)).is_ok() && parse(&test(100)).is_err());
 }
 
 #[rustfmt::skip]

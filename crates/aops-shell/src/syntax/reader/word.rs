@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
         loop {
             match self.byte(self.at)? {
                 byte if byte == close && depth == 0 => return Some(()),
-                byte if byte == open && depth >= DEEPEST => return None,
+                byte if byte == open && depth >= DEEPEST => return self.too_deep(),
                 b'\\' if self.byte(self.at + 1) == Some(b'\n') => return None,
                 byte => {
                     depth = depth + usize::from(byte == open) - usize::from(byte == close);
@@ -156,7 +156,7 @@ impl<'a> Reader<'a> {
             let outer = std::mem::take(&mut reader.parts);
             reader.level += 1;
             if reader.level >= PROGRAMS {
-                return None;
+                return reader.too_deep();
             }
             let list = reader.nested(|reader| {
                 let list = if is_process { reader.statements() } else { reader.list() };

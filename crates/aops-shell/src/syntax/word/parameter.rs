@@ -1,9 +1,9 @@
 //! Reads what a `$` or a backquote begins: variables, substitutions, arithmetic.
 
-use super::Run;
 use super::scan::{Piece, Quotes, Scan};
-use crate::syntax::Bit;
+use super::{ALTERNATIVES, Run};
 use crate::syntax::tree::is_name_byte;
+use crate::syntax::{Bit, Word};
 
 /// No variable: text made from one, which is not its value.
 const OTHER: &str = "";
@@ -90,13 +90,12 @@ impl Scan<'_> {
             Some(values) if !values.is_empty() => {
                 let texts = values.iter().map(|word| word.bits.clone()).collect();
                 self.word.said = self.word.said.take().or_else(|| values.iter().find_map(|word| word.said.clone()));
-                self.word.named.extend(values.iter().flat_map(|word| word.named.iter().cloned()).take(64));
+                self.carry(values);
                 if let [only] = values {
                     self.word.sums += only.sums;
                     self.word.commits += only.commits;
                     self.word.places += only.places;
                 }
-                self.word.printed.extend(values.iter().flat_map(|word| word.printed.iter().cloned()).take(16));
                 self.word.filled.push(name.to_owned());
                 self.pieces.push(Piece::OneOf(texts, !quoted));
             }
@@ -104,6 +103,19 @@ impl Scan<'_> {
                 self.word.unknown.push(name.to_owned());
                 self.bit(Bit::Any);
             }
+        }
+    }
+
+    /// What substitutions in these values name and run.
+    fn carry(&mut self, values: &[Word]) {
+        for value in values {
+            let full = self.word.named.len() + value.named.len() > ALTERNATIVES;
+            self.done.beyond |= full;
+            self.word.named.extend(value.named.iter().filter(|_| !full).cloned());
+            let more = value.printed.iter().filter(|name| !self.word.printed.contains(name)).cloned();
+            let more: Vec<_> = more.collect();
+            self.word.printed.extend(more);
+            self.word.several |= value.several;
         }
     }
 

@@ -1,7 +1,7 @@
 //! Reads the characters of a raw word into pieces: text, patterns, braces, and what is not known. Then spreads `{a,b}` into
 //! its alternatives, as the shell does first, fills in `~` and variables, and splits at blanks.
 
-use super::{ALTERNATIVES, Expanded, LONGEST, Run, arithmetic};
+use super::{ALTERNATIVES, Expanded, Run, arithmetic};
 use crate::syntax::scope::Scope;
 use crate::syntax::tree::Raw;
 use crate::syntax::{Bit, Word};
@@ -86,6 +86,7 @@ impl<'t> Scan<'t> {
         self.done.numbers.append(&mut within.numbers);
         self.done.indexes.append(&mut within.indexes);
         self.done.odd |= within.odd;
+        self.done.beyond |= within.beyond;
     }
 
     pub(super) fn text(&mut self, c: char) {
@@ -225,69 +226,75 @@ fn plain(c: char) -> Piece {
     }
 }
 
-/// All alternatives of these pieces; one that is anything when there are too many.
-pub(super) fn spread(pieces: Vec<Piece>) -> Vec<Vec<Piece>> {
+/// All alternatives of these pieces, within the room that is left; `None` when there are too many.
+pub(super) fn spread(pieces: Vec<Piece>, room: &mut usize) -> Option<Vec<Vec<Piece>>> {
     let mut waiting = vec![pieces];
     let mut done = Vec::new();
     while let Some(pieces) = waiting.pop() {
-        if waiting.len() + done.len() >= ALTERNATIVES {
-            return vec![vec![Piece::Bit(Bit::Any)]];
+        let Some(bounds) = first_group(&pieces) else {
+            done.push(pieces);
+            continue;
+        };
+        let members = (bounds.len() - 1).max(1);
+        *room = room.checked_sub(members * pieces.len())?;
+        if waiting.len() + done.len() + members > ALTERNATIVES {
+            return None;
         }
-        match first_group(&pieces) {
-            Some(members) => waiting.extend(members.into_iter().rev()),
-            None => done.push(pieces),
-        }
-    }
-    done
-}
-
-/// The first complete group replaced by each of its members.
-fn first_group(pieces: &[Piece]) -> Option<Vec<Vec<Piece>>> {
-    let opens = pieces.iter().enumerate().filter(|(_, piece)| matches!(piece, Piece::Sign('{'))).map(|(at, _)| at);
-    // Groups that never close are few in real lines; looking at each once more keeps this simple.
-    opens.take(ALTERNATIVES).find_map(|open| {
-        let bounds = extent(pieces, open)?;
-        let close = bounds[bounds.len() - 1];
+        let (open, close) = (bounds[0], bounds[bounds.len() - 1]);
         let around = |inner: &[Piece]| [&pieces[..open], inner, &pieces[close + 1..]].concat();
         if bounds.len() == 2 {
-            return is_sequence(&pieces[open + 1..close]).then(|| vec![around(&[Piece::Bit(Bit::Any)])]);
-        }
-        let members = bounds.windows(2).take(ALTERNATIVES + 1);
-        Some(members.map(|pair| around(&pieces[pair[0] + 1..pair[1]])).collect())
-    })
-}
-
-/// The group opened here: its brace, its own commas, and the brace that closes it.
-fn extent(pieces: &[Piece], open: usize) -> Option<Vec<usize>> {
-    let (mut depth, mut bounds) = (0usize, Vec::new());
-    for (at, piece) in pieces.iter().enumerate().skip(open) {
-        depth += usize::from(*piece == Piece::Sign('{'));
-        if depth == 1 && matches!(piece, Piece::Sign(_)) {
-            bounds.push(at);
-        }
-        if *piece == Piece::Sign('}') {
-            depth -= 1;
-            if depth == 0 {
-                return Some(bounds);
-            }
+            waiting.push(around(&[Piece::Bit(Bit::Any)]));
+        } else {
+            waiting.extend(bounds.windows(2).rev().map(|pair| around(&pieces[pair[0] + 1..pair[1]])));
         }
     }
-    None
+    Some(done)
 }
 
-fn is_sequence(inner: &[Piece]) -> bool {
-    inner.windows(2).any(|pair| pair.iter().all(|piece| matches!(piece, Piece::Bit(Bit::Char('.')))))
+/// The group that begins first, of those that have several members or are a sequence: its brace, its own commas, and the
+/// brace that closes it. One pass.
+fn first_group(pieces: &[Piece]) -> Option<Vec<usize>> {
+    let mut best: Option<Vec<usize>> = None;
+    let mut open: Vec<(Vec<usize>, bool)> = Vec::new();
+    for (at, piece) in pieces.iter().enumerate() {
+        match piece {
+            Piece::Sign('{') => open.push((vec![at], false)),
+            Piece::Sign('}') => {
+                let Some((mut bounds, counts)) = open.pop() else { continue };
+                if let Some((_, outer)) = open.last_mut() {
+                    *outer |= counts;
+                }
+                bounds.push(at);
+                let earlier = best.as_ref().is_none_or(|best| bounds[0] < best[0]);
+                if earlier && (bounds.len() > 2 || counts) {
+                    best = Some(bounds);
+                }
+                if open.is_empty() && best.is_some() {
+                    return best;
+                }
+            }
+            Piece::Sign(_) => open.last_mut().into_iter().for_each(|(bounds, _)| bounds.push(at)),
+            Piece::Bit(Bit::Char('.')) if at > 0 && pieces[at - 1] == Piece::Bit(Bit::Char('.')) => {
+                open.last_mut().into_iter().for_each(|(_, counts)| *counts = true);
+            }
+            _ => {}
+        }
+    }
+    best
 }
 
-/// The words these pieces become, with where the first variable was filled in.
-pub(super) fn fields(pieces: &[Piece], scope: &Scope) -> Vec<Word> {
+/// The words these pieces become, with where the first variable was filled in; `None` where they are too many or too long.
+pub(super) fn fields(pieces: &[Piece], scope: &Scope, room: &mut usize) -> Option<Vec<Word>> {
     // Each alternative is a list of words; only the last one is still growing.
     let mut alternatives = vec![vec![Word { bits: Vec::with_capacity(pieces.len()), ..Word::default() }]];
     let mut length = 0;
     for (at, piece) in pieces.iter().enumerate() {
         let (choices, filled, splits) = match piece {
             Piece::Bit(bit) => {
-                length += 1;
+                length += alternatives.len();
+                if length > *room {
+                    return None;
+                }
                 alternatives.iter_mut().filter_map(|words| words.last_mut()).for_each(|last| last.bits.push(*bit));
                 continue;
             }
@@ -295,9 +302,9 @@ pub(super) fn fields(pieces: &[Piece], scope: &Scope) -> Vec<Word> {
             Piece::Tilde => (vec![tilde(pieces, at, scope)], false, false),
             Piece::OneOf(texts, splits) => (texts.clone(), true, *splits),
         };
-        length += choices.iter().map(Vec::len).sum::<usize>();
-        if alternatives.len() * choices.len() > ALTERNATIVES || length > LONGEST {
-            return vec![Word { shifts: Some(0), ..Word::any() }];
+        length = length * choices.len() + alternatives.len() * choices.iter().map(Vec::len).sum::<usize>();
+        if alternatives.len() * choices.len() > ALTERNATIVES || length > *room {
+            return None;
         }
         let grown = |words| {
             let copies = std::iter::repeat_n(words, choices.len()).zip(&choices);
@@ -305,7 +312,25 @@ pub(super) fn fields(pieces: &[Piece], scope: &Scope) -> Vec<Word> {
         };
         alternatives = alternatives.into_iter().flat_map(grown).collect();
     }
-    alternatives.into_iter().flatten().collect()
+    *room -= length;
+    Some(alternatives.into_iter().flatten().collect())
+}
+
+/// The values that may stand in these pieces.
+pub(super) fn values(pieces: &[Piece]) -> impl Iterator<Item = Word> {
+    let texts = pieces.iter().flat_map(|piece| if let Piece::OneOf(texts, _) = piece { texts.as_slice() } else { &[] });
+    texts.map(|bits| Word { bits: bits.clone(), ..Word::default() })
+}
+
+/// These pieces as one word, with something unknown for each value.
+pub(super) fn unfilled(pieces: &[Piece], scope: &Scope) -> Vec<Bit> {
+    let bits = |(at, piece): (usize, &Piece)| match piece {
+        Piece::Bit(bit) => vec![*bit],
+        Piece::Sign(c) => vec![Bit::Char(*c)],
+        Piece::Tilde => tilde(pieces, at, scope),
+        Piece::OneOf(..) => vec![Bit::Any],
+    };
+    pieces.iter().enumerate().flat_map(bits).collect()
 }
 
 fn grow(mut words: Vec<Word>, bits: &[Bit], filled: bool, splits: bool) -> Vec<Word> {

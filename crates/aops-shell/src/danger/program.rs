@@ -1,0 +1,206 @@
+//! Reads a program of some language as far as rules look: its calls, the texts among their arguments, and verbs that need no
+//! brackets.
+
+#[rustfmt::skip]
+pub(super) const TREES: &[&str] = &[
+    "delete_tree", "deltree", "emptydirsync", "remove_dir_all", "remove_entry_secure", "remove_tree", "removeall",
+    "removesync", "rimraf", "rimrafsync", "rm_r", "rm_rf", "rmdirsync", "rmsync", "rmtree", "removedirs", "rmtree_f",
+    "rm", "deleterecursively", "deletedir", "delete-directory", "delete-tree", "delete-directory/files",
+    "delete-file-recursively", "delete-directory-tree", "del_dir_r", "removedirectoryrecursive", "removepathforcibly",
+    "rm_rf!", "removeitem", "rmdir_recursive", "delete_directory", "removedirrecursively", "delete_recursively",
+    "deletetree", "removedir",
+];
+pub(super) const LISTS: &[&str] = &[
+    "listdir", "walk", "glob", "ls_r", "directory-files", "list.files", "list_dir", "ls", "iglob", "rglob", "scandir",
+    "readdirsync", "readdir", "iterdir", "entries", "children",
+];
+pub(super) const TEMPORARY: &[&str] =
+    &["mkdtemp", "mkdtempsync", "temporarydirectory", "mktmpdir", "tempdir", "tmpdir"];
+
+/// A call in program text: the last part of its name, all of it, and the texts among its arguments.
+#[derive(Debug, Default)]
+pub(super) struct Called {
+    pub(super) name: String,
+    pub(super) whole: String,
+    pub(super) texts: Vec<String>,
+    /// The texts of the call that it is a part of: `Path('x').unlink()`.
+    pub(super) before: Vec<String>,
+    /// Its arguments say that folders go with what is in them: `recursive=TRUE`.
+    pub(super) recursive: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Program {
+    pub(super) calls: Vec<Called>,
+    pub(super) texts: Vec<String>,
+    /// Commands between backquotes.
+    pub(super) quoted: Vec<String>,
+    /// It asks for the home folder.
+    pub(super) homes: bool,
+    /// It looks into folders, or makes a temporary one.
+    pub(super) lists: bool,
+    pub(super) makes_temporary: bool,
+    /// It writes something into what it opens.
+    pub(super) fills: bool,
+}
+
+impl Program {
+    /// One of these is called.
+    pub(super) fn makes(&self, names: &[&str]) -> bool {
+        self.calls.iter().any(|called| names.contains(&called.name.as_str()))
+    }
+}
+
+/// The calls and texts of a program in any of these languages.
+pub(super) fn read(text: &str) -> Program {
+    let letters: Vec<char> = text.chars().collect();
+    let mut reader = Reader::default();
+    let mut at = 0;
+    while let Some(&letter) = letters.get(at) {
+        at = match letter {
+            '"' | '\'' | '`' => {
+                let (literal, end) = literal(&letters, at);
+                reader.text(literal, letter == '`');
+                end
+            }
+            '#' if (at == 0 || letters[at - 1].is_whitespace()) && letters.get(at + 1) != Some(&'p') => {
+                letters[at..].iter().position(|letter| *letter == '\n').map_or(letters.len(), |line| at + line)
+            }
+            _ => {
+                reader.letter(letter, at > 0 && matches!(letters[at - 1], ' ' | '\t'));
+                at + 1
+            }
+        };
+    }
+    let lower = text.to_lowercase();
+    let homes = ["homedir(", "path.home(", "dir.home", "env.home", "environ['home']", "getenv('home')"];
+    let mut program = reader.program;
+    program.homes = homes.iter().any(|word| lower.contains(word));
+    (program.lists, program.makes_temporary) = (program.makes(LISTS), program.makes(TEMPORARY));
+    program.fills = ["write", "dump", "print(", "save", "copyfileobj", "<<"].iter().any(|word| lower.contains(word));
+    program
+}
+
+#[derive(Default)]
+struct Reader {
+    program: Program,
+    /// The calls whose brackets are open, by their place in the program.
+    open: Vec<Option<usize>>,
+    /// The call without brackets that is being read: `system "a", "b"`.
+    bare: Option<usize>,
+    /// The name that is being read.
+    name: String,
+    /// The verb before it, in the same statement: `unlink glob "src/*"`.
+    verb: String,
+}
+
+/// A call that needs no brackets, in some language.
+fn is_bare(name: &str) -> bool {
+    const BARE: &[&str] = &["system", "exec", "popen", "script", "delete", "qx", "syscmd", "esyscmd"];
+    let lower = name.to_lowercase();
+    let removes = TREES.contains(&lower.as_str()) && lower != "rm"
+        || matches!(lower.as_str(), "unlink" | "rmdir" | "delete-file");
+    BARE.contains(&name) || removes
+}
+
+impl Reader {
+    fn text(&mut self, literal: String, is_backquoted: bool) {
+        let last = |name: &str| {
+            let part = name.rsplit(['.', ':']).next().unwrap_or_default();
+            let short = name.rsplit('/').next().unwrap_or_default();
+            [part, short].into_iter().find(|name| is_bare(name)).map(str::to_owned)
+        };
+        let last = last(&self.name).or_else(|| last(&self.verb)).unwrap_or_default();
+        self.program.texts.push(literal.clone());
+        if matches!(literal.as_str(), "unlink" | "rmdir" | "unlinkSync") && self.open.last().is_some() {
+            // `array_map("unlink", glob("src/*"))`
+            self.program.calls.push(Called { name: literal.clone(), whole: literal.clone(), ..Called::default() });
+        }
+        if let Some(called) = self.open.last().copied().flatten().or(self.bare) {
+            self.program.calls[called].texts.push(literal);
+        } else if !last.is_empty() {
+            // `do shell script "…"`
+            let name = last.replace("script", "system").to_lowercase();
+            let called = Called { name, whole: format!(".{last}"), texts: vec![literal], ..Called::default() };
+            self.program.calls.push(called);
+            self.bare = Some(self.program.calls.len() - 1);
+        } else if is_backquoted {
+            self.program.quoted.push(literal);
+        }
+        self.name.clear();
+    }
+
+    fn letter(&mut self, letter: char, is_apart: bool) {
+        match letter {
+            '(' => self.open_call(),
+            ')' => {
+                self.open.pop();
+                self.name.clear();
+            }
+            ';' | '\n' | '}' => {
+                self.bare = None;
+                self.name.clear();
+                self.verb.clear();
+            }
+            ' ' | '\t' => {}
+            '<' if matches!(self.name.as_str(), "unlink") => {
+                // `unlink <src/*>`
+                self.program.calls.push(Called { name: "unlink".to_owned(), ..Called::default() });
+                self.program.calls.push(Called { name: "glob".to_owned(), ..Called::default() });
+                self.name.clear();
+            }
+            _ if letter.is_alphanumeric() || matches!(letter, '_' | '.' | ':' | '$' | '-' | '!' | '/') => {
+                if is_apart && letter != '.' {
+                    let removes = |name: &str| name != "delete" && is_bare(name);
+                    if removes(self.name.rsplit(['.', ':']).next().unwrap_or_default()) {
+                        self.verb.clone_from(&self.name);
+                    }
+                    self.name.clear();
+                }
+                self.name.push(letter);
+                let recursive = ["recursive", "Recursive", "recurse"].contains(&self.name.as_str());
+                if let Some(called) = self.open.last().copied().flatten().filter(|_| recursive) {
+                    self.program.calls[called].recursive = true;
+                }
+            }
+            _ => self.name.clear(),
+        }
+    }
+
+    fn open_call(&mut self) {
+        let whole = std::mem::take(&mut self.name);
+        let name = whole
+            .rsplit(['.', ':', '>', '$', '/', '!'])
+            .find(|part| !part.is_empty())
+            .unwrap_or_default()
+            .to_lowercase();
+        if name.is_empty() {
+            return self.open.push(self.open.last().copied().flatten());
+        }
+        let chained = self.program.calls.last().filter(|_| whole.starts_with('.'));
+        let before = chained.map(|called| called.texts.clone()).unwrap_or_default();
+        self.program.calls.push(Called { name, whole, before, ..Called::default() });
+        self.open.push(Some(self.program.calls.len() - 1));
+    }
+}
+
+/// A text between quotes that begins here, and the place after it.
+fn literal(letters: &[char], from: usize) -> (String, usize) {
+    let quote = letters[from];
+    let triple = letters.get(from + 1) == Some(&quote) && letters.get(from + 2) == Some(&quote);
+    let mut at = if triple { from + 3 } else { from + 1 };
+    let mut text = String::new();
+    while let Some(&letter) = letters.get(at) {
+        let closes =
+            letter == quote && (!triple || letters.get(at + 1) == Some(&quote) && letters.get(at + 2) == Some(&quote));
+        if closes {
+            return (text, at + if triple { 3 } else { 1 });
+        }
+        if letter == '\\' {
+            at += 1;
+        }
+        text.extend(letters.get(at));
+        at += 1;
+    }
+    (text, at)
+}
