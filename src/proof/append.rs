@@ -62,7 +62,7 @@ pub fn add(env: &Env, trace: &str, folder: &Path) -> Result<(), Failure> {
 /// Adds what was noted while the log was signed. Who left a note looks whether the log is free by now, and who had the log
 /// looks for notes once it is: one of the two sees the other, so that no note waits for another turn.
 fn add_late(env: &Env) -> Result<(), Failure> {
-    let is_noted = || fs::read_dir(store::path(env).join(LATE)).is_ok_and(|mut notes| notes.next().is_some());
+    let is_noted = || fs::read_dir(store::path(env).join(store::LATE)).is_ok_and(|mut notes| notes.next().is_some());
     for _ in 0..MOST_ROUNDS {
         if !is_noted() {
             break;

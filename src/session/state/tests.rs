@@ -54,8 +54,6 @@ fn full() -> (State, Memory) {
             tests: true,
             tracks: vec![Tracks { ids: vec!["i".to_owned()], ..Tracks::default() }],
         }],
-        parked: vec![Parked { critic_verdict: text(), workflow: text(), wanted: true, audit_due: true, ..Parked::default() }],
-        prompted: Some(Prompted { id: "p".to_owned(), open: true, sha256: "s".to_owned() }),
         progress: TaskProgress {
             agents: vec![Started::default()],
             before: Some((Phase::Done, Sandbox::Open)),

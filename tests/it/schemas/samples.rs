@@ -19,8 +19,7 @@ use aops_hook::session::fact::{
 use aops_hook::session::growth::{ChangedFile, Growth};
 use aops_hook::session::memory::{
     AtWork, ClientProcess, IssueInHand, LastRun, Memory, ModeAsked, OpenCall, Parked, PlanShown, Prompted,
-    RollbackState, RunStep,
-    Started, TaskProgress, Undone, Waiver, Witness,
+    RollbackState, RunStep, Started, TaskProgress, Undone, Waiver, Witness,
 };
 use aops_hook::session::prompt::Prompt;
 use aops_hook::session::state::{Audit, Flags, Hydration, MainAgent, State, Stopping, Subagent, Task};
@@ -492,10 +491,7 @@ pub(crate) fn states() -> Vec<Value> {
     [
         (state(), memory()),
         (bare(), calm()),
-        (
-            waiting,
-            Memory { chosen: Some(unheld()), jail: Some(unjailed()), prompted: Some(over()), ..shown_a_file() },
-        ),
+        (waiting, Memory { chosen: Some(unheld()), jail: Some(unjailed()), prompted: Some(over()), ..shown_a_file() }),
     ]
     .map(on_disk)
     .iter()
