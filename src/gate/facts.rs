@@ -72,7 +72,7 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
                 seen.plan_shown = context.plan_shown.clone().filter(|_| seen.asks_plan);
                 seen.plan_hook.clone_from(&context.plan_hook);
             }
-            facts.push(Fact::Event(seen));
+            facts.push(Fact::Event(Box::new(seen)));
             facts.extend(reported(session, event, verdict, context));
             facts.extend(waived(session, verdict, context));
             facts
@@ -289,7 +289,7 @@ pub fn asked_before<'a>(
 fn unasked_timer(session: &Session, event: &Event, call: &ToolCall, context: &Context) -> Option<Fact> {
     let (timers, timers_lost) = new_timers(session, set_timer(call).into_iter());
     let seen = Seen { timers, timers_lost, ..seen(event, context, None) };
-    (!seen.timers.is_empty()).then_some(Fact::Event(seen))
+    (!seen.timers.is_empty()).then(|| Fact::Event(Box::new(seen)))
 }
 
 /// Settles a call where too many are in flight: one that changes nothing, if there is one; else what it changes is counted.
@@ -323,17 +323,7 @@ fn decided(event: &Event, call: &ToolCall, verdict: &Verdict) -> Vec<Fact> {
 }
 
 fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, context: &Context) -> Vec<Fact> {
-    let Some(open) = session.open_call(&call.key) else {
-        // The hook was killed or not heard, and the client failed open.
-        let why = match &context.past {
-            Some(past) if past.to == Denied => "a call ended that was DENIED: the client ran it all the same",
-            Some(_) => return vec![again(event, call, context)],
-            None => "a call ended that was never authorized: its hook did not run, or was killed",
-        };
-        let unasked = context.ended.unasked.clone();
-        let ran = Fact::Violation(Violation { unasked, ..broken(event, call, None, why) });
-        return [ran].into_iter().chain(unasked_timer(session, event, call, context)).collect();
-    };
+    let Some(open) = session.open_call(&call.key) else { return ended_unasked(session, event, call, context) };
     let mut facts = Vec::new();
     // A person was asked and said yes: the client reports it only now.
     if open.state == Pending {
@@ -368,11 +358,23 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     facts
 }
 
+/// The hook was killed or not heard, and the client failed open.
+fn ended_unasked(session: &Session, event: &Event, call: &ToolCall, context: &Context) -> Vec<Fact> {
+    let why = match &context.past {
+        Some(past) if past.to == Denied => "a call ended that was DENIED: the client ran it all the same",
+        Some(_) => return vec![again(event, call, context)],
+        None => "a call ended that was never authorized: its hook did not run, or was killed",
+    };
+    let unasked = context.ended.unasked.clone();
+    let ran = Fact::Violation(Violation { unasked, ..broken(event, call, None, why) });
+    [ran].into_iter().chain(unasked_timer(session, event, call, context)).collect()
+}
+
 /// A call that ended before ends again: recorded, but counted once.
 fn again(event: &Event, call: &ToolCall, context: &Context) -> Fact {
     let id = quoted(&call.key.id);
     let about = format!("{{\"repeated\":true,\"tool_name\":{},\"tool_use_id\":{id}}}", quoted(&call.key.tool));
-    Fact::Event(Seen { about: raw(&about).unwrap_or_default(), ..seen(event, context, None) })
+    Fact::Event(Box::new(Seen { about: raw(&about).unwrap_or_default(), ..seen(event, context, None) }))
 }
 
 fn violation(event: &Event, call: &ToolCall, said: Option<Said>, why: &str) -> Fact {

@@ -263,7 +263,7 @@ fn our_own_agents() {
     let by =
         |agent: &str, tool: &str| Event { agent_id: Some("a".into()), agent_type: Some(agent.into()), ..call(tool) };
     let touches = CallContext { effect: Effect::Write, touches_tree: true, ..CallContext::default() };
-    for (agent, tool, context, passed) in [
+    for (agent, tool, context, passed) in vec![
         ("critic", "Write", writes(), false),
         ("critic", "Bash", does(Effect::Tracker), false),
         ("framework", "Write", writes(), false),

@@ -29,7 +29,7 @@ fn refusals(turn: &Turn) -> usize {
         _ => None,
     });
     let since = seen.take_while(|seen| EventKind::of(&seen.event) != EventKind::UserPromptSubmit);
-    let denied = |seen: &&Seen| {
+    let denied = |seen: &&Box<Seen>| {
         EventKind::of(&seen.event) == EventKind::Stop && seen.said.as_ref().is_some_and(|said| said.ruling == "deny")
     };
     since.filter(denied).count()

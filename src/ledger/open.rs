@@ -431,7 +431,10 @@ mod tests {
         let baseline: BTreeMap<_, _> = (0..n).map(|n| (format!("src/{n}"), format!("stamp-{n}"))).collect();
         let baseline_sha256 = digest.then(|| digest_of(&baseline));
         let event = "SessionStart".to_owned();
-        (baseline.clone(), Fact::Event(Seen { event, baseline: Some(baseline), baseline_sha256, ..Seen::default() }))
+        (
+            baseline.clone(),
+            Fact::Event(Box::new(Seen { event, baseline: Some(baseline), baseline_sha256, ..Seen::default() })),
+        )
     }
 
     #[test]

@@ -63,7 +63,7 @@ macro_rules! facts {
 // A new kind is a row here and an arm in the fold.
 facts! {
     "open": Open(Opened),
-    "event": Event(Seen),
+    "event": Event(Box<Seen>),
     "call": Call(Step),
     "block": Block(Blocked),
     "unblock": Unblock(Unblocked),

@@ -70,7 +70,7 @@ mod tests {
     use crate::session::fact::{Seen, Unblocked};
 
     fn event(name: &str) -> Fact {
-        Fact::Event(Seen { event: name.to_owned(), ..Seen::default() })
+        Fact::Event(Box::new(Seen { event: name.to_owned(), ..Seen::default() }))
     }
 
     fn outcome(before: Phase, after: Phase, fact: &Fact) -> Option<String> {

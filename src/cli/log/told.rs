@@ -175,7 +175,7 @@ fn tell_event(base: Told, seen: &Seen, ended: &str) -> Told {
         (true, "event") => ("refused", text + &gate),
         (true, word) => ("refused", format!("{word}: {text}")),
     };
-    let tone = tone(&Fact::Event(seen.clone()));
+    let tone = tone(&Fact::Event(Box::new(seen.clone())));
     let refused = refused || seen.rehearsed.is_some();
     Told { word: word.to_owned(), text: text + ended, reason, tone, refused, ..base }
 }

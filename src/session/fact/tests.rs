@@ -145,7 +145,7 @@ fn all() -> Vec<Fact> {
             previous: Some(previous),
             ..Opened::default()
         }),
-        Fact::Event(seen),
+        Fact::Event(Box::new(seen)),
         Fact::Call(step),
         Fact::Block(Blocked { by: "b".to_owned(), reason: "r".to_owned() }),
         Fact::Unblock(Unblocked { by: "b".to_owned() }),
