@@ -119,9 +119,9 @@ pub(super) static ROWS: &[Row] = &[
 ];
 
 /// Names of the table that begin with no dot, wherever they lie.
-const PLAIN: [&str; 9] = [
+const PLAIN: [&str; 10] = [
     "lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", "lefthook-local.yml", "mise.toml",
-    "bunfig.toml", "sitecustomize.py", "usercustomize.py",
+    "mise.local.toml", "bunfig.toml", "sitecustomize.py", "usercustomize.py",
 ];
 /// Folders at the root in which some of them lie.
 const SYSTEM: [&str; 6] = ["etc", "lib", "usr", "var", "run", "library"];
@@ -252,23 +252,11 @@ mod tests {
             assert_eq!(what(path, Act::Write), None, "{path}");
         }
         assert_eq!(what("/srv/p/.vscode/tasks.json", Act::Whole), None, "taken away");
-        assert!(PLAIN.iter().all(|name| ROWS.iter().any(|row| row.root == Anywhere && row.paths.contains(name))));
-        let begins = |row: &Row, part: &str| row.paths.iter().all(|path| path.starts_with(part));
-        assert!(
-            ROWS.iter()
-                .filter(|row| row.root == Anywhere)
-                .flat_map(|row| row.paths)
-                .all(|path| path.starts_with('.') || PLAIN.contains(path))
-        );
-        assert!(
-            ROWS.iter()
-                .filter(|row| row.root == System)
-                .flat_map(|row| row.paths)
-                .all(|path| SYSTEM.contains(&path.split('/').next().unwrap()))
-        );
-        assert!(
-            !begins(&ROWS[0], "x") && ROWS.iter().flat_map(|row| row.paths).all(|path| path.to_lowercase() == **path),
-            "names are compared in lower case"
-        );
+        let paths = |root: Root| ROWS.iter().filter(move |row| row.root == root).flat_map(|row| row.paths);
+        assert!(PLAIN.iter().all(|name| paths(Anywhere).any(|path| path == name)));
+        assert!(paths(Anywhere).all(|path| path.starts_with('.') || PLAIN.contains(path)));
+        assert!(paths(System).all(|path| SYSTEM.contains(&path.split('/').next().unwrap())));
+        let all = || ROWS.iter().flat_map(|row| row.paths.iter().chain(row.words));
+        assert!(all().all(|text| text.to_lowercase() == **text), "texts are compared in lower case");
     }
 }
