@@ -25,11 +25,11 @@ pub(super) fn hold(mut turn: Turn) -> Turn {
 fn refusals(turn: &Turn) -> usize {
     let recent = turn.ledger.recent();
     let seen = recent.iter().rev().filter_map(|entry| match &entry.fact {
-        Fact::Event(seen) => Some(seen),
+        Fact::Event(seen) => Some(&**seen),
         _ => None,
     });
     let since = seen.take_while(|seen| EventKind::of(&seen.event) != EventKind::UserPromptSubmit);
-    let denied = |seen: &&Box<Seen>| {
+    let denied = |seen: &&Seen| {
         EventKind::of(&seen.event) == EventKind::Stop && seen.said.as_ref().is_some_and(|said| said.ruling == "deny")
     };
     since.filter(denied).count()

@@ -83,7 +83,7 @@ impl World {
             policy_hash: Some("h".to_owned()),
             ..Seen::default()
         };
-        self.fold(&Fact::Event(seen));
+        self.fold(&Fact::Event(Box::new(seen)));
     }
 
     pub(super) fn never_let_go(&mut self) {
