@@ -285,7 +285,8 @@ fn private_under_every_umask() {
             let Ok(meta) = path.metadata() else { continue };
             let mode = meta.permissions().mode() & 0o7777;
             // A lock can be read by nobody, so that nobody who may only read can hold it.
-            let is_lock = path.file_name().unwrap().to_str().unwrap().ends_with("lock");
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let is_lock = ["lock", ".write", ".again"].iter().any(|end| name.ends_with(end));
             let wanted = if path.is_dir() {
                 0o700
             } else if is_lock {

@@ -25,6 +25,7 @@ use aops_fleet::session::{Machine, SessionHead};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Instant, UNIX_EPOCH};
 
@@ -132,7 +133,11 @@ impl Cursor {
     /// Nothing where another process sends.
     fn take(env: &Env, what: &str, url: &str) -> Option<Self> {
         let file = database::folder(env).join(format!("{what}-{}", &sha256(&[url.as_bytes()])[..12]));
-        let alone = File::create(file.with_extension("lock")).ok()?;
+        let mut options = File::options();
+        let options = options.append(true).create(true).mode(0o200);
+        // Who may read it could hold it.
+        let alone = options.open(file.with_extension("lock")).ok()?;
+        alone.set_permissions(fs::Permissions::from_mode(0o200)).ok()?;
         alone.try_lock().ok()?;
         Some(Self { file, _alone: alone })
     }

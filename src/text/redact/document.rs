@@ -241,10 +241,11 @@ fn shadow_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let rest = bytes.get(from + long..).filter(|rest| long >= SHORTEST_HASH && rest.starts_with(b":"))?;
     let dates = &rest[1..=ahead(rest, 1, 64, |b| b.is_ascii_digit() || matches!(b, b':' | b'-'))];
     let fields: Vec<&[u8]> = dates.split(|b| *b == b':').collect();
-    let start = line_start(bytes, at, floor)?;
-    let is_named = bytes[start..at].iter().all(|b| b.is_ascii_alphanumeric() || b"_.-+$ ".contains(b));
+    let name = back(bytes, at, floor, 64, |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-' | b'$'));
+    // The line may be inside of a text.
+    let begins = bytes[floor..at - name].last().is_none_or(|b| b"\n\r\t \"'`\\+".contains(b));
     let told = fields.iter().filter(|field| !field.is_empty()).count();
-    (fields.len() == 7 && told >= 2 && is_named && start < at).then(|| found("password-hash", from, from + long))
+    (fields.len() == 7 && told >= 2 && name > 0 && begins).then(|| found("password-hash", from, from + long))
 }
 
 /// At `$`: a hash as `crypt` writes it, `$6$salt$…`, `$2y$05$…`, `$argon2id$…`, and Django's `pbkdf2_sha256$…`.

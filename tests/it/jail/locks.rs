@@ -1,13 +1,9 @@
 //! A command that may only read holds no lock of ours.
 
 use super::world::Jailed;
-use std::ffi::OsStr;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 /// Opens each file of ours whose name ends so, takes every lock on it that it can get, and keeps them in the background.
-const HOLD: &str = "#!/usr/bin/env python3
-import fcntl, os
+const HOLD: &str = "import fcntl, os
 held = []
 for folder, _, names in os.walk(os.environ['HOME'] + '/.claude'):
     for name in [''] + names:
@@ -29,19 +25,15 @@ fn no_command_holds_a_lock_of_ours() {
     if rustix::process::geteuid().is_root() {
         return; // modes are nothing to a superuser: docs/threat-model.md says so
     }
-    let mut world = Jailed::new();
+    let world = Jailed::new();
     world.sandbox.person(&["key", "init"]).said(&["made the key"]);
-    let planted = world.sandbox.put("bin/cksum", HOLD);
-    fs::set_permissions(&planted, fs::Permissions::from_mode(0o755)).unwrap();
-    let (_, others) = world.sandbox.environment().into_iter().find(|(name, _)| name == "PATH").unwrap();
-    let path = [planted.parent().unwrap().as_os_str(), &others].join(OsStr::new(":"));
-    world.sandbox = world.sandbox.with("PATH", path);
+    world.sandbox.put("hold.py", HOLD);
     let session = world.prompted();
-    for (profile, line) in [("trial", "python3 bin/cksum"), ("read", "cksum a.txt"), ("work", "python3 bin/cksum")] {
+    for profile in ["trial", "work"] {
         if profile == "work" {
             session.inner.hydrate("minor-edit", "new");
         }
-        let ran = session.ran(line);
+        let ran = session.ran("python3 hold.py");
         assert_eq!((ran.code, ran.profile().as_str(), ran.out.as_str()), (Some(0), profile, ""), "{ran:?}");
         // The command is still there; another session begins, and a turn ends.
         let other = world.sandbox.session();
@@ -50,7 +42,7 @@ fn no_command_holds_a_lock_of_ours() {
         session.inner.ask_bash("ls").silent();
     }
     for (pid, line) in world.sandbox.alive() {
-        if line.contains("cksum") {
+        if line.contains("hold.py") {
             let _ = rustix::process::kill_process(
                 rustix::process::Pid::from_raw(pid).unwrap(),
                 rustix::process::Signal::KILL,
