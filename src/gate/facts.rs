@@ -98,7 +98,6 @@ fn unstopped(session: &Session, event: &Event, turn: &Unstopped, context: &Conte
     }
     let owed: Vec<String> = debts(session, context).iter().map(|debt| debt.name.to_owned()).collect();
     let words = if owed.is_empty() { "nothing".to_owned() } else { owed.join(", ") };
-    seen.shuts = owed.is_empty() && session.plans_first() && session.state.sandbox == Sandbox::Open;
     seen.owed = Some(owed);
     let violation = format!("{}; it owed {words}", Violation::NO_STOP);
     Some(Fact::Violation(Violation { event: event.name.clone(), violation, ..Violation::default() }))
@@ -120,7 +119,7 @@ pub fn is_plan_question(event: &Event) -> bool {
 fn reported(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<Fact> {
     let (Some(report), Some(id)) = (&context.report, event.agent_id.as_deref()) else { return Vec::new() };
     let Some(agent) = event.agent_type.as_deref().and_then(ours) else { return Vec::new() };
-    if session.awaited(id, agent.name).is_none() {
+    if session.awaited(id, agent.name).is_none() || context.unproven.is_some() {
         return unawaited_block(session, agent, report, context);
     }
     let (finding, problem) = match report {

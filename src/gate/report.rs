@@ -43,7 +43,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     }
     let Some(Err(fault)) = &context.report else { return unreported::judge(session, event, context) };
     let (id, kind) = (event.agent_id.as_deref().unwrap_or_default(), event.agent_type.as_deref().unwrap_or_default());
-    let (Some(agent), Some(started)) = (ours(kind), session.awaited(id, kind)) else {
+    let awaited = session.awaited(id, kind).filter(|_| context.unproven.is_none());
+    let (Some(agent), Some(started)) = (ours(kind), awaited) else {
         return Verdict::pass();
     };
     let (name, fault) = (("agent", agent.name.to_owned()), ("fault", one_line(fault, 600)));

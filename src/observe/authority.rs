@@ -117,7 +117,7 @@ fn is_said_by_any(kept: &Json, prompt: &SpokenPrompt) -> bool {
 }
 
 /// A call of this client that starts this agent, whose start we did not see yet.
-pub fn is_called(env: &Env, session: &Session, name: &str) -> bool {
+fn is_called(env: &Env, session: &Session, name: &str) -> bool {
     let called = |at: &AtWork| at.name == name && at.agent_id.is_none() && at.client == env.client;
     session.memory.at_work.iter().any(called)
 }

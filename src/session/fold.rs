@@ -130,9 +130,6 @@ impl Session {
         }
         if let Some(files) = seen.parks {
             self.park_task(files);
-        } else if seen.unstopped && seen.owed.as_ref().is_some_and(Vec::is_empty) {
-            // Nothing was owed: the turn ended as its Stop would have ended it.
-            self.apply_stop(seen, false);
         }
     }
 

@@ -177,12 +177,7 @@ fn role(key: &str) -> Role {
 pub(super) fn every_string(targets: &mut Targets, name: &str, act: Act, input: &str, ground: &Ground) {
     let (types, patches) = (types_lines(name), takes_patches(name));
     let mut tool = Strings { targets, act, types, patches, ground, cwd: Word::of(ground.cwd) };
-    let Ok(root) = serde_json::from_str::<Value>(input) else {
-        for text in literals(input) {
-            tool.path(&text, Role::Place);
-        }
-        return;
-    };
+    let Ok(root) = serde_json::from_str::<Value>(input) else { return tool.places(input) };
     let mut waiting = vec![(root, Role::Other, 0)];
     while let Some((value, role_here, depth)) = waiting.pop() {
         match value {
@@ -193,11 +188,7 @@ pub(super) fn every_string(targets: &mut Targets, name: &str, act: Act, input: &
                     Some(inner) if depth < DEEPEST => waiting.push((inner, role_here, depth + 1)),
                     Some(_) => tool.targets.over = true,
                     // Too deep, or not quite JSON.
-                    None if begins_json(&text) && role_here != Role::Prose => {
-                        for text in literals(&text) {
-                            tool.path(&text, Role::Place);
-                        }
-                    }
+                    None if begins_json(&text) && role_here != Role::Prose => tool.places(&text),
                     None => {}
                 }
             }
@@ -269,6 +260,13 @@ impl Strings<'_> {
         let path = path_of(text, self.ground);
         if path.bits.len() <= LONGEST_PATH {
             self.targets.target(&path, &self.cwd, self.act);
+        }
+    }
+
+    /// Every quoted text of an input that cannot be read as JSON may be a path.
+    fn places(&mut self, input: &str) {
+        for text in literals(input) {
+            self.path(&text, Role::Place);
         }
     }
 

@@ -45,11 +45,6 @@ impl Session {
         progress.auditing && audits.any(|started| is_here(&started))
     }
 
-    /// As many are remembered as can be, so an unknown one may have been forgotten.
-    pub fn may_have_forgotten_agents(&self) -> bool {
-        self.memory.progress.agents.len() >= MOST_AGENTS
-    }
-
     /// The start that this report counts for: same agent, same type, current task, no verdict yet.
     pub fn awaited(&self, agent_id: &str, agent_type: &str) -> Option<&Started> {
         let agent = ours(agent_type)?;
