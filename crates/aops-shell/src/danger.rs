@@ -179,17 +179,19 @@ impl<'a> Search<'a> {
         let mut seen = BTreeSet::new();
         for row in text.split('\n').map(opened) {
             if row.contains(|c: char| c.is_ascii_alphabetic()) && seen.insert(row) {
-                self.row(row, &ground);
+                self.row(row, text.len(), &ground);
             }
         }
     }
 
     /// One row of such a text: all of it, or each of its statements, or whatever stands between two signs.
-    fn row(&mut self, row: &str, ground: &Ground) {
+    fn row(&mut self, row: &str, unread: usize, ground: &Ground) {
         const SIGNS: [char; 8] = [';', '&', '|', '(', ')', '{', '}', '`'];
         let inner = row.rsplit_once("$(").map(|(_, inner)| inner);
         let closed = row.trim_end_matches([')', '}', ';', ' ']);
-        for whole in [Some(row), Some(closed), inner].into_iter().flatten() {
+        let closed = Some(closed).filter(|closed| closed.len() < row.len());
+        // What is as long as the text that could not be read is that text.
+        for whole in [Some(row), closed, inner].into_iter().flatten().filter(|whole| whole.len() < unread) {
             let line = cut(whole, ground);
             if !line.unclear {
                 return self.line(&line);

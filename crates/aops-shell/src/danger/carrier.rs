@@ -54,7 +54,8 @@ pub(super) fn ssh(search: &mut Search, call: &Call) {
 /// `ssh -R 2222:localhost:22 host`: another machine reaches a port of this one.
 fn tunnels(search: &mut Search, call: &Call) {
     let glued = call.texts.iter().filter_map(|text| text.strip_prefix("-R"));
-    let given = call.values(&["-R"]).map(Word::lossy);
+    let bundled = |pair: &&[String]| pair[0].starts_with('-') && !pair[0].starts_with("--") && pair[0].ends_with('R');
+    let given = call.texts.windows(2).filter(bundled).map(|pair| pair[1].clone());
     for ends in given.chain(glued.map(str::to_owned)).filter(|text| !text.is_empty()) {
         match ends.rsplit(':').next().unwrap_or_default() {
             "22" | "2375" | "2376" | "3389" | "5900" => search.add("reverse-shell", call.simple),
@@ -130,6 +131,11 @@ pub(super) fn docker(search: &mut Search, call: &Call) {
 /// `kubectl`: its verbs, and what it runs in a pod.
 pub(super) fn kubectl(search: &mut Search, call: &Call) {
     cloud::formed(search, call);
+    let plain = |text: &String| text.split_whitespace().collect::<String>().to_lowercase();
+    let stops = |text: &String| plain(text).contains("\"replicas\":0") || plain(text).contains("\"finalizers\":null");
+    if call.texts.iter().any(|text| text == "patch") && call.texts.iter().any(stops) {
+        search.add("cluster-delete", call.simple);
+    }
     contained(search, call);
 }
 
@@ -165,6 +171,9 @@ pub(super) fn environment(search: &mut Search, call: &Call) {
 pub(super) fn lines(search: &mut Search, call: &Call) {
     for word in call.words.iter().filter(|word| word.lossy().contains(' ')) {
         search.text(&typed(&word.code()), call.simple);
+    }
+    if let Some(at) = call.texts.iter().position(|text| text == "--") {
+        search.words(call.from(at + 1), call.simple);
     }
     if let Some(script) = call.simple.script.as_ref().filter(|_| matches!(call.name, "at" | "batch")) {
         search.text(script, call.simple);

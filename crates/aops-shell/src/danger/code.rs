@@ -143,6 +143,13 @@ pub(super) fn judge(search: &mut Search, simple: &Simple, text: &str) {
     }
     let lower = text.to_lowercase();
     spoken(search, simple, &program, text, &lower);
+    let each = [
+        "(rm,", "(unlink,", "(os.remove,", "(os.unlink,", "(fs.unlinksync)", "delete-file)", "'delete-file",
+        "(quote delete-file",
+    ];
+    if program.lists && each.iter().any(|call| lower.contains(call)) {
+        search.add("rm-unknown", simple);
+    }
     let names = |names: &[&str]| names.iter().any(|name| lower.contains(name));
     let fetches = program.makes(&["urlopen", "urlretrieve", "fetch", "get", "get_response"])
         && names(&["urllib", "requests", "httpx", "http", "lwp", "aiohttp"]);
@@ -239,7 +246,8 @@ fn removes(search: &mut Search, simple: &Simple, called: &Called, words: &[Word]
         remove_trees(search, simple, called, &words, program);
     } else if FILES.contains(&name) {
         // It looks into folders: what it removes is what it finds there.
-        if words.is_empty() && program.lists {
+        let in_folder = |word: &Word| word.lossy().ends_with('/');
+        if program.lists && words.iter().all(in_folder) {
             search.add("rm-unknown", simple);
         }
         unlinked(search, simple, words);

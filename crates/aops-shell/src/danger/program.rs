@@ -11,8 +11,8 @@ pub(super) const TREES: &[&str] = &[
     "deletetree", "removedir",
 ];
 pub(super) const LISTS: &[&str] = &[
-    "listdir", "walk", "glob", "ls_r", "directory-files", "list.files", "list_dir", "ls", "iglob", "rglob", "scandir",
-    "readdirsync", "readdir", "iterdir", "entries", "children",
+    "listdir", "walk", "glob", "ls_r", "directory-files", "list.files", "files", "list_dir", "ls", "iglob", "rglob",
+    "scandir", "readdirsync", "readdir", "iterdir", "entries", "children",
 ];
 pub(super) const TEMPORARY: &[&str] =
     &["mkdtemp", "mkdtempsync", "temporarydirectory", "mktmpdir", "tempdir", "tmpdir"];
@@ -72,6 +72,7 @@ pub(super) fn read(text: &str) -> Program {
             }
         };
     }
+    reader.end_name();
     let lower = text.to_lowercase();
     let homes = ["homedir(", "path.home(", "dir.home", "env.home", "environ['home']", "getenv('home')"];
     let mut program = reader.program;
@@ -139,7 +140,7 @@ impl Reader {
             }
             ';' | '\n' | '}' => {
                 self.bare = None;
-                self.name.clear();
+                self.end_name();
                 self.verb.clear();
             }
             ' ' | '\t' => {}
@@ -167,6 +168,16 @@ impl Reader {
         }
     }
 
+    /// `Pathname.new("src").rmtree`: a call without brackets, of what stands before it.
+    fn end_name(&mut self) {
+        let name = std::mem::take(&mut self.name);
+        let last = name.rsplit('.').next().unwrap_or_default().to_lowercase();
+        let before = self.program.calls.last().map(|called| called.texts.clone()).unwrap_or_default();
+        if name.starts_with('.') && TREES.contains(&last.as_str()) && !before.is_empty() {
+            self.program.calls.push(Called { name: last, whole: name, before, ..Called::default() });
+        }
+    }
+
     fn open_call(&mut self) {
         let whole = std::mem::take(&mut self.name);
         let name = whole
@@ -176,6 +187,12 @@ impl Reader {
             .to_lowercase();
         if name.is_empty() {
             return self.open.push(self.open.last().copied().flatten());
+        }
+        if LISTS.contains(&name.as_str()) && !self.verb.is_empty() {
+            // `unlink glob("src/*")`
+            self.program
+                .calls
+                .push(Called { name: std::mem::take(&mut self.verb).to_lowercase(), ..Called::default() });
         }
         let chained = self.program.calls.last().filter(|_| whole.starts_with('.'));
         let before = chained.map(|called| called.texts.clone()).unwrap_or_default();

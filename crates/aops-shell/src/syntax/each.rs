@@ -11,6 +11,9 @@ impl Walk {
     pub(super) fn executed(&mut self, simple: &Simple, scope: &Scope, own: &Scope) {
         const FLAGS: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
         let words = &simple.words;
+        let named = found(simple).unwrap_or_default();
+        // Without the words, which may be many.
+        let rest = Simple { words: Vec::new(), writes: Vec::new(), ..simple.clone() };
         let mut at = 1;
         while at < words.len() {
             if !FLAGS.iter().any(|flag| words[at].is(flag)) {
@@ -20,7 +23,6 @@ impl Walk {
             // `;` ends a command of `find`, and so does `+` after `{}`.
             let ends = |n: &usize| words[*n].is(";") || words[*n].is("+") && words[*n - 1].is("{}");
             let end = (at..words.len()).find(ends).unwrap_or(words.len());
-            let named = found(simple).unwrap_or_default();
             let mut inner: Vec<Word> = words[at + 1..end].iter().map(|word| placeholder(word, "{}", &named)).collect();
             let is_bare = words[at].is("-execdir") || words[at].is("-okdir");
             for word in inner.iter_mut().filter(|word| is_bare && word.bits.first() == Some(&Bit::Any)) {
@@ -39,7 +41,7 @@ impl Walk {
                 inner.push(Word { bits: bits[..3 + usize::from(is_batch)].to_vec(), ..Word::default() });
             }
             if !inner.is_empty() {
-                let command = Simple { words: inner, writes: Vec::new(), ..simple.clone() };
+                let command = Simple { words: inner, ..rest.clone() };
                 self.run(command, &mut Scope { functions: Rc::default(), ..scope.clone() }, own);
             }
             at = end + 1;

@@ -18,8 +18,11 @@ impl Walk {
         let assigned: Vec<_> =
             command.assignments.iter().map(|assignment| self.assignment(assignment, scope)).collect();
         let exports = command.words.first().is_some_and(|word| matches!(word.text, "export" | "readonly"));
-        let inner = Scope { exported: exports || scope.exported, ..scope.clone() };
-        command.words.iter().for_each(|word| self.word(word, &mut simple.words, &inner));
+        {
+            // Dropped before a variable is set, which would copy them all while they are shared.
+            let inner = Scope { exported: exports || scope.exported, ..scope.clone() };
+            command.words.iter().for_each(|word| self.word(word, &mut simple.words, &inner));
+        }
         simple.writes = self.redirects(&command.redirects, &mut own);
         if simple.words.is_empty() {
             // Nothing runs that could see them, and setting one while the map is shared would copy the map.

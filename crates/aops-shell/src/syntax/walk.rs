@@ -87,7 +87,7 @@ impl Walk {
         let held = values.iter().map(Held::of).reduce(Held::and).unwrap_or(Held::ANYTHING);
         self.hold(name, held);
         // Scopes share their variables until one of them is set, which copies them all.
-        if self.spend(1 + scope.variables.len() / 16) && !scope.set(name, values) {
+        if self.spend(1 + scope.variables.len() / 2) && !scope.set(name, values) {
             self.too_much();
         }
     }
@@ -239,7 +239,7 @@ impl Walk {
     }
 
     fn function(&mut self, name: &str, body: &Compound, redirects: &[Redirect], scope: &mut Scope) {
-        if self.spend(1 + scope.functions.len() / 16) {
+        if self.spend(1 + scope.functions.len() / 2) {
             Rc::make_mut(&mut scope.functions).push(name.to_owned());
         }
         let mut own = scope.clone();

@@ -149,6 +149,10 @@ impl Walk {
 
     /// A program given as words; joined by blanks, as `eval` does. Whether there is one.
     fn texts(&mut self, words: &[&Word], scope: &mut Scope) -> bool {
+        // The same words again, one program deeper.
+        if !self.spend(4 * words.len()) {
+            return true;
+        }
         let texts: Option<Vec<String>> = words.iter().map(|word| code(word)).collect();
         self.guess_if(!words.iter().all(|word| word.is_firm()), MADE_UP);
         let text = texts.filter(|texts| !texts.is_empty()).map(|texts| texts.join(" "));
