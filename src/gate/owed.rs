@@ -40,7 +40,7 @@ fn unstopped(session: &Session, context: &Context) -> Option<String> {
     let names: Vec<&str> = debts(session, context).iter().map(|debt| debt.name).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "The last turn ended without its Stop hook, so what it owed was not asked for: {}.\nhint: if you did not stop it yourself, something killed the hook or the client; `aops-hook status` shows where the task stands",
+            "The last turn ended without its Stop hook, and it still owes: {}.\nhint: if you did not stop it yourself, something killed the hook or the client; `aops-hook status` shows where the task stands",
             names.join(", ")
         )
     })

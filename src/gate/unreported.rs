@@ -104,7 +104,9 @@ fn find(session: &Session, event: &Event, context: &Context) -> Vec<Unreported> 
             told(session, event, context)
         }
         EventKind::UserPromptSubmit if context.prompt == Prompt::Machine => told(session, event, context),
-        // A person speaks, or the turn broke: an agent whose call has not ended cannot be at work any more.
+        // The person interrupted the turn, or it broke: an agent whose call has not ended is not at work any more. A prompt alone
+        // says nothing: it may come while the agent works.
+        EventKind::UserPromptSubmit if !context.unstopped.as_ref().is_some_and(|turn| turn.interrupted) => Vec::new(),
         EventKind::UserPromptSubmit | EventKind::StopFailure => {
             stopped(session, |started| calls(session, started).any(|at| has_open_call(session, at)))
         }

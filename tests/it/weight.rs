@@ -281,7 +281,7 @@ fn a_follow_up_continues_the_task() {
     assert_eq!((&session.state()["task"]["n"], &session.state()["task"]["writes"]), (&json!(1), &json!(1)));
     session.hydrate("feature-dev", "continue");
     session.critic("PROCEED").silent();
-    session.prompt("and in German").silent();
+    session.prompt("and in German").said(&["ended without its Stop hook"]);
     let state = session.state();
     assert_eq!(
         (&state["task"]["n"], &state["sandbox"], &state["phase"]),
@@ -290,7 +290,7 @@ fn a_follow_up_continues_the_task() {
     assert_eq!(state["hydration"]["critic_verdict"], "PROCEED");
     session.write("b.txt").silent();
     session.stop("Done.").refused(&["qa-verifier", "commit"]);
-    session.prompt("what is left?").silent();
+    session.prompt("what is left?").said(&["ended without its Stop hook"]);
     session.stop("QA.").refused(&["qa-verifier", "commit"]);
     session.qa("VERIFIED").silent();
     session.bash("git add -A && git commit -q -m x");
@@ -317,7 +317,7 @@ fn after_an_answered_question_a_small_task_begins() {
     assert_eq!((&task["n"], &task["intent"]), (&json!(2), &json!("fix the typo")));
     session.write("README.md").silent();
     session.hydrate("simple-question", "continue");
-    session.prompt("and another").silent();
+    session.prompt("and another").said(&["ended without its Stop hook"]);
     assert_eq!((&session.state()["task"]["n"], &session.state()["task"]["writes"]), (&json!(2), &json!(1)));
     // A person who lowers the mode after a question is not held by it.
     sandbox.configure("[audit]\nrate = 0.0\n");
@@ -585,12 +585,12 @@ fn the_mode_may_change_while_a_task_runs() {
     session.stop("Done.").refused(&["qa-verifier", "framework", "commit", "push"]);
     let _ = session.prompt("go on");
     sandbox.configure("[audit]\nrate = 0.0\n[mode]\nlevel = \"loop\"\n");
-    session.prompt("go on, then").silent();
+    let _ = session.prompt("go on, then");
     let state = session.state();
     assert_eq!((&state["sandbox"], &state["task"]["n"]), (&json!("open"), &json!(1)));
     session.stop("Done.").refused(&["1. `qa-verifier`", "2. `commit`"]);
     sandbox.configure("[audit]\nrate = 0.0\n[mode]\nlevel = \"guard\"\n");
-    session.prompt("leave it").silent();
+    let _ = session.prompt("leave it");
     session.stop("Done.").silent();
     sandbox.person(&["verify", &session.id]).said(&["intact"]);
 }

@@ -108,9 +108,14 @@ fn an_agent_that_was_stopped_has_not_reported() {
     assert!(over(&stop(Some(&[])), &plain) && !over(&stop(Some(&["a"])), &plain) && !over(&stop(None), &plain));
     let open = at_work("custodiet");
     assert!(kinds(&open, &stop(None), &plain).contains(&"verdict"), "its call has no end");
-    let person = Context { prompt: Prompt::Ordinary, ..Context::default() };
-    assert!(kinds(&open, &event("UserPromptSubmit"), &person).contains(&"verdict"));
-    assert!(!over(&event("UserPromptSubmit"), &person), "it goes on in the background");
+    let person = |interrupted| Context {
+        prompt: Prompt::Ordinary,
+        unstopped: Some(Unstopped { interrupted, files: 0 }),
+        ..Context::default()
+    };
+    assert!(kinds(&open, &event("UserPromptSubmit"), &person(true)).contains(&"verdict"));
+    assert!(!kinds(&open, &event("UserPromptSubmit"), &person(false)).contains(&"verdict"), "it is still at work");
+    assert!(!over(&event("UserPromptSubmit"), &person(true)), "it goes on in the background");
     let mut elsewhere = at_work("custodiet");
     elsewhere.memory.at_work.clear();
     elsewhere.memory.calls.clear();
