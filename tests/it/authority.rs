@@ -447,8 +447,11 @@ fn c20_a_taken_name_has_a_way_out_that_works() {
     let _ = session.start("startup");
     let _ = session.prompt("make a.txt");
     let refused = session.write("a.txt");
-    refused.refused(&["`aops-prompt-hydrator`"]);
-    assert!(refused.out.contains("ask the user to run `aops-hook install` in this folder"), "{refused:?}");
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(
+        refused.out.contains("`aops-hook install` in this folder installs it as `aops-prompt-hydrator`"),
+        "{refused:?}"
+    );
     sandbox.person(&["install"]).said(&["`aops-prompt-hydrator`"]);
     assert!(sandbox.config().join("agents/aops-prompt-hydrator.md").exists());
     let block = json!({"workflow": "minor-edit", "intent": "i", "task": "new", "acceptance_criteria": [], "steps": []});

@@ -320,7 +320,8 @@ fn a_forged_agent_is_not_hidden_by_others() {
         let plan = json!({"workflow": "feature-dev", "intent": "i", "task": "new", "acceptance_criteria": ["c"], "steps": ["s"]});
         let _ = session.agent("prompt-hydrator", plan);
         let _ = session.critic("PROCEED");
-        session.write("a.txt").refused(&["hint: "]);
+        let answer = session.write("a.txt");
+        assert!(answer.code == Some(2) && answer.out.contains("hint: "), "{answer:?}");
     }
 }
 

@@ -7,10 +7,10 @@
 
 use crate::model::profile::Hold;
 use crate::system::env::Env;
+use crate::system::superusers;
 use std::ffi::OsString;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::{fmt, fs, io};
+use std::{fmt, io};
 
 /// Two internal verbs: folders, `--`, the program and its arguments follow. The first is told what holds, the second finds
 /// out. Neither gives its caller more than the program would.
@@ -93,50 +93,12 @@ impl fmt::Display for Program {
 
 /// The folders of `PATH` that only the superuser can write, for what a program that is not held looks up in its turn.
 pub fn search_path_of_system(env: &Env) -> OsString {
-    let path = env.search_path();
-    let folders = std::env::split_paths(&path).filter(|folder| is_only_the_superusers(folder));
-    std::env::join_paths(folders).unwrap_or_default()
+    superusers::search_path(&env.search_path())
 }
 
 /// The first program of this name in such a folder, by a path in which no link can be replaced.
 fn of_system(env: &Env, name: &str) -> Option<PathBuf> {
-    let path = env.search_path();
-    let found = std::env::split_paths(&path).filter(|folder| is_only_the_superusers(folder)).find_map(|folder| {
-        let path = folder.canonicalize().ok()?.join(name);
-        path.is_file().then_some(path)
-    })?;
-    is_only_the_superusers(&found).then_some(found)
-}
-
-const MOST_LINKS: usize = 40;
-
-/// Nobody but the superuser can change this file or folder, what it links to, or any folder above. An agent that is the
-/// superuser can, so to such an agent nothing counts.
-fn is_only_the_superusers(path: &Path) -> bool {
-    let mut path = path.to_owned();
-    if rustix::process::geteuid().is_root() || !path.is_absolute() {
-        return false;
-    }
-    for _ in 0..MOST_LINKS {
-        let Some((folder, name)) = path.parent().zip(path.file_name()) else { return is_locked(&path) };
-        let Ok(folder) = folder.canonicalize() else { return false };
-        if !folder.ancestors().all(is_locked) {
-            return false;
-        }
-        match fs::read_link(folder.join(name)) {
-            Ok(target) => path = folder.join(target),
-            Err(_) => return is_locked(&folder.join(name)),
-        }
-    }
-    false
-}
-
-/// This file or folder itself, links not followed. A sticky folder is no exception: new names can be made there.
-fn is_locked(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|about| {
-        let group = about.mode() & 0o020 == 0 || about.gid() == 0;
-        about.uid() == 0 && group && about.mode() & 0o002 == 0
-    })
+    superusers::program(name, &search_path_of_system(env), Path::new("/"))
 }
 
 #[cfg(test)]
@@ -176,20 +138,5 @@ mod tests {
             assert_eq!(words(&Program::find(&env, identity).unwrap()), [""; 0], "{identity:?}");
         }
         assert!(Program::find(&jailing(), Identity::System("no-such-program")).is_err());
-    }
-
-    #[test]
-    fn what_another_user_can_write_is_not_the_systems() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("git");
-        fs::write(&file, "").unwrap();
-        assert!(!is_only_the_superusers(&file));
-        assert!(!is_only_the_superusers(Path::new("/tmp")));
-        assert!(!is_only_the_superusers(Path::new("bin/git")));
-        let through = folder.path().join("link");
-        std::os::unix::fs::symlink("/bin/sh", &through).unwrap();
-        assert!(!is_only_the_superusers(&through), "the link can be replaced");
-        // To an agent that is the superuser nothing is closed.
-        assert_eq!(is_only_the_superusers(Path::new("/bin/sh")), !rustix::process::geteuid().is_root());
     }
 }
