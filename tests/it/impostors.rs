@@ -171,8 +171,8 @@ fn no_hook_waits_for_a_pipe() {
     let _ = session.begin_agent("a1", "critic");
 
     let other = Sandbox::new();
-    fs::create_dir_all(other.sessions()).unwrap();
-    let held = fs::File::open(other.sessions()).unwrap();
+    fs::create_dir_all(other.config().join("aops")).unwrap();
+    let held = fs::File::create(other.config().join("aops/folders.lock")).unwrap();
     held.lock().unwrap();
     let session = other.session();
     session.prompt("make hello.txt").refused(&["STATE_LOCK_ACQUIRE_FAILED"]);
