@@ -166,10 +166,10 @@ fn a_worktree_is_entered_and_left() {
         let [main, worktree, ..] = &places(&sandbox, &session.id)[..] else { panic!("two places") };
         passed(&session.start("startup"));
         passed(&session.prompt("go"));
-        // Refused in every mode: what guards the session.
-        let settings =
-            session.call("Write", json!({"file_path": sandbox.config().join("settings.json"), "content": "{}"}));
-        session.pre(&settings).refused(&["settings"]);
+        // Refused in every mode: our record.
+        let record = sandbox.sessions().join("20260101-00000000/ledger.jsonl");
+        let record = session.call("Write", json!({"file_path": record, "content": "{}"}));
+        session.pre(&record).refused(&["our record"]);
         let enter = json!({"tool_name": "EnterWorktree", "tool_input": {"name": "side"}, "tool_use_id": "toolu_e"});
         let exit = json!({"tool_name": "ExitWorktree", "tool_input": {}, "tool_use_id": "toolu_x"});
         let _ = tell(&session, &sandbox, main, "PreToolUse", enter.clone());

@@ -129,18 +129,23 @@ fn no_other_command_gets_into_a_jail_that_waits() {
         \x20   except OSError as error: print(error.strerror)\n";
     world.sandbox.put("look.py", script);
     let waiting = Waiting::new(&world);
-    let line = "python3 look.py";
-    waiting.session.inner.pre(&waiting.session.inner.call("Bash", json!({"command": line}))).silent();
-    let keeper = waiting.session.keeper().unwrap();
-    let record = waiting.session.prepared();
-    world.sandbox.put("record", &format!("{}\n{}", keeper.as_raw_nonzero(), record.to_str().unwrap()));
-    let looking = waiting.session.line(line).stdout(Stdio::piped()).spawn().unwrap();
-    world.sandbox.wait_until("its own is taken", || !waiting.session.prepared().exists());
-    let (keeper, network) = waiting.asked();
-    let looked = Ran::of(&looking.wait_with_output().unwrap());
+    let look = || {
+        let line = "python3 look.py";
+        waiting.session.inner.pre(&waiting.session.inner.call("Bash", json!({"command": line}))).silent();
+        let keeper = waiting.session.keeper().unwrap();
+        let record = waiting.session.prepared();
+        world.sandbox.put("record", &format!("{}\n{}", keeper.as_raw_nonzero(), record.to_str().unwrap()));
+        let looking = waiting.session.line(line).stdout(Stdio::piped()).spawn().unwrap();
+        world.sandbox.wait_until("its own is taken", || !waiting.session.prepared().exists());
+        let asked = waiting.asked();
+        (Ran::of(&looking.wait_with_output().unwrap()), asked)
+    };
+    // A jail is given up after a while: on a busy machine nothing waits any more when the command looks.
+    let tries = std::iter::repeat_with(look).take(20);
+    let was_there = |(looked, (keeper, _)): &(Ran, (_, _))| is_alive(*keeper) && !looked.out.contains("No such file");
+    let (looked, (_, network)) = tries.into_iter().find(was_there).expect("a jail that waits");
     let held = "Permission denied\n".repeat(4) + "Read-only file system\nBad file descriptor\n";
     assert_eq!(looked.out, held, "{looked:?}");
-    assert!(is_alive(keeper));
     assert_eq!(waiting.ran(), network);
 }
 
