@@ -141,9 +141,10 @@ fn no_other_command_gets_into_a_jail_that_waits() {
         (Ran::of(&looking.wait_with_output().unwrap()), asked)
     };
     // A jail is given up after a while: on a busy machine nothing waits any more when the command looks.
-    let tries = std::iter::repeat_with(look).take(20);
-    let was_there = |(looked, (keeper, _)): &(Ran, (_, _))| is_alive(*keeper) && !looked.out.contains("No such file");
-    let (looked, (_, network)) = tries.into_iter().find(was_there).expect("a jail that waits");
+    let mut tries = std::iter::repeat_with(look).take(20);
+    let was_there =
+        |(looked, (keeper, _)): &(Ran, (Pid, String))| is_alive(*keeper) && !looked.out.contains("No such file");
+    let (looked, (_, network)) = tries.find(was_there).expect("a jail that waits");
     let held = "Permission denied\n".repeat(4) + "Read-only file system\nBad file descriptor\n";
     assert_eq!(looked.out, held, "{looked:?}");
     assert_eq!(waiting.ran(), network);
