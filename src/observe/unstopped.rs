@@ -9,6 +9,7 @@ use crate::ledger::open::Ledger;
 use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
+use crate::observe::authority;
 use crate::session::prompt::Prompt;
 use crate::system::{env::Env, git};
 use std::path::Path;
@@ -26,6 +27,10 @@ pub(super) fn look(env: &Env, ledger: &Ledger, event: &Event, context: &mut Cont
     let in_run = context.stage.is_some() || session.memory.run.is_some() || context.defers;
     let waits = session.memory.calls.iter().any(is_waiting);
     if same || in_run || waits || session.blocked().is_some() || env.host != Client::Claude {
+        return Ok(());
+    }
+    // A second client on the session knows nothing of the first one's turn.
+    if authority::is_beside(env, session) {
         return Ok(());
     }
     if session.state.task.as_ref().is_some_and(|task| task.writes > 0) {
