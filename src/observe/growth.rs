@@ -69,7 +69,7 @@ pub(super) fn of_unasked(env: &Env, session: &Session, event: &Event) -> Option<
     let place = Path::new(&event.cwd).join(place);
     let place = real_paths::real(&place).unwrap_or(place);
     let path = counted_path(env, root(env, session, event).as_deref(), &place)?;
-    let now = fs::metadata(&place).ok().filter(|about| about.len() <= LARGEST).and_then(|_| fs::read(&place).ok());
+    let now = fs::metadata(&place).ok().filter(|about| about.len() <= LARGEST).and_then(|_| files::read(&place).ok());
     let known = session.memory.progress.grown.file(&path);
     let lines = known.map_or(0, |known| known.lines) + count(&[], now.as_deref().unwrap_or_default());
     let was = known.map_or_else(String::new, |known| known.was.clone());
@@ -84,7 +84,7 @@ pub(super) fn is_made(env: &Env, session: &Session, event: &Event, open: &OpenCa
         return true;
     }
     let content = fs::metadata(root.join(&file.path)).ok().filter(|about| about.len() <= LARGEST);
-    content.and_then(|_| fs::read(root.join(&file.path)).ok()).is_some_and(|now| sha256(&[&now]) == file.is)
+    content.and_then(|_| files::read(&root.join(&file.path)).ok()).is_some_and(|now| sha256(&[&now]) == file.is)
 }
 
 /// The path under which this file counts; nothing where it does not count.

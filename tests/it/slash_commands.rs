@@ -14,7 +14,7 @@ fn a_command_keeps_the_task_in_hand_and_its_debts() {
     };
     let before = of(session.state());
     for command in ["/aops-status", "/aops:status", "/session-insights", "/aops-handover now", "/review the change"] {
-        session.prompt(command).silent();
+        session.prompt(command).said(&["ended without its Stop hook"]);
         assert_eq!(of(session.state()), before, "{command}");
     }
     session.stop("Done.").refused(&["`qa-verifier`", "`framework`", "`commit`"]);

@@ -157,8 +157,12 @@ impl<'a> Table<'a> {
     /// An empty table in a new file, which gets its name later.
     fn fresh(of: Indexed<'a>, slots: u64) -> Option<Self> {
         let spare = spare(of.keys);
-        let _ = rustix::fs::unlinkat(of.dir, &spare, AtFlags::empty());
-        let file = folder::make(of.dir, &spare, OFlags::RDWR).ok()??;
+        let make = || folder::make(of.dir, &spare, OFlags::RDWR).ok().flatten();
+        // One that a killed process left goes first.
+        let file = make().or_else(|| {
+            let _ = rustix::fs::unlinkat(of.dir, &spare, AtFlags::empty());
+            make()
+        })?;
         file.set_len(HEADER + slots * SLOT).ok()?;
         Some(Self { file, of, slots, used: 0, covered: 0, end: 0, live: 0, placed: false, caught_up: false })
     }
