@@ -43,7 +43,7 @@ fn why_knows_every_gate_of_the_loop() {
     let why = |words: &[&str]| sandbox.person(&["why"]).said(words);
     let settings = json!({"file_path": sandbox.home().join(".claude/settings.json"), "content": "{}"});
     session.pre(&session.call("Write", settings)).refused(&["settings"]);
-    why(&["`guard` refused", "said     `", "next     ask the user"]);
+    why(&["`guard` refused", "said     this changes the client's own settings", "next     ask the user"]);
     assert_eq!(session.write("a.txt").code, Some(0));
     session.stop("Done.").refused(&["qa-verifier"]);
     why(&[
@@ -146,8 +146,8 @@ fn why_finds_the_last_refusal_of_the_project() {
     let session = observed.session();
     let _ = session.start("startup");
     let _ = session.prompt("add a greeting");
-    let settings = json!({"file_path": observed.home().join(".claude/settings.json"), "content": "{}"});
-    session.pre(&session.call("Write", settings)).refused(&["settings"]);
+    let record = json!({"file_path": observed.sessions().join("20260101-00000000/ledger.jsonl"), "content": "{}"});
+    session.pre(&session.call("Write", record)).refused(&["our record"]);
     session.write("a.txt").silent();
     observed.person(&["why"]).said(&["`guard` refused"]);
 }
