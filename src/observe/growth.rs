@@ -84,7 +84,7 @@ pub(super) fn is_made(env: &Env, session: &Session, event: &Event, open: &OpenCa
         return true;
     }
     let content = fs::metadata(root.join(&file.path)).ok().filter(|about| about.len() <= LARGEST);
-    content.and_then(|_| files::read(&root.join(&file.path)).ok()).is_some_and(|now| sha256(&[&now]) == file.is)
+    content.and_then(|_| files::read(root.join(&file.path)).ok()).is_some_and(|now| sha256(&[&now]) == file.is)
 }
 
 /// The path under which this file counts; nothing where it does not count.

@@ -133,6 +133,12 @@ fn tool(call: &Call) -> Option<&'static str> {
     }
 }
 
+/// A function that removes is handed to one that goes through a list.
+const REMOVES_EACH: [&str; 8] = [
+    "(rm,", "(unlink,", "(os.remove,", "(os.unlink,", "(fs.unlinksync)", "delete-file)", "'delete-file",
+    "(quote delete-file",
+];
+
 pub(super) fn judge(search: &mut Search, simple: &Simple, text: &str) {
     let program = read(text);
     for called in &program.calls {
@@ -143,11 +149,7 @@ pub(super) fn judge(search: &mut Search, simple: &Simple, text: &str) {
     }
     let lower = text.to_lowercase();
     spoken(search, simple, &program, text, &lower);
-    let each = [
-        "(rm,", "(unlink,", "(os.remove,", "(os.unlink,", "(fs.unlinksync)", "delete-file)", "'delete-file",
-        "(quote delete-file",
-    ];
-    if program.lists && each.iter().any(|call| lower.contains(call)) {
+    if program.lists && REMOVES_EACH.iter().any(|call| lower.contains(call)) {
         search.add("rm-unknown", simple);
     }
     let names = |names: &[&str]| names.iter().any(|name| lower.contains(name));
