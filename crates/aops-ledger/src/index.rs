@@ -21,7 +21,7 @@ const SMALLEST: u64 = 1024;
 const PROBE: u64 = 64;
 const LONGEST_LINE: usize = 64 << 10;
 /// So many bytes before the end of the covered part identify it.
-const END: u64 = 48;
+const END: usize = 48;
 
 /// Which lines have a key, and how the table is kept.
 #[derive(Debug)]
@@ -188,7 +188,7 @@ impl<'a> Table<'a> {
         if self.caught_up && self.covered == self.of.long {
             return Ok(None);
         }
-        let from = self.covered.saturating_sub(END);
+        let from = self.covered.saturating_sub(END as u64);
         let bytes = self.of.read(from).map_err(|_| Unusable)?;
         let end = usize::try_from(self.covered - from).map_err(|_| Unusable)?;
         let (end, tail) = bytes.split_at_checked(end).ok_or(Unusable)?;
@@ -205,12 +205,20 @@ impl<'a> Table<'a> {
             return None;
         }
         let of = self.of;
-        let came = each_line(of.lines, self.covered, of.long, |at, line| match (of.keys.hash)(line) {
-            Some(hash) => self.insert(hash, at, line),
-            None => Some(()),
+        // The end of the last line, unless it is too short.
+        let mut last = None;
+        let came = each_line(of.lines, self.covered, of.long, |at, line| {
+            last = line.last_chunk::<END>().copied();
+            match (of.keys.hash)(line) {
+                Some(hash) => self.insert(hash, at, line),
+                None => Some(()),
+            }
         });
         self.covered = came.ok().flatten()?;
-        self.end = self.end_of_covered()?;
+        self.end = match last {
+            Some(last) => short(&[&last]),
+            None => self.end_of_covered()?,
+        };
         if of.keys.synced {
             self.file.sync_data().ok()?;
         }
@@ -228,7 +236,7 @@ impl<'a> Table<'a> {
     }
 
     fn end_of_covered(&self) -> Option<u64> {
-        let from = self.covered.saturating_sub(END);
+        let from = self.covered.saturating_sub(END as u64);
         let bytes = folder::read_at(self.of.lines, "lines", from, self.covered - from).ok()?;
         Some(short(&[&bytes]))
     }

@@ -34,6 +34,7 @@ pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
     if let Some(call) = event.call.as_mut().filter(|call| call.key.tool == "Agent") {
         // The call is over at once, and the agent is not.
         call.launched = event.kind == EventKind::PostToolUse;
+        event.ends.clear();
     }
     Ok(event)
 }
@@ -113,7 +114,9 @@ mod tests {
         let call = asked.call.unwrap();
         assert_eq!((call.key.tool.as_str(), asked.prompt_id.as_deref(), call.launched), ("Agent", Some("t"), false));
         assert_eq!(call.input, r#"{"fork_context":true,"prompt":"go","subagent_type":"critic"}"#);
-        assert!(event("PostToolUse", own).call.unwrap().launched);
+        let launched = event("PostToolUse", own);
+        assert!(launched.ends.is_empty(), "the agent is still at work");
+        assert!(launched.call.unwrap().launched);
         let input = r#"{"prompt":"p","run_in_background":false,"subagent_type":"qa-verifier"}"#;
         let back = |payload: &str| untranslate(input, payload.as_bytes()).unwrap();
         assert_eq!(back(r#"{"tool_input":{}}"#), json!({"agent_type": "qa-verifier", "message": "p"}));
