@@ -22,11 +22,14 @@ pub mod doctor;
 pub mod policy;
 pub mod replay;
 pub mod simulate;
+pub mod test;
 pub mod verify;
 pub mod prove;
 pub mod witness;
 pub mod export;
 pub mod report;
+pub mod usage;
+pub mod danger;
 #[cfg(feature = "fleet")]
 pub mod fleet;
 pub mod run;
@@ -142,6 +145,7 @@ pub static COMMANDS: &[Command] = &[
     prove::COMMAND,
     why::COMMAND,
     simulate::COMMAND,
+    test::COMMAND,
     replay::COMMAND,
     control::BLOCK,
     control::CLEAR_BLOCK,
@@ -149,10 +153,12 @@ pub static COMMANDS: &[Command] = &[
     insights::COMMAND,
     transcript::COMMAND,
     report::COMMAND,
+    usage::COMMAND,
     export::COMMAND,
     workflow::COMMAND,
     policy::COMMAND,
     mode::COMMAND,
+    danger::COMMAND,
     checkpoint::COMMAND,
     run::RUN,
     run::RESUME,
@@ -377,6 +383,7 @@ mod tests {
             |name, verbs: &[Command]| verbs.iter().map(|verb| format!("{name} {}", verb.name)).collect::<Vec<_>>();
         let mut commands: Vec<_> = COMMANDS.iter().map(|command| command.name.to_owned()).collect();
         commands.extend(below("checkpoint", checkpoint::VERBS));
+        commands.extend(below("danger", danger::VERBS));
         commands.extend(below("key", key::VERBS));
         commands.extend(below("witness", witness::VERBS));
         #[cfg(feature = "fleet")]

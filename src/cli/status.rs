@@ -24,6 +24,7 @@ use crate::model::worktree::Worktree;
 use crate::proof::health::{Health, log_damage};
 use crate::session::fold::Session;
 use crate::session::memory::Waiver;
+use crate::session::question::{Question, Questions};
 use crate::session::state::{State, Subagent};
 use crate::system::env::{Env, east_of_utc};
 use crate::system::git;
@@ -85,6 +86,7 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     rows.extend(halt(&session, &shelved));
     // Told to people alone: in a tool call the model reads this.
     rows.extend(way_out(&session, io.env.now_ms).filter(|_| !io.env.inside_client));
+    rows.extend(describe_questions(&session, io.env.now_ms));
     rows.extend(demands(&session, &owed, io.env.now_ms));
     rows.extend(describe_waivers(io, &session));
     rows.push(agents(&session.state));
@@ -199,6 +201,21 @@ fn describe_mode(session: &Session) -> String {
     let chosen = session.memory.chosen.as_ref().is_some_and(|asked| asked.level.is_some());
     let by = if chosen { " (by `AOPS_MODE`)" } else { "" };
     format!("{}{by}: {means}", mode.level().name())
+}
+
+/// What the client asks its user now, and what was asked before.
+fn describe_questions(session: &Session, now_ms: i64) -> Vec<NamedFact> {
+    let since = |question: &Question| time::age(now_ms - time::parse(&question.since).unwrap_or(now_ms));
+    let open = session.open_questions();
+    let mut rows: Vec<NamedFact> = open
+        .map(|(_, question)| ("asks you", format!("{} ({})", question.line, since(question)), Tone::Warn))
+        .collect();
+    let Questions { allowed, asked, last, refused, .. } = &session.memory.questions;
+    if *asked > 0 {
+        let last = last.as_ref().map(|last| format!("; last {}", last.tell(160))).unwrap_or_default();
+        rows.push(("questions", format!("{asked} asked, {allowed} approved, {refused} rejected{last}"), Tone::Plain));
+    }
+    rows
 }
 
 /// What the loop wants next.
@@ -388,6 +405,9 @@ fn to_json(env: &Env, session: &Session, owed: &[String]) -> Value {
     let waiver = |w: &Waiver| json!({"gate": w.gate, "reason": w.reason, "until": time::timestamp(w.until_ms)});
     let waivers: Vec<Value> = waivers(env, session).into_iter().map(waiver).collect();
     let calls: Vec<_> = session.memory.calls.iter().map(|open| &open.call.id).collect();
+    let Questions { allowed, asked, last, refused, .. } = &session.memory.questions;
+    let open: Vec<&Question> = session.open_questions().map(|(_, question)| question).collect();
+    let questions = json!({"asked": asked, "allowed": allowed, "refused": refused, "last": last, "open": open});
     json!({
         "session_id": state.session_id, "phase": state.phase, "sandbox": sandbox(session, env.now_ms),
         "mode": session.policy().mode.level(), "jail": session.memory.jail,
@@ -396,6 +416,6 @@ fn to_json(env: &Env, session: &Session, owed: &[String]) -> Value {
         "owed": owed, "audit": state.audit, "task": state.task, "waivers": waivers,
         "workflow": flags.current_workflow, "hydration_pending": flags.hydration_pending,
         "refusals": state.stop.refusals, "agents": state.subagents, "calls": calls,
-        "started_at": state.started_at, "ended_at": state.ended_at,
+        "questions": questions, "started_at": state.started_at, "ended_at": state.ended_at,
     })
 }

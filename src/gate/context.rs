@@ -14,6 +14,7 @@ use crate::session::fold::Session;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::{AtWork, RunStep};
 use crate::session::prompt::Prompt;
+use crate::session::question::Decision;
 use crate::text::time;
 use crate::tool::danger::Danger;
 use crate::tool::targets::Targets;
@@ -56,6 +57,8 @@ pub struct Context {
     pub tree: Worktree,
     /// `SubagentStop` of an agent that is waited for: what it found, or what is wrong with its report.
     pub report: Option<Result<AgentReport, String>>,
+    /// Where an answer is not proven yet: what the client recorded about it.
+    pub decisions: Vec<Decision>,
     /// `ConfigChange`: the new text of the settings file.
     pub settings: Option<String>,
 }

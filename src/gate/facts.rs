@@ -4,8 +4,9 @@
 //! settled by some later event; the answer stands beside the question.
 
 use crate::gate::owed::{debts, gate_of_debt, without_git};
+use crate::gate::questions::{is_rejected, settle, settle_in};
 use crate::gate::report::started;
-use crate::gate::{Context, Evidence, jail, profile, reflection, repeat, sandbox, way_out};
+use crate::gate::{Context, Evidence, jail, profile, questions, reflection, repeat, sandbox, way_out};
 use crate::model::agent::{Agent, ours};
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
 use crate::model::call::{Effect, ToolCall};
@@ -14,7 +15,7 @@ use crate::model::phase::Sandbox;
 use crate::model::profile::{Profile, line_digest};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::agent_report::AgentReport;
-use crate::session::fact::{Blocked, Checked, Fact, NO_EFFECT, Reported, Said, Seen, Starts, Step, Violation};
+use crate::session::fact::{Blocked, Checked, Fact, Reported, Said, Seen, Starts, Step, Violation};
 use crate::session::fold::Session;
 use crate::session::memory::{OpenCall, Waiver};
 use crate::session::prompt::{Prompt, timer_digest};
@@ -37,7 +38,8 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
         (EventKind::PostToolUse, Some(call)) => ended(session, event, call, Completed, context),
         (EventKind::PostToolUseFailure, Some(call)) => ended(session, event, call, Failed, context),
         _ => {
-            let mut facts = settled(session, event, context);
+            let mut facts = questions::proven(session, event, context);
+            facts.extend(settled(session, event, context));
             let mut seen = seen(event, context, said(verdict));
             let prompts = event.kind == EventKind::UserPromptSubmit && context.prompt == Prompt::Ordinary;
             seen.anew = prompts && session.is_mere_question();
@@ -197,9 +199,12 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
         facts.extend(asked_before(session, event, call).flat_map(settle));
     }
     if session.memory.calls.len() >= MOST_OPEN {
-        facts.extend(session.memory.calls.first().into_iter().flat_map(settle));
+        facts.extend(session.memory.calls.first().into_iter().flat_map(|open| settle_in(open, event, context)));
     }
-    facts.push(Fact::Call(first_step(session, event, call, verdict, context)));
+    let first = first_step(session, event, call, verdict, context);
+    let question = questions::asked(session, &first, verdict);
+    facts.push(Fact::Call(first));
+    facts.extend(question);
     facts.extend(decided(event, call, verdict));
     let told = way_out::is_told(session, event, context, verdict);
     if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| told) {
@@ -273,7 +278,10 @@ fn decided(event: &Event, call: &ToolCall, verdict: &Verdict) -> Vec<Fact> {
     let (gate, reason) = spoken(verdict);
     match verdict.ruling {
         Ruling::Ask | Ruling::Defer => Vec::new(),
-        Ruling::Deny => vec![Fact::Call(Step { gate, reason, ..step(event, call, Some(Pending), Denied) })],
+        Ruling::Deny => {
+            let rule = verdict.rule.clone();
+            vec![Fact::Call(Step { gate, reason, rule, ..step(event, call, Some(Pending), Denied) })]
+        }
         _ => vec![
             Fact::Call(step(event, call, Some(Pending), Authorized)),
             Fact::Call(step(event, call, Some(Authorized), Executing)),
@@ -294,6 +302,7 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     let mut facts = Vec::new();
     // A person was asked and said yes: the client reports it only now.
     if open.state == Pending {
+        facts.extend(questions::approved(open, call, context));
         facts.push(Fact::Call(step(event, call, Some(Pending), Authorized)));
     }
     if open.state != Executing {
@@ -369,9 +378,10 @@ fn settled(session: &Session, event: &Event, context: &Context) -> Vec<Fact> {
         }
         EventKind::UserPromptSubmit if by_person => calls.filter(of_main).collect(),
         EventKind::Stop | EventKind::StopFailure => calls.filter(of_main).collect(),
+        EventKind::PermissionDenied => calls.filter(|open| is_rejected(event, open)).collect(),
         _ => Vec::new(),
     };
-    over.into_iter().flat_map(settle).collect()
+    over.into_iter().flat_map(|open| settle_in(open, event, context)).collect()
 }
 
 /// Calls of a client that has ended: no event will report them. The one that a run paused for stays open.
@@ -390,24 +400,4 @@ pub fn rejected(open: &OpenCall, reason: String) -> Vec<Fact> {
         (step.gate, step.reason) = (Some("run".to_owned()), Some(reason));
     }
     facts
-}
-
-fn settle(open: &OpenCall) -> Vec<Fact> {
-    let step = |from, to: CallState| {
-        Fact::Call(Step {
-            agent_id: open.agent_id.clone(),
-            call: open.call.clone(),
-            from: Some(from),
-            input_sha256: open.input_sha256.clone(),
-            prompt_id: open.prompt_id.clone(),
-            reason: to.is_terminal().then(|| NO_EFFECT.to_owned()),
-            to,
-            ..Step::default()
-        })
-    };
-    match open.state {
-        Pending => vec![step(Pending, Denied)],
-        Authorized => vec![step(Authorized, Executing), step(Executing, Failed)],
-        _ => vec![step(Executing, Failed)],
-    }
 }

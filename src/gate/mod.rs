@@ -19,6 +19,7 @@ pub mod lease;
 pub mod sandbox;
 pub mod profile;
 pub mod reflection;
+pub mod questions;
 pub mod facts;
 pub mod audit;
 pub mod agentless;
@@ -75,6 +76,7 @@ pub static GATES: &[Gate] = &[
     Gate { name: "block", judge: block::judge }, // everything, until a person clears the block
     Gate { name: "guard", judge: moved::judge }, // being moved away from one's own state
     Gate { name: "guard", judge: watch::judge }, // writes to what guards, and a person's verbs
+    Gate { name: "guard", judge: questions::judge }, // nothing: tells who answered in a person's place
     Gate { name: "repeat", judge: repeat::judge }, // a call that already ended, or an id used twice
     Gate { name: "rules", judge: rules::judge }, // what the user's own rules say
     Gate { name: "jail", judge: jail::judge },   // commands that the jail must hold and cannot

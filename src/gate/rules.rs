@@ -41,7 +41,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
             Action::Ask if context.attended || context.defers => Ruling::Ask,
             Action::Ask | Action::Deny => Ruling::Deny,
         };
-        let said = Verdict { ruling, gate: GATE, phrase: Some(phrase), ..Verdict::pass() };
+        let id = Some(one_line(&rule.id, 64));
+        let said = Verdict { ruling, gate: GATE, rule: id, phrase: Some(phrase), ..Verdict::pass() };
         if verdict.phrase.is_none() || ruling > verdict.ruling { said } else { verdict }
     })
 }

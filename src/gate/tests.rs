@@ -4,6 +4,7 @@ mod closing;
 mod danger;
 mod jail;
 mod observed;
+mod questions;
 mod recorded;
 mod run;
 mod speech;

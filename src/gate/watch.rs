@@ -40,8 +40,9 @@ fn judge_call(session: &Session, call: &CallContext, context: &Context) -> Verdi
     let said = judge_reach(call, context);
     match danger::words(session, call, breaks_more).filter(|_| said.ruling != Ruling::Pass) {
         Some(words) => {
+            let rule = words.iter().find(|(name, _)| *name == "rule").map(|(_, id)| id.clone());
             let phrase = Some(Phrase::new("refusals/danger-guard.md", words));
-            Verdict { phrase, reason: String::new(), ..said }
+            Verdict { rule, phrase, reason: String::new(), ..said }
         }
         None => said,
     }

@@ -4,6 +4,7 @@
 //! a panic too; what could not be recorded was not allowed.
 
 mod identity;
+mod work;
 mod turn;
 mod cap;
 mod afterwards;

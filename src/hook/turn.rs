@@ -3,7 +3,7 @@
 //! Locks the session, writes its ledger and what `briefing` writes. Invariants: the verdict is made on the very state that
 //! it is recorded with; the session is not locked while the user's checks run or the sources of a prompt are asked.
 
-use super::identity;
+use super::{identity, work};
 use crate::briefing;
 use crate::briefing::agent::SourceQuestion;
 use crate::briefing::prompt::{asks_sources, offer};
@@ -217,9 +217,7 @@ impl<'a> Turn<'a> {
         if event.kind == EventKind::SessionStart {
             briefing::session_start::export(env, &self.ledger)?;
             self.look_at_jail();
-            if let Some(words) = observe::brought::notice(env, Path::new(&event.cwd)) {
-                self.add(Verdict::notice("guard", words));
-            }
+            self.add(work::greet(env, event, &self.context));
             if let Some(words) = briefing::session_start::broken_texts(env, Path::new(&event.cwd)) {
                 self.add(Verdict::notice("workflow", words));
             }
@@ -332,6 +330,7 @@ impl<'a> Turn<'a> {
                 (Some(tampering::marks(&protected, &session.memory.marks)), Some(tampering::held(&protected)));
             seen.linked = Some(real_paths::links(&protected)).filter(|linked| !linked.is_empty());
         }
+        seen.changed = work::changed_files(env, &self.ledger, event);
         let first = session.memory.baseline.is_empty() && session.memory.baseline_sha256.is_none();
         if event.kind == EventKind::SessionStart && first || self.begins_after_loose_work() {
             seen.baseline = git::baseline(env, cwd);

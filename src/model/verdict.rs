@@ -34,6 +34,8 @@ pub struct Verdict {
     pub ruling: Ruling,
     /// The gate that spoke; empty on silence.
     pub gate: &'static str,
+    /// The rule of that gate, where it has several.
+    pub rule: Option<String>,
     /// For the model: what was refused and the next step.
     pub reason: String,
     /// For the model, beside any ruling.

@@ -18,7 +18,7 @@ use crate::model::event::{Event, EventKind};
 use crate::observe::tampering::{self, Trip};
 use crate::observe::{
     authority, client, evidence, executable, foreign_agents, growth, jailed, keys, leases, named, outside, plan,
-    plugins, real_paths, same_project,
+    plugins, questions, real_paths, same_project,
 };
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fact::Step;
@@ -75,6 +75,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
         _ => {}
     }
     context.past = past(ledger, event)?;
+    context.decisions = questions::look(env, session, event);
     Ok(context)
 }
 

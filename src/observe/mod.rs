@@ -21,4 +21,5 @@ pub mod jailed;
 pub mod same_project;
 mod keys;
 pub mod leases;
+mod questions;
 pub mod call;

@@ -4,6 +4,8 @@
 //! and no name that sorts after `working_digest`, which a commit mark appends. Invariant: everything a fold needs is in
 //! the fact; nothing is looked up or recomputed later.
 
+pub use crate::session::said::Said;
+
 use crate::config::policy::Policy;
 use crate::config::policy::check::Moment;
 use crate::model::call::{CallKey, CallState, Effect, ToolResult};
@@ -13,6 +15,7 @@ use crate::session::agent_report::AgentReport;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::{ClientProcess, Memory, ModeAsked, RollbackState, RunStep, Undone, Waiver};
 use crate::session::prompt::Prompt;
+use crate::session::question::{Answered, Asked};
 use crate::session::state::State;
 use crate::text::json;
 use crate::text::stored::canonical;
@@ -56,6 +59,8 @@ facts! {
     "open": Open(Opened),
     "event": Event(Seen),
     "call": Call(Step),
+    "question": Question(Asked),
+    "answer": Answer(Answered),
     "block": Block(Blocked),
     "unblock": Unblock(Unblocked),
     "verdict": Verdict(Reported),
@@ -126,6 +131,9 @@ pub struct Seen {
     /// `SessionStart` only: the boot and the folders it found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
+    /// Stop after work: files that differ from the baseline, committed or not, from the root of the repository.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
     /// With `foreign`: which of our agents' names foreign files have taken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clashes: Vec<String>,
@@ -221,21 +229,6 @@ impl Seen {
     }
 }
 
-/// What we answered, where it was not silence.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Said {
-    pub gate: String,
-    pub reason: String,
-    pub ruling: String,
-}
-
-impl Said {
-    /// The ruling as a verb, after `would`.
-    pub fn verb(&self) -> &'static str {
-        if self.ruling == "deny" { "refuse" } else { "ask a person about" }
-    }
-}
-
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Step {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -307,6 +300,9 @@ pub struct Step {
     /// With the end of a call: what came out. Older versions recorded none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<ToolResult>,
+    /// With DENIED: the rule of the gate, where it has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
     /// With PENDING: digest of the prompt that a timer will send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedules: Option<String>,

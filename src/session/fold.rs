@@ -7,6 +7,7 @@ mod at_work;
 mod closing;
 mod weight;
 mod progress;
+mod questions;
 mod reports;
 
 use crate::config::policy::Policy;
@@ -80,6 +81,8 @@ impl Session {
             Fact::Open(open) => self.begin(trace, ts, open),
             Fact::Event(seen) => self.apply_event(ts, seen),
             Fact::Call(step) => self.apply_step(step)?,
+            Fact::Question(asked) => self.apply_question(ts, asked),
+            Fact::Answer(answered) => self.apply_answer(answered),
             Fact::Block(block) => self.block(Some(block.reason.clone())),
             Fact::Unblock(_) => self.block(None),
             Fact::Verdict(report) => self.apply_report(ts, report),
@@ -90,9 +93,7 @@ impl Session {
                 self.memory.progress.waivers.push(waiver.clone());
             }
             Fact::Check(checked) => self.apply_check(checked),
-            Fact::Mode(asked) => {
-                self.memory.chosen = Some(asked.clone()).filter(|asked| !asked.asked.is_empty());
-            }
+            Fact::Mode(asked) => self.memory.chosen = Some(asked.clone()).filter(|asked| !asked.asked.is_empty()),
             Fact::Run(staged) => self.apply_run_step(staged),
             Fact::Checkpoint(taken) => self.apply_checkpoint(taken),
             Fact::Violation(second) => {
@@ -167,6 +168,7 @@ impl Session {
 
     fn hear_prompt(&mut self, seen: &Seen, refused: bool) {
         self.memory.greets = None;
+        self.memory.questions.unproven.clear();
         if seen.run.is_some() {
             self.memory.run.iter_mut().for_each(|stage| stage.prompted = true);
         } else if !refused {
@@ -277,6 +279,7 @@ fn opened(step: &Step) -> OpenCall {
         jail: step.jail,
         line_sha256: step.line_sha256.clone(),
         prompt_id: step.prompt_id.clone(),
+        question: None,
         reason: step.reason.clone(),
         state: step.to,
         tests: step.tests,

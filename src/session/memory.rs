@@ -8,6 +8,7 @@ use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::profile::{JailState, Profile};
 use crate::session::growth::{ChangedFile, Growth};
+use crate::session::question::{Question, Questions};
 use crate::tool::tracking::Tracks;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -80,6 +81,9 @@ pub struct Memory {
     pub marks: BTreeMap<String, String>,
     /// The configuration in force, where it is not the shipped one.
     pub policy: Option<Box<Policy>>,
+    /// What people were asked, and what they answered.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub questions: Questions,
     pub root: String,
     /// The step of a run this session is in, as its driver said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -353,6 +357,9 @@ pub struct OpenCall {
     pub line_sha256: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
+    /// What a person was asked about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Question>,
     /// Why a person was asked; answered again when the client asks again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

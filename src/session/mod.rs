@@ -4,6 +4,8 @@
 
 pub mod growth;
 pub mod reflection;
+pub mod question;
+pub mod said;
 pub mod memory;
 pub mod state;
 pub mod agent_report;

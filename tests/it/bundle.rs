@@ -116,6 +116,31 @@ fn a_policy_is_in_force_on_fifty_machines() {
     }
 }
 
+/// A rule that the bundle fixes is named and wins.
+#[test]
+fn a_bundle_holds_a_danger_rule() {
+    let (admin, machine) = (Admin::new(), Machine::new());
+    admin.put("config.toml", "[mode]\nlevel = \"guard\"\n\n[danger]\ngit-discard = \"deny\"\n");
+    machine.install(&admin.version(1), &["--key", &admin.key()]).said(&["runs"]);
+    let user = machine.0.home().join(".config/aops/config.toml");
+    let before = fs::read_to_string(&user).unwrap();
+    for arguments in
+        [&["danger", "off", "git-discard", "--yes"][..], &["danger", "ask", "git-discard", "--here", "--yes"]]
+    {
+        machine
+            .0
+            .person(arguments)
+            .failed(2, &["the administrator's bundle holds `git-discard` at `deny`", "bundle status"]);
+    }
+    assert_eq!(fs::read_to_string(&user).unwrap(), before);
+    machine.0.person(&["danger", "off", "git-clean", "--yes"]).said(&["is set"]);
+    machine.0.person(&["danger", "deny", "git-discard", "--yes"]).said(&["is set"]);
+    machine.tries("git reset --hard").refused(&["git-discard"]);
+    let list = machine.0.person(&["danger", "list", "--json"]).json();
+    let row = list.as_array().unwrap().iter().find(|row| row["rule"] == "git-discard").unwrap();
+    assert_eq!((&row["level"], &row["from"][0]["layer"]), (&json!("deny"), &json!("managed")), "{row}");
+}
+
 /// The database that machines share knows who runs what.
 #[test]
 fn fleet_status_shows_which_bundle_a_machine_runs() {

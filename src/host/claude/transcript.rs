@@ -8,19 +8,25 @@ pub mod entry;
 pub mod scan;
 
 use crate::host::claude::usage::Sum;
+use crate::host::claude::wire::answer::DECISION;
+use crate::session::question::{Answerer, Decision};
 use crate::text::json::{self, Json, cut};
 use crate::text::redact::redact;
 use crate::text::template::one_line;
+use crate::text::time;
+use memchr::memmem;
 use scan::{Lens, MAIN, scan};
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const TAIL: u64 = 128 << 10;
+/// How far back decisions about calls are looked for.
+const LONG_TAIL: u64 = 4 << 20;
 
 /// The last turns, oldest first, at most `most` bytes in all.
 pub fn last_turns(path: &str, most: usize) -> String {
-    let Some(text) = tail(path) else { return String::new() };
+    let Some(text) = tail(Path::new(path), TAIL) else { return String::new() };
     let mut turns: Vec<String> = Vec::new();
     let mut long = 0;
     for line in text.lines().rev() {
@@ -35,15 +41,60 @@ pub fn last_turns(path: &str, most: usize) -> String {
     turns.join("\n")
 }
 
-fn tail(path: &str) -> Option<String> {
-    let file = entry::open_plain(Path::new(path)).ok()?;
+fn tail(path: &Path, most: u64) -> Option<String> {
+    let file = entry::open_plain(path).ok()?;
     let long = file.metadata().ok()?.len();
-    let from = long.saturating_sub(TAIL);
+    let from = long.saturating_sub(most);
     let mut bytes = vec![0; usize::try_from(long - from).ok()?];
     file.read_exact_at(&mut bytes, from).ok()?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     // The first line is cut unless we began at the beginning.
     Some(if from == 0 { text } else { text.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default() })
+}
+
+/// The transcript of an agent of this session.
+pub fn of_agent(transcript: &Path, agent_id: &str) -> PathBuf {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let id: String = agent_id.chars().filter(|c| plain(*c)).collect();
+    transcript.with_extension("").join("subagents").join(format!("agent-{id}.jsonl"))
+}
+
+/// Who let these calls be made, or refused them, as the client recorded it with their results.
+pub fn decisions(transcript: &Path, calls: &[&str]) -> Vec<Decision> {
+    let text = tail(transcript, LONG_TAIL).unwrap_or_default();
+    let (field, mut found) = (memmem::Finder::new(DECISION), Vec::<Decision>::new());
+    for line in text.lines().rev().filter(|line| field.find(line.as_bytes()).is_some()) {
+        let Some(record) = json::read(line).ok().filter(|record| record.text_of("type").as_deref() == Some("user"))
+        else {
+            continue;
+        };
+        let Some(Json::List(blocks)) = record.get("message").and_then(|message| message.get("content")) else {
+            continue;
+        };
+        let ids = blocks.iter().filter_map(|block| block.text_of("tool_use_id"));
+        for call in ids.filter(|id| calls.contains(&id.as_str())) {
+            if !found.iter().any(|known| known.call == call) {
+                found.extend(decision(&record, call));
+            }
+        }
+    }
+    found
+}
+
+/// A kind of source that this version does not know is nobody's.
+fn decision(record: &Json, call: String) -> Option<Decision> {
+    let said = record.get(DECISION)?;
+    let source = said.text_of("source").unwrap_or_default();
+    let by = match source.as_str() {
+        "hook" => Answerer::Hook,
+        "config" => Answerer::Config,
+        source if source.starts_with("user_") => Answerer::Person,
+        "classifier" => Answerer::Client,
+        _ => Answerer::Unknown,
+    };
+    let allowed = said.text_of("decision").as_deref() == Some("accept") && source != "user_reject";
+    let at_ms = record.text_of("timestamp").as_deref().and_then(time::parse);
+    Some(Decision { call, allowed, by, at_ms })
 }
 
 /// What a record says, the calls it makes and the results it brings, a line each.

@@ -4,6 +4,7 @@ use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::profile::{Hold, JailState, Profile};
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::*;
+use crate::session::question::{Answered, Question, Questions, Unproven};
 use crate::text::json;
 use crate::text::stored::canonical;
 use crate::tool::tracking::Tracks;
@@ -48,6 +49,7 @@ fn full() -> (State, Memory) {
             jail: Some(Profile::Trial),
             line_sha256: text(),
             prompt_id: text(),
+            question: Some(Question { rule: text(), ..Question::default() }),
             reason: text(),
             state: CallState::Pending,
             tests: true,
@@ -82,6 +84,12 @@ fn full() -> (State, Memory) {
         linked: map(),
         marks: map(),
         policy: Some(Box::default()),
+        questions: Questions {
+            asked: 1,
+            last: Some(Answered { ms: Some(1), rule: text(), ..Answered::default() }),
+            unproven: vec![Unproven { agent_id: text(), ..Unproven::default() }],
+            ..Questions::default()
+        },
         root: "r".to_owned(),
         run: Some(RunStep {
             agent: text(),

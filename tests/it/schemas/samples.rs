@@ -22,6 +22,7 @@ use aops_hook::session::memory::{
     TaskProgress, Undone, Waiver, Witness,
 };
 use aops_hook::session::prompt::Prompt;
+use aops_hook::session::question::{Answered, Answerer, Asked, Question, Questions, Unproven};
 use aops_hook::session::state::{Audit, Flags, Hydration, MainAgent, State, Stopping, Subagent, Task};
 use aops_hook::text::sha256::{NO_DIGEST, Sum};
 use aops_hook::tool::tracking::{How, Tracks};
@@ -92,6 +93,7 @@ fn calls() -> Vec<OpenCall> {
         jail: Some(Profile::Trial),
         line_sha256: Some(digest()),
         prompt_id: some(),
+        question: Some(Question { gate: text(), line: text(), rule: some(), since: moment() }),
         reason: some(),
         state: CallState::Pending,
         tests: true,
@@ -106,12 +108,32 @@ fn calls() -> Vec<OpenCall> {
         jail: None,
         line_sha256: None,
         prompt_id: None,
+        question: None,
         reason: None,
         tests: false,
         tracks: Vec::new(),
         ..full.clone()
     };
-    vec![full, least]
+    let guarded = Question { gate: text(), line: text(), rule: None, since: moment() };
+    vec![OpenCall { question: Some(guarded), ..full.clone() }, full, least]
+}
+
+fn answered() -> Answered {
+    Answered { allowed: true, by: Answerer::Person, call: key(), gate: text(), line: text(), ms: Some(1), rule: some() }
+}
+
+fn questions() -> Questions {
+    let least = Answered { ms: None, rule: None, ..answered() };
+    Questions {
+        allowed: 1,
+        asked: 1,
+        last: Some(answered()),
+        refused: 0,
+        unproven: vec![
+            Unproven { agent_id: some(), answered: answered(), since: moment() },
+            Unproven { agent_id: None, answered: least, since: moment() },
+        ],
+    }
 }
 
 fn course() -> TaskProgress {
@@ -299,6 +321,7 @@ fn memory() -> Memory {
         linked: map(),
         marks: map(),
         policy: policy(),
+        questions: questions(),
         root: text(),
         run: Some(stage()),
         shadowed: some(),
@@ -335,6 +358,7 @@ fn calm() -> Memory {
             ..course()
         },
         policy: None,
+        questions: Questions::default(),
         agentless: None,
         elsewhere: false,
         chosen: None,
@@ -441,6 +465,7 @@ fn seen() -> Seen {
         baseline_sha256: Some(digest()),
         beside: true,
         boot: some(),
+        changed: vec![text()],
         clashes: vec!["critic".to_owned()],
         client: Some(client()),
         ends: true,
@@ -503,6 +528,7 @@ fn step() -> Step {
         rehearsed: Some(said()),
         rejected: true,
         result: Some(ToolResult { bytes: 1, head: text(), sha256: digest(), tail: text() }),
+        rule: some(),
         schedules: Some(digest()),
         starts: Some(Starts { client: text(), name: text() }),
         to: CallState::Denied,
@@ -523,6 +549,7 @@ fn unseen() -> Seen {
         traceparent: None,
         uncounted: false,
         unproven: None,
+        changed: Vec::new(),
         clashes: Vec::new(),
         agent_id: None,
         agentless: None,
@@ -583,6 +610,7 @@ fn unstepped() -> Step {
         reason: None,
         rehearsed: None,
         result: None,
+        rule: None,
         schedules: None,
         starts: None,
         todos: None,
@@ -627,6 +655,10 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Call(Step { grown: Some(short()), ..unstepped() }),
         Fact::Call(step()),
         Fact::Call(Step { jailed: Some(Proof { vanished: String::new(), ..proof() }), ..unstepped() }),
+        Fact::Question(Asked { call: key(), gate: text(), line: text(), rule: some() }),
+        Fact::Question(Asked { call: key(), gate: text(), line: text(), rule: None }),
+        Fact::Answer(answered()),
+        Fact::Answer(Answered { ms: None, rule: None, ..answered() }),
         Fact::Block(Blocked { by: text(), reason: text() }),
         Fact::Unblock(Unblocked { by: text() }),
         Fact::Verdict(Reported { closes: false, finding: Some(AgentReport::default()), ..reported() }),
@@ -658,7 +690,13 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Snapshot(Box::new(Snapshot { memory: memory().into(), state: state().into() })),
         Fact::Snapshot(Box::new(Snapshot { memory: calm().into(), state: bare().into() })),
         Fact::Snapshot(Box::new(Snapshot {
-            memory: Memory { chosen: Some(unheld()), jail: Some(unjailed()), ..memory() }.into(),
+            memory: Memory {
+                chosen: Some(unheld()),
+                jail: Some(unjailed()),
+                questions: Questions { asked: 1, ..Questions::default() },
+                ..memory()
+            }
+            .into(),
             state: State { task: Some(Task::default()), ..state() }.into(),
         })),
     ];

@@ -285,6 +285,7 @@ fn any_value(form: Form) -> BoxedStrategy<String> {
             prop::sample::select(vec!["\"postgresql://a@h/d\"".to_owned(), "\"postgres://b@h/d\"".to_owned()]).boxed()
         }
         Form::Text | Form::Id => prop::sample::select(vec!["\"bd\"".to_owned(), "\"b\"".to_owned()]).boxed(),
+        Form::Switches(_) => prop::sample::select(vec!["{ git-discard = \"off\" }".to_owned()]).boxed(),
         Form::Names => {
             let name = prop::sample::select(vec!["a", "b", "a*", "*"]);
             prop::collection::vec(name, 0..3).prop_map(|names| format!("{names:?}")).boxed()

@@ -17,6 +17,9 @@ use std::io::Write;
 /// The client cuts context at 10,000 characters; we stay below and keep the end, where the next step is.
 const LONGEST: usize = 9_500;
 
+/// The client's name for what is decided about a call, in answers and in its transcript.
+pub const DECISION: &str = "permissionDecision";
+
 /// What the process prints, and its exit code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
@@ -133,7 +136,7 @@ pub fn deliver(kind: EventKind, answer: &Answer) -> u8 {
 }
 
 fn permit(own: &mut Map<String, Value>, decision: &str, reason: &str) {
-    own.insert("permissionDecision".into(), json!(decision));
+    own.insert(DECISION.into(), json!(decision));
     own.insert("permissionDecisionReason".into(), json!(reason));
 }
 
@@ -215,7 +218,7 @@ pub fn hear(stdout: &str, stderr: &str, exit: i32) -> Heard {
     let own = json.get("hookSpecificOutput");
     let of_own = |name: &str| own.and_then(|own: &Json| own.text_of(name));
     let dialog = own.and_then(|own| own.get("decision"));
-    heard.asks = matches!(of_own("permissionDecision").as_deref(), Some("ask" | "defer"));
+    heard.asks = matches!(of_own(DECISION).as_deref(), Some("ask" | "defer"));
     let reason = of_own("permissionDecisionReason").or_else(|| dialog?.text_of("message"));
     heard.reason = reason.or_else(|| json.text_of("reason")).unwrap_or_default();
     heard.context = of_own("additionalContext").unwrap_or_default();

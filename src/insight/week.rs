@@ -1,0 +1,103 @@
+//! What was done for the person lately: `<data>/week.jsonl`, and the line that they read once a week.
+//!
+//! Reads and writes the one file. Invariants: its length follows from what was stopped lately, not from how many sessions
+//! there are; a line is appended whole, so sessions that end together lose nothing; it is no proof, the ledgers are.
+
+use crate::insight::document::Worth;
+use crate::system::env::Env;
+use crate::system::files::{self, read_short};
+use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+const WEEK_MS: i64 = 7 * 86_400_000;
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Line {
+    at_ms: i64,
+    /// The person read what was done until then.
+    told: bool,
+    #[serde(flatten)]
+    worth: Worth,
+}
+
+fn path(env: &Env) -> PathBuf {
+    env.data.join("week.jsonl")
+}
+
+fn lines(env: &Env) -> Vec<Line> {
+    let text = read_short(&path(env)).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// Remembers what a turn added.
+pub fn add(env: &Env, worth: Worth) -> io::Result<()> {
+    if worth == Worth::default() || env.dry_run {
+        return Ok(());
+    }
+    let line = serde_json::to_string(&Line { at_ms: env.now_ms, told: false, worth })? + "\n";
+    let no_follow = OFlags::NOFOLLOW.bits().cast_signed();
+    std::fs::create_dir_all(&env.data)?;
+    let mut file = File::options().append(true).create(true).mode(0o600).custom_flags(no_follow).open(path(env))?;
+    file.write_all(line.as_bytes())
+}
+
+/// What was done in the last seven days.
+pub fn worth(env: &Env) -> Worth {
+    sum(env, &lines(env))
+}
+
+fn sum(env: &Env, lines: &[Line]) -> Worth {
+    let mut worth = Worth::default();
+    lines.iter().filter(|line| is_recent(env, line)).for_each(|line| worth.add(line.worth));
+    worth
+}
+
+fn is_recent(env: &Env, line: &Line) -> bool {
+    (0..WEEK_MS).contains(&(env.now_ms - line.at_ms))
+}
+
+/// The line, where it was not read for a week; what is older is forgotten with it.
+pub fn tell(env: &Env) -> Option<String> {
+    let lines = lines(env);
+    if env.dry_run || lines.iter().any(|line| line.told && is_recent(env, line)) {
+        return None;
+    }
+    let words = sum(env, &lines).describe()?;
+    let told = Line { at_ms: env.now_ms, told: true, worth: Worth::default() };
+    let kept = lines.into_iter().filter(|line| is_recent(env, line) && !line.told).chain([told]);
+    let text: Vec<String> = kept.filter_map(|line| serde_json::to_string(&line).ok()).collect();
+    // Told again tomorrow rather than never.
+    let _ = files::replace_private(&path(env), (text.join("\n") + "\n").as_bytes());
+    Some(format!("this week: {words}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_told_once_a_week_and_only_what_is_of_the_week() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |day: i64| Env { data: folder.path().join("data"), now_ms: day * 86_400_000, ..Env::default() };
+        let stopped = |n| Worth { stopped: n, undone: 0 };
+        assert_eq!(tell(&at(1)), None, "nothing was done");
+        add(&at(1), Worth::default()).unwrap();
+        assert!(!path(&at(1)).exists(), "nothing to remember");
+        add(&at(1), stopped(1)).unwrap();
+        add(&at(2), Worth { stopped: 1, undone: 3 }).unwrap();
+        let dry = Env { dry_run: true, ..at(3) };
+        assert_eq!(tell(&dry), None);
+        assert_eq!(tell(&at(3)).as_deref(), Some("this week: 2 dangerous commands stopped, 3 undone"));
+        add(&at(4), stopped(1)).unwrap();
+        assert_eq!(tell(&at(4)), None, "it was read yesterday");
+        assert_eq!(worth(&at(4)), Worth { stopped: 3, undone: 3 });
+        assert_eq!(tell(&at(10)).as_deref(), Some("this week: 1 dangerous command stopped"), "the others are older");
+        assert_eq!(std::fs::read_to_string(path(&at(10))).unwrap().lines().count(), 2, "and forgotten");
+        assert_eq!(tell(&at(18)), None, "nothing was done since");
+    }
+}
