@@ -8,7 +8,7 @@ use crate::config::policy::Policy;
 use crate::insight::tally::says_something;
 use crate::model::error::Failure;
 use crate::system::env::Env;
-use crate::system::files::{make_all, replace_private};
+use crate::system::files::{open_own, replace_private_in};
 use crate::text::json::{cut, quoted};
 use crate::text::redact::redact;
 use crate::text::sha256::sha256;
@@ -60,12 +60,10 @@ pub fn keep(env: &Env, policy: &Policy, project: &Path, learning: &Learning) -> 
 fn note(env: &Env, learning: &Learning) -> Result<(), Failure> {
     let day = timestamp(env.now_ms);
     let day = cut(&day, 10);
-    let folder = env.data.join("learnings");
-    let path = folder.join(format!("{day}-{}.md", &sha256(&[learning.text.as_bytes()])[..12]));
+    let name = format!("{day}-{}.md", &sha256(&[learning.text.as_bytes()])[..12]);
     let (title, tag) = (quoted(&learning.title), &learning.tag);
     let text = format!("---\ntitle: {title}\ndate: {day}\ntags: [aops, {tag}]\n---\n\n{}\n", learning.text);
-    make_all(&folder)?;
-    replace_private(&path, text.as_bytes()).map_err(|e| Failure::storage(path.display(), e))
+    replace_private_in(&open_own(&env.data, &["learnings"])?, &name, text.as_bytes())
 }
 
 #[cfg(test)]

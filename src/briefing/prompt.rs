@@ -49,6 +49,9 @@ pub fn offer(
     }
     let context_of = |words| Verdict::context("hydrate", words);
     let extra = match event.kind {
+        EventKind::UserPromptSubmit if context.prompt == Prompt::Machine => {
+            plan_in_force(env, policy, ledger.session(), event, context).map(context_of)
+        }
         EventKind::UserPromptSubmit => Some(with_prompt(env, policy, ledger, event, context, found)?),
         EventKind::SubagentStart => match started(policy, event, context) {
             Some(agent) => Some(context_of(brief(env, ledger, event, agent, found)?.text)),
@@ -93,11 +96,23 @@ fn announce_audit(policy: &Policy, context: &Context) -> Verdict {
     Verdict::context("audit", words)
 }
 
+/// The call that a plan came with has ended, or the client tells the end of the agent that made it in the background.
+fn brings_plan(session: &Session, event: &Event) -> bool {
+    const PLANS: &str = "prompt-hydrator";
+    let agents = &session.memory.progress.agents;
+    let planned = |id: &String| agents.iter().any(|agent| agent.agent_id == *id && agent.name == PLANS && agent.done);
+    if event.kind == EventKind::UserPromptSubmit {
+        return event.ends.iter().filter_map(|end| end.agent_id.as_ref()).any(planned);
+    }
+    let call = event.call.as_ref().filter(|call| matches!(call.key.tool.as_str(), "Agent" | "Task"));
+    let input = call.and_then(|call| json::read(&call.input).ok());
+    let kind = input.and_then(|input| input.text_of("subagent_type")).and_then(|kind| meant(&kind));
+    kind.and_then(|kind| ours(&kind)).is_some_and(|agent| agent.name == PLANS)
+}
+
 /// After the call that brought a plan: the steps of its workflow, and who must review it.
 fn plan_in_force(env: &Env, policy: &Policy, session: &Session, event: &Event, context: &Context) -> Option<String> {
-    let call = event.call.as_ref().filter(|call| matches!(call.key.tool.as_str(), "Agent" | "Task"))?;
-    let kind = json::read(&call.input).ok()?.text_of("subagent_type").and_then(|kind| meant(&kind))?;
-    if ours(&kind)?.name != "prompt-hydrator" || !session.is_planned() {
+    if !session.is_planned() || !brings_plan(session, event) {
         return None;
     }
     let id = session.state.state.current_workflow.as_deref().unwrap_or_default();

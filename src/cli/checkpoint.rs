@@ -17,6 +17,7 @@ use crate::config::texts;
 use crate::model::error::{Code, Failure};
 use crate::text::diff::unified;
 use crate::text::plain::count;
+use crate::text::template::one_line;
 use crate::text::time;
 use clap::{Arg, ArgMatches};
 use serde_json::{Map, Value, json};
@@ -28,10 +29,10 @@ pub const COMMAND: Command = Command {
     about: "Save the working tree, compare it, and roll it back byte for byte",
     examples: &[
         ("aops-hook checkpoint create", "save the tree as it is now"),
-        ("aops-hook checkpoint list", "all checkpoints, the newest last"),
+        ("aops-hook checkpoint list", "all checkpoints, the newest first"),
         ("aops-hook checkpoint diff", "what changed since the newest one"),
         ("aops-hook checkpoint rollback latest --dry-run", "what a rollback would do"),
-        ("aops-hook checkpoint rollback manual/POST_idle_v1", "roll back; the present tree is archived first"),
+        ("aops-hook checkpoint rollback 2", "roll back to the second of the list; the present tree is archived first"),
     ],
     arguments: |row| Command::verbs(VERBS, row.arg(yes().global(true))),
     run,
@@ -66,7 +67,8 @@ fn store(io: &Io) -> anyhow::Result<Store> {
 }
 
 fn id_operand() -> Arg {
-    let help = "A checkpoint's id as `checkpoint list` shows it, the beginning of one, its name, `latest`, or `-2` for the one before";
+    let help =
+        "A checkpoint's number or id as `checkpoint list` shows it, the beginning of an id, its name, or `latest`";
     operand("id", "ID", help).required(true).allow_negative_numbers(true)
 }
 
@@ -86,9 +88,12 @@ fn size(bytes: u64) -> String {
 
 const LIST: Command = Command {
     name: "list",
-    about: "List all checkpoints, the newest last",
+    about: "List all checkpoints, the newest first",
     examples: &[
-        ("aops-hook checkpoint list", "id, age, why it was taken, and what had changed since the one before"),
+        (
+            "aops-hook checkpoint list",
+            "number, id, age, why it was taken, its prompt, and what had changed since the one before",
+        ),
         ("aops-hook checkpoint list --run 20260113-1f3a9c02", "those of one run or session"),
         ("aops-hook checkpoint list --json", "the same for a program: id, version, phase, type, created_at"),
     ],
@@ -141,29 +146,42 @@ const LONGEST: u64 = 256 << 10;
 
 fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let store = Store::look(&root(io))?;
-    let mut rows = store.as_ref().map_or_else(|| Ok(Vec::new()), Store::rows)?;
+    let rows = store.as_ref().map_or_else(|| Ok(Vec::new()), Store::rows)?;
+    // The newest is the first: what a number means does not hang on what is listed.
+    let all = rows.len();
+    let mut rows: Vec<(usize, IndexRow)> = rows.into_iter().enumerate().map(|(at, row)| (all - at, row)).collect();
     if let Some(run) = text(given, "run") {
-        rows.retain(|row| row.run().starts_with(run));
+        rows.retain(|(_, row)| row.run().starts_with(run));
     }
     if io.json {
-        let row = |row: &IndexRow| json!({"id": row.id, "version": row.version, "phase": row.phase, "type": row.kind, "created_at": row.created_at, "name": row.name});
+        let row = |(number, row): &(usize, IndexRow)| json!({"number": number, "id": row.id, "version": row.version, "phase": row.phase, "type": row.kind, "created_at": row.created_at, "name": row.name});
         return io.print(rows.iter().map(row).collect::<Value>());
     }
     if rows.is_empty() {
         writeln!(io.out, "this project has no checkpoint yet")?;
     }
     let mut before = None;
-    let row = |row: &IndexRow| {
+    let row = |(number, row): &(usize, IndexRow)| {
         let age = time::parse(&row.created_at).map(|at| time::age(io.env.now_ms - at)).unwrap_or_default();
         let tone = if row.trigger == "failure" { Tone::Bad } else { Tone::Plain };
         let name = row.name.clone().unwrap_or_default();
-        let tree = store.as_ref().and_then(|store| Some(store.read(&Id::read(&row.id)?).ok()?.artifacts));
+        let kept = store.as_ref().and_then(|store| store.read(&Id::read(&row.id)?).ok());
+        let prompt = kept.as_ref().map(prompt_of).unwrap_or_default();
+        let tree = kept.map(|kept| kept.artifacts);
         let changed = tree.as_ref().map(|tree| describe_change(before.as_ref(), tree)).unwrap_or_default();
         before = tree;
-        [(&row.id).into(), name.into(), Cell::new(age, Tone::Quiet), Cell::new(&row.trigger, tone), changed.into()]
+        let (age, why) = (Cell::new(age, Tone::Quiet), Cell::new(&row.trigger, tone));
+        [number.to_string().into(), (&row.id).into(), name.into(), age, why, prompt.into(), changed.into()]
     };
-    let rows = rows.iter().map(row).collect();
-    io.table(["checkpoint", "name", "age", "why", "changed"], rows)
+    let mut rows: Vec<_> = rows.iter().map(row).collect();
+    rows.reverse();
+    io.table(["#", "checkpoint", "name", "age", "why", "prompt", "changed"], rows)
+}
+
+/// The prompt, or in a run the task, that it belongs to.
+fn prompt_of(one: &Checkpoint) -> String {
+    let asked = one.orchestrator.intake_summary.prompt.as_ref().or(one.orchestrator.task.as_ref());
+    asked.map(|asked| one_line(asked, 60)).unwrap_or_default()
 }
 
 /// How many files are not as in the checkpoint before, and the first of them.

@@ -14,6 +14,7 @@ use crate::run::artifacts::RunArtifacts;
 use crate::run::driver::project_root;
 use crate::system::env::Env;
 use crate::text::template::one_line;
+use aops_shell::danger::RULES;
 use clap::{Arg, ArgMatches, value_parser};
 use clap_complete::Shell;
 use serde_json::json;
@@ -128,6 +129,9 @@ impl Place {
             (Some("waive"), "gate") => GATES.iter().map(|gate| ((*gate).to_owned(), String::new())).collect(),
             (Some("workflow"), "id") | (_, "workflow") => workflows(env),
             (Some("checkpoint"), "id" | "other") => checkpoints(env),
+            (Some("danger"), "rule") => {
+                RULES.iter().map(|rule| (rule.id().to_owned(), rule.reason.to_owned())).collect()
+            }
             (Some("resume" | "resolve"), "name") => runs(env),
             _ => Vec::new(),
         }

@@ -13,7 +13,7 @@ use crate::briefing::reflections;
 use crate::config::in_force;
 use crate::config::texts;
 use crate::insight::collect;
-use crate::insight::document::{Insights, check_rich, describe_counts};
+use crate::insight::document::{COMPLETED, Insights, RuleCounts, check_rich, describe_counts};
 use crate::ledger::open::Ledger;
 use crate::ledger::sessions;
 use crate::proof::health::Health;
@@ -28,6 +28,7 @@ use crate::text::time;
 use anyhow::Context;
 use clap::ArgMatches;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -162,6 +163,7 @@ fn describe(insights: &Insights) -> Vec<NamedFact> {
     let tone = match insights.outcome.as_str() {
         "success" => Tone::Good,
         "failure" => Tone::Bad,
+        COMPLETED => Tone::Plain,
         _ => Tone::Warn,
     };
     let list = |items: &[String]| items.join(", ");
@@ -181,12 +183,23 @@ fn describe(insights: &Insights) -> Vec<NamedFact> {
         ("agents", list(&insights.subagents_invoked), Tone::Plain),
         ("verdicts", verdicts.join(", "), Tone::Plain),
         ("refusals", describe_counts(&insights.gates), Tone::Plain),
+        ("questions", insights.questions.describe(), Tone::Plain),
+        ("rules", describe_rules(&insights.rules), Tone::Plain),
         ("rehearsed", would.unwrap_or_default(), Tone::Warn),
         ("audits", format!("{} drawn, {} done", insights.audits.drawn, insights.audits.done), Tone::Plain),
         ("calls", insights.tool_calls.describe(), Tone::Plain),
         ("files", list(&insights.files_changed), Tone::Plain),
         ("time", phases.join(", "), Tone::Plain),
     ]
+}
+
+/// `danger:git-discard 2 asked, 1 stopped`
+fn describe_rules(rules: &BTreeMap<String, RuleCounts>) -> String {
+    let one = |(name, counts): (&String, &RuleCounts)| match (counts.asked, counts.refused) {
+        (0, refused) => format!("{name} {refused} stopped"),
+        (asked, refused) => format!("{name} {asked} asked, {refused} stopped"),
+    };
+    rules.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
 /// The tokens of each model, and what all of them cost.

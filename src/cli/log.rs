@@ -10,7 +10,7 @@ use super::range::{since, since_option};
 use super::table::{Tone, clean, cut};
 use super::{Command, Io, flag, option, session, session_operand, text};
 use crate::ledger::entry::Line;
-use crate::ledger::sessions;
+use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::proof::health::Health;
 use crate::session::fact::Fact;
 use crate::system::env::east_of_utc;
@@ -28,7 +28,10 @@ pub const COMMAND: Command = Command {
         ("aops-hook log", "the newest session of this project"),
         ("aops-hook log -f", "the same, and go on as entries come"),
         ("aops-hook log 3f2a -n 20", "the last twenty lines of the session whose id begins with 3f2a"),
-        ("aops-hook log --refused", "only what was refused, or would have been in mode `observe`"),
+        (
+            "aops-hook log --refused",
+            "only what was refused or needed approval, or would have been refused in mode `observe`",
+        ),
         ("aops-hook log --tool Bash --since 2h", "the shell commands of the last two hours"),
         ("aops-hook log --json | jq -r .type", "for programs: an entry a line"),
     ],
@@ -36,7 +39,8 @@ pub const COMMAND: Command = Command {
         row.arg(session_operand())
             .arg(flag("follow", "Go on as entries come, until interrupted").short('f'))
             .arg(option("lines", "N", "Only the last N lines").short('n').value_parser(value_parser!(usize)))
-            .arg(flag("refused", "Only refusals"))
+            .arg(flag("refused", "Only refusals, and what needed approval with its answer"))
+            .arg(flag("verbose", "Also what is no news: batches, insights, notifications of tasks").short('v'))
             .arg(option("tool", "NAME", "Only calls of this tool, or of this MCP server (`mcp__github`)"))
             .arg(
                 since_option().help("Only what came after this: a length of time (30m, 12h, 7d) or a day (2026-01-13)"),
@@ -50,13 +54,14 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let found = session(given, io)?;
     let wanted = Wanted {
         refused: given.get_flag("refused"),
+        verbose: given.get_flag("verbose") || io.json,
         tool: text(given, "tool").map(str::to_lowercase),
         since: since(given, io)?,
     };
     let most = given.get_one::<usize>("lines").copied();
     let root = sessions::session(&found).map(|session| session.memory.root).unwrap_or_default();
     let mut view = View { utc: given.get_flag("utc"), day: String::new(), root };
-    let (mut reader, mut teller) = (open(&found)?, Teller::default());
+    let (mut reader, mut teller) = (open(&found)?, learned(&found)?);
     let (mut line, mut backlog) = (Vec::new(), Backlog { most, ..Backlog::default() });
     loop {
         let got = reader.read_until(b'\n', &mut line)?;
@@ -79,6 +84,16 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             std::thread::sleep(Duration::from_millis(250));
         }
     }
+}
+
+/// Who answered a question is known at the end of the turn; its line comes before.
+fn learned(found: &SessionOnDisk) -> anyhow::Result<Teller> {
+    let (mut reader, mut teller, mut line) = (open(found)?, Teller::default(), Vec::new());
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        teller.learn(&line);
+        line.clear();
+    }
+    Ok(teller)
 }
 
 /// The last lines of what is there already; what comes later is printed as it comes.
@@ -108,6 +123,8 @@ impl Backlog {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wanted {
     pub(super) refused: bool,
+    /// What is no news, too.
+    pub(super) verbose: bool,
     /// In lower case.
     pub(super) tool: Option<String>,
     since: Option<i64>,
@@ -119,7 +136,8 @@ impl Wanted {
             let tool = one.tool.to_lowercase();
             tool == *wanted || tool.strip_prefix(wanted.as_str()).is_some_and(|rest| rest.starts_with("__"))
         };
-        (!self.refused || one.refused)
+        (!self.refused || one.refused || one.asked)
+            && (self.verbose || !one.no_news)
             && self.tool.as_ref().is_none_or(of_tool)
             && self.since.is_none_or(|since| time::parse(&one.ts).is_some_and(|at| at >= since))
     }

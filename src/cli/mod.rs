@@ -11,6 +11,7 @@ pub mod bundle;
 pub mod install;
 pub mod past;
 pub mod control;
+pub mod task;
 pub mod range;
 pub mod log;
 mod gc;
@@ -22,11 +23,14 @@ pub mod doctor;
 pub mod policy;
 pub mod replay;
 pub mod simulate;
+pub mod test;
 pub mod verify;
 pub mod prove;
 pub mod witness;
 pub mod export;
 pub mod report;
+pub mod usage;
+pub mod danger;
 #[cfg(feature = "fleet")]
 pub mod fleet;
 pub mod run;
@@ -142,17 +146,21 @@ pub static COMMANDS: &[Command] = &[
     prove::COMMAND,
     why::COMMAND,
     simulate::COMMAND,
+    test::COMMAND,
     replay::COMMAND,
     control::BLOCK,
     control::CLEAR_BLOCK,
     control::WAIVE,
+    task::COMMAND,
     insights::COMMAND,
     transcript::COMMAND,
     report::COMMAND,
+    usage::COMMAND,
     export::COMMAND,
     workflow::COMMAND,
     policy::COMMAND,
     mode::COMMAND,
+    danger::COMMAND,
     checkpoint::COMMAND,
     run::RUN,
     run::RESUME,
@@ -377,6 +385,7 @@ mod tests {
             |name, verbs: &[Command]| verbs.iter().map(|verb| format!("{name} {}", verb.name)).collect::<Vec<_>>();
         let mut commands: Vec<_> = COMMANDS.iter().map(|command| command.name.to_owned()).collect();
         commands.extend(below("checkpoint", checkpoint::VERBS));
+        commands.extend(below("danger", danger::VERBS));
         commands.extend(below("key", key::VERBS));
         commands.extend(below("witness", witness::VERBS));
         #[cfg(feature = "fleet")]
@@ -384,6 +393,7 @@ mod tests {
         commands.extend(below("bundle", bundle::VERBS));
         commands.extend(below("runs", runs::VERBS));
         commands.extend(below("sessions", sessions::VERBS));
+        commands.extend(below("task", task::VERBS));
         // Flags, what clap adds, and what our own child processes and the client start.
         let more = "verify --quarantine,insights --analyse,export --endpoint,help,__complete,__refresh,__refresh-work,__refresh-start,__step,__confined,__held,__line,shell";
         commands.extend(more.split(',').map(str::to_owned));

@@ -180,7 +180,7 @@ pub(super) fn next_prompt(policy: &Policy) -> String {
         ),
         ModeLevel::Guard => "goes as without aops-hook, but for dangerous commands and what your rules and checks refuse".to_owned(),
         ModeLevel::Loop => format!(
-            "goes as ever while the task is small ({files} files, {lines} lines); a larger one needs a plan, and is reviewed and verified"
+            "goes as ever while the task is small (up to {files} files or {lines} lines); a larger one needs a plan, and is reviewed and verified"
         ),
         ModeLevel::Strict => {
             "is planned by `prompt-hydrator` before anything may change, and ends verified, reflected on, committed and pushed".to_owned()

@@ -14,6 +14,7 @@ use crate::model::error::Code;
 use crate::model::event::EventKind;
 use crate::session::fact::{Fact, Said, Seen, Step, Violation};
 use crate::session::fold::Session;
+use crate::session::question;
 use anyhow::Context;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -113,6 +114,16 @@ pub fn find_answer(batch: &Batch) -> Option<Answered<'_>> {
         }
         _ => None,
     })
+}
+
+/// How the question of this batch was answered, if it was one: the last answer counts.
+pub fn human_answer<'a>(answered: &Answered, since: &'a [Batch]) -> Option<&'a question::Answered> {
+    let Asked::Call(asked) = answered.asked else { return None };
+    let mut answers = since.iter().flatten().filter_map(|entry| match &entry.fact {
+        Fact::Answer(given) if given.call == asked.call => Some(given),
+        _ => None,
+    });
+    answers.next_back().filter(|_| answered.ruling == "ask")
 }
 
 fn call<'a>(batch: &'a Batch, first: &'a Recent, asked: &'a Step) -> Answered<'a> {

@@ -31,6 +31,18 @@ impl FoundSession {
         Self { session_id, transcript, changed: shelved.changed, shelved: Some(shelved) }
     }
 
+    /// The same where it is known already, without reading the ledger again.
+    pub fn known_insights(&self, env: &Env) -> Result<Insights, Failure> {
+        let shelved = self.shelved.as_ref();
+        let known = shelved.and_then(|shelved| {
+            let (head, state) = (collect::concluded_head(&shelved.path)?, sessions::state(shelved)?);
+            let kept = collect::kept(&collect::file(env, &state.date, &state.session_id))?;
+            let kept = serde_json::from_value::<Insights>(kept).ok()?;
+            (kept.ledger_head.as_ref() == Some(&head)).then_some(kept)
+        });
+        known.map_or_else(|| self.insights(env), Ok)
+    }
+
     /// What it came to, as far as it goes.
     pub fn insights(&self, env: &Env) -> Result<Insights, Failure> {
         match &self.shelved {

@@ -142,7 +142,7 @@ fn print(
 
 /// Today's verdict on an event, or why there is none.
 enum Replayed {
-    Verdict(Verdict),
+    Verdict(Box<Verdict>),
     LeftOut(&'static str),
     /// No gate judges this kind of event, or no policy changes the answer: a call that had ended is refused again.
     CannotChange,
@@ -201,7 +201,7 @@ impl<'a> Replay<'a> {
         self.recall(&mut context, &event, answered, batch);
         context.checks = checks(&session, batch);
         match hook::judge(self.env, &session, &event, &context) {
-            Ok(verdict) => Replayed::Verdict(verdict),
+            Ok(verdict) => Replayed::Verdict(Box::new(verdict)),
             Err(_) => Replayed::LeftOut(WORDS),
         }
     }

@@ -45,9 +45,9 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let key = |card: &Card| (card.insights.started_at.clone(), card.insights.session_id.clone());
     cards.sort_by_key(|card| std::cmp::Reverse(key(card)));
     if io.json {
-        return io.print(serde_json::to_value(Sums::of(&cards))?);
+        return io.print(serde_json::to_value(Sums::of(&cards, io.env.now_ms))?);
     }
-    let Some(output) = output else { return say(io, &Sums::of(&cards), unreadable) };
+    let Some(output) = output else { return say(io, &Sums::of(&cards, io.env.now_ms), unreadable) };
     let heading = Heading {
         made_ms: io.env.now_ms,
         since_ms: range::since(given, io)?,
@@ -77,10 +77,12 @@ fn say(io: &mut Io, sums: &Sums, unreadable: usize) -> anyhow::Result<u8> {
     let damaged = if sums.damaged > 0 { count(sums.damaged, "damaged ledger") } else { String::new() };
     let unread = if unreadable > 0 { format!("{unreadable} could not be read") } else { String::new() };
     io.facts([
+        ("this week", sums.week.describe().unwrap_or_default(), Tone::Strong),
         ("sessions", sums.sessions.to_string(), Tone::Strong),
         ("", unread, Tone::Bad),
         ("outcomes", describe_counts(&sums.outcomes), Tone::Plain),
         ("refusals", describe_counts(&sums.refusals), Tone::Plain),
+        ("questions", sums.questions.describe(), Tone::Plain),
         ("rehearsed", describe_counts(&sums.rehearsed), Tone::Plain),
         ("blocks", describe_counts(&sums.blocks_by), Tone::Bad),
         ("integrity", damaged, Tone::Bad),

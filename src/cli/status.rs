@@ -4,8 +4,10 @@
 //! nothing to say is not there; a waiver that has run out is not there; `shut` is only said of what really refuses; `statusline` prints no error and always exits with
 //! 0, since the client shows its output in the prompt, and for an unknown state it prints nothing.
 
+mod questions;
 mod shut;
 
+use questions::describe_questions;
 use shut::is_shut;
 pub use shut::{sandbox, waits_for};
 
@@ -85,6 +87,7 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     rows.extend(halt(&session, &shelved));
     // Told to people alone: in a tool call the model reads this.
     rows.extend(way_out(&session, io.env.now_ms).filter(|_| !io.env.inside_client));
+    rows.extend(describe_questions(&session, io.env.now_ms));
     rows.extend(demands(&session, &owed, io.env.now_ms));
     rows.extend(parked(&session));
     rows.extend(describe_waivers(io, &session));
@@ -406,6 +409,6 @@ fn to_json(env: &Env, session: &Session, owed: &[String]) -> Value {
         "workflow": flags.current_workflow, "hydration_pending": flags.hydration_pending,
         "refusals": state.stop.refusals, "agents": state.subagents, "calls": calls,
         "parked": session.memory.parked.iter().map(|task| json!({"intent": task.intent, "files": task.files})).collect::<Vec<_>>(),
-        "started_at": state.started_at, "ended_at": state.ended_at,
+        "questions": questions::to_json(session), "started_at": state.started_at, "ended_at": state.ended_at,
     })
 }

@@ -131,6 +131,7 @@ impl GateNotes {
             }
             Fact::Block(block) => say(format!("blocked by {}: {}", block.by, block.reason), false),
             Fact::Unblock(lifted) => say(format!("block lifted by {}", lifted.by), false),
+            Fact::Task(chosen) => say(format!("{} {}", chosen.by, chosen.how.words()), false),
             Fact::Waive(waiver) => say(format!("`{}` waived: {}", waiver.gate, waiver.reason), false),
             Fact::Verdict(report) => {
                 if let Some(finding) = &report.finding {

@@ -14,6 +14,7 @@ use crate::model::event::EventKind;
 use crate::session::describe::describe_fact;
 use crate::session::fact::Fact;
 use crate::session::fold::Session;
+use crate::session::question::Answered as HumanAnswer;
 use crate::system::env::east_of_utc;
 use crate::text::template::one_line;
 use crate::text::time;
@@ -25,13 +26,13 @@ pub const COMMAND: Command = Command {
     name: "why",
     about: "Explain a verdict: gate, evidence, next step",
     examples: &[
-        ("aops-hook why", "the last refusal in this project, in whichever session"),
+        ("aops-hook why", "the last refusal or question in this project, in whichever session"),
         ("aops-hook why 42", "what was answered at entry 42 (`aops-hook log` numbers them)"),
         ("aops-hook why 3f2a", "the last refusal of the session whose id begins with 3f2a"),
         ("aops-hook why 42 --session 3f2a --json", "an entry of that session, for a program"),
     ],
     arguments: |row| {
-        let help = "An entry's number, or a session's id or the beginning of one (digits alone are a number); without it, the last refusal";
+        let help = "An entry's number, or a session's id or the beginning of one (eight digits that begin an id are one); without it, the last refusal or question";
         row.arg(operand("what", "SEQ|SESSION", help)).arg(session_option())
     },
     run,
@@ -39,7 +40,7 @@ pub const COMMAND: Command = Command {
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let what = text(given, "what");
-    let seq = what.and_then(|what| what.parse::<u64>().ok());
+    let seq = what.filter(|what| !is_id(io, what)).and_then(|what| what.parse::<u64>().ok());
     let named = match (what.filter(|_| seq.is_none()), text(given, "session")) {
         (Some(_), Some(_)) => return refused("the session is named twice\nhint: `aops-hook why SESSION`"),
         (one, other) => one.or(other),
@@ -67,10 +68,21 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     batches[..at].iter().for_each(|batch| past::fold(&mut before, id, batch));
     let mut clues = evidence::own(io.env, &answered, &batches[at], &batches[..at], &before);
     clues.extend(evidence::of_ledger(&answered, &batches[..at], &before));
+    let human = past::human_answer(&answered, &batches[at..]);
     if io.json {
-        return io.print(to_json(id, &answered, &clues, &before));
+        let mut value = to_json(id, &answered, &clues, &before);
+        value["answer"] = json!(human);
+        return io.print(value);
     }
-    print(io, id, &answered, &clues, &before)
+    print(io, id, &answered, &clues, &before)?;
+    io.beside("answer", human.map(HumanAnswer::describe))?;
+    Ok(0)
+}
+
+/// Digits that begin a session's id, as long as the short ids that `sessions` shows: no ledger has so many entries.
+fn is_id(io: &Io, what: &str) -> bool {
+    const SHORT: usize = 8;
+    what.len() >= SHORT && sessions::pick(io.env, Some(what)).is_ok()
 }
 
 /// A session that was read back, and the batch to explain.
@@ -80,7 +92,7 @@ struct Looked {
     at: Option<usize>,
 }
 
-/// The last refusal that a person saw in this project, in whichever session; without any, what the newest one rehearsed.
+/// The last refusal or question that a person saw in this project, in whichever session; without any, what the newest one rehearsed.
 fn last_in_project(io: &Io) -> anyhow::Result<Looked> {
     let newest = sessions::pick(io.env, None).or_else(refused)?;
     let mut all = sessions::beside(&newest);
@@ -106,7 +118,8 @@ fn last_in_project(io: &Io) -> anyhow::Result<Looked> {
 }
 
 fn last_refusal(batches: &[Batch]) -> Option<usize> {
-    batches.iter().rposition(|batch| past::find_answer(batch).is_some_and(|answered| answered.refused()))
+    let stops = |answered: Answered| answered.refused() || answered.ruling == "ask";
+    batches.iter().rposition(|batch| past::find_answer(batch).is_some_and(stops))
 }
 
 /// The mode that is rehearsed would have refused it.
@@ -138,7 +151,7 @@ fn refuse_unknown(seq: u64, batches: &[Batch]) -> anyhow::Result<u8> {
 
 fn print_nothing(io: &mut Io, id: &str) -> anyhow::Result<u8> {
     let value = json!({"session_id": id, "seq": null, "ruling": null});
-    io.answer(&value, format!("nothing was refused in session {id}"))
+    io.answer(&value, format!("nothing was refused or needed approval in session {id}"))
 }
 
 /// An entry that is not an answer to an event.

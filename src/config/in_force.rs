@@ -84,6 +84,11 @@ fn look_in(env: &Env, cwd: &Path, chosen: Option<ModeLevel>) -> Result<InForce, 
     Ok(InForce { policy, hash, origins, texts, project })
 }
 
+/// The mode where nobody chose one: in a client without our agents nothing can be planned or verified.
+fn unchosen(env: &Env) -> ModeLevel {
+    if env.host.has_agents() { ModeLevel::Loop } else { ModeLevel::Guard }
+}
+
 /// What would be in force in a project if this were the user's file.
 pub fn read_policy(env: &Env, project: &Path, user: Option<Source>) -> Result<(Policy, Origins), Vec<Problem>> {
     let own = config(&project.join(".aops"), Some(project))?;
@@ -93,7 +98,7 @@ pub fn read_policy(env: &Env, project: &Path, user: Option<Source>) -> Result<(P
     let managed =
         managed.as_ref().and_then(|(bundle, _)| Some((bundle.file(CONFIG_FILE), bundle.files.get(CONFIG_FILE)?)));
     let managed = managed.as_ref().map(|(file, packed)| Source { file, text: &packed.text });
-    policy::read_for(policy::Folder { path: &path, home: &home }, managed, user, own)
+    policy::read_for(unchosen(env), policy::Folder { path: &path, home: &home }, managed, user, own)
 }
 
 impl InForce {

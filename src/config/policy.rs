@@ -178,6 +178,13 @@ pub struct Small {
     pub never: Vec<String>,
 }
 
+impl Small {
+    /// More files than these are not small however few their lines, nor are more lines however few their files.
+    pub fn most(&self) -> (u64, u64) {
+        (self.files.saturating_mul(4), self.lines.saturating_mul(4))
+    }
+}
+
 impl Default for Small {
     fn default() -> Self {
         Self { files: 3, lines: 60, never: NEVER_SMALL.iter().map(|glob| (*glob).to_owned()).collect() }

@@ -104,14 +104,14 @@ macro_rules! assets {
 pub static ASSETS: &[Asset] = assets! {
     "": "AXIOMS" "WORKFLOWS";
     "agents/": "critic" "custodiet" "framework" "prompt-hydrator" "qa-verifier";
-    "commands/": "aops-checkpoint" "aops-handover" "aops-status" "session-insights";
+    "commands/": "aops-checkpoint" "aops-handover" "aops-status" "aops-task" "session-insights";
     "templates/": "AGENTS" "audit-context" "critic-context" "halt-report" "hydration-instruction"
         "insights-analysis" "loop-guide";
     "templates/owed/": "checks" "commit" "custodiet" "evidence" "format" "framework" "pull" "push" "qa-verifier-again"
         "qa-verifier" "step-agent" "sync" "tracker";
     "templates/": "prompt-hydrator-context" "qa-context" "reflection-context";
-    "templates/refusals/": "agent-at-work" "agent-missing" "agent-shadowed" "agent-write" "agentless" "audit-due" "check-failed" "check-halt"
-        "check-late" "check-prompt" "check-sandbox" "check-save" "danger-ask" "danger-guard" "danger-keys" "danger-plan" "danger" "halted" "outgrown" "rule-ask" "rule"
+    "templates/refusals/": "agent-at-work" "agent-missing" "agent-shadowed" "agent-write" "agentless" "audit-due" "check-ask" "check-failed" "check-halt"
+        "check-late" "check-prompt" "check-sandbox" "check-save" "danger-ask" "danger-guard" "danger-keys" "danger" "halted" "outgrown" "rule-ask" "rule"
         "sandbox-brought" "sandbox-question" "sandbox-review" "sandbox-revise"
         "sandbox-step" "sandbox" "stop-let-go" "stop-owed" "verdict-form" "verdict-given-up";
     "templates/": "run-step-agent" "run-step";

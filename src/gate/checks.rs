@@ -119,14 +119,15 @@ pub fn halts(session: &Session, context: &Context) -> bool {
 }
 
 fn refusal(run: &Checked, context: &Context) -> Verdict {
+    let asks = run.outcome == "ASK_USER" && (context.attended || context.defers);
     let template = match run.on {
+        _ if asks && context.attended => "refusals/check-ask.md",
         _ if run.ending == Checked::CUT_OFF && run.outcome != "HALT" => "refusals/check-late.md",
         _ if run.outcome == "HALT" => "refusals/check-halt.md",
         Moment::Save => "refusals/check-save.md",
         Moment::Sandbox => "refusals/check-sandbox.md",
         _ => "refusals/check-failed.md",
     };
-    let asks = run.outcome == "ASK_USER" && (context.attended || context.defers);
     let ruling = if asks { Ruling::Ask } else { Ruling::Deny };
     let phrase = Some(Phrase::new(template, values(run)));
     Verdict { ruling, gate: GATE, phrase, halt: run.outcome == "HALT", ..Verdict::pass() }

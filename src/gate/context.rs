@@ -14,6 +14,8 @@ use crate::session::fold::Session;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::{AtWork, PlanShown, RunStep};
 use crate::session::prompt::Prompt;
+use crate::session::question::Decision;
+use crate::session::timer::TimerMark;
 use crate::text::time;
 use crate::tool::danger::Danger;
 use crate::tool::targets::Targets;
@@ -35,6 +37,8 @@ pub struct Context {
     pub missing: Vec<String>,
     /// A person can answer.
     pub attended: bool,
+    /// The client is at a terminal, and goes on by itself when an agent in the background has ended.
+    pub interactive: bool,
     /// `UserPromptSubmit`, `SubagentStart`, `SubagentStop`, `SessionStart`: why this is no person's word, or this agent's verdict does
     /// not count.
     pub unproven: Option<String>,
@@ -63,6 +67,12 @@ pub struct Context {
     pub unstopped: Option<Unstopped>,
     /// `SubagentStop` of an agent that is waited for: what it found, or what is wrong with its report.
     pub report: Option<Result<AgentReport, String>>,
+    /// Where an answer is not proven yet: what the client recorded about it.
+    pub decisions: Vec<Decision>,
+    /// `SessionEnd` that nobody watches: the last refusal, where nothing was done after it.
+    pub refused: Option<String>,
+    /// With VERIFIED: the digest of the tree.
+    pub verified_tree: Option<String>,
     /// `ConfigChange`: the new text of the settings file, or that it is too large to be read.
     pub settings: Option<String>,
     pub unread: bool,
@@ -84,8 +94,8 @@ pub struct CallContext {
     pub brought: Option<String>,
     /// It writes into the working tree or changes the repository: more than running tests.
     pub touches_tree: bool,
-    /// What in it has an effect outside this machine; looked for where a task without a plan must not have one.
-    pub outside: Option<String>,
+    /// It changes temporary and generated files alone; looked for where changes wait for a plan, or each counts.
+    pub scratch: bool,
     /// What the file of an edit will be, where the task is weighed.
     pub grows: Option<ChangedFile>,
     /// It is the command of `evidence.test`, and its success is evidence.
@@ -172,6 +182,8 @@ pub struct EndContext {
     pub changed: Vec<String>,
     /// After a command: all that the task changed so far, where the task is weighed.
     pub grown: Option<Growth>,
+    /// After a command in a task that is verified: the tree is as it was then.
+    pub unchanged: bool,
     /// What the call changed, where it was never asked about.
     pub unasked: Option<Unasked>,
     /// Calls whose end no event reported, and whose file is as they would leave it.
@@ -204,6 +216,10 @@ pub struct StartContext {
     pub agentless: Option<String>,
     /// `SessionStart`: another client of this session is alive.
     pub beside: bool,
+    /// `SessionStart`: timers of the session that the client had before; they live in the client.
+    pub timers: Vec<TimerMark>,
+    /// Some of them are not known.
+    pub timers_lost: bool,
 }
 
 impl Context {

@@ -26,7 +26,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         _ => "refusals/danger.md",
     };
     let phrase = Some(Phrase::new(words, values(danger)));
-    Verdict { ruling, gate: GATE, phrase, ..Verdict::pass() }
+    let rule = Some(danger.rule.id().to_owned());
+    Verdict { ruling, gate: GATE, rule, phrase, ..Verdict::pass() }
 }
 
 /// Of the rules that are on and found something, the strictest, then the gravest.

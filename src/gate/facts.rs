@@ -4,11 +4,13 @@
 //! settled by some later event (`settle`); the answer stands beside the question.
 
 use crate::gate::owed::{debts, gate_of_debt, without_git};
-use crate::gate::report::started;
+use crate::gate::report::{self, started};
 pub use crate::gate::settle::{abandoned, rejected};
-use crate::gate::settle::{in_flight, settle, settled};
-use crate::gate::timers::{new_timers, scheduled, set_timer};
-use crate::gate::{Context, Evidence, Unstopped, jail, profile, reflection, repeat, sandbox, unreported, way_out};
+use crate::gate::settle::{in_flight, settle, settle_answered, settled};
+use crate::gate::timers::{listed_timers, new_timers, scheduled, set_timer};
+use crate::gate::{
+    Context, Evidence, Unstopped, jail, profile, questions, reflection, repeat, sandbox, unreported, way_out,
+};
 use crate::model::agent::{Agent, ours};
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
 use crate::model::call::{Effect, ToolCall};
@@ -21,7 +23,6 @@ use crate::session::fact::{Blocked, Checked, Fact, Reported, Said, Seen, Starts,
 use crate::session::fold::Session;
 use crate::session::memory::{OpenCall, Waiver};
 use crate::session::prompt::Prompt;
-use crate::session::timer::TimerMark;
 use crate::text::json::{self, cut, quoted};
 use crate::text::redact::redact;
 use crate::text::sha256::sha256;
@@ -43,11 +44,13 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
         (EventKind::PostToolUse, Some(call)) => ended(session, event, call, Completed, context),
         (EventKind::PostToolUseFailure, Some(call)) => ended(session, event, call, Failed, context),
         _ => {
-            let mut facts = settled(session, event, context);
+            let mut facts = questions::proven(session, event, context);
+            facts.extend(settled(session, event, context));
             let mut seen = seen(event, context, said(verdict));
             if event.kind == EventKind::UserPromptSubmit {
                 hear(session, event, context, &mut seen);
             }
+            seen.waits = report::awaited_in_background(session, event, context).is_some() && verdict.halt;
             seen.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
             if let Some(turn) = &context.unstopped {
                 facts.extend(unstopped(session, event, turn, context, &mut seen));
@@ -61,11 +64,8 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
                 seen.owed = Some(owed);
                 seen.no_git = without_git(session, context);
             }
-            (seen.timers, seen.timers_lost) = new_timers(session, event.timers.iter().map(|text| TimerMark::of(text)));
-            if event.kind == EventKind::SubagentStart && context.unproven.is_none() {
-                let agent = event.agent_type.as_deref().and_then(ours);
-                seen.starter = agent.map(|_| context.client.clone());
-            }
+            (seen.timers, seen.timers_lost) = listed_timers(session, event, context);
+            seen.starter = starter(event, context);
             seen.uncounted = event.kind == EventKind::SubagentStop && !is_awaited(session, event);
             if event.kind == EventKind::PermissionRequest {
                 seen.asks_plan = context.attended && context.plan_hook.is_none() && is_plan_question(event);
@@ -78,6 +78,13 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
             facts
         }
     }
+}
+
+/// The client in which one of our agents starts.
+fn starter(event: &Event, context: &Context) -> Option<String> {
+    let starts = event.kind == EventKind::SubagentStart && context.unproven.is_none();
+    let agent = event.agent_type.as_deref().and_then(ours).filter(|_| starts);
+    agent.map(|_| context.client.clone())
 }
 
 /// What a prompt means for the task in hand, and by what it is known again.
@@ -136,7 +143,8 @@ fn reported(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
     let goes_on = |finding: &AgentReport| finding.task.as_deref() == Some("continue");
     let sent_back = session.state.hydration.critic_verdict.as_deref() == Some("REVISE");
     let replans = sent_back && agent == "prompt-hydrator" && finding.as_ref().is_some_and(goes_on);
-    let fact = Reported { agent, agent_id, as_result: true, audited, closes, finding, problem, replans, sent_on };
+    let tree = context.verified_tree.clone();
+    let fact = Reported { agent, agent_id, as_result: true, audited, closes, finding, problem, replans, sent_on, tree };
     [Fact::Verdict(fact)].into_iter().chain(block).collect()
 }
 
@@ -188,7 +196,8 @@ fn seen(event: &Event, context: &Context, said: Option<Said>) -> Seen {
 }
 
 fn said(verdict: &Verdict) -> Option<Said> {
-    let silent = verdict.ruling == Ruling::Pass && verdict.notice.is_empty() && verdict.context.is_empty();
+    let texts = [&verdict.notice, &verdict.context, &verdict.feedback];
+    let silent = verdict.ruling == Ruling::Pass && texts.into_iter().all(String::is_empty);
     (!silent).then(|| Said {
         gate: verdict.gate.to_owned(),
         reason: cut(&redact(&verdict.reason), 2048).to_owned(),
@@ -226,9 +235,12 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
         facts.extend(asked_before(session, event, call).flat_map(settle));
     }
     if session.memory.calls.len() >= MOST_OPEN {
-        facts.extend(give_up_oldest(session));
+        facts.extend(give_up_oldest(session, event, context));
     }
-    facts.push(Fact::Call(first_step(session, event, call, verdict, context)));
+    let first = first_step(session, event, call, verdict, context);
+    let question = questions::asked(session, &first, verdict);
+    facts.push(Fact::Call(first));
+    facts.extend(question);
     facts.extend(decided(event, call, verdict));
     let told = way_out::is_told(session, event, context, verdict);
     if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| told) {
@@ -255,8 +267,9 @@ fn first_step(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdi
     first.jail = profile::of_call(session, event, context);
     first.line_sha256 =
         first.jail.and_then(|_| json::read(&call.input).ok()?.text_of("command")).map(|l| line_digest(&l));
-    if first.jail.is_some_and(|profile| profile >= Profile::Read) {
-        // What cannot stay is no work.
+    let scratch = context.call.as_ref().is_some_and(|seen| seen.scratch);
+    if scratch || first.jail.is_some_and(|profile| profile >= Profile::Read) {
+        // What cannot stay, or is nobody's, is no work.
         (first.effect, first.grows, first.formats, first.tracks) = (None, None, false, Vec::new());
     }
     first.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
@@ -292,10 +305,10 @@ fn unasked_timer(session: &Session, event: &Event, call: &ToolCall, context: &Co
 }
 
 /// Settles a call where too many are in flight: one that changes nothing, if there is one; else what it changes is counted.
-fn give_up_oldest(session: &Session) -> Vec<Fact> {
+fn give_up_oldest(session: &Session, event: &Event, context: &Context) -> Vec<Fact> {
     let calls = || in_flight(session);
     let Some(open) = calls().find(|open| open.effect.is_none()).or_else(|| calls().next()) else { return Vec::new() };
-    let mut facts = settle(open);
+    let mut facts = settle_answered(open, event, context);
     if let (Some(Fact::Call(last)), Some(file)) = (facts.last_mut(), &open.grows) {
         last.grown = (last.to == Failed).then(|| session.memory.progress.grown.with(file.clone()));
     }
@@ -313,7 +326,10 @@ fn decided(event: &Event, call: &ToolCall, verdict: &Verdict) -> Vec<Fact> {
     let (gate, reason) = spoken(verdict);
     match verdict.ruling {
         Ruling::Ask | Ruling::Defer => Vec::new(),
-        Ruling::Deny => vec![Fact::Call(Step { gate, reason, ..step(event, call, Some(Pending), Denied) })],
+        Ruling::Deny => {
+            let rule = verdict.rule.clone();
+            vec![Fact::Call(Step { gate, reason, rule, ..step(event, call, Some(Pending), Denied) })]
+        }
         _ => vec![
             Fact::Call(step(event, call, Some(Pending), Authorized)),
             Fact::Call(step(event, call, Some(Authorized), Executing)),
@@ -323,9 +339,10 @@ fn decided(event: &Event, call: &ToolCall, verdict: &Verdict) -> Vec<Fact> {
 
 fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, context: &Context) -> Vec<Fact> {
     let Some(open) = session.open_call(&call.key) else { return ended_unasked(session, event, call, context) };
-    let mut facts = Vec::new();
+    let mut facts = questions::proven(session, event, context);
     // A person was asked and said yes: the client reports it only now.
     if open.state == Pending {
+        facts.extend(questions::approved(open, call, context));
         facts.push(Fact::Call(step(event, call, Some(Pending), Authorized)));
     }
     if open.state != Executing {
@@ -341,6 +358,7 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     last.launched = call.launched && started(call).is_some();
     last.unended = call.unended && (open.tests || open.formats);
     (last.drawn, last.rejected) = (context.ended.drawn, context.ended.rejected);
+    last.unchanged = context.ended.unchanged;
     (last.grown, last.plan) = (context.ended.grown.clone(), context.ended.plan.clone());
     last.jailed.clone_from(&context.ended.jailed);
     last.marks = context.ended.marks.clone().filter(|marks| *marks != session.memory.marks);

@@ -20,7 +20,7 @@ pub mod keys;
 #[cfg(test)]
 mod tests;
 
-pub use path::{Protected, ProtectedPlace};
+pub use path::{Protected, ProtectedPlace, SYSTEM_FOLDERS};
 
 /// The longest quoted text in a refusal, in characters.
 const SHOWN: usize = 200;

@@ -66,7 +66,7 @@ fn handed(program: &str, hands: &str, context: &Context) -> Verdict {
         let hint = "ask the user to run it in a terminal of their own";
         return Verdict::deny(GATE, format!("{words}: no tool call may do this without a person\nhint: {hint}"));
     }
-    let reason = format!("{words}\nhint: allow it only if you know what it does");
+    let reason = format!("{words}\nApprove only if you know what it does.");
     Verdict { ruling: Ruling::Ask, ..Verdict::deny(GATE, reason) }
 }
 
@@ -75,13 +75,9 @@ pub fn leaves(seen: &CallContext) -> bool {
     matches!(seen.unheld, Unheld::Alone { .. })
 }
 
-/// What a command left behind: its proof, or that there is none.
+/// A command that left no proof.
 fn after(session: &Session, context: &Context) -> Verdict {
-    let ended = &context.ended;
-    if let Some(proof) = ended.jailed.as_ref().filter(|proof| !proof.vanished.is_empty()) {
-        return Verdict::context(GATE, proof.vanished.clone());
-    }
-    if !ended.unproven {
+    if !context.ended.unproven {
         return Verdict::pass();
     }
     let then = if blocks(session) { "; the session is blocked" } else { "" };

@@ -9,18 +9,21 @@ pub mod block;
 pub mod checks;
 pub mod moved;
 pub mod owed;
+pub mod unfinished;
 pub mod unreported;
 pub mod report;
 pub mod way_out;
 pub mod repeat;
 pub mod rules;
 pub mod jail;
+pub mod unsaved;
 pub mod danger;
 pub mod lease;
 pub mod sandbox;
 pub mod profile;
 pub mod reflection;
-mod settle;
+pub mod questions;
+pub mod settle;
 mod timers;
 pub mod facts;
 pub mod audit;
@@ -78,9 +81,11 @@ pub static GATES: &[Gate] = &[
     Gate { name: "block", judge: block::judge }, // everything, until a person clears the block
     Gate { name: "guard", judge: moved::judge }, // being moved away from one's own state
     Gate { name: "guard", judge: watch::judge }, // writes to what guards, and a person's verbs
+    Gate { name: "guard", judge: questions::judge }, // nothing: tells who answered in a person's place
     Gate { name: "repeat", judge: repeat::judge }, // a call that already ended, or an id used twice
     Gate { name: "rules", judge: rules::judge }, // what the user's own rules say
     Gate { name: "jail", judge: jail::judge },   // commands that the jail must hold and cannot
+    Gate { name: "jail", judge: unsaved::judge }, // nothing: it says what a command changed and is gone
     Gate { name: "danger", judge: danger::judge }, // what loses work, breaks the system or gives secrets away
     Gate { name: "lease", judge: lease::judge }, // a file that another session edits, in mode `strict`
     Gate { name: "sandbox", judge: agentless::judge_sandbox }, // changes before the task has a reviewed plan
@@ -88,6 +93,7 @@ pub static GATES: &[Gate] = &[
     Gate { name: "checks", judge: checks::judge }, // what a failing check of the user's guards
     Gate { name: "report", judge: report::judge }, // the end of an agent of ours without its verdict
     Gate { name: "owed", judge: owed::judge },   // the end of a turn while the task owes something
+    Gate { name: "unfinished", judge: unfinished::judge }, // nothing: tells whoever started a session that nobody watched
 ];
 
 /// In a run there is no person to answer, so a question pauses the run, unless a person has approved the call already.

@@ -11,7 +11,7 @@ use crate::model::phase::Phase;
 use crate::model::verdict::{Debt, Verdict};
 use crate::session::fold::Session;
 use crate::session::memory::RunStep;
-use crate::text::plain::shell_word;
+use crate::text::plain::{count, shell_word};
 use crate::text::template::{Phrase, one_line};
 
 const GATE: &str = "owed";
@@ -26,7 +26,10 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     if event.kind != EventKind::Stop || session.blocked().is_some() || event.busy || paused {
         return Verdict::pass();
     }
-    let verdict = ending(session, context);
+    let mut verdict = ending(session, context);
+    if let Some(words) = left_uncommitted(session, context).filter(|_| verdict == Verdict::pass()) {
+        verdict = Verdict::notice(GATE, words);
+    }
     if !without_git(session, context) {
         return verdict;
     }
@@ -44,6 +47,17 @@ fn unstopped(session: &Session, context: &Context) -> Option<String> {
             names.join(", ")
         )
     })
+}
+
+/// What the person is told at the end of a planned task whose commit is nobody's debt.
+fn left_uncommitted(session: &Session, context: &Context) -> Option<String> {
+    let large = session.is_planned() || session.memory.progress.outgrown.is_some();
+    let ends = !matches!(session.state.phase, Phase::Done | Phase::Halted) && context.stage.is_none();
+    let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0 && task.waiver.is_none());
+    let owed = closing_levels(session, context).0 != Level::Off;
+    let files = context.tree.uncommitted.len() as u64;
+    let told = session.mode() == ModeLevel::Loop && large && ends && wrote && !owed && files > 0;
+    told.then(|| format!("{} changed, not committed", count(files, "file")))
 }
 
 fn ending(session: &Session, context: &Context) -> Verdict {
@@ -96,7 +110,7 @@ pub fn announce(policy: &Policy, context: &Context) -> String {
     let word = |word: &str, level: Level| (level == Level::Enforce).then(|| word.to_owned());
     let reflect = start("framework", gates.reflect).filter(|_| policy.mode.level() != ModeLevel::Loop);
     // A reflection counts once the work is verified.
-    let format = policy.close.format.as_deref().filter(|_| gates.commit() == Level::Enforce);
+    let format = policy.close.format.as_deref().filter(|_| gates.commit().max(gates.qa) == Level::Enforce);
     let format = format.map(|command| format!("run `{}`", one_line(command, 200)));
     let (first, then) = match (start("qa-verifier", gates.qa), reflect) {
         (qa @ Some(_), reflect @ Some(_)) => (qa, reflect),
@@ -148,8 +162,8 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     let mut debts = Vec::new();
     let held = |level: Level, gate: &str| level == how && !is_waived(session, context, gate);
     let small = session.is_small();
-    let (commit, _) = closing_levels(session, context);
-    let format = session.policy().close.format.as_deref().filter(|_| !small && commit == how && !progress.formatted);
+    let ends = ending_level(session, context) == how;
+    let format = session.policy().close.format.as_deref().filter(|_| !small && ends && !progress.formatted);
     debts.extend(format.map(|command| run("format", "owed/format.md", command)));
     if held(session.policy().gates.checks, checks::GATE) {
         debts.extend(checks::owed(context).map(|line| Debt { name: "checks", line }));
@@ -220,12 +234,18 @@ fn closing_levels(session: &Session, context: &Context) -> (Level, Level) {
     (of(gates.commit(), "commit"), of(gates.push(), "push"))
 }
 
+/// How strictly the rest is held that ends planned work: as strictly as the commit or the verification.
+fn ending_level(session: &Session, context: &Context) -> Level {
+    let qa = if is_waived(session, context, "qa") { Level::Off } else { session.policy().gates.qa };
+    closing_levels(session, context).0.max(qa)
+}
+
 /// What is not closed in the tracker, not committed, not brought together or not pushed, where that is held at this level.
 fn closing(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     let (commit, push) = closing_levels(session, context);
     let (progress, tree) = (&session.memory.progress, &context.tree);
     let mut debts = Vec::new();
-    if commit == how && !progress.issues.is_empty() {
+    if ending_level(session, context) == how && !progress.issues.is_empty() {
         debts.push(Debt { name: "tracker", line: issues(session) });
     }
     if commit == how && !tree.uncommitted.is_empty() {

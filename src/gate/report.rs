@@ -7,9 +7,10 @@
 use super::{Context, unreported};
 use crate::model::agent::{meant, ours};
 use crate::model::call::ToolCall;
-use crate::model::event::Event;
+use crate::model::event::{Event, EventKind};
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
+use crate::session::memory::AtWork;
 use crate::text::json;
 use crate::text::template::{Phrase, one_line};
 
@@ -41,7 +42,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     if let Some(phrase) = event.asked_call().and_then(again) {
         return Verdict::refuse(GATE, phrase);
     }
-    let Some(Err(fault)) = &context.report else { return unreported::judge(session, event, context) };
+    let Some(Err(fault)) = &context.report else { return judge_absence(session, event, context) };
     let (id, kind) = (event.agent_id.as_deref().unwrap_or_default(), event.agent_type.as_deref().unwrap_or_default());
     let awaited = session.awaited(id, kind).filter(|_| context.unproven.is_none());
     let (Some(agent), Some(started)) = (ours(kind), awaited) else {
@@ -55,6 +56,24 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let values = vec![name, fault, ("times", started.sent_on.saturating_add(1).to_string())];
     let phrase = Some(Phrase::new("refusals/verdict-given-up.md", values));
     Verdict { gate: GATE, phrase, ..Verdict::pass() }
+}
+
+/// No report came with this event: one that is waited for, or that should have come.
+fn judge_absence(session: &Session, event: &Event, context: &Context) -> Verdict {
+    if let Some(agent) = awaited_in_background(session, event, context) {
+        let words = format!("`{}` is at work; its report brings the next step", context.agent(&agent.name));
+        return Verdict { halt: true, ..Verdict::notice(GATE, words) };
+    }
+    unreported::judge(session, event, context)
+}
+
+/// The agent of ours that this batch started in the background, and that the task waits for. The client resumes the model with
+/// its report, so another request would only say that it waits. While an auditor looks, work goes on.
+pub fn awaited_in_background<'s>(session: &'s Session, event: &Event, context: &Context) -> Option<&'s AtWork> {
+    let by_main = event.kind == EventKind::PostToolBatch && event.agent_id.is_none() && context.stage.is_none();
+    let here = |agent: &&AtWork| agent.client == context.client && agent.name != "custodiet";
+    let mut at_work = session.memory.at_work.iter().filter(|_| by_main && context.interactive);
+    at_work.find(|agent| here(agent) && event.launched.contains(&agent.call))
 }
 
 /// That this agent is at work already, for how long, and what to do.

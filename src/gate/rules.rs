@@ -42,7 +42,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         };
         let asks = ruling == Ruling::Ask && context.attended;
         let phrase = Phrase::new(if asks { "refusals/rule-ask.md" } else { "refusals/rule.md" }, values);
-        let said = Verdict { ruling, gate: GATE, phrase: Some(phrase), ..Verdict::pass() };
+        let id = Some(one_line(&rule.id, 64));
+        let said = Verdict { ruling, gate: GATE, rule: id, phrase: Some(phrase), ..Verdict::pass() };
         if verdict.phrase.is_none() || ruling > verdict.ruling { said } else { verdict }
     })
 }

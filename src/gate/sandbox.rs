@@ -4,7 +4,7 @@
 //! for can be done while it is shut. Way out: each refusal names the agent to start.
 
 use super::report::wait_for;
-use super::{CallContext, Context, Evidence, danger, is_waived, jail, level, owed};
+use super::{CallContext, Context, Evidence, is_waived, jail, level, owed};
 use crate::config::policy::Level;
 use crate::model::agent::May;
 use crate::model::call::{Effect, ToolCall};
@@ -42,7 +42,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     }
     if let Some(words) = outgrown(session, seen).filter(|_| context.stage.is_none()) {
         let waits = wait_for(session, context, "prompt-hydrator", &call.key.id);
-        return Verdict::refuse(GATE, waits.unwrap_or_else(|| refuse_outgrown(words, session, seen, context)));
+        return Verdict::refuse(GATE, waits.unwrap_or_else(|| refuse_outgrown(words, session, context)));
     }
     if !shut {
         return if context.stage.is_none() && unreviewed(session) {
@@ -85,11 +85,11 @@ pub fn is_held(session: &Session, event: &Event, context: &Context) -> bool {
     enforced && !is_waived(session, context, GATE) && !free && (outgrown || is_shut(session, context, seen.effect))
 }
 
-/// Where work is weighed, closing it and running the user's tests is no further change.
+/// Scratch files are nobody's. Where work is weighed, closing it and running the user's tests is no further change.
 fn is_free(session: &Session, seen: &CallContext) -> bool {
-    let closes = seen.effect == Effect::Close && seen.outside.is_none();
     let halted = session.state.phase == Phase::Halted;
-    session.weighs() && !halted && (closes || seen.tests == Evidence::Is)
+    let ends = seen.effect == Effect::Close || seen.tests == Evidence::Is;
+    !halted && (seen.scratch || session.weighs() && ends)
 }
 
 /// Why this change is more than a task without a plan may make; nothing where it is small, or there is a plan.
@@ -99,19 +99,12 @@ pub fn outgrown(session: &Session, seen: &CallContext) -> Option<String> {
     if !session.weighs() || halted || !progress.unplanned || !seen.effect.is_write() {
         return None;
     }
-    if let Some(what) = &seen.outside {
-        return Some(format!("`{}` has an effect outside this machine", one_line(what, 120).replace('`', "'")));
-    }
     let grown = seen.grows.clone().map(|file| progress.grown.with(file));
     grown.and_then(|growth| session.weigh(&growth)).or_else(|| progress.outgrown.clone())
 }
 
-fn refuse_outgrown(why: String, session: &Session, seen: &CallContext, context: &Context) -> Phrase {
+fn refuse_outgrown(why: String, session: &Session, context: &Context) -> Phrase {
     let plan = ("agent", context.agent("prompt-hydrator"));
-    if let Some(mut values) = danger::words(session, seen, |_| seen.outside.is_some()) {
-        values.push(plan);
-        return Phrase::new("refusals/danger-plan.md", values);
-    }
     let end = ("at_the_end", owed::announce(session.policy(), context));
     Phrase::new("refusals/outgrown.md", vec![("why", why), plan, ("critic", context.agent("critic")), end])
 }

@@ -2,7 +2,7 @@
 //!
 //! Reads session, event and context; writes nothing. Invariant: what such a call did to its file counts as if its end had come.
 
-use crate::gate::Context;
+use crate::gate::{Context, questions};
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
 use crate::model::call::Effect;
 use crate::model::event::{Event, EventKind};
@@ -26,12 +26,13 @@ pub(super) fn settled(session: &Session, event: &Event, context: &Context) -> Ve
         }
         EventKind::UserPromptSubmit if by_person => calls.filter(of_main).collect(),
         EventKind::Stop | EventKind::StopFailure => calls.filter(of_main).collect(),
+        EventKind::PermissionDenied => calls.filter(|open| questions::is_rejected(event, open)).collect(),
         _ => Vec::new(),
     };
     let made = |open: &OpenCall| open.grows.is_none() || context.ended.made.contains(&open.call.id);
-    let drawn = over.iter().find(|open| open.effect.is_some_and(Effect::is_write) && made(open));
+    let drawn = over.iter().find(|open| has_begun(open, event, context) && made(open));
     let drawn = drawn.map(|open| &open.call).filter(|_| context.ended.drawn.is_some());
-    let mut facts: Vec<Fact> = over.iter().flat_map(|open| settle_as(open, context)).collect();
+    let mut facts: Vec<Fact> = over.iter().flat_map(|open| settle_as(open, event, context)).collect();
     for fact in &mut facts {
         if let Fact::Call(step) = fact
             && step.to.is_terminal()
@@ -43,13 +44,28 @@ pub(super) fn settled(session: &Session, event: &Event, context: &Context) -> Ve
     facts
 }
 
+/// A call that changes something and was being made: nobody was asked about it, or the client's record says that it was approved.
+pub fn has_begun(open: &OpenCall, event: &Event, context: &Context) -> bool {
+    let is_approved = || questions::settled(open, event, context).is_some_and(|answered| answered.allowed);
+    open.effect.is_some_and(Effect::is_write) && (open.state == Executing || is_approved())
+}
+
 /// The end of a call that no event reported: what it did to its file says whether it was made.
-fn settle_as(open: &OpenCall, context: &Context) -> Vec<Fact> {
-    let mut facts = settle(open);
+fn settle_as(open: &OpenCall, event: &Event, context: &Context) -> Vec<Fact> {
+    let mut facts = settle_answered(open, event, context);
     if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| context.ended.made.contains(&open.call.id)) {
         (last.to, last.reason) = (Completed, Some(UNREPORTED.to_owned()));
     }
     facts
+}
+
+/// The same with the answer to its question. A call that somebody approved was made.
+pub(super) fn settle_answered(open: &OpenCall, event: &Event, context: &Context) -> Vec<Fact> {
+    let Some(answered) = questions::settled(open, event, context) else { return settle(open) };
+    let begun = answered.allowed.then(|| step(open, Pending, Authorized));
+    let state = if answered.allowed { Authorized } else { open.state };
+    let settled = settle(&OpenCall { state, ..open.clone() });
+    questions::told(event, answered).into_iter().chain(begun).chain(settled).collect()
 }
 
 /// Calls of a client that has ended: no event will report them. The one that a run paused for stays open.
@@ -71,21 +87,22 @@ pub fn rejected(open: &OpenCall, reason: String) -> Vec<Fact> {
 }
 
 pub(super) fn settle(open: &OpenCall) -> Vec<Fact> {
-    let step = |from, to: CallState| {
-        Fact::Call(Step {
-            agent_id: open.agent_id.clone(),
-            call: open.call.clone(),
-            from: Some(from),
-            input_sha256: open.input_sha256.clone(),
-            prompt_id: open.prompt_id.clone(),
-            reason: to.is_terminal().then(|| NO_EFFECT.to_owned()),
-            to,
-            ..Step::default()
-        })
-    };
     match open.state {
-        Pending => vec![step(Pending, Denied)],
-        Authorized => vec![step(Authorized, Executing), step(Executing, Failed)],
-        _ => vec![step(Executing, Failed)],
+        Pending => vec![step(open, Pending, Denied)],
+        Authorized => vec![step(open, Authorized, Executing), step(open, Executing, Failed)],
+        _ => vec![step(open, Executing, Failed)],
     }
+}
+
+fn step(open: &OpenCall, from: CallState, to: CallState) -> Fact {
+    Fact::Call(Step {
+        agent_id: open.agent_id.clone(),
+        call: open.call.clone(),
+        from: Some(from),
+        input_sha256: open.input_sha256.clone(),
+        prompt_id: open.prompt_id.clone(),
+        reason: to.is_terminal().then(|| NO_EFFECT.to_owned()),
+        to,
+        ..Step::default()
+    })
 }

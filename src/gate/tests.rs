@@ -6,6 +6,7 @@ mod danger;
 mod jail;
 mod missing;
 mod observed;
+mod questions;
 mod recorded;
 mod run;
 mod speech;

@@ -3,7 +3,9 @@
 //! Reads session and call. Invariant: a timer that runs is remembered, or it is recorded that one was not; a call that is
 //! refused pushes out none.
 
+use super::Context;
 use crate::model::call::ToolCall;
+use crate::model::event::Event;
 use crate::session::fold::Session;
 use crate::session::timer::{self, TimerMark};
 use crate::text::json;
@@ -23,6 +25,13 @@ pub(super) fn new_timers(session: &Session, listed: impl Iterator<Item = TimerMa
     let lost = known.len() + new.len() > timer::MOST;
     new.truncate(timer::MOST);
     (new, lost)
+}
+
+/// Those that the event lists, and at a start those that the client had before; and whether one is forgotten.
+pub(super) fn listed_timers(session: &Session, event: &Event, context: &Context) -> (Vec<TimerMark>, bool) {
+    let listed = event.timers.iter().map(|text| TimerMark::of(text)).chain(context.start.timers.iter().cloned());
+    let (new, lost) = new_timers(session, listed);
+    (new, lost || context.start.timers_lost)
 }
 
 /// The prompt that this call hands to a timer, and whether another is forgotten for it: not for a call that is refused.

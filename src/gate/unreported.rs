@@ -90,6 +90,7 @@ fn record(session: &Session, event: &Event, one: Unreported) -> Vec<Fact> {
             problem: Some(problem.to_owned()),
             replans: false,
             sent_on: false,
+            tree: None,
         })
     });
     lost.into_iter().chain(reported).chain(block.map(Fact::Block)).collect()

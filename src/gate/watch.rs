@@ -45,8 +45,11 @@ fn judge_call(session: &Session, call: &CallContext, context: &Context) -> Verdi
     let said = judge_reach(session, call, context);
     match danger::words(session, call, breaks_more).filter(|_| said.ruling != Ruling::Pass) {
         Some(words) => {
-            let phrase = Some(Phrase::new("refusals/danger-guard.md", words));
-            Verdict { phrase, reason: String::new(), ..said }
+            let rule = words.iter().find(|(name, _)| *name == "rule").map(|(_, id)| id.clone());
+            let asks = said.ruling == Ruling::Ask && context.attended;
+            let text = if asks { "refusals/danger-ask.md" } else { "refusals/danger-guard.md" };
+            let phrase = Some(Phrase::new(text, words));
+            Verdict { rule, phrase, reason: String::new(), ..said }
         }
         None => said,
     }

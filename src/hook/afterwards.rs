@@ -12,6 +12,7 @@ use crate::config::policy::Policy;
 use crate::config::texts;
 use crate::gate::lease;
 use crate::insight::collect;
+use crate::jail::enter;
 use crate::ledger::leases;
 use crate::model::error::Failure;
 use crate::model::event::EventKind;
@@ -36,9 +37,10 @@ const BOOTSTRAP: &str = "context-bootstrap";
 type Follows = (fn(&Turn) -> bool, fn(&mut Turn) -> Verdict);
 
 /// The first rows also follow an event that is recorded late.
-const LATE: usize = 3;
+const LATE: usize = 4;
 
 static FOLLOWS: &[Follows] = &[
+    (ends_session, end_trials),
     (gives_back, give_back),
     (is_blocked, write_halt_report),
     (may_reflect, queue_reflection),
@@ -163,6 +165,16 @@ fn queue_reflection(turn: &mut Turn) -> Verdict {
             let _ = reflections::queue_reflection(turn.env, &project, &turn.session().state.session_id, finding);
         }
     }
+    Verdict::pass()
+}
+
+fn ends_session(turn: &Turn) -> bool {
+    turn.event.kind == EventKind::SessionEnd && !turn.env.dry_run
+}
+
+/// Nothing goes on that was tried out in this session.
+fn end_trials(turn: &mut Turn) -> Verdict {
+    enter::end_all(&turn.ledger.place().path);
     Verdict::pass()
 }
 

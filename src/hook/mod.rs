@@ -5,6 +5,7 @@
 
 mod identity;
 mod late;
+mod work;
 mod turn;
 mod cap;
 mod afterwards;

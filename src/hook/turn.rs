@@ -5,6 +5,7 @@
 
 use super::identity;
 use super::late::{late_violation, tell_late, violation_of};
+use super::work;
 use crate::briefing;
 use crate::briefing::agent::SourceQuestion;
 use crate::briefing::prompt::{asks_sources, offer};
@@ -223,9 +224,7 @@ impl<'a> Turn<'a> {
         if event.kind == EventKind::SessionStart {
             briefing::session_start::export(env, &self.ledger)?;
             self.look_at_jail();
-            if let Some(words) = observe::brought::notice(env, Path::new(&event.cwd)) {
-                self.add(Verdict::notice("guard", words));
-            }
+            self.add(work::greet(env, event, &self.context));
             if let Some(words) = briefing::session_start::broken_texts(env, Path::new(&event.cwd)) {
                 self.add(Verdict::notice("workflow", words));
             }
@@ -341,6 +340,7 @@ impl<'a> Turn<'a> {
                 (Some(tampering::marks(&protected, &session.memory.marks)), Some(tampering::held(&protected)));
             seen.linked = Some(real_paths::links(&protected)).filter(|linked| !linked.is_empty());
         }
+        seen.changed = work::changed_files(env, &self.ledger, event);
         let first = session.memory.baseline.is_empty() && session.memory.baseline_sha256.is_none();
         if event.kind == EventKind::SessionStart && first || self.begins_after_loose_work() {
             seen.baseline = git::baseline(env, cwd);

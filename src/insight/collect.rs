@@ -7,14 +7,15 @@
 use crate::host::claude::transcript::scan::{Lens, Scan, phase_at};
 use crate::host::claude::usage::{Prices, Tokens};
 use crate::host::{codex::rollout, scan};
-use crate::insight::{document::Insights, tally::Tally};
+use crate::insight::document::{COMPLETED, Insights};
+use crate::insight::{tally::Tally, week};
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::ledger::{entry::Line, open::Ledger, recover::LEDGER_FILE, session_folder::dashed};
 use crate::model::client::Client;
 use crate::model::error::{Code, Failure};
 use crate::session::fact::{Concluded, Fact};
 use crate::system::env::Env;
-use crate::system::files::{self, make_all};
+use crate::system::files;
 use crate::text::{json, sha256::file_name};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -29,8 +30,11 @@ const QUIET: Duration = Duration::from_mins(2);
 const LARGEST: u64 = 16 << 20;
 const MOST_SWEPT: usize = 50;
 
+/// Below the data folder.
+const FOLDER: [&str; 2] = ["sessions", "insights"];
+
 pub fn folder(env: &Env) -> PathBuf {
-    env.data.join("sessions/insights")
+    env.data.join(FOLDER.join("/"))
 }
 
 pub fn file(env: &Env, date: &str, session_id: &str) -> PathBuf {
@@ -131,7 +135,7 @@ pub fn of_transcript(env: &Env, transcript: &Path, session_id: &str) -> Result<I
     began.as_deref().map_or("1970-01-01", |at| json::cut(at, 10)).clone_into(&mut insights.date);
     (insights.started_at, insights.ended_at) = (began, ended);
     cwd.rsplit('/').next().unwrap_or_default().clone_into(&mut insights.project);
-    "partial".clone_into(&mut insights.outcome);
+    COMPLETED.clone_into(&mut insights.outcome);
     insights.summary = told.prompts.last().map(|prompt| crate::text::template::one_line(prompt, 300));
     insights.user_prompts = told.prompts;
     (insights.tool_calls.completed, insights.tool_calls.failed) = (told.completed, told.failed);
@@ -154,9 +158,9 @@ pub fn kept(path: &Path) -> Option<Value> {
 /// Put the file in its place; what it says, redacted and in canonical order.
 pub fn write(env: &Env, insights: &Insights) -> Result<PathBuf, Failure> {
     let path = file(env, &insights.date, &insights.session_id);
-    make_all(&folder(env))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
     let text = serde_json::to_string_pretty(insights).unwrap_or_default() + "\n";
-    files::replace_private(&path, text.as_bytes()).map_err(|e| Failure::storage(path.display(), e))?;
+    files::replace_private_in(&files::open_own(&env.data, &FOLDER)?, &name, text.as_bytes())?;
     Ok(path)
 }
 
@@ -174,7 +178,12 @@ pub fn conclude(
     Ok(insights)
 }
 
+/// Records what the state is to say, and remembers for the person what came since the last time.
 pub fn record(env: &Env, ledger: &mut Ledger, insights: &Insights) -> Result<(), Failure> {
+    let before = ledger.session().state.insights.as_ref();
+    let before = before.and_then(|before| serde_json::from_str::<Insights>(before.get()).ok()).unwrap_or_default();
+    // It is shown to a person and proves nothing: the turn ends all the same.
+    let _ = week::add(env, insights.worth().since(before.worth()));
     let short = RawValue::from_string(insights.short().text());
     let insights = short.map_err(|e| Failure::new(Code::InputInvalid, format!("insights: {e}")))?;
     ledger.append(env, vec![Fact::Insights(Concluded { insights })])

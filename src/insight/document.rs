@@ -5,7 +5,9 @@
 
 use crate::host::claude::usage::Tokens;
 use crate::text::json::{self, cut};
+use crate::text::plain::{count, is_zero};
 use crate::text::redact::redact;
+use crate::text::time;
 use aops_ledger::json::unchanged;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -40,9 +42,13 @@ pub struct Insights {
     pub project: String,
     pub proposed_changes: Vec<String>,
     pub qa_verdict: Option<String>,
+    /// What people were asked about calls, and what they answered.
+    pub questions: QuestionCounts,
     /// The framework agent's seven fields, as it gave them last.
     pub reflection: Option<BTreeMap<String, String>>,
     pub rehearsed: BTreeMap<String, u64>,
+    /// What each rule stopped or asked about: `danger:git-discard`, `rules:NAME`; a gate without rules by its name.
+    pub rules: BTreeMap<String, RuleCounts>,
     pub schema: u32,
     pub session_id: String,
     pub skill_compliance: Value,
@@ -54,6 +60,8 @@ pub struct Insights {
     pub summary: Option<String>,
     pub tokens: Tokens,
     pub tool_calls: Calls,
+    /// Rollbacks of its working tree.
+    pub undone: u64,
     pub user_mood: Value,
     pub user_prompts: Vec<String>,
     pub waivers: Vec<String>,
@@ -73,11 +81,102 @@ pub struct Calls {
     pub completed: u64,
     pub denied: u64,
     pub failed: u64,
+    /// Of those that ended: commands whose result is gone with a throwaway layer.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unsaved: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QuestionCounts {
+    pub allowed: u64,
+    pub asked: u64,
+    /// Permission dialogs of the client that a person saw, whatever opened them.
+    pub dialogs: u64,
+    /// Answered by another hook in a person's place.
+    pub overridden: u64,
+    pub refused: u64,
+    /// How long answers took, together.
+    pub waited_ms: u64,
+}
+
+impl QuestionCounts {
+    /// `9 asked, 7 approved, 2 rejected, 4 s to answer on average`
+    pub fn describe(&self) -> String {
+        if self.asked == 0 {
+            return String::new();
+        }
+        let mean = self.waited_ms.checked_div(self.allowed + self.refused).and_then(|ms| i64::try_from(ms).ok());
+        let mean = mean.map(|ms| format!(", {} to answer on average", time::age(ms))).unwrap_or_default();
+        let over = match self.overridden {
+            0 => String::new(),
+            n => format!(", {n} answered by another hook"),
+        };
+        format!("{} asked, {} approved, {} rejected{over}{mean}", self.asked, self.allowed, self.refused)
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        self.allowed += other.allowed;
+        self.asked += other.asked;
+        self.dialogs += other.dialogs;
+        self.overridden += other.overridden;
+        self.refused += other.refused;
+        self.waited_ms += other.waited_ms;
+    }
+}
+
+/// What one rule did. `refused`: by itself, or by the person it asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RuleCounts {
+    pub allowed: u64,
+    pub asked: u64,
+    pub refused: u64,
+}
+
+impl RuleCounts {
+    pub fn add(&mut self, other: &Self) {
+        self.allowed += other.allowed;
+        self.asked += other.asked;
+        self.refused += other.refused;
+    }
+}
+
+/// What was done for the person: the line that they read once a week.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Worth {
+    /// Dangerous calls that were not made.
+    pub stopped: u64,
+    /// Working trees that were put back.
+    pub undone: u64,
+}
+
+impl Worth {
+    /// `9 dangerous commands stopped, 3 undone`; nothing where there is nothing.
+    pub fn describe(&self) -> Option<String> {
+        let stopped = (self.stopped > 0).then(|| format!("{} stopped", count(self.stopped, "dangerous command")));
+        let undone = (self.undone > 0).then(|| format!("{} undone", self.undone));
+        let parts: Vec<String> = stopped.into_iter().chain(undone).collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
+    pub fn add(&mut self, other: Self) {
+        self.stopped += other.stopped;
+        self.undone += other.undone;
+    }
+
+    /// What came since.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self { stopped: self.stopped.saturating_sub(before.stopped), undone: self.undone.saturating_sub(before.undone) }
+    }
 }
 
 impl Calls {
     pub fn describe(&self) -> String {
-        format!("{} completed, {} failed, {} denied", self.completed, self.failed, self.denied)
+        let unsaved = if self.unsaved > 0 { format!(", {} not saved", self.unsaved) } else { String::new() };
+        format!("{} completed, {} failed, {} denied{unsaved}", self.completed, self.failed, self.denied)
     }
 }
 
@@ -104,6 +203,19 @@ impl Insights {
                 *(field.of)(self) = redact_all(value);
             }
         }
+    }
+
+    /// What was done for the person: the guard and the danger rules stopped a call, or the person whom they asked did.
+    pub fn worth(&self) -> Worth {
+        let dangerous = |name: &&String| name.starts_with("danger:") || name.starts_with("guard");
+        let stopped = self.rules.iter().filter(|(name, _)| dangerous(name)).map(|(_, counts)| counts.refused).sum();
+        Worth { stopped, undone: self.undone }
+    }
+
+    /// It ended, or began and goes on, in the last seven days.
+    pub fn is_recent(&self, now_ms: i64) -> bool {
+        let at = self.ended_at.as_ref().or(self.started_at.as_ref());
+        at.and_then(|at| time::parse(at)).is_some_and(|at| now_ms - at < 7 * 86_400_000)
     }
 
     /// The same, small enough to be carried in the state.
@@ -164,7 +276,9 @@ fn redact_all(value: &Value) -> Value {
     }
 }
 
-pub const OUTCOMES: [&str; 3] = ["success", "partial", "failure"];
+/// `completed`: no loop was enforced, so nothing was to be verified.
+pub const OUTCOMES: [&str; 4] = ["success", "partial", "failure", COMPLETED];
+pub const COMPLETED: &str = "completed";
 
 /// A field that an analysis fills, not the ledger.
 struct Rich {

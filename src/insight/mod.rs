@@ -3,5 +3,6 @@
 pub mod document;
 pub mod timeline;
 pub mod tally;
+pub mod week;
 pub mod collect;
 pub mod report;

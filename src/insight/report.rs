@@ -7,7 +7,7 @@
 mod chart;
 
 use crate::host::claude::usage::Sum;
-use crate::insight::document::{Calls, Insights, OUTCOMES, micros, usd};
+use crate::insight::document::{COMPLETED, Calls, Insights, OUTCOMES, QuestionCounts, RuleCounts, Worth, micros, usd};
 use crate::insight::tally::{Followed, Story};
 use crate::model::phase::Phase;
 use crate::text::plain::count;
@@ -51,7 +51,7 @@ impl Heading {
 }
 
 pub fn page(cards: &[Card], heading: &Heading) -> String {
-    let sums = Sums::of(cards);
+    let sums = Sums::of(cards, heading.made_ms);
     let mut out = String::with_capacity(64 << 10);
     out.push_str("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
     out.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
@@ -66,6 +66,7 @@ pub fn page(cards: &[Card], heading: &Heading) -> String {
     columns(&mut out, "outcomes", "Outcome over time", &sums.days);
     phases(&mut out, &sums);
     refusals(&mut out, &sums);
+    questions(&mut out, &sums);
     rehearsed(&mut out, &sums);
     audits(&mut out, &sums);
     tools(&mut out, &sums);
@@ -92,17 +93,23 @@ fn head(out: &mut String, sums: &Sums, heading: &Heading) {
     if heading.unreadable > 0 {
         let _ = write!(out, " · {} could not be read", heading.unreadable);
     }
-    out.push_str("</p>\n<dl class=\"tiles\">");
+    out.push_str("</p>\n");
+    if let Some(worth) = sums.week.describe() {
+        let _ = writeln!(out, "<p id=\"week\">this week: {worth}</p>");
+    }
+    out.push_str("<dl class=\"tiles\">");
     let cost = sums.cost_usd.map_or("–".to_owned(), |cost| format!("${cost:.2}"));
-    let share = |n: u64| (n * 100).checked_div(sums.sessions).map_or("–".to_owned(), |share| format!("{share}%"));
-    for (name, value) in [
-        ("verified and closed", share(sums.outcome("success"))),
+    // Without a loop there is nothing to verify.
+    let judged = sums.sessions - sums.outcome(COMPLETED);
+    let share = (sums.outcome("success") * 100).checked_div(judged).map(|share| format!("{share}%"));
+    let tiles = share.map(|share| ("verified and closed", share)).into_iter().chain([
         ("halted", sums.outcome("failure").to_string()),
         ("refusals", sums.refusals.values().sum::<u64>().to_string()),
         ("files changed", sums.files.len().to_string()),
         ("tokens", short(sums.tokens)),
         ("cost", cost),
-    ] {
+    ]);
+    for (name, value) in tiles {
         let _ = write!(out, "<div><dt>{name}</dt><dd>{value}</dd></div>");
     }
     out.push_str("</dl></header>\n");
@@ -131,6 +138,20 @@ fn refusals(out: &mut String, sums: &Sums) {
     figure(out, "refusals", "Refusals by gate, and what followed", &colours, &rows, "nothing was refused");
 }
 
+/// What needed a person's approval, by rule. Only where something did.
+fn questions(out: &mut String, sums: &Sums) {
+    let asked = sums.rules.iter().filter(|(_, counts)| counts.asked > 0);
+    let bar = |(rule, counts): (&String, &RuleCounts)| {
+        let no = counts.asked.saturating_sub(counts.allowed);
+        (rule.clone(), vec![("plain", counts.allowed), ("failure", no)], counts.asked.to_string())
+    };
+    let rows: Vec<Bar> = asked.map(bar).collect();
+    if !rows.is_empty() {
+        let colours = [("plain", "approved"), ("failure", "rejected")];
+        figure(out, "questions", "What needed approval, by rule, and the answers", &colours, &rows, "");
+    }
+}
+
 /// Only where a session was observed.
 fn rehearsed(out: &mut String, sums: &Sums) {
     if sums.rehearsed.is_empty() {
@@ -150,7 +171,7 @@ fn audits(out: &mut String, sums: &Sums) {
 
 fn tools(out: &mut String, sums: &Sums) {
     let colours = [("plain", "completed"), ("failure", "failed"), ("denied", "denied")];
-    let bar = |(name, Calls { completed, failed, denied }): (String, Calls)| {
+    let bar = |(name, Calls { completed, failed, denied, .. }): (String, Calls)| {
         let bad = if failed > 0 { format!(" ({failed} failed)") } else { String::new() };
         let parts = vec![("plain", completed), ("failure", failed), ("denied", denied)];
         (name, parts, format!("{}{bad}", completed + failed + denied))
@@ -182,7 +203,7 @@ fn files(out: &mut String, sums: &Sums) {
     let mut sorted: Vec<_> = sums.files.iter().collect();
     sorted.sort_by_key(|(name, n)| (std::cmp::Reverse(**n), (*name).clone()));
     let rows: Vec<Bar> = sorted.into_iter().take(12).map(|(name, n)| plain_bar(name, *n)).collect();
-    figure(out, "files", "Files changed in most sessions", &[], &rows, "no file was changed with an edit tool");
+    figure(out, "files", "Files changed in most sessions", &[], &rows, "no file was changed");
 }
 
 /// What the colours of a session's strip and timeline mean.
@@ -241,11 +262,15 @@ fn span(ms: u64) -> String {
 pub struct Sums {
     pub sessions: u64,
     pub outcomes: BTreeMap<String, u64>,
-    /// Success, partial, failure of each day that had a session, and of the days between.
-    pub days: Vec<(String, [u64; 3])>,
+    /// Success, partial, failure, completed of each day that had a session, and of the days between.
+    pub days: Vec<(String, [u64; 4])>,
     /// In the order of the loop.
     pub phases: Vec<(String, u64)>,
     pub refusals: BTreeMap<String, u64>,
+    pub questions: QuestionCounts,
+    pub rules: BTreeMap<String, RuleCounts>,
+    /// What was done for the person in the sessions of the last seven days.
+    pub week: Worth,
     /// What the rehearsed mode would have refused, by gate.
     pub rehearsed: BTreeMap<String, u64>,
     pub followed: BTreeMap<String, Followed>,
@@ -270,9 +295,9 @@ pub struct Sums {
 const MOST_DAYS: u64 = 366;
 
 impl Sums {
-    pub fn of(cards: &[Card]) -> Self {
+    pub fn of(cards: &[Card], now_ms: i64) -> Self {
         let mut sums = Self { sessions: cards.len() as u64, ..Self::default() };
-        let (mut phases, mut days) = (BTreeMap::<&str, u64>::new(), BTreeMap::<String, [u64; 3]>::new());
+        let (mut phases, mut days) = (BTreeMap::<&str, u64>::new(), BTreeMap::<String, [u64; 4]>::new());
         let mut millionths: Option<u64> = None;
         for card in cards {
             let insights = &card.insights;
@@ -283,6 +308,9 @@ impl Sums {
                 *phases.entry(name.as_str()).or_default() += ms;
             }
             sums.count(card);
+            if insights.is_recent(now_ms) {
+                sums.week.add(insights.worth());
+            }
             if let Some(cost) = insights.cost_usd {
                 *millionths.get_or_insert(0) += micros(cost);
             }
@@ -299,6 +327,10 @@ impl Sums {
         let insights = &card.insights;
         add_counts(&mut self.refusals, &insights.gates);
         add_counts(&mut self.rehearsed, &insights.rehearsed);
+        self.questions.add(&insights.questions);
+        for (rule, counts) in &insights.rules {
+            self.rules.entry(rule.clone()).or_default().add(counts);
+        }
         add_counts(&mut self.blocks_by, &card.story.blocks);
         self.blocks += card.story.blocks.values().sum::<u64>();
         for (gate, next) in &card.story.followed {
@@ -359,6 +391,7 @@ fn add_calls(to: &mut Calls, from: &Calls) {
     to.completed += from.completed;
     to.failed += from.failed;
     to.denied += from.denied;
+    to.unsaved += from.unsaved;
 }
 
 fn add_sum(to: &mut Sum, from: &Sum) {
@@ -373,7 +406,7 @@ fn add_sum(to: &mut Sum, from: &Sum) {
 }
 
 /// The days between the first and the last one too, as far as they can be shown.
-fn fill_days(mut days: BTreeMap<String, [u64; 3]>) -> Vec<(String, [u64; 3])> {
+fn fill_days(mut days: BTreeMap<String, [u64; 4]>) -> Vec<(String, [u64; 4])> {
     const DAY: i64 = 86_400_000;
     let at = |day: &String| crate::text::time::parse(&format!("{day}T00:00:00Z"));
     let ends = days.keys().next().and_then(at).zip(days.keys().next_back().and_then(at));

@@ -3,8 +3,9 @@
 //! Pure. Invariant: an entry that does not fold (a damaged ledger, looked at by a person) is left out of the state and
 //! counted all the same.
 
-use super::document::{Audits, Calls, Insights};
-use super::timeline::{TimelineEntry, describe_moment};
+use super::document::{Audits, COMPLETED, Calls, Insights, RuleCounts};
+use super::timeline::{TimelineEntry, describe_moment, spent};
+use crate::config::policy::{Level, ModeLevel};
 use crate::gate::owed::gate_of_debt;
 use crate::host::claude::transcript::scan::MAIN;
 use crate::host::claude::usage::Usage;
@@ -14,6 +15,8 @@ use crate::model::agent::{bare, ours};
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::{event::EventKind, phase::Phase};
 use crate::session::fact::{Fact, Reported, Said, Seen, Step, Violation};
+use crate::session::memory::RollbackState;
+use crate::session::question::{Answered, Asked};
 use crate::session::{fold::Session, prompt::Prompt};
 use crate::text::json::{self, cut};
 use crate::text::template::one_line;
@@ -25,6 +28,7 @@ use std::collections::BTreeMap;
 const MOST: usize = 1000;
 const MOST_MOMENTS: usize = 400;
 const LONGEST: usize = 500;
+const LONGEST_MOMENT: usize = 160;
 
 #[derive(Debug, Default)]
 pub struct Tally {
@@ -36,6 +40,8 @@ pub struct Tally {
     pub requests: Vec<(i64, String, String, Usage)>,
     /// Refusals that nothing has followed yet.
     waiting: Vec<String>,
+    /// How questions were answered, by call.
+    answers: BTreeMap<String, Answered>,
     /// Tool calls in flight: the files they change.
     open: Vec<(CallKey, Vec<String>)>,
 }
@@ -88,6 +94,20 @@ impl Tally {
         if self.story.phases.is_empty() || self.session.state.phase != before {
             self.story.phases.push((at_ms, self.session.state.phase.name()));
         }
+        let again = self.count(at_ms, fact);
+        match describe_moment(fact).filter(|_| !again) {
+            Some(_) if self.story.moments.len() >= MOST_MOMENTS => self.story.left_out += 1,
+            Some((kind, text)) => {
+                let text = one_line(&text, LONGEST_MOMENT);
+                self.story.moments.push(TimelineEntry { at_ms, kind, text });
+            }
+            None => {}
+        }
+    }
+
+    /// Whether it says anew what was counted already.
+    fn count(&mut self, at_ms: i64, fact: &Fact) -> bool {
+        let mut again = false;
         match fact {
             Fact::Open(open) => self.insights.project.clone_from(&open.project),
             Fact::Event(seen) => {
@@ -95,6 +115,9 @@ impl Tally {
                 self.count_request(at_ms, seen);
             }
             Fact::Call(step) => self.count_call(step),
+            Fact::Question(asked) => self.count_question(asked),
+            Fact::Answer(answered) => again = self.count_answer(answered),
+            Fact::Rollback(undone) => self.insights.undone += u64::from(undone.stage == RollbackState::Done),
             Fact::Block(block) => {
                 self.insights.custodiet_blocks += u64::from(block.by == "custodiet");
                 count_one(&mut self.story.blocks, &block.by);
@@ -111,11 +134,7 @@ impl Tally {
             }
             _ => {}
         }
-        match describe_moment(fact) {
-            Some(_) if self.story.moments.len() >= MOST_MOMENTS => self.story.left_out += 1,
-            Some((kind, text)) => self.story.moments.push(TimelineEntry { at_ms, kind, text: one_line(&text, 160) }),
-            None => {}
-        }
+        again
     }
 
     fn count_request(&mut self, at_ms: i64, seen: &Seen) {
@@ -144,7 +163,9 @@ impl Tally {
             }
             EventKind::UserPromptSubmit => self.count_prompt(seen, refused.is_some()),
             EventKind::SubagentStart => self.count_agent(seen),
+            EventKind::PermissionRequest => self.insights.questions.dialogs += 1,
             EventKind::Stop if refused.is_none() => {
+                seen.changed.iter().for_each(|path| push_new(&mut self.insights.files_changed, path));
                 self.follow(|next| &mut next.ended);
                 let let_go = seen.owed.as_ref().is_some_and(|owed| !owed.is_empty());
                 self.insights.stop_reason = Some(if let_go { "let_go" } else { "end_turn" }.to_owned());
@@ -202,18 +223,26 @@ impl Tally {
         let paths = at.map(|at| self.open.remove(at).1).unwrap_or_default();
         let name = cut(&step.call.tool, 64);
         *count(&mut self.insights.tool_calls) += 1;
+        self.insights.tool_calls.unsaved += u64::from(step.is_unsaved());
         if let Some(calls) = self.story.tools.get_mut(name) {
             *count(calls) += 1;
         } else if self.story.tools.len() < MOST {
             *count(self.story.tools.entry(name.to_owned()).or_default()) += 1;
         }
         if !matches!(step.to, CallState::Completed | CallState::Failed) {
-            step.gate.iter().for_each(|gate| self.count_refusal(gate));
+            if let Some(gate) = &step.gate {
+                self.count_refusal(gate);
+                self.rule(gate, step.rule.as_deref()).refused += 1;
+            }
             return;
         }
         for path in paths.iter().filter(|_| step.to == CallState::Completed) {
             let inside = path.strip_prefix(&format!("{}/", self.story.root)).filter(|_| !self.story.root.is_empty());
             push_new(&mut self.insights.files_changed, inside.unwrap_or(path));
+        }
+        // What a command did to the tree, where that was measured.
+        for file in step.grown.iter().flat_map(|grown| &grown.files).filter(|file| file.is != file.was) {
+            push_new(&mut self.insights.files_changed, &file.path);
         }
         if !matches!(name, "Agent" | "Task") {
             self.follow(|next| &mut next.worked);
@@ -225,6 +254,52 @@ impl Tally {
         for gate in self.waiting.drain(..) {
             *count(self.story.followed.entry(gate).or_default()) += 1;
         }
+    }
+
+    fn count_question(&mut self, asked: &Asked) {
+        self.insights.questions.asked += 1;
+        self.rule(&asked.gate, asked.rule.as_deref()).asked += 1;
+    }
+
+    /// The last answer to a call counts; whether there was one before.
+    fn count_answer(&mut self, answered: &Answered) -> bool {
+        let old = self.answers.get(&answered.call.id).cloned();
+        for (one, is_new) in old.iter().map(|old| (old, false)).chain([(answered, true)]) {
+            let add = |to: &mut u64, n: u64| *to = if is_new { *to + n } else { to.saturating_sub(n) };
+            let (yes, no) = (u64::from(one.allowed), u64::from(!one.allowed));
+            let questions = &mut self.insights.questions;
+            add(&mut questions.allowed, yes);
+            add(&mut questions.refused, no);
+            add(&mut questions.overridden, u64::from(one.is_overridden()));
+            add(&mut questions.waited_ms, one.ms.unwrap_or(0));
+            let rule = self.rule(&one.gate, one.rule.as_deref());
+            add(&mut rule.allowed, yes);
+            add(&mut rule.refused, no);
+        }
+        if let Some(old) = &old {
+            self.retell(old, answered);
+        }
+        if old.is_some() || self.answers.len() < MOST {
+            self.answers.insert(answered.call.id.clone(), answered.clone());
+        }
+        old.is_some()
+    }
+
+    /// Who answered is known later, and told where it was answered.
+    fn retell(&mut self, old: &Answered, answered: &Answered) {
+        let told = |answered: &Answered| describe_moment(&Fact::Answer(answered.clone())).unwrap_or_default();
+        let was = one_line(&told(old).1, LONGEST_MOMENT);
+        if let Some(moment) = self.story.moments.iter_mut().rfind(|moment| moment.text == was) {
+            let (kind, text) = told(answered);
+            (moment.kind, moment.text) = (kind, one_line(&text, LONGEST_MOMENT));
+        }
+    }
+
+    fn rule(&mut self, gate: &str, rule: Option<&str>) -> &mut RuleCounts {
+        let name = rule.map_or_else(|| gate.to_owned(), |rule| format!("{gate}:{rule}"));
+        let rules = &mut self.insights.rules;
+        let room = rules.len() < MOST || rules.contains_key(&name);
+        rules.entry(if room { cut(&name, 128).to_owned() } else { "others".to_owned() }).or_default()
     }
 
     fn count_refusal(&mut self, gate: &str) {
@@ -299,22 +374,18 @@ pub fn outcome(session: &Session) -> &'static str {
     match session.state.phase {
         Phase::Halted => "failure",
         _ if session.blocked().is_some() => "failure",
+        _ if !has_loop(session) => COMPLETED,
         Phase::Done if session.is_small() => "success",
         Phase::Done if session.memory.progress.verified && session.state.stop.owed.is_empty() => "success",
         _ => "partial",
     }
 }
 
-fn spent(phases: &[(i64, &'static str)], last_ms: i64) -> BTreeMap<String, u64> {
-    let mut spent = BTreeMap::new();
-    let ends = phases.iter().skip(1).map(|(at, _)| *at).chain([last_ms]);
-    for ((began, phase), end) in phases.iter().zip(ends) {
-        let ms = u64::try_from(end - began).unwrap_or(0);
-        if ms > 0 {
-            *spent.entry((*phase).to_owned()).or_default() += ms;
-        }
-    }
-    spent
+/// Something of the loop is enforced, so there is something to verify.
+fn has_loop(session: &Session) -> bool {
+    let gates = &session.policy().gates;
+    let enforced = [gates.sandbox, gates.qa, gates.reflect, gates.commit()].contains(&Level::Enforce);
+    session.policy().mode.level() >= ModeLevel::Loop || enforced || session.memory.run.is_some()
 }
 
 fn changed_files(step: &Step) -> Vec<String> {

@@ -5,11 +5,12 @@
 use crate::model::{call::CallState, event::EventKind};
 use crate::session::fact::{Fact, Said, Seen, Step};
 use crate::session::prompt::Prompt;
+use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimelineEntry {
     pub at_ms: i64,
-    /// `prompt`, `verdict`, `refusal`, `rehearsed`, `failure`, `audit`, `block` or `end`.
+    /// `prompt`, `verdict`, `question`, `refusal`, `rehearsed`, `failure`, `audit`, `block` or `end`.
     pub kind: &'static str,
     pub text: String,
 }
@@ -27,8 +28,13 @@ pub fn describe_moment(fact: &Fact) -> Option<(&'static str, String)> {
             let more = more.map(|more| format!(": {more}")).unwrap_or_default();
             Some(("verdict", format!("{} {said}{more}", report.agent)))
         }
+        Fact::Answer(answered) => {
+            let kind = if answered.allowed && !answered.is_overridden() { "question" } else { "refusal" };
+            Some((kind, answered.tell(160)))
+        }
         Fact::Block(block) => Some(("block", format!("blocked by {}: {}", block.by, block.reason))),
         Fact::Unblock(by) => Some(("block", format!("block lifted by {}", by.by))),
+        Fact::Task(chosen) => Some(("block", format!("{} {}", chosen.by, chosen.how.words()))),
         Fact::Waive(waiver) => Some(("block", format!("{} waived: {}", waiver.gate, waiver.reason))),
         _ => None,
     }
@@ -79,4 +85,17 @@ fn describe_rehearsed(what: &str, would: &Said) -> String {
 /// The reason without the way out.
 fn first_line(reason: &str) -> &str {
     reason.lines().next().unwrap_or_default()
+}
+
+/// How long each phase took.
+pub fn spent(phases: &[(i64, &'static str)], last_ms: i64) -> BTreeMap<String, u64> {
+    let mut spent = BTreeMap::new();
+    let ends = phases.iter().skip(1).map(|(at, _)| *at).chain([last_ms]);
+    for ((began, phase), end) in phases.iter().zip(ends) {
+        let ms = u64::try_from(end - began).unwrap_or(0);
+        if ms > 0 {
+            *spent.entry((*phase).to_owned()).or_default() += ms;
+        }
+    }
+    spent
 }

@@ -11,15 +11,18 @@ use std::ffi::CString;
 use std::path::Path;
 
 /// There is none here.
-pub enum Reporter {}
+pub enum Trial {}
 
-impl Reporter {
-    pub fn report(self, _: Receipt) {
+impl Trial {
+    pub fn begin(self, _: Option<Receipt>, _: &[i32]) -> Result<(), String> {
         match self {}
     }
 }
 
-pub fn enter(hold: Hold, profile: Profile, ground: &Ground, _: &Path) -> Result<Option<Reporter>, String> {
+/// Nothing is tried out here.
+pub fn end_all(_: &Path) {}
+
+pub fn enter(hold: Hold, profile: Profile, ground: &Ground, _: &Path) -> Result<Option<Trial>, String> {
     let unheld = || format!("profile `{}` does not hold on this system", profile.name());
     match hold {
         Hold::Words => Ok(None),
@@ -105,7 +108,7 @@ mod tests {
 
     type Enter<L> = fn(Hold, Profile, &Ground, &Path) -> Result<Option<L>, String>;
     type Lock = fn(Hold, Profile, &Path) -> Result<(), String>;
-    type Report<L> = fn(L, Receipt);
+    type Report<L> = fn(L, Option<Receipt>, &[i32]) -> Result<(), String>;
     type Holds = fn(Hold, Profile, &Ground) -> Result<bool, String>;
     type What = fn(&Ground, Profile) -> Result<JailState, String>;
     type Each = fn(&Ground) -> Vec<(&'static str, Result<(), String>)>;
@@ -113,13 +116,13 @@ mod tests {
     /// Code that uses one may use the other.
     #[test]
     fn both_systems_offer_the_same() {
-        let _: (Enter<here::Reporter>, Enter<Reporter>) = (here::enter, enter);
+        let _: (Enter<here::Trial>, Enter<Trial>) = (here::enter, enter);
         let _: [Lock; 2] = [here::lock, lock];
         let _: [Holds; 2] = [here::holds, holds];
         let _: [What; 2] = [here::what_holds, what_holds];
         let _: [Each; 2] = [here::what_each, what_each];
         let _: [fn(); 2] = [here::close_on_exec, close_on_exec];
-        let _: (Report<here::Reporter>, Report<Reporter>) = (here::Reporter::report, Reporter::report);
+        let _: (Report<here::Trial>, Report<Trial>) = (here::Trial::begin, Trial::begin);
     }
 
     #[test]

@@ -3,16 +3,16 @@
 //! Tries in a child process, so this one stays as it is; `enter` changes this process for good.
 
 pub use super::kernel::close_on_exec;
-use super::kernel::{in_child, join_empty_keyring, leave};
+use super::kernel::{in_child, leave};
 use super::plan::Ground;
-pub use super::prepared::{Reporter, prepare};
-use super::{landlock, namespaces, prepared};
+pub use super::prepared::{Trial, end_all, prepare};
+use super::{filter, landlock, namespaces, prepared};
 use crate::model::profile::{Hold, JailState, Profile};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// Puts this process into the profile. After an error nothing may be run in it.
-pub fn enter(hold: Hold, profile: Profile, ground: &Ground, cwd: &Path) -> Result<Option<Reporter>, String> {
+pub fn enter(hold: Hold, profile: Profile, ground: &Ground, cwd: &Path) -> Result<Option<Trial>, String> {
     match hold {
         Hold::Namespaces => prepared::enter(profile, ground, cwd),
         Hold::Landlock => landlock::enter(profile, ground).map(|()| None),
@@ -23,19 +23,16 @@ pub fn enter(hold: Hold, profile: Profile, ground: &Ground, cwd: &Path) -> Resul
 
 /// The last step before the command.
 pub fn lock(hold: Hold, profile: Profile, cwd: &Path) -> Result<(), String> {
-    let changes_nothing = profile >= Profile::Read;
-    match hold {
-        Hold::Namespaces => {
-            namespaces::lock(cwd)?;
-            if changes_nothing {
-                // A superuser has the right to it, and may start programs with more.
-                landlock::scope(!rustix::process::geteuid().is_root())?;
-            }
-        }
-        Hold::Landlock if changes_nothing => landlock::scope(true)?,
-        _ => {}
+    if hold == Hold::Namespaces {
+        namespaces::lock(cwd)?;
     }
-    join_empty_keyring().map_err(|error| format!("keyring: {error}"))
+    if matches!(hold, Hold::Namespaces | Hold::Landlock) {
+        // A superuser has the right to it, and may start programs with more.
+        let no_new_privileges = hold == Hold::Landlock || !rustix::process::geteuid().is_root();
+        landlock::lock(profile >= Profile::Read, no_new_privileges)?;
+        filter::forbid_keys().map_err(|error| format!("filter: {error}"))?;
+    }
+    Ok(())
 }
 
 /// Whether this profile can be entered here, found out by a child; an error where it was disturbed.
@@ -54,7 +51,9 @@ fn try_out(hold: Hold, profile: Profile, ground: &Ground) -> Tried {
         return Ok(Err(why));
     }
     answer_of_child(|| {
-        enter(hold, profile, ground, &ground.project)?;
+        if let Some(trial) = enter(hold, profile, ground, &ground.project)? {
+            trial.begin(None, &[])?;
+        }
         lock(hold, profile, &ground.project)
     })
 }
@@ -97,8 +96,20 @@ fn foreign_owner(ground: &Ground) -> Option<String> {
     (!own).then(|| "the project belongs to another user or group, which a throwaway layer cannot hold".to_owned())
 }
 
-/// Errors that say nothing about the kernel.
-const MOMENTARY: [i32; 4] = [libc::EAGAIN, libc::ENOMEM, libc::ENFILE, libc::EMFILE];
+/// Errors by which a kernel says that it does not offer something. An agent can cause many others, such as a quota that is
+/// used up, and must not be held by less for it.
+const NOT_OFFERED: [i32; 6] = [libc::EPERM, libc::EACCES, libc::EINVAL, libc::ENODEV, libc::ENOSYS, libc::EOPNOTSUPP];
+
+/// The administrator allows none; the error is the same where all are in use.
+fn allows_no_namespaces() -> bool {
+    std::fs::read_to_string("/proc/sys/user/max_user_namespaces").is_ok_and(|most| most.trim() == "0")
+}
+
+/// The kernel does not offer it, whatever else is going on.
+fn is_not_offered(why: &str) -> bool {
+    let ends = |code: i32| why.ends_with(&format!("(os error {code})"));
+    !why.contains("(os error ") || NOT_OFFERED.into_iter().any(ends) || ends(libc::ENOSPC) && allows_no_namespaces()
+}
 
 /// Runs this in a child; an error comes back in words.
 fn answer_of_child(work: impl FnOnce() -> Result<(), String>) -> Tried {
@@ -117,8 +128,26 @@ fn answer_of_child(work: impl FnOnce() -> Result<(), String>) -> Tried {
     match code {
         Ok(0) => Ok(Ok(())),
         Ok(_) if why.is_empty() => Err("the process that tries it out was killed".to_owned()),
-        Ok(_) if MOMENTARY.iter().any(|code| why.ends_with(&format!("(os error {code})"))) => Err(why),
-        Ok(_) => Ok(Err(why)),
+        Ok(_) if is_not_offered(&why) => Ok(Err(why)),
+        Ok(_) => Err(why),
         Err(error) => Err(format!("fork: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_kernel_does_not_offer_lowers_what_holds() {
+        let error = |code: i32| format!("unshare: {}", io::Error::from_raw_os_error(code));
+        for code in NOT_OFFERED {
+            assert!(is_not_offered(&error(code)), "{code}");
+        }
+        assert!(is_not_offered("Landlock is not there or too old"));
+        for code in [libc::EDQUOT, libc::EUSERS, libc::EAGAIN, libc::ENOMEM, libc::ENFILE, libc::EMFILE, libc::EIO] {
+            assert!(!is_not_offered(&error(code)), "{code}");
+        }
+        assert_eq!(is_not_offered(&error(libc::ENOSPC)), allows_no_namespaces());
     }
 }

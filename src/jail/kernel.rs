@@ -98,16 +98,6 @@ pub(super) fn fork() -> io::Result<Option<Pid>> {
     Ok(Pid::from_raw(pid))
 }
 
-/// A second process that no `wait` of this one, or of what this one becomes, ever finds.
-pub(super) fn fork_unseen() -> io::Result<Option<Pid>> {
-    #[expect(unsafe_code, reason = "no safe crate forks")]
-    // SAFETY: there is one thread, so no lock is left taken in the child; without flags the call is a fork that sends no
-    // signal when it ends.
-    let pid = unsafe { libc::syscall(libc::SYS_clone, 0, 0, 0, 0, 0) };
-    done(pid)?;
-    Ok(i32::try_from(pid).ok().and_then(Pid::from_raw))
-}
-
 /// Ends this process without running anything more.
 pub(super) fn leave(code: u8) -> ! {
     #[expect(unsafe_code, reason = "the end of a forked process")]
@@ -115,24 +105,6 @@ pub(super) fn leave(code: u8) -> ! {
     unsafe {
         libc::_exit(code.into())
     }
-}
-
-/// `KEYCTL_JOIN_SESSION_KEYRING`.
-const JOIN_SESSION_KEYRING: i32 = 1;
-/// The kernel has no keyrings, or keeps this process, and so the command, from them.
-const NO_KEYRINGS: [i32; 2] = [libc::ENOSYS, libc::EPERM];
-
-/// From here on the keys that this session keeps in the kernel are out of reach, and those that are added go with the last
-/// process.
-pub(super) fn join_empty_keyring() -> io::Result<()> {
-    let unnamed = std::ptr::null::<libc::c_char>();
-    #[expect(unsafe_code, reason = "no safe crate here knows keyrings")]
-    // SAFETY: without a name the kernel reads no memory of ours.
-    let joined = done(unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, unnamed) });
-    joined.or_else(|error| {
-        let is_none = error.raw_os_error().is_some_and(|code| NO_KEYRINGS.contains(&code));
-        if is_none { Ok(()) } else { Err(error) }
-    })
 }
 
 /// From here on no file but the three standard streams reaches the next program.
@@ -153,14 +125,40 @@ pub(super) fn close_copies(files: &[i32]) {
     }
 }
 
-/// Closes every file but this one, in a process that uses no other any more.
-pub(super) fn close_all_but(file: &impl AsRawFd) {
-    let kept = file.as_raw_fd().unsigned_abs();
-    let below = kept.checked_sub(1).map(|last| (0, last));
-    for (first, last) in below.into_iter().chain([(kept + 1, u32::MAX)]) {
+/// Closes every file but these, in a process that uses no other any more.
+pub(super) fn close_all_but(files: &[i32]) {
+    let mut kept: Vec<u32> = files.iter().map(|file| file.unsigned_abs()).collect();
+    kept.sort_unstable();
+    let mut first = 0;
+    for end in kept.into_iter().chain([u32::MAX]) {
+        if first < end {
+            let last = if end == u32::MAX { end } else { end - 1 };
+            #[expect(unsafe_code, reason = "no safe crate offers it")]
+            // SAFETY: the process ends without using or dropping the owners of the files.
+            let _ = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+        }
+        first = end.saturating_add(1);
+    }
+}
+
+/// From here on the end of a child is taken by the kernel.
+pub(super) fn ignore_children() {
+    #[expect(unsafe_code, reason = "no safe crate offers it")]
+    // SAFETY: no handler of ours is set.
+    unsafe {
+        libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+    }
+}
+
+/// Kills every other process of the namespace whose first process this is.
+pub(super) fn kill_others() {
+    // Anywhere else this would be every process of the user.
+    if std::process::id() == 1 {
         #[expect(unsafe_code, reason = "no safe crate offers it")]
-        // SAFETY: the process ends without using or dropping the owners of the files.
-        let _ = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+        // SAFETY: it touches no memory.
+        unsafe {
+            libc::kill(-1, libc::SIGKILL);
+        }
     }
 }
 

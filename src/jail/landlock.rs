@@ -1,5 +1,5 @@
-//! Landlock: a profile where namespaces are forbidden, as a list of folders that may be written; and in every jail that
-//! changes nothing, a border for signals.
+//! Landlock: a profile where namespaces are forbidden, as a list of folders that may be written; and in every jail a border
+//! for mounts, in those that change nothing one for signals too.
 //!
 //! Changes this process alone. Invariants: everything but the keys can be read; there are no throwaway layers; what is
 //! protected inside of a folder on the list can be written.
@@ -72,13 +72,21 @@ fn around(folder: &Path) -> Vec<PathBuf> {
     beside
 }
 
-/// From here on no signal reaches a process outside, and no socket without a path. A kernel before 6.12 knows no such
-/// border.
-pub(super) fn scope(no_new_privileges: bool) -> Result<(), String> {
+/// From here on no mount can be made, moved or removed, not even in namespaces of its own: outside of the jail's mounts nothing
+/// would be held. Where nothing may be changed, no signal reaches a process outside, and no socket without a path. A kernel
+/// before 5.19 knows no such border for mounts, one before 6.12 none for signals.
+pub(super) fn lock(changes_nothing: bool, no_new_privileges: bool) -> Result<(), String> {
+    // Handling any right makes the kernel refuse changes of mounts. These two are allowed everywhere.
+    let rights = AccessFs::Refer | AccessFs::MakeBlock;
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-    let Ok(ruleset) = ruleset.scope(Scope::Signal | Scope::AbstractUnixSocket) else { return Ok(()) };
-    let enter = || ruleset.create()?.no_new_privs(no_new_privileges).restrict_self();
-    enter().map(drop).map_err(|error| format!("border for signals: {error}"))
+    let Ok(ruleset) = ruleset.handle_access(rights) else { return Ok(()) };
+    let top = open_at(Path::new("/")).map_err(|error| format!("`/`: {error}"))?;
+    let enter = || {
+        let ruleset = ruleset.set_compatibility(CompatLevel::BestEffort);
+        let scoped = if changes_nothing { ruleset.scope(Scope::Signal | Scope::AbstractUnixSocket)? } else { ruleset };
+        scoped.create()?.add_rule(PathBeneath::new(top, rights))?.no_new_privs(no_new_privileges).restrict_self()
+    };
+    enter().map(drop).map_err(|error: RulesetError| format!("border for mounts and signals: {error}"))
 }
 
 #[cfg(test)]

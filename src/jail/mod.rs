@@ -12,13 +12,21 @@ mod program;
 #[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
+mod filter;
+#[cfg(target_os = "linux")]
 mod landlock;
+#[cfg(target_os = "linux")]
+mod changes;
 #[cfg(target_os = "linux")]
 mod layer;
 #[cfg(target_os = "linux")]
 mod user;
 #[cfg(target_os = "linux")]
 mod namespaces;
+#[cfg(target_os = "linux")]
+mod follow;
+#[cfg(target_os = "linux")]
+mod keeper;
 #[cfg(target_os = "linux")]
 mod prepared;
 #[cfg(target_os = "linux")]

@@ -30,15 +30,30 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETUID);
 const LAST_CAPABILITY: u32 = 40;
 
-/// Makes the jail around this process, except that a superuser must still `lock`. Gives the layers, if there are any; the originals of these folders are kept with them.
-pub(super) fn make(plan: &Plan, originals: &[PathBuf]) -> Result<Option<Layers>, String> {
+/// Makes the jail around this process, except that a superuser must still `lock`.
+pub(super) fn make(plan: &Plan) -> Result<(), String> {
+    separate(plan)?;
+    mount_all(plan, &[]).map(drop)
+}
+
+/// Namespaces of our own. That of processes holds for those that this one starts.
+pub(super) fn separate(plan: &Plan) -> Result<(), String> {
     let network = if plan.own_network { libc::CLONE_NEWNET | libc::CLONE_NEWIPC } else { 0 };
-    user::unshare_as_allowed(libc::CLONE_NEWNS | network)?;
+    let processes = if plan.own_processes { libc::CLONE_NEWPID } else { 0 };
+    user::unshare_as_allowed(libc::CLONE_NEWNS | network | processes)?;
     if plan.own_network {
         tried("loopback device", raise_loopback())?;
     }
+    Ok(())
+}
+
+/// Gives the layers, if there are any; the originals of these folders are kept with them.
+pub(super) fn mount_all(plan: &Plan, originals: &[PathBuf]) -> Result<Option<Layers>, String> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     tried("private mounts", mount_change("/", private))?;
+    if plan.own_processes {
+        mount_proc();
+    }
     let places = all_places(plan);
     let kept: Vec<Option<OwnedFd>> = originals.iter().map(|folder| original(folder)).collect();
     let mut opened: Vec<Opened> = Vec::with_capacity(places.len());
@@ -62,11 +77,46 @@ pub(super) fn make(plan: &Plan, originals: &[PathBuf]) -> Result<Option<Layers>,
         }
         layers = Some(made);
     }
-    apply_all(opened, layers.as_mut())?;
-    if let Some(layers) = &layers {
-        layers.put_out_of_sight()?;
+    let unseen = tried(UNSEEN, open_at(Path::new(UNSEEN)))?;
+    let nothing = layers.as_ref().map_or_else(nothing, Layers::nothing)?;
+    apply_all(opened, layers.as_mut(), &nothing)?;
+    match &layers {
+        Some(layers) => layers.put_out_of_sight()?,
+        None => tried(UNSEEN, mount_bind(by_number(&unseen), UNSEEN))?,
     }
     Ok(layers)
+}
+
+/// An empty folder of a temporary file system, which must be mounted while it is used.
+fn nothing() -> Result<OwnedFd, String> {
+    let size = CString::new("size=4k,mode=0755").unwrap_or_default();
+    tried("temporary file system", mount("none", UNSEEN, "tmpfs", MountFlags::RDONLY, &*size))?;
+    tried(UNSEEN, open_at(Path::new(UNSEEN)))
+}
+
+/// Shows the processes of this namespace alone, by its numbers. Where a part of `/proc` is covered, that stays so, and so
+/// does the whole.
+fn mount_proc() {
+    let covered = mounts().split(|byte| *byte == b'\n').filter_map(mount_point).any(|path| {
+        path.starts_with("/proc") && path != Path::new("/proc") && path != Path::new("/proc/sys/fs/binfmt_misc")
+    });
+    if !covered {
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        // Some kernels and containers refuse it. Then numbers of processes are those outside.
+        let _ = mount("proc", "/proc", "proc", flags, None);
+    }
+}
+
+/// The kernel's list of what is mounted.
+fn mounts() -> Vec<u8> {
+    // Large enough for most lists: the kernel writes them anew for every small piece.
+    let mut mounts = Vec::with_capacity(1 << 16);
+    let _ = fs::File::open("/proc/self/mountinfo").and_then(|mut list| list.read_to_end(&mut mounts));
+    mounts
+}
+
+fn mount_point(line: &[u8]) -> Option<PathBuf> {
+    line.split(|byte| *byte == b' ').nth(4).map(unescaped)
 }
 
 fn original(folder: &Path) -> Option<OwnedFd> {
@@ -147,12 +197,7 @@ fn all_places(plan: &Plan) -> Vec<Place> {
     if layers.is_empty() {
         return places;
     }
-    // Large enough for most lists: the kernel writes them anew for every small piece.
-    let mut mounts = Vec::with_capacity(1 << 16);
-    let _ = fs::File::open("/proc/self/mountinfo").and_then(|mut list| list.read_to_end(&mut mounts));
-    for line in mounts.split(|byte| *byte == b'\n') {
-        let Some(word) = line.split(|byte| *byte == b' ').nth(4) else { continue };
-        let path = unescaped(word);
+    for path in mounts().split(|byte| *byte == b'\n').filter_map(mount_point) {
         let below = layers.iter().any(|layer| path.starts_with(layer) && path != *layer);
         if below && places.iter().all(|place| place.path != path) {
             places.push(Place { path, way: Way::Layer, needed: false });
@@ -187,7 +232,7 @@ fn found(place: &Place) -> Result<Option<Opened<'_>>, String> {
     if place.way == Way::Held {
         return Ok(None);
     }
-    let stays = matches!(place.way, Way::Layer | Way::Hidden) || is_kernels(place);
+    let stays = matches!(place.way, Way::Layer | Way::Apart | Way::Hidden) || is_kernels(place);
     let opened = open_at(&place.path).and_then(|at| {
         let copy = (!stays).then(|| copy_of(&at, OpenTreeFlags::AT_RECURSIVE)).transpose()?;
         Ok(Opened { place, at, copy })
@@ -212,7 +257,7 @@ fn is_kernels(place: &Place) -> bool {
 }
 
 /// Over the very file that was looked up, or over what lies at its path by now where something was mounted above it.
-fn apply_all(opened: Vec<Opened>, mut layers: Option<&mut Layers>) -> Result<(), String> {
+fn apply_all(opened: Vec<Opened>, mut layers: Option<&mut Layers>, nothing: &OwnedFd) -> Result<(), String> {
     let mut mounted: Vec<&Path> = Vec::with_capacity(opened.len());
     let mut used: Vec<OwnedFd> = Vec::with_capacity(3 * opened.len());
     for Opened { place, at, copy } in opened {
@@ -220,7 +265,7 @@ fn apply_all(opened: Vec<Opened>, mut layers: Option<&mut Layers>) -> Result<(),
         let now = is_covered.then(|| tried("place", open_at(&place.path))).transpose();
         let applied = now.and_then(|now| {
             let over = now.as_ref().unwrap_or(&at);
-            apply(place, &at, copy.as_ref(), over, layers.as_deref_mut())?;
+            apply(&Found { place, at: &at, copy: copy.as_ref(), over }, layers.as_deref_mut(), nothing)?;
             used.extend(now);
             Ok(())
         });
@@ -236,36 +281,52 @@ fn apply_all(opened: Vec<Opened>, mut layers: Option<&mut Layers>) -> Result<(),
 }
 
 /// `at`: as it was; `over`: where it is now.
-fn apply(
-    place: &Place,
-    at: &OwnedFd,
-    copy: Option<&OwnedFd>,
-    over: &OwnedFd,
-    layers: Option<&mut Layers>,
-) -> Result<(), String> {
+struct Found<'a> {
+    place: &'a Place,
+    at: &'a OwnedFd,
+    copy: Option<&'a OwnedFd>,
+    over: &'a OwnedFd,
+}
+
+fn apply(found: &Found, layers: Option<&mut Layers>, nothing: &OwnedFd) -> Result<(), String> {
+    let &Found { place, at, copy, over } = found;
     let bind = || copy.map_or(Ok(()), |copy| tried("bind", mount_copy(copy, over)));
     match place.way {
         Way::Held => Ok(()),
         // What was read-only before us stays so.
         Way::Pinned | Way::Writable => bind(),
+        // A file system that cannot be set apart is read-only all the same.
+        Way::Apart => set_apart(at, over, nothing).or_else(|_| {
+            let copy = tried("bind", copy_of(at, OpenTreeFlags::AT_RECURSIVE))?;
+            tried("read-only", set_writable(copy.as_fd(), false, true))?;
+            tried("bind", mount_copy(&copy, over))
+        }),
         Way::ReadOnly => match set_writable(copy.unwrap_or(at).as_fd(), false, true) {
             // No mount of the kernel's, but an empty folder.
             Err(error) if is_kernels(place) && error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
             done => tried("read-only", done).and_then(|()| bind()),
         },
-        Way::Hidden => hide(over, layers.as_deref()),
+        Way::Hidden => hide(over, nothing),
         Way::Layer => layers.ok_or("there is no layer")?.cover(&place.path, at, over),
     }
 }
 
-fn hide(over: &OwnedFd, layers: Option<&Layers>) -> Result<(), String> {
+/// Files of an overlay are the same, but the kernel keeps their locks by its own inodes: whoever may read a file could hold
+/// its lock.
+fn set_apart(at: &OwnedFd, over: &OwnedFd, nothing: &OwnedFd) -> rustix::io::Result<()> {
+    // It wants two folders below.
+    let options = format!("lowerdir={}:{},userxattr", by_number(at), by_number(nothing));
+    let options = CString::new(options).unwrap_or_default();
+    mount("overlay", by_number(over), "overlay", MountFlags::RDONLY, &*options)
+}
+
+/// From now on there is nothing in this place, and nothing can be made in it.
+fn hide(over: &OwnedFd, nothing: &OwnedFd) -> Result<(), String> {
     let is_folder = tried("hide", fstat(over)).map(|is| FileType::from_raw_mode(is.st_mode).is_dir())?;
-    match layers {
-        _ if !is_folder => tried("hide", mount_bind("/dev/null", by_number(over))),
-        Some(layers) => layers.hide(over),
-        None => {
-            let empty = CString::new("size=4k,mode=0755").unwrap_or_default();
-            tried("hide", mount("none", by_number(over), "tmpfs", MountFlags::RDONLY, &*empty))
-        }
+    if !is_folder {
+        return tried("hide", mount_bind("/dev/null", by_number(over)));
     }
+    let empty = tried("hide", copy_of(nothing, OpenTreeFlags::empty()))?;
+    tried("hide", set_writable(empty.as_fd(), false, false))?;
+    tried("hide", mount_copy(&empty, over))
 }

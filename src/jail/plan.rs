@@ -4,7 +4,7 @@
 //! wishes about one place the stricter wins; what guards the session is writable in no profile but `none`.
 
 use super::wishes::{Place, Way, Wishes, lies_in};
-use crate::gate::guard::{Protected, ProtectedPlace};
+use crate::gate::guard::{Protected, ProtectedPlace, SYSTEM_FOLDERS};
 use crate::model::profile::Profile;
 use crate::system::env::Env;
 use crate::system::git;
@@ -13,7 +13,6 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,6 +21,8 @@ pub struct Plan {
     pub read_only: bool,
     /// An empty network with a loopback device of its own.
     pub own_network: bool,
+    /// Numbers of processes of its own; all of them end with the first.
+    pub own_processes: bool,
     /// By depth.
     pub places: Vec<Place>,
     pub layer_mb: u64,
@@ -39,9 +40,7 @@ pub struct Ground {
     pub kept: Vec<PathBuf>,
     pub temporary: Vec<PathBuf>,
     pub caches: Vec<PathBuf>,
-    /// The client's own temporary files.
-    pub clients: Vec<PathBuf>,
-    /// The one among them that this command tells its working directory in.
+    /// The client's temporary file that this command tells its working directory in.
     pub told: Option<PathBuf>,
     /// Sockets of programs that would do something outside of a throwaway layer, or folders of such.
     pub services: Vec<PathBuf>,
@@ -50,14 +49,18 @@ pub struct Ground {
     pub settings: Vec<(PathBuf, Vec<&'static str>)>,
     /// Folders of configuration and texts, in which files may be symlinks that lead elsewhere.
     pub texts: Vec<PathBuf>,
-    /// The administrator's folder: a superuser could write there.
-    pub administered: PathBuf,
+    /// The administrator's folders, those of the clients' settings too: a superuser could write there.
+    pub administered: Vec<PathBuf>,
     pub keys: PathBuf,
+    /// Folders that our locks lie in.
+    pub locks: Vec<PathBuf>,
     pub root: bool,
     pub layer_mb: u64,
     pub network: bool,
     /// The session's folder, in which a jail may wait for the command.
     pub session: Option<PathBuf>,
+    /// The folder of the session whose end ends the command.
+    pub watched: Option<PathBuf>,
 }
 
 /// Temporary folders of the system, which may be links of its own.
@@ -107,11 +110,8 @@ impl Ground {
             ..Protected::default()
         };
         let absolute = |path: &PathBuf| path.is_absolute() && path.parent().is_some();
-        let uid = rustix::process::getuid().as_raw();
-        let own = variable("TMPDIR").into_iter().filter(absolute);
+        let own = ["TMPDIR", "CLAUDE_CODE_TMPDIR"].into_iter().filter_map(variable).filter(absolute);
         let temporary: Vec<PathBuf> = own.chain(TEMPORARY.map(PathBuf::from)).collect();
-        let clients = variable("CLAUDE_CODE_TMPDIR").into_iter().filter(absolute);
-        let clients = clients.chain(temporary.iter().map(|folder| folder.join(format!("claude-{uid}")))).collect();
         let in_home = CACHES.iter().map(|name| env.home.join(name));
         let named = CACHE_VARIABLES.iter().filter_map(|name| variable(name)).filter(absolute);
         let sockets = SERVICE_VARIABLES.iter().filter_map(|name| variable(name)).map(|value| socket(&value));
@@ -124,12 +124,12 @@ impl Ground {
             kept: vec![env.home.clone(), env.config.clone(), env.user_config.clone(), env.data.clone()],
             temporary,
             caches: in_home.chain(named).collect(),
-            clients,
             protected,
             settings: settings_of(env, project, worktree.as_deref()),
             texts: vec![env.user_config.clone(), project.join(".aops")],
-            administered: env.administered.clone(),
+            administered: administered(env),
             keys: env.config.join("aops/keys"),
+            locks: vec![env.config.join("aops"), env.projects()],
             root: rustix::process::geteuid().is_root(),
             ..Self::default()
         }
@@ -162,6 +162,7 @@ impl Ground {
         }
         if profile != Profile::None {
             wishes.add(&self.keys, Way::Hidden, false);
+            wishes.add_all(&self.locks, Way::Apart);
             // Nothing can be renamed above them, so they come after what is pinned.
             let open = |path: &&&str| profile == Profile::Work || path.starts_with("/proc");
             wishes.add_all(SYSTEM.iter().filter(|_| self.root).filter(open).map(Path::new), Way::ReadOnly);
@@ -172,13 +173,14 @@ impl Ground {
             told,
             read_only: profile >= Profile::Read,
             own_network: profile == Profile::Trial && !self.network,
+            own_processes: profile == Profile::Trial,
             places: wishes.by_depth()?,
             layer_mb: self.layer_mb,
             project,
         })
     }
 
-    /// What is read-only inside of temporary folders too, and the client's files, which are not.
+    /// These are written for real, and inside of them and of layers what guards is read-only all the same.
     fn shut(&self, wishes: &mut Wishes, temporary: &[PathBuf]) {
         let free = self.free(wishes, temporary);
         wishes.add_all(&free, Way::Writable);
@@ -199,13 +201,12 @@ impl Ground {
         }
     }
 
-    /// The client's folders and these, which a command writes for real, by real path. Any command of the user may have put a
-    /// link in the place of one, or of a folder above it, so one that leads to what guards is left out, and so is a link in
-    /// a folder where every user may make one.
+    /// Those of these folders which a command writes for real, by real path. Any command of the user may have put a link in
+    /// the place of one, or of a folder above it, so one that leads to what guards is left out, and so is a link in a folder
+    /// where every user may make one.
     pub(super) fn free(&self, wishes: &mut Wishes, folders: &[PathBuf]) -> Vec<PathBuf> {
-        let uid = rustix::process::geteuid().as_raw();
         let mut free = Vec::new();
-        for (folder, clients) in folders.iter().map(|f| (f, false)).chain(self.clients.iter().map(|f| (f, true))) {
+        for folder in folders {
             if TEMPORARY.iter().any(|known| folder == Path::new(known)) {
                 free.extend(wishes.look_up(folder));
                 continue;
@@ -215,7 +216,7 @@ impl Ground {
                 continue;
             }
             let Some((real, is)) = wishes.look_up(folder).and_then(|real| wishes.look_at(&real)) else { continue };
-            if is.is_dir() && (!clients || is.uid() == uid) && self.is_free(wishes, folder, &real) {
+            if is.is_dir() && self.is_free(wishes, folder, &real) {
                 free.push(real);
             }
         }
@@ -263,12 +264,16 @@ impl Ground {
         for place in &protected {
             wishes.add(Path::new(&place.path), Way::ReadOnly, true);
         }
-        if self.root {
-            wishes.add(&self.administered, Way::ReadOnly, true);
+        // One that is not there is not looked at again: this is on the way of every command.
+        let administered = self.administered.iter().filter(|folder| self.root && wishes.look_up(folder).is_some());
+        let administered: Vec<&PathBuf> = administered.collect();
+        for folder in &administered {
+            wishes.add(folder, Way::ReadOnly, true);
         }
         let (home, project) = (wishes.look_up(&self.home), wishes.look_up(&self.project));
         let is_above = |path: &Path| [&home, &project].into_iter().flatten().any(|known| known.starts_with(path));
-        let links: Vec<PathBuf> = self.texts.iter().flat_map(|folder| wishes.links_below(folder, DEEPEST)).collect();
+        let texts = self.texts.iter().chain(administered);
+        let links: Vec<PathBuf> = texts.flat_map(|folder| wishes.links_below(folder, DEEPEST)).collect();
         for link in links {
             if wishes.look_up(&link).is_some_and(|path| !is_above(&path)) {
                 wishes.add(&link, Way::ReadOnly, true);
@@ -293,17 +298,27 @@ impl Ground {
         let uid = rustix::process::geteuid().as_raw();
         bytes.extend(self.layer_mb.to_ne_bytes());
         bytes.extend(uid.to_ne_bytes());
-        let lists = [&self.kept, &self.temporary, &self.caches, &self.clients, &self.services];
+        let lists = [&self.kept, &self.temporary, &self.caches, &self.services, &self.locks];
         for path in [&self.project, &self.home, &self.keys].into_iter().chain(lists.into_iter().flatten()) {
             bytes.extend_from_slice(path.as_os_str().as_bytes());
             bytes.push(0);
         }
         let databases = DATABASES.iter().map(Path::new);
-        let there = self.clients.iter().chain(&self.services).chain([&self.keys]).map(PathBuf::as_path);
+        let there = self.services.iter().chain(&self.locks).chain([&self.keys]).map(PathBuf::as_path);
         bytes.extend(there.chain(databases).map(|path| u8::from(path.exists())));
         bytes.push(self.network.into());
         bytes
     }
+}
+
+/// Ours, and those of the clients beside it. Claude Code's has another name on macOS.
+fn administered(env: &Env) -> Vec<PathBuf> {
+    let names = SYSTEM_FOLDERS.into_iter().filter(|name| *name != "claudecode");
+    let mut folders = vec![env.managed()];
+    if let Some(all) = env.administered.parent() {
+        folders.extend(names.map(|name| all.join(name)));
+    }
+    folders
 }
 
 /// The client's folder, the project's and that of the worktree that the command is in, with the files that guard.
@@ -387,17 +402,14 @@ mod tests {
 
     #[test]
     fn a_folder_that_leads_elsewhere_is_not_written_for_real() {
-        let (_held, root, mut ground) =
-            ground(&["tmp", "home/tmp", "project/tmp", "project/src", "home/.claude/aops/x"]);
+        let (_held, root, ground) = ground(&["tmp", "home/tmp", "project/tmp", "project/src", "home/.claude/aops/x"]);
         for (link, to) in [("away", "tmp"), ("guarded", "home/.claude"), ("inside", "project")] {
             symlink(root.join(to), root.join(link)).unwrap();
         }
         let free = ["tmp", "home/tmp", "project/tmp"].map(|name| root.join(name));
         let held = ["guarded/aops/x", "guarded/aops", "inside/src", "project", "home/data", "home", "gone"];
-        ground.clients = free.iter().cloned().chain(held.iter().map(|name| root.join(name))).collect();
-        assert_eq!(ground.free(&mut Wishes::default(), &[]), free);
-        let temporary = std::mem::take(&mut ground.clients);
-        assert_eq!(ground.free(&mut Wishes::default(), &temporary), free);
+        let folders: Vec<PathBuf> = free.iter().cloned().chain(held.iter().map(|name| root.join(name))).collect();
+        assert_eq!(ground.free(&mut Wishes::default(), &folders), free);
     }
 
     #[test]

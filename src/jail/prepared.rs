@@ -1,41 +1,35 @@
 //! The jail of a command that is tried out, made before the command comes.
 //!
-//! The kernel takes a millisecond for the network and the layers. So the hook that lets the command go has them made by a
-//! process of its own, the keeper, while the client is busy with the answer, and the command enters them. Afterwards the
-//! keeper waits for its end and writes down what vanished. Writes one file beside the session's receipts. Invariants: no
-//! two commands get the same jail; a command asks the kernel, not the file, which process is the keeper, and enters only
-//! what was made for the same folders and variables; where no jail waits, or none is ready, a command makes its own.
+//! The kernel takes a millisecond for the network and the layers. So the hook that lets the command go has them made by the
+//! keeper, while the client is busy with the answer, and the command enters them. Writes one file beside the session's
+//! receipts. Invariants: no two commands get the same jail; a command asks the kernel, not the file, which process is the
+//! keeper, and enters only what was made for the same folders and variables; where no jail waits, or none is ready, a
+//! command has its own made.
 
-use super::kernel::{close_all_but, fork, leave, mount_copy, open_at};
+use super::follow::descend;
+use super::keeper::{Mark, Told, become_first, keep, keep_for_one, make, receive, send};
+use super::kernel::{close_all_but, fork, leave, mount_copy, open_at, wait_for};
 use super::layer::{Layers, name_of_original};
-use super::namespaces::make;
+use super::namespaces;
 use super::plan::{Ground, is_for_telling};
-use super::receipt::{self, Receipt, make_folder};
+use super::receipt::{self, MARK, Receipt, make_folder};
 use super::user::tried;
 use crate::model::profile::Profile;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, fcntl_lock, fstat, openat, statat, unlinkat};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::mount::{OpenTreeFlags, open_tree};
-use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
-};
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, socketpair};
 use rustix::process::{
     DumpableBehavior, Flock, FlockType, Pid, PidfdFlags, PidfdGetfdFlags, Signal, fcntl_getlk, pidfd_getfd, pidfd_open,
-    pidfd_send_signal, set_dumpable_behavior,
+    pidfd_send_signal, set_dumpable_behavior, setsid,
 };
 use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Empty. The keeper of a jail that is ready holds a write lock on it. A command in a jail cannot take one: it can open no
-/// file of this folder for writing.
-const FILE: &str = "prepared";
 /// The number of the keeper's file that is the command's end of the channel between them.
 const CHANNEL: i32 = 100;
 /// How long a jail waits for its command. Meanwhile it keeps file systems in use that a person may want to unmount.
@@ -46,91 +40,120 @@ const PATIENCE: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 /// session's lock and the client's streams for good.
 pub fn prepare(session: &Path, ground: impl FnOnce() -> Ground) -> io::Result<()> {
     let folder = make_folder(session)?;
-    let path = folder.join(FILE);
-    let file = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+    let mark = match Mark::new(&folder, MARK.to_owned()) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
-        file => file?,
+        mark => mark?,
     };
-    close_all_but(&file);
+    close_all_but(&mark.files());
     match fork() {
-        Ok(None) => keep(&folder, &file, &ground()),
+        Ok(None) => wait_for_command(mark, &ground()),
         Ok(Some(_)) => Ok(()),
-        Err(error) => fs::remove_file(&path).and(Err(error)),
+        Err(error) => {
+            mark.remove();
+            Err(error)
+        }
     }
 }
 
 /// In a process of its own: makes the jail, waits for its command, and for the command's end.
-fn keep(folder: &Path, file: &File, ground: &Ground) -> ! {
-    let _ = rustix::process::setsid();
-    // In the jail the folder is read-only, but not through this.
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(folder) = openat(CWD, folder, flags, Mode::empty()) else { leave(1) };
-    // A command that came meanwhile has removed the file, and makes its own jail.
-    let is_there = || {
-        let there = statat(&folder, FILE, AtFlags::SYMLINK_NOFOLLOW);
-        there.is_ok_and(|there| fstat(file).is_ok_and(|own| own.st_ino == there.st_ino))
-    };
-    let withdraw = || is_there() && unlinkat(&folder, FILE, AtFlags::empty()).is_ok();
+fn wait_for_command(mut mark: Mark, ground: &Ground) -> ! {
+    let _ = setsid();
     if let Some((layers, own, _commands)) = offer(ground) {
         let mut asked = [PollFd::new(&own, PollFlags::IN)];
         let mut is_asked = || poll(&mut asked, Some(&PATIENCE)).is_ok_and(|ready| ready > 0);
-        let locked = fcntl_lock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
-        // What cannot be withdrawn was just claimed.
-        if locked && is_there() && (is_asked() || !withdraw() && is_asked()) {
-            // From here on the command is in the same user namespace.
-            let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-            if let Some((command, receipt)) = asked_for(&own) {
-                layers.report_end(&command, receipt);
-            }
+        // A command that came meanwhile has taken the mark, and has its own jail made. What cannot be withdrawn was just
+        // claimed.
+        if mark.lock()
+            && (is_asked() || !mark.remove() && is_asked())
+            && let Some(told) = Told::receive(&own)
+        {
+            mark = mark.renamed(claimed_name(told.number));
+            keep(&layers, told);
         }
     }
-    withdraw();
+    mark.remove();
     leave(0)
 }
 
 /// Makes the jail, and the two ends of the channel to its command: ours, into which we said for what it was made, and the command's.
 fn offer(ground: &Ground) -> Option<(Layers, OwnedFd, OwnedFd)> {
-    let made_for = ground.to_bytes();
-    let layers = make(&ground.plan(Profile::Trial).ok()?, &ground.temporary).ok()??;
-    let (own, commands) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).ok()?;
+    let (made_for, plan) = (ground.to_bytes(), ground.plan(Profile::Trial).ok()?);
+    become_first(&plan).ok()?;
+    let layers = make(&plan, &ground.temporary).ok()?;
+    let (own, commands) = channel().ok()?;
     send(&own, &made_for, &[layers.disk()])?;
     let commands = fcntl_dupfd_cloexec(commands, CHANNEL).ok()?;
     Some((layers, own, commands))
 }
 
-/// Who writes down what vanished with the command.
-pub enum Reporter {
-    /// A process that this one starts.
-    Own(Layers),
-    /// The keeper, at the other end of this channel.
-    Keeper(OwnedFd),
+fn channel() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
+    socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
 }
 
-impl Reporter {
-    pub fn report(self, receipt: Receipt) {
-        match self {
-            Self::Own(layers) => layers.report(receipt),
-            Self::Keeper(channel) => tell(&channel, &receipt),
-        }
+/// A throwaway layer that was entered, and the channel to its keeper.
+pub struct Trial(OwnedFd);
+
+impl Trial {
+    /// Goes on as the command, in the keeper's process namespace. `clients`: the numbers of processes that wait for it.
+    pub fn begin(self, receipt: Option<Receipt>, clients: &[i32]) -> Result<(), String> {
+        // No command may look into this process: it has more rights than the command.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+        let process = |number: Pid| pidfd_open(number, PidfdFlags::empty());
+        let command = tried("pidfd", process(rustix::process::getpid()))?;
+        let clients = clients.iter().filter_map(|number| process(Pid::from_raw(*number)?).ok()).collect();
+        let told = Told { command, clients, receipt, number: std::process::id() };
+        told.send(&self.0).ok_or("its keeper has ended")?;
+        descend()
     }
 }
 
 /// Enters the jail that waits, or a new one; a superuser must still `lock` it.
-pub(super) fn enter(profile: Profile, ground: &Ground, cwd: &Path) -> Result<Option<Reporter>, String> {
-    let session = ground.session.as_ref().filter(|_| profile == Profile::Trial && !ground.network);
-    let reporter = match session.and_then(|session| enter_waiting(session, ground)) {
-        Some(keeper) => Some(Reporter::Keeper(keeper)),
-        None => make(&ground.plan(profile)?, &[])?.map(Reporter::Own),
+pub(super) fn enter(profile: Profile, ground: &Ground, cwd: &Path) -> Result<Option<Trial>, String> {
+    let trial = if profile == Profile::Trial {
+        let session = ground.session.as_ref().filter(|_| !ground.network);
+        let waiting = session.and_then(|session| enter_waiting(session, ground));
+        Some(Trial(waiting.map_or_else(|| enter_own(ground), Ok)?))
+    } else {
+        namespaces::make(&ground.plan(profile)?)?;
+        None
     };
     tried("working directory", rustix::process::chdir(cwd))?;
-    Ok(reporter)
+    Ok(trial)
+}
+
+/// Has a jail made for this command alone, and enters it.
+fn enter_own(ground: &Ground) -> Result<OwnedFd, String> {
+    let mark = ground.watched.as_ref().map(|session| {
+        let (folder, name) = (make_folder(session)?, claimed_name(std::process::id()));
+        // A keeper that was killed left it, whose command had our number.
+        let _ = fs::remove_file(folder.join(&name));
+        Mark::new(&folder, name)
+    });
+    let mark = tried("mark", mark.transpose())?;
+    let (own, commands) = tried("channel", channel())?;
+    let Some(first) = tried("fork", fork())? else {
+        drop(commands);
+        keep_for_one(ground, &own, mark.as_ref())
+    };
+    drop(own);
+    let _ = wait_for(first);
+    let mut said = vec![0; 4096];
+    let killed = "its keeper was killed";
+    let (length, files) = receive(&commands, &mut said, RecvFlags::empty()).ok_or(killed)?;
+    let Ok([keeper, _disk]) = <[OwnedFd; 2]>::try_from(files) else {
+        let why = String::from_utf8_lossy(&said[..length]).into_owned();
+        return Err(if why.is_empty() { killed.to_owned() } else { why });
+    };
+    tried("namespaces", enter_spaces(&keeper, ground.network))?;
+    Ok(commands)
 }
 
 /// Enters the jail that waits in the session's folder, if it was made for this ground. Gives the channel to its keeper.
 fn enter_waiting(session: &Path, ground: &Ground) -> Option<OwnedFd> {
-    let keeper = claim(session)?;
+    let (keeper, mark) = claim(session)?;
     let Some((channel, disk)) = enter_of(&keeper, ground) else {
         let _ = pidfd_send_signal(keeper, Signal::KILL);
+        let _ = fs::remove_file(mark);
         return None;
     };
     let number = |file: &PathBuf| ground.temporary.iter().position(|folder| file.parent() == Some(folder));
@@ -153,66 +176,69 @@ fn enter_of(keeper: &OwnedFd, ground: &Ground) -> Option<(OwnedFd, OwnedFd)> {
     let wanted = ground.to_bytes();
     // One more: a longer one is another.
     let mut found = vec![0; wanted.len() + 1];
-    let (length, [disk]) = receive(&channel, &mut found)?;
+    let (length, files) = receive(&channel, &mut found, RecvFlags::DONTWAIT)?;
+    let [disk] = files.try_into().ok()?;
     if found.get(..length)? != wanted {
         return None;
     }
-    let spaces =
-        ThreadNameSpaceType::MOUNT | ThreadNameSpaceType::NETWORK | ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION;
-    let enter = |spaces| move_into_thread_name_spaces(keeper.as_fd(), spaces);
-    // A superuser's keeper has our own user namespace, which cannot be entered again: then nothing was entered.
-    enter(spaces | ThreadNameSpaceType::USER).or_else(|_| enter(spaces)).ok()?;
+    enter_spaces(keeper, false).ok()?;
     Some((channel, disk))
 }
 
-/// Tells the keeper which process the command is, and where to write down what vanished with it.
-fn tell(channel: &OwnedFd, receipt: &Receipt) {
-    if let Ok(command) = pidfd_open(rustix::process::getpid(), PidfdFlags::empty()) {
-        send(channel, &[0], &[command.as_fd(), receipt.as_fd()]);
+fn enter_spaces(keeper: &OwnedFd, network: bool) -> rustix::io::Result<()> {
+    let mut spaces = ThreadNameSpaceType::MOUNT | ThreadNameSpaceType::PROCESS_ID;
+    if !network {
+        spaces |= ThreadNameSpaceType::NETWORK | ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION;
     }
+    let enter = |spaces| move_into_thread_name_spaces(keeper.as_fd(), spaces);
+    // A superuser's keeper has our own user namespace, which cannot be entered again: then nothing was entered.
+    enter(spaces | ThreadNameSpaceType::USER).or_else(|_| enter(spaces))
 }
 
-fn asked_for(channel: &OwnedFd) -> Option<(OwnedFd, Receipt)> {
-    let (_, [command, receipt]) = receive(channel, &mut [0])?;
-    Some((command, Receipt::from(receipt)))
+fn claimed_name(number: u32) -> String {
+    format!("{MARK}.{number}")
 }
 
-fn send(channel: &OwnedFd, bytes: &[u8], files: &[BorrowedFd]) -> Option<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
-    let mut with = SendAncillaryBuffer::new(&mut space);
-    with.push(SendAncillaryMessage::ScmRights(files));
-    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-    sendmsg(channel, &[IoSlice::new(bytes)], &mut with, flags).ok().map(drop)
-}
-
-/// The next message: its length, and so many files.
-fn receive<const N: usize>(channel: &OwnedFd, into: &mut [u8]) -> Option<(usize, [OwnedFd; N])> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
-    let mut with = RecvAncillaryBuffer::new(&mut space);
-    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
-    let length = recvmsg(channel, &mut [IoSliceMut::new(into)], &mut with, flags).ok()?.bytes;
-    let files = with.drain().flat_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(files) => files.collect(),
-        _ => Vec::new(),
-    });
-    Some((length, files.collect::<Vec<_>>().try_into().ok()?))
-}
-
-/// The keeper of the jail that waits in the session's folder, which is nobody else's from here on.
-fn claim(session: &Path) -> Option<OwnedFd> {
+/// The keeper of the jail that waits in the session's folder, which is nobody else's from here on, and the file that it has
+/// locked.
+fn claim(session: &Path) -> Option<(OwnedFd, PathBuf)> {
     let folder = receipt::folder(session);
-    let claimed = folder.join(format!("{FILE}.{}", std::process::id()));
-    fs::rename(folder.join(FILE), &claimed).ok()?;
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(&claimed);
-    fs::remove_file(&claimed).ok()?;
-    let file = file.ok()?;
-    let pid = locked_by(&file)?;
+    let claimed = folder.join(claimed_name(std::process::id()));
+    fs::rename(folder.join(MARK), &claimed).ok()?;
+    let keeper = open_mark(&claimed).and_then(|file| keeper_of(&file));
+    if keeper.is_none() {
+        let _ = fs::remove_file(&claimed);
+    }
+    keeper.map(|keeper| (keeper, claimed))
+}
+
+fn open_mark(path: &Path) -> Option<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(path).ok()
+}
+
+fn keeper_of(mark: &File) -> Option<OwnedFd> {
+    let pid = locked_by(mark)?;
     let keeper = pidfd_open(pid, PidfdFlags::empty()).ok()?;
     // It lives still, so no other process had its number meanwhile: a command can kill it and wait for its number.
-    (locked_by(&file) == Some(pid)).then_some(keeper)
+    (locked_by(mark) == Some(pid)).then_some(keeper)
 }
 
 /// The living process that has the file locked for writing.
 fn locked_by(file: &File) -> Option<Pid> {
     fcntl_getlk(file, &Flock::from(FlockType::ReadLock)).ok()??.pid
+}
+
+/// The session has ended: nothing goes on that was tried out in it. A keeper that has not locked its mark yet finds it
+/// gone.
+pub fn end_all(session: &Path) {
+    for entry in fs::read_dir(receipt::folder(session)).into_iter().flatten().flatten() {
+        if !receipt::is_mark(&entry.file_name()) {
+            continue;
+        }
+        let mark = open_mark(&entry.path());
+        let _ = fs::remove_file(entry.path());
+        if let Some(keeper) = mark.and_then(|mark| keeper_of(&mark)) {
+            let _ = pidfd_send_signal(keeper, Signal::KILL);
+        }
+    }
 }

@@ -7,6 +7,7 @@
 use crate::model::profile::Proof;
 use crate::text::sha256::sha256;
 use rustix::fs::{FlockOperation, flock};
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,6 +16,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const FOLDER: &str = "jail";
+/// Empty. The keeper of a jail holds a write lock on it: of one that waits under this name, of one that was claimed with the
+/// command's number behind it. A command in a jail cannot take one: it can open no file of this folder for writing.
+pub(super) const MARK: &str = "prepared";
 /// How long the end of a call waits for its receipt: one in the background may just be starting.
 const PATIENCE: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_millis(5);
@@ -104,7 +108,15 @@ pub fn take_at(path: &Path, wait: bool) -> Option<Proof> {
 
 /// Removes those of calls that never ended.
 pub fn clear(session: &Path) {
-    let _ = fs::remove_dir_all(folder(session));
+    for entry in fs::read_dir(folder(session)).into_iter().flatten().flatten() {
+        if !is_mark(&entry.file_name()) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+pub(super) fn is_mark(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(MARK.as_bytes())
 }
 
 pub(super) fn folder(session: &Path) -> PathBuf {
@@ -124,7 +136,7 @@ mod tests {
     #[test]
     fn a_torn_last_line_is_not_the_end_of_the_first() {
         let folder = tempfile::tempdir().unwrap();
-        let proof = Proof { hold: Hold::Namespaces, profile: Profile::Trial, vanished: String::new() };
+        let proof = Proof::of(Hold::Namespaces, Profile::Trial);
         let mut receipt = begin(folder.path(), "toolu_1", &proof).unwrap();
         receipt.0.write_all(b"{\"hold\":\"names").unwrap();
         drop(receipt);
@@ -134,10 +146,10 @@ mod tests {
     #[test]
     fn a_receipt_is_taken_once() {
         let folder = tempfile::tempdir().unwrap();
-        let mut proof = Proof { hold: Hold::Namespaces, profile: Profile::Trial, vanished: String::new() };
+        let mut proof = Proof::of(Hold::Namespaces, Profile::Trial);
         let mut receipt = begin(folder.path(), "toolu_1", &proof).unwrap();
         assert!(begin(folder.path(), "toolu_1", &proof).is_err());
-        proof.vanished = "x".to_owned();
+        proof.lost.more = 1;
         receipt.write(&proof).unwrap();
         drop(receipt);
         assert_eq!(take(folder.path(), "toolu_1", &[], true), Some(proof));

@@ -27,7 +27,7 @@ fn rule(place: &Place) -> Option<String> {
         // Renaming a folder, or replacing a link, takes its name away.
         Way::Held | Way::Pinned => format!("(deny file-write-unlink (literal {path}))"),
         Way::Writable => format!("(allow file-write* (subpath {path}))"),
-        Way::ReadOnly => format!("(deny file-write* (subpath {path}))"),
+        Way::ReadOnly | Way::Apart => format!("(deny file-write* (subpath {path}))"),
         Way::Hidden => format!("(deny file-read* file-write* (subpath {path}))"),
         Way::Layer => return None,
     })

@@ -36,6 +36,8 @@ pub const STEP_RECEIPT: &str = "jailed";
 const CANNOT_RUN: u8 = 126;
 /// With these a command could speak into sessions.
 const MESSAGING: [&str; 2] = ["CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN"];
+/// The number of the client's process.
+const CLIENT: &str = "CLAUDE_PID";
 const SHELL: &str = "/bin/bash";
 const STEP_SHELL: &str = "/bin/sh";
 /// The foreign program that the client's variable named before us.
@@ -97,7 +99,7 @@ fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) 
     if order.profile >= Profile::Read {
         ground.told = folder_file(line, &ground).map(|(path, _)| path);
     }
-    let proof = Proof { hold: order.hold, profile: order.profile, vanished: String::new() };
+    let proof = Proof::of(order.hold, order.profile);
     let receipt = match (&order.calls, variables.get(JOB).filter(|_| step.is_some())) {
         (Some((folder, ids)), _) => Some(begin(folder, ids, &proof)?),
         (None, Some(job)) if order.hold != Hold::Words => {
@@ -107,9 +109,10 @@ fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) 
         (None, _) => None,
     };
     if order.profile > Profile::None {
-        let reporter = enter(order.hold, order.profile, &ground, &env.cwd)?;
-        if let (Some(reporter), Some(receipt)) = (reporter, receipt) {
-            reporter.report(receipt);
+        if let Some(trial) = enter(order.hold, order.profile, &ground, &env.cwd)? {
+            // A run waits for its step in its own way.
+            let clients = if step.is_none() { waiting(variables) } else { Vec::new() };
+            trial.begin(receipt, &clients)?;
         }
         lock(order.hold, order.profile, &env.cwd)?;
     }
@@ -119,6 +122,15 @@ fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) 
     }
     let shell = if step.is_some() { STEP_SHELL.into() } else { shell(line, variables) };
     exec(whole, &shell, variables, order.messaging)
+}
+
+/// The processes that wait for this command: who started it, and the client, if that is another.
+fn waiting(variables: &Variables) -> Vec<i32> {
+    let named = variables.get(CLIENT).and_then(|number| number.to_str()?.parse().ok());
+    let parent = rustix::process::getppid().map(rustix::process::Pid::as_raw_nonzero);
+    let mut all: Vec<i32> = parent.map(i32::from).into_iter().chain(named).collect();
+    all.dedup();
+    all
 }
 
 /// The receipt of the first of these calls that has none yet.
@@ -159,6 +171,7 @@ impl Order {
         let direct = own.map(Direct::Own).or(leaving.map(Direct::Unheld));
         ground.network = by_agent && jail.test_network;
         ground.session = calls.as_ref().map(|(folder, _)| folder.clone());
+        ground.watched = found.as_ref().map(|(folder, _)| folder.clone());
         let state = held(known, &jail, &ground, profile)?;
         let (hold, profile) = settle(&state, &jail, profile)?;
         Ok(Self {

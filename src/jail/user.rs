@@ -3,7 +3,8 @@
 //! Changes this process alone. Invariant: after an error the process must not run the command.
 
 use super::kernel::{close_copies, fork, leave, unshare, wait_for};
-use std::fs;
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 
@@ -49,12 +50,16 @@ fn enter_with_all_ids(more: i32) -> Result<bool, String> {
     };
     let users = tried("uid_map", same("uid_map"))?;
     let groups = tried("gid_map", same("gid_map"))?;
-    let parent = std::process::id();
+    // Not by its number: that is another one where `/proc` shows other namespaces.
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let parent = tried("/proc/self", openat(CWD, "/proc/self", flags, Mode::empty()))?;
     let (mut ready, go) = tried("pipe", io::pipe())?;
     // A child waits for the namespace.
     let Some(child) = tried("fork", fork())? else {
         close_copies(&[go.as_raw_fd()]);
-        let write = |file: &str, map: &str| fs::write(format!("/proc/{parent}/{file}"), map).is_ok();
+        let open = |file: &str| openat(&parent, file, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
+        let write =
+            |file: &str, map: &str| open(file).is_ok_and(|file| File::from(file).write_all(map.as_bytes()).is_ok());
         let begun = ready.read_exact(&mut [0]).is_ok();
         leave(u8::from(begun && write("uid_map", &users) && write("gid_map", &groups)))
     };

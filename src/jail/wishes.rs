@@ -24,6 +24,8 @@ pub enum Way {
     Layer,
     Writable,
     ReadOnly,
+    /// Read-only, and a lock that is taken in it is none outside.
+    Apart,
     Hidden,
 }
 
@@ -250,7 +252,8 @@ mod tests {
             assert_eq!(there(own.path(), error(code)).is_ok(), told, "{code}");
         }
         // Without it a cache is read-only, but keys would be seen.
-        for (way, whole) in [(Way::Layer, true), (Way::Writable, true), (Way::ReadOnly, false), (Way::Hidden, false)] {
+        let (loose, strict) = ([Way::Layer, Way::Writable], [Way::ReadOnly, Way::Apart, Way::Hidden]);
+        for (way, whole) in loose.map(|way| (way, true)).into_iter().chain(strict.map(|way| (way, false))) {
             let mut wishes = Wishes::default();
             wishes.known.insert("/gone".into(), Err("`/gone`: Stale file handle".to_owned()));
             wishes.add(Path::new("/gone/x"), way, false);

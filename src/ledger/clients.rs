@@ -70,7 +70,8 @@ pub fn session_above(env: &Env, pid: i32) -> Option<String> {
     kin::ancestors(pid).into_iter().find_map(|pid| session_of(env, pid))
 }
 
-fn session_of(env: &Env, pid: i32) -> Option<String> {
+/// The session whose client this process is.
+pub fn session_of(env: &Env, pid: i32) -> Option<String> {
     let known = read(&folder(env).join(pid.to_string()))?;
     (known.pid == pid && lives(&known, &boot_id())).then_some(known.session_id)
 }

@@ -15,6 +15,7 @@ pub fn exports(fact: &Fact) -> bool {
         | Fact::Unblock(_)
         | Fact::Verdict(_)
         | Fact::Waive(_)
+        | Fact::Task(_)
         | Fact::Violation(_)
         | Fact::Insights(_) => true,
         Fact::Call(step) => step.to == CallState::Denied,

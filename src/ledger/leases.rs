@@ -122,7 +122,6 @@ fn open(env: &Env, tree: &Path, make: bool) -> Option<(File, File, Vec<Lease>)> 
     let at = path.parent()?;
     let dir = folder::enter(CWD, at, false).ok().flatten();
     let dir = dir.or_else(|| (make && make_all(at).is_ok()).then(|| folder::enter(CWD, at, false).ok()?)?)?;
-    // A file of its own: who may read the list could hold its lock.
     let held = lock::open(&dir, LOCK, make).ok()??;
     let held = lock::take(held, "leases", PATIENCE).ok()?;
     let mut options = OpenOptions::new();

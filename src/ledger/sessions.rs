@@ -147,7 +147,7 @@ fn newest(mut all: Vec<SessionOnDisk>) -> Option<SessionOnDisk> {
 }
 
 /// Facts that a person makes, or that are made for one who looks.
-const OF_PERSONS: [&str; 7] = ["block", "unblock", "waive", "waiver", "insights", "checkpoint", "rollback"];
+const OF_PERSONS: [&str; 8] = ["block", "unblock", "task", "waive", "waiver", "insights", "checkpoint", "rollback"];
 
 /// When the client last did something, as far as the end of the ledger shows it.
 fn last_of_client(session: &SessionOnDisk) -> Option<SystemTime> {

@@ -22,4 +22,9 @@ named! {
 impl Client {
     /// The option of a registration that names the client.
     pub const OPTION: &str = "--client";
+
+    /// It can start agents that are ours.
+    pub fn has_agents(self) -> bool {
+        !matches!(self, Self::Gemini | Self::Qwen)
+    }
 }

@@ -157,6 +157,8 @@ pub struct Event {
     pub running: Option<Vec<String>>,
     /// After a call, after a batch, and in a prompt that tells it: agents' calls that are over.
     pub ends: Vec<AgentEnd>,
+    /// `PostToolBatch`: ids of calls whose agents go on in the background.
+    pub launched: Vec<String>,
     /// `Stop`: the prompts that timers of the session will send.
     pub timers: Vec<String>,
     /// `SessionStart`, `SessionEnd`, `ConfigChange`: `source` or `reason`.

@@ -3,8 +3,10 @@
 //! Reads nothing, writes nothing.
 
 use crate::model::named::named;
+use crate::text::plain::{count, is_zero};
 use crate::text::redact::redact;
 use crate::text::sha256::sha256;
+use crate::text::template::one_line;
 use serde::{Deserialize, Serialize};
 
 named! {
@@ -70,13 +72,125 @@ impl JailState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
     pub hold: Hold,
+    /// Results that are gone with a throwaway layer.
+    #[serde(default, skip_serializing_if = "Losses::is_empty")]
+    pub lost: Losses,
     pub profile: Profile,
-    /// Files that vanished with a throwaway layer, in a few words.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub vanished: String,
+}
+
+impl Proof {
+    pub fn of(hold: Hold, profile: Profile) -> Self {
+        Self { hold, profile, lost: Losses::default() }
+    }
+}
+
+named! {
+    /// What a command did to a file in a throwaway layer.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Loss {
+        Made = "made",
+        Changed = "changed",
+        Removed = "removed",
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostFile {
+    pub loss: Loss,
+    /// From the project.
+    pub path: String,
+}
+
+/// What a command did in a throwaway layer, and what is gone with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Losses {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<LostFile>,
+    /// The layer could hold no more than this, and was full.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_mb: Option<u64>,
+    /// Files that are not listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: u64,
+    /// Servers that listened when the command ended, and were stopped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<u16>,
+}
+
+impl Losses {
+    /// Names in one sentence.
+    const NAMED: usize = 5;
+
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.more == 0 && self.full_mb.is_none() && self.ports.is_empty()
+    }
+
+    /// As much as the ledger keeps.
+    pub fn cut(&mut self, most: usize) {
+        let over = self.files.len().saturating_sub(most);
+        self.files.truncate(most);
+        self.more += over as u64;
+    }
+
+    /// `out/app and out/lib.so are gone. The changes to a.py are gone. x is still there.`
+    pub fn describe(&self) -> String {
+        let mut sentences: Vec<String> = Vec::new();
+        for loss in Loss::ALL {
+            let files = self.files.iter().filter(|file| file.loss == loss);
+            let (names, many) = Self::list(&files.map(|file| file.path.as_str()).collect::<Vec<_>>());
+            let are = if many { "are" } else { "is" };
+            sentences.extend((!names.is_empty()).then(|| match loss {
+                Loss::Made => format!("{names} {are} gone."),
+                Loss::Changed => format!("The changes to {names} are gone."),
+                Loss::Removed => format!("{names} {are} still there."),
+            }));
+        }
+        sentences.extend((self.more > 0).then(|| format!("So are the changes to {} more.", count(self.more, "file"))));
+        let server = |port: &u16| format!("The server on port {port} was stopped.");
+        sentences.extend(self.ports.iter().map(server));
+        let full = |mb| format!("The layer was full: {mb} MB, `[jail] layer_mb`.");
+        sentences.extend(self.full_mb.map(full));
+        sentences.join(" ")
+    }
+
+    /// The first of these names, and whether there are several.
+    fn list(names: &[&str]) -> (String, bool) {
+        let shown: Vec<String> = names.iter().take(Self::NAMED).map(|name| one_line(name, 120)).collect();
+        let text = match (shown.split_last(), names.len() - shown.len()) {
+            (Some((last, [])), 0) => last.clone(),
+            (Some((last, rest)), 0) => format!("{} and {last}", rest.join(", ")),
+            (_, 0) => String::new(),
+            (_, more) => format!("{} and {more} more", shown.join(", ")),
+        };
+        (text, names.len() > 1)
+    }
 }
 
 /// A command as the ledger knows it: without its secrets.
 pub fn line_digest(command: &str) -> String {
     sha256(&[redact(command).as_bytes()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_in_words() {
+        let of = |files: &[(Loss, &str)], more| {
+            let files = files.iter().map(|(loss, path)| LostFile { loss: *loss, path: (*path).to_owned() });
+            Losses { files: files.collect(), more, ..Losses::default() }.describe()
+        };
+        assert_eq!(of(&[(Loss::Made, "out/app")], 0), "out/app is gone.");
+        let three = of(&[(Loss::Made, "a"), (Loss::Changed, "b"), (Loss::Made, "c"), (Loss::Removed, "d")], 0);
+        assert_eq!(three, "a and c are gone. The changes to b are gone. d is still there.");
+        let many: Vec<String> = (0..8).map(|n| n.to_string()).collect();
+        let many: Vec<(Loss, &str)> = many.iter().map(|name| (Loss::Made, name.as_str())).collect();
+        let words = of(&many, 2);
+        assert_eq!(words, "0, 1, 2, 3, 4 and 3 more are gone. So are the changes to 2 files more.");
+        let full = Losses { full_mb: Some(16), ..Losses::default() };
+        assert!(!full.is_empty());
+        assert_eq!(full.describe(), "The layer was full: 16 MB, `[jail] layer_mb`.");
+    }
 }

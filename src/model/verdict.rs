@@ -34,10 +34,14 @@ pub struct Verdict {
     pub ruling: Ruling,
     /// The gate that spoke; empty on silence.
     pub gate: &'static str,
+    /// The rule of that gate, where it has several.
+    pub rule: Option<String>,
     /// For the model: what was refused and the next step.
     pub reason: String,
     /// For the model, beside any ruling.
     pub context: String,
+    /// For the model, of a call that has ended: its result is not what it says. The client shows it as an error of ours.
+    pub feedback: String,
     /// For the user only.
     pub notice: String,
     /// The notice of a refusal stands on stderr too: a person may see nothing else of the run.
@@ -79,6 +83,10 @@ impl Verdict {
         Self { gate, notice: text.into(), ..Self::default() }
     }
 
+    pub fn feedback(gate: &'static str, text: impl Into<String>) -> Self {
+        Self { gate, feedback: text.into(), ..Self::default() }
+    }
+
     pub fn context(gate: &'static str, text: impl Into<String>) -> Self {
         Self { gate, context: text.into(), ..Self::default() }
     }
@@ -113,6 +121,7 @@ impl Verdict {
         first.input = first.input.or(second.input);
         first.rehearsed = first.rehearsed.or(second.rehearsed);
         add(&mut first.context, &second.context);
+        add(&mut first.feedback, &second.feedback);
         add(&mut first.notice, &second.notice);
         first
     }

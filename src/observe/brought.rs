@@ -5,6 +5,7 @@
 
 use crate::config::texts;
 use crate::host::claude::disarm;
+use crate::host::claude::settings::{SCRIPT, SCRIPT_COMMAND, SCRIPT_IN_SHELL, SCRIPT_PATH};
 use crate::observe::foreign_agents::list;
 use crate::observe::plugins;
 use crate::system::env::Env;
@@ -22,6 +23,12 @@ const MOST_NAMED: usize = 8;
 /// Settings under which a program stands.
 const PROGRAMS: [&str; 5] =
     ["statusLine", "apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "otelHeadersHelper"];
+
+/// What our plugin registers.
+const OUR_HOOKS: &str = include_str!("../../hooks/hooks.json");
+
+/// How the registration of a project starts us.
+const IN_PROJECT: [&str; 2] = [SCRIPT_COMMAND, SCRIPT_IN_SHELL];
 
 /// The words for the person, where they have not read them yet.
 pub fn notice(env: &Env, cwd: &Path) -> Option<String> {
@@ -49,14 +56,27 @@ pub fn notice(env: &Env, cwd: &Path) -> Option<String> {
     ))
 }
 
-/// The project's file with a hook of its own for the start of a session: its answer may be run as a prompt.
+/// A file of the project or a plugin with a hook, not ours, for the start of a session: its answer may be run as a prompt.
 pub fn greets(env: &Env, cwd: &Path) -> Option<String> {
-    let hooks = |path: &PathBuf| {
-        let Some(text) = read_short(path) else { return path.is_file() };
-        let json = json::read(&text).ok();
-        json.is_some_and(|json| json.get("hooks").and_then(|hooks| hooks.get("SessionStart")).is_some_and(runs_others))
-    };
-    settings_files(env, cwd).into_iter().find(hooks).map(|path| path.display().to_string())
+    let script = has_script(&texts::project(env, cwd));
+    let greets = |text: &str| may_run(text, script, "SessionStart", |_| true);
+    hooked_file(env, cwd, &plugin_roots(env, cwd), greets)
+}
+
+/// Of plugins that are not ours.
+fn plugin_roots(env: &Env, cwd: &Path) -> Vec<PathBuf> {
+    let roots = plugins::all(env, cwd).into_iter().map(|(_, root)| root);
+    let hooks = |root: &Path| read_short(&root.join("hooks/hooks.json")).is_some_and(|text| text == OUR_HOOKS);
+    roots.filter(|root| !(hooks(root) && plugins::is_our_plugin(env, root))).collect()
+}
+
+/// The first file of settings, or of a plugin, of which this is true. What cannot be read may be one.
+fn hooked_file(env: &Env, cwd: &Path, roots: &[PathBuf], is_one: impl Fn(&str) -> bool) -> Option<String> {
+    let manifests =
+        roots.iter().flat_map(|root| ["hooks/hooks.json", ".claude-plugin/plugin.json"].map(|n| root.join(n)));
+    let mut files = settings_files(env, cwd).into_iter().chain(manifests);
+    let found = files.find(|path| read_short(path).map_or_else(|| path.is_file(), |text| is_one(&text)));
+    found.map(|path| path.display().to_string())
 }
 
 /// The project's files in which hooks may stand: settings, and those of plugins among its skills.
@@ -74,15 +94,11 @@ fn settings_files(env: &Env, cwd: &Path) -> Vec<PathBuf> {
 /// A file with a hook, not ours, that may answer in a person's place when the client asks about a plan: of the project, a
 /// plugin, a skill, a command or an agent. What cannot be read may be one.
 pub fn approves(env: &Env, cwd: &Path) -> Option<String> {
-    let roots: Vec<PathBuf> = plugins::all(env, cwd).into_iter().map(|(_, root)| root).collect();
-    let manifests =
-        roots.iter().flat_map(|root| ["hooks/hooks.json", ".claude-plugin/plugin.json"].map(|n| root.join(n)));
-    let by_hooks = |path: &PathBuf| match read_short(path) {
-        Some(text) => answers_plans(&text),
-        None => path.is_file(),
-    };
-    if let Some(path) = settings_files(env, cwd).into_iter().chain(manifests).find(by_hooks) {
-        return Some(path.display().to_string());
+    let roots = plugin_roots(env, cwd);
+    let meets = |group: &Value| may_match(group.get("matcher").and_then(Value::as_str), "ExitPlanMode");
+    let script = has_script(&texts::project(env, cwd));
+    if let Some(file) = hooked_file(env, cwd, &roots, |text| may_run(text, script, "PermissionRequest", meets)) {
+        return Some(file);
     }
     for folder in plugins::folders(env, cwd).iter().chain(&roots) {
         for name in ["skills", "commands", "agents"] {
@@ -100,18 +116,18 @@ pub fn approves(env: &Env, cwd: &Path) -> Option<String> {
     None
 }
 
-/// A text of hooks in which one, not ours, is run when the client asks about a plan.
-fn answers_plans(text: &str) -> bool {
-    const EVENT: &str = "PermissionRequest";
-    let Ok(root) = serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}')) else { return false };
+/// A text of hooks in which one, not ours, may be run at this event. One that is no JSON to us may be to the client.
+fn may_run(text: &str, script: bool, event: &str, meets: impl Fn(&Value) -> bool) -> bool {
+    let Ok(root) = serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}')) else { return true };
     // A plugin may keep its hooks in a file of another name.
     let elsewhere = root.get("hooks").is_some_and(|hooks| hooks.is_string() || hooks.is_array());
-    let groups = root.get("hooks").and_then(|hooks| hooks.get(EVENT)).and_then(Value::as_array);
+    let groups = root.get("hooks").and_then(|hooks| hooks.get(event)).and_then(Value::as_array);
+    let by_path = |hook: &Value| hook.get("command").and_then(Value::as_str).is_some_and(|line| runs_us(line, script));
+    let is_ours = |hook: &Value| disarm::is_ours(event, hook) && by_path(hook);
     let runs_others = |group: &Value| {
         let hooks = group.get("hooks").and_then(Value::as_array);
-        hooks.is_some_and(|hooks| hooks.iter().any(|hook| !disarm::is_ours(EVENT, hook)))
+        hooks.is_some_and(|hooks| !hooks.iter().all(is_ours))
     };
-    let meets = |group: &Value| may_match(group.get("matcher").and_then(Value::as_str), "ExitPlanMode");
     elsewhere || groups.is_some_and(|groups| groups.iter().any(|group| meets(group) && runs_others(group)))
 }
 
@@ -125,7 +141,7 @@ fn may_match(matcher: Option<&str>, tool: &str) -> bool {
 
 /// Each with its text: `.claude/skills/x/SKILL.md (hooks)`.
 fn find(env: &Env, cwd: &Path, root: &Path) -> Vec<(String, String)> {
-    let mut found = Vec::new();
+    let (mut found, script) = (Vec::new(), has_script(root));
     for folder in cwd.ancestors().take_while(|folder| folder.starts_with(root)) {
         let claude = folder.join(".claude");
         let mut add = |path: PathBuf, what: &dyn Fn(&str) -> Option<&'static str>| {
@@ -139,7 +155,7 @@ fn find(env: &Env, cwd: &Path, root: &Path) -> Vec<(String, String)> {
             continue;
         }
         for name in ["settings.json", "settings.local.json"] {
-            add(claude.join(name), &of_settings);
+            add(claude.join(name), &|text| of_settings(text, script));
         }
         let mut texts = Vec::new();
         for name in ["skills", "commands", "agents"] {
@@ -159,26 +175,95 @@ fn find(env: &Env, cwd: &Path, root: &Path) -> Vec<(String, String)> {
     found
 }
 
-fn of_settings(text: &str) -> Option<&'static str> {
-    let json = json::read(text).ok()?;
-    if json.get("hooks").is_some_and(runs_others) {
+fn of_settings(text: &str, script: bool) -> Option<&'static str> {
+    let Ok(json) = json::read(text.trim_start_matches('\u{feff}')) else { return Some("hooks") };
+    if json.get("hooks").is_some_and(|hooks| runs_others(hooks, script)) {
         return Some("hooks");
     }
-    let runs = |json: &Json| is_other(json) || runs_others(json);
+    let runs = |json: &Json| is_other(json, script) || runs_others(json, script);
     PROGRAMS.iter().any(|name| json.get(name).is_some_and(runs)).then_some("programs")
 }
 
-/// A command in it is not our program.
-fn runs_others(json: &Json) -> bool {
+/// A command in it is not our program, or it is run in another way than by a command.
+fn runs_others(json: &Json, script: bool) -> bool {
     match json {
-        Json::Object(members) => members.iter().any(|(name, value)| {
-            matches!(name.as_ref(), "command" | "url" | "prompt") && is_other(value) || runs_others(value)
+        Json::Object(members) => members.iter().any(|(name, value)| match name.as_ref() {
+            "type" => value.text().is_some_and(|kind| kind != "command"),
+            "command" | "url" | "prompt" => is_other(value, script) || runs_others(value, script),
+            _ => runs_others(value, script),
         }),
-        Json::List(items) => items.iter().any(runs_others),
+        Json::List(items) => items.iter().any(|item| runs_others(item, script)),
         _ => false,
     }
 }
 
-fn is_other(command: &Json) -> bool {
-    command.text().is_some_and(|command| !command.contains("aops-hook"))
+fn is_other(command: &Json, script: bool) -> bool {
+    command.text().is_some_and(|command| !runs_us(&command, script))
+}
+
+/// The script by which a project's registration finds the program is there, and ours.
+fn has_script(root: &Path) -> bool {
+    read_short(&root.join(SCRIPT_PATH)).is_some_and(|text| text == SCRIPT)
+}
+
+/// The line starts this very program, by its path and with plain words alone: a name would be any program's. Or it starts
+/// the project's `script` for that.
+fn runs_us(line: &str, script: bool) -> bool {
+    let line = line.trim();
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_');
+    let mut by_script = IN_PROJECT.iter().filter_map(|command| line.strip_prefix(command));
+    let is_end = |rest: &str| rest.is_empty() || rest.starts_with(' ');
+    if by_script.any(|rest| script && is_end(rest) && rest.chars().all(plain)) {
+        return true;
+    }
+    let quote = line.chars().next().filter(|c| matches!(c, '\'' | '"'));
+    let (program, rest) = match quote {
+        Some(quote) => line[1..].split_once(quote).unwrap_or((&line[1..], "")),
+        None => line.split_once(' ').unwrap_or((line, "")),
+    };
+    let own = || std::env::current_exe().ok()?.canonicalize().ok();
+    let named = Path::new(program);
+    rest.chars().all(plain) && named.is_absolute() && named.canonicalize().ok().is_some_and(|real| Some(real) == own())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(hook: &str) -> String {
+        format!(r#"{{"hooks":{{"SessionStart":[{{"hooks":[{hook}]}}]}}}}"#)
+    }
+
+    #[test]
+    fn ours_is_this_very_program_and_what_cannot_be_read_is_not() {
+        let own = std::env::current_exe().unwrap().display().to_string();
+        // The program of this test has another name than ours, by which an entry of ours is known too.
+        for (line, ours) in [
+            (own.clone(), true),
+            (format!("'{own}' SessionStart"), true),
+            (format!("{own} SessionStart > /dev/null; true"), false),
+            ("aops-hook SessionStart".to_owned(), false),
+            ("./aops-hook SessionStart".to_owned(), false),
+            ("printf x # aops-hook".to_owned(), false),
+            ("/nowhere/aops-hook SessionStart".to_owned(), false),
+        ] {
+            assert_eq!(runs_us(&line, false), ours, "{line}");
+        }
+        for command in IN_PROJECT {
+            let line = format!("{command} SessionStart");
+            assert!(
+                runs_us(&line, true) && !runs_us(&line, false) && !runs_us(&format!("{line}; true"), true),
+                "{line}"
+            );
+        }
+        let command = r#"{"type":"command","command":"./aops-hook SessionStart"}"#;
+        let tool = r#"{"type":"mcp_tool","server":"x","tool":"y"}"#;
+        for text in [with(command), with(tool), format!("\u{feff}{}", with(command)), "{".to_owned()] {
+            assert!(may_run(&text, true, "SessionStart", |_| true), "{text}");
+            assert_eq!(of_settings(&text, true), Some("hooks"), "{text}");
+        }
+        for text in ["{}", r#"{"hooks":{"Stop":[]}}"#, "\u{feff}{\"model\":\"x\"}"] {
+            assert!(!may_run(text, true, "SessionStart", |_| true) && of_settings(text, true).is_none(), "{text}");
+        }
+    }
 }

@@ -10,16 +10,17 @@ use crate::gate::facts;
 use crate::gate::guard::{self, Protected};
 use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, Unheld};
 use crate::host;
-use crate::ledger::{heads, open::Ledger};
+use crate::ledger::open::Ledger;
 use crate::model::agent::{AGENTS, PLUGIN_PREFIX, ours};
-use crate::model::call::{CallState, Effect, ToolCall};
+use crate::model::call::{Effect, ToolCall};
 use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
+use crate::observe::jailed::Looked;
 use crate::observe::tampering;
 use crate::observe::{
-    authority, brought, client, draw, evidence, executable, foreign_agents, growth, jailed, keys, leases, named,
-    outside, plan, plugins, real_paths, same_project, settings_edit, unstopped,
+    authority, brought, client, draw, evidence, executable, foreign_agents, growth, jailed, keys, leases, named, plan,
+    plugins, questions, real_paths, same_project, scratch, settings_edit, unended, unfinished, unstopped, verified,
 };
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fact::{Step, Unasked};
@@ -62,9 +63,13 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
             context.settings = Some(tampering::settings(&event.file_path));
             context.unread = tampering::is_too_large(&event.file_path);
         }
+        EventKind::SessionEnd if !context.attended && context.stage.is_none() => {
+            context.refused = unfinished::refusal(&ledger.recent());
+        }
         EventKind::SubagentStop => {
             context.unproven = authority::of_agent(env, session, event);
             context.report = report(env, session, event, context.unproven.is_none());
+            context.verified_tree = verified::of_report(env, session, event, context.report.as_ref());
         }
         EventKind::Stop if !event.busy && may_owe(session, &context) => {
             context.tree = git::owed(env, Path::new(&event.cwd), &ledger.baseline()?);
@@ -78,7 +83,8 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
 /// What came before this event: a turn without its end, calls without theirs, the same call.
 fn look_back(env: &Env, ledger: &Ledger, event: &Event, context: &mut Context) -> Result<(), Failure> {
     unstopped::look(env, ledger, event, context)?;
-    look_at_unended(env, ledger.session(), event, context);
+    context.decisions = questions::look(env, ledger.session(), event);
+    unended::look(env, ledger.session(), event, context);
     context.past = past(ledger, event)?;
     Ok(())
 }
@@ -106,21 +112,6 @@ fn unasked(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> Resu
             grows: growth::of_unasked(env, session, event),
         }
     }))
-}
-
-/// Calls that this event settles because no other one reported their end: whether they were made, and whether an audit is
-/// drawn for them.
-fn look_at_unended(env: &Env, session: &Session, event: &Event, context: &mut Context) {
-    let settles = matches!(event.kind, EventKind::PostToolBatch | EventKind::Stop | EventKind::StopFailure)
-        || matches!(event.kind, EventKind::UserPromptSubmit | EventKind::SessionEnd | EventKind::SubagentStop);
-    let executing = |open: &&OpenCall| open.state == CallState::Executing && open.effect.is_some_and(Effect::is_write);
-    let unended: Vec<&OpenCall> = session.memory.calls.iter().filter(|_| settles).filter(executing).collect();
-    let made = unended.iter().filter(|open| growth::is_made(env, session, event, open));
-    context.ended.made = made.map(|open| open.call.id.clone()).collect();
-    let counts = |open: &&OpenCall| open.grows.is_none() || context.ended.made.contains(&open.call.id);
-    if let Some(open) = unended.into_iter().find(counts) {
-        context.ended.drawn = draw::draw(session, event, open, context);
-    }
 }
 
 /// What a call does and reaches that is about to be made, or that a person is asked about.
@@ -174,13 +165,16 @@ fn start(env: &Env, ledger: &Ledger, event: &Event) -> Result<StartContext, Fail
     let clashes = foreign_agents::clashes(env, cwd, &|_| false);
     let shadowed = shadowed.unwrap_or_else(|| clashes.first().map(|(_, path)| path.clone()));
     let is_shadowed = shadowed.is_some();
+    let (timers, timers_lost) = if session_starts { client::timers_before(env, event) } else { (Vec::new(), false) };
     Ok(StartContext {
+        timers,
+        timers_lost,
         shadowed: shadowed.map(|path| path.display().to_string()),
         beside: session_starts && authority::is_beside(env, ledger.session()),
         agentless: if session_starts { client::agentless(env, event) } else { None },
         clashes: clashes.into_iter().filter(|_| is_shadowed).map(|(name, _)| name.to_owned()).collect(),
         blocked_beside: if session_starts && ledger.session().is_new() {
-            blocked_beside(env, ledger, event)?
+            same_project::blocked_beside(env, ledger, event)?
         } else {
             Vec::new()
         },
@@ -231,6 +225,7 @@ fn shared_context(env: &Env, session: &Session, event: &Event) -> Context {
             .collect(),
         renamed,
         attended,
+        interactive: env.attended && env.host == Client::Claude,
         defers: stage.is_some() || !attended && (env.in_run || asks_fleet(env, session)),
         stage,
         ..Context::default()
@@ -275,19 +270,19 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
         line: LineSetting { ground, project: Some(&protected.project), listed: &listed_command },
     };
     let class = effect::of(tool, input, line.as_ref(), &around);
-    let (unknown, unheld) = jailed::look(env, session, call, line.as_ref(), &around, class.effect);
-    let place = keys::KeyPlace::of(env, session, &home, unheld != Unheld::Nothing);
+    let Looked { unknown, unheld, lasts } = jailed::look(env, session, call, line.as_ref(), &around, class.effect);
+    let place = keys::KeyPlace::of(env, session, &protected, unheld != Unheld::Nothing);
     Some(CallContext {
-        outside: outside::of(env, session, event, line.as_ref(), class.effect),
         dangers: danger::of(tool, input, line.as_ref(), &ground, Some(|path| read_short(Path::new(path)))),
         keys: keys::shown(event, call, &reach, &place),
         grows: growth::of_edit(env, session, event),
+        scratch: scratch::is_all(env, session, tool, line.as_ref(), &around, &reach),
         settings: settings_edit::of_call(&protected, call, &reach),
         executable: executable::written(env, &protected, call, &reach),
         brought: brought(env, session, event, call),
         protected,
         effect: class.effect,
-        why: class.why,
+        why: lasts.map_or(class.why, str::to_owned),
         touches_tree: class.touches_tree,
         unknown,
         unheld,
@@ -398,15 +393,6 @@ fn workflows(env: &Env, event: &Event) -> BTreeMap<String, Vec<String>> {
     library.catalogue.all().map(|held| (held.workflow.id.clone(), gates(held))).collect()
 }
 
-/// A fork may be started anywhere in the project: in a folder of it, in another working tree.
-fn blocked_beside(env: &Env, ledger: &Ledger, event: &Event) -> Result<Vec<(String, String)>, Failure> {
-    let (own, cwd) = (ledger.project(), Path::new(&event.cwd));
-    let forks = event.source == "fork";
-    let beside = heads::at(env).blocked()?.into_iter();
-    let beside = beside.filter(|head| head.project == own || forks && same_project::is_of(env, cwd, head));
-    Ok(beside.map(|head| (head.session_id, head.reason.unwrap_or_default())).collect())
-}
-
 fn end(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> EndContext {
     let (session, mut ended) = (ledger.session(), EndContext::default());
     let call = event.call.as_ref();
@@ -415,7 +401,10 @@ fn end(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> EndConte
     ended.tracked = open.effect == Some(Effect::Tracker) || !open.tracks.is_empty();
     ended.rejected = open.effect.is_some_and(Effect::is_write) && call.is_some_and(evidence::is_rejected);
     (ended.jailed, ended.unproven) = jailed::proof(env, &ledger.place().path, session, event, open);
-    if open.effect == Some(Effect::Write) && open.grows.is_none() {
+    ended.unchanged = verified::is_unchanged(env, session, event, open);
+    if ended.unchanged {
+        ended.drawn = None;
+    } else if open.effect == Some(Effect::Write) && open.grows.is_none() {
         ended.grown = growth::of_tree(env, session, event);
         if ended.grown.as_ref() == Some(&session.memory.progress.grown) {
             // It is no work, so it draws no audit.

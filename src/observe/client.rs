@@ -15,6 +15,7 @@ use crate::model::event::{Event, EventKind};
 use crate::observe::tampering;
 use crate::session::fold::Session;
 use crate::session::memory::{ClientProcess, ModeAsked};
+use crate::session::timer::TimerMark;
 use crate::system::env::{Env, MODE, boot_id};
 use crate::system::process::kin;
 use crate::text::json::{self, Json};
@@ -25,6 +26,16 @@ use std::path::Path;
 pub fn process(env: &Env) -> Option<ClientProcess> {
     let pid = env.client.parse().ok()?;
     Some(ClientProcess { pid, started: kin::started(pid)? })
+}
+
+/// The timers of the session that this client had before, which go on in it, and whether some are not known.
+pub fn timers_before(env: &Env, event: &Event) -> (Vec<TimerMark>, bool) {
+    let known = env.client.parse().ok().and_then(|pid| clients::session_of(env, pid));
+    let Some(before) = known.filter(|id| *id != event.session_id) else { return (Vec::new(), false) };
+    match sessions::find_anywhere(env, &before, Path::new(&event.cwd)) {
+        Ok(Some((_, session))) => (session.memory.timers.clone(), session.memory.timers_lost),
+        _ => (Vec::new(), true),
+    }
 }
 
 /// What this start asks for with `AOPS_MODE`, where that is new.
@@ -104,7 +115,7 @@ pub fn agentless(env: &Env, event: &Event) -> Option<String> {
     let line = env.client.parse().map(kin::command_line).unwrap_or_default();
     by_command_line(&line).or_else(|| match env.host {
         Client::Claude => by_settings(env, event),
-        Client::Gemini | Client::Qwen => Some(format!("our agents are not in {}", table::host(env.host).title)),
+        host if !host.has_agents() => Some(format!("our agents are not in {}", table::host(host).title)),
         _ => None,
     })
 }

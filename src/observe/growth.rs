@@ -6,6 +6,7 @@
 
 use super::checks::proposed_text;
 use super::real_paths;
+use super::scratch::temporary_folders;
 use crate::checkpoint::capture::{Change, Limits, changed_since, is_ignored};
 use crate::checkpoint::form::Id;
 use crate::checkpoint::rollback::root;
@@ -25,7 +26,7 @@ use crate::tool::targets;
 use aops_shell::outside::outside;
 use aops_shell::syntax::Ground;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// A tree that takes longer is not measured this time.
@@ -95,10 +96,10 @@ fn counted_path(env: &Env, root: Option<&Path>, place: &Path) -> Option<String> 
         Some((real, path.to_string_lossy().into_owned()))
     });
     if let Some((root, path)) = inside {
-        return (!is_ignored(&root, &path)).then_some(path);
+        return (!is_ignored(&root, &path) && !git::is_made(env, &root, &path)).then_some(path);
     }
-    let scratch = [PathBuf::from("/tmp"), PathBuf::from("/var/tmp"), std::env::temp_dir(), env.config.clone()];
-    (!scratch.iter().any(|folder| place.starts_with(folder))).then(|| place.to_string_lossy().into_owned())
+    let scratch = temporary_folders().iter().chain([&env.config]).any(|folder| place.starts_with(folder));
+    (!scratch).then(|| place.to_string_lossy().into_owned())
 }
 
 /// What the file was when the task began: nothing where the store does not have it.
@@ -124,7 +125,7 @@ fn stays_here(env: &Env, event: &Event) -> bool {
     let home = env.home.to_string_lossy();
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };
     let line = event.call.as_ref().and_then(|call| targets::line(&call.key.tool, &call.input, &ground));
-    line.is_some_and(|line| outside(&line, &|_| false).is_none())
+    line.is_some_and(|line| !outside(&line))
 }
 
 /// All that the task changed so far, by the tree as it is now; nothing where that is not known.

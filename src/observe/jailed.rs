@@ -3,6 +3,7 @@
 //! Tries the kernel when a session starts; reads the line of a call and the receipt of one that ended. Invariant: without
 //! the client's variable that names us nothing here costs anything.
 
+use crate::checkpoint::capture::is_ignored;
 use crate::config::policy::Policy;
 use crate::config::policy::jail::JailLevel;
 use crate::gate::Unheld;
@@ -15,19 +16,24 @@ use crate::jail::unheld::Search;
 use crate::model::call::{Effect, ToolCall};
 use crate::model::client::Client;
 use crate::model::event::{Event, EventKind};
-use crate::model::profile::{Hold, JailState, Profile, Proof};
+use crate::model::profile::{Hold, JailState, Loss, Losses, Profile, Proof};
 use crate::observe::tampering;
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
 use crate::system::env::{Env, SHELL_PREFIX, names_us};
-use crate::system::files::make_all;
+use crate::system::files::{make_all, make_folders};
+use crate::system::superusers;
 use crate::text::json;
 use crate::text::template::one_line;
 use crate::tool::effect::CallSetting;
 use aops_shell::class::is_only_unknown;
-use aops_shell::handed;
+use aops_shell::handed::{self, Outside};
+use aops_shell::lasting::{Lasting, lasts};
+use aops_shell::leftovers::{is_made_again, only_checks};
 use aops_shell::outside::outside;
 use aops_shell::syntax::Line;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Before a text that another session sent.
@@ -62,8 +68,15 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
         let required = (jail.level == JailLevel::Require).then(|| "the jail is required, and the client does not start commands through us: none is let go\nhint: run `aops-hook install` and start the client again".to_owned());
         return (None, required.or(foreign).or_else(|| unheeded(env)));
     }
-    // Our own folder must be there to be guarded.
+    // What is not there cannot be guarded.
     let _ = make_all(&env.user_config);
+    let _ = make_all(&env.data.join("sessions"));
+    if rustix::process::geteuid().is_root() {
+        // Every user's client reads in it, whatever our umask says.
+        for made in make_folders(&env.managed(), 0o755).unwrap_or_default() {
+            let _ = fs::set_permissions(made, fs::Permissions::from_mode(0o755));
+        }
+    }
     let project = PathBuf::from(tampering::protected(env, event).project);
     let mut ground = Ground::here(env, &project);
     ground.layer_mb = jail.layer_mb;
@@ -110,7 +123,17 @@ fn unheeded(env: &Env) -> Option<String> {
     })
 }
 
-/// Whether a line is not known to change anything, and a program in it that cannot be jailed.
+/// What the jail can make of a line.
+#[derive(Default)]
+pub struct Looked {
+    /// It is not known to change anything, and can be tried out.
+    pub unknown: bool,
+    /// A program in it that cannot be jailed.
+    pub unheld: Unheld,
+    /// Why it cannot be tried out, although it is not known to change anything.
+    pub lasts: Option<&'static str>,
+}
+
 pub fn look(
     env: &Env,
     session: &Session,
@@ -118,19 +141,41 @@ pub fn look(
     line: Option<&Line>,
     around: &CallSetting,
     effect: Effect,
-) -> (bool, Unheld) {
+) -> Looked {
     let on = session.memory.jail.as_ref().is_some_and(JailState::is_on);
-    let Some(line) = line.filter(|_| on && runs_shell(call)) else { return (false, Unheld::Nothing) };
+    let Some(line) = line.filter(|_| on && runs_shell(call)) else { return Looked::default() };
     let stays = effect == Effect::Write && around.listed.is_none() && is_only_unknown(line, &around.line);
-    let unknown = stays && outside(line, &|_| false).is_none();
+    let unknown = stays && !outside(line);
+    let lasting = if is_background(call) { Some(Lasting::Background) } else { lasts(line) };
+    let lasts = lasting.filter(|_| unknown).map(why_it_lasts);
+    let looked = |unheld| Looked { unknown: unknown && lasts.is_none(), unheld, lasts };
     let search = Search { env, cwd: Path::new(around.line.ground.cwd), without: &session.policy().jail.without };
     if let Some(alone) = search.of_command(&line.text) {
         let configured = || alone.configured(env).map(|file| file.display().to_string());
-        let hands = handed::unknown(&alone.words, effect == Effect::Read).or_else(configured);
-        return (unknown, Unheld::Alone { program: alone.words[0].clone(), hands });
+        let fixed = |path: &str| superusers::is_out_of_reach(&search.cwd.join(path));
+        let around = Outside { reads: effect == Effect::Read, fixed: &fixed };
+        let hands = handed::unknown(&alone.words, &around).or_else(configured);
+        return looked(Unheld::Alone { program: alone.words[0].clone(), hands });
     }
     let within = first_words(&line.text).into_iter().find(|word| search.leaving(word).is_some());
-    (unknown, within.map_or(Unheld::Nothing, Unheld::Within))
+    looked(within.map_or(Unheld::Nothing, Unheld::Within))
+}
+
+fn why_it_lasts(lasting: Lasting) -> &'static str {
+    match lasting {
+        Lasting::Background => {
+            "it goes on in the background, and what is tried out before the plan ends with its command"
+        }
+        Lasting::Server => {
+            "it starts a server, which nobody could reach: what is tried out before the plan has a network of its own and ends with its command"
+        }
+    }
+}
+
+/// The client does not wait for its end.
+fn is_background(call: &ToolCall) -> bool {
+    let is_set = |input: &json::Json| matches!(input.get("run_in_background"), Some(json::Json::Bool(true)));
+    call.key.tool == "Monitor" || json::read(&call.input).is_ok_and(|input| is_set(&input))
 }
 
 /// The commands of a line, as far as the text alone says it. One that a quote hides may be cut too often, none too seldom.
@@ -161,11 +206,32 @@ pub fn proof(env: &Env, folder: &Path, session: &Session, event: &Event, open: &
     if !ran {
         return (None, false);
     }
-    let background = json::read(&call.input)
-        .is_ok_and(|input| input.get("run_in_background").is_some_and(|flag| matches!(flag, json::Json::Bool(true))));
     let same = |other: &&OpenCall| other.call.id != call.key.id && other.line_sha256 == open.line_sha256;
     let same: Vec<&str> = session.memory.calls.iter().filter(same).map(|other| other.call.id.as_str()).collect();
-    let proof = receipt::take(folder, &call.key.id, &same, !background);
+    let mut proof = receipt::take(folder, &call.key.id, &same, !is_background(call) && !call.unended);
     let unproven = proof.is_none();
+    if let Some(proof) = &mut proof {
+        keep_results(&mut proof.lost, session, call, open);
+    }
     (proof, unproven)
+}
+
+/// Files of one command that the ledger keeps the names of.
+const MOST_NAMED: usize = 20;
+
+/// Of what a command changed and is gone, what a person would miss: after a test run neither what tools make again nor what
+/// git ignores.
+fn keep_results(lost: &mut Losses, session: &Session, call: &ToolCall, open: &OpenCall) {
+    if lost.is_empty() {
+        return;
+    }
+    let command = json::read(&call.input).ok().and_then(|input| input.text_of("command")).unwrap_or_default();
+    if open.tests || only_checks(&command) {
+        let root = session.memory.jail.as_ref().map(|jail| PathBuf::from(&jail.project)).unwrap_or_default();
+        lost.files.retain(|file| {
+            let ignored = || file.loss == Loss::Made && is_ignored(&root, &file.path);
+            !is_made_again(&file.path) && !ignored()
+        });
+    }
+    lost.cut(MOST_NAMED);
 }

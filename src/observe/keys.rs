@@ -1,10 +1,11 @@
 //! Whether a call shows our keys: those that sign the log, and the passwords beside them.
 //!
-//! Looks links up on disk for tools that read files, and for lines that no jail holds. Invariant: a line that the jail holds
-//! is judged by its words alone, since the folder is hidden from it.
+//! Looks links up on disk for tools that read files, and for lines that no jail holds. Invariants: a line that the jail holds
+//! is judged by its words alone, since the folder is hidden from it; of one that leaves the jail every word is looked up.
 
 use super::real_paths;
 use crate::config::policy::glob;
+use crate::gate::guard::Protected;
 use crate::gate::guard::keys::{KeyFolder, Near};
 use crate::model::call::ToolCall;
 use crate::model::event::Event;
@@ -56,13 +57,16 @@ pub(super) struct KeyPlace<'a> {
     /// The end of its path, as people write it: `.claude/aops/keys`.
     spelled: String,
     home: &'a str,
+    project: &'a str,
     /// The line runs where the folder is hidden.
     hidden: bool,
+    /// A program of the line cannot run inside the jail that there is.
+    leaves: bool,
 }
 
 impl<'a> KeyPlace<'a> {
-    /// `unjailed`: a program of the line cannot run inside the jail.
-    pub(super) fn of(env: &Env, session: &Session, home: &'a str, unjailed: bool) -> Self {
+    /// `leaves`: a program of the line cannot run inside the jail.
+    pub(super) fn of(env: &Env, session: &Session, protected: &'a Protected, leaves: bool) -> Self {
         let ours = env.config.join("aops").to_string_lossy().into_owned();
         let real = session.memory.linked.get(&ours).map(String::as_str);
         let holds = session.memory.jail.as_ref().is_some_and(JailState::is_on);
@@ -70,8 +74,10 @@ impl<'a> KeyPlace<'a> {
         Self {
             folder: KeyFolder::below([ours.as_str()].into_iter().chain(real)),
             spelled: format!("{client}/aops/keys"),
-            home,
-            hidden: holds && !unjailed,
+            home: &protected.home,
+            project: &protected.project,
+            hidden: holds && !leaves,
+            leaves,
         }
     }
 }
@@ -138,35 +144,44 @@ fn reads(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
     Some(format!("{} {}", call.key.tool, found.lossy()))
 }
 
-/// Of another tool any string may be a path.
+/// Of another tool any string may be a path, in the folder where it is called or in the one where the client began.
 fn strings(event: &Event, call: &ToolCall, place: &KeyPlace) -> Option<String> {
-    /// A reading call with more paths is not looked at further, and counts as one that shows them.
-    const MOST: usize = 1024;
-    let is_path = |text: &&str| {
-        let is_address = text.starts_with("http://") || text.starts_with("https://");
-        text.len() <= 4096 && text.contains('/') && !text.contains('\n') && !is_address
-    };
     let root: Value = serde_json::from_str(&call.input).ok()?;
     let (mut waiting, mut looked) = (vec![&root], 0);
     while let Some(value) = waiting.pop() {
         match value {
             Value::Array(all) => waiting.extend(all),
             Value::Object(all) => waiting.extend(all.values()),
-            Value::String(text) => {
-                let text = Some(text.as_str()).filter(is_path);
-                looked += usize::from(text.is_some());
+            Value::String(text) if text.len() <= LONGEST_PATH => {
+                let is_address = text.starts_with("http://") || text.starts_with("https://");
+                looked += usize::from(text.contains('/') && !text.contains('\n') && !is_address);
                 if looked > MOST {
                     return Some(format!("{} with more than {MOST} paths", call.key.tool));
                 }
-                let is_near = |path: &Word| matches!(place.folder.near(path), Some(Near::In | Near::Is));
-                if text.is_some_and(|text| resolve(event, text, place.home).iter().any(is_near)) {
-                    return Some(format!("{} {}", call.key.tool, text.unwrap_or_default()));
+                if leads_to_keys(event, text, place) {
+                    return Some(format!("{} {text}", call.key.tool));
                 }
             }
             _ => {}
         }
     }
     None
+}
+
+/// A reading call with more paths is not looked at further, and counts as one that shows them.
+const MOST: usize = 1024;
+/// The kernel takes no longer one.
+const LONGEST_PATH: usize = 4096;
+
+fn leads_to_keys(event: &Event, text: &str, place: &KeyPlace) -> bool {
+    let is_near = |path: &Word| matches!(place.folder.near(path), Some(Near::In | Near::Is));
+    let mut folders = [event.cwd.as_str(), place.project].into_iter();
+    let as_written = |folder: &str| {
+        let real = real_paths::existing(&Path::new(folder).join(text));
+        real.is_some_and(|real| is_near(&Word::of(&real.to_string_lossy())))
+    };
+    let is_name = !text.contains(['/', '~', '$', ':']);
+    folders.any(as_written) || !is_name && resolve(event, text, place.home).iter().any(is_near)
 }
 
 /// The client's search, by its names in other clients too.
@@ -343,8 +358,9 @@ fn nearest(command: &Simple, word: &Word, place: &KeyPlace) -> Option<Near> {
     let all = [word.clone(), before].into_iter().chain(glued).filter(|word| !word.is_option() && !word.bits.is_empty());
     let mut seen = all.flat_map(|word| command.folders.iter().map(move |folder| word.from_folder(folder)));
     seen.find_map(|path| {
-        // Words without a folder are too many to look up.
-        let linked = || path.literal().filter(|_| !place.hidden && word.bits.contains(&Bit::Char('/')));
+        // Without a jail words without a folder are too many to look up.
+        let is_looked_up = place.leaves || !place.hidden && word.bits.contains(&Bit::Char('/'));
+        let linked = || path.literal().filter(|_| is_looked_up);
         let real = || Some(Word::of(real_paths::real(Path::new(&linked()?))?.to_str()?));
         let counts = |near: &Near| *near != Near::Above;
         place.folder.near(&path).filter(counts).or_else(|| place.folder.near(&real()?).filter(counts))

@@ -6,6 +6,7 @@ use crate::ledger::leases;
 use crate::model::event::Event;
 use crate::session::fold::Session;
 use crate::system::env::Env;
+use crate::system::git;
 use crate::tool::targets::Act;
 use std::path::Path;
 
@@ -20,7 +21,7 @@ pub fn look(env: &Env, session: &Session, event: &Event, context: &mut Context) 
     let goes_on = lease::goes_on(session, context);
     let Some(call) = context.call.as_mut().filter(|call| call.effect.is_write()) else { return };
     let tree = Path::new(&session.memory.root);
-    let paths = written(call, tree);
+    let paths = written(env, call, tree);
     if paths.is_empty() {
         return;
     }
@@ -33,13 +34,15 @@ pub fn look(env: &Env, session: &Session, event: &Event, context: &mut Context) 
     });
 }
 
-/// The files in this tree that the call names as the ones it writes.
-fn written(call: &CallContext, tree: &Path) -> Vec<String> {
+/// The files in this tree that the call names as the ones it writes; nobody waits for generated ones.
+fn written(env: &Env, call: &CallContext, tree: &Path) -> Vec<String> {
     let targets = call.reach.paths.iter().filter(|target| matches!(target.act, Act::Write | Act::Whole | Act::Become));
     let literal = targets.filter_map(|target| target.real.as_ref().unwrap_or(&target.path).literal());
     let real = literal.filter_map(|path| real_paths::real(Path::new(&path)));
+    let inside = |path: &Path| path.strip_prefix(tree).map(|inside| inside.to_string_lossy().into_owned());
+    let is_made = |path: &Path| inside(path).is_ok_and(|inside| git::is_made(env, tree, &inside));
     let mut paths: Vec<String> = real
-        .filter(|path| path.starts_with(tree) && !path.is_dir())
+        .filter(|path| path.starts_with(tree) && !path.is_dir() && !is_made(path))
         .take(MOST)
         .map(|path| path.to_string_lossy().into_owned())
         .collect();

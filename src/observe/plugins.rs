@@ -123,7 +123,7 @@ fn is_set_by_project(env: &Env, cwd: &Path) -> bool {
 }
 
 /// Its agents are the ones we ship.
-fn is_our_plugin(env: &Env, root: &Path) -> bool {
+pub fn is_our_plugin(env: &Env, root: &Path) -> bool {
     let text = read_short(&root.join(".claude-plugin/plugin.json")).unwrap_or_default();
     let own = json::read(&text)
         .is_ok_and(|json| json.text_of("name").as_deref() == Some(OUR_NAME) && json.get("agents").is_none());

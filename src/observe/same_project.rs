@@ -3,13 +3,25 @@
 //! Reads git's own files, and the state of a session that is asked about. Why: a fork of a blocked session is blocked, wherever
 //! in the project it was started.
 
-use crate::ledger::heads::Head;
+use crate::ledger::heads::{self, Head};
+use crate::ledger::open::Ledger;
 use crate::ledger::session_folder::dashed;
 use crate::ledger::sessions;
+use crate::model::error::Failure;
+use crate::model::event::Event;
 use crate::system::env::Env;
 use crate::system::files;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// A fork may be started anywhere in the project: in a folder of it, in another working tree.
+pub(super) fn blocked_beside(env: &Env, ledger: &Ledger, event: &Event) -> Result<Vec<(String, String)>, Failure> {
+    let (own, cwd) = (ledger.project(), Path::new(&event.cwd));
+    let forks = event.source == "fork";
+    let beside = heads::at(env).blocked()?.into_iter();
+    let beside = beside.filter(|head| head.project == own || forks && is_of(env, cwd, head));
+    Ok(beside.map(|head| (head.session_id, head.reason.unwrap_or_default())).collect())
+}
 
 /// The session of this head belongs to the project around this folder.
 pub fn is_of(env: &Env, cwd: &Path, head: &Head) -> bool {

@@ -7,6 +7,7 @@ use crate::gate::EndContext;
 use crate::gate::guard::Protected;
 use crate::host;
 use crate::host::claude::disarm;
+use crate::host::claude::settings::survey;
 use crate::model::client::Client;
 use crate::model::event::Event;
 use crate::observe::real_paths;
@@ -48,6 +49,7 @@ pub fn protected(env: &Env, event: &Event) -> Protected {
         clients: own.map(|client| (client, text(env.folder_of(client)))).into_iter().collect(),
         sessions: text(&env.data.join("sessions")),
         user_config: text(&env.user_config),
+        managed: text(&env.managed()),
         project,
         worktree: worktree.map(|path| text(&path)).unwrap_or_default(),
         binaries: with_link(env, program),
@@ -92,9 +94,26 @@ pub fn marks(protected: &Protected, old: &BTreeMap<String, String>) -> BTreeMap<
         format!("{user_config}/config.toml"),
         format!("{project}/.aops/config.toml"),
     ];
-    let files = files.into_iter().chain(of_host(protected)).map(|path| (mark(&path, true, old), path));
+    let files = files.into_iter().chain(managed(protected)).chain(of_host(protected));
+    let files = files.map(|path| (mark(&path, true, old), path));
     let programs = binaries.iter().map(|path| (mark(path, false, old), path.clone()));
     files.chain(programs).map(|(mark, path)| (path, mark)).collect()
+}
+
+/// The administrator's settings of Claude Code: a file, a folder, and the files in it.
+fn managed(protected: &Protected) -> Vec<String> {
+    let folder = Some(protected.managed.as_str()).filter(|folder| !folder.is_empty());
+    let parts = folder.map(|folder| format!("{folder}/{MANAGED_PARTS}"));
+    let files = parts.iter().flat_map(|parts| json_files(parts));
+    let whole = folder.map(|folder| format!("{folder}/managed-settings.json"));
+    files.chain(whole).chain(parts.clone()).collect()
+}
+
+const MANAGED_PARTS: &str = "managed-settings.d";
+
+fn json_files(folder: &str) -> Vec<String> {
+    let items = fs::read_dir(folder).into_iter().flatten().flatten().map(|item| item.path());
+    items.filter_map(|path| path.into_os_string().into_string().ok()).filter(|path| is_json(path)).collect()
 }
 
 /// The files of the client that runs us, where that is not Claude Code.
@@ -177,13 +196,30 @@ fn find_disarmed(path: &str, held: &Held, binaries: &[String]) -> Option<String>
     if binaries.iter().any(|binary| binary == path) {
         return program_gone(Path::new(path));
     }
+    if path.ends_with(MANAGED_PARTS) {
+        return json_files(path).iter().find_map(|file| find_disarmed(file, held, binaries));
+    }
     if !is_json(path) {
         return None;
     }
     if is_too_large(path) {
         return Some(TOO_LARGE.to_owned());
     }
-    disarm::disarms(&settings(path), held.get(path).map_or(&[][..], Vec::as_slice))
+    let text = settings(path);
+    let disarmed = disarm::disarms(&text, held.get(path).map_or(&[][..], Vec::as_slice));
+    disarmed.or_else(|| is_managed(path).then(|| shuts_out(&text, held)).flatten())
+}
+
+fn is_managed(path: &str) -> bool {
+    let folder = Path::new(path).parent();
+    path.ends_with("/managed-settings.json") || folder.is_some_and(|folder| folder.ends_with(MANAGED_PARTS))
+}
+
+/// The administrator's settings let their own hooks run alone, and ours are none of them.
+fn shuts_out(text: &str, held: &Held) -> Option<String> {
+    let alone = survey(text).is_ok_and(|found| found.managed_only);
+    let shuts = alone && !held.keys().any(|path| is_managed(path));
+    shuts.then(|| "it sets `allowManagedHooksOnly`".to_owned())
 }
 
 fn is_json(path: &str) -> bool {
@@ -225,6 +261,7 @@ mod tests {
             home: at(""),
             config: at("config"),
             user_config: at("user"),
+            managed: at("managed"),
             project: at("project"),
             binaries: vec![at("aops-hook")],
             ..Protected::default()
@@ -323,6 +360,36 @@ mod tests {
         assert!(matches!(judge(&compare(&before, &after), &Held::new(), &[]), Some(Trip::Disarmed(..))));
         fs::remove_file(&path).unwrap();
         assert!(matches!(judge(&compare(&after, &marks(&protected)), &Held::new(), &[]), Some(Trip::Changed(_))));
+    }
+
+    #[test]
+    fn the_administrators_settings_switch_hooks_off_too() {
+        let (dir, protected) = world();
+        let (whole, parts) =
+            (dir.path().join("managed/managed-settings.json"), dir.path().join("managed/managed-settings.d"));
+        let ours = Held::from([(whole.to_string_lossy().into_owned(), Vec::new())]);
+        for text in [r#"{"disableAllHooks":true}"#, r#"{"allowManagedHooksOnly":true}"#] {
+            for path in [&whole, &parts.join("a.json")] {
+                let judged = |held: &Held, change: &dyn Fn()| {
+                    let before = marks(&protected);
+                    change();
+                    judge(&compare(&before, &marks(&protected)), held, &[])
+                };
+                let make = || {
+                    fs::create_dir_all(path.parent().unwrap()).unwrap();
+                    fs::write(path, text).unwrap();
+                };
+                assert!(matches!(judged(&Held::new(), &make), Some(Trip::Disarmed(..))), "made: {text}");
+                let edit = || fs::write(path, "{}").unwrap();
+                assert!(matches!(judged(&Held::new(), &edit), Some(Trip::Changed(_))), "harmless");
+                let edit = || fs::write(path, text).unwrap();
+                assert!(matches!(judged(&Held::new(), &edit), Some(Trip::Disarmed(..))), "edited: {text}");
+                fs::write(path, "{}").unwrap();
+                let alone = matches!(judged(&ours, &edit), Some(Trip::Changed(_)));
+                assert_eq!(alone, text.contains("Only"), "ours are among the administrator's: {text}");
+                fs::remove_dir_all(dir.path().join("managed")).unwrap();
+            }
+        }
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub fn describe_fact(fact: &Fact, longest: usize) -> String {
             format!("{}{who}{said}{}", seen.event, describe_rehearsal(seen.rehearsed.as_ref()))
         }
         Fact::Call(step) => describe_step(step, Some(describe_input(step, "")).filter(|input| !input.is_empty())),
+        Fact::Question(asked) => format!("{} asks a person about {}", asked.gate, asked.line),
+        Fact::Answer(answered) => answered.tell(longest),
         Fact::Block(block) => format!("by {}: {}", block.by, block.reason),
         Fact::Unblock(unblock) => format!("by {}", unblock.by),
         Fact::Verdict(report) => {
@@ -36,6 +38,7 @@ pub fn describe_fact(fact: &Fact, longest: usize) -> String {
             None => format!("{} ends its step", staged.run_id),
         },
         Fact::Waive(waiver) => format!("{}: {}", waiver.gate, waiver.reason),
+        Fact::Task(chosen) => format!("{} {}", chosen.by, chosen.how.words()),
         Fact::Check(run) => {
             format!("{} before {}: {} ({}, {} ms)", run.id, run.on.name(), run.outcome, run.ending, run.ms)
         }

@@ -7,21 +7,26 @@
 mod checked;
 mod opened;
 mod seen;
+mod task_chosen;
 mod unasked;
 
+pub use crate::session::said::Said;
 pub use checked::Checked;
 pub use opened::{Opened, Previous};
+pub use task_chosen::{TaskChosen, TaskMove};
 pub use unasked::Unasked;
 
 use crate::config::policy::Policy;
+use crate::model::agent::ours;
 use crate::model::call::{CallKey, CallState, Effect, ToolResult};
-use crate::model::profile::{JailState, Profile, Proof};
+use crate::model::profile::{JailState, Losses, Profile, Proof};
 use crate::session::agent_report::AgentReport;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::{
     ClientProcess, Memory, ModeAsked, PlanShown, RollbackState, RunStep, Signed, Undone, Waiver,
 };
 use crate::session::prompt::Prompt;
+use crate::session::question::{Answered, Asked};
 use crate::session::state::State;
 use crate::session::timer::TimerMark;
 use crate::text::stored::canonical;
@@ -66,10 +71,13 @@ facts! {
     "open": Open(Opened),
     "event": Event(Box<Seen>),
     "call": Call(Step),
+    "question": Question(Asked),
+    "answer": Answer(Answered),
     "block": Block(Blocked),
     "unblock": Unblock(Unblocked),
     "verdict": Verdict(Reported),
     "waiver": Waive(Waiver),
+    "task": Task(TaskChosen),
     "check": Check(Checked),
     "mode": Mode(ModeAsked),
     "run": Run(Staged),
@@ -111,6 +119,9 @@ pub struct Seen {
     /// `SessionStart` only: the boot and the folders it found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
+    /// Stop after work: files that differ from the baseline, committed or not, from the root of the repository.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
     /// With `foreign`: which of our agents' names foreign files have taken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clashes: Vec<String>,
@@ -216,21 +227,9 @@ pub struct Seen {
     /// A prompt, start or end of the session: the turn before it had no Stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unstopped: bool,
-}
-
-/// What we answered, where it was not silence.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Said {
-    pub gate: String,
-    pub reason: String,
-    pub ruling: String,
-}
-
-impl Said {
-    /// The ruling as a verb, after `would`.
-    pub fn verb(&self) -> &'static str {
-        if self.ruling == "deny" { "refuse" } else { "ask a person about" }
-    }
+    /// `PostToolBatch`: the turn ends here, because an agent of ours is at work in the background.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits: bool,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -304,6 +303,9 @@ pub struct Step {
     /// With the end of a call: what came out. Older versions recorded none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<ToolResult>,
+    /// With DENIED: the rule of the gate, where it has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
     /// With PENDING: the prompt that a timer will send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedules: Option<TimerMark>,
@@ -326,10 +328,25 @@ pub struct Step {
     /// With PENDING: what it does to issues of the tracker.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tracks: Vec<Tracks>,
+    /// With the end of a command after the work was verified: the tree is as it was then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unchanged: bool,
     /// With the end of a command that would be evidence: it went on in the background, or was stopped. Older versions took it
     /// for one that succeeded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unended: bool,
+}
+
+impl Step {
+    /// The result of this command is gone with a throwaway layer, as what our own agents try out always is.
+    pub fn is_unsaved(&self) -> bool {
+        self.lost().is_some()
+    }
+
+    pub fn lost(&self) -> Option<&Losses> {
+        let ours = self.agent_id.is_some() && self.agent_type.as_deref().is_some_and(|name| ours(name).is_some());
+        self.jailed.as_ref().map(|proof| &proof.lost).filter(|lost| !ours && !lost.is_empty())
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -365,6 +382,9 @@ pub struct Reported {
     pub replans: bool,
     /// It goes on and will report again.
     pub sent_on: bool,
+    /// With VERIFIED: the digest of the tree that was looked at. Older versions recorded none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -472,6 +492,7 @@ impl Fact {
             | Fact::Unblock(_)
             | Fact::Verdict(_)
             | Fact::Waive(_)
+            | Fact::Task(_)
             | Fact::Run(_)
             | Fact::Recovery(_)
             | Fact::Checkpoint(_) => true,

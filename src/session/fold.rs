@@ -8,6 +8,7 @@ mod closing;
 mod parking;
 mod weight;
 mod progress;
+mod questions;
 mod reports;
 
 use crate::config::policy::Policy;
@@ -72,6 +73,8 @@ impl Session {
             Fact::Open(open) => self.begin(trace, ts, open),
             Fact::Event(seen) => self.apply_event(ts, seen),
             Fact::Call(step) => self.apply_step(step)?,
+            Fact::Question(asked) => self.apply_question(ts, asked),
+            Fact::Answer(answered) => self.apply_answer(answered),
             Fact::Block(block) => self.block(Some(block.reason.clone())),
             Fact::Unblock(_) => self.block(None),
             Fact::Verdict(report) => self.apply_report(ts, report),
@@ -81,10 +84,9 @@ impl Session {
                 self.memory.progress.waivers.retain(|old| old.gate != waiver.gate);
                 self.memory.progress.waivers.push(waiver.clone());
             }
+            Fact::Task(chosen) => self.choose_task(chosen),
             Fact::Check(checked) => self.apply_check(checked),
-            Fact::Mode(asked) => {
-                self.memory.chosen = Some(asked.clone()).filter(|asked| !asked.asked.is_empty());
-            }
+            Fact::Mode(asked) => self.memory.chosen = Some(asked.clone()).filter(|asked| !asked.asked.is_empty()),
             Fact::Run(staged) => self.apply_run_step(staged),
             Fact::Checkpoint(taken) => self.apply_checkpoint(taken),
             Fact::Violation(violation) => self.apply_violation(violation),
@@ -123,9 +125,9 @@ impl Session {
         self.memory.policy.clone_from(&open.policy);
     }
 
-    /// A turn ends with its Stop, or this event shows that it ended without.
+    /// A turn ends with its Stop, or while an agent is at work; or this event shows that it ended without.
     fn end_turn(&mut self, kind: EventKind, seen: &Seen, refused: bool) {
-        if seen.unstopped || matches!(kind, EventKind::Stop | EventKind::StopFailure) && !refused {
+        if seen.unstopped || seen.waits || matches!(kind, EventKind::Stop | EventKind::StopFailure) && !refused {
             self.close_turn();
         }
         if let Some(files) = seen.parks {
@@ -192,6 +194,7 @@ impl Session {
         if let (Some(id), Some(sha256), false) = (&seen.prompt_id, &seen.prompt_sha256, refused) {
             self.memory.prompted = Some(Prompted { id: id.clone(), open: true, sha256: sha256.clone() });
         }
+        self.memory.questions.unproven.clear();
         if seen.run.is_some() {
             self.memory.run.iter_mut().for_each(|stage| stage.prompted = true);
         } else if !refused {
@@ -214,7 +217,7 @@ impl Session {
             memory.jail.clone_from(&seen.jail);
             // A compaction starts no client: its timers and hooks go on.
             if matches!(seen.words("source").as_deref(), Some("startup" | "resume")) {
-                (memory.timers_lost, memory.plan_hook) = (false, None);
+                (memory.timers_lost, memory.plan_hook) = (seen.timers_lost, None);
             }
             memory.plan_hook = seen.plan_hook.clone().or(memory.plan_hook.take());
         }
@@ -293,6 +296,9 @@ impl Session {
         renew(&mut self.memory.marks, step.marks.as_ref());
         self.remember_timers(step.schedules.as_slice(), step.timers_lost);
         self.memory.told_way_out |= step.told;
+        if step.is_unsaved() {
+            self.memory.progress.told_unsaved = Some(self.memory.progress.prompt_count);
+        }
         Ok(())
     }
 }
@@ -309,6 +315,7 @@ fn opened(step: &Step) -> OpenCall {
         jail: step.jail,
         line_sha256: step.line_sha256.clone(),
         prompt_id: step.prompt_id.clone(),
+        question: None,
         reason: step.reason.clone(),
         state: step.to,
         tests: step.tests,

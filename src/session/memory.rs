@@ -11,6 +11,7 @@ use crate::model::phase::{Phase, Sandbox};
 use crate::model::profile::{JailState, Profile};
 use crate::session::agent_report::AgentReport;
 use crate::session::growth::{ChangedFile, Growth};
+use crate::session::question::{Question, Questions};
 use crate::session::timer::TimerMark;
 use crate::tool::tracking::Tracks;
 use serde::{Deserialize, Serialize};
@@ -96,6 +97,9 @@ pub struct Memory {
     /// The last prompt that was not refused; older versions recorded none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompted: Option<Prompted>,
+    /// What people were asked, and what they answered.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub questions: Questions,
     pub root: String,
     /// The step of a run this session is in, as its driver said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -143,6 +147,9 @@ pub struct Parked {
     /// An audit was due.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub audit_due: bool,
+    /// The uncommitted files that were not its own, by their digest; older versions recorded none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_sha256: Option<String>,
     pub critic_verdict: Option<String>,
     /// How many files it changed that are not committed.
     pub files: u64,
@@ -244,6 +251,9 @@ pub struct TaskProgress {
     /// The user was told that there is no git to close the work in.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told_no_git: bool,
+    /// At which of the prompts the user was told that a command's result is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_unsaved: Option<u64>,
     /// The task began at its prompt, without a plan, and has none yet (modes below `strict`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unplanned: bool,
@@ -251,6 +261,9 @@ pub struct TaskProgress {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsynced: Option<String>,
     pub verified: bool,
+    /// The digest of the tree that was verified, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified_tree: Option<String>,
     pub waivers: Vec<Waiver>,
     /// Writes of the current task when the last prompt came.
     #[serde(default)]
@@ -423,6 +436,9 @@ pub struct OpenCall {
     pub line_sha256: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
+    /// What a person was asked about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Question>,
     /// Why a person was asked; answered again when the client asks again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

@@ -6,6 +6,8 @@ pub mod growth;
 pub mod reflection;
 pub mod agent_report;
 pub mod timer;
+pub mod question;
+pub mod said;
 pub mod memory;
 pub mod state;
 pub mod prompt;

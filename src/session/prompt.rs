@@ -30,8 +30,8 @@ const MADE_BY_OTHERS: [&str; 5] =
     ["<cross-session-message", "<channel", "<agent-message", "<task-notification", "<scheduled-task"];
 
 /// Our slash commands. Those of our plugin begin with `aops:`.
-const OURS: [&str; 5] =
-    ["aops-status", "aops-checkpoint", "aops-handover", "session-insights", "aops-session-insights"];
+const OURS: [&str; 6] =
+    ["aops-status", "aops-checkpoint", "aops-handover", "aops-task", "session-insights", "aops-session-insights"];
 
 /// How a prompt begins that goes on with what was interrupted.
 const GOING_ON: [&str; 12] = [

@@ -4,10 +4,12 @@
 //! Invariant: a file that another process changed in between, or made read-only, is left as it is.
 
 use crate::model::error::Failure;
-use rustix::fs::{CWD, Mode, RawMode, Stat};
+use crate::system::folder;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawMode, Stat};
 use rustix::io::Errno;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -161,6 +163,22 @@ pub fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_beside(path, 0o600, |file| file.write_all(bytes).and_then(|()| file.sync_data()))
 }
 
+/// The same in a folder that is open: whatever takes the folder's name meanwhile gets nothing.
+pub fn replace_private_in(dir: &OwnedFd, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+    let spare = format!(".{name}.aops-{}", std::process::id());
+    // A killed process that had our number left it.
+    let _ = rustix::fs::unlinkat(dir, spare.as_str(), AtFlags::empty());
+    let storage = |error: io::Error| Failure::storage(name, error);
+    let made = folder::make(dir, &spare, OFlags::WRONLY)?;
+    let mut file = made.ok_or_else(|| Failure::storage(name, "another process writes it"))?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_data());
+    let done = written.and_then(|()| Ok(rustix::fs::renameat(dir, spare.as_str(), dir, name)?));
+    if done.is_err() {
+        let _ = rustix::fs::unlinkat(dir, spare.as_str(), AtFlags::empty());
+    }
+    done.map_err(storage)
+}
+
 /// The text of a file, whatever bytes it has; nothing where it is no plain file, or absurdly long.
 pub fn read_short(path: &Path) -> Option<String> {
     const LARGEST: u64 = 1 << 20;
@@ -257,6 +275,30 @@ pub fn make_all(path: &Path) -> Result<(), Failure> {
         return Err(Failure::storage(path.display(), "not an absolute path"));
     }
     missing(path).into_iter().try_for_each(make)
+}
+
+/// Opens this folder below a folder of ours and makes what is missing of it. Only links on the way to `base` are followed: who can
+/// write there may have put one in the place of a folder that was not there yet.
+pub fn open_own(base: &Path, names: &[&str]) -> Result<OwnedFd, Failure> {
+    make_all(base)?;
+    let gone = |path: &Path| Failure::storage(path.display(), "is gone");
+    let mut dir = folder::enter(CWD, base, true)?.ok_or_else(|| gone(base))?;
+    let mut path = base.to_owned();
+    for name in names {
+        path.push(name);
+        let storage = |error: Errno| Failure::storage(path.display(), error);
+        let made = match rustix::fs::mkdirat(&dir, *name, Mode::RWXU) {
+            Err(Errno::EXIST) => false,
+            made => made.map(|()| true).map_err(storage)?,
+        };
+        let entered = folder::enter(&dir, name, false).map_err(|error| Failure::storage(path.display(), error))?;
+        dir = entered.ok_or_else(|| gone(&path))?;
+        if made {
+            // The umask may have taken the owner's own bits away.
+            rustix::fs::fchmod(&dir, Mode::RWXU).map_err(storage)?;
+        }
+    }
+    Ok(dir)
 }
 
 /// Makes one folder, mode 0700 whatever the umask says.

@@ -4,12 +4,14 @@
 //! repository, no git or no answer in time means that nothing is owed, so a Stop is never refused because git failed; an
 //! answer is whole or there is none, but for `beginning`, whose callers tell that they cut.
 
+mod made;
 mod baseline;
 #[cfg(feature = "fleet")]
 pub mod copy;
 pub mod notes;
 
 pub use baseline::diff;
+pub use made::is_made;
 
 use crate::model::error::{Code, Failure};
 use crate::model::worktree::Worktree;
@@ -31,17 +33,23 @@ pub struct Status {
     pub upstream: bool,
     pub ahead: u64,
     pub behind: u64,
+    /// Tracked ones first.
     pub dirty: Vec<String>,
 }
 
+/// Generated files that are not tracked are nobody's, and are left out.
 pub fn status(env: &Env, cwd: &Path) -> Option<Status> {
     let root = git_line(env, cwd, &["rev-parse", "--show-toplevel"])?;
     let said = git(env, cwd, &["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all"])?;
-    Some(Status { root, ..parse(&said) })
+    let (status, mut untracked) = parse(&said);
+    made::leave_out(env, Path::new(&root), &mut untracked);
+    let dirty = [status.dirty, untracked].concat();
+    Some(Status { root, dirty, ..status })
 }
 
-fn parse(said: &[u8]) -> Status {
-    let mut status = Status::default();
+/// The status, and beside it the untracked files.
+fn parse(said: &[u8]) -> (Status, Vec<String>) {
+    let (mut status, mut untracked) = (Status::default(), Vec::new());
     let mut fields = said.split(|b| *b == 0).map(String::from_utf8_lossy);
     while let Some(field) = fields.next() {
         let path = |skip: usize| field.splitn(skip + 1, ' ').nth(skip).unwrap_or_default().to_owned();
@@ -53,11 +61,11 @@ fn parse(said: &[u8]) -> Status {
                 status.dirty.extend(fields.next().map(std::borrow::Cow::into_owned));
             }
             "u" => status.dirty.push(path(10)),
-            "?" => status.dirty.push(path(1)),
+            "?" => untracked.push(path(1)),
             _ => {}
         }
     }
-    status
+    (status, untracked)
 }
 
 fn header(status: &mut Status, field: &str) {
@@ -72,12 +80,6 @@ fn header(status: &mut Status, field: &str) {
         }
         _ => {}
     }
-}
-
-/// The branch that is checked out, and its upstream as `origin/main`.
-pub fn branch(env: &Env, cwd: &Path) -> Option<(String, Option<String>)> {
-    let branch = git_line(env, cwd, &["symbolic-ref", "--short", "-q", "HEAD"])?;
-    Some((branch, git_line(env, cwd, &["rev-parse", "--abbrev-ref", "@{upstream}"])))
 }
 
 /// The worktree around `cwd`, where that is another one than the project's own tree: one that the client made in it, or one

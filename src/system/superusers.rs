@@ -1,10 +1,12 @@
-//! Files that nobody but the superuser can change: such a file is a program's identity, a name is none.
+//! Files that nobody but the superuser can change: such a file is a program's identity, a name is none. And paths that this
+//! user cannot lead elsewhere.
 //!
 //! Looks at files; writes nothing. Invariants: every folder and every link on the way counts like the file itself; what
 //! cannot be looked at is not the superuser's alone; for a process with the superuser's rights nothing is.
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
+use rustix::process::{geteuid, getuid};
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -30,13 +32,35 @@ pub fn search_path(search: &OsStr) -> OsString {
     std::env::join_paths(safe).unwrap_or_default()
 }
 
+/// This user cannot change where this absolute path leads, whoever follows it: no folder on the way is theirs to write.
+pub fn is_out_of_reach(path: &Path) -> bool {
+    match walk(path, &|path, is| !is.is_dir() || is_anothers(path, is)) {
+        Ok(_) => true,
+        // Behind what cannot be looked at only others can have put a link, but for the kernel's own in `/proc`.
+        Err(Stop::Unseen { at, climbs }) => !climbs && !at.starts_with("/proc"),
+        Err(Stop::Open) => false,
+    }
+}
+
 /// Where this absolute path really leads, if only the superuser can change that.
 fn real(path: &Path) -> Option<PathBuf> {
+    walk(path, &is_superusers).ok()
+}
+
+/// Why a way was not followed to its end.
+enum Stop {
+    /// Somebody else may change it.
+    Open,
+    /// There is nothing here, or nothing that may be looked at. `climbs`: the rest of the path leads up again.
+    Unseen { at: PathBuf, climbs: bool },
+}
+
+fn walk(path: &Path, holds: &dyn Fn(&Path, &Metadata) -> bool) -> Result<PathBuf, Stop> {
     let mut at = PathBuf::from("/");
-    let mut rest = parts(path.is_absolute().then_some(path)?);
+    let mut rest = parts(path.is_absolute().then_some(path).ok_or(Stop::Open)?);
     let mut links = 0;
-    if !is_superusers(&at, &at.symlink_metadata().ok()?) {
-        return None;
+    if !at.symlink_metadata().is_ok_and(|is| holds(&at, &is)) {
+        return Err(Stop::Open);
     }
     while let Some(name) = rest.pop() {
         if name == ".." {
@@ -44,19 +68,21 @@ fn real(path: &Path) -> Option<PathBuf> {
             continue;
         }
         let next = at.join(name);
-        let is = next.symlink_metadata().ok()?;
+        let Ok(is) = next.symlink_metadata() else {
+            return Err(Stop::Unseen { at: next, climbs: rest.iter().any(|name| name == "..") });
+        };
         if is.is_symlink() {
             links += 1;
-            let to = next.read_link().ok().filter(|_| links <= MOST_LINKS)?;
+            let to = next.read_link().ok().filter(|_| links <= MOST_LINKS).ok_or(Stop::Open)?;
             rest.extend(parts(&to));
             at = if to.is_absolute() { PathBuf::from("/") } else { at };
-        } else if is_superusers(&next, &is) {
+        } else if holds(&next, &is) {
             at = next;
         } else {
-            return None;
+            return Err(Stop::Open);
         }
     }
-    Some(at)
+    Ok(at)
 }
 
 /// The names of a path, the first one last.
@@ -65,12 +91,19 @@ fn parts(path: &Path) -> Vec<OsString> {
     named.rev().map(|part| part.as_os_str().to_owned()).collect()
 }
 
-/// A sticky folder is everybody's too. Beyond owner and mode there are lists and rights, of which the kernel knows.
+/// A sticky folder is everybody's too.
 fn is_superusers(path: &Path, is: &Metadata) -> bool {
     let mode = is.mode();
     let shared = mode & 0o002 != 0 || mode & 0o020 != 0 && is.gid() != 0;
+    is.uid() == 0 && !shared && is_anothers(path, is)
+}
+
+/// This user does not own it, so cannot allow themselves to write it, and may not. Beyond owner and mode there are lists and
+/// rights, of which the kernel knows.
+fn is_anothers(path: &Path, is: &Metadata) -> bool {
     let may_write = accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS);
-    is.uid() == 0 && !shared && matches!(may_write, Err(Errno::ACCESS | Errno::PERM | Errno::ROFS))
+    let is_ours = is.uid() == geteuid().as_raw() || is.uid() == getuid().as_raw();
+    !is_ours && matches!(may_write, Err(Errno::ACCESS | Errno::PERM | Errno::ROFS))
 }
 
 #[cfg(test)]
@@ -94,6 +127,28 @@ mod tests {
         }
         assert_eq!(program(name, OsStr::new(""), &bin), None);
         assert_eq!(search_path(bin.as_os_str()), OsStr::new(""));
+    }
+
+    #[test]
+    fn a_path_that_this_user_can_lead_elsewhere_is_not_out_of_reach() {
+        let held = tempfile::tempdir().unwrap();
+        symlink("/etc/hostname", held.path().join("link")).unwrap();
+        fs::write(held.path().join("file"), "").unwrap();
+        let own = held.path().join("file").to_string_lossy().into_owned();
+        let within =
+            [own.clone(), format!("/etc/..{own}"), format!("/proc/self/root{own}"), format!("/proc/1/root{own}")];
+        let others = ["/tmp/x", "/proc/self/cwd/x", "/proc/1/cwd/x", "/dev/fd/0", "etc/passwd"].map(str::to_owned);
+        for path in within.into_iter().chain([held.path().join("link").to_string_lossy().into_owned()]).chain(others) {
+            assert!(!is_out_of_reach(Path::new(&path)), "{path}");
+        }
+        if geteuid().is_root() {
+            return;
+        }
+        for path in ["/etc/passwd", "/root/x/y", "/root", "/proc/meminfo", "/etc/no-such-file", "/usr/../etc/passwd"] {
+            assert!(is_out_of_reach(Path::new(path)), "{path}");
+        }
+        let climbs = format!("/root/x/../..{own}");
+        assert!(!is_out_of_reach(Path::new(&climbs)), "{climbs}");
     }
 
     /// The first one counts, as for a shell.

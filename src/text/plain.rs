@@ -17,6 +17,11 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().filter(|c| is_plain(*c)).collect())
 }
 
+/// A number that is not worth storing.
+pub fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// `1 file`, `2 files`, `3 entries`.
 pub fn count(n: impl TryInto<u64>, what: &str) -> String {
     let n = n.try_into().unwrap_or(u64::MAX);

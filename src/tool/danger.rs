@@ -76,7 +76,7 @@ enum Field {
 fn field(key: &str) -> Field {
     match key.to_ascii_lowercase().as_str() {
         "command" | "commands" | "cmd" | "cmds" | "commandline" | "command_line" | "script" | "shell" | "bash"
-        | "line" => Field::Line,
+        | "line" | "argv" => Field::Line,
         "sql" | "query" | "statement" | "statements" | "queries" => Field::Query,
         "text" | "body" | "message" | "content" | "description" | "comment" | "title" | "prompt" | "summary"
         | "note" => Field::Prose,
@@ -102,10 +102,16 @@ fn strings(tool: &str, input: &str, place: &Place) -> Vec<Danger> {
             }
             Value::String(text) => one(tool, &text, kind, place),
             Value::Array(items) => {
+                if kind == Field::Line {
+                    all.extend(one(tool, &input::joined(items.iter()), kind, place));
+                }
                 waiting.extend(items.into_iter().map(|item| (item, kind)));
                 continue;
             }
             Value::Object(fields) => {
+                if let Some(line) = input::program_line(&fields) {
+                    all.extend(one(tool, &line, Field::Line, place));
+                }
                 waiting.extend(fields.into_iter().map(|(key, value)| (value, field(&key))));
                 continue;
             }

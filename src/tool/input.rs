@@ -211,6 +211,20 @@ pub(super) fn every_string(targets: &mut Targets, name: &str, act: Act, input: &
     }
 }
 
+/// Words as one line.
+pub(super) fn joined<'v>(words: impl Iterator<Item = &'v Value>) -> String {
+    let quoted = words.filter_map(Value::as_str).map(|word| format!("'{}'", word.replace('\'', "'\\''")));
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+/// The line of a program whose arguments stand in a field beside it.
+pub(super) fn program_line(fields: &Map<String, Value>) -> Option<String> {
+    let is_arguments = |key: &str| ARGUMENTS.contains(&key.to_ascii_lowercase().as_str());
+    let (_, program) = fields.iter().find(|(key, value)| role(key) == Role::Command && value.is_string())?;
+    let (_, arguments) = fields.iter().find(|(key, value)| is_arguments(key) && value.is_array())?;
+    Some(joined(std::iter::once(program).chain(arguments.as_array()?)))
+}
+
 fn begins_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '['])
 }
@@ -279,18 +293,13 @@ impl Strings<'_> {
     }
 
     fn words<'v>(&mut self, items: impl Iterator<Item = &'v Value>) {
-        let quoted = items.filter_map(Value::as_str).map(|word| format!("'{}'", word.replace('\'', "'\\''")));
-        let line = quoted.collect::<Vec<_>>().join(" ");
-        self.targets.line(&line, self.ground);
+        self.targets.line(&joined(items), self.ground);
     }
 
     /// Fields that mean something only together: a program and its arguments, a folder and a name in it.
     fn siblings(&mut self, fields: &Map<String, Value>) {
-        let program = fields.iter().find(|(key, value)| role(key) == Role::Command && value.is_string());
-        let is_arguments = |key: &str| ARGUMENTS.contains(&key.to_ascii_lowercase().as_str());
-        let arguments = fields.iter().find(|(key, value)| is_arguments(key) && value.is_array());
-        if let (Some((_, program)), Some((_, Value::Array(arguments)))) = (program, arguments) {
-            self.words(std::iter::once(program).chain(arguments));
+        if let Some(line) = program_line(fields) {
+            self.targets.line(&line, self.ground);
         }
         let texts = fields.values().filter_map(Value::as_str).map(str::trim).filter(|text| !text.contains('\n'));
         let texts: Vec<(&str, Word)> = texts.map(|text| (text, path_of(text, self.ground))).collect();

@@ -105,6 +105,34 @@ fn an_agent_in_the_background_is_at_work_until_it_stops_or_is_gone() {
     world.is_free("the client knows of none");
 }
 
+/// In a terminal the client resumes the model with the report: a turn that would only wait ends. Nobody is told that its Stop is
+/// missing.
+#[test]
+fn a_turn_that_would_only_wait_ends() {
+    let batch = |attended: &str, agent: &str| {
+        let sandbox = Sandbox::repository("0").with("CLAUDE_CODE_SESSION_ATTENDED", attended);
+        let session = sandbox.working();
+        let input = json!({"subagent_type": agent, "prompt": "p", "description": "d"});
+        let call = session.call("Agent", input);
+        let _ = session.pre(&call);
+        let _ = session.event("SubagentStart", json!({"agent_id": "a1", "agent_type": agent}));
+        let mut done = call.fields();
+        done["tool_response"] = json!({"isAsync": true, "status": "async_launched", "agentId": "a1"});
+        let _ = session.event("PostToolUse", done.clone());
+        done["tool_response"] = json!("Async agent launched successfully.\nagentId: a1");
+        let answer = session.event("PostToolBatch", json!({"tool_calls": [done]}));
+        let next = session.prompt("and now?");
+        (answer, next)
+    };
+    let (ended, next) = batch("1", "qa-verifier");
+    let said = ended.json();
+    assert_eq!((&said["continue"], ended.code), (&json!(false), Some(0)), "{said}");
+    assert!(said["stopReason"].as_str().unwrap().contains("`qa-verifier` is at work"), "{said}");
+    assert!(!next.out.contains("Stop hook"), "{next:?}");
+    batch("0", "qa-verifier").0.silent();
+    batch("1", "custodiet").0.silent();
+}
+
 #[test]
 fn nothing_leaves_an_agent_at_work_for_ever() {
     type End = fn(&Session) -> Answer;

@@ -121,6 +121,25 @@ fn c03_a_timer_waives_nothing() {
     sandbox.person(&["verify", &session.id]).said(&["intact"]);
 }
 
+/// A timer lives in the client, so it goes on in the sessions that follow there.
+#[test]
+fn a_timer_of_an_earlier_session_of_the_client_waives_nothing() {
+    for source in ["clear", "fork", "resume", "startup"] {
+        let sandbox = Sandbox::repository("0");
+        let first = sandbox.session();
+        let _ = first.start("startup");
+        let call = first.call("CronCreate", json!({"cron": "* * * * *", "prompt": ". go"}));
+        let _ = first.pre(&call);
+        // Through a session in between, too.
+        let (between, last) = (sandbox.session(), sandbox.session());
+        let _ = (between.start(source), last.start(source));
+        let said = last.prompt(". go");
+        assert!(said.out.contains("waives nothing") && waivers(&last) == 0, "{source}: {said:?}");
+        last.prompt(". in other words").silent();
+        assert_eq!(waivers(&last), 1, "{source}: a person's words");
+    }
+}
+
 #[test]
 fn messages_and_notifications_begin_no_task() {
     let sandbox = Sandbox::repository("0");

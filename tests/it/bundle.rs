@@ -60,9 +60,9 @@ struct Machine(Sandbox);
 
 impl Machine {
     fn new() -> Self {
-        let sandbox = Sandbox::new();
+        let sandbox = Sandbox::unchosen();
         let root = sandbox.home().parent().unwrap().join("machine");
-        sandbox.configure("tracker.command = \"none\"\naudit.rate = 0\n");
+        sandbox.configure_only("tracker.command = \"none\"\naudit.rate = 0\n");
         Self(sandbox.with("AOPS_TEST_ROOT", root))
     }
 
@@ -114,6 +114,31 @@ fn a_policy_is_in_force_on_fifty_machines() {
         assert_eq!(machine.runs(), (NAME.to_owned(), 2), "machine {n}");
         machine.tries("deploy now").refused(&["second"]);
     }
+}
+
+/// A rule that the bundle fixes is named and wins.
+#[test]
+fn a_bundle_holds_a_danger_rule() {
+    let (admin, machine) = (Admin::new(), Machine::new());
+    admin.put("config.toml", "[mode]\nlevel = \"guard\"\n\n[danger]\ngit-discard = \"deny\"\n");
+    machine.install(&admin.version(1), &["--key", &admin.key()]).said(&["runs"]);
+    let user = machine.0.home().join(".config/aops/config.toml");
+    let before = fs::read_to_string(&user).unwrap();
+    for arguments in
+        [&["danger", "off", "git-discard", "--yes"][..], &["danger", "ask", "git-discard", "--here", "--yes"]]
+    {
+        machine
+            .0
+            .person(arguments)
+            .failed(2, &["the administrator's bundle holds `git-discard` at `deny`", "bundle status"]);
+    }
+    assert_eq!(fs::read_to_string(&user).unwrap(), before);
+    machine.0.person(&["danger", "off", "git-clean", "--yes"]).said(&["is set"]);
+    machine.0.person(&["danger", "deny", "git-discard", "--yes"]).said(&["is set"]);
+    machine.tries("git reset --hard").refused(&["git-discard"]);
+    let list = machine.0.person(&["danger", "list", "--json"]).json();
+    let row = list.as_array().unwrap().iter().find(|row| row["rule"] == "git-discard").unwrap();
+    assert_eq!((&row["level"], &row["from"][0]["layer"]), (&json!("deny"), &json!("managed")), "{row}");
 }
 
 /// The database that machines share knows who runs what.
@@ -428,7 +453,7 @@ fn the_pages_commands_work() {
 
 /// A person on a machine whose administrator installed a bundle: `deploy` is refused, though that person never ran `install`.
 pub(crate) fn administered() -> Sandbox {
-    let (admin, sandbox) = (Admin::new(), Sandbox::new());
+    let (admin, sandbox) = (Admin::new(), Sandbox::unchosen());
     admin.put("config.toml", &config("held by the house"));
     admin.put("agents/scribe.md", "---\nname: scribe\ndescription: keeps the house's books\n---\nYou keep books.\n");
     let root = sandbox.home().parent().unwrap().join("machine");

@@ -338,6 +338,8 @@ fn asking_is_for_those_who_can_be_asked() {
         json!({"tool_name": "Bash", "tool_input": {"command": "git commit -m x"}, "tool_use_id": call.id, "permission_mode": "default"}),
     );
     assert_eq!(asked["hookSpecificOutput"]["permissionDecision"], "ask", "{asked}");
+    let words = asked["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap();
+    assert!(words.contains("Your check `bad` failed") && !words.contains("hint:"), "it speaks to the person: {words}");
     // The end of a turn is the person's turn anyway: they are told.
     let stopped =
         attended("Stop", json!({"stop_hook_active": false, "background_tasks": [], "permission_mode": "default"}));

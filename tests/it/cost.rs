@@ -5,6 +5,7 @@
 mod agent;
 mod conversation;
 mod count;
+mod interactive;
 mod session;
 mod table;
 mod tasks;

@@ -10,7 +10,7 @@ fn guarding(config: &str) -> Sandbox {
     sandbox
 }
 
-fn begun(sandbox: &Sandbox) -> Session<'_> {
+pub(crate) fn begun(sandbox: &Sandbox) -> Session<'_> {
     let session = sandbox.session();
     let _ = session.start("startup");
     let _ = session.prompt("go");
@@ -90,11 +90,12 @@ fn a_grave_rule_speaks_for_the_guard() {
     let words = ["danger rule `system-write`", "the guard holds that as well"];
     begun(&guarding("")).ask_bash("rm /usr/bin/env").refused(&words);
     let attended = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    let words = ["danger rule `system-write`", "Approve only if you expected it"];
     asks(&begun(&attended).ask_bash("rm /usr/bin/env"), &words);
 }
 
 #[test]
-fn what_acts_outside_is_dangerous_first_and_needs_a_plan_then() {
+fn what_acts_outside_is_asked_about_where_it_is_dangerous() {
     let sandbox = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
     sandbox.configure("tracker.command = \"none\"\nmode.level = \"loop\"\n");
     let session = begun(&sandbox);
@@ -104,9 +105,9 @@ fn what_acts_outside_is_dangerous_first_and_needs_a_plan_then() {
         ("npm publish", "publish-package", "--dry-run"),
         ("kubectl delete ns prod", "cluster-delete", "--dry-run=client"),
     ] {
-        session.ask_bash(line).refused(&[rule, instead, "needs a plan as well", "prompt-hydrator"]);
+        asks(&session.ask_bash(line), &[rule, instead]);
     }
-    session.ask_bash("gh pr create").refused(&["outgrown a small edit"]);
+    session.ask_bash("gh pr create").silent();
 }
 
 /// Checkpoints are ignored by git: sweeping loses none.

@@ -488,6 +488,10 @@ fn how_shell_commands_are_held() {
 #[test]
 fn a_damaged_ledger() {
     let home = installed();
+    // Nothing may go on in the background while it looks.
+    let config = home.root().join("home/.config/aops");
+    fs::create_dir_all(&config).unwrap();
+    fs::write(config.join("config.toml"), "tracker.command = \"none\"\n").unwrap();
     let id = "11111111-2222-4333-8444-555555555555";
     let transcript = home.path(&format!("projects/-x/{id}.jsonl"));
     for (event, more) in

@@ -32,10 +32,13 @@ fn kind_of(fact: &Fact) -> &'static str {
         Fact::Open(_) => "open",
         Fact::Event(_) => "event",
         Fact::Call(_) => "call",
+        Fact::Question(_) => "question",
+        Fact::Answer(_) => "answer",
         Fact::Block(_) => "block",
         Fact::Unblock(_) => "unblock",
         Fact::Verdict(_) => "verdict",
         Fact::Waive(_) => "waiver",
+        Fact::Task(_) => "task",
         Fact::Check(_) => "check",
         Fact::Mode(_) => "mode",
         Fact::Run(_) => "run",
@@ -48,9 +51,9 @@ fn kind_of(fact: &Fact) -> &'static str {
     }
 }
 
-const KINDS: [&str; 16] = [
-    "open", "event", "call", "block", "unblock", "verdict", "waiver", "check", "mode", "run", "violation", "recovery",
-    "checkpoint", "rollback", "insights", "snapshot",
+const KINDS: [&str; 19] = [
+    "open", "event", "call", "question", "answer", "block", "unblock", "verdict", "waiver", "task", "check", "mode",
+    "run", "violation", "recovery", "checkpoint", "rollback", "insights", "snapshot",
 ];
 
 /// Words that the fold or the forms know, and some that nobody does.

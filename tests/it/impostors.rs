@@ -205,7 +205,7 @@ fn a_taken_name_without_ours_beside_it_locks_no_session() {
         let sandbox = Sandbox::new();
         sandbox.configure(&format!("[audit]\nrate = 0.0\n[mode]\nlevel = \"{mode}\"\n"));
         sandbox.put(".claude/agents/prompt-hydrator.md", "---\nname: prompt-hydrator\n---\nPlan nothing.\n");
-        let big = json!({"file_path": sandbox.project().join("big.txt"), "content": "x\n".repeat(90)});
+        let big = json!({"file_path": sandbox.project().join("big.txt"), "content": "x\n".repeat(300)});
         let blocked = || {
             let session = started(&sandbox);
             let answer = ask(&session, "Write", big.clone());

@@ -285,3 +285,28 @@ fn files_are_private_and_ids_harmless() {
     assert_eq!(fs::metadata(folder.join(&names[0])).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
 }
+
+/// Any command may have put a link in the place of a folder that was not there yet.
+#[test]
+fn a_link_in_the_place_of_the_folder_leads_nowhere() {
+    for planted in ["sessions/insights", "sessions"] {
+        let sandbox = Sandbox::new();
+        let (link, target) = (sandbox.data().join(planted), sandbox.config().join("aops"));
+        fs::create_dir_all(&target).unwrap();
+        let _ = fs::remove_dir_all(&link);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        let session = Session::new(&sandbox, "22222222-0000-4000-8000-000000000000");
+        let _ = session.start("startup");
+        let _ = session.end();
+        sandbox.person(&["insights", &session.id]).failed(1, &["a symlink is not followed"]);
+        let is_made = |folder: &std::path::Path| {
+            let items = fs::read_dir(folder).into_iter().flatten().flatten();
+            items.map(|item| item.file_name().into_string().unwrap()).any(|name| name.contains(&session.id))
+        };
+        assert!(!is_made(&target) && !is_made(&target.join("insights")), "{planted}");
+        // The way out.
+        fs::remove_file(&link).unwrap();
+        sandbox.person(&["insights", &session.id]).said(&["sessions/insights"]);
+    }
+}

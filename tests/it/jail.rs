@@ -9,6 +9,7 @@ mod escape;
 mod everyday;
 mod fallback;
 mod handover;
+mod lasting;
 mod links;
 mod locks;
 mod named;
@@ -18,6 +19,7 @@ mod places;
 mod planted;
 mod prepared;
 mod symlinks;
+mod unsaved;
 mod verbs;
 mod world;
 mod worktree;
@@ -39,7 +41,7 @@ fn a_line_that_is_not_known_runs_before_the_plan_and_leaves_nothing() {
     let ran = session.ran("make -s && cat made.txt && ls");
     assert_eq!((ran.code, ran.out.contains("made\n"), ran.out.contains("a.txt")), (Some(0), true, false), "{ran:?}");
     assert_eq!(world.tree(), before);
-    assert!(ran.told.contains("2 files changed in a throwaway layer and are gone: a.txt, made.txt"), "{ran:?}");
+    assert!(ran.told.contains("made.txt is gone. a.txt is still there."), "{ran:?}");
     assert_eq!(ran.profile(), "trial");
     // It was no work: nothing is owed, nothing was counted.
     assert_eq!(session.inner.state()["task"], json!(null));
@@ -360,7 +362,7 @@ fn a_full_layer_is_said_so() {
     let session = world.prompted();
     let ran = session.ran("python3 -c \"open('big','wb').write(b'x'*(40<<20))\"");
     assert!(ran.code == Some(1) && ran.err.contains("No space left"), "{ran:?}");
-    assert!(ran.told.contains("the throwaway layer was full: 16 MB, `[jail] layer_mb`"), "{ran:?}");
+    assert!(ran.told.contains("The layer was full: 16 MB, `[jail] layer_mb`"), "{ran:?}");
 }
 
 /// The file system that holds the layers is mounted over a folder of the kernel and covered with that folder: no command
@@ -370,7 +372,7 @@ fn what_holds_the_layers_is_out_of_sight() {
     let world = Jailed::new();
     let session = world.prompted();
     let look = "umount /proc/tty; umount -l /proc/tty; ls /proc/tty";
-    let script = format!("echo x > new\n{look}\nunshare -Urm sh -c '{look}'\n");
+    let script = format!("echo x > new\n{look}\nunshare -Urm --propagation unchanged sh -c '{look}'\n");
     fs::write(world.project().join("look.sh"), script).unwrap();
     let mut names: Vec<_> =
         fs::read_dir("/proc/tty").unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

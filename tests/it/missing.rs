@@ -365,7 +365,7 @@ fn a_prompt_that_is_delivered_twice_is_one_prompt() {
 }
 
 /// What the client writes into its transcript where the person stops a turn.
-fn interrupt(session: &Session, prompt_id: &str, words: &str) {
+pub(crate) fn interrupt(session: &Session, prompt_id: &str, words: &str) {
     let path = session.payload("Stop", json!({}))["transcript_path"].as_str().unwrap().to_owned();
     let record = json!({"type": "user", "isSidechain": false, "promptId": prompt_id,
         "message": {"role": "user", "content": [{"type": "text", "text": words}]}});
@@ -373,20 +373,20 @@ fn interrupt(session: &Session, prompt_id: &str, words: &str) {
     fs::write(path, format!("{before}{record}\n")).unwrap();
 }
 
-fn prompt_id(session: &Session) -> String {
+pub(crate) fn prompt_id(session: &Session) -> String {
     session.payload("Stop", json!({}))["prompt_id"].as_str().unwrap().to_owned()
 }
 
 const NO_STOP: &str = "ended without its Stop";
 
 /// A loop of small edits, and a repository of its own.
-fn in_loop() -> Sandbox {
+pub(crate) fn in_loop() -> Sandbox {
     let sandbox = Sandbox::repository("0");
     sandbox.configure(&format!("{NO_TRACKER}[mode]\nlevel = \"loop\"\n"));
     sandbox
 }
 
-fn planned_in_loop(sandbox: &Sandbox) -> Session<'_> {
+pub(crate) fn planned_in_loop(sandbox: &Sandbox) -> Session<'_> {
     let session = sandbox.session();
     passed(&session.start("startup"));
     passed(&session.prompt("add a feature"));
@@ -506,7 +506,7 @@ fn a_parked_task_is_taken_up_where_its_files_are_touched() {
     passed(&session.start("startup"));
     passed(&session.prompt("three small files"));
     for name in ["a.txt", "b.txt", "c.txt"] {
-        session.write(name).silent();
+        edit(&session, &small, name, &"line\n".repeat(20));
     }
     interrupt(&session, &prompt_id(&session), "[Request interrupted by user]");
     passed(&session.prompt("continue"));

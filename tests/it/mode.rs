@@ -19,14 +19,14 @@ fn in_force(sandbox: &Sandbox) -> Value {
 
 #[test]
 fn it_says_the_mode_where_it_comes_from_and_what_each_costs() {
-    let sandbox = Sandbox::new();
+    let sandbox = Sandbox::unchosen();
     let said = sandbox.person(&["mode"]);
     said.said(&[
-        "mode      strict\n", "from      the default", "* strict ", "\n  loop ", "(recommended)", "costs nothing",
+        "mode      loop\n", "from      the default", "* loop ", "\n  strict ", "(recommended)", "costs nothing",
     ]);
-    said.said(&["your next prompt is planned by `prompt-hydrator`", "`aops-hook mode LEVEL`"]);
+    said.said(&["your next prompt goes as ever while the task is small", "`aops-hook mode LEVEL`"]);
     let shown = sandbox.person(&["mode", "--json"]).json();
-    assert_eq!((&shown["level"], &shown["from"], &shown["at"]), (&json!("strict"), &json!("default"), &json!([])));
+    assert_eq!((&shown["level"], &shown["from"], &shown["at"]), (&json!("loop"), &json!("default"), &json!([])));
     sandbox.configure("# mine\n[mode]\nlevel = \"guard\"\n[gates]\nqa = \"enforce\"\n");
     let said = sandbox.person(&["mode"]);
     said.said(&["mode      guard\n", "config.toml:3\n", "qa is \"enforce\" by", "config.toml:5", "* guard "]);
@@ -62,7 +62,7 @@ fn setting_it_keeps_the_rest_of_the_file() {
     sandbox.person(&["mode", "loop", "--yes"]).said(&[
         "mode `loop` is set in",
         "config.toml`\n",
-        "your next prompt goes as ever while the task is small (3 files, 60 lines)",
+        "your next prompt goes as ever while the task is small (up to 3 files or 60 lines)",
     ]);
     let wanted = format!("{mine}\n[mode]\nlevel = \"loop\"\n");
     assert_eq!(fs::read_to_string(config(&sandbox)).unwrap(), wanted);
@@ -84,7 +84,7 @@ fn setting_it_keeps_the_rest_of_the_file() {
 
 #[test]
 fn a_project_gets_a_row_in_the_users_file() {
-    let sandbox = Sandbox::new();
+    let sandbox = Sandbox::unchosen();
     let project = sandbox.files().into_keys().filter(|path| path.starts_with(sandbox.project())).count();
     sandbox.person(&["mode", "observe", "--project", "--yes"]).said(&["mode `observe` is set for `", "/project` in"]);
     let text = fs::read_to_string(config(&sandbox)).unwrap();
@@ -173,7 +173,7 @@ fn an_installation_sets_the_mode_and_says_what_comes_next() {
     let out = home.done(&["install", "--mode", "loop", "--dry-run"]);
     assert!(out.contains("mode `loop`"), "{out}");
     assert_eq!(home.tree(), before);
-    ends(&home.done(&["install"]), "is planned by `prompt-hydrator`");
+    ends(&home.done(&["install"]), "goes as ever while the task is small");
     assert!(!file.exists(), "without a terminal the default stays");
     let out = home.done(&["install", "--mode", "loop"]);
     assert!(out.contains("mode `loop` is set in"), "{out}");
@@ -232,13 +232,13 @@ fn a_person_at_a_terminal_is_asked_once() {
     let home = Home::new();
     let out = on_a_terminal(&home, "", "\u{4}");
     assert!(out.contains("how much"), "{out}");
-    ends(&out, "is planned by");
+    ends(&out, "goes as ever");
     assert!(!home.root().join("home/.config").exists());
     // A person who says `--yes` is not asked: the program would wait for a key that never comes.
     let home = Home::new();
     let out = on_a_terminal(&home, "--yes", "");
     assert!(!out.contains("how much") && out.contains("registered for 30 events"), "{out}");
-    ends(&out, "is planned by");
+    ends(&out, "goes as ever");
     assert!(!home.root().join("home/.config").exists(), "the mode stays as it is");
     ends(&on_a_terminal(&home, "--yes --mode guard", ""), "your rules");
 }

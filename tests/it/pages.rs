@@ -101,7 +101,7 @@ fn the_summary_names_every_page_once() {
 /// Lines of other tools that pages show, and the test that runs each.
 const RUN_ELSEWHERE: &[(&str, &str)] = &[
     ("./install.sh", "install.rs#the_script_installs_and_undoes_it_all"),
-    ("cargo nextest run", ""),
+    ("./test", ""),
     (".ci/run", ""),
     ("tests/long-run", ""),
     ("packaging/build", "packages.rs#two_packings_give_the_same_bytes"),
@@ -202,7 +202,8 @@ fn pictures_are_made_and_shown() {
     let first: String = readme.lines().take(25).collect::<Vec<_>>().join("\n");
     assert!(first.contains("![") && first.contains("docs/pictures/"), "a picture in the first screen");
     let gallery = read("docs/pictures/README.md");
-    for name in ["demo.svg", "refusal.svg", "report.png", "watch.svg", "workflow.svg", "workflow-tdd.svg"] {
+    for name in ["demo.svg", "guard.svg", "refusal.svg", "report.png", "watch.svg", "workflow.svg", "workflow-tdd.svg"]
+    {
         let path: PathBuf = root().join("docs/pictures").join(name);
         assert!(fs::metadata(&path).is_ok_and(|file| file.len() > 2_000), "{name}");
         assert!(gallery.contains(name), "{name}");

@@ -53,6 +53,22 @@ fn refusal() {
     fs::write(folder().join("refusal.ansi"), sandbox.scrub(&terminal.coloured())).unwrap();
 }
 
+/// The question about a command that would lose work.
+#[test]
+#[ignore = "docs/pictures/make draws the pictures with it"]
+fn guard() {
+    let sandbox = Sandbox::repository("0");
+    sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\n");
+    sandbox.put("README.md", "# greet\n\nSaid by hand, and not committed.\n");
+    let model =
+        Model::new([Turn::call("Bash", json!({"command": "git reset --hard"})), Turn::text("I left it as it is.")]);
+    let client = Client::guarded(&sandbox, &model);
+    let terminal = client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash"]);
+    terminal.type_prompt("start again from a clean tree");
+    terminal.shows(&["Do you want to"]);
+    fs::write(folder().join("guard.ansi"), sandbox.scrub(&terminal.coloured())).unwrap();
+}
+
 /// The cockpit with three sessions: one that works, one that is blocked, one that ended.
 #[test]
 #[ignore = "docs/pictures/make draws the pictures with it"]

@@ -197,6 +197,7 @@ fn said_of(form: Form) -> Value {
         Form::Text => named("text"),
         Form::Id => named("id"),
         Form::Names => named("names"),
+        Form::Switches(_) => json!({"allOf": [{"$ref": "#/properties/danger"}]}),
     }
 }
 

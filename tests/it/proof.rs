@@ -376,6 +376,7 @@ fn no_tool_reads_the_key() {
     let config = keys(&sandbox).parent().unwrap().parent().unwrap().display().to_string();
     fs::create_dir_all(sandbox.project().join("deep")).unwrap();
     std::os::unix::fs::symlink(key, sandbox.project().join("innocent.txt")).unwrap();
+    std::os::unix::fs::symlink(key, sandbox.project().join("line\nend ")).unwrap();
     std::os::unix::fs::symlink(&config, sandbox.project().join("linked")).unwrap();
     let paths = [
         format!("{config}/aops/./keys/note.key"),
@@ -408,6 +409,8 @@ fn no_tool_reads_the_key() {
         ("mcp__fs__read_file", json!({"path": keys_of("note.key")})),
         ("mcp__fs__read_multiple_files", json!({"paths": ["a.txt", keys_of("note.key")]})),
         ("mcp__fs__read_file", json!({"path": "deep/../linked/aops/keys/note.key"})),
+        ("mcp__fs__read_file", json!({"path": "innocent.txt"})),
+        ("mcp__fs__read_multiple_files", json!({"paths": ["a.txt", "line\nend "]})),
         ("LSP", json!({"filePath": keys_of("seal.json")})),
         ("read_many_files", json!({"include": [keys_of("fleet.token")]})),
         ("grep_search", json!({"pattern": ".", "dir_path": keys_of("")})),

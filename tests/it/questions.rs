@@ -44,6 +44,7 @@ fn asks_and_leaves_it(session: &Session, tool: &str, input: &Value) {
         let call = session.call(tool, input.clone());
         let asked = session.pre(&call);
         assert!(is_question(&asked), "{tool} {input}: {asked:?}");
+        assert!(!asked.out.contains("hint:"), "it speaks to the model: {tool} {input}: {asked:?}");
         dialog(session, &call).silent();
         if yes {
             let _ = session.post(&call);

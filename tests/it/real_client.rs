@@ -13,6 +13,7 @@ mod hydration;
 mod jail;
 mod managed;
 mod questions;
+mod unsaved;
 mod whole_loop;
 mod worktree;
 

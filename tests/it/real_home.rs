@@ -58,7 +58,10 @@ fn a_child_gets_the_sandbox_and_nothing_else() {
     let text = String::from_utf8(said.stdout).unwrap();
     let mut names: Vec<&str> = text.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
     names.sort_unstable();
-    assert_eq!(names, ["ACA_DATA", "AOPS_TEST_LOT", "HOME", "LANG", "PATH", "SHELL", "TERM", "TMPDIR", "TZ"]);
+    assert_eq!(
+        names,
+        ["ACA_DATA", "AOPS_TEST_LOT", "AOPS_TEST_MANAGED", "HOME", "LANG", "PATH", "SHELL", "TERM", "TMPDIR", "TZ"]
+    );
     assert!(text.lines().any(|line| Path::new(line.trim_start_matches("HOME=")) == sandbox.home()), "{text}");
 }
 

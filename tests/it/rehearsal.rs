@@ -135,7 +135,7 @@ fn guard_refuses_what_a_rule_refuses_and_nothing_else() {
     session.stop_agent("q1", "qa-verifier", "no verdict").silent();
 }
 
-/// As mode `loop` would: a small edit is free, a large one would need a plan, and so would what reaches outside.
+/// As mode `loop` would: a small edit is free, a large one would need a plan; what reaches outside is what was asked for, unless it is dangerous.
 #[test]
 fn the_weight_of_a_task_is_rehearsed() {
     let sandbox = observing("");
@@ -145,13 +145,13 @@ fn the_weight_of_a_task_is_rehearsed() {
     session.write("hello.txt").silent();
     session.ask_bash("git push").silent();
     assert_eq!(rehearsed(&session), []);
-    let lines = "a line\n".repeat(100);
+    let lines = "a line\n".repeat(300);
     let large = session.call("Write", json!({"file_path": sandbox.project().join("large.txt"), "content": lines}));
     session.pre(&large).silent();
     sandbox.put("large.txt", &lines);
     session.post(&large).silent();
     assert_eq!(rehearsed(&session), pairs(&[("sandbox", "deny")]));
-    sandbox.person(&["why"]).said(&["`sandbox` would refuse this", "small is 3 and 60"]);
+    sandbox.person(&["why"]).said(&["`sandbox` would refuse this", "at most 12 and 240 are small"]);
     session.ask_bash("sed -i s/a/b/ hello.txt").silent();
     assert_eq!(rehearsed(&session).len(), 2, "it has outgrown a small edit");
     let session = sandbox.session();
@@ -159,7 +159,7 @@ fn the_weight_of_a_task_is_rehearsed() {
     session.prompt("publish it").silent();
     session.ask_bash("gh pr create --fill").silent();
     session.ask_bash("npm publish").silent();
-    assert_eq!(rehearsed(&session), pairs(&[("sandbox", "deny"), ("danger", "deny")]));
+    assert_eq!(rehearsed(&session), pairs(&[("danger", "deny")]));
 }
 
 /// A drawn audit is on record, and the end of the turn would have asked for it. Nothing is due, and the next task begins anew.
@@ -169,7 +169,7 @@ fn audits_are_drawn_and_rehearsed() {
     let session = sandbox.session();
     let _ = session.start("startup");
     session.prompt("make large.txt").silent();
-    let lines = "a line\n".repeat(100);
+    let lines = "a line\n".repeat(300);
     let large = session.call("Write", json!({"file_path": sandbox.project().join("large.txt"), "content": lines}));
     session.pre(&large).silent();
     sandbox.put("large.txt", &lines);

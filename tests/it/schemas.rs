@@ -12,7 +12,7 @@ use crate::faults::{self, LEDGER, STATE, Workshop, passed};
 use crate::support::Sandbox;
 use aops_hook::insight::document::Insights;
 use aops_hook::model::call::CallState;
-use aops_hook::session::fact::{Fact, Staged};
+use aops_hook::session::fact::{Fact, Staged, TaskChosen, TaskMove};
 use aops_hook::session::memory::{ModeAsked, RunStep};
 use infer::{Shape, object};
 use serde_json::{Value, json};
@@ -185,6 +185,8 @@ fn real_ledgers_and_states_are_valid() {
     }
     let asked = ModeAsked { asked: "strict".to_owned(), ..ModeAsked::default() };
     workshop.say(Fact::Mode(asked)).unwrap();
+    let chosen = TaskChosen { at: None, by: "a person".to_owned(), how: TaskMove::Drop };
+    workshop.say(Fact::Task(chosen)).unwrap();
     for n in 0..260 {
         workshop.pre(&format!("call-{n}")).unwrap();
         workshop.post(&format!("call-{n}")).unwrap();
@@ -203,7 +205,8 @@ fn real_ledgers_and_states_are_valid() {
     }
     assert!(kinds.contains("a stored checkpoint"));
     let schema = entry_schema();
-    for folder in [workshop.folder(), session] {
+    let attended = Sandbox::new().with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    for folder in [workshop.folder(), session, with_questions(&attended)] {
         for entry in faults::entries(&fs::read(folder.join(LEDGER)).unwrap()) {
             validate(&schema, &entry).unwrap_or_else(|wrong| panic!("{wrong}: {entry}"));
             kinds.insert(entry["type"].as_str().unwrap().to_owned());
@@ -214,6 +217,22 @@ fn real_ledgers_and_states_are_valid() {
     let known: Vec<&str> = samples::facts().iter().map(|(kind, _)| *kind).collect();
     let missing: Vec<_> = known.iter().filter(|kind| !kinds.contains(**kind)).collect();
     assert!(missing.is_empty(), "no real entry of {missing:?}");
+}
+
+/// A session in which a person was asked and answered; its folder.
+fn with_questions(sandbox: &Sandbox) -> PathBuf {
+    sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\n");
+    let session = sandbox.session();
+    passed(&session.start("startup"));
+    for line in ["git push --force", "git reset --hard"] {
+        let call = session.call("Bash", json!({"command": line}));
+        assert_eq!(session.pre(&call).json()["hookSpecificOutput"]["permissionDecision"], "ask");
+        if line == "git push --force" {
+            session.post(&call).silent();
+        }
+    }
+    passed(&session.stop("done"));
+    session.folder()
 }
 
 /// A session in which a bit of everything happens; its folder.

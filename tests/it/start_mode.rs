@@ -31,6 +31,27 @@ fn own() -> u32 {
     client_pid()
 }
 
+/// Where nobody chose: `loop`, and `guard` where a client has none of our agents. A bundle or one command makes it strict.
+#[test]
+fn nobody_chose_a_mode() {
+    let sandbox = Sandbox::unchosen();
+    let show = |client: &str| {
+        let session = sandbox.session();
+        let mut command = sandbox.command(BINARY);
+        let payload = session.payload("SessionStart", json!({"source": "startup"})).to_string();
+        command.args(["SessionStart", "--client", client]).write_stdin(payload);
+        let code = command.output().unwrap().status.code();
+        (code, sandbox.person(&["status", &session.id, "--json"]).json()["mode"].clone())
+    };
+    for (client, mode) in
+        [("claude", "loop"), ("codex", "loop"), ("copilot", "loop"), ("gemini", "guard"), ("qwen", "guard")]
+    {
+        assert_eq!(show(client), (Some(0), json!(mode)), "{client}");
+    }
+    sandbox.person(&["mode", "strict", "--yes"]).said(&["mode `strict` is set"]);
+    assert_eq!(show("gemini"), (Some(0), json!("strict")), "what a person chose holds for every client");
+}
+
 #[test]
 fn a_start_chooses_its_mode() {
     let sandbox = ready("");
@@ -142,9 +163,9 @@ fn a_client_without_agents_makes_small_edits() {
     start(&sandbox, &session, own(), None).silent();
     session.prompt("greet the world").silent();
     session.write("hello.txt").silent();
-    let large = json!({"file_path": sandbox.project().join("large.txt"), "content": "line\n".repeat(90)});
+    let large = json!({"file_path": sandbox.project().join("large.txt"), "content": "line\n".repeat(300)});
     let refused = session.pre(&session.call("Write", large));
-    let figures = "this task has outgrown a small edit (2 files, 91 lines; small is 3 and 60)";
+    let figures = "this task has outgrown a small edit (2 files, 301 lines; at most 12 and 240 are small)";
     assert!(refused.reason().contains(figures), "{}", refused.reason());
     assert!(
         refused.reason().contains("what was changed before, if anything")

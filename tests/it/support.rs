@@ -44,7 +44,7 @@ pub(crate) struct Sandbox {
 }
 
 impl Sandbox {
-    /// Folders named as on a person's machine, all of them empty.
+    /// Folders named as on a person's machine, empty but for the choice of mode `strict`.
     #[track_caller]
     pub(crate) fn new() -> Self {
         let root = tempfile::Builder::new().prefix("aops-").tempdir().unwrap();
@@ -54,8 +54,16 @@ impl Sandbox {
             fs::create_dir(folder).unwrap();
         }
         assert_ne!(real_home(), Some(sandbox.home()), "a throwaway home is never the real one");
+        sandbox.configure("");
         let data = sandbox.data();
         sandbox.with("ACA_DATA", data)
+    }
+
+    /// The same, and nobody has chosen a mode.
+    pub(crate) fn unchosen() -> Self {
+        let sandbox = Self::new();
+        fs::remove_dir_all(sandbox.home().join(".config")).unwrap();
+        sandbox
     }
 
     /// The same with a project of this name.
@@ -118,8 +126,16 @@ impl Sandbox {
         path
     }
 
-    /// The user's configuration.
+    /// The user's configuration. Most tests are about mode `strict`, so that is chosen unless the text names a mode.
     pub(crate) fn configure(&self, text: &str) {
+        let names_mode = text.contains("mode.level") || text.contains("mode.observe") || text.contains("[mode]");
+        let gap = if text.is_empty() { "" } else { "\n" };
+        let strict = format!("{text}{gap}[mode]\nlevel = \"strict\"\n");
+        self.configure_only(if names_mode { text } else { &strict });
+    }
+
+    /// The same without choosing a mode.
+    pub(crate) fn configure_only(&self, text: &str) {
         let folder = self.home().join(".config/aops");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("config.toml"), text).unwrap();
@@ -131,9 +147,7 @@ impl Sandbox {
         let mut folders = vec![self.home(), self.project(), self.data(), self.tmp()];
         while let Some(folder) = folders.pop() {
             for path in fs::read_dir(&folder).unwrap().map(|item| item.unwrap().path()) {
-                // The file of a lock can be read by nobody, and is empty.
-                let is_lock = path.extension().is_some_and(|end| end == "lock") || path.ends_with(".lock");
-                let bytes = if path.is_dir() || is_lock { Vec::new() } else { fs::read(&path).unwrap() };
+                let bytes = if path.is_dir() { Vec::new() } else { fs::read(&path).unwrap() };
                 folders.extend(Some(path.clone()).filter(|path| path.is_dir()));
                 found.insert(path, bytes);
             }
@@ -229,6 +243,10 @@ impl Sandbox {
             // The lot falls on no change, unless it must: at rate 1, or after too many.
             ("AOPS_TEST_LOT".into(), u32::MAX.to_string().into()),
         ];
+        // A superuser's session makes this folder, so as to guard it.
+        if !self.variables.iter().any(|(name, _)| name == "AOPS_TEST_ROOT") {
+            variables.push(("AOPS_TEST_MANAGED".into(), self.real_root().join("managed").into()));
+        }
         variables.extend(self.variables.iter().cloned());
         variables
     }

@@ -33,6 +33,13 @@ fn put(sandbox: &Sandbox, session: &Session, name: &str, text: &str) -> Answer {
     answer
 }
 
+/// The turn's end is refused for these debts, in this order, and no others.
+fn owes_only(answer: &Answer, debts: &[&str]) {
+    let name = |line: &str| Some(line.split_once(". `")?.1.split('`').next()?.to_owned());
+    let owed: Vec<String> = answer.reason().lines().filter_map(name).collect();
+    assert_eq!(owed, debts, "{answer:?}");
+}
+
 fn kinds(session: &Session, kind: &str) -> Vec<Value> {
     session.entries().into_iter().filter(|entry| entry["type"] == kind).map(|entry| entry["with"].clone()).collect()
 }
@@ -90,12 +97,12 @@ fn too_many_files_are_refused_before_they_are_made() {
     let session = begun(&sandbox);
     session.prompt("add greetings").silent();
     for name in ["a.txt", "b.txt", "c.txt"] {
-        put(&sandbox, &session, name, &lines(10)).silent();
+        put(&sandbox, &session, name, &lines(16)).silent();
     }
     // The same file again counts once, against the task's start.
-    put(&sandbox, &session, "c.txt", &lines(12)).silent();
-    put(&sandbox, &session, "d.txt", &lines(8)).refused(&[
-        "this task has outgrown a small edit (4 files, 40 lines; small is 3 and 60), so it needs a plan",
+    put(&sandbox, &session, "c.txt", &lines(18)).silent();
+    put(&sandbox, &session, "d.txt", &lines(12)).refused(&[
+        "this task has outgrown a small edit (4 files, 62 lines; small is 3 and 60), so it needs a plan",
         "start the agent `prompt-hydrator`",
         "plan mode",
     ]);
@@ -104,20 +111,22 @@ fn too_many_files_are_refused_before_they_are_made() {
     let input = json!({"subagent_type": "prompt-hydrator", "prompt": "p", "description": "d"});
     let started = session.call("Agent", input);
     assert_eq!(session.pre(&started).code, Some(0));
-    put(&sandbox, &session, "d.txt", &lines(8)).refused(&["`prompt-hydrator` has been at work", "wait for its report"]);
+    put(&sandbox, &session, "d.txt", &lines(9)).refused(&["`prompt-hydrator` has been at work", "wait for its report"]);
     let _ = session.post(&started);
     let state = session.state();
     assert_eq!((&state["sandbox"], &state["task"]["writes"]), (&json!("shut"), &json!(4)));
     // From then on every change waits for the plan; what was changed may be committed.
-    session.write("a.txt").refused(&["4 files, 40 lines", "prompt-hydrator"]);
+    session.write("a.txt").refused(&["4 files, 62 lines", "prompt-hydrator"]);
     session.bash("git add -A");
     let context = session.hydrate("minor-edit", "new");
     assert!(context.contains("add greetings"), "{context}");
     assert_eq!(session.state()["task"]["n"], 1);
     put(&sandbox, &session, "d.txt", &lines(80)).silent();
-    session.stop("Done.").refused(&["1. `qa-verifier`", "2. `commit`"]);
+    owes_only(&session.stop("Done."), &["qa-verifier"]);
     session.qa("VERIFIED").silent();
-    session.bash("git add -A && git commit -q -m greetings");
+    // The commit is the person's: told once.
+    let told = session.stop("Done.");
+    assert_eq!(told.json()["systemMessage"], "4 files changed, not committed");
     session.stop("Done.").silent();
     sandbox.person(&["verify", &session.id]).said(&["intact"]);
 }
@@ -125,15 +134,15 @@ fn too_many_files_are_refused_before_they_are_made() {
 #[test]
 fn too_many_lines_are_refused_with_the_figures() {
     let sandbox = in_mode("loop", "");
-    sandbox.put("long.txt", &lines(100));
+    sandbox.put("long.txt", &lines(300));
     sandbox.git(&["add", "-A"]);
     sandbox.git(&["commit", "-q", "-m", "long"]);
     let session = begun(&sandbox);
     session.prompt("rewrite it").silent();
-    put(&sandbox, &session, "long.txt", &lines(70)).silent();
-    // 30 are gone, 31 come: 61 against the start, though this edit alone is 31.
-    let text = (0..31).fold(lines(70), |text, n| text + &format!("new {n}\n"));
-    put(&sandbox, &session, "long.txt", &text).refused(&["(1 file, 61 lines; small is 3 and 60)"]);
+    put(&sandbox, &session, "long.txt", &lines(180)).silent();
+    // 120 are gone, 121 come: 241 against the start, though this edit alone is 121.
+    let text = (0..121).fold(lines(180), |text, n| text + &format!("new {n}\n"));
+    put(&sandbox, &session, "long.txt", &text).refused(&["(1 file, 241 lines; at most 12 and 240 are small)"]);
     // An edit by its parts is measured too.
     let _ = session.prompt("and now this");
     let file = sandbox.project().join("long.txt");
@@ -141,6 +150,108 @@ fn too_many_lines_are_refused_with_the_figures() {
         json!([{"old_string": "line 1\n", "new_string": "x\n"}, {"old_string": "line 2\n", "new_string": lines(80)}]);
     let call = session.call("MultiEdit", json!({"file_path": file, "edits": edits}));
     session.pre(&call).refused(&["1 file, "]);
+}
+
+/// Many files with a line each, or one that is long, are small; both together are not.
+#[test]
+fn files_or_lines_alone_are_small() {
+    let sandbox = in_mode("loop", "");
+    let session = begun(&sandbox);
+    session.prompt("rename it everywhere").silent();
+    for n in 0..12 {
+        put(&sandbox, &session, &format!("f{n:02}.txt"), "one\n").silent();
+    }
+    put(&sandbox, &session, "f12.txt", "one\n").refused(&["(13 files, 13 lines; at most 12 and 240 are small)"]);
+    let session = begun(&sandbox);
+    session.prompt("add a table").silent();
+    put(&sandbox, &session, "long.txt", &lines(240)).silent();
+    put(&sandbox, &session, "b.txt", "one\n").refused(&["(2 files, 241 lines; at most 12 and 240 are small)"]);
+}
+
+/// What acts elsewhere is what the person asked for: it is no reason for a plan, and danger rules ask where they must.
+#[test]
+fn what_acts_elsewhere_needs_no_plan() {
+    let sandbox = in_mode("loop", "");
+    let session = begun(&sandbox);
+    session.prompt("open a pull request").silent();
+    for line in [
+        "gh pr create --fill",
+        "git push --force-with-lease",
+        "git push --tags",
+        "git push origin HEAD:refs/heads/topic",
+        "ssh host uptime",
+        "curl -X POST https://example.com/hook -d a=b",
+    ] {
+        session.ask_bash(line).silent();
+    }
+    let issue = session.call("mcp__github__create_issue", json!({"title": "it fails"}));
+    session.pre(&issue).silent();
+    let _ = session.post(&issue);
+    session.stop("Done.").silent();
+    for (line, rule) in [("git push --force", "git-force-push"), ("npm publish", "publish-package")] {
+        session.ask_bash(line).refused(&[rule]);
+    }
+}
+
+/// Temporary and generated files are free in every mode, before there is a plan too, and no work.
+#[test]
+fn scratch_files_are_free_in_every_mode() {
+    let outside = tempfile::tempdir_in("/tmp").unwrap();
+    let scratch = outside.path().join("notes.txt").display().to_string();
+    for mode in ["observe", "guard", "loop", "strict"] {
+        let sandbox = in_mode(mode, "");
+        sandbox.put("node_modules/a/index.js", "1\n");
+        sandbox.put("src/a.txt", "1\n");
+        let session = begun(&sandbox);
+        let _ = session.prompt("clean up");
+        session.bash("rm -rf node_modules dist .venv");
+        session.bash(&format!("echo hi > {scratch} && cat {scratch} && rm -f {scratch}"));
+        let write = session.call("Write", json!({"file_path": scratch, "content": "hi\n"}));
+        session.pre(&write).silent();
+        let _ = session.post(&write);
+        let writes = |session: &Session| session.state()["task"]["writes"].as_u64().unwrap_or(0);
+        if mode == "loop" || mode == "strict" {
+            assert_eq!(writes(&session), 0, "{mode}");
+        }
+        if mode == "strict" {
+            for line in [
+                "rm -rf node_modules src",
+                "rm -rf /tmp",
+                "mv src /tmp/x",
+                "rm -rf \"$X\"",
+                "rm -rf node_modules/../src",
+                "rm -rf dist*",
+            ] {
+                session.ask_bash(line).refused(&[]);
+            }
+        }
+    }
+}
+
+/// A link, a second name and what git tracks lead to work, whatever the folder is called.
+#[test]
+fn scratch_that_leads_to_work_is_work() {
+    let sandbox = in_mode("strict", "");
+    let outside = tempfile::tempdir_in("/tmp").unwrap();
+    let place = |name: &str| outside.path().join(name).display().to_string();
+    for name in ["src/a.txt", "src/b.txt", "dist/kept.js", "build/.gitkeep"] {
+        sandbox.put(name, "1\n");
+    }
+    sandbox.git(&["add", "-Af"]);
+    sandbox.git(&["commit", "-q", "-m", "work"]);
+    std::os::unix::fs::symlink(sandbox.project().join("src"), place("link")).unwrap();
+    fs::hard_link(sandbox.project().join("src/b.txt"), place("name")).unwrap();
+    let session = begun(&sandbox);
+    let _ = session.prompt("clean up");
+    for line in [
+        &format!("echo x > {}/a.txt", place("link")),
+        &format!("echo x > {}", place("name")),
+        "rm -rf dist",
+        "touch dist/new.js",
+    ] {
+        session.ask_bash(line).refused(&["prompt-hydrator"]);
+    }
+    session.ask_bash("rm -rf build/x").silent();
 }
 
 /// A command is measured after it ran: then the next change is refused, and what was made stays.
@@ -153,8 +264,8 @@ fn a_command_is_measured_after_it_ran() {
     assert_eq!(session.state()["sandbox"], "shut");
     session.ask_bash("touch more").refused(&["(5 files, 140 lines; small is 3 and 60)", "changed already stays"]);
     assert!(sandbox.project().join("f5").exists());
-    // Large work that had no plan is verified and committed all the same.
-    session.stop("Done.").refused(&["1. `qa-verifier`", "2. `commit`"]);
+    // Large work that had no plan is verified all the same.
+    owes_only(&session.stop("Done."), &["qa-verifier"]);
     session.hydrate("feature-dev", "new");
     session.write("f1").refused(&["critic"]);
     session.critic("PROCEED").silent();
@@ -240,9 +351,6 @@ fn a_task_that_was_given_up_haunts_no_later_prompt() {
     session.pre(&call).silent();
     sandbox.put("package-lock.json", "{}\n");
     let _ = session.post(&call);
-    session.stop("Done.").refused(&["qa-verifier", "commit"]);
-    sandbox.git(&["add", "-A"]);
-    sandbox.git(&["commit", "-qm", "deps"]);
     for _ in 0..3 {
         session.stop("Done.").refused(&["qa-verifier"]);
     }
@@ -261,8 +369,8 @@ fn the_limits_are_the_users() {
     let sandbox = in_mode("loop", "[small]\nfiles = 1\nlines = 3\nnever = [\"docs\"]\n");
     let session = begun(&sandbox);
     session.prompt("change it").silent();
-    put(&sandbox, &session, "Cargo.lock", &lines(3)).silent();
-    put(&sandbox, &session, "Cargo.lock", &lines(4)).refused(&["(1 file, 4 lines; small is 1 and 3)"]);
+    put(&sandbox, &session, "Cargo.lock", &lines(12)).silent();
+    put(&sandbox, &session, "Cargo.lock", &lines(13)).refused(&["(1 file, 13 lines; at most 4 and 12 are small)"]);
     let _ = session.prompt(". leave it");
     let _ = session.stop("Done.");
     session.prompt("the docs").silent();
@@ -289,9 +397,9 @@ fn a_follow_up_continues_the_task() {
     );
     assert_eq!(state["hydration"]["critic_verdict"], "PROCEED");
     session.write("b.txt").silent();
-    session.stop("Done.").refused(&["qa-verifier", "commit"]);
+    session.stop("Done.").refused(&["qa-verifier"]);
     session.prompt("what is left?").said(&["ended without its Stop hook"]);
-    session.stop("QA.").refused(&["qa-verifier", "commit"]);
+    session.stop("QA.").refused(&["qa-verifier"]);
     session.qa("VERIFIED").silent();
     session.bash("git add -A && git commit -q -m x");
     session.stop("Done.").silent();
@@ -317,7 +425,7 @@ fn after_an_answered_question_a_small_task_begins() {
     assert_eq!((&task["n"], &task["intent"]), (&json!(2), &json!("fix the typo")));
     session.write("README.md").silent();
     session.hydrate("simple-question", "continue");
-    session.prompt("and another").said(&["ended without its Stop hook"]);
+    session.prompt("and another").silent();
     assert_eq!((&session.state()["task"]["n"], &session.state()["task"]["writes"]), (&json!(2), &json!(1)));
     // A person who lowers the mode after a question is not held by it.
     sandbox.configure("[audit]\nrate = 0.0\n");
@@ -334,7 +442,7 @@ fn after_an_answered_question_a_small_task_begins() {
 /// A small task owes no commit, and neither does the planned one after it owe the files of the small one.
 #[test]
 fn a_planned_task_commits_its_own_files_only() {
-    let sandbox = in_mode("loop", "");
+    let sandbox = in_mode("loop", "[gates]\ncommit = \"enforce\"\n");
     let session = begun(&sandbox);
     session.prompt("fix the typo").silent();
     put(&sandbox, &session, "typo.txt", "mended\n").silent();
@@ -419,7 +527,7 @@ fn a_smooth_task_is_reflected_on_from_the_ledger() {
     session.critic("PROCEED").silent();
     session.write("a.txt").silent();
     session.qa("VERIFIED").silent();
-    session.stop("Done.").refused(&["1. `framework`", "2. `commit`"]);
+    owes_only(&session.stop("Done."), &["framework"]);
     session.reflect().silent();
     session.bash("git add -A && git commit -q -m x");
     session.stop("Done.").silent();
@@ -514,14 +622,14 @@ fn an_approved_plan_is_in_force() {
         let session = begun(&sandbox);
         let _ = session.prompt("greet the world");
         if mode == "loop" {
-            put(&sandbox, &session, "big.txt", &lines(90)).refused(&["plan mode"]);
+            put(&sandbox, &session, "big.txt", &lines(290)).refused(&["plan mode"]);
         } else {
             session.write("big.txt").refused(&["prompt-hydrator"]);
         }
         let approved = plan_mode(&sandbox, &session, true, "plan", PLAN);
         // In strict the prompt came with it.
         match mode {
-            "loop" => approved.said(&["Once all changes are made, in one message start the agent `qa-verifier`"]),
+            "loop" => approved.said(&["Once all changes are made, start the agent `qa-verifier`"]),
             _ => approved.silent(),
         }
         let state = session.state();
@@ -588,7 +696,7 @@ fn the_mode_may_change_while_a_task_runs() {
     session.prompt("go on, then").silent();
     let state = session.state();
     assert_eq!((&state["sandbox"], &state["task"]["n"]), (&json!("open"), &json!(1)));
-    session.stop("Done.").refused(&["1. `qa-verifier`", "2. `commit`"]);
+    owes_only(&session.stop("Done."), &["qa-verifier"]);
     sandbox.configure("[audit]\nrate = 0.0\n[mode]\nlevel = \"guard\"\n");
     session.prompt("leave it").said(&["ended without its Stop hook"]);
     session.stop("Done.").silent();

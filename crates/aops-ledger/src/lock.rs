@@ -1,12 +1,11 @@
 //! `flock` with a timeout.
 //!
 //! Blocks the caller for at most the patience it brings. The lock ends with the open file, so a killed process holds none.
-//! Invariant: the file of a lock can be read by nobody. Who may open a file, be it for reading, can hold its lock, and then
-//! those who only look could keep the writers out.
+//! Whoever may open a file, be it for reading, can hold its lock: that commands cannot is up to the jail.
 
 use crate::failure::{Failure, Kind};
 use crate::folder;
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::OFlags;
 use std::fs::{File, TryLockError};
 use std::os::fd::OwnedFd;
 use std::sync::mpsc;
@@ -15,37 +14,18 @@ use std::time::Duration;
 const NAME: &str = ".lock";
 const PATIENCE: Duration = Duration::from_secs(6);
 
-const UNREADABLE: Mode = Mode::WUSR;
-
-/// The file of a lock in this folder, to be taken; `None` where there is none and `make` is not wished. One that an older
-/// version made is closed to readers.
+/// The file of a lock in this folder, to be taken; `None` where there is none and `make` is not wished.
 pub fn open(dir: &OwnedFd, name: &str, make: bool) -> Result<Option<File>, Failure> {
-    let storage = |error| Failure::storage(name, error);
-    let file = loop {
-        match folder::open_unchecked(dir, name, OFlags::WRONLY)? {
-            Some(file) => break file,
-            None if !make => return Ok(None),
-            // Another process may be faster.
-            None => {
-                if let Some(made) = folder::make(dir, name, OFlags::WRONLY)? {
-                    break made;
-                }
-            }
-        }
-    };
-    let stat = rustix::fs::fstat(&file).map_err(storage)?;
-    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err(Failure::storage(name, "is not a plain file"));
+    if make {
+        open_or_make(dir, name).map(Some)
+    } else {
+        Ok(folder::open(dir, name, OFlags::WRONLY)?.map(|(file, _)| file))
     }
-    if Mode::from_raw_mode(stat.st_mode) != UNREADABLE {
-        rustix::fs::fchmod(&file, UNREADABLE).map_err(storage)?;
-    }
-    Ok(Some(file))
 }
 
 /// The same, made where it is missing.
 pub fn open_or_make(dir: &OwnedFd, name: &str) -> Result<File, Failure> {
-    open(dir, name, true)?.ok_or_else(|| Failure::storage(name, "is gone"))
+    folder::open_or_make(dir, name, OFlags::WRONLY).map(|(file, _)| file)
 }
 
 /// The file, locked until it is dropped. `name` is for the message.

@@ -74,6 +74,11 @@ fn one(line: &Line, simple: &Simple, around: &LineSetting) -> Class {
     if let Some(word) = simple.writes.iter().find(|word| !is_nowhere(word)) {
         return Err(format!("it writes to `{}`", commands::shown(word)));
     }
+    program(line, simple, around)
+}
+
+/// Without its redirections.
+fn program(line: &Line, simple: &Simple, around: &LineSetting) -> Class {
     let Some(program) = simple.words.first() else { return assigned(simple, "") };
     let Some(name) = program.literal().filter(|_| program.is_firm()) else {
         return Err("it runs a program whose name is not in the line".to_owned());
@@ -91,6 +96,44 @@ fn one(line: &Line, simple: &Simple, around: &LineSetting) -> Class {
         Some(Effect::Tracker) => commands::class(if name.ends_with("/mb") { "mb" } else { "bd" }, simple, line),
         _ => known.map_or_else(|| Err(commands::unknown(&name)), |name| commands::class(name, simple, line)),
     }
+}
+
+/// Programs that change the files they name and nothing else.
+const PLAIN: &[&str] = &["cp", "mkdir", "rm", "rmdir", "tee", "touch", "truncate", "unlink"];
+
+/// Beside reading, this line makes, changes and removes files that it names, and does nothing else.
+pub fn only_changes_named(line: &Line, around: &LineSetting) -> bool {
+    let clear = !line.unclear && line.guessed.is_none() && commands::variables(line).is_ok();
+    clear && line.commands.iter().all(|simple| is_plain(line, simple, around))
+}
+
+fn is_plain(line: &Line, simple: &Simple, around: &LineSetting) -> bool {
+    if let Ok(effect) = program(line, simple, around) {
+        return matches!(effect, Effect::Read | Effect::Control);
+    }
+    let name = simple.words.first().filter(|word| word.is_firm()).and_then(Word::literal);
+    let known = name.as_deref().and_then(|name| commands::program(name, around.ground.home));
+    let listed = known.and_then(|name| (around.listed)(name, &simple.words[1..]));
+    let alone = listed.is_none() && !simple.function && simple.assigned.is_empty();
+    alone && known.is_some_and(|name| PLAIN.contains(&name))
+}
+
+/// Beside looking and closing the work, this line only brings it together with that of others, where it runs: `git pull`, `bd sync`.
+pub fn only_syncs(line: &Line, around: &LineSetting) -> bool {
+    let plain = |simple: &Simple| {
+        let stays = simple.writes.iter().all(is_nowhere) && !simple.function;
+        stays && (program(line, simple, around).is_ok() || syncs(simple, around))
+    };
+    let clear = !line.unclear && line.guessed.is_none() && commands::variables(line).is_ok();
+    clear && line.commands.iter().all(|simple| plain(simple))
+}
+
+fn syncs(simple: &Simple, around: &LineSetting) -> bool {
+    let words: Vec<String> = simple.words.iter().map(Word::lossy).collect();
+    let here = simple.folders.iter().all(|folder| folder.is(around.ground.cwd));
+    let firm = simple.assigned.is_empty() && simple.words.iter().all(Word::is_firm);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    here && firm && matches!(words.as_slice(), ["git", "pull" | "merge" | "rebase", ..] | ["bd", "sync", ..])
 }
 
 /// The texts of words; nothing for one that is not certain.

@@ -3,6 +3,7 @@
 //! what is classed as a read touches nothing.
 
 mod options;
+mod showing;
 mod command;
 mod programs;
 mod builtin;
@@ -19,10 +20,11 @@ mod powershell;
 
 pub use builtin::{only_prints, variables};
 pub use command::{Act, Class, Files, Touched, is_nowhere, unknown};
-pub use git::named as patched;
+pub use git::{carried, named as patched};
 pub use options::shown;
 pub use powershell::class as powershell_class;
 pub use programs::writes as program_writes;
+pub use showing::{Showing, showing};
 
 use super::syntax::{Line, SYSTEM_FOLDERS, Simple, Word};
 use crate::effect::Effect;
@@ -34,12 +36,6 @@ pub fn program<'a>(word: &'a str, home: &str) -> Option<&'a str> {
     let Some((folder, name)) = word.rsplit_once('/') else { return Some(word) };
     let own = || folder.strip_prefix(home).is_some_and(|rest| matches!(rest, "/.local/bin" | "/.cargo/bin"));
     (SYSTEM_FOLDERS.contains(&folder) || name == "aops-hook" && own()).then_some(name)
-}
-
-/// However it is called, it reads and runs nothing else.
-pub fn only_reads(name: &str) -> bool {
-    let reads = |row: Row| matches!((row.rule, row.touches), (ClassRule::Reads, Touches::Nothing));
-    table::find(name).is_some_and(|row| row.options.is_empty() && reads(row))
 }
 
 /// What the command of this name does with its arguments.

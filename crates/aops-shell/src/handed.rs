@@ -1,9 +1,11 @@
 //! What a program that no jail can hold is told to run: `sudo apt-get install x` is known, `sudo ./x.sh` is not.
 //!
 //! Reads words as a program gets them. Invariant: whatever is not in these tables is not known: a script, a shell, an
-//! option that changes what runs or where from, a file that holds code.
+//! option that changes what runs or where from, a file that holds code, a reader whose file the user may have put a link
+//! in the place of.
 
-use crate::commands::{only_reads, program};
+use crate::commands::{Showing, program, showing};
+use crate::syntax::Word;
 
 /// Options of a program: those that take nothing, and those that take a value.
 struct Options {
@@ -69,12 +71,20 @@ const LOOKING_AT_CONTAINERS: [&str; 27] = [
     "--since", "--size", "--tail", "--until",
 ];
 
-/// What in this command is not known, in a few words; nothing where it is. `reads`: the line as a whole is known to read.
-pub fn unknown(words: &[String], reads: bool) -> Option<String> {
+/// What is known of the line and of the disk.
+pub struct Outside<'a> {
+    /// The line as a whole is known to read.
+    pub reads: bool,
+    /// The user cannot change where this path leads.
+    pub fixed: &'a dyn Fn(&str) -> bool,
+}
+
+/// What in this command is not known, in a few words; nothing where it is.
+pub fn unknown(words: &[String], around: &Outside) -> Option<String> {
     let (first, rest) = words.split_first()?;
     match first.rsplit('/').next().unwrap_or(first) {
-        "sudo" => behind(rest, &SUDO, reads),
-        "doas" => behind(rest, &DOAS, reads),
+        "sudo" => behind(rest, &SUDO, around),
+        "doas" => behind(rest, &DOAS, around),
         "su" => Some("a shell of another user".to_owned()),
         "podman" | "buildah" => containers(rest),
         "fusermount" => {
@@ -90,14 +100,14 @@ fn is_of(word: &str, known: &[&str]) -> bool {
 }
 
 /// The command behind these options.
-fn behind(words: &[String], options: &Options, reads: bool) -> Option<String> {
+fn behind(words: &[String], options: &Options, around: &Outside) -> Option<String> {
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         let (name, glued) = word.split_once('=').map_or((word.as_str(), false), |(name, _)| (name, true));
         let glued = glued || name.len() > 2 && !name.starts_with("--");
         let valued = |known: &&&str| name == **known || !known.starts_with("--") && name.starts_with(**known);
         match word.as_str() {
-            "--" => return command(rest.as_slice(), reads),
+            "--" => return command(rest.as_slice(), around),
             plain if is_of(plain, options.plain) => {}
             instead if is_of(instead, options.instead) && rest.as_slice().is_empty() => return None,
             option if option.starts_with('-') => match options.valued.iter().find(valued) {
@@ -105,18 +115,21 @@ fn behind(words: &[String], options: &Options, reads: bool) -> Option<String> {
                 Some(_) => drop(rest.next()),
                 None => return Some(option.to_owned()),
             },
-            _ => return command(&words[words.len() - rest.len() - 1..], reads),
+            _ => return command(&words[words.len() - rest.len() - 1..], around),
         }
     }
     Some("a shell".to_owned())
 }
 
-fn command(words: &[String], reads: bool) -> Option<String> {
+fn command(words: &[String], around: &Outside) -> Option<String> {
     let Some((first, rest)) = words.split_first() else { return Some("a shell".to_owned()) };
     let not_known = || Some(first.clone());
     // Also a variable that is set for it, and a program elsewhere.
     let Some(name) = program(first, "\0") else { return not_known() };
-    if only_reads(name) || reads && LOOKING.contains(&name) {
+    if let Some(known) = showing(name) {
+        return shown(name, rest, known, around);
+    }
+    if around.reads && LOOKING.contains(&name) {
         return None;
     }
     if name == "service" {
@@ -129,6 +142,20 @@ fn command(words: &[String], reads: bool) -> Option<String> {
         Some(verb) if !is_of(verb, manager.verbs) => Some(format!("{name} {verb}")),
         _ => rest.iter().find(|word| !is_known(word)).map(|word| format!("{name} {word}")),
     }
+}
+
+/// What a reader is told to show that is not known: an option, or a file where the user may put a link.
+fn shown(name: &str, words: &[String], known: Showing, around: &Outside) -> Option<String> {
+    let words: Vec<Word> = words.iter().map(|word| Word::of(word)).collect();
+    let unknown = match known {
+        Showing::Names => None,
+        Showing::NamesBy(options) => options.files(&words).err(),
+        Showing::Content(options) => match options.files(&words) {
+            Ok(files) => files.into_iter().find(|file| !(around.fixed)(file)),
+            Err(option) => Some(option),
+        },
+    };
+    unknown.map(|word| format!("{name} {word}"))
 }
 
 /// The name of a package or a service: no option, no path, no file that brings programs.
@@ -159,7 +186,8 @@ mod tests {
 
     fn judged(line: &str) -> Option<String> {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        unknown(&words, line.contains("journalctl"))
+        let fixed = |path: &str| !path.contains("planted");
+        unknown(&words, &Outside { reads: line.contains("journalctl"), fixed: &fixed })
     }
 
     #[rustfmt::skip]
@@ -181,6 +209,20 @@ mod tests {
         "sudo -n -v",
         "sudo -l",
         "sudo /usr/bin/cat x",
+        "sudo tail -n 50 -f /var/log/syslog",
+        "sudo tail -50 x",
+        "sudo tail -n50 x",
+        "sudo head -c 10 x y",
+        "sudo grep -in planted /var/log/syslog",
+        "sudo grep -e planted -C3 x",
+        "sudo grep --color=never -A 3 -- -planted x",
+        "sudo ls -laR planted",
+        "sudo stat planted",
+        "sudo du -sh planted",
+        "sudo du -h --max-depth=1 /var",
+        "sudo wc -l x",
+        "sudo sha256sum x",
+        "sudo id planted",
         "doas apk add --no-cache jq",
         "doas -u www ls /root",
         "/usr/bin/sudo ls /root",
@@ -195,6 +237,41 @@ mod tests {
     ];
     #[rustfmt::skip]
     const UNKNOWN: &[&str] = &[
+        "sudo cat planted",
+        "sudo -u www cat x planted",
+        "sudo cat -- planted",
+        "sudo head -n 99 planted",
+        "sudo tail -f planted",
+        "sudo wc planted",
+        "sudo cmp x planted",
+        "sudo grep x planted",
+        "sudo grep -e x planted",
+        "sudo grep -xe x planted",
+        "sudo grep -f planted x",
+        "sudo grep -fplanted x",
+        "sudo grep -hfplanted x",
+        "sudo grep --file=planted x",
+        "sudo grep -r . x",
+        "sudo grep . -R",
+        "sudo grep -hR . x",
+        "sudo grep -d recurse . x",
+        "sudo grep -drecurse . x",
+        "sudo grep --directories=recurse . x",
+        "sudo grep --dir=recurse . x",
+        "sudo grep --recursive . x",
+        "sudo grep --rec . x",
+        "sudo grep --dereference-recursive . x",
+        "sudo egrep -r . x",
+        "sudo zgrep -r . x",
+        "sudo wc --files0-from=x",
+        "sudo du --files0-from=x",
+        "sudo du -X x y",
+        "sudo jq -n import x",
+        "sudo dig -f x",
+        "sudo strings @x",
+        "sudo readelf @x",
+        "sudo shellcheck x",
+        "sudo who x",
         "sudo ./x.sh",
         "sudo x.sh",
         "sudo /home/u/x",

@@ -3,6 +3,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod effect;
+pub mod generated;
 pub mod verbs;
 pub mod syntax;
 pub mod commands;
@@ -11,3 +12,5 @@ pub mod outside;
 pub mod class;
 pub mod danger;
 pub mod handed;
+pub mod lasting;
+pub mod leftovers;

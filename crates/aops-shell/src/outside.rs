@@ -4,26 +4,12 @@
 
 mod rules;
 
-use crate::commands::shown;
 use crate::syntax::{Line, Simple, Word};
 use rules::{cloud, copied_away, curl_sends, far, forge, http_sends, image_pushed, wget_sends};
 
-/// Where a `git push` goes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Push {
-    /// `git -C folder push`.
-    pub folder: Option<String>,
-    pub remote: Option<String>,
-    pub refs: Vec<String>,
-    /// `-u`: the branch gets this as its upstream.
-    pub sets_upstream: bool,
-}
-
-/// The first command of this line that reaches outside. `is_own`: this push goes to the branch's own upstream.
-pub fn outside(line: &Line, is_own: &dyn Fn(&Push) -> bool) -> Option<String> {
-    let found = line.commands.iter().find(|simple| !simple.function && reaches(simple, is_own))?;
-    let words: Vec<String> = found.words.iter().map(shown).collect();
-    Some(words.join(" "))
+/// A command of this line reaches outside.
+pub fn outside(line: &Line) -> bool {
+    line.commands.iter().any(|simple| !simple.function && reaches(simple))
 }
 
 enum Reach {
@@ -77,11 +63,11 @@ static TABLE: &[(&[&str], Reach)] = &[
     (&["goreleaser", "lerna", "np", "release-it", "semantic-release"], Reach::Always),
 ];
 
-fn reaches(simple: &Simple, is_own: &dyn Fn(&Push) -> bool) -> bool {
+fn reaches(simple: &Simple) -> bool {
     let Some(name) = simple.words.first().and_then(Word::literal) else { return false };
     let name = name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     if name == "git" {
-        return push(&simple.words[1..]).is_some_and(|push| !push.is_ok_and(|push| is_own(&push)));
+        return pushes(&simple.words[1..]);
     }
     let Some((_, reach)) = TABLE.iter().find(|(names, _)| names.contains(&name.as_str())) else { return false };
     let call = Call { name, words: simple.words[1..].iter().map(Word::lossy).collect() };
@@ -132,62 +118,18 @@ impl Call {
     }
 }
 
-/// Options of `git push` that send no more than the branch.
-const PLAIN: &[&str] = &[
-    "--no-verify", "--porcelain", "--progress", "--quiet", "--set-upstream", "--verbose", "--verify", "-q", "-u", "-v",
-];
-
-/// It sends more than a branch, or it is not certain what.
-#[derive(Debug)]
-struct Unclear;
-
-/// The push among these arguments of git.
-fn push(arguments: &[Word]) -> Option<Result<Push, Unclear>> {
-    let mut words = arguments.iter();
-    let mut push = Push::default();
+/// These arguments of git push something.
+fn pushes(arguments: &[Word]) -> bool {
+    let mut words = arguments.iter().map(Word::lossy);
     loop {
-        let word = words.next()?;
-        match word.lossy().as_str() {
-            "-C" => push.folder = Some(words.next()?.lossy()),
-            "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--exec-path" | "--config-env" => drop(words.next()?),
-            "push" => break,
-            option if option.starts_with('-') => {}
-            _ => return None,
+        match words.next().as_deref() {
+            Some("-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--exec-path" | "--config-env") => {
+                words.next();
+            }
+            Some("push") => return !words.any(|word| matches!(word.as_str(), "--dry-run" | "-n" | "--help")),
+            Some(option) if option.starts_with('-') => {}
+            _ => return false,
         }
-    }
-    let rest: Vec<&Word> = words.collect();
-    let text: Vec<String> = rest.iter().map(|word| word.lossy()).collect();
-    if text.iter().any(|word| matches!(word.as_str(), "--dry-run" | "-n" | "--help")) {
-        return None;
-    }
-    for (word, text) in rest.into_iter().zip(text) {
-        match text.as_str() {
-            _ if !word.is_firm() => return Some(Err(Unclear)),
-            "-u" | "--set-upstream" => push.sets_upstream = true,
-            option if option.starts_with('-') && !PLAIN.contains(&option) => return Some(Err(Unclear)),
-            option if option.starts_with('-') => {}
-            _ if push.remote.is_none() => push.remote = Some(text),
-            _ => push.refs.push(text),
-        }
-    }
-    Some(Ok(push))
-}
-
-impl Push {
-    /// It goes to the upstream of the branch that is checked out: `branch`, and `upstream` as `origin/main`.
-    pub fn is_own(&self, branch: &str, upstream: Option<&str>) -> bool {
-        let (remote, target) = match upstream.and_then(|name| name.split_once('/')) {
-            Some((remote, target)) => (remote, target),
-            // It gets its upstream by this push.
-            None if self.sets_upstream => (self.remote.as_deref().unwrap_or_default(), branch),
-            None => return self.remote.is_none(),
-        };
-        let bare = |name: &str| name.strip_prefix("refs/heads/").unwrap_or(name).to_owned();
-        let own = |spec: &String| match spec.split_once(':') {
-            Some((from, to)) => (from == "HEAD" || bare(from) == branch) && bare(to) == target,
-            None => (spec == "HEAD" || bare(spec) == branch) && branch == target,
-        };
-        self.remote.as_deref().is_none_or(|name| name == remote) && self.refs.iter().all(own)
     }
 }
 

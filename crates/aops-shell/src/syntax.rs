@@ -14,6 +14,7 @@ mod walk;
 mod each;
 mod wrap;
 mod simple;
+mod vary;
 
 use crate::effect::Effect;
 use std::cell::OnceCell;
@@ -43,6 +44,8 @@ pub struct Line {
     pub commands: Vec<Rc<Simple>>,
     /// Some part could not be read: it may do anything with whatever its text names.
     pub unclear: bool,
+    /// A command of it runs in the background.
+    pub background: bool,
     /// It holds more than is looked at: it is too long or too deep, or has too many words, values or alternatives.
     pub beyond: bool,
     /// Texts that run, and are no program that is understood.

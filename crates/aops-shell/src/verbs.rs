@@ -45,19 +45,30 @@ pub static VERBS: &[Verb] = &[
     writes("sessions gc", Who::OutsideClient),
     reads("log"), reads("verify"),
     writes("verify --quarantine", Who::AtTerminal),
-    reads("prove"), reads("why"), reads("simulate"), reads("replay"),
+    reads("prove"), reads("why"), reads("simulate"), reads("test"), reads("replay"),
     Verb { name: "block", who: Who::Anyone, effect: Effect::Control },
     writes("clear-block", Who::AtTerminal),
     writes("waive", Who::AtTerminal),
+    reads("task"), reads("task list"),
+    writes("task drop", Who::AtTerminal),
+    // An agent says of its own session that a task goes on, which opens nothing.
+    Verb { name: "task resume", who: Who::Anyone, effect: Effect::Control },
     reads("insights"),
     // It starts the client and pays for it.
     writes("insights --analyse", Who::OutsideClient),
-    reads("transcript"), reads("report"),
+    reads("transcript"), reads("report"), reads("usage"),
     writes("export", Who::Anyone),
     // It sends the record to another machine.
     writes("export --endpoint", Who::OutsideClient),
     reads("workflow"), reads("policy"),
     writes("mode", Who::OutsideClient),
+    writes("danger", Who::Anyone),
+    reads("danger list"),
+    // They loosen what guards, or tighten it for a person.
+    writes("danger off", Who::AtTerminal),
+    writes("danger on", Who::AtTerminal),
+    writes("danger ask", Who::AtTerminal),
+    writes("danger deny", Who::AtTerminal),
     writes("checkpoint", Who::Anyone),
     writes("checkpoint create", Who::Anyone),
     reads("checkpoint list"), reads("checkpoint show"), reads("checkpoint diff"),
@@ -120,7 +131,8 @@ pub fn called(arguments: &[String]) -> Option<&'static Verb> {
         "verify" if has("--q") => "--quarantine",
         "insights" if has("--an") => "--analyse",
         "export" if has("--e") || arguments.iter().any(|word| word.contains("otlp")) => "--endpoint",
-        _ => operands.next().unwrap_or_default(),
+        // The value of an option may stand before it: `checkpoint --color never rollback`.
+        _ => operands.find(|word| is_second(verb, word)).unwrap_or_default(),
     };
     let both = VERBS.iter().find(|row| row.name.split_once(' ') == Some((verb, second)));
     both.or_else(|| VERBS.iter().find(|row| row.name == verb))
@@ -130,6 +142,10 @@ pub fn called(arguments: &[String]) -> Option<&'static Verb> {
 /// nothing that guards, so it is a command like any other.
 pub fn is_ours(verb: &Verb) -> bool {
     verb.who == Who::Anyone && verb.name != "demo"
+}
+
+fn is_second(verb: &str, word: &str) -> bool {
+    VERBS.iter().any(|row| row.name.split_once(' ') == Some((verb, word)))
 }
 
 /// Nothing but a question about the program or one of its verbs: `--version`, `checkpoint create --help`. Any other call with
@@ -160,6 +176,9 @@ mod tests {
         assert_eq!(name("--json status abc"), Some("status"));
         assert_eq!(name("checkpoint gc"), Some("checkpoint gc"));
         assert_eq!(name("checkpoint frob"), Some("checkpoint"));
+        assert_eq!(name("checkpoint --color never rollback latest"), Some("checkpoint rollback"));
+        assert_eq!(name("danger --color never off git-discard --yes"), Some("danger off"));
+        assert_eq!(name("danger"), Some("danger"));
         assert_eq!(name("verify --quar x"), Some("verify --quarantine"));
         assert_eq!(name("checkpoint verify --quiet"), Some("checkpoint verify"));
         assert_eq!(name("frob"), None);

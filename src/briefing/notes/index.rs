@@ -225,7 +225,7 @@ pub(super) fn refresh(data: &Path, path: &Path, now_ms: i64) -> Result<usize, Fa
     Ok(read)
 }
 
-/// The lock of who writes it; `None` when another process holds it. A file of its own: who may read the index could hold it.
+/// The lock of who writes it; `None` when another process holds it.
 fn lock(folder: &Path) -> Result<Option<File>, Failure> {
     let dir = folder::enter(CWD, folder, true)?.ok_or_else(|| Failure::storage(folder.display(), "is gone"))?;
     let file = locks::open_or_make(&dir, "index.lock")?;

@@ -25,7 +25,7 @@ use aops_fleet::session::{Machine, SessionHead};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, UNIX_EPOCH};
 
@@ -134,10 +134,8 @@ impl Cursor {
     fn take(env: &Env, what: &str, url: &str) -> Option<Self> {
         let file = database::folder(env).join(format!("{what}-{}", &sha256(&[url.as_bytes()])[..12]));
         let mut options = File::options();
-        let options = options.append(true).create(true).mode(0o200);
-        // Who may read it could hold it.
+        let options = options.append(true).create(true).mode(0o600);
         let alone = options.open(file.with_extension("lock")).ok()?;
-        alone.set_permissions(fs::Permissions::from_mode(0o200)).ok()?;
         alone.try_lock().ok()?;
         Some(Self { file, _alone: alone })
     }

@@ -10,7 +10,7 @@ use crate::checkpoint::tree::{Artifacts, File, find, is_foreign, missing, name};
 use crate::model::error::Failure;
 use crate::system::env::{Env, boot_id};
 use crate::system::files;
-use crate::text::sha256::Sum;
+use crate::text::sha256::{Sum, sha256};
 use rustix::fs::FileType;
 use std::collections::BTreeMap;
 use std::fs;
@@ -64,6 +64,23 @@ pub fn changed_since(env: &Env, store: &Store, then: &Artifacts, limits: &Limits
     }));
     changes.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(changes)
+}
+
+/// One digest of all files: names, contents, and whether each can be run.
+pub fn tree_digest(env: &Env, store: &Store, limits: &Limits) -> Result<String, Failure> {
+    let walked = walk(env, store, limits, &[])?;
+    let cached = store.cached(&boot_id());
+    let known: BTreeMap<&str, _> = cached.known().map(|known| (known.path, known)).collect();
+    let mut all = Vec::new();
+    for entry in walked.entries.iter().filter(|entry| entry.kind != FileType::Directory) {
+        limits.check()?;
+        let same = known.get(entry.path.as_str()).filter(|known| known.stamp == entry.stamp);
+        let sum = same.map_or_else(|| Sum::of(&content(store, entry)).0, |known| known.sha256);
+        all.extend_from_slice(entry.path.as_bytes());
+        all.extend_from_slice(&[0, u8::from(entry.mode & 0o100 != 0)]);
+        all.extend_from_slice(&sum);
+    }
+    Ok(sha256(&[&all]))
 }
 
 /// The content of a file, the target of a link, or for a large file its stat.

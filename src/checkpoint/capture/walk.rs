@@ -3,7 +3,8 @@
 //! Lists folders in several threads, and stats their entries through the open folder. git is asked for the tracked paths
 //! only when its index has changed. Invariants: no symlink is followed; no `.git` and no folder of checkpoints or runs is
 //! entered; the list is sorted and has no duplicates; ignore rules decide as in git: the deepest match of the ignore files,
-//! then the repository's own list (`info/exclude`), then the user's. Rules above a repository do not apply to it.
+//! then the repository's own list (`info/exclude`), then the user's. Rules above a repository do not apply to it. What tools make
+//! is left out as if it were ignored, unless git tracks something in that folder: then all of it is in the list.
 
 use super::{Limits, TreeEntry};
 use crate::checkpoint::store::cache::FileStamp;
@@ -12,11 +13,12 @@ use crate::checkpoint::tree::{self, Artifacts, Delta, File, LeftOut, name};
 use crate::model::error::{Code, Failure};
 use crate::system::files;
 use crate::system::{env::Env, files::mode_bits, git, threads};
+use aops_shell::generated;
 use ignore::WalkBuilder;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, Stat};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -37,15 +39,17 @@ pub fn walk(env: &Env, store: &Store, limits: &Limits, besides: &[String]) -> Re
     let (mut walked, tracked) = thread::scope(|scope| {
         let tracked = scope.spawn(|| list_tracked(env, store));
         let first = PendingFolder { path: Vec::new(), rules: Rules::above(root) };
-        let walked = Walker { store, limits, open: Mutex::new((vec![first], 0)), more: Condvar::new() }.walk_all();
+        let walked = Walker::new(store, limits, vec![first], BTreeSet::new()).walk_all();
         (walked, tracked.join().unwrap_or_else(|_| Err(Failure::new(Code::Panic, "listing the tracked files"))))
     });
     limits.check()?;
     let tracked = tracked?;
     let entries = &mut walked.entries;
     let mut more = list_unseen(entries, &tracked);
+    let written = walk_written(store, limits, &more);
+    walked.left_out.extend(written.left_out);
     more.extend_from_slice(besides);
-    let more: Vec<TreeEntry> = more.iter().filter_map(|path| look(root, path)).collect();
+    let more: Vec<TreeEntry> = more.iter().filter_map(|path| look(root, path)).chain(written.entries).collect();
     if !more.is_empty() {
         entries.extend(more);
         entries.sort_by(|a, b| a.path.cmp(&b.path));
@@ -68,6 +72,25 @@ fn list_unseen(entries: &[TreeEntry], tracked: &[u8]) -> Vec<String> {
     tracked.into_iter().map(Cow::into_owned).collect()
 }
 
+/// Folders with the name of generated ones that git tracks something in, whole. `unseen`: the tracked paths that were not found.
+fn walk_written(store: &Store, limits: &Limits, unseen: &[String]) -> Walked {
+    let work = unseen.iter().filter(|path| generated::is_work_in(path));
+    let written: BTreeSet<String> = work.flat_map(|path| generated::folders(path)).map(str::to_owned).collect();
+    let outer = |path: &&String| generated::folders(path).all(|folder| folder == path.as_str());
+    let begin = |path: &String| {
+        let (rules, path) = (Rules::at(&store.root, &name::bytes(path)), name::bytes(path).into_owned());
+        (!rules.hide(&path, true)).then_some(PendingFolder { path, rules })
+    };
+    let first: Vec<PendingFolder> = written.iter().filter(outer).filter_map(begin).collect();
+    if first.is_empty() {
+        return Walked::default();
+    }
+    let folders: Vec<TreeEntry> = written.iter().filter_map(|path| look(&store.root, path)).collect();
+    let mut walked = Walker::new(store, limits, first, written).walk_all();
+    walked.entries.extend(folders);
+    walked
+}
+
 /// The result of one thread: by folder, each sorted.
 #[derive(Default)]
 struct Listed {
@@ -87,9 +110,24 @@ struct Walker<'a> {
     /// The folders that wait, and the number of those being listed.
     open: Mutex<(Vec<PendingFolder>, usize)>,
     more: Condvar,
+    /// Folders with the name of generated ones that are listed all the same.
+    written: BTreeSet<String>,
 }
 
-impl Walker<'_> {
+impl<'a> Walker<'a> {
+    fn new(store: &'a Store, limits: &'a Limits, first: Vec<PendingFolder>, written: BTreeSet<String>) -> Self {
+        Self { store, limits, open: Mutex::new((first, 0)), more: Condvar::new(), written }
+    }
+
+    /// A tool made it, as far as its name says.
+    fn is_made(&self, path: &str, is_folder: bool) -> bool {
+        if is_folder {
+            generated::is_folder(path) && !self.written.contains(path)
+        } else {
+            generated::is_made_file(path)
+        }
+    }
+
     fn walk_all(&self) -> Walked {
         let all = Mutex::new(Vec::new());
         threads::run(usize::MAX, || {
@@ -165,7 +203,8 @@ impl Walker<'_> {
             path.truncate(long);
             path.extend_from_slice(own.to_bytes());
             let text = name::text(&path);
-            if tree::is_foreign(&text) || rules.hide(&path, kind == FileType::Directory) {
+            let is_folder = kind == FileType::Directory;
+            if tree::is_foreign(&text) || self.is_made(&text, is_folder) || rules.hide(&path, is_folder) {
                 continue;
             }
             let Ok(stat) = stat_in(&dir, &own) else { continue };
@@ -299,6 +338,17 @@ impl Rules {
             }
         }
         rules
+    }
+
+    /// The rules for what is in the folder above this path.
+    pub(super) fn at(root: &Path, path: &[u8]) -> Arc<Self> {
+        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        [0].into_iter().chain(ends).fold(Self::above(root), |rules, end| {
+            let folder = &path[..end];
+            let place = on_disk(root, &name::text(folder));
+            let (ignore, repository) = (place.join(".gitignore").exists(), place.join(".git").exists());
+            Self::of(&rules, root, folder, ignore, repository)
+        })
     }
 
     /// Adds the rules of a folder of the tree, from the two sources that it has. `path` is empty for the root.

@@ -115,7 +115,9 @@ impl Store {
     /// or `-1` is the newest, `-2` the one before.
     pub fn pick(rows: &[IndexRow], given: &str) -> Result<Id, String> {
         let list = "`aops-hook checkpoint list` shows them all";
-        let back = if given == "latest" { Some(1) } else { given.strip_prefix('-').and_then(|n| n.parse().ok()) };
+        let listed = given.parse().ok().filter(|n| (1..=rows.len()).contains(n) && !given.starts_with('+'));
+        let before = || given.strip_prefix('-').and_then(|n| n.parse().ok());
+        let back = if given == "latest" { Some(1) } else { listed.or_else(before) };
         if let Some(back) = back {
             let row = rows.len().checked_sub(back).and_then(|at| rows.get(at));
             let few = || format!("there are only {}\nhint: {list}", count(rows.len(), "checkpoint"));

@@ -24,6 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// An audit that is certain to come and comes soon, a rule and a check of the user's. No tracker: its refresh in the
 /// background could outlive the stage.
 const CONFIG: &str = r#"
+[mode]
+level = "strict"
+
 [audit]
 rate = 0.000001
 at_least_every = 8

@@ -6,10 +6,10 @@
 use super::registration::{HookFile, HookFileKind, Scene, install, install_at, several};
 use super::{Report, bad, report, shell_word};
 use crate::cli::install::Level;
-use crate::cli::install::placing::{OwnText, Placing, SCRIPT_COMMAND, found_by_script};
+use crate::cli::install::placing::{OwnText, Placing, found_by_script};
 use crate::cli::install::receipt::Receipt;
 use crate::cli::world::World;
-use crate::host::claude::settings::Registered;
+use crate::host::claude::settings::{Registered, SCRIPT_COMMAND};
 use crate::system::files;
 use crate::system::process::Ending;
 use std::collections::BTreeSet;

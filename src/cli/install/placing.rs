@@ -6,6 +6,7 @@
 use super::Level;
 use super::receipt::{Receipt, quote_path};
 use crate::config::texts::{self, Kind};
+use crate::host::claude::settings::{SCRIPT, SCRIPT_PATH};
 use crate::model::agent::FILE_PREFIX;
 use crate::observe::foreign_agents::{clashes, rename};
 use crate::system::env::Env;
@@ -15,12 +16,6 @@ use std::path::{Path, PathBuf};
 
 /// The program in the shipped commands, as the plugin has it.
 const IN_PLUGIN: &str = "${CLAUDE_PLUGIN_ROOT}/bin/aops-hook";
-/// How a project's settings call the program: a script beside them, which finds it on each machine.
-pub const SCRIPT_COMMAND: &str = "${CLAUDE_PROJECT_DIR}/.claude/aops-hook";
-const SCRIPT_PATH: &str = ".claude/aops-hook";
-
-/// Committed with a project's settings. Without the program it says so, and passes: colleagues are not locked out.
-const SCRIPT: &str = include_str!("aops-hook.sh");
 
 /// A file of ours: its place, its text, its mode.
 #[derive(Debug, Clone, PartialEq, Eq)]

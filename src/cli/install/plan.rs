@@ -4,7 +4,7 @@
 //! done; the receipt is written before the changes it lists, so a crash in between leaves nothing unlisted.
 
 use super::Level;
-use super::placing::{OwnText, Placing, SCRIPT_COMMAND};
+use super::placing::{OwnText, Placing};
 use super::receipt::{Edited, Placed, Receipt, back_up, quote_path};
 use crate::config::in_force;
 use crate::config::policy::jail::JailLevel;
@@ -12,7 +12,8 @@ use crate::config::problem::position;
 use crate::host::claude::settings::deny::with_denied;
 use crate::host::claude::settings::prefix::{self, with_prefix};
 use crate::host::claude::settings::{
-    PROGRAM, StatusLine, Unreadable, register, status_line, unregister, with_status_line,
+    PROGRAM, SCRIPT_COMMAND, SCRIPT_IN_SHELL, StatusLine, Unreadable, register, status_line, unregister,
+    with_status_line,
 };
 use crate::model::client::Client;
 use crate::system::env::{Env, names_us};
@@ -21,9 +22,6 @@ use crate::text::sha256::sha256;
 use crate::text::template::one_line;
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
-
-/// The project's script in a shell line, such as the status line's.
-const SCRIPT_IN_SHELL: &str = "\"$CLAUDE_PROJECT_DIR\"/.claude/aops-hook";
 
 pub struct Plan {
     pub command: String,

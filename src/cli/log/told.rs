@@ -8,8 +8,11 @@ use crate::model::event::EventKind;
 use crate::session::describe::{describe_call, describe_fact};
 use crate::session::fact::{NO_EFFECT, Said, Seen, Step};
 use crate::session::phase_end::PhaseEnd;
+use crate::session::prompt::Prompt;
+use crate::session::question::{Answered, Answerer};
 use crate::text::template::one_line;
 use crate::text::time;
+use std::collections::BTreeMap;
 
 /// Longer prompts are told by their beginning.
 const LONGEST_PROMPT: usize = 2000;
@@ -25,6 +28,10 @@ pub(in crate::cli) struct Told {
     pub(in crate::cli) tone: Tone,
     pub(in crate::cli) tool: String,
     pub(in crate::cli) refused: bool,
+    /// A person was asked about it.
+    pub(in crate::cli) asked: bool,
+    /// The client's or our own bookkeeping.
+    pub(in crate::cli) no_news: bool,
     /// With `--json`: the entry as it stands in the ledger.
     pub(in crate::cli) raw: Option<Vec<u8>>,
 }
@@ -35,14 +42,27 @@ struct Begun {
     ts: String,
     first: Step,
     ended: String,
+    answer: Option<Answered>,
 }
 
 #[derive(Default)]
 pub(in crate::cli) struct Teller {
     open: Vec<Begun>,
+    /// Answers that the rest of the ledger holds, by call: the last one counts.
+    known: BTreeMap<String, Answered>,
 }
 
 impl Teller {
+    /// Learns from an entry that is told later who answered a question.
+    pub(in crate::cli) fn learn(&mut self, line: &[u8]) {
+        let Some(entry) = line.strip_suffix(b"\n").and_then(Line::read).filter(|entry| entry.kind == "answer") else {
+            return;
+        };
+        if let Some(Fact::Answer(answered)) = Fact::read(entry.kind, entry.with) {
+            self.known.insert(answered.call.id.clone(), answered);
+        }
+    }
+
     /// The line that this entry completes, if it does. `raw`: each entry is a line of its own.
     pub(in crate::cli) fn take(&mut self, line: &[u8], root: &str, raw: bool) -> Option<Told> {
         let Some(entry) = line.strip_suffix(b"\n").and_then(Line::read) else {
@@ -56,13 +76,17 @@ impl Teller {
         };
         if raw {
             let (tool, refused) = (tool(&fact), is_refusal(&fact));
-            return Some(Told { tool, refused, raw: Some(line.to_vec()), ..base });
+            let asked = matches!(fact, Fact::Question(_) | Fact::Answer(_));
+            return Some(Told { tool, refused, asked, raw: Some(line.to_vec()), ..base });
         }
         let ended = PhaseEnd::read(entry.with).map(|end| format!("  [{} ends: {}]", end.phase.name(), end.outcome));
         let ended = ended.unwrap_or_default();
         match fact {
             Fact::Call(step) => self.step(base, &step, ended, root),
             Fact::Event(seen) => Some(tell_event(base, &seen, &ended)),
+            // Told with its call.
+            Fact::Question(_) => None,
+            Fact::Answer(answered) => self.answer(base, answered),
             fact => {
                 let tone = tone(&fact);
                 let reason = match &fact {
@@ -71,7 +95,9 @@ impl Teller {
                     _ => None,
                 };
                 let refused = is_refusal(&fact);
-                Some(Told { text: describe_fact(&fact, LONGEST_PROMPT) + &ended, reason, tone, refused, ..base })
+                let no_news = ended.is_empty() && matches!(fact, Fact::Insights(_) | Fact::Snapshot(_));
+                let text = describe_fact(&fact, LONGEST_PROMPT) + &ended;
+                Some(Told { text, reason, tone, refused, no_news, ..base })
             }
         }
     }
@@ -79,7 +105,8 @@ impl Teller {
     fn step(&mut self, base: Told, step: &Step, ended: String, root: &str) -> Option<Told> {
         if step.from.is_none() {
             self.open.retain(|known| known.first.call != step.call);
-            self.open.push(Begun { seq: base.seq, ts: base.ts.clone(), first: step.clone(), ended: ended.clone() });
+            let (first, ended) = (step.clone(), ended.clone());
+            self.open.push(Begun { seq: base.seq, ts: base.ts.clone(), first, ended, answer: None });
         } else if let Some(known) = self.find(&step.call) {
             known.ended.push_str(&ended);
         }
@@ -87,11 +114,24 @@ impl Teller {
             return None;
         }
         let at = self.open.iter().position(|known| known.first.call == step.call);
-        let (first, ended) = match at.map(|at| self.open.remove(at)) {
-            Some(known) => (known.first, known.ended),
-            None => (step.clone(), ended),
+        let (first, ended, answer) = match at.map(|at| self.open.remove(at)) {
+            Some(known) => (known.first, known.ended, known.answer),
+            None => (step.clone(), ended, None),
         };
-        Some(tell_call(base, &first, step, &ended, root))
+        let answer = answer.map(|answer| self.known.get(&step.call.id).cloned().unwrap_or(answer));
+        Some(tell_call(base, &first, step, answer.as_ref(), &ended, root))
+    }
+
+    /// The answer to a question is told with its call; one that is proven later only where it says something new.
+    fn answer(&mut self, base: Told, answered: Answered) -> Option<Told> {
+        if let Some(known) = self.find(&answered.call) {
+            known.answer = Some(answered);
+            return None;
+        }
+        let no_news = !answered.is_overridden();
+        let tone = if no_news { Tone::Quiet } else { Tone::Bad };
+        let text = answered.tell(LONGEST_PROMPT);
+        Some(Told { text, tone, no_news, asked: true, tool: answered.call.tool, ..base })
     }
 
     fn find(&mut self, key: &CallKey) -> Option<&mut Begun> {
@@ -105,7 +145,7 @@ impl Teller {
             let asked = known.first.reason.is_some();
             let word = if asked { "asked" } else { "no end" }.to_owned();
             let (text, tool) = (describe(&known.first, root) + &known.ended, known.first.call.tool.clone());
-            Told { word, text, tool, reason: known.first.reason.clone(), ..base }
+            Told { word, text, tool, asked, reason: known.first.reason.clone(), ..base }
         };
         self.open.iter().map(told).collect()
     }
@@ -117,12 +157,13 @@ fn describe(first: &Step, root: &str) -> String {
     describe_call(first, root) + &who.unwrap_or_default()
 }
 
-fn tell_call(base: Told, first: &Step, last: &Step, ended: &str, root: &str) -> Told {
+fn tell_call(base: Told, first: &Step, last: &Step, answer: Option<&Answered>, ended: &str, root: &str) -> Told {
     let unseen = last.to == CallState::Failed && last.reason.as_deref() == Some(NO_EFFECT);
     let (word, tone) = match last.to {
         _ if unseen => ("no end", Tone::Quiet),
         CallState::Denied => ("refused", Tone::Bad),
         CallState::Failed => ("failed", Tone::Bad),
+        _ if last.is_unsaved() => ("not saved", Tone::Warn),
         _ if first.rehearsed.is_some() => ("done", Tone::Warn),
         _ => ("done", Tone::Plain),
     };
@@ -132,10 +173,14 @@ fn tell_call(base: Told, first: &Step, last: &Step, ended: &str, root: &str) -> 
     let refused = last.to == CallState::Denied;
     let gate = last.gate.as_deref().filter(|_| refused).map(|gate| format!("  [{gate}]"));
     text.extend(gate);
+    text.extend(answer.map(|answer| format!("  [{}: {}]", answer.asker(), answer.describe())));
     text.push_str(ended);
+    text.extend(last.lost().map(|lost| format!("  {}", one_line(&lost.describe(), 300))));
     let failed = last.reason.as_deref().filter(|_| last.to == CallState::Failed && !unseen);
     text.extend(failed.map(|why| format!("  {}", one_line(why, 300))));
-    let reason = last.reason.clone().filter(|_| refused).or_else(|| first.rehearsed.as_ref().map(would));
+    // Of a question that was answered with no, what was asked.
+    let why = if answer.is_some() { &first.reason } else { &last.reason };
+    let reason = why.clone().filter(|_| refused).or_else(|| first.rehearsed.as_ref().map(would));
     Told {
         word: word.to_owned(),
         text,
@@ -143,6 +188,7 @@ fn tell_call(base: Told, first: &Step, last: &Step, ended: &str, root: &str) -> 
         tone,
         tool: first.call.tool.clone(),
         refused: refused || first.rehearsed.is_some(),
+        asked: answer.is_some(),
         ..base
     }
 }
@@ -177,11 +223,26 @@ fn tell_event(base: Told, seen: &Seen, ended: &str) -> Told {
     };
     let tone = tone(&Fact::Event(Box::new(seen.clone())));
     let refused = refused || seen.rehearsed.is_some();
-    Told { word: word.to_owned(), text: text + ended, reason, tone, refused, ..base }
+    let no_news = ended.is_empty() && reason.is_none() && is_no_news(seen);
+    Told { word: word.to_owned(), text: text + ended, reason, tone, refused, no_news, ..base }
+}
+
+/// The client's own bookkeeping.
+fn is_no_news(seen: &Seen) -> bool {
+    match EventKind::of(&seen.event) {
+        EventKind::PostToolBatch => true,
+        EventKind::UserPromptSubmit => Prompt::of(&seen.words("prompt").unwrap_or_default()) == Prompt::Machine,
+        _ => false,
+    }
 }
 
 fn tool(fact: &Fact) -> String {
-    if let Fact::Call(step) = fact { step.call.tool.clone() } else { String::new() }
+    match fact {
+        Fact::Call(step) => step.call.tool.clone(),
+        Fact::Question(asked) => asked.call.tool.clone(),
+        Fact::Answer(answered) => answered.call.tool.clone(),
+        _ => String::new(),
+    }
 }
 
 fn is_refusal(fact: &Fact) -> bool {
@@ -189,6 +250,7 @@ fn is_refusal(fact: &Fact) -> bool {
     match fact {
         Fact::Call(step) => step.to == CallState::Denied || step.rehearsed.is_some(),
         Fact::Event(seen) => denied(&seen.said) || seen.rehearsed.is_some(),
+        Fact::Answer(answered) => !answered.allowed,
         Fact::Violation(second) => denied(&second.said),
         _ => false,
     }
@@ -207,8 +269,15 @@ fn tone(fact: &Fact) -> Tone {
         Fact::Block(_) | Fact::Violation(_) => Tone::Bad,
         Fact::Unblock(_) | Fact::Check(_) => Tone::Good,
         Fact::Verdict(_) => Tone::Strong,
-        Fact::Mode(_) | Fact::Recovery(_) | Fact::Waive(_) | Fact::Run(_) | Fact::Rollback(_) => Tone::Warn,
+        Fact::Mode(_)
+        | Fact::Recovery(_)
+        | Fact::Waive(_)
+        | Fact::Task(_)
+        | Fact::Run(_)
+        | Fact::Rollback(_)
+        | Fact::Question(_) => Tone::Warn,
         Fact::Insights(_) | Fact::Snapshot(_) => Tone::Quiet,
-        Fact::Open(_) | Fact::Checkpoint(_) | Fact::Call(_) => Tone::Plain,
+        Fact::Answer(answered) if answered.by == Answerer::Hook => Tone::Bad,
+        Fact::Open(_) | Fact::Checkpoint(_) | Fact::Call(_) | Fact::Answer(_) => Tone::Plain,
     }
 }

@@ -244,8 +244,7 @@ impl Model {
             }
             News::Lines { .. } => {}
             News::Checkpoints(Ok(rows)) => {
-                self.checkpoints.at = rows.len().saturating_sub(1);
-                (self.checkpoints.rows, self.checkpoints.read) = (rows, true);
+                (self.checkpoints.at, self.checkpoints.rows, self.checkpoints.read) = (0, rows, true);
             }
             News::Checkpoints(Err(why)) => {
                 self.checkpoints.read = true;

@@ -72,8 +72,10 @@ fn checkpoints(env: &Env, folder: PathBuf) -> Result<Vec<Checkpoint>, String> {
     let said = Order::new(folder, &["checkpoint", "list"]).carry_out(env, false)?;
     let row = |line: &str| {
         let mut cells = line.split('\t').map(str::to_owned);
-        let mut next = || cells.next();
-        Some(Checkpoint { id: next()?, name: next()?, age: next()?, why: next()?, changed: next()? })
+        let (_number, mut next) = (cells.next()?, || cells.next());
+        let (id, name, age, why) = (next()?, next()?, next()?, next()?);
+        let _prompt = next()?;
+        Some(Checkpoint { id, name, age, why, changed: next()? })
     };
     Ok(said.lines().filter_map(row).collect())
 }

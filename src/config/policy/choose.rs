@@ -1,9 +1,10 @@
-//! Writes a chosen mode into the text of a user's configuration, and leaves every other byte as it is.
+//! Writes a chosen mode, or the switch of a danger rule, into the text of a user's configuration, and leaves every other
+//! byte as it is.
 //!
 //! Reads text, gives text. Invariant: what comes out reads as the same configuration with another mode; a text that is no
 //! TOML, or has these keys in a form we do not know, gives nothing.
 
-use super::{Folder, ModeLevel};
+use super::{DangerLevel, Folder, ModeLevel};
 use std::borrow::Cow;
 use std::ops::Range;
 use toml::Spanned;
@@ -31,7 +32,7 @@ pub fn set_mode(text: &str, level: ModeLevel) -> Option<String> {
         (None, Some((key, value))) => {
             Some(splice(text, key.span().start..value.span().end, &format!("level = {word}")))
         }
-        (None, None) => Some(add_level(text, table, &mode.span(), &word)),
+        (None, None) => Some(add_key(text, table, &mode.span(), "level", &word)),
     }
 }
 
@@ -50,14 +51,62 @@ pub fn set_folder_mode(text: &str, folder: Folder, level: ModeLevel) -> Option<S
     {
         return Some(splice(text, mode, &word));
     }
-    let inline = format!("{{ path = {path}, mode = {word} }}");
-    match (text[rows.span()].strip_prefix('['), items.iter().last()) {
-        (Some(rest), Some(last)) if !rest.starts_with('[') => {
-            Some(splice(text, last.span().end..last.span().end, &format!(", {inline}")))
-        }
-        (Some(rest), None) if !rest.starts_with('[') => Some(splice(text, rows.span(), &format!("[{inline}]"))),
-        _ => Some(append(text, "[[project]]", &fields)),
+    Some(add_row(text, &rows.span(), items.iter().last().map(Spanned::span), &fields))
+}
+
+/// One more row, in the way in which the others are written.
+fn add_row(text: &str, rows: &Range<usize>, last: Option<Range<usize>>, fields: &[(&str, &str)]) -> String {
+    let inline: Vec<String> = fields.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let inline = format!("{{ {} }}", inline.join(", "));
+    match (text[rows.clone()].strip_prefix('['), last) {
+        (Some(rest), Some(last)) if !rest.starts_with('[') => splice(text, last.end..last.end, &format!(", {inline}")),
+        (Some(rest), None) if !rest.starts_with('[') => splice(text, rows.clone(), &format!("[{inline}]")),
+        _ => append(text, "[[project]]", fields),
     }
+}
+
+/// The text with this level of a danger rule.
+pub fn set_danger(text: &str, rule: &str, level: DangerLevel) -> Option<String> {
+    let document = DeTable::parse(text).ok()?;
+    let word = quote(level.name());
+    match entry(document.get_ref(), "danger") {
+        None => Some(append(text, "[danger]", &[(rule, &word)])),
+        Some((_, table)) => put(text, table, rule, &word),
+    }
+}
+
+/// The text with this level of a danger rule for one folder: in a row of its own, which names no mode.
+pub fn set_folder_danger(text: &str, folder: Folder, rule: &str, level: DangerLevel) -> Option<String> {
+    let document = DeTable::parse(text).ok()?;
+    let (path, word) = (quote(&shorten(folder)), quote(level.name()));
+    let switch = format!("danger.{rule}");
+    let fields = [("path", path.as_str()), (switch.as_str(), word.as_str())];
+    let Some((_, rows)) = entry(document.get_ref(), "project") else {
+        return Some(append(text, "[[project]]", &fields));
+    };
+    let DeValue::Array(items) = rows.get_ref() else { return None };
+    let own = items.iter().filter_map(|item| danger_row(item, folder)).next_back();
+    match own {
+        Some(table) => put(text, table, rule, &word),
+        None => Some(add_row(text, &rows.span(), items.iter().last().map(Spanned::span), &fields)),
+    }
+}
+
+/// The danger rules of a row that is this folder's own and names no mode.
+fn danger_row<'a, 'i>(item: &'a Spanned<DeValue<'i>>, folder: Folder) -> Option<&'a Spanned<DeValue<'i>>> {
+    let DeValue::Table(table) = item.get_ref() else { return None };
+    let DeValue::String(path) = entry(table, "path")?.1.get_ref() else { return None };
+    let own = [folder.path, &shorten(folder)].contains(&path.as_ref());
+    entry(table, "danger").filter(|_| own && entry(table, "mode").is_none()).map(|(_, table)| table)
+}
+
+/// A table with this key at this value.
+fn put(text: &str, item: &Spanned<DeValue>, key: &str, word: &str) -> Option<String> {
+    let DeValue::Table(table) = item.get_ref() else { return None };
+    Some(match entry(table, key) {
+        Some((_, value)) => splice(text, value.span(), word),
+        None => add_key(text, table, &item.span(), key, word),
+    })
 }
 
 /// The text without the row of this folder; nothing where it has none of its own, or in a form that we do not know.
@@ -104,24 +153,24 @@ fn row<'a>(item: &'a Spanned<DeValue>) -> Option<(&'a str, Range<usize>)> {
     Some((path, entry(table, "mode")?.1.span()))
 }
 
-/// A `[mode]` that has neither key yet, in whichever way it is written.
-fn add_level(text: &str, table: &DeTable, whole: &Range<usize>, word: &str) -> String {
+/// A table that does not have this key yet, in whichever way it is written.
+fn add_key(text: &str, table: &DeTable, whole: &Range<usize>, key: &str, word: &str) -> String {
     let newline = newline(text);
     let Some(first) = table.iter().map(|(key, _)| key.span().start).min() else {
         if text[whole.start..].starts_with('{') {
-            return splice(text, whole.clone(), &format!("{{ level = {word} }}"));
+            return splice(text, whole.clone(), &format!("{{ {key} = {word} }}"));
         }
         let end = text[whole.start..].find('\n').map(|at| whole.start + at + 1);
         let lead = if end.is_some() { "" } else { newline };
         let end = end.unwrap_or(text.len());
-        return splice(text, end..end, &format!("{lead}level = {word}{newline}"));
+        return splice(text, end..end, &format!("{lead}{key} = {word}{newline}"));
     };
     let line = text[..first].rfind('\n').map_or(0, |at| at + 1);
     let lead = &text[line..first];
     match lead.trim_end().chars().next_back() {
-        None => splice(text, first..first, &format!("level = {word}{newline}{lead}")),
-        Some('{' | ',') => splice(text, first..first, &format!("level = {word}, ")),
-        Some(_) => splice(text, line..line, &format!("{lead}level = {word}{newline}")),
+        None => splice(text, first..first, &format!("{key} = {word}{newline}{lead}")),
+        Some('{' | ',') => splice(text, first..first, &format!("{key} = {word}, ")),
+        Some(_) => splice(text, line..line, &format!("{lead}{key} = {word}{newline}")),
     }
 }
 
@@ -167,7 +216,7 @@ mod tests {
     const HERE: Folder = Folder { path: "/home/u/p", home: "/home/u" };
 
     fn level(text: &str) -> ModeLevel {
-        let read = read_for(HERE, None, Some(Source { file: "f", text }), None);
+        let read = read_for(ModeLevel::Strict, HERE, None, Some(Source { file: "f", text }), None);
         read.unwrap_or_else(|problems| panic!("{problems:?}: {text}")).0.mode.level()
     }
 
@@ -204,6 +253,67 @@ mod tests {
         }
         assert_eq!(set_mode("mode = ", ModeLevel::Loop), None);
         assert_eq!(set_mode("mode = 1", ModeLevel::Loop), None);
+    }
+
+    fn switched(text: &str) -> DangerLevel {
+        let read = read_for(ModeLevel::Strict, HERE, None, Some(Source { file: "f", text }), None);
+        let policy = read.unwrap_or_else(|problems| panic!("{problems:?}: {text}")).0;
+        policy.danger_level(aops_shell::danger::rule("git-discard").unwrap())
+    }
+
+    #[test]
+    fn a_danger_rule_is_switched_in_place() {
+        for (before, after) in [
+            ("", "[danger]\ngit-discard = \"off\"\n"),
+            ("[danger]\ngit-discard = 'ask' # why\n", "[danger]\ngit-discard = \"off\" # why\n"),
+            ("[danger]\ngit-clean = \"deny\"\n", "[danger]\ngit-discard = \"off\"\ngit-clean = \"deny\"\n"),
+            ("danger.git-clean = \"deny\"\n", "danger.git-discard = \"off\"\ndanger.git-clean = \"deny\"\n"),
+            ("danger = { git-clean = \"deny\" }\n", "danger = { git-discard = \"off\", git-clean = \"deny\" }\n"),
+            ("danger = {}\n", "danger = { git-discard = \"off\" }\n"),
+            ("[danger]\n", "[danger]\ngit-discard = \"off\"\n"),
+        ] {
+            let now = set_danger(before, "git-discard", DangerLevel::Off).unwrap();
+            assert_eq!(now, after, "{before}");
+            assert_eq!(switched(&now), DangerLevel::Off, "{now}");
+            let back = set_danger(&now, "git-discard", DangerLevel::Deny).unwrap();
+            assert_eq!(switched(&back), DangerLevel::Deny, "{back}");
+        }
+        assert_eq!(set_danger("danger = 1", "git-discard", DangerLevel::Off), None);
+    }
+
+    #[test]
+    fn a_danger_rule_is_switched_for_a_folder() {
+        let own = "[[project]]\npath = \"~/p\"\ndanger.git-discard = \"off\"\n";
+        let mode = "[[project]]\npath = \"~/p\"\nmode = \"guard\"\n";
+        let deny = "[danger]\ngit-discard = \"deny\"\n";
+        let clean = "danger.git-clean = \"deny\"\n";
+        let inline = "project = [{ path = \"/x\", mode = \"loop\" }]\n";
+        for (before, after) in [
+            (String::new(), own.to_owned()),
+            (deny.to_owned(), format!("{deny}\n{own}")),
+            (mode.to_owned(), format!("{mode}\n{own}")),
+            (own.replace("off", "deny"), own.to_owned()),
+            (format!("[[project]]\npath = \"~/p\"\n{clean}"), format!("{own}{clean}")),
+            (inline.to_owned(), inline.replace("}]", "}, { path = \"~/p\", danger.git-discard = \"off\" }]")),
+        ] {
+            let now = set_folder_danger(&before, HERE, "git-discard", DangerLevel::Off).unwrap();
+            assert_eq!(now, after, "{before}");
+            assert_eq!(switched(&now), DangerLevel::Off, "{now}");
+            let elsewhere = Folder { path: "/home/u/q", home: "/home/u" };
+            let read =
+                read_for(ModeLevel::Strict, elsewhere, None, Some(Source { file: "f", text: &now }), None).unwrap();
+            let rule = aops_shell::danger::rule("git-discard").unwrap();
+            assert_ne!(read.0.danger_level(rule), DangerLevel::Off, "only there: {now}");
+            let twice = set_folder_danger(&now, HERE, "git-discard", DangerLevel::Off);
+            assert_eq!(twice, Some(now), "twice is once");
+        }
+        for bad in ["", "danger.frob = \"off\"\n", "danger.git-clean = 1\n", "danger = 1\n"] {
+            let text = format!("[[project]]\npath = \"~/p\"\n{bad}");
+            assert!(
+                read_for(ModeLevel::Strict, HERE, None, Some(Source { file: "f", text: &text }), None).is_err(),
+                "{text}"
+            );
+        }
     }
 
     #[test]
@@ -247,7 +357,7 @@ mod tests {
         assert_eq!(set_folder_mode("project = 1", HERE, ModeLevel::Loop), None);
         let odd = Folder { path: "/o \"d\\", home: "" };
         let now = set_folder_mode("", odd, ModeLevel::Guard).unwrap();
-        let read = read_for(odd, None, Some(Source { file: "f", text: &now }), None).unwrap();
+        let read = read_for(ModeLevel::Strict, odd, None, Some(Source { file: "f", text: &now }), None).unwrap();
         assert_eq!(read.0.mode.level(), ModeLevel::Guard, "{now}");
     }
 }

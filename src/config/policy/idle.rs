@@ -73,7 +73,9 @@ fn why_key(key: &str, policy: &Policy, origins: &Origins) -> Option<&'static str
             Some("`jail.level` is off")
         }
         "checkpoint.intervene" if !is_held(policy, "qa", gates.qa) => Some("`gates.qa` is off"),
-        "close.format" if !is_held(policy, "commit", gates.commit()) => Some("`gates.commit` is off"),
+        "close.format" if !is_held(policy, "commit", gates.commit()) && !is_held(policy, "qa", gates.qa) => {
+            Some("`gates.commit` and `gates.qa` are off")
+        }
         "stop.refusals" if !owes(policy) => Some("nothing can be owed at a stop"),
         "gates.close" if is_split(origins) => Some("`gates.commit` and `gates.push` are set themselves"),
         "effects.read" if policy.effects.read.iter().all(|name| policy.effects.write.contains(name)) => {

@@ -83,9 +83,10 @@ fn fields() -> Vec<Key> {
         "how much of the loop is enforced; each gate below has its own level where a file names it";
     mode.observe: Form::Flag, Lower, "an older name of `level = \"observe\"`";
     mode.rehearse: Form::OneOf(Rehearse::WORDS), Raise, "in mode `observe`: the mode whose refusals are recorded";
-    small.files: Form::Whole(0, 1_000), Lower, "in mode `loop`: files a task may change without a plan";
+    small.files: Form::Whole(0, 1_000), Lower,
+        "in mode `loop`: a task with more files than this and more lines than `small.lines` needs a plan, as does one with four times as many";
     small.lines: Form::Whole(0, 100_000), Lower,
-        "in mode `loop`: lines a task may add and remove without a plan";
+        "in mode `loop`: the same for lines added and removed";
     small.never: Form::Names, Add, "in mode `loop`: files whose change always needs a plan, by name or glob";
     evidence.test: Form::Text, Fill,
         "a shell command that must have succeeded after the last change before a task stops";

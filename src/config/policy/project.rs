@@ -1,14 +1,19 @@
-//! `[[project]]`: the mode that a user chose for a folder and those below it.
+//! `[[project]]`: the mode and the danger rules that a user chose for a folder and those below it.
 //!
 //! Reads nothing, writes nothing.
 
 use super::key::EntryField;
 use super::value::Form;
-use super::{ModeLevel, glob};
+use super::{DangerLevel, ModeLevel, glob};
 
 pub static PARTS: &[EntryField] = &[
     EntryField { name: "path", form: Form::Text, needed: true, about: "a folder: `/…`, or `~/…` below your home" },
-    EntryField { name: "mode", form: Form::OneOf(ModeLevel::WORDS), needed: true, about: "the mode there" },
+    EntryField::optional("mode", Form::OneOf(ModeLevel::WORDS), "the mode there"),
+    EntryField::optional(
+        "danger",
+        Form::Switches(DangerLevel::WORDS),
+        "danger rules there, as `git-discard = \"off\"`",
+    ),
 ];
 
 /// The folder that a policy is read for.

@@ -25,21 +25,27 @@ pub struct Source<'a> {
 
 /// The policy of these files and where each value came from, or everything that is wrong with the first bad one.
 pub fn read(user: Option<Source>, project: Option<Source>) -> Result<(Policy, Origins), Vec<Problem>> {
-    read_for(Folder::default(), None, user, project)
+    read_for(ModeLevel::Strict, Folder::default(), None, user, project)
 }
 
-/// The same, with what the user chose for this folder, and below what the administrator's bundle holds.
+/// The same, with what the user chose for this folder, and below what the administrator's bundle holds. `unchosen`: the mode
+/// where no file names one.
 pub fn read_for(
+    unchosen: ModeLevel,
     folder: Folder,
     managed: Option<Source>,
     user: Option<Source>,
     project: Option<Source>,
 ) -> Result<(Policy, Origins), Vec<Problem>> {
     let (mut policy, mut origins) = (Policy::default(), Origins::default());
+    if unchosen != policy.mode.level() {
+        hold_in(&mut policy, &origins, unchosen);
+    }
     for (layer, source) in [(Layer::Managed, managed), (Layer::User, user), (Layer::Project, project)] {
         let Some(source) = source else { continue };
+        let (problems, switches) = (Vec::new(), Vec::new());
         let mut reading =
-            Reading { folder, layer, source, policy: &mut policy, origins: &mut origins, problems: Vec::new() };
+            Reading { folder, layer, source, policy: &mut policy, origins: &mut origins, problems, switches };
         reading.file();
         let mut problems = reading.problems;
         if !problems.is_empty() {
@@ -100,6 +106,8 @@ struct Reading<'a> {
     policy: &'a mut Policy,
     origins: &'a mut Origins,
     problems: Vec<Problem>,
+    /// What the user's rows for this folder say of danger rules, and where: over `[danger]`.
+    switches: Vec<(String, usize)>,
 }
 
 type Entry<'a, 'i> = (&'a Spanned<std::borrow::Cow<'i, str>>, &'a Spanned<DeValue<'i>>);
@@ -129,6 +137,7 @@ impl Reading<'_> {
         self.policy.mode.set_level(level);
         give_levels(self.policy, self.origins, level);
         self.entries(rest);
+        self.switch_dangers();
         let gates = &mut self.policy.gates;
         gates.close = gates.commit().min(gates.push());
     }
@@ -242,7 +251,7 @@ impl Reading<'_> {
     fn project(&mut self, item: &Spanned<DeValue>) {
         let Some(mut parts) = self.parts("project", project::PARTS, item, true) else { return };
         if self.layer == Layer::Project {
-            let what = "only the user's own file may choose a mode for a folder".to_owned();
+            let what = "only the user's own file may choose a mode or danger rules for a folder".to_owned();
             return self.problem(item.span().start, "project", what);
         }
         let (path, mode) = (parts.take::<String>("path").unwrap_or_default(), parts.take::<ModeLevel>("mode"));
@@ -250,9 +259,27 @@ impl Reading<'_> {
             let what = "a path that begins with `/` or `~`".to_owned();
             return self.problem(parts.at("path"), "project.path", what);
         }
+        let switches = parts.take::<Vec<String>>("danger");
+        if mode.is_none() && switches.is_none() {
+            return self.problem(item.span().start, "project", "needs a `mode` or `danger`".to_owned());
+        }
+        if self.folder.is_in(&path) {
+            let at = parts.at("danger");
+            self.switches.extend(switches.into_iter().flatten().map(|switch| (switch, at)));
+        }
         if let Some(mode) = mode.filter(|_| self.folder.is_in(&path)) {
             self.policy.mode.set_level(mode);
             self.origins.set("mode.level", self.place(parts.at("mode")));
+        }
+    }
+
+    /// The last row that covers this folder counts; what the bundle holds stays as it is.
+    fn switch_dangers(&mut self) {
+        for (switch, at) in std::mem::take(&mut self.switches) {
+            let Some((key, level)) = switch.split_once('=') else { continue };
+            if let Some(key) = Key::of(key) {
+                self.set(key, Value::Text(level.to_owned()), key.name, (at, at));
+            }
         }
     }
 

@@ -268,7 +268,7 @@ fn a_mode_levels_the_gates() {
     assert_eq!(levels("mode.level = \"observe\""), "ooooooooo");
     assert_eq!(levels("mode.observe = true"), "ooooooooo");
     assert_eq!(levels("mode.level = \"guard\""), "eoooooooo");
-    assert_eq!(levels("mode.level = \"loop\""), "eeeeeeeoo");
+    assert_eq!(levels("mode.level = \"loop\""), "eeeeeeooo");
     assert_eq!(levels("mode.level = \"strict\""), "eeeeeeeee");
     assert_eq!(levels("gates.qa = \"enforce\"\nmode.level = \"guard\""), "eoooeoooo");
     assert_eq!(levels("mode.level = \"loop\"\ngates.close = \"warn\""), "eeeeeewww");
@@ -297,7 +297,8 @@ fn a_folder_has_its_own_mode() {
     let text = "[mode]\nlevel = \"loop\"\n[[project]]\npath = \"~/scratch\"\nmode = \"observe\"\n[[project]]\npath = \"/srv/*\"\nmode = \"strict\"\n";
     let at = |path: &str, project: &str| {
         let folder = Folder { path, home: "/home/u" };
-        read_for(folder, None, source(text), source(project)).map(|(policy, _)| policy.mode.level().name())
+        read_for(ModeLevel::Strict, folder, None, source(text), source(project))
+            .map(|(policy, _)| policy.mode.level().name())
     };
     assert_eq!(at("/home/u/work", "").unwrap(), "loop");
     assert_eq!(at("/home/u/scratch", "").unwrap(), "observe");

@@ -6,7 +6,9 @@
 use super::address::Address;
 use crate::config::problem::meant;
 use crate::model::call::Effect;
+use aops_shell::danger;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use toml::Spanned;
@@ -34,6 +36,8 @@ pub enum Form {
     /// A URL of a PostgreSQL, without a password.
     Database,
     Names,
+    /// A table of danger rules with one of these words each; as a value `danger.git-discard=off`.
+    Switches(&'static [&'static str]),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,6 +92,9 @@ impl Form {
                 items.iter().map(text).collect::<Result<_, _>>().map(Value::Names)
             }
             (Form::Names | Form::SomeOf(_), DeValue::String(_)) => Ok(Value::Names(vec![text(given)?])),
+            (Form::Switches(words), DeValue::Table(table)) => {
+                table.iter().map(|(key, level)| switch(key, level, words)).collect::<Result<_, _>>().map(Value::Names)
+            }
             (_, value) => self.accept(value).map_err(|what| (at, what)),
         }
     }
@@ -122,7 +129,24 @@ impl Form {
             Form::Text | Form::Id => "a text".to_owned(),
             Form::Server | Form::Database => "a URL".to_owned(),
             Form::Names => "a text or a list of texts".to_owned(),
+            Form::Switches(_) => "a table such as `{ git-discard = \"off\" }`".to_owned(),
         }
+    }
+}
+
+/// One switch of a danger rule.
+fn switch(
+    key: &Spanned<Cow<str>>,
+    level: &Spanned<DeValue>,
+    words: &'static [&'static str],
+) -> Result<String, (usize, String)> {
+    let id = key.get_ref().as_ref();
+    let Some(rule) = danger::rule(id) else {
+        return Err((key.span().start, format!("no danger rule `{}`", id.escape_default())));
+    };
+    match Form::OneOf(words).read(level)? {
+        Value::Text(level) => Ok(format!("{}={level}", rule.key)),
+        other => Err((key.span().start, other.to_string())),
     }
 }
 

@@ -80,7 +80,7 @@ impl ModeLevel {
     pub fn default_for(self, gate: &str) -> Level {
         let from = match gate {
             "checks" | "rules" | "danger" => ModeLevel::Guard,
-            "push" | "close" => ModeLevel::Strict,
+            "commit" | "push" | "close" => ModeLevel::Strict,
             _ => ModeLevel::Loop,
         };
         if self >= from { Level::Enforce } else { Level::Off }

@@ -28,6 +28,8 @@ pub struct Protected {
     pub sessions: String,
     /// Our own user configuration folder.
     pub user_config: String,
+    /// The administrator's folder of Claude Code's settings.
+    pub managed: String,
     pub project: String,
     /// The worktree that the session is in now, where it began in another tree; mostly empty.
     pub worktree: String,
@@ -296,13 +298,16 @@ fn by_name(path: &[Component], act: Act) -> Option<&'static str> {
     }
 }
 
-/// The administrator's folder that this path is in, or is: `install --managed` writes there.
+/// The administrator's folders that hold settings of a client, or our configuration: `install --managed` writes there.
+pub const SYSTEM_FOLDERS: [&str; 7] =
+    ["aops-hook", "claude-code", "claudecode", "codex", "gemini-cli", "github-copilot", "opencode"];
+
+/// The one of them that this path is in, or is.
 fn in_system(path: &[Component]) -> Option<&'static str> {
-    let folders = ["aops-hook", "claude-code", "claudecode", "codex", "gemini-cli", "github-copilot", "opencode"];
     let at = |n: usize, name: &str| path.get(n).is_some_and(|part| named(part, name));
     let place = if at(0, "etc") { 1 } else { 2 };
     let is_system = place == 1 || at(0, "library") && at(1, "application support");
-    folders.into_iter().find(|name| is_system && at(place, name))
+    SYSTEM_FOLDERS.into_iter().find(|name| is_system && at(place, name))
 }
 
 /// `.claude/projects/PROJECT/SESSION`

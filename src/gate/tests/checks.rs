@@ -51,8 +51,11 @@ fn checks() {
     ] {
         refused(&asked, &call("Write"), &ran(on, outcome, ending), "checks", words);
     }
-    let attended = Context { attended: true, ..ran(Moment::Commit, "ASK_USER", "exit 1") };
-    assert_eq!(said(&asked, &call("Write"), &attended).1, Ruling::Ask);
+    for ending in ["exit 1", Checked::CUT_OFF] {
+        let attended = Context { attended: true, ..ran(Moment::Commit, "ASK_USER", ending) };
+        let words = said(&asked, &call("Write"), &attended);
+        assert_eq!((words.1, words.2.as_str()), (Ruling::Ask, "refusals/check-ask.md"));
+    }
     passes(&asked, &call("Write"), &ran(Moment::Save, "PASS", "exit 0"));
     let stop = event("Stop");
     refused(&asked, &stop, &ran(Moment::Stop, "INTERVENTION_REQUIRED", "exit 1"), "owed", "stop-owed.md");

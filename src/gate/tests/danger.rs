@@ -34,15 +34,6 @@ fn danger() {
     let stage = rehearsal::session(&observed, &call("Read"), &found(&["secret-file"])).unwrap();
     refused(&stage, &call("Read"), &found(&["secret-file"]), "danger", "danger.md");
     // A gate that refuses as well says it with the words of the rule.
-    let outside = |ids: &[&str]| {
-        let seen = found(ids).call.unwrap();
-        let call = CallContext { effect: Effect::Write, outside: Some("git push".to_owned()), ..*seen };
-        Context { attended: true, ..calls(call) }
-    };
-    let mut small = with_policy(|policy| policy.mode.set_level(ModeLevel::Loop));
-    small.memory.progress.unplanned = true;
-    refused(&small, &call("Bash"), &outside(&["git-force-push"]), "sandbox", "danger-plan.md");
-    refused(&small, &call("Bash"), &outside(&[]), "sandbox", "outgrown.md");
     let guarded = |ids: &[&str]| {
         let mut context = found(ids);
         context.call.as_mut().unwrap().reach.over = true;
@@ -51,6 +42,11 @@ fn danger() {
     for rule in ["rm-system", "kill-all", "system-write"] {
         refused(&working(), &call("Bash"), &guarded(&[rule]), "guard", "danger-guard.md");
     }
+    // Where the guard asks a person, its words are the person's too.
+    let mut asked = attended(&["system-write"]);
+    asked.call.as_mut().unwrap().executable = Some(("it starts something".to_owned(), false));
+    let words = said(&set("system-write", DangerLevel::Ask), &call("Bash"), &asked);
+    assert_eq!(words, ("guard", Ruling::Ask, "refusals/danger-ask.md".to_owned()));
     assert!(said(&working(), &call("Bash"), &guarded(&["rm-source"])).2.contains("smaller calls"));
     assert!(said(&observed, &call("Bash"), &guarded(&["rm-system"])).2.contains("smaller calls"));
     passes(&working(), &call("Bash"), &Context::default());

@@ -4,7 +4,7 @@ use super::*;
 use crate::config::policy::ModeLevel;
 use crate::config::policy::jail::JailLevel;
 use crate::gate::{Unheld, jail, profile};
-use crate::model::profile::{Hold, JailState, Profile, Proof};
+use crate::model::profile::{Hold, JailState, Loss, Losses, LostFile, Profile, Proof};
 
 fn jailed(hold: Hold, trial: bool, change: impl FnOnce(&mut Session)) -> Session {
     with(|session| {
@@ -94,7 +94,7 @@ fn what_an_unheld_program_is_told_to_run_is_known_or_a_persons_to_allow() {
     let line =
         |attended, hands| Context { attended, ..calls(CallContext { unheld: sudo(hands), ..CallContext::default() }) };
     assert_eq!(jail::judge(&on, &call("Bash"), &line(false, None)), Verdict::pass());
-    for (attended, ruling, hint) in [(true, Ruling::Ask, "allow it only"), (false, Ruling::Deny, "ask the user")] {
+    for (attended, ruling, hint) in [(true, Ruling::Ask, "Approve only"), (false, Ruling::Deny, "ask the user")] {
         let said = jail::judge(&on, &call("Bash"), &line(attended, Some("./x.sh")));
         assert_eq!((said.gate, said.ruling), ("jail", ruling));
         assert!(said.reason.contains("`sudo` runs outside of the jail, and `./x.sh` is not known"), "{said:?}");
@@ -106,10 +106,10 @@ fn what_an_unheld_program_is_told_to_run_is_known_or_a_persons_to_allow() {
 fn a_command_without_proof_is_told_and_blocks_in_strict() {
     let after = |ended: EndContext| Context { ended, ..Context::default() };
     let ended = renamed("PostToolUse", call("Bash"));
-    let proof = Proof { hold: Hold::Namespaces, profile: Profile::Trial, vanished: "1 file".to_owned() };
+    let proof = Proof::of(Hold::Namespaces, Profile::Trial);
     let strict = jailed(Hold::Namespaces, true, |_| {});
     let with_proof = after(EndContext { jailed: Some(proof), ..EndContext::default() });
-    assert_eq!(jail::judge(&strict, &ended, &with_proof).context, "1 file");
+    assert_eq!(judge(&strict, &ended, &with_proof), Verdict::pass());
     assert_eq!(jail::judge(&strict, &ended, &after(EndContext::default())), Verdict::pass());
     assert_eq!(jail::judge(&strict, &event("Stop"), &Context::default()), Verdict::pass());
     let unproven = || after(EndContext { unproven: true, ..EndContext::default() });
@@ -119,4 +119,83 @@ fn a_command_without_proof_is_told_and_blocks_in_strict() {
     let free = jailed(Hold::Namespaces, true, |session| session.memory.policy = Some(Box::new(policy)));
     let told = jail::judge(&free, &ended, &unproven()).notice;
     assert!(told.contains("without the jail") && !told.contains("blocked"), "{told}");
+}
+
+/// The end of a command whose result is gone.
+fn unsaved() -> (Event, Context) {
+    let files = vec![LostFile { loss: Loss::Made, path: "out/app".to_owned() }];
+    let lost = Losses { files, ..Losses::default() };
+    let jailed = Some(Proof { lost, ..Proof::of(Hold::Namespaces, Profile::Trial) });
+    let mut ended = renamed("PostToolUse", call("Bash"));
+    ended.call.as_mut().unwrap().input = r#"{"command":"make build"}"#.to_owned();
+    (ended, Context { ended: EndContext { jailed, ..EndContext::default() }, ..Context::default() })
+}
+
+#[test]
+fn a_result_that_is_gone_is_said_to_the_model_each_time_and_to_the_person_once() {
+    let (ended, context) = unsaved();
+    let words =
+        "Not saved: \"make build\" ran in a throwaway layer because this task has no plan yet. out/app is gone.";
+    let unplanned = |session: &mut Session| {
+        (session.state.phase, session.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
+    };
+    let first = judge(&jailed(Hold::Namespaces, true, unplanned), &ended, &context);
+    assert_eq!(first.feedback, format!("{words} Start prompt-hydrator, then run it again."));
+    assert!(first.notice.starts_with(words) && !first.notice.contains("prompt-hydrator"), "{first:?}");
+    let again = jailed(Hold::Namespaces, true, |session| {
+        unplanned(session);
+        (session.memory.progress.prompt_count, session.memory.progress.told_unsaved) = (2, Some(2));
+    });
+    let told = judge(&again, &ended, &context);
+    assert_eq!((told.feedback, told.notice), (first.feedback, String::new()));
+    let stage = Some(RunStep { step: "look".to_owned(), ..RunStep::default() });
+    let in_run = judge(&jailed(Hold::Namespaces, true, shut), &ended, &Context { stage, ..unsaved().1 });
+    assert!(in_run.feedback.contains("because step `look` of this run changes nothing."), "{in_run:?}");
+    assert_eq!(in_run.notice, "");
+    let reviewer = Event { agent_id: Some("a".to_owned()), agent_type: Some("qa-verifier".to_owned()), ..ended };
+    let said = judge(&jailed(Hold::Namespaces, true, shut), &reviewer, &context);
+    assert!(said.feedback.is_empty() && said.notice.is_empty(), "{said:?}");
+    assert!(said.context.contains("like every command of `qa-verifier`. out/app is gone."), "{said:?}");
+}
+
+/// The client puts a command that takes too long into the background.
+#[test]
+fn a_command_that_goes_on_in_a_throwaway_layer_is_said() {
+    let (mut ended, mut context) = unsaved();
+    context.ended.jailed.as_mut().unwrap().lost = Losses::default();
+    let session = jailed(Hold::Namespaces, true, |session| {
+        (session.state.phase, session.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
+    });
+    assert_eq!(judge(&session, &ended, &context), Verdict::pass());
+    ended.call.as_mut().unwrap().unended = true;
+    let words = judge(&session, &ended, &context).feedback;
+    let begin =
+        "Not saved: \"make build\" has not ended, and runs in a throwaway layer because this task has no plan yet.";
+    assert!(words.starts_with(begin), "{words}");
+    assert!(words.ends_with("Stop it. Start prompt-hydrator, then run it again."), "{words}");
+    context.ended.jailed.as_mut().unwrap().profile = Profile::Work;
+    assert_eq!(judge(&session, &ended, &context), Verdict::pass());
+}
+
+/// In every state of the loop in which that can be.
+#[test]
+fn a_result_that_is_gone_is_said_with_its_reason_and_the_next_step() {
+    let (ended, context) = unsaved();
+    let start = "Start prompt-hydrator, then run it again.";
+    for (phase, sandbox, revise, outgrown, why, next) in [
+        (Phase::Review, Sandbox::Shut, false, false, "the plan of this task is not reviewed yet", "Start critic, then"),
+        (Phase::Execute, Sandbox::Shut, false, false, "a question changes nothing", "start prompt-hydrator again"),
+        (Phase::Halted, Sandbox::Shut, false, false, "this task was halted", "Tell the user what they have to decide."),
+        (Phase::Hydrate, Sandbox::Shut, true, false, "the review sent the plan of this task back", start),
+        (Phase::Execute, Sandbox::Open, false, false, "this task had no plan when it started", "Run it again."),
+        (Phase::Execute, Sandbox::Open, false, true, "this task has outgrown a small edit and has no plan yet", start),
+    ] {
+        let session = jailed(Hold::Namespaces, true, |session| {
+            (session.state.phase, session.state.sandbox) = (phase, sandbox);
+            session.state.hydration.critic_verdict = revise.then(|| "REVISE".to_owned());
+            session.memory.progress.outgrown = outgrown.then(|| "5 files".to_owned());
+        });
+        let words = judge(&session, &ended, &context).feedback;
+        assert!(words.contains(&format!("because {why}. out/app is gone.")) && words.contains(next), "{words}");
+    }
 }

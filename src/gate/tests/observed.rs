@@ -64,6 +64,7 @@ fn the_rehearsed_mode_says_what_it_would_refuse() {
         growth.with(crate::session::growth::ChangedFile {
             path: format!("f{n}"),
             is: "new".into(),
+            lines: 20,
             ..Default::default()
         })
     });

@@ -10,7 +10,7 @@ use crate::session::growth::{ChangedFile, Growth};
 fn small(change: impl FnOnce(&mut Session)) -> Session {
     let mut session = with_policy(|policy| {
         policy.mode.set_level(ModeLevel::Loop);
-        policy.gates.push = Some(Level::Off);
+        (policy.gates.commit, policy.gates.push) = (Some(Level::Off), Some(Level::Off));
     });
     session.state.hydration.hydrated_intent = None;
     session.memory.progress.unplanned = true;
@@ -35,18 +35,62 @@ fn outgrown() -> Session {
 #[test]
 fn a_small_edit_passes_and_a_larger_one_does_not() {
     let session = small(|_| {});
-    passes(&session, &call("Edit"), &edit("a", 60));
-    refused(&session, &call("Edit"), &edit("a", 61), "sandbox", "outgrown.md");
+    passes(&session, &call("Edit"), &edit("a", 240));
+    refused(&session, &call("Edit"), &edit("a", 241), "sandbox", "outgrown.md");
     refused(&session, &call("Edit"), &edit("Cargo.lock", 1), "sandbox", "outgrown.md");
     refused(&session, &call("Edit"), &edit("/elsewhere/credentials", 1), "sandbox", "outgrown.md");
     passes(&session, &call("Bash"), &writes());
-    let outside = || CallContext { effect: Effect::Write, outside: Some("gh pr".into()), ..CallContext::default() };
-    refused(&session, &call("Bash"), &calls(outside()), "sandbox", "outgrown.md");
-    let pushes = CallContext { effect: Effect::Close, ..outside() };
-    refused(&session, &call("Bash"), &calls(pushes), "sandbox", "outgrown.md");
+    passes(&session, &call("Bash"), &does(Effect::Close));
     let planned = small(|session| session.memory.progress.unplanned = false);
-    passes(&planned, &call("Edit"), &edit("a", 61));
-    passes(&planned, &call("Bash"), &calls(outside()));
+    passes(&planned, &call("Edit"), &edit("a", 241));
+}
+
+/// Files and lines over their limits, or either over four times it.
+#[test]
+fn what_a_small_task_weighs() {
+    let weighed = |files: u64, lines: u64| {
+        let all = (0..files).map(|n| ChangedFile {
+            lines: lines / files + u64::from(n < lines % files),
+            path: format!("{n:03}"),
+            is: "new".into(),
+            was: String::new(),
+        });
+        small(|_| {}).weigh(&Growth::of(all.collect()))
+    };
+    for (files, lines) in [(1, 1), (3, 60), (4, 4), (4, 60), (12, 60), (3, 61), (1, 240), (12, 12)] {
+        assert_eq!(weighed(files, lines), None, "{files} {lines}");
+    }
+    for (files, lines, words) in [
+        (4, 61, "4 files, 61 lines; small is 3 and 60"),
+        (5, 140, "5 files, 140 lines; small is 3 and 60"),
+        (13, 13, "13 files, 13 lines; at most 12 and 240 are small"),
+        (1, 241, "1 file, 241 lines; at most 12 and 240 are small"),
+    ] {
+        assert_eq!(weighed(files, lines).as_deref(), Some(words));
+    }
+    let none = |change: fn(&mut Policy)| {
+        let session = small(|session| change(session.memory.policy.as_mut().unwrap()));
+        session.weigh(&Growth::default().with(ChangedFile { is: "n".into(), lines: 1, ..ChangedFile::default() }))
+    };
+    assert!(none(|policy| policy.small.files = 0).is_some() && none(|policy| policy.small.lines = 0).is_some());
+    assert!(none(|policy| policy.small.files = u64::MAX).is_none(), "no overflow");
+}
+
+/// Temporary and generated files are free in every mode, and count as nothing; not after a HALT, nor for a reviewer.
+#[test]
+fn scratch_files_are_free() {
+    let scratch = || calls(CallContext { effect: Effect::Write, scratch: true, ..CallContext::default() });
+    let shut = with(|session| (session.state.phase, session.state.sandbox) = (Phase::Hydrate, Sandbox::Shut));
+    passes(&shut, &call("Bash"), &scratch());
+    passes(&outgrown(), &call("Bash"), &scratch());
+    let facts = facts::facts(&shut, &call("Bash"), &Verdict::pass(), &scratch());
+    let Some(Fact::Call(first)) = facts.first() else { panic!("{facts:?}") };
+    assert_eq!(first.effect, None);
+    let overdue = with(|session| (session.state.audit.due, session.state.audit.writes_since) = (true, 99));
+    refused(&overdue, &call("Bash"), &writes(), "audit", "audit-due.md");
+    passes(&overdue, &call("Bash"), &scratch());
+    let halted = with(|session| (session.state.phase, session.state.sandbox) = (Phase::Halted, Sandbox::Shut));
+    refused(&halted, &call("Bash"), &scratch(), "sandbox", "halted.md");
 }
 
 #[test]
@@ -72,7 +116,7 @@ fn debts(session: &Session) -> Vec<&'static str> {
 #[test]
 fn who_owes_what() {
     assert_eq!(debts(&small(|_| {})), [""; 0]);
-    assert_eq!(debts(&outgrown()), ["qa-verifier", "commit"]);
+    assert_eq!(debts(&outgrown()), ["qa-verifier"]);
     let planned = |friction| {
         small(|session| {
             session.memory.progress.unplanned = false;
@@ -81,8 +125,8 @@ fn who_owes_what() {
             session.state.hydration.hydrated_intent = Some("i".to_owned());
         })
     };
-    assert_eq!(debts(&planned(false)), ["qa-verifier", "commit"]);
-    assert_eq!(debts(&planned(true)), ["qa-verifier", "framework", "commit"]);
+    assert_eq!(debts(&planned(false)), ["qa-verifier"]);
+    assert_eq!(debts(&planned(true)), ["qa-verifier", "framework"]);
     let tested = |tested| {
         small(|session| {
             session.memory.progress.tested = tested;

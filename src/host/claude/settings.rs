@@ -21,6 +21,14 @@ use std::ops::Range;
 /// The file name of our program, by which our entries are recognised.
 pub const PROGRAM: &str = "aops-hook";
 
+/// How a project's settings call the program: a script beside them, which finds it on each machine.
+pub const SCRIPT_COMMAND: &str = "${CLAUDE_PROJECT_DIR}/.claude/aops-hook";
+/// The same in a shell line, such as the status line's.
+pub const SCRIPT_IN_SHELL: &str = "\"$CLAUDE_PROJECT_DIR\"/.claude/aops-hook";
+pub const SCRIPT_PATH: &str = ".claude/aops-hook";
+/// Committed with a project's settings. Without the program it says so, and passes: colleagues are not locked out.
+pub const SCRIPT: &str = include_str!("../../cli/install/aops-hook.sh");
+
 /// Why a settings text is refused, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {

@@ -8,20 +8,28 @@ pub mod entry;
 pub mod scan;
 
 use crate::host::claude::usage::Sum;
+use crate::host::claude::wire::answer::DECISION;
+use crate::session::question::{Answerer, Decision};
 use crate::text::json::{self, Json, cut};
 use crate::text::redact::redact;
 use crate::text::sha256::sha256;
 use crate::text::template::one_line;
+use crate::text::time;
+use memchr::memmem;
 use scan::{Lens, MAIN, scan};
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const TAIL: u64 = 128 << 10;
+/// The client's name for how a call was refused.
+const DENIAL: &str = "toolDenialKind";
+/// How far back decisions about calls are looked for.
+const LONG_TAIL: u64 = 4 << 20;
 
 /// The last turns, oldest first, at most `most` bytes in all.
 pub fn last_turns(path: &str, most: usize) -> String {
-    let Some(text) = tail(path) else { return String::new() };
+    let Some(text) = tail(Path::new(path), TAIL) else { return String::new() };
     let mut turns: Vec<String> = Vec::new();
     let mut long = 0;
     for line in text.lines().rev() {
@@ -36,10 +44,10 @@ pub fn last_turns(path: &str, most: usize) -> String {
     turns.join("\n")
 }
 
-fn tail(path: &str) -> Option<String> {
-    let file = entry::open_plain(Path::new(path)).ok()?;
+fn tail(path: &Path, most: u64) -> Option<String> {
+    let file = entry::open_plain(path).ok()?;
     let long = file.metadata().ok()?.len();
-    let from = long.saturating_sub(TAIL);
+    let from = long.saturating_sub(most);
     let mut bytes = vec![0; usize::try_from(long - from).ok()?];
     file.read_exact_at(&mut bytes, from).ok()?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -56,7 +64,7 @@ pub fn is_interrupted(path: &str, prompt_id: &str, prompt_sha256: &str, next: Op
     if INTERRUPTED.iter().any(|words| sha256(&[words.as_bytes()]) == prompt_sha256) {
         return false;
     }
-    let Some(text) = tail(path) else { return false };
+    let Some(text) = tail(Path::new(path), TAIL) else { return false };
     let records = text.lines().rev().filter_map(|line| json::read(line).ok());
     let is = |record: &Json, name: &str| matches!(record.get(name), Some(Json::Bool(true)));
     let spoken = |record: &Json| record.text_of("type").is_some_and(|kind| kind == "user" || kind == "assistant");
@@ -76,6 +84,66 @@ fn says_interrupted(record: &Json) -> bool {
     let [block] = blocks.as_slice() else { return false };
     let text = block.text_of("text").filter(|_| block.text_of("type").as_deref() == Some("text"));
     text.is_some_and(|text| INTERRUPTED.contains(&text.as_str()))
+}
+
+/// The transcript of an agent of this session.
+pub fn of_agent(transcript: &Path, agent_id: &str) -> PathBuf {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let id: String = agent_id.chars().filter(|c| plain(*c)).collect();
+    transcript.with_extension("").join("subagents").join(format!("agent-{id}.jsonl"))
+}
+
+/// Who let these calls be made, or refused them, as the client recorded it with their results.
+pub fn decisions(transcript: &Path, calls: &[&str]) -> Vec<Decision> {
+    let text = tail(transcript, LONG_TAIL).unwrap_or_default();
+    let (fields, mut found) = ([DECISION, DENIAL].map(memmem::Finder::new), Vec::<Decision>::new());
+    let decides = |line: &&str| fields.iter().any(|field| field.find(line.as_bytes()).is_some());
+    for line in text.lines().rev().filter(decides) {
+        let Some(record) = json::read(line).ok().filter(|record| record.text_of("type").as_deref() == Some("user"))
+        else {
+            continue;
+        };
+        let Some(Json::List(blocks)) = record.get("message").and_then(|message| message.get("content")) else {
+            continue;
+        };
+        let ids = blocks.iter().filter_map(|block| block.text_of("tool_use_id"));
+        for call in ids.filter(|id| calls.contains(&id.as_str())) {
+            if !found.iter().any(|known| known.call == call) {
+                found.extend(decision(&record, call));
+            }
+        }
+    }
+    found
+}
+
+/// A kind of source that this version does not know is nobody's.
+fn decision(record: &Json, call: String) -> Option<Decision> {
+    let at_ms = record.text_of("timestamp").as_deref().and_then(time::parse);
+    let Some(said) = record.get(DECISION) else {
+        let by = denied_by(record)?;
+        return Some(Decision { call, allowed: false, by, at_ms });
+    };
+    let source = said.text_of("source").unwrap_or_default();
+    let by = match source.as_str() {
+        "hook" => Answerer::Hook,
+        "config" => Answerer::Config,
+        source if source.starts_with("user_") => Answerer::Person,
+        "classifier" => Answerer::Client,
+        _ => Answerer::Unknown,
+    };
+    let allowed = said.text_of("decision").as_deref() == Some("accept") && source != "user_reject";
+    Some(Decision { call, allowed, by, at_ms })
+}
+
+/// Who refused a call that has no decision: a No in the client's dialog at a terminal leaves this word alone.
+fn denied_by(record: &Json) -> Option<Answerer> {
+    let is_shutdown = matches!(record.get("interruptedByShutdown"), Some(Json::Bool(true)));
+    match record.text_of(DENIAL)?.as_str() {
+        "user-rejected" if !is_shutdown => Some(Answerer::Person),
+        "permission-rule" => Some(Answerer::Config),
+        kind if kind.starts_with("automode-") => Some(Answerer::Client),
+        _ => None,
+    }
 }
 
 /// What a record says, the calls it makes and the results it brings, a line each.

@@ -63,7 +63,7 @@ fn bars(out: &mut String, rows: &[Bar], none: &str) {
 }
 
 /// A figure of one column a day, stacked.
-pub(super) fn columns(out: &mut String, id: &str, title: &str, days: &[(String, [u64; 3])]) {
+pub(super) fn columns(out: &mut String, id: &str, title: &str, days: &[(String, [u64; 4])]) {
     let _ = writeln!(out, "<figure id=\"{id}\"><figcaption>{title}</figcaption>");
     legend(out, &OUTCOMES.map(|class| (class, class)));
     let (Some((first, _)), Some((last, _))) = (days.first(), days.last()) else {
@@ -71,20 +71,21 @@ pub(super) fn columns(out: &mut String, id: &str, title: &str, days: &[(String, 
         return;
     };
     let most = days.iter().map(|(_, n)| n.iter().sum::<u64>()).max().unwrap_or(1).max(1);
-    let [good, partial, bad] = [0, 1, 2].map(|at| days.iter().map(|(_, n)| n[at]).sum::<u64>());
+    let [good, partial, bad, free] = [0, 1, 2, 3].map(|at| days.iter().map(|(_, n)| n[at]).sum::<u64>());
     // A few columns stay slim.
     let slots = days.len().max(14);
     let wide = slots * 10;
     let _ = write!(
         out,
-        "<div class=\"columns\"><span class=\"most\">{most}</span><svg viewBox=\"0 0 {wide} 100\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{good} success, {partial} partial, {bad} failure\" data-success=\"{good}\" data-partial=\"{partial}\" data-failure=\"{bad}\"><line class=\"grid\" x1=\"0\" x2=\"{wide}\" y1=\"0.5\" y2=\"0.5\"/><line class=\"grid\" x1=\"0\" x2=\"{wide}\" y1=\"50\" y2=\"50\"/><line class=\"grid\" x1=\"0\" x2=\"{wide}\" y1=\"99.5\" y2=\"99.5\"/>"
+        "<div class=\"columns\"><span class=\"most\">{most}</span><svg viewBox=\"0 0 {wide} 100\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{good} success, {partial} partial, {bad} failure, {free} completed\" data-success=\"{good}\" data-partial=\"{partial}\" data-failure=\"{bad}\" data-completed=\"{free}\"><line class=\"grid\" x1=\"0\" x2=\"{wide}\" y1=\"0.5\" y2=\"0.5\"/><line class=\"grid\" x1=\"0\" x2=\"{wide}\" y1=\"50\" y2=\"50\"/><line class=\"grid\" x1=\"0\" x2=\"{wide}\" y1=\"99.5\" y2=\"99.5\"/>"
     );
     for (n, (day, counts)) in days.iter().enumerate() {
         if counts.iter().sum::<u64>() == 0 {
             continue;
         }
-        let (day, [good, partial, bad]) = (escape(day), counts);
-        let _ = write!(out, "<g><title>{day}: {good} success, {partial} partial, {bad} failure</title>");
+        let (day, [good, partial, bad, free]) = (escape(day), counts);
+        let _ =
+            write!(out, "<g><title>{day}: {good} success, {partial} partial, {bad} failure, {free} completed</title>");
         let mut from = 100;
         for (class, value) in OUTCOMES.iter().zip(counts).filter(|(_, value)| **value > 0) {
             let high = scale(*value, most, 99).max(2).min(from);

@@ -186,8 +186,9 @@ impl Driver {
 fn tell_vanished(reporter: &mut dyn Reporter, id: &str, files: &JobFiles) {
     let receipt = files.file(shell::STEP_RECEIPT);
     let proof = receipt.exists().then(|| receipt::take_at(&receipt, true)).flatten();
-    if let Some(proof) = proof.filter(|proof| !proof.vanished.is_empty()) {
-        reporter.thrown_away(id, &proof.vanished);
+    if let Some(proof) = proof.filter(|proof| !proof.lost.is_empty()) {
+        let words = format!("not saved, because it ran in a throwaway layer: {}", proof.lost.describe());
+        reporter.thrown_away(id, &words);
     }
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::config::policy::ModeLevel;
 use crate::model::phase::{Phase, Sandbox};
-use crate::model::profile::Hold;
+use crate::model::profile::{Hold, Loss, Losses, LostFile};
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::TaskProgress;
 use crate::text::json;
@@ -45,7 +45,16 @@ fn all() -> Vec<Fact> {
         input: Some(raw()),
         input_sha256: "s".to_owned(),
         jail: Some(Profile::Trial),
-        jailed: Some(Proof { hold: Hold::Namespaces, profile: Profile::Work, vanished: "v".to_owned() }),
+        jailed: Some(Proof {
+            hold: Hold::Namespaces,
+            profile: Profile::Work,
+            lost: Losses {
+                files: vec![LostFile { loss: Loss::Made, path: "p".to_owned() }],
+                full_mb: Some(1),
+                more: 1,
+                ports: vec![1],
+            },
+        }),
         launched: true,
         line_sha256: text(),
         marks: Some(map()),
@@ -59,12 +68,14 @@ fn all() -> Vec<Fact> {
         rejected: true,
         result: Some(ToolResult::default()),
         schedules: text().map(Into::into),
+        rule: text(),
         starts: Some(Starts::default()),
         timers_lost: true,
         to: CallState::Denied,
         todos: Some((1, 2)),
         told: true,
         tracks: vec![Tracks { ids: vec!["i".to_owned()], ..Tracks::default() }],
+        unchanged: true,
         unended: true,
     };
     let seen = Seen {
@@ -80,6 +91,7 @@ fn all() -> Vec<Fact> {
         baseline_sha256: Some("d".to_owned()),
         beside: true,
         boot: text(),
+        changed: vec!["f".to_owned()],
         clashes: vec!["c".to_owned()],
         client: Some(ClientProcess { pid: 1, started: "2".to_owned() }),
         event: "Stop".to_owned(),
@@ -115,6 +127,7 @@ fn all() -> Vec<Fact> {
         uncounted: true,
         unproven: text(),
         unstopped: true,
+        waits: true,
     };
     let finding = AgentReport {
         acceptance_criteria: vec!["c".to_owned()],
@@ -147,6 +160,8 @@ fn all() -> Vec<Fact> {
         }),
         Fact::Event(Box::new(seen)),
         Fact::Call(step),
+        Fact::Question(Asked { rule: text(), ..Asked::default() }),
+        Fact::Answer(Answered { ms: Some(1), rule: text(), ..Answered::default() }),
         Fact::Block(Blocked { by: "b".to_owned(), reason: "r".to_owned() }),
         Fact::Unblock(Unblocked { by: "b".to_owned() }),
         Fact::Verdict(Reported {
@@ -159,8 +174,10 @@ fn all() -> Vec<Fact> {
             problem: text(),
             replans: true,
             sent_on: true,
+            tree: text(),
         }),
         Fact::Waive(Waiver::default()),
+        Fact::Task(TaskChosen { at: Some(1), by: "b".to_owned(), how: TaskMove::Drop }),
         Fact::Check(Checked { output: "x".to_owned(), path: Some("y".to_owned()), ..Checked::default() }),
         Fact::Mode(ModeAsked { asked: "loop".to_owned(), level: Some(ModeLevel::Loop), refused: text() }),
         Fact::Run(Staged { stage: Some(RunStep::default()), ..Staged::default() }),

@@ -5,7 +5,7 @@
 
 use crate::model::call::CallState;
 use crate::model::phase::{Phase, Sandbox};
-use crate::session::fact::{Seen, Step};
+use crate::session::fact::{Seen, Step, TaskChosen, TaskMove};
 use crate::session::fold::Session;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::{OpenCall, Parked, TaskProgress};
@@ -17,6 +17,28 @@ use crate::text::json::cut;
 const MOST: usize = 4;
 
 impl Session {
+    /// A person or an agent decided about a task; one that is not there any more is left alone.
+    pub(super) fn choose_task(&mut self, chosen: &TaskChosen) {
+        let at = chosen.at.map(|at| usize::try_from(at).unwrap_or(usize::MAX));
+        match (chosen.how, at) {
+            (_, Some(at)) if at >= self.memory.parked.len() => {}
+            (TaskMove::Drop, Some(at)) => drop(self.memory.parked.remove(at)),
+            (TaskMove::Drop, None) if self.is_unfinished() => {
+                self.leave_task();
+                // What it changed is not the next task's.
+                self.memory.progress.let_go = true;
+            }
+            (how, Some(at)) => {
+                let task = self.memory.parked.remove(at);
+                self.memory.parked.push(Parked { wanted: how == TaskMove::Want, ..task });
+                if how == TaskMove::Resume {
+                    self.take_up();
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// The task in hand is set aside, and the next prompt starts at zero.
     pub(super) fn park_task(&mut self, files: u64) {
         if !self.is_unfinished() {
@@ -27,6 +49,7 @@ impl Session {
         let parked = Parked {
             acceptance_criteria: hydration.acceptance_criteria,
             audit_due: std::mem::take(&mut self.state.audit.due),
+            baseline_sha256: self.memory.baseline_sha256.clone(),
             critic_verdict: hydration.critic_verdict,
             files,
             hydrated_intent: hydration.hydrated_intent,
@@ -42,7 +65,14 @@ impl Session {
         self.memory.parked.push(parked);
         let surplus = self.memory.parked.len().saturating_sub(MOST);
         self.memory.parked.drain(..surplus);
+        self.leave_task();
+    }
+
+    /// No task is in hand any more.
+    fn leave_task(&mut self) {
         self.begin_task("");
+        self.state.state.current_workflow = None;
+        self.state.audit.due = false;
         self.memory.progress.issues.clear();
         if !self.plans_first() {
             self.open_small_task();
@@ -116,6 +146,10 @@ impl Session {
             original_prompt: Some(cut(&prompts, 2048).to_owned()),
         };
         self.state.audit.due |= parked.audit_due;
+        // What it changed before it was set aside is its own again.
+        if parked.baseline_sha256.is_some() {
+            self.memory.baseline_sha256 = parked.baseline_sha256;
+        }
         self.state.state.current_workflow = parked.workflow;
         self.state.state.hydration_pending = false;
         (self.state.phase, self.state.sandbox) = (parked.phase, parked.sandbox);

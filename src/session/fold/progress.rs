@@ -110,6 +110,7 @@ impl Session {
             prompt_count: old.prompt_count,
             task_prompt_count: old.prompt_count,
             told_no_git: old.told_no_git,
+            told_unsaved: old.told_unsaved,
             unsynced: old.unsynced,
             waivers: old.waivers,
             writes_since_draw: old.writes_since_draw,

@@ -94,7 +94,7 @@ impl Session {
             "prompt-hydrator" => self.apply_plan(finding, report.replans),
             "critic" => self.apply_review(finding),
             "custodiet" => self.apply_audit(finding, report.audited),
-            "qa-verifier" => self.apply_verification(finding),
+            "qa-verifier" => self.apply_verification(finding, report.tree.as_ref()),
             _ => {
                 self.memory.progress.reflected = self.memory.progress.verified || !self.holds_qa(ts);
                 let closes = report.closes && self.memory.progress.reflected && self.memory.run.is_none();
@@ -207,9 +207,10 @@ impl Session {
         }
     }
 
-    fn apply_verification(&mut self, finding: &AgentReport) {
+    fn apply_verification(&mut self, finding: &AgentReport, tree: Option<&String>) {
         let verified = finding.verdict.as_deref() == Some("VERIFIED");
         self.memory.progress.verified = verified;
+        self.memory.progress.verified_tree = tree.filter(|_| verified).cloned();
         self.memory.progress.problems.clone_from(&finding.problems);
         self.memory.progress.rounds += u64::from(!verified);
         if !verified {

@@ -60,7 +60,7 @@ impl Session {
     }
 
     /// The task has not come to its end: a new prompt is part of it. A waiver is for its own prompt alone.
-    pub(super) fn is_unfinished(&self) -> bool {
+    pub fn is_unfinished(&self) -> bool {
         let phase = self.memory.progress.before.map_or(self.state.phase, |(phase, _)| phase);
         let over = matches!(phase, Phase::Idle | Phase::Done | Phase::Halted);
         !over && self.state.task.as_ref().is_some_and(|task| task.waiver.is_none())
@@ -146,9 +146,13 @@ impl Session {
     pub fn weigh(&self, growth: &Growth) -> Option<String> {
         let small = &self.policy().small;
         let (files, lines) = growth.count();
-        if files > small.files || lines > small.lines {
-            let (files, lines) = (count(files, "file"), count(lines, "line"));
-            return Some(format!("{files}, {lines}; small is {} and {}", small.files, small.lines));
+        let (most_files, most_lines) = small.most();
+        let figures = format!("{}, {}", count(files, "file"), count(lines, "line"));
+        if files > small.files && lines > small.lines {
+            return Some(format!("{figures}; small is {} and {}", small.files, small.lines));
+        }
+        if files > most_files || lines > most_lines {
+            return Some(format!("{figures}; at most {most_files} and {most_lines} are small"));
         }
         let named = growth.files.iter().find_map(|file| Some((&file.path, self.never_small(&file.path)?)));
         let (path, pattern) = named.map(|(path, pattern)| (one_line(path, 120).replace('`', "'"), pattern))?;
@@ -223,7 +227,8 @@ impl Session {
             None => grown,
         });
         let measured = grown.or(edited);
-        let unchanged = open.grows.is_some() && measured.is_none() || measured.as_ref() == Some(&before);
+        let unmade = open.grows.is_some() && measured.is_none();
+        let unchanged = step.unchanged || unmade || measured.as_ref() == Some(&before);
         if !unchanged {
             self.count_write(effect, step);
         }

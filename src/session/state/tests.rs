@@ -4,6 +4,7 @@ use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::profile::{Hold, JailState, Profile};
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::*;
+use crate::session::question::{Answered, Question, Questions, Unproven};
 use crate::text::json;
 use crate::text::stored::canonical;
 use crate::tool::tracking::Tracks;
@@ -49,6 +50,7 @@ fn full() -> (State, Memory) {
             jail: Some(Profile::Trial),
             line_sha256: text(),
             prompt_id: text(),
+            question: Some(Question { rule: text(), ..Question::default() }),
             reason: text(),
             state: CallState::Pending,
             tests: true,
@@ -70,8 +72,10 @@ fn full() -> (State, Memory) {
             start: text(),
             tested: true,
             told_no_git: true,
+            told_unsaved: Some(1),
             audit_rehearsed: true,
             unplanned: true,
+            verified_tree: text(),
             waivers: vec![Waiver::default()],
             ..TaskProgress::default()
         },
@@ -87,6 +91,7 @@ fn full() -> (State, Memory) {
         policy: Some(Box::default()),
         parked: vec![Parked {
             audit_due: true,
+            baseline_sha256: text(),
             critic_verdict: text(),
             hydrated_intent: text(),
             intent: text(),
@@ -96,6 +101,12 @@ fn full() -> (State, Memory) {
             ..Parked::default()
         }],
         prompted: Some(Prompted { id: "p".to_owned(), open: true, sha256: "s".to_owned() }),
+        questions: Questions {
+            asked: 1,
+            last: Some(Answered { ms: Some(1), rule: text(), ..Answered::default() }),
+            unproven: vec![Unproven { agent_id: text(), ..Unproven::default() }],
+            ..Questions::default()
+        },
         root: "r".to_owned(),
         run: Some(RunStep {
             agent: text(),

@@ -5,9 +5,10 @@
 //! told by their time of change (ctime), which no program can set; an untracked file is shown like any other, or a worker
 //! could hide its work by not adding it; no program that the repository configures is run.
 
-use super::{Status, beginning, git, status};
+use super::{Status, beginning, git, made, status};
 use crate::system::env::Env;
 use crate::system::files;
+use crate::text::plain::count;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
@@ -76,12 +77,18 @@ pub fn diff(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> (Stri
     let of = |more: &[&str]| text(&[&quiet, more, &[&since, "--"]].concat());
     let (mut files, mut diff) = (of(&["--stat=120"]), of(&[]));
     let others = git(env, root, &["ls-files", "--others", "--exclude-standard", "-z"]).unwrap_or_default();
-    let others = others.split(|b| *b == 0).filter(|path| !path.is_empty()).map(String::from_utf8_lossy);
-    let new = others.filter(|path| is_new(baseline, root, path));
-    for path in new.take(FILES) {
-        let (line, shown) = fresh(root, &path);
+    let others = others.split(|b| *b == 0).filter(|path| !path.is_empty());
+    let mut others: Vec<String> = others.map(|path| String::from_utf8_lossy(path).into_owned()).collect();
+    let all = others.len();
+    made::leave_out(env, root, &mut others);
+    for path in others.iter().filter(|path| is_new(baseline, root, path)).take(FILES) {
+        let (line, shown) = fresh(root, path);
         files += &line;
         diff += &shown;
+    }
+    if all > others.len() {
+        let made = count((all - others.len()) as u64, "file");
+        files.extend([" ", &made, " that tools made, untracked, not shown\n"]);
     }
     (files, diff)
 }

@@ -36,9 +36,12 @@ pub(crate) fn track_many(env: &Env, last: &str) {
 #[test]
 fn status_is_read() {
     let said = b"# branch.oid abc\0# branch.head main\0# branch.upstream origin/main\0# branch.ab +2 -0\x001 .M N... 100644 100644 100644 a b src/a b.rs\x002 R. N... 1 1 1 a b R100 new name\0old name\0? un tracked\0";
-    let status = parse(said);
+    let (status, untracked) = parse(said);
     assert_eq!((status.head.as_str(), status.branch.as_str(), status.upstream, status.ahead), ("abc", "main", true, 2));
-    assert_eq!(status.dirty, ["src/a b.rs", "new name", "old name", "un tracked"]);
+    assert_eq!(
+        (status.dirty.join(", "), untracked.join(", ")),
+        ("src/a b.rs, new name, old name".into(), "un tracked".into())
+    );
 }
 
 #[test]

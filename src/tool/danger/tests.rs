@@ -69,3 +69,26 @@ fn the_corpora_hold_their_rates() {
     assert!(share(stopped, destructive.len()) >= 995 && share(named, destructive.len()) >= 990, "{words}");
     assert!(share(passed, harmless.len()) >= 995, "{words}");
 }
+
+/// A command as a list of words, or with its arguments beside it, is the line that they make.
+#[test]
+fn words_of_a_tool_are_a_line() {
+    let found = |input: &str| -> Vec<&str> {
+        of("mcp__sh__run", input, None, &ground(&[]), None).into_iter().map(|danger| danger.rule.id()).collect()
+    };
+    for (input, rule) in [
+        (r#"{"command":["git","reset","--hard"]}"#, "git-discard"),
+        (r#"{"command":"git","args":["reset","--hard"]}"#, "git-discard"),
+        (r#"{"command":"rm","args":["-rf","src"]}"#, "rm-source"),
+        (r#"{"command":["terraform","destroy"]}"#, "infra-destroy"),
+        (r#"{"program":"kubectl","arguments":["delete","ns","prod"]}"#, "cluster-delete"),
+        (r#"{"cmd":["git","push","--force"]}"#, "git-force-push"),
+        (r#"{"argv":["git","push","--force"]}"#, "git-force-push"),
+        (r#"{"run":{"exec":"bash","params":["-c","git reset --hard"]}}"#, "git-discard"),
+    ] {
+        assert!(found(input).contains(&rule), "{input}: {:?}", found(input));
+    }
+    for input in [r#"{"command":["git","status"]}"#, r#"{"command":"echo","args":["git reset --hard"]}"#] {
+        assert_eq!(found(input), Vec::<&str>::new(), "{input}");
+    }
+}

@@ -44,6 +44,9 @@ fn work(request: &Request, tasks: &[Task], temperament: Temperament) -> Option<T
     if let Some(deed) = propose_plan(request, task, &heard) {
         return Some(deed.turn());
     }
+    if is_waiting(&heard) {
+        return Some(Turn::text("I wait for the agent's report."));
+    }
     let told = hear(request).into_iter().find(|heard| heard.text().contains(GUIDE));
     let guide = told.filter(|_| temperament == Temperament::Obedient && task.is_large);
     let deeds = next_deeds(task, &heard, temperament, guide.as_ref().map(Heard::text));
@@ -52,6 +55,13 @@ fn work(request: &Request, tasks: &[Task], temperament: Temperament) -> Option<T
         Some(turn) => Some(turn.and(&deed.tool, deed.input)),
     });
     Some(turn.unwrap_or_else(|| Turn::text(task.last_words)))
+}
+
+/// The agent that was started last works in the background, and the client has not told its end.
+fn is_waiting(heard: &[Heard]) -> bool {
+    let launched = |heard: &Heard| matches!(heard, Heard::Result { deed, text, .. } if deed.tool == "Agent" && text.contains("Async agent launched"));
+    let Some(at) = heard.iter().rposition(launched) else { return false };
+    !heard[at..].iter().any(|heard| matches!(heard, Heard::Words(text) if text.contains("<task-notification")))
 }
 
 const SHOW_PLAN: &str = "ExitPlanMode";

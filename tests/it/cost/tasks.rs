@@ -67,7 +67,7 @@ pub(super) fn project() -> Sandbox {
     sandbox
 }
 
-fn typo_and_follow_up(project: &Path) -> Vec<Task> {
+pub(super) fn typo_and_follow_up(project: &Path) -> Vec<Task> {
     let readme = project.join("README.md");
     let typo = Task {
         name: "typo",
@@ -119,7 +119,7 @@ fn tests(_: &Path) -> Vec<Task> {
 }
 
 /// Four files and more than sixty lines.
-fn feature(project: &Path) -> Vec<Task> {
+pub(super) fn feature(project: &Path) -> Vec<Task> {
     let greet = project.join("src/greet.sh");
     let lines = |line: fn(u32) -> String| (1..=30).map(line).collect::<String>();
     let readers = lines(|n| format!("{n}) echo 'hello, reader {n}' ;;\n"));

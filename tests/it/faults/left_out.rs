@@ -335,8 +335,9 @@ fn background() -> Recording {
         .stops()
 }
 
+/// The fourth file is too much.
 fn small_edits() -> Recording {
-    Recording::new("audit.rate = 0\n[mode]\nlevel = \"loop\"\n")
+    Recording::new("audit.rate = 0\nsmall.lines = 3\n[mode]\nlevel = \"loop\"\n")
         .prompt("p1", "three files")
         .write("w1", "a.txt")
         .write("w2", "b.txt")

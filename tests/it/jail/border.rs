@@ -49,7 +49,8 @@ fn a_command_that_changes_nothing_signals_nobody_outside() {
     let pids = format!("{} {}", client_pid(), outside.id());
     world.sandbox.put("pids", &pids);
     for (profile, ran) in shut_and_reviewed(&world, &format!("python3 kill.py {pids}"), "cksum pids") {
-        let nothing = "Operation not permitted\n".repeat(6);
+        // In a throwaway layer they are not even there.
+        let nothing = if profile == "trial" { "No such process\n" } else { "Operation not permitted\n" }.repeat(6);
         assert_eq!((ran.profile().as_str(), ran.out.as_str()), (profile, &*format!("{nothing}own -9\n")), "{ran:?}");
     }
     assert_eq!(outside.try_wait().unwrap(), None);
@@ -87,8 +88,12 @@ add, request, control = (217, 218, 219) if platform.machine() == "aarch64" else 
 before, within = (word.encode() + sys.argv[1].encode() for word in ("before", "within"))
 def put(name, ring): return libc.syscall(add, b"user", name, b"secret", 6, ring)
 def found(name): return [ring for ring in (-3, -4, -5) if libc.syscall(control, 10, ring, b"user", name, 0) > 0]
+def by_number():
+    """The keyring of the user has a number that everybody can read, and may be linked to one's own."""
+    ring = next(int(line.split()[0], 16) for line in open("/proc/keys") if f"_uid.{os.getuid()}:" in line)
+    return libc.syscall(control, 8, ring, -3), libc.syscall(control, 7, ring)
 if sys.argv[2] == "inside":
-    print(found(before), libc.syscall(request, b"user", before, None, 0), flush=True)
+    print(found(before), libc.syscall(request, b"user", before, None, 0), by_number(), flush=True)
     for ring in (-3, -4): put(within, ring)
 else:
     assert libc.syscall(control, 1, None) > 0
@@ -116,7 +121,58 @@ fn keys_that_the_session_keeps_in_the_kernel_are_out_of_reach() {
         around.args([keys.to_str().unwrap(), &name, BINARY, "--shell", line]);
         around.env("AI_AGENT", "claude-code_agent").env("CLAUDE_CODE_SESSION_ID", &session.inner.id);
         let ran = Ran::of(&around.output().unwrap());
-        assert_eq!((ran.out.as_str(), ran.err.as_str()), ("[] -1\n[-3, -4, -5] [] 0\n", ""), "{plan}: {ran:?}");
+        assert_eq!(
+            (ran.out.as_str(), ran.err.as_str()),
+            ("[] -1 (-1, -1)\n[-3, -4, -5] [] 0\n", ""),
+            "{plan}: {ran:?}"
+        );
         let _ = session.inner.post(&call);
+    }
+}
+
+/// Keeps a folder open, makes namespaces without our mounts, and renames what only they hold; then kills by a control group.
+const OUTSIDE: &str = r#"
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+config = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECTORY)
+uid, gid = os.getuid(), os.getgid()
+def tried(what, result): print(what, "done" if result == 0 else os.strerror(ctypes.get_errno()))
+tried("unshare", libc.unshare(0x10000000 | 0x20000 | 0x02000000))
+if uid: open("/proc/self/setgroups", "w").write("deny")
+open("/proc/self/uid_map", "w").write(f"{uid} {uid} 1"); open("/proc/self/gid_map", "w").write(f"{gid} {gid} 1")
+new = os.getcwd() + "/root"; os.makedirs(new, exist_ok=True)
+libc.mount(b"none", b"/", None, 0x40000 | 0x4000, None)
+tried("tmpfs", libc.mount(b"none", new.encode(), b"tmpfs", 0, None))
+tried("cgroup2", libc.mount(b"none", new.encode(), b"cgroup2", 0, None))
+tried("bind", libc.mount(sys.argv[1].encode(), new.encode(), None, 4096, None))
+os.chdir(new); tried("pivot_root", libc.syscall(155 if os.uname().machine == "x86_64" else 41, b".", b"."))
+for name in ("settings.json", "aops", "projects"):
+    try: os.rename(name, name + "-away", src_dir_fd=config, dst_dir_fd=config); print(name, "is away")
+    except OSError as error: pass
+"#;
+
+/// Our mounts hold where they are seen. So no command makes a place in which they are not.
+#[test]
+fn no_command_makes_mounts_of_its_own() {
+    for plan in [false, true] {
+        let world = Jailed::new();
+        world.sandbox.person(&["install"]).said(&["registered"]);
+        world.sandbox.put("outside.py", OUTSIDE);
+        let session = world.prompted();
+        if plan {
+            session.inner.hydrate("minor-edit", "new");
+        }
+        let ran = session.ran(&format!("python3 outside.py {}", world.sandbox.config().display()));
+        let refused = "tmpfs Operation not permitted\ncgroup2 Operation not permitted\nbind Operation not permitted\n\
+                       pivot_root Operation not permitted\n";
+        assert_eq!(
+            (ran.code, ran.out.as_str()),
+            (Some(0), format!("unshare done\n{refused}").as_str()),
+            "{plan}: {ran:?}"
+        );
+        // Everyday work: files still move between folders, and are linked.
+        world.sandbox.put("move.sh", "mkdir -p a b; echo x > a/x; mv a/x b/x; ln b/x a/y; cat a/y; unshare -Ur true\n");
+        let ran = session.ran("sh move.sh");
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), "x\n"), "{plan}: {ran:?}");
     }
 }

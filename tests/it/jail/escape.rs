@@ -55,7 +55,7 @@ const ATTEMPTS: &[(&str, &str)] = &[
         my (\\$pivot, \\$umount) = \\`uname -m\\` =~ /aarch64/ ? (41, 39) : (155, 166); my \\$here = q(.); \
         syscall(\\$pivot, \\$here, \\$here) == 0 or exit 9; syscall(\\$umount, \\$here, 2) == 0 or exit 9; chdir q(/); \
         rename q(.claude), q(c2); rename q(.config), q(c3); rename q(.aops), q(c4); \
-        mkdir q(.claude); open my \\$f, q(>), q(.claude/settings.json) and print \\$f q(x)'\" || exit 98; done",
+        mkdir q(.claude); open my \\$f, q(>), q(.claude/settings.json) and print \\$f q(x)'\" && exit 98; done",
     ),
     (
         "undoing mounts",
@@ -92,8 +92,7 @@ fn guarded(world: &Jailed, session: &JailedSession) -> BTreeMap<PathBuf, String>
     all.extend([session.inner.folder(), PathBuf::from(BINARY)]);
     while let Some(path) = all.pop() {
         let meta = fs::symlink_metadata(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        // The file of a lock can be read by nobody.
-        let is_read = meta.is_file() && path != Path::new(BINARY) && !path.to_string_lossy().ends_with("lock");
+        let is_read = meta.is_file() && path != Path::new(BINARY);
         let bytes = if is_read { fs::read(&path).unwrap() } else { Vec::new() };
         // The receipt of the attempt itself is written on the way in.
         if meta.is_dir() && path != session.inner.folder().join("jail") {

@@ -1,10 +1,10 @@
-//! A command that may only read holds no lock of ours.
+//! A command in the jail may lock what it can read, and keeps nobody outside waiting.
 
 use super::world::Jailed;
 
 /// Opens each file of ours whose name ends so, takes every lock on it that it can get, and keeps them in the background.
 const HOLD: &str = "import fcntl, os
-held = []
+held, names_of_held = [], []
 for folder, _, names in os.walk(os.environ['HOME'] + '/.claude'):
     for name in [''] + names:
         if name and not name.endswith('lock'): continue
@@ -12,8 +12,9 @@ for folder, _, names in os.walk(os.environ['HOME'] + '/.claude'):
         except OSError: continue
         for take in (fcntl.flock, fcntl.lockf):
             for kind in (fcntl.LOCK_EX, fcntl.LOCK_SH):
-                try: take(file, kind | fcntl.LOCK_NB); held.append(file); name and print('holds', name)
+                try: take(file, kind | fcntl.LOCK_NB); held.append(file); names_of_held.append(name)
                 except OSError: pass
+for name in names_of_held: print(name)
 if os.fork() == 0:
     os.setsid()
     for file in (0, 1, 2): os.close(file)
@@ -22,9 +23,6 @@ if os.fork() == 0:
 
 #[test]
 fn no_command_holds_a_lock_of_ours() {
-    if rustix::process::geteuid().is_root() {
-        return; // modes are nothing to a superuser: docs/threat-model.md says so
-    }
     let world = Jailed::new();
     world.sandbox.person(&["key", "init"]).said(&["made the key"]);
     world.sandbox.put("hold.py", HOLD);
@@ -34,7 +32,9 @@ fn no_command_holds_a_lock_of_ours() {
             session.inner.hydrate("minor-edit", "new");
         }
         let ran = session.ran("python3 hold.py");
-        assert_eq!((ran.code, ran.profile().as_str(), ran.out.as_str()), (Some(0), profile, ""), "{ran:?}");
+        assert_eq!((ran.code, ran.profile().as_str()), (Some(0), profile), "{ran:?}");
+        let files: Vec<&str> = ran.out.lines().collect();
+        assert!(files.contains(&".lock") && files.len() > 2, "{ran:?}");
         // The command is still there; another session begins, and a turn ends.
         let other = world.sandbox.session();
         assert_eq!(other.start("startup").code, Some(0), "{profile}");

@@ -188,6 +188,61 @@ fn what_sudo_is_told_to_run_is_known_or_a_persons_to_allow() {
     allowed(&session, "sudo ./probe.sh", outside.to_str().unwrap());
 }
 
+/// No jail hides the keys from a reader that `sudo` starts, so its words are looked up, and it takes no file where a link may be
+/// planted even after that.
+#[test]
+fn what_sudo_reads_is_no_link_to_the_keys() {
+    let Some(folder) = stand_ins() else { return };
+    let mut world = world(&[folder.to_str().unwrap()]);
+    let keys = world.sandbox.config().join("aops/keys");
+    let links =
+        [("k", keys.join("sign.key")), ("d", keys.clone()), ("h", world.sandbox.home()), ("n", "harmless".into())];
+    for (name, to) in links {
+        symlink(to, world.project().join(name)).unwrap();
+    }
+    world.sandbox.put("harmless", "x\n");
+    let session = world.prompted();
+    session.inner.hydrate("minor-edit", "new");
+    let to_keys = ["cat k", "cat -- k", "head -n 9 k", "tail k", "grep -r . d", "grep -R . d", "cat d/sign.key"];
+    // Where the others lead can be changed until they are read.
+    let others = [
+        "cat n",
+        "cat harmless",
+        "wc n",
+        "grep -fk x",
+        "grep -r x .",
+        "grep -d recurse . ..",
+        "grep . -r",
+        "grep --directories=recurse . /etc",
+        "grep --dereference-recursive . /etc",
+        "du --files0-from=n",
+        "cat /proc/1/root/x",
+    ];
+    for line in to_keys.into_iter().chain(others) {
+        session.inner.ask_bash(&format!("sudo {line}")).refused(&["runs outside of the jail", "is not known"]);
+    }
+    // The same without it is held, and sees no key.
+    for line in ["cat k", "cat n", "tail harmless", "wc n"] {
+        let ran = session.ran(line);
+        assert!(!ran.out.contains("secret") && ran.profile() != "none", "{line}: {ran:?}");
+    }
+    for line in
+        ["cat /etc/passwd", "head -n 1 /etc/passwd", "grep -c root /etc/passwd", "ls d", "readlink k", "du -s /etc/apt"]
+    {
+        assert_eq!(session.ran(&format!("sudo {line}")).profile(), "none", "{line}");
+    }
+    world.sandbox = world.sandbox.with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    let session = world.prompted();
+    session.inner.hydrate("minor-edit", "new");
+    for line in to_keys {
+        session.inner.ask_bash(&format!("sudo {line}")).refused(&["secret-file"]);
+    }
+    for line in others.iter().filter(|line| !line.ends_with('.')) {
+        let call = session.inner.call("Bash", json!({"command": format!("sudo {line}")}));
+        assert_eq!(session.inner.pre(&call).json()["hookSpecificOutput"]["permissionDecision"], "ask", "{line}");
+    }
+}
+
 /// A person is asked and says yes: it runs outside, as asked.
 fn allowed(session: &JailedSession, line: &str, outside: &str) {
     let call = session.inner.call("Bash", json!({"command": line}));

@@ -6,12 +6,13 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
 
 fn uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// The client's folder is writable in every profile, and any command may make its name before the client does.
+/// Any command may make the name of the client's folder before the client does.
 #[test]
 fn a_link_in_the_place_of_the_clients_folder_leads_nowhere() {
     let world = Jailed::new();
@@ -32,11 +33,45 @@ fn a_link_in_the_place_of_the_clients_folder_leads_nowhere() {
         assert!(!target.join("planted").exists(), "{}: {ran:?}", target.display());
         fs::remove_file(&link).unwrap();
     }
-    // A folder of the user's own is the client's.
-    fs::create_dir(&link).unwrap();
-    world.sandbox.put("write.py", &format!("open('{}/output', 'w')\n", link.display()));
-    assert_eq!(session.ran("python3 write.py").code, Some(0));
-    assert!(link.join("output").exists());
+}
+
+/// There are outputs of tasks and scratch folders of every session of the user, and whoever listens on a socket.
+#[test]
+fn what_is_tried_changes_nothing_of_the_clients() {
+    for named in [false, true] {
+        let mut world = Jailed::new();
+        let elsewhere = world.root().join("elsewhere");
+        let temporary = if named { elsewhere.clone() } else { world.sandbox.tmp() };
+        let folder = temporary.join(format!("claude-{}", uid()));
+        if named {
+            world.sandbox = world.sandbox.with("CLAUDE_CODE_TMPDIR", &elsewhere);
+        }
+        let (output, notes) = (folder.join("-p/s/tasks/b1.output"), folder.join("-p/s/scratchpad/notes.md"));
+        for (file, text) in [(&output, "1 failed\n"), (&notes, "x\n")] {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        let heard = UnixListener::bind(folder.join("s")).unwrap();
+        heard.set_nonblocking(true).unwrap();
+        let script = format!(
+            "import os, socket\nopen('{}', 'w').write('passed')\nos.remove('{}')\nopen('{}/new', 'w')\n\
+            try: socket.socket(socket.AF_UNIX).connect('{2}/s'); print('heard')\n\
+            except OSError as error: print(error.strerror)\n",
+            output.display(),
+            notes.display(),
+            folder.display()
+        );
+        world.sandbox.put("write.py", &script);
+        let session = world.prompted();
+        let ran = session.ran("python3 write.py");
+        assert_eq!((ran.code, ran.profile().as_str()), (Some(0), "trial"), "{ran:?}");
+        assert_eq!(fs::read_to_string(&output).unwrap(), "1 failed\n", "{ran:?}");
+        assert!(notes.exists() && !folder.join("new").exists(), "{ran:?}");
+        assert!(heard.accept().is_err() && !ran.out.contains("heard"), "{ran:?}");
+        // It still tells the client where it is.
+        let told = world.sandbox.tmp().join("claude-1234-cwd");
+        assert_eq!(fs::read_to_string(told).unwrap(), format!("{}\n", world.project().display()));
+    }
 }
 
 /// The file for the working directory is written for real, and lies where any command of the user may put another.
@@ -154,7 +189,7 @@ fn a_command_does_not_run_while_what_guards_cannot_be_looked_at() {
     assert_eq!(session.ran("sh try.sh").code, Some(0));
 }
 
-/// A session or a scratch folder may lie in the client's own folder, which is written for real.
+/// A session or a scratch folder may lie in the client's own folder.
 #[test]
 fn a_project_in_the_clients_folder_cannot_be_moved_away() {
     let sandbox = Sandbox::new();
@@ -167,4 +202,58 @@ fn a_project_in_the_clients_folder_cannot_be_moved_away() {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert!(project.join("move.sh").exists(), "{output:?}");
+}
+
+/// They can switch every hook off, and a superuser's script could write them.
+#[test]
+fn a_superusers_script_does_not_write_the_administrators_settings() {
+    if uid() != 0 {
+        return;
+    }
+    for was in ["nothing", "file", "link"] {
+        let world = Jailed::with("[gates]\naudit = \"off\"\n");
+        let (managed, elsewhere) = (world.root().join("managed"), world.root().join("elsewhere.json"));
+        fs::write(&elsewhere, "{}").unwrap();
+        if was != "nothing" {
+            fs::create_dir(&managed).unwrap();
+        }
+        match was {
+            "file" => fs::write(managed.join("managed-settings.json"), "{}").unwrap(),
+            "link" => symlink(&elsewhere, managed.join("managed-settings.json")).unwrap(),
+            _ => {}
+        }
+        let session = world.prompted();
+        session.inner.hydrate("minor-edit", "new");
+        let script = format!(
+            "cd '{}'; mkdir -p managed managed/managed-settings.d\n\
+            for at in managed/managed-settings.json managed/managed-settings.d/a.json elsewhere.json; do\n\
+            echo '{{\"disableAllHooks\":true}}' > $at; done; mv managed gone; rm -rf managed; echo tried\n",
+            world.root().display()
+        );
+        world.sandbox.put("write.sh", &script);
+        let ran = session.ran("sh write.sh");
+        assert!(ran.profile() == "work" && ran.out == "tried\n", "{was}: {ran:?}");
+        let text = fs::read_to_string(managed.join("managed-settings.json")).unwrap_or_default();
+        assert_eq!(text, if was == "nothing" { "" } else { "{}" }, "{was}: {ran:?}");
+        assert!(!managed.join("managed-settings.d").exists(), "{was}: {ran:?}");
+        assert_eq!(fs::metadata(&managed).unwrap().permissions().mode() & 0o777, 0o755, "{was}: others read there");
+    }
+}
+
+/// Events that wait to be recorded lie there, where there is no room in the client's folder.
+#[test]
+fn no_script_makes_our_folder_in_the_data_before_us() {
+    let world = Jailed::with("[gates]\naudit = \"off\"\n");
+    let sessions = world.sandbox.data().join("sessions");
+    let _ = fs::remove_dir_all(&sessions);
+    let session = world.prompted();
+    session.inner.hydrate("minor-edit", "new");
+    let script = format!(
+        "cd '{0}'; mkdir -p sessions/spool; ln -s / sessions/insights; mv sessions x; echo tried\n",
+        world.sandbox.data().display()
+    );
+    world.sandbox.put("plant.sh", &script);
+    let ran = session.ran("sh plant.sh");
+    assert!(ran.profile() == "work" && ran.out == "tried\n", "{ran:?}");
+    assert_eq!(fs::read_dir(&sessions).unwrap().count(), 0, "{ran:?}");
 }

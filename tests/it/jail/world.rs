@@ -24,6 +24,8 @@ pub(super) struct Ran {
     pub(super) out: String,
     pub(super) err: String,
     pub(super) told: String,
+    /// What the person was told.
+    pub(super) noticed: String,
     pub(super) step: Value,
 }
 
@@ -36,6 +38,7 @@ impl Ran {
             out: text(&output.stdout),
             err: text(&output.stderr),
             told: String::new(),
+            noticed: String::new(),
             step: Value::Null,
         }
     }
@@ -122,7 +125,7 @@ impl Jailed {
     }
 
     #[expect(clippy::disallowed_methods, reason = "assert_cmd keeps no process group and no signal")]
-    fn started(&self, words: [&str; 3]) -> Command {
+    pub(super) fn started(&self, words: [&str; 3]) -> Command {
         let mut command = Command::new(words[0]);
         command.args(&words[1..]).env_clear().envs(self.sandbox.environment()).current_dir(self.project());
         command.env("CLAUDECODE", "1").env("AI_AGENT", "claude-code_2-1-325_agent").stdin(Stdio::null());
@@ -165,9 +168,10 @@ impl JailedSession<'_> {
         };
         if !ended.out.is_empty() {
             let json = ended.json_of_any_exit();
-            let said = json["hookSpecificOutput"]["additionalContext"].as_str();
+            let said = json["reason"].as_str().or(json["hookSpecificOutput"]["additionalContext"].as_str());
             said.unwrap_or_default().clone_into(&mut ran.told);
-            assert!(json.get("systemMessage").is_none(), "{command}: {ended:?}");
+            json["systemMessage"].as_str().unwrap_or_default().clone_into(&mut ran.noticed);
+            assert!(ran.noticed.is_empty() || ran.noticed.starts_with("Not saved:"), "{command}: {ended:?}");
         }
         ran.step = self.inner.entries().pop().unwrap()["with"].clone();
         ran

@@ -113,10 +113,6 @@ impl World {
                 let grows = file(format!("f{}", lot % 8), u64::from(lot % 80));
                 context.call.iter_mut().for_each(|call| call.grows = Some(grows.clone()));
             }
-            ("PreToolUse", Some("Bash")) => {
-                let outside = event.call.as_ref().is_some_and(|call| call.input.contains("gh pr"));
-                context.call.iter_mut().for_each(|call| call.outside = outside.then(|| "gh pr create".to_owned()));
-            }
             ("PostToolUse", Some("Bash")) if weighs => {
                 let lot = self.lot();
                 let all = (0..lot % 6).map(|n| file(format!("f{n}"), u64::from(lot % 30))).collect();

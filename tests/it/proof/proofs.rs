@@ -16,8 +16,9 @@ pub(super) fn second(arguments: &[&str]) -> Value {
     let output = command.args(["python3", "-I"]).arg(script).args(arguments).output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
     let need = "`python3` 3.9 or later with the package `cryptography` is needed (`pip install cryptography`)";
-    assert!(output.status.success(), "{need}: {err}");
-    serde_json::from_slice(&output.stdout).unwrap()
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{need}: {err}"));
+    assert_eq!(output.status.code(), Some(if said["ok"] == true { 0 } else { 4 }), "{said}");
+    said
 }
 
 /// The same program, asked again and again.

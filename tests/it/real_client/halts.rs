@@ -11,6 +11,22 @@ use serde_json::json;
 use std::fs;
 
 #[test]
+fn a_run_that_was_refused_for_good_says_so() {
+    let sandbox = Sandbox::repository("0");
+    let model = Model::new([write(&sandbox, "hello\n"), Turn::text("I could not do it.")]);
+    let run = Client::guarded(&sandbox, &model).run("make hello.txt");
+    run.ended("I could not do it.");
+    for words in ["the last thing that was tried was refused", "the sandbox is shut", "AOPS_MODE=guard"] {
+        assert!(run.err.contains(words), "{words}: {run:?}");
+    }
+    // The way out that it names works, and then there is nothing to say.
+    let model = Model::new([write(&sandbox, "hello\n"), Turn::text("Done.")]);
+    let run = Client::guarded(&sandbox, &model).run(". make hello.txt");
+    run.ended("Done.");
+    assert!(sandbox.project().join("hello.txt").exists() && !run.err.contains("refused"), "{run:?}");
+}
+
+#[test]
 fn an_auditors_block_halts_and_survives_a_resume() {
     let sandbox = Sandbox::repository("1.0");
     let made = |name: &str| sandbox.project().join(name).exists();

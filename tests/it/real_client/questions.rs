@@ -85,6 +85,55 @@ fn yes_runs_a_dangerous_line() {
     }
 }
 
+/// The facts of this kind in the one session there is.
+fn facts(sandbox: &Sandbox, kind: &str) -> Vec<Value> {
+    let found = sandbox.person(&["sessions", "--json"]).json();
+    let session = Session::new(sandbox, found[0]["session_id"].as_str().unwrap());
+    let entries = session.entries().into_iter().filter(|entry| entry["type"] == kind);
+    entries.map(|entry| entry["with"].clone()).collect()
+}
+
+/// The client's own record proves whose answer it was, a yes at the end of the turn and a no with the next prompt.
+#[test]
+fn the_persons_answer_is_recorded() {
+    for (key, allowed) in [(YES, true), (NO, false)] {
+        let sandbox = Sandbox::repository("0");
+        sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\n");
+        let line = json!({"command": "git reset --hard"});
+        let model = Model::new([Turn::call("Bash", line), Turn::text("So be it."), Turn::text("Again.")]);
+        let client = Client::guarded(&sandbox, &model);
+        let terminal = client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash"]);
+        terminal.type_prompt("go on");
+        terminal.answer(QUESTION, key);
+        let ends = if allowed { "So be it." } else { "Interrupted" };
+        terminal.wait_for(ends, |screen| screen.contains(ends) || screen.contains("rejected"));
+        terminal.type_prompt("and now");
+        terminal.wait_for("a person's answer", |_| facts(&sandbox, "answer").iter().any(|said| said["by"] == "person"));
+        let answers = facts(&sandbox, "answer");
+        let last = answers.last().unwrap();
+        assert_eq!((&last["allowed"], &last["rule"]), (&json!(allowed), &json!("git-discard")), "{answers:?}");
+        assert!(last["ms"].is_u64() && facts(&sandbox, "violation").is_empty(), "{answers:?}");
+    }
+}
+
+/// The first answer to a dialog wins: another hook's is seen in the client's record, and the person reads of it.
+#[test]
+fn another_hooks_yes_is_told_to_the_person() {
+    let sandbox = Sandbox::repository("0");
+    sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\n");
+    let allow =
+        json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}});
+    let hook = json!({"type": "command", "command": format!("echo '{allow}'")});
+    sandbox.put(".claude/settings.json", &json!({"hooks": {"PermissionRequest": [{"hooks": [hook]}]}}).to_string());
+    let model = Model::new([Turn::call("Bash", json!({"command": "git reset --hard"})), Turn::text("So be it.")]);
+    let client = Client::guarded(&sandbox, &model);
+    let terminal = client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash"]);
+    terminal.type_prompt("go on");
+    terminal.shows(&["another hook approved"]);
+    let violations = facts(&sandbox, "violation");
+    assert!(violations[0]["violation"].as_str().unwrap().contains("needed a person"), "{violations:?}");
+}
+
 /// The dialog speaks to the person who reads it. Those of `Read` and `Write` have no place for a reason (client 2.1.325).
 #[test]
 fn the_dialog_of_a_command_shows_the_reason() {

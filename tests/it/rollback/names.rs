@@ -19,8 +19,8 @@ fn a_checkpoint_is_found_by_its_place_or_its_name() {
     checkpoint(&sandbox, &["show", "-3"]).failed(2, &["only 2 checkpoints"]);
     let list = checkpoint(&sandbox, &["list"]).out;
     let rows: Vec<Vec<&str>> = list.lines().map(|line| line.split('\t').collect()).collect();
-    assert_eq!((rows[0][1], rows[0][4]), ("before the rename", "1 file"), "{list}");
-    assert_eq!(rows[1][4], "2 files: +b.txt, a.txt", "{list}");
+    assert_eq!((rows[0][0], rows[0][6]), ("1", "2 files: +b.txt, a.txt"), "{list}");
+    assert_eq!((rows[1][0], rows[1][2], rows[1][6]), ("2", "before the rename", "1 file"), "{list}");
     // Without an id: what changed since the newest.
     checkpoint(&sandbox, &["diff"]).said(&["no difference in 2 files"]);
     sandbox.put("c.txt", "three\n");

@@ -19,9 +19,7 @@ fn write(session: &Session) {
 }
 
 fn quiet(sandbox: &Sandbox) {
-    let config = sandbox.home().join(".config/aops");
-    fs::create_dir_all(&config).unwrap();
-    fs::write(config.join("config.toml"), "[audit]\nrate = 0\n").unwrap();
+    sandbox.configure("[audit]\nrate = 0\n");
 }
 
 #[test]
@@ -68,9 +66,7 @@ fn before_and_after_work() {
 #[test]
 fn switched_off_nothing_is_taken() {
     let sandbox = Sandbox::new();
-    let config = sandbox.home().join(".config/aops");
-    fs::create_dir_all(&config).unwrap();
-    fs::write(config.join("config.toml"), "[checkpoint]\ninteractive = \"off\"\n").unwrap();
+    sandbox.configure("[checkpoint]\ninteractive = \"off\"\n");
     let session = sandbox.session();
     passed(&session.start("startup"));
     passed(&session.prompt(". do something"));
@@ -132,8 +128,7 @@ fn only_the_state_goes_back() {
 fn the_policy_undoes_work_with_issues() {
     let sandbox = Sandbox::new();
     quiet(&sandbox);
-    let config = sandbox.home().join(".config/aops/config.toml");
-    fs::write(config, "[audit]\nrate = 0\n[checkpoint]\nintervene = \"rollback\"\n").unwrap();
+    sandbox.configure("[audit]\nrate = 0\n[checkpoint]\nintervene = \"rollback\"\n");
     furnish(&sandbox);
     let session = sandbox.session();
     passed(&session.start("startup"));

@@ -28,9 +28,7 @@ fn a_question_is_deferred_and_stays_one() {
     for (config, prompt, line) in [(rule, ". go", "touch danger"), (&unguarded, "go", "git commit --allow-empty -m x")]
     {
         let sandbox = crate::support::Sandbox::new().with("AOPS_RUN", "some-run");
-        let folder = sandbox.home().join(".config/aops");
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("config.toml"), config).unwrap();
+        sandbox.configure(config);
         let session = sandbox.session();
         let _ = session.start("startup");
         let _ = session.prompt(prompt);

@@ -72,9 +72,7 @@ impl World {
     }
 
     pub(crate) fn configure(&self, text: &str) {
-        let folder = self.sandbox.home().join(".config/aops");
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("config.toml"), text).unwrap();
+        self.sandbox.configure(text);
     }
 
     pub(crate) fn git(&self, args: &[&str]) -> String {

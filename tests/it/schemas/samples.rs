@@ -10,11 +10,11 @@ use aops_hook::config::policy::{ModeLevel, Policy};
 use aops_hook::model::call::{CallKey, CallState, Effect, ToolResult};
 use aops_hook::model::phase::Phase;
 use aops_hook::model::phase::Sandbox;
-use aops_hook::model::profile::{Hold, JailState, Profile, Proof};
+use aops_hook::model::profile::{Hold, JailState, Loss, Losses, LostFile, Profile, Proof};
 use aops_hook::session::agent_report::AgentReport;
 use aops_hook::session::fact::{
     Blocked, Checked, Concluded, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Staged, Starts,
-    Step, Taken, Unasked, Unblocked, Violation,
+    Step, Taken, TaskChosen, TaskMove, Unasked, Unblocked, Violation,
 };
 use aops_hook::session::growth::{ChangedFile, Growth};
 use aops_hook::session::memory::{
@@ -22,6 +22,7 @@ use aops_hook::session::memory::{
     RollbackState, RunStep, Started, TaskProgress, Undone, Waiver, Witness,
 };
 use aops_hook::session::prompt::Prompt;
+use aops_hook::session::question::{Answered, Answerer, Asked, Question, Questions, Unproven};
 use aops_hook::session::state::{Audit, Flags, Hydration, MainAgent, State, Stopping, Subagent, Task};
 use aops_hook::text::sha256::{NO_DIGEST, Sum};
 use aops_hook::tool::tracking::{How, Tracks};
@@ -93,6 +94,7 @@ fn calls() -> Vec<OpenCall> {
         jail: Some(Profile::Trial),
         line_sha256: Some(digest()),
         prompt_id: some(),
+        question: Some(Question { gate: text(), line: text(), rule: some(), since: moment() }),
         reason: some(),
         state: CallState::Pending,
         tests: true,
@@ -107,12 +109,32 @@ fn calls() -> Vec<OpenCall> {
         jail: None,
         line_sha256: None,
         prompt_id: None,
+        question: None,
         reason: None,
         tests: false,
         tracks: Vec::new(),
         ..full.clone()
     };
-    vec![full, least]
+    let guarded = Question { gate: text(), line: text(), rule: None, since: moment() };
+    vec![OpenCall { question: Some(guarded), ..full.clone() }, full, least]
+}
+
+fn answered() -> Answered {
+    Answered { allowed: true, by: Answerer::Person, call: key(), gate: text(), line: text(), ms: Some(1), rule: some() }
+}
+
+fn questions() -> Questions {
+    let least = Answered { ms: None, rule: None, ..answered() };
+    Questions {
+        allowed: 1,
+        asked: 1,
+        last: Some(answered()),
+        refused: 0,
+        unproven: vec![
+            Unproven { agent_id: some(), answered: answered(), since: moment() },
+            Unproven { agent_id: None, answered: least, since: moment() },
+        ],
+    }
 }
 
 fn course() -> TaskProgress {
@@ -144,9 +166,11 @@ fn course() -> TaskProgress {
         task_prompt_count: 1,
         tested: true,
         told_no_git: true,
+        told_unsaved: Some(1),
         unplanned: true,
         unsynced: some(),
         verified: false,
+        verified_tree: some(),
         waivers: vec![waiver()],
         writes_at_prompt: 2,
         writes_since_draw: 0,
@@ -243,6 +267,7 @@ fn reported() -> Reported {
         problem: some(),
         replans: true,
         sent_on: false,
+        tree: some(),
     }
 }
 
@@ -277,7 +302,12 @@ fn unjailed() -> JailState {
 }
 
 fn proof() -> Proof {
-    Proof { hold: Hold::Namespaces, profile: Profile::Work, vanished: text() }
+    let files = vec![LostFile { loss: Loss::Made, path: text() }];
+    Proof {
+        hold: Hold::Namespaces,
+        profile: Profile::Work,
+        lost: Losses { files, full_mb: Some(1), more: 1, ports: vec![80] },
+    }
 }
 
 fn unasked() -> Unasked {
@@ -293,6 +323,7 @@ fn parked() -> Parked {
     Parked {
         acceptance_criteria: vec![text()],
         audit_due: true,
+        baseline_sha256: Some(digest()),
         critic_verdict: some(),
         files: 1,
         hydrated_intent: some(),
@@ -310,6 +341,7 @@ fn parked() -> Parked {
 fn unplanned() -> Parked {
     Parked {
         audit_due: false,
+        baseline_sha256: None,
         critic_verdict: None,
         hydrated_intent: None,
         intent: None,
@@ -352,6 +384,7 @@ fn memory() -> Memory {
         policy: policy(),
         parked: vec![parked(), unplanned()],
         prompted: Some(Prompted { id: text(), open: true, sha256: digest() }),
+        questions: questions(),
         root: text(),
         run: Some(stage()),
         shadowed: some(),
@@ -384,8 +417,10 @@ fn calm_course() -> TaskProgress {
         tested: false,
         audit_rehearsed: false,
         told_no_git: false,
+        told_unsaved: None,
         unplanned: false,
         unsynced: None,
+        verified_tree: None,
         ..course()
     }
 }
@@ -405,6 +440,7 @@ fn calm() -> Memory {
         plan_hook: None,
         timers_lost: false,
         told_plan_hook: false,
+        questions: Questions::default(),
         agentless: None,
         elsewhere: false,
         chosen: None,
@@ -516,6 +552,7 @@ fn seen() -> Seen {
         baseline_sha256: Some(digest()),
         beside: true,
         boot: some(),
+        changed: vec![text()],
         clashes: vec!["critic".to_owned()],
         client: Some(client()),
         ends: true,
@@ -551,6 +588,7 @@ fn seen() -> Seen {
         uncounted: true,
         unproven: some(),
         unstopped: true,
+        waits: true,
     }
 }
 
@@ -586,11 +624,13 @@ fn step() -> Step {
         result: Some(ToolResult { bytes: 1, head: text(), sha256: digest(), tail: text() }),
         schedules: Some(digest().into()),
         timers_lost: true,
+        rule: some(),
         starts: Some(Starts { client: text(), name: text() }),
         to: CallState::Denied,
         todos: Some((0, 1)),
         told: true,
         tracks: tracks(),
+        unchanged: true,
         unended: true,
     }
 }
@@ -606,6 +646,7 @@ fn unseen() -> Seen {
         traceparent: None,
         uncounted: false,
         unproven: None,
+        changed: Vec::new(),
         clashes: Vec::new(),
         agent_id: None,
         agentless: None,
@@ -635,6 +676,7 @@ fn unseen() -> Seen {
         goes_on: false,
         parks: None,
         unstopped: false,
+        waits: false,
         rehearsed: None,
         said: None,
         asks_plan: false,
@@ -673,6 +715,7 @@ fn unstepped() -> Step {
         reason: None,
         rehearsed: None,
         result: None,
+        rule: None,
         schedules: None,
         timers_lost: false,
         starts: None,
@@ -681,6 +724,7 @@ fn unstepped() -> Step {
         formats: false,
         rejected: false,
         tracks: Vec::new(),
+        unchanged: false,
         unended: false,
         ..step()
     }
@@ -724,7 +768,11 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Call(unstepped()),
         Fact::Call(Step { grown: Some(short()), ..unstepped() }),
         Fact::Call(step()),
-        Fact::Call(Step { jailed: Some(Proof { vanished: String::new(), ..proof() }), ..unstepped() }),
+        Fact::Call(Step { jailed: Some(Proof::of(Hold::Namespaces, Profile::Trial)), ..unstepped() }),
+        Fact::Question(Asked { call: key(), gate: text(), line: text(), rule: some() }),
+        Fact::Question(Asked { call: key(), gate: text(), line: text(), rule: None }),
+        Fact::Answer(answered()),
+        Fact::Answer(Answered { ms: None, rule: None, ..answered() }),
         Fact::Block(Blocked { by: text(), reason: text() }),
         Fact::Unblock(Unblocked { by: text() }),
         Fact::Verdict(Reported { closes: false, finding: Some(AgentReport::default()), ..reported() }),
@@ -734,10 +782,14 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
             finding: None,
             problem: None,
             replans: false,
+            tree: None,
             ..reported()
         }),
         Fact::Verdict(reported()),
         Fact::Waive(waiver()),
+        Fact::Task(TaskChosen { at: Some(1), by: text(), how: TaskMove::Drop }),
+        Fact::Task(TaskChosen { at: None, by: text(), how: TaskMove::Resume }),
+        Fact::Task(TaskChosen { at: Some(0), by: text(), how: TaskMove::Want }),
         Fact::Check(checked()),
         Fact::Check(Checked { output: String::new(), path: None, ..checked() }),
         Fact::Mode(asked()),
@@ -759,8 +811,14 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Snapshot(Box::new(Snapshot { memory: calm().into(), state: bare().into() })),
         Fact::Snapshot(Box::new(Snapshot { memory: shown_a_file().into(), state: bare().into() })),
         Fact::Snapshot(Box::new(Snapshot {
-            memory: Memory { chosen: Some(unheld()), jail: Some(unjailed()), prompted: Some(over()), ..memory() }
-                .into(),
+            memory: Memory {
+                chosen: Some(unheld()),
+                jail: Some(unjailed()),
+                prompted: Some(over()),
+                questions: Questions { asked: 1, ..Questions::default() },
+                ..memory()
+            }
+            .into(),
             state: State { task: Some(Task::default()), ..state() }.into(),
         })),
     ];

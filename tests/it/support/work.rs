@@ -39,7 +39,9 @@ impl Sandbox {
         let (other, remote) = (other.to_str().unwrap(), remote.to_str().unwrap());
         self.git(&["clone", "-q", remote, other]);
         let by = ["-C", other, "-c", "user.name=o", "-c", "user.email=o@example.invalid"];
-        self.git(&[&by[..], &["commit", "-q", "--allow-empty", "-m", "other"]].concat());
+        std::fs::write(self.tmp().join("other/other.txt"), "other\n").unwrap();
+        self.git(&["-C", other, "add", "other.txt"]);
+        self.git(&[&by[..], &["commit", "-q", "-m", "other"]].concat());
         self.git(&["-C", other, "push", "-q"]);
     }
 

@@ -5,12 +5,14 @@
 //! configuration of another repository, so `--git-dir` and `--work-tree` never do.
 
 mod verbs;
+mod carried;
 
 use super::command::{Act, Class, Files, Invocation, Touched, every};
 use super::options::Sorted;
 use super::programs;
 use crate::effect::Effect;
 use crate::syntax::{Word, globbed};
+pub use carried::carried;
 use verbs::{BRANCHES, DIFF, LOG, LOOKING, SUBVERBS, TAGS};
 
 /// Options before the verb.
@@ -181,7 +183,11 @@ const FILLING: [&str; 6] = ["checkout", "restore", "checkout-index", "read-tree"
 pub(super) fn touched(command: &Invocation) -> Touched {
     let mut files = written(command);
     files.extend(patched(command));
-    Touched { files, lines: run_lines(command.arguments), ..Touched::default() }
+    let mut lines = run_lines(command.arguments);
+    if let Some((verb, rest)) = global(command).2.split_first() {
+        lines.extend(carried(&verb.lossy(), rest));
+    }
+    Touched { files, lines, ..Touched::default() }
 }
 
 fn written(command: &Invocation) -> Files {

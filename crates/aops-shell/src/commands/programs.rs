@@ -99,7 +99,11 @@ pub(super) fn interpreted(command: &Invocation) -> Touched {
     if name == "deno" && operands.first().is_some_and(|word| word.is("eval")) {
         programs.extend(operands.iter().map(|word| word.lossy()));
     }
-    programs.retain(|program| writes(program));
+    if name == "sqlite" {
+        programs.extend(operands.iter().map(|word| word.lossy()).filter(|text| text.contains(' ')));
+    }
+    let opens = |text: &str| name == "sqlite" && [".shell", "attach"].iter().any(|sign| text.contains(sign));
+    programs.retain(|program| writes(program) || opens(&program.to_ascii_lowercase()));
     let module = command.arguments.windows(2).find(|pair| pair[0].is("-m")).map(|pair| pair[1].lossy());
     if let Some(module) = module {
         // `python -m json.tool in [out]` is how people look at settings.

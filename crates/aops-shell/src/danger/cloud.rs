@@ -62,7 +62,8 @@ pub(super) fn sql(search: &mut Search, call: &Call) {
     if remote::any(&call.simple.fed, remote::DOWNLOADERS) && call.simple.script.is_none() {
         search.add("remote-code", call.simple);
     }
-    for line in call.texts.iter().filter_map(|text| shell_line(text)) {
+    let given = call.texts.iter().chain(&call.simple.script).flat_map(|text| text.lines());
+    for line in given.filter_map(shell_line) {
         search.text(line, call.simple);
     }
     // Nothing of `sqlite3 :memory:` is there before or after.

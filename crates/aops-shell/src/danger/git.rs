@@ -1,9 +1,10 @@
 //! Work and history that git would lose.
 
 use super::Search;
-use super::call::{Call, is_option};
+use super::call::{Call, is_option, quoted};
 use super::place::is_generated;
 use super::{files, secret};
+use crate::commands::carried;
 use crate::syntax::{Bit, Word, globbed};
 
 /// Options before the verb that take the next word.
@@ -60,6 +61,9 @@ pub(super) fn git(search: &mut Search, call: &Call) {
     let verb = Verb { name: &name, words: call.from(at + 1), texts: &call.texts[at + 1..] };
     if verb.texts.first().is_some_and(|text| text == "--help") {
         return;
+    }
+    for line in carried(&name, verb.words) {
+        search.perhaps(&line, call.simple);
     }
     if let Some(id) = judge(&verb) {
         search.add(id, call.simple);
@@ -130,7 +134,9 @@ fn aliases(search: &mut Search, call: &Call, verb: usize) {
         };
         if call.texts.get(verb).is_some_and(|verb| name.strip_prefix("alias.") == Some(verb)) {
             let line = value.strip_prefix('!').map_or_else(|| format!("git {value}"), str::to_owned);
-            search.text(&line, call.simple);
+            // What follows the alias follows what it stands for.
+            let rest = call.from(verb + 1).iter().map(quoted);
+            search.text(&std::iter::once(line).chain(rest).collect::<Vec<_>>().join(" "), call.simple);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Where a path leads: the system, the home folder, the project, a folder of generated files, a temporary one.
 
+use crate::generated::{is_made_everywhere, may_be_made};
 use crate::syntax::{Bit, Simple, Word};
 
 /// Where the line runs. Paths are absolute.
@@ -47,21 +48,6 @@ const TEMPORARY: &[&str] =
 const SCRATCH_VARIABLES: &[&str] = &[
     "TMPDIR", "TMP", "TEMP", "TEMPDIR", "RUNNER_TEMP", "BATS_TMPDIR", "BATS_TEST_TMPDIR", "XDG_RUNTIME_DIR",
     "CARGO_TARGET_DIR",
-];
-/// Folders that a tool makes again, inside a project.
-#[rustfmt::skip]
-const GENERATED: &[&str] = &[
-    ".build", ".cache", ".coverage", ".dart_tool", ".docusaurus", ".eggs", ".gradle", ".hypothesis", ".ipynb_checkpoints",
-    ".mypy_cache", ".next", ".nox", ".nuxt", ".nyc_output", ".output", ".parcel-cache", ".pytest_cache", ".ruff_cache",
-    ".sass-cache", ".serverless", ".svelte-kit", ".terraform", ".tmp", ".tox", ".turbo", ".venv", ".vite", ".webpack",
-    "__pycache__", "_build", "bazel-bin", "bazel-out", "bin", "build", "cache", "cmake-build-debug", "coverage",
-    "deriveddata", "dist", "gen", "generated", "htmlcov", "logs", "node_modules", "obj", "out", "output", "pods", "site", "storybook-static",
-    "target", "temp", "test-results", "playwright-report", "tmp", "vendor", "venv",
-];
-/// The same, unmistakable wherever they are.
-const GENERATED_ANYWHERE: &[&str] = &[
-    ".mypy_cache", ".next", ".nuxt", ".parcel-cache", ".pytest_cache", ".ruff_cache", ".turbo", "__pycache__",
-    "node_modules", "_cacache", "deriveddata",
 ];
 /// Folders of a home that tools fill again.
 const CACHES: &[&str] = &[
@@ -144,7 +130,7 @@ impl Place<'_> {
         if begins && (made || scratch) && !climbs {
             return Spot::Scratch;
         }
-        if !word.named.is_empty() && word.named.iter().all(|name| is_among(&name.lossy(), GENERATED_ANYWHERE)) {
+        if !word.named.is_empty() && word.named.iter().all(|name| is_made_everywhere(&name.lossy())) {
             return Spot::Scratch;
         }
         let known = Word { bits: path.bits[..at].to_vec(), ..Word::default() };
@@ -179,7 +165,7 @@ impl Place<'_> {
         }
         if let Some(rest) = below(whole, self.home).filter(|_| !self.home.is_empty()) {
             let cached = CACHES.iter().any(|cache| below(rest, cache).is_some()) && rest != ".cache";
-            let cached = cached || is_among(rest, GENERATED_ANYWHERE);
+            let cached = cached || is_made_everywhere(rest);
             return if cached { Spot::Scratch } else { Spot::Outside };
         }
         if TEMPORARY.iter().any(temporary) || whole.starts_with("/run/user/") {
@@ -188,7 +174,7 @@ impl Place<'_> {
         if SYSTEM.iter().any(|root| below(whole, root).is_some()) {
             return Spot::System;
         }
-        if is_among(whole, GENERATED_ANYWHERE) { Spot::Scratch } else { Spot::Outside }
+        if is_made_everywhere(whole) { Spot::Scratch } else { Spot::Outside }
     }
 
     fn projects(&self) -> impl Iterator<Item = &str> {
@@ -208,7 +194,7 @@ impl Place<'_> {
         }
         match last.as_str() {
             "*" | ".*" | "**" | "*.*" if !rest.contains('/') => Spot::Project,
-            _ if rest.split('/').any(|part| GENERATED.contains(&part.to_ascii_lowercase().as_str())) => Spot::Scratch,
+            _ if may_be_made(rest) => Spot::Scratch,
             _ if SOURCES.iter().any(|name| is_like(&last, name)) => Spot::Source,
             _ => Spot::Inside,
         }
@@ -260,12 +246,8 @@ fn is_like(pattern: &str, name: &str) -> bool {
 }
 
 /// In a folder that a tool makes again, or such a folder.
-pub(super) fn is_generated(path: &str) -> bool {
-    is_among(path, GENERATED) && !path.starts_with(['/', '~']) && !path.contains("..")
-}
-
-fn is_among(path: &str, names: &[&str]) -> bool {
-    path.split('/').any(|part| names.contains(&part.to_ascii_lowercase().as_str()))
+pub fn is_generated(path: &str) -> bool {
+    may_be_made(path) && !path.starts_with(['/', '~']) && !path.contains("..")
 }
 
 /// What follows `root` in this path; empty for the root itself.

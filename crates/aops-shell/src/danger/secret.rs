@@ -129,6 +129,25 @@ fn holds_secret(word: &Word) -> bool {
     })
 }
 
+/// Whether a file is secret by the folder it is in: there any name counts.
+fn is_placed(path: &str) -> bool {
+    let lower = path.to_lowercase();
+    let (folder, name) = lower.rsplit_once('/').unwrap_or_default();
+    let beside = PATHS.iter().any(|end| end.rsplit_once('/').is_some_and(|(parent, _)| folder.ends_with(parent)));
+    let plain = PLAIN.iter().any(|end| name == *end || end.starts_with('.') && name.ends_with(end));
+    PATHS.iter().any(|end| lower.ends_with(end))
+        || beside && name == "*"
+        || FOLDERS.iter().any(|folder| lower.contains(folder)) && !plain
+}
+
+/// It names a secret file from one of the folders that the command may run in.
+fn is_held(simple: &Simple, word: &Word) -> bool {
+    let texts = names(word).into_iter().filter(|text| !text.is_empty() && !text.contains(['(', ')', '{', ' ']));
+    let texts: Vec<Word> =
+        texts.map(|text| Word::of(&text)).filter(|text| !text.is_option() && !text.starts_with("/")).collect();
+    simple.folders.iter().any(|folder| texts.iter().any(|text| is_placed(&text.from_folder(folder).tidied().lossy())))
+}
+
 /// Adds the rule if one of these words names a secret file.
 pub(super) fn named<'w>(
     search: &mut Search,
@@ -139,7 +158,10 @@ pub(super) fn named<'w>(
     if simple.exported {
         return;
     }
-    let found = words.into_iter().find(|word| holds_secret(word) || word.named.iter().any(holds_secret));
+    // What is sent is no file wherever it stands: `ssh host`.
+    let held = |word: &Word| id == "secret-file" && is_held(simple, word);
+    let holds = |word: &Word| holds_secret(word) || held(word);
+    let found = words.into_iter().find(|word| holds(word) || word.named.iter().any(holds));
     if found.is_some() {
         search.add(id, simple);
     }
@@ -209,6 +231,14 @@ pub(super) fn sends(search: &mut Search, call: &Call) {
     if words.iter().copied().chain(&call.simple.arriving).any(|word| keys(&word)) {
         search.add("secret-send", call.simple);
     }
+    let files = ["-T", "--upload-file", "--post-file", "--body-file", "-a", "-A", "--attach"];
+    let is_file = |word: &&Word| {
+        let at = call.words.iter().position(|known| std::ptr::eq(known, *word)).unwrap_or_default();
+        copies || word.lossy().contains(['@', '<']) || at > 0 && files.contains(&call.texts[at - 1].as_str())
+    };
+    if words.iter().copied().filter(is_file).any(|word| is_held(call.simple, word)) {
+        search.add("secret-send", call.simple);
+    }
     named(search, call.simple, words, "secret-send");
     // `lftp -e 'put .env; bye'`
     let puts = |text: &String| {
@@ -222,7 +252,7 @@ pub(super) fn sends(search: &mut Search, call: &Call) {
     if call.simple.fed.iter().any(dumps) || given {
         search.add("secret-send", call.simple);
     }
-    if call.simple.arriving.iter().any(holds_secret) {
+    if call.simple.arriving.iter().any(|word| holds_secret(word) || is_held(call.simple, word)) {
         search.add("secret-send", call.simple);
     }
     let data = ["-d", "--data", "--data-raw", "--data-binary", "--data-urlencode", "--json", "-F", "--form"];
@@ -243,7 +273,10 @@ pub(super) fn arriving(search: &mut Search, simple: &Simple, name: &str) {
     if simple.fed.is_empty() && FILTERS.contains(&name) && simple.arriving.iter().any(shows) {
         search.shown.push(simple.clone());
     }
-    if simple.fed.is_empty() && !SILENT.contains(&name) && simple.arriving.iter().any(holds_secret) {
+    if simple.fed.is_empty()
+        && !SILENT.contains(&name)
+        && simple.arriving.iter().any(|word| holds_secret(word) || is_held(simple, word))
+    {
         search.add("secret-file", simple);
     }
 }

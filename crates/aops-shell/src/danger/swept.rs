@@ -4,6 +4,7 @@
 use super::Search;
 use super::place::Spot;
 use super::system::is_huge;
+use crate::generated::is_made_pattern;
 use crate::syntax::{Bit, Simple, Word};
 
 /// Every path that a search finds: `find … | xargs rm`.
@@ -18,13 +19,9 @@ pub(super) fn is_found(search: &Search, simple: &Simple, word: &Word) -> bool {
 
 /// Files of this name are made again by a tool, or left over in the project by one.
 pub(super) fn is_made_again(name: &str, spot: Spot) -> bool {
-    const GENERATED: &[&str] = &[
-        "*.pyc", "*.pyo", "*.class", "*.o", "__pycache__", ".DS_Store", "node_modules", ".pytest_cache", "*.egg-info",
-        "*.tsbuildinfo", "*.gcda", "*.gcno", "*.profraw", "*.beam", "Thumbs.db", ".mypy_cache", ".ruff_cache",
-    ];
     const LEFT_OVER: &[&str] = &["*.orig", "*.rej", "*.bak", "*.tmp", "*.log", "*.swp", "*~"];
     let ours = matches!(spot, Spot::Scratch | Spot::Inside | Spot::Source | Spot::Project);
-    GENERATED.contains(&name) || ours && LEFT_OVER.contains(&name)
+    is_made_pattern(name) || ours && LEFT_OVER.contains(&name)
 }
 
 /// A pattern for files of sources: `src/*`, `lib/*.rs`, `*.py`.

@@ -4,7 +4,7 @@
 //! deeper than `DEEPEST`, and all that is accepted is accepted by `bash -n`. What is rare and hard to tell apart (such as a
 //! subshell that begins like a sum) is refused.
 
-use super::tree::{Command, List, Part, Pipeline, Raw, Redirect, Statement, is_name_byte};
+use super::tree::{Command, Function, List, Part, Pipeline, Raw, Redirect, Statement, is_name_byte};
 
 mod word;
 mod simple;
@@ -180,6 +180,11 @@ impl<'a> Reader<'a> {
 
     fn next_text(&mut self) -> &'a str {
         self.peek().word.text
+    }
+
+    /// Where the next token begins, if it was looked at; else where the last one ended.
+    fn token_begin(&self) -> usize {
+        self.at.saturating_sub(if self.token.kind == Kind::Unread { 0 } else { self.token.word.text.len() })
     }
 
     fn is_word(&mut self) -> bool {

@@ -5,11 +5,13 @@ use super::{Bit, Ground, Word};
 use std::rc::Rc;
 
 /// Folders a command may stand in; where there are more, one of them is unknown.
-const FOLDERS: usize = 8;
+const FOLDERS: usize = 24;
 /// Characters in a folder's path; no system takes more.
 const DEEPEST: usize = 4096;
 /// Folders to go back to.
 const STACK: usize = 64;
+/// Lists that `$@` may be.
+const SHIFTS: usize = 64;
 /// Words that are given to a program or a function as `$1` and so on.
 pub(super) const POSITIONS: usize = 256;
 /// Values a variable may have, and characters in all.
@@ -26,6 +28,12 @@ pub(super) struct Scope {
     pub(super) forgot: bool,
     pub(super) variables: Rc<Vec<(String, Vec<Word>)>>,
     pub(super) functions: Rc<Vec<String>>,
+    /// `$0`, where the line gives it.
+    pub(super) zero: Option<Rc<Word>>,
+    /// What `$1` and the next may be: several lists where a `shift` may have run. None are known where it is empty.
+    pub(super) given: Rc<Vec<Vec<Word>>>,
+    /// Some variable has, or had, more values than one.
+    pub(super) chooses: bool,
     pub(super) arriving: Vec<Word>,
     pub(super) script: Option<String>,
     /// Names of the project's files arrive, and nothing else.
@@ -57,10 +65,52 @@ impl Scope {
         if name == "PWD" {
             return Some(&self.folders);
         }
+        let first = name.as_bytes().first().copied().unwrap_or_default();
+        if first.is_ascii_digit() || matches!(name, "@" | "*") {
+            return self.position(name);
+        }
         if is_set_by_shell(name) {
             return None;
         }
         self.variables.iter().find(|(known, _)| known == name).map(|(_, values)| values.as_slice())
+    }
+
+    /// `$0`, `$1`, `$@`
+    fn position(&self, name: &str) -> Option<&[Word]> {
+        let given = self.given.first();
+        match name {
+            "@" | "*" => given.map(Vec::as_slice),
+            "0" => self.zero.as_deref().map(std::slice::from_ref),
+            _ => given?.get(name.parse::<usize>().ok()?.checked_sub(1)?).map(std::slice::from_ref),
+        }
+    }
+
+    /// `shift`, which may not have run where it stands in a branch, by as many as the line says, or any. `false` if there
+    /// are too many lists.
+    pub(super) fn shift(&mut self, by: Option<usize>) -> bool {
+        let tails = |list: &Vec<Word>| {
+            let from = by.map_or(1..=list.len().min(SHIFTS + 1), |by| by..=by);
+            from.map(|from| list.get(from..).unwrap_or_default().to_vec()).collect::<Vec<_>>()
+        };
+        let all = self.given.iter().cloned().chain(self.given.iter().flat_map(tails)).fold(Vec::new(), added);
+        let whole = all.len() <= SHIFTS;
+        self.given = Rc::new(if whole { all } else { Vec::new() });
+        self.chooses = true;
+        whole
+    }
+
+    /// How many values the variable has here, of which a command sees one.
+    pub(super) fn choices(&self, name: &str) -> usize {
+        if name == "@" { self.given.len() } else { self.value(name).map_or(0, <[Word]>::len) }
+    }
+
+    /// The variable has the value at this place, and no other.
+    pub(super) fn choose(&mut self, name: &str, at: usize) {
+        if name == "@" {
+            self.given = Rc::new(self.given.get(at).cloned().into_iter().collect());
+        } else if let Some(value) = self.value(name).and_then(|values| values.get(at)).cloned() {
+            self.set(name, vec![value]);
+        }
     }
 
     /// `false` if they are too many or too long: then it may hold anything.
@@ -68,6 +118,7 @@ impl Scope {
         let length: usize = values.iter().map(|word| word.bits.len()).sum();
         let whole = values.len() <= VALUES && length <= LONGEST;
         let values = if whole { values } else { Vec::new() };
+        self.chooses |= values.len() > 1;
         let variables = Rc::make_mut(&mut self.variables);
         match variables.iter_mut().find(|(known, _)| known == name) {
             Some((_, old)) => *old = values,
@@ -81,7 +132,13 @@ impl Scope {
         let back = self.left.last().filter(|_| target.is("-")).cloned();
         let there = self.folders.iter().map(|folder| target.from_folder(folder));
         let known = |word: Word| {
-            let word = if word.bits.len() > DEEPEST { word.tidied() } else { word };
+            // `cd a; cd ..` is back again, by the letters of the path.
+            let is_known = word.bits.iter().all(|bit| matches!(bit, Bit::Char(_)));
+            let word = if is_known || word.bits.len() > DEEPEST {
+                Word { shifts: word.shifts, ..word.tidied() }
+            } else {
+                word
+            };
             if word.bits.len() > DEEPEST { Word::any() } else { word }
         };
         let gone = || Rc::new(there.map(known).fold(Vec::new(), added));
@@ -105,6 +162,15 @@ impl Scope {
         }
     }
 
+    /// It stands in one of these.
+    pub(super) fn stand_in(&mut self, mut folders: Vec<Word>) {
+        if folders.len() > FOLDERS {
+            folders.truncate(FOLDERS);
+            folders.push(Word::any());
+        }
+        self.folders = Rc::new(folders);
+    }
+
     /// A folder some branches have left and others not.
     pub(super) fn also_in(&mut self, folders: &[Word]) {
         // Most commands leave nothing, and a line with many `cd` has its full number soon.
@@ -120,12 +186,12 @@ impl Scope {
     }
 }
 
-/// The folder beside others that are not the same.
-fn added(mut folders: Vec<Word>, folder: Word) -> Vec<Word> {
-    if !folders.contains(&folder) {
-        folders.push(folder);
+/// It beside others that are not the same.
+pub(super) fn added<T: PartialEq>(mut all: Vec<T>, one: T) -> Vec<T> {
+    if !all.contains(&one) {
+        all.push(one);
     }
-    folders
+    all
 }
 
 /// Variables that builtins and the shell itself set, of bash and of zsh: what they hold is not in the line.

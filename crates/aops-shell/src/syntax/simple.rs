@@ -12,7 +12,7 @@ use std::rc::Rc;
 const LINKS: usize = 256;
 
 impl Walk {
-    pub(super) fn simple(&mut self, command: &SimpleCommand, scope: &mut Scope) {
+    pub(super) fn once(&mut self, command: &SimpleCommand, scope: &mut Scope) {
         let mut own = Scope { sure: false, ..scope.clone() };
         let mut simple = Simple::default();
         let assigned: Vec<_> =
@@ -66,6 +66,7 @@ impl Walk {
         simple.function = simple.name().is_some_and(|name| scope.functions.iter().any(|known| known == name));
         self.change(&simple, scope, own);
         if simple.function {
+            self.called(&simple, scope);
             return self.found.push(simple);
         }
         if !self.look_inside(&simple, scope, own) {
@@ -141,6 +142,9 @@ impl Walk {
 
     fn assignment(&mut self, assignment: &Assignment, scope: &Scope) -> (String, Vec<Word>) {
         assignment.indexes.iter().for_each(|index| self.sum(index, scope));
+        if assignment.is_array {
+            self.arrays.insert(assignment.name.to_owned());
+        }
         let mut values: Vec<Word> = assignment.values.iter().flat_map(|word| self.words(word, scope)).collect();
         // Blanks in an assigned value do not split it.
         if !assignment.is_array && values.len() > 1 && !assignment.values[0].text.contains('{') {
@@ -182,26 +186,46 @@ impl Walk {
     }
 
     /// Variables whose value other programs run: `PAGER`, `GIT_SSH_COMMAND` and kin.
-    fn programmed(&mut self, name: &str, values: &[Word], scope: &Scope) {
-        const ENDS: [&str; 7] = ["PAGER", "EDITOR", "VISUAL", "BROWSER", "COMMAND", "CMD", "LESSOPEN"];
-        if ENDS.iter().any(|end| name.ends_with(end)) {
-            for value in values {
-                self.guess_if(!value.is_firm(), MADE_UP);
-                if let Some(text) = code(value) {
-                    self.program(&text, &mut scope.clone());
-                }
+    pub(super) fn programmed(&mut self, name: &str, values: &[Word], scope: &Scope) {
+        const ENDS: [&str; 10] = [
+            "PAGER", "EDITOR", "VISUAL", "BROWSER", "COMMAND", "CMD", "LESSOPEN", "EXTERNAL_DIFF", "ASKPASS", "GIT_SSH",
+        ];
+        // Settings of git, of which some are programs: `GIT_CONFIG_VALUE_0`, `GIT_CONFIG_PARAMETERS`.
+        let is_setting = name.starts_with("GIT_CONFIG_VALUE") || name == "GIT_CONFIG_PARAMETERS";
+        if !is_setting && !ENDS.iter().any(|end| name.ends_with(end)) {
+            return;
+        }
+        for value in values {
+            self.guess_if(!value.is_firm(), MADE_UP);
+            let Some(text) = code(value) else { continue };
+            if is_setting {
+                let parts = text.split('\'').map(|part| part.split_once('=').map_or(part, |(_, line)| line));
+                let lines = parts.map(|line| line.trim_start_matches('!')).filter(|line| line.contains(' '));
+                lines.for_each(|line| self.program(line, &mut scope.clone()));
+            } else {
+                self.program(&text, &mut scope.clone());
             }
         }
     }
 
-    /// `set -- a b`
-    fn positions(&mut self, simple: &Simple, scope: &mut Scope) {
-        let given = operands(simple);
-        if given.len() > POSITIONS || !self.spend(given.len() * 8) {
+    /// What `$1` and the next are from here on.
+    pub(super) fn give(&mut self, scope: &mut Scope, words: Vec<Word>) {
+        if words.len() > POSITIONS || !self.spend(words.len()) {
+            scope.given = Rc::default();
             return self.too_much();
         }
-        for (n, word) in given.iter().enumerate() {
-            scope.set(&(n + 1).to_string(), vec![(*word).clone()]);
+        scope.given = Rc::new(vec![words]);
+    }
+
+    /// `set -- a b`, `set a b`
+    fn positions(&mut self, simple: &Simple, scope: &mut Scope) {
+        let dashes = simple.words.iter().position(|word| word.is("--"));
+        let given: Vec<Word> = match dashes {
+            Some(at) => simple.words[at + 1..].to_vec(),
+            None => operands(simple).into_iter().cloned().collect(),
+        };
+        if dashes.is_some() || !given.is_empty() {
+            self.give(scope, given);
         }
     }
 
@@ -214,6 +238,7 @@ impl Walk {
             "popd" => scope.back(),
             "read" | "mapfile" | "readarray" => {
                 for name in filled(simple, name) {
+                    self.arrays.insert(name.clone());
                     let mut values = simple.arriving.clone();
                     let several = !simple.fed.is_empty() || !simple.arriving.is_empty();
                     values.push(Word { several, printed: simple.fed.clone(), ..Word::any() });
@@ -237,6 +262,12 @@ impl Walk {
                 }
             }
             "set" => self.positions(simple, scope),
+            "shift" => {
+                let by = simple.words.get(1).map_or(Some(1), |word| word.lossy().parse().ok());
+                if !scope.shift(by) {
+                    self.too_much();
+                }
+            }
             "unset" => operands(simple).iter().for_each(|word| self.assign(scope, &word.lossy(), Vec::new())),
             _ => {}
         }

@@ -14,7 +14,16 @@ pub(super) struct Statement<'a> {
 pub(super) enum Command<'a> {
     Simple(SimpleCommand<'a>),
     Compound(Box<Compound<'a>>, Vec<Redirect<'a>>),
-    Function(&'a str, Box<Compound<'a>>, Vec<Redirect<'a>>),
+    Function(Function<'a>),
+}
+
+#[derive(Debug)]
+pub(super) struct Function<'a> {
+    pub(super) name: &'a str,
+    pub(super) body: Box<Compound<'a>>,
+    pub(super) redirects: Vec<Redirect<'a>>,
+    /// The body as it stands in the program: a call reads it again, with its arguments.
+    pub(super) text: &'a str,
 }
 
 #[derive(Debug, Default)]

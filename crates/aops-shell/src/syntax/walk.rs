@@ -6,7 +6,7 @@
 use super::found::Prints;
 use super::reader::{PROGRAMS, Unread, parse};
 use super::scope::{Scope, is_set_by_shell};
-use super::tree::{Command, Compound, List, Pipeline, Raw, Redirect, Statement};
+use super::tree::{Command, Compound, Function, List, Pipeline, Raw, Redirect, Statement};
 use super::word::{Expanded, Run, document, expand, sum};
 use super::{Bit, Ground, Held, Line, Simple, Word, found};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +26,13 @@ pub(super) struct Walk {
     functions: Vec<(String, bool)>,
     /// The next command is a statement of the line itself: no branch, loop or pipe around it.
     outermost: bool,
+    /// Variables with several values that the words of this command hold.
+    pub(super) varied: BTreeSet<String>,
+    /// Variables that were set as arrays.
+    pub(super) arrays: BTreeSet<String>,
+    /// What functions do, and those that are being called.
+    pub(super) bodies: BTreeMap<String, Vec<Rc<str>>>,
+    pub(super) calling: Vec<Rc<str>>,
     spent: usize,
     budget: usize,
     /// Commands around this one.
@@ -122,6 +129,7 @@ impl Walk {
             let first = self.found.len();
             let is_alone = matches!(statement.pipelines.as_slice(), [(_, pipeline)] if pipeline.len() == 1);
             self.outermost = outermost && is_alone && !statement.background;
+            self.line.background |= statement.background;
             if statement.background {
                 self.chain(statement, &mut scope.clone());
             } else {
@@ -179,7 +187,7 @@ impl Walk {
             let first = self.found.len();
             self.command(stage, &mut own);
             let is_simple = matches!(stage, Command::Simple(_));
-            lists_files = is_simple && matches!(&self.found[first..], [only] if found::lists_files(only));
+            lists_files = is_simple && first < self.found.len() && self.found[first..].iter().all(found::lists_files);
             (arriving, script) = self.printed(first, &mut fed);
             // Known once is enough: a long pipe of like stages stays short.
             own.arriving.retain(|word| !arriving.contains(word));
@@ -215,10 +223,10 @@ impl Walk {
                 scope.lists_files = outer.lists_files;
                 self.compound(compound, scope);
             }
-            Command::Function(name, body, redirects) => {
-                self.guess_if(found::BELIEVED.contains(name), "a function with the name of a program");
-                self.functions.push(((*name).to_owned(), outermost));
-                self.function(name, body, redirects, scope);
+            Command::Function(function) => {
+                self.guess_if(found::BELIEVED.contains(&function.name), "a function with the name of a program");
+                self.functions.push((function.name.to_owned(), outermost));
+                self.function(function, scope);
             }
         }
         self.leave();
@@ -238,13 +246,18 @@ impl Walk {
         self.nested -= 1;
     }
 
-    fn function(&mut self, name: &str, body: &Compound, redirects: &[Redirect], scope: &mut Scope) {
-        if self.spend(1 + scope.functions.len() / 2) {
-            Rc::make_mut(&mut scope.functions).push(name.to_owned());
+    fn function(&mut self, function: &Function, scope: &mut Scope) {
+        if self.spend(1 + scope.functions.len() / 2 + function.text.len() / 64) {
+            Rc::make_mut(&mut scope.functions).push(function.name.to_owned());
+            let known = self.bodies.entry(function.name.to_owned()).or_default();
+            if !known.iter().any(|text| **text == *function.text) {
+                known.push(Rc::from(function.text));
+            }
         }
-        let mut own = scope.clone();
-        self.redirect(redirects, &mut own);
-        self.compound(body, &mut own);
+        // Its arguments are not those of the line around it.
+        let mut own = Scope { given: Rc::default(), ..scope.clone() };
+        self.redirect(&function.redirects, &mut own);
+        self.compound(&function.body, &mut own);
         // A caller may stand where the function went.
         scope.also_in(&own.folders);
         self.line.unclear |= own.folders.iter().any(|folder| !scope.folders.contains(folder));
@@ -262,7 +275,12 @@ impl Walk {
             Compound::Lists(lists) => lists.iter().for_each(|list| self.list(list, scope, false)),
             Compound::Subshell(list) => self.list(list, &mut scope.clone(), false),
             Compound::Each { selects, name, values, body } => {
-                let mut values: Vec<Word> = values.iter().flat_map(|word| self.words(word, scope)).collect();
+                let mut all: Vec<Word> = values.iter().flat_map(|word| self.words(word, scope)).collect();
+                if values.is_empty() {
+                    // `for x; do`: what was given.
+                    all = scope.given.concat();
+                }
+                let mut values = all;
                 for value in values.iter_mut().filter(|value| value.bits == [Bit::Any]) {
                     // As many as a substitution prints.
                     value.several = value.splits && value.unknown.is_empty();
@@ -354,6 +372,7 @@ impl Walk {
         }
         self.line.numbers.extend(read.numbers.iter().cloned());
         self.line.indexes.extend(read.indexes.iter().cloned());
+        self.varied.extend(read.varied.iter().cloned());
         read.runs.iter().for_each(|run| self.substituted(run, scope));
         for run in &read.counts {
             self.substituted(run, scope);
@@ -391,7 +410,7 @@ impl Walk {
 fn runs_later(statement: &Statement) -> bool {
     let [(_, pipeline)] = statement.pipelines.as_slice() else { return false };
     match pipeline.as_slice() {
-        [Command::Function(..)] => true,
+        [Command::Function(_)] => true,
         [Command::Simple(simple)] => simple.words.first().is_some_and(|word| word.text == "trap"),
         _ => false,
     }

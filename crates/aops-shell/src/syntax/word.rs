@@ -278,6 +278,8 @@ pub(super) struct Expanded<'t> {
     pub(super) numbers: Vec<String>,
     /// Variables it gives a number.
     pub(super) counted: Vec<String>,
+    /// Variables with several values, of which it holds one.
+    pub(super) varied: Vec<String>,
     /// Variables that only zsh computes with: `$x[y]`.
     pub(super) indexes: Vec<String>,
 }

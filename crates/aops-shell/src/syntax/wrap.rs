@@ -2,7 +2,7 @@
 //! run is walked at once, in the scope it would see.
 
 use super::each::{arriving, filled, placeholder, replaced};
-use super::scope::{POSITIONS, Scope};
+use super::scope::Scope;
 use super::tree::is_name_byte;
 use super::walk::Walk;
 use super::{Bit, SYSTEM_FOLDERS, Simple, Word};
@@ -172,7 +172,7 @@ impl Walk {
     fn shell(&mut self, simple: &Simple, own: &Scope, name: &str) -> bool {
         let arguments = &simple.words[1..];
         // Functions stay behind.
-        let mut scope = Scope { functions: Rc::default(), ..own.clone() };
+        let mut scope = Scope { functions: Rc::default(), given: Rc::default(), ..own.clone() };
         if let Some(at) = arguments.iter().position(is_command_flag) {
             let usual = arguments[..at].iter().all(is_usual);
             self.guess_if(name == "su" || name == "fish" || !usual, name);
@@ -180,14 +180,8 @@ impl Walk {
             let Some(text) = rest.next() else { return false };
             self.guess_if(!text.is_firm(), MADE_UP);
             let Some(program) = code(text) else { return false };
-            for (n, word) in rest.enumerate() {
-                if n > POSITIONS || !self.spend(8) {
-                    self.too_much();
-                    break;
-                }
-                scope.set(&n.to_string(), vec![word.clone()]);
-                scope.set(if n == 0 { "_name" } else { "@" }, vec![word.clone()]);
-            }
+            scope.zero = rest.next().map(|word| Rc::new(word.clone()));
+            self.give(&mut scope, rest.cloned().collect());
             self.program(&program, &mut scope);
             return !text.is_filtered();
         }
@@ -259,8 +253,10 @@ impl Walk {
                 wrapped.mark = wrapped.mark.take().or_else(|| replaced(rest, name));
                 count = self.option(rest, (name, wrapped.wrapper), &mut wrapped.apart);
             } else if let Some(assigned) = assigned(name, &text) {
+                let value = word.past('=').unwrap_or_default();
+                self.programmed(assigned, std::slice::from_ref(&value), scope);
                 wrapped.inner.assigned.push(assigned.to_owned());
-                wrapped.inner.values.push(word.past('=').unwrap_or_default());
+                wrapped.inner.values.push(value);
             } else if operands > 0 {
                 operands -= 1;
                 self.guess_if(word.splits, MADE_UP);

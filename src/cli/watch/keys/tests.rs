@@ -96,10 +96,10 @@ fn the_timeline_is_filtered_and_left() {
 fn checkpoints_are_compared_and_rolled_back_to() {
     let mut model = with(vec![row("1")]);
     assert_eq!(press_all(&mut model, "c"), [Wish::Checkpoints("/p".into())]);
-    let rows = ["a/1", "a/2"].map(|id| Checkpoint { id: id.to_owned(), ..Checkpoint::default() });
+    let rows = ["a/2", "a/1"].map(|id| Checkpoint { id: id.to_owned(), ..Checkpoint::default() });
     model.learn(News::Checkpoints(Ok(rows.to_vec())));
     assert_eq!(line(&press_all(&mut model, "d")), "aops-hook checkpoint diff a/2");
-    let wishes = press_all(&mut model, "kR");
+    let wishes = press_all(&mut model, "jR");
     assert_eq!(line(&wishes), "aops-hook checkpoint rollback a/1");
     let [Wish::Preview(order)] = &wishes[..] else { panic!("{wishes:?}") };
     model.learn(News::Sure { order: order.clone(), text: "it would\nremove".to_owned() });

@@ -168,7 +168,8 @@ fn a_user_may_only_tighten_what_a_bundle_names() {
     for (name, of_bundle, of_user, want) in TIGHTENING.iter().filter(|row| !row.1.is_empty()) {
         let (one, other) = (line(name, of_bundle), line(name, of_user));
         let case = format!("{one} then {other}");
-        let (policy, origins) = read_for(Folder::default(), source(&one), source(&other), None).expect(&case);
+        let (policy, origins) =
+            read_for(ModeLevel::Strict, Folder::default(), source(&one), source(&other), None).expect(&case);
         let held = read(source(&one), None).unwrap().0;
         let key = Key::of(name).unwrap();
         let want = want.map_or_else(|()| key.get(&held).to_string(), str::to_owned);
@@ -184,7 +185,8 @@ fn a_user_may_only_tighten_what_a_bundle_names() {
 /// What a bundle does not name is free, save what would make it mean nothing.
 #[test]
 fn what_a_bundle_does_not_name() {
-    let both = |bundle: &str, user: &str| read_for(HERE, source(bundle), source(user), None).unwrap();
+    let both =
+        |bundle: &str, user: &str| read_for(ModeLevel::Strict, HERE, source(bundle), source(user), None).unwrap();
     let level = |bundle: &str, user: &str| both(bundle, user).0.mode.level();
     assert_eq!(level("", "mode.level = \"loop\""), ModeLevel::Loop);
     assert_eq!(level("", "mode.level = \"observe\""), ModeLevel::Guard, "nothing is enforced in `observe`");
@@ -202,7 +204,7 @@ fn what_a_bundle_does_not_name() {
     let check = "[[check]]\nid = \"a\"\non = \"stop\"\nrun = \"true\"\n";
     assert_eq!(both(check, "gates.checks = \"off\"").0.gates.checks, Level::Enforce);
     assert_eq!(both("", "gates.checks = \"off\"").0.gates.checks, Level::Off);
-    let taken = read_for(HERE, source(rule), source(rule), None).unwrap_err();
+    let taken = read_for(ModeLevel::Strict, HERE, source(rule), source(rule), None).unwrap_err();
     assert!(taken[0].what.contains("is taken"), "{taken:?}");
 }
 
@@ -285,6 +287,7 @@ fn any_value(form: Form) -> BoxedStrategy<String> {
             prop::sample::select(vec!["\"postgresql://a@h/d\"".to_owned(), "\"postgres://b@h/d\"".to_owned()]).boxed()
         }
         Form::Text | Form::Id => prop::sample::select(vec!["\"bd\"".to_owned(), "\"b\"".to_owned()]).boxed(),
+        Form::Switches(_) => prop::sample::select(vec!["{ git-discard = \"off\" }".to_owned()]).boxed(),
         Form::Names => {
             let name = prop::sample::select(vec!["a", "b", "a*", "*"]);
             prop::collection::vec(name, 0..3).prop_map(|names| format!("{names:?}")).boxed()

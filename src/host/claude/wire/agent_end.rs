@@ -22,13 +22,31 @@ pub(super) fn of(kind: EventKind, json: &Json) -> Vec<AgentEnd> {
     }
 }
 
+/// The calls of a batch whose agents go on in the background.
+pub(super) fn launched(kind: EventKind, json: &Json) -> Vec<String> {
+    let Some(Json::List(calls)) = json.get("tool_calls").filter(|_| kind == EventKind::PostToolBatch) else {
+        return Vec::new();
+    };
+    let goes_on = |call: &&Json| starts_agent(call) && goes_on(call);
+    calls.iter().filter(goes_on).filter_map(|call| call.text_of("tool_use_id")).collect()
+}
+
+fn starts_agent(call: &Json) -> bool {
+    call.text_of("tool_name").is_some_and(|tool| matches!(tool.as_str(), "Agent" | "Task"))
+}
+
+/// A batch holds what the model reads, not what the tool gave.
+fn goes_on(call: &Json) -> bool {
+    let response = call.get("tool_response").unwrap_or(&Json::Null);
+    is_launched(call) || said(response).trim_start().starts_with("Async agent launched")
+}
+
 fn of_call(json: &Json, how: AgentEndKind) -> Option<AgentEnd> {
-    json.text_of("tool_name").filter(|tool| matches!(tool.as_str(), "Agent" | "Task"))?;
-    let response = json.get("tool_response").or_else(|| json.get("error")).unwrap_or(&Json::Null);
-    let report = said(response).into_owned();
-    if is_launched(json) || report.trim_start().starts_with("Async agent launched") {
+    if !starts_agent(json) || goes_on(json) {
         return None;
     }
+    let response = json.get("tool_response").or_else(|| json.get("error")).unwrap_or(&Json::Null);
+    let report = said(response).into_owned();
     Some(AgentEnd { call: json.text_of("tool_use_id")?, agent_id: response.text_of("agentId"), how, report })
 }
 

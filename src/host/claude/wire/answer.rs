@@ -18,6 +18,9 @@ use std::io::Write;
 /// The client cuts context at 10,000 characters; we stay below and keep the end, where the next step is.
 const LONGEST: usize = 9_500;
 
+/// The client's name for what is decided about a call, in answers and in its transcript.
+pub const DECISION: &str = "permissionDecision";
+
 /// What the process prints, and its exit code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
@@ -33,6 +36,8 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
     let reason = clean(&verdict.reason);
     let mut notice = clean(&verdict.notice);
     match (verdict.ruling, row.refusal) {
+        // The client shows nobody what this hook says, unless it fails.
+        _ if verdict.aloud && kind == EventKind::SessionEnd => return spoken(&notice),
         (Ruling::Pass, _) | (Ruling::Allow, Refusal::None | Refusal::Block | Refusal::Words) => {}
         (Ruling::Deny | Ruling::Ask | Ruling::Defer, Refusal::None) => notice = clean(&join(&notice, &reason)),
         // The question went to the person when the call was asked about; the dialog is theirs to answer.
@@ -41,10 +46,7 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
         (ruling @ (Ruling::Allow | Ruling::Ask | Ruling::Defer), Refusal::Permission) => {
             permit(&mut own, ruling.name(), &reason);
         }
-        (_, Refusal::Words) => {
-            let stderr = format!("{}\n", clean(&join(&reason, &notice)));
-            return Answer { stderr, exit: 2, ..answer };
-        }
+        (_, Refusal::Words) => return spoken(&join(&reason, &notice)),
         (Ruling::Ask | Ruling::Defer | Ruling::Deny, form) => {
             answer.exit = 2;
             let told = if verdict.aloud { join(&reason, &notice) } else { reason.clone() };
@@ -52,9 +54,15 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
             refuse(form, &reason, &mut top, &mut own);
         }
     }
+    let feedback = clean(&verdict.feedback);
+    if !feedback.is_empty() && kind == EventKind::PostToolUse {
+        refuse(Refusal::Block, &feedback, &mut top, &mut own);
+    }
     if verdict.halt {
         top.insert("continue".into(), json!(false));
-        top.insert("stopReason".into(), json!(reason));
+        // Shown to the person, as a notice would be.
+        let shown = if reason.is_empty() { std::mem::take(&mut notice) } else { reason };
+        top.insert("stopReason".into(), json!(shown));
     }
     add_beside(&mut own, row, verdict);
     if !notice.is_empty() {
@@ -63,9 +71,16 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
     Answer { stdout: object(row.name, top, own), ..answer }
 }
 
+/// Words on stderr alone.
+fn spoken(words: &str) -> Answer {
+    Answer { stderr: format!("{}\n", clean(words)), exit: 2, ..Answer::default() }
+}
+
 /// What the model gets beside the ruling, and the input that the tool gets instead of its own.
 fn add_beside(own: &mut Map<String, Value>, row: &EventRow, verdict: &Verdict) {
-    let context = clean(&verdict.context);
+    // Of a call that failed, the client passes nothing else on.
+    let failed = if row.kind == EventKind::PostToolUse { "" } else { &verdict.feedback };
+    let context = clean(&join(failed, &verdict.context));
     if !context.is_empty() && row.context {
         own.insert("additionalContext".into(), json!(context));
     }
@@ -136,7 +151,7 @@ pub fn deliver(kind: EventKind, answer: &Answer) -> u8 {
 }
 
 fn permit(own: &mut Map<String, Value>, decision: &str, reason: &str) {
-    own.insert("permissionDecision".into(), json!(decision));
+    own.insert(DECISION.into(), json!(decision));
     own.insert("permissionDecisionReason".into(), json!(reason));
 }
 
@@ -218,7 +233,7 @@ pub fn hear(stdout: &str, stderr: &str, exit: i32) -> Heard {
     let own = json.get("hookSpecificOutput");
     let of_own = |name: &str| own.and_then(|own: &Json| own.text_of(name));
     let dialog = own.and_then(|own| own.get("decision"));
-    heard.asks = matches!(of_own("permissionDecision").as_deref(), Some("ask" | "defer"));
+    heard.asks = matches!(of_own(DECISION).as_deref(), Some("ask" | "defer"));
     let reason = of_own("permissionDecisionReason").or_else(|| dialog?.text_of("message"));
     heard.reason = reason.or_else(|| json.text_of("reason")).unwrap_or_default();
     heard.context = of_own("additionalContext").unwrap_or_default();

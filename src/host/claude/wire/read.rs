@@ -191,6 +191,7 @@ fn event(kind: EventKind, name: &str, session_id: String, json: &Json) -> Event 
         busy: busy(json),
         running: running(json),
         ends: agent_end::of(kind, json),
+        launched: agent_end::launched(kind, json),
         timers: timers(json),
         source: some("source").or_else(|| some("reason")).unwrap_or_default(),
         file_path: some("file_path").unwrap_or_default(),

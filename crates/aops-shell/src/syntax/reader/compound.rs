@@ -1,7 +1,7 @@
 //! Loops, branches, groups, sums and `[[ … ]]`; functions with a keyword.
 
 use super::simple::is_name;
-use super::{Command, Kind, List, Raw, Reader, Redirect};
+use super::{Command, Function, Kind, List, Raw, Reader, Redirect};
 use crate::syntax::tree::Compound;
 
 /// The operands of a test, and whether the shell computes with them.
@@ -214,7 +214,7 @@ impl<'a> Command<'a> {
     pub(super) fn redirects_mut(&mut self) -> &mut Vec<Redirect<'a>> {
         match self {
             Command::Simple(simple) => &mut simple.redirects,
-            Command::Compound(_, redirects) | Command::Function(_, _, redirects) => redirects,
+            Command::Compound(_, redirects) | Command::Function(Function { redirects, .. }) => redirects,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Simple commands: assignments, words and redirections; and functions, which begin like them. The body of a
 //! here-document is read ahead, where its redirection stands.
 
-use super::{Command, Documents, Kind, Raw, Reader, Redirect, ends_word, is_name_byte};
+use super::{Command, Documents, Function, Kind, Raw, Reader, Redirect, ends_word, is_name_byte};
 use crate::syntax::tree::{Assignment, SimpleCommand};
 
 /// Words that begin, part or end something where a command may begin.
@@ -117,8 +117,12 @@ impl<'a> Reader<'a> {
             return None;
         }
         self.linebreaks();
-        let body = self.compound()?;
-        Some(Command::Function(name, Box::new(body), self.redirects()?))
+        let begin = self.token_begin();
+        let body = Box::new(self.compound()?);
+        let end = self.token_begin();
+        let redirects = self.redirects()?;
+        let text = self.text.get(begin..end).unwrap_or_default();
+        Some(Command::Function(Function { name, body, redirects, text }))
     }
 
     pub(super) fn redirects(&mut self) -> Option<Vec<Redirect<'a>>> {

@@ -84,7 +84,15 @@ impl Scan<'_> {
         end
     }
 
+    /// A variable that stands for one of its values, or `$@` and its kin.
     fn variable(&mut self, name: &str, quoted: bool) {
+        let is_position = name.bytes().all(|byte| byte.is_ascii_digit() || b"@*".contains(&byte));
+        if is_position && self.scope.given.len() > 1 {
+            self.done.varied.push("@".to_owned());
+        }
+        if matches!(name, "@" | "*") && self.scope.value(name).is_some_and(|values| !values.is_empty()) {
+            return self.all(name, 0.., quoted && name == "*", quoted);
+        }
         self.word.splits |= !quoted || matches!(name, "@" | "*");
         match self.scope.value(name) {
             Some(values) if !values.is_empty() => {
@@ -97,6 +105,8 @@ impl Scan<'_> {
                     self.word.places += only.places;
                 }
                 self.word.filled.push(name.to_owned());
+                let is_one = self.scope.choices(name) > 1 && !matches!(name, "@" | "*" | "PWD");
+                self.done.varied.extend(is_one.then(|| name.to_owned()));
                 self.pieces.push(Piece::OneOf(texts, !quoted));
             }
             _ => {
@@ -104,6 +114,43 @@ impl Scan<'_> {
                 self.bit(Bit::Any);
             }
         }
+    }
+
+    /// All values of a variable: as many words, or one with blanks between them.
+    fn all(&mut self, name: &str, range: impl std::ops::RangeBounds<usize>, is_joined: bool, quoted: bool) {
+        let values = self.scope.value(name).unwrap_or_default();
+        let inside = values.iter().enumerate().filter(|(at, _)| range.contains(at));
+        let values: Vec<Word> = inside.map(|(_, value)| value.clone()).collect();
+        self.word.splits |= !is_joined;
+        self.word.said = self.word.said.take().or_else(|| values.iter().find_map(|word| word.said.clone()));
+        self.carry(&values);
+        self.word.filled.push(name.to_owned());
+        let texts: Vec<Vec<Bit>> = values.into_iter().map(|word| word.bits).collect();
+        let texts = if is_joined { vec![texts.join(&Bit::Char(' '))] } else { texts };
+        if !texts.is_empty() {
+            self.pieces.push(Piece::All(texts, !quoted));
+        }
+    }
+
+    /// `${@}`, `${@:2}`, `${a[@]}`, `${a[@]:1:3}`: whether it was one of them.
+    fn listed(&mut self, name: &str, rest: &str, quoted: bool) -> bool {
+        let known = |name: &str| self.scope.value(name).is_some_and(|values| !values.is_empty());
+        let (name, sign, rest) = match (name, rest.as_bytes()) {
+            ("", [sign @ (b'@' | b'*'), ..]) => ("@", *sign, &rest[1..]),
+            (_, [b'[', sign @ (b'@' | b'*'), b']', ..]) if !name.is_empty() => (name, *sign, &rest[3..]),
+            _ => return false,
+        };
+        let Some((from, to)) = slice(rest) else { return false };
+        if !known(name) {
+            return false;
+        }
+        if name == "@" && self.scope.given.len() > 1 {
+            self.done.varied.push("@".to_owned());
+        }
+        // `${@:1}` begins with `$1`, `${a[@]:1}` with the second.
+        let skipped = usize::from(name == "@" && !rest.is_empty());
+        self.all(name, from.saturating_sub(skipped)..to.saturating_sub(skipped), quoted && sign == b'*', quoted);
+        true
     }
 
     /// What substitutions in these values name and run.
@@ -125,6 +172,9 @@ impl Scan<'_> {
         let raw = self.raw;
         let (name, rest) = (&raw.text[from..begin], &raw.text[begin..to]);
         let Some(&sign) = rest.as_bytes().first() else { return self.variable(name, quoted) };
+        if self.listed(name, rest, quoted) {
+            return;
+        }
         let colon = usize::from(sign == b':');
         let known = self.scope.value(name).is_some_and(|values| !values.is_empty());
         // Of `[@]` each element is a word; `@P` runs what its value says.
@@ -151,19 +201,22 @@ impl Scan<'_> {
                 self.word.unknown.extend([name.to_owned(), OTHER.to_owned()]);
                 self.default(begin + colon + 1, to, quoted);
             }
-            _ => {
-                // Cut, replaced, indirect: anything, though it may still run programs. `${@:2}` has no name.
-                let begin = begin + usize::from(name.is_empty() && matches!(sign, b'@' | b'*'));
-                if self.is_slice(begin, to) {
-                    self.sum(begin, to);
-                } else {
-                    self.inside(begin, to);
-                }
-                self.word.named.extend(self.scope.value(name).unwrap_or_default().iter().cloned());
-                self.word.unknown.extend([name.to_owned(), OTHER.to_owned()]);
-                self.bit(Bit::Any);
-            }
+            _ => self.made((name, sign), begin, to),
         }
+    }
+
+    /// Cut, replaced, indirect: anything, though it may still run programs.
+    fn made(&mut self, (name, sign): (&str, u8), begin: usize, to: usize) {
+        // `${@:2}` has no name.
+        let begin = begin + usize::from(name.is_empty() && matches!(sign, b'@' | b'*'));
+        if self.is_slice(begin, to) {
+            self.sum(begin, to);
+        } else {
+            self.inside(begin, to);
+        }
+        self.word.named.extend(self.scope.value(name).unwrap_or_default().iter().cloned());
+        self.word.unknown.extend([name.to_owned(), OTHER.to_owned()]);
+        self.bit(Bit::Any);
     }
 
     /// `${#name[sum]}`, from the sign on.
@@ -197,6 +250,7 @@ impl Scan<'_> {
         let bits = within.pieces.iter().map(|piece| match piece {
             Piece::Bit(bit) => vec![*bit],
             Piece::OneOf(texts, _) => texts.first().cloned().unwrap_or_default(),
+            Piece::All(texts, _) => texts.join(&Bit::Char(' ')),
             Piece::Tilde => self.scope.home.bits.clone(),
             Piece::Sign(c) => vec![Bit::Char(*c)],
         });
@@ -204,6 +258,15 @@ impl Scan<'_> {
         self.take(within.done);
         self.pieces.push(Piece::OneOf(vec![bits, vec![Bit::Any]], false));
     }
+}
+
+/// `:from` or `:from:length` in plain numbers, or nothing: all of them.
+fn slice(text: &str) -> Option<(usize, usize)> {
+    let Some(text) = text.strip_prefix(':') else { return text.is_empty().then_some((0, usize::MAX)) };
+    let (from, length) = text.split_once(':').map_or((text, None), |(from, length)| (from, Some(length)));
+    let from: usize = from.trim().parse().ok()?;
+    let length = length.map_or(Some(usize::MAX), |length| length.trim().parse().ok())?;
+    Some((from, from.saturating_add(length)))
 }
 
 /// `${…}` that begins with no name, and still only stands for text: special parameters, lengths, the names of variables or

@@ -19,6 +19,8 @@ pub(super) enum Piece {
     Tilde,
     /// One of several texts: a variable that may hold any of them. Unquoted ones are split at blanks.
     OneOf(Vec<Vec<Bit>>, bool),
+    /// All of these texts, each a word of its own: `"$@"`.
+    All(Vec<Vec<Bit>>, bool),
 }
 
 /// Around the text that is read.
@@ -85,6 +87,7 @@ impl<'t> Scan<'t> {
         self.done.counted.append(&mut within.counted);
         self.done.numbers.append(&mut within.numbers);
         self.done.indexes.append(&mut within.indexes);
+        self.done.varied.append(&mut within.varied);
         self.done.odd |= within.odd;
         self.done.beyond |= within.beyond;
     }
@@ -298,6 +301,16 @@ pub(super) fn fields(pieces: &[Piece], scope: &Scope, room: &mut usize) -> Optio
                 alternatives.iter_mut().filter_map(|words| words.last_mut()).for_each(|last| last.bits.push(*bit));
                 continue;
             }
+            Piece::All(texts, splits) => {
+                length += alternatives.len() * texts.iter().map(|text| text.len() + 1).sum::<usize>();
+                if alternatives.len() * texts.len() > ALTERNATIVES || length > *room {
+                    return None;
+                }
+                for words in &mut alternatives {
+                    each(words, texts, *splits);
+                }
+                continue;
+            }
             Piece::Sign(c) => (vec![vec![Bit::Char(*c)]], false, false),
             Piece::Tilde => (vec![tilde(pieces, at, scope)], false, false),
             Piece::OneOf(texts, splits) => (texts.clone(), true, *splits),
@@ -318,7 +331,10 @@ pub(super) fn fields(pieces: &[Piece], scope: &Scope, room: &mut usize) -> Optio
 
 /// The values that may stand in these pieces.
 pub(super) fn values(pieces: &[Piece]) -> impl Iterator<Item = Word> {
-    let texts = pieces.iter().flat_map(|piece| if let Piece::OneOf(texts, _) = piece { texts.as_slice() } else { &[] });
+    let texts = pieces.iter().flat_map(|piece| match piece {
+        Piece::OneOf(texts, _) | Piece::All(texts, _) => texts.as_slice(),
+        _ => &[],
+    });
     texts.map(|bits| Word { bits: bits.clone(), ..Word::default() })
 }
 
@@ -328,9 +344,19 @@ pub(super) fn unfilled(pieces: &[Piece], scope: &Scope) -> Vec<Bit> {
         Piece::Bit(bit) => vec![*bit],
         Piece::Sign(c) => vec![Bit::Char(*c)],
         Piece::Tilde => tilde(pieces, at, scope),
-        Piece::OneOf(..) => vec![Bit::Any],
+        Piece::OneOf(..) | Piece::All(..) => vec![Bit::Any],
     };
     pieces.iter().enumerate().flat_map(bits).collect()
+}
+
+/// The first text goes on with the last word, each of the others begins one.
+fn each(words: &mut Vec<Word>, texts: &[Vec<Bit>], splits: bool) {
+    for (n, text) in texts.iter().enumerate() {
+        if n > 0 {
+            words.push(Word { shifts: Some(0), ..Word::default() });
+        }
+        *words = grow(std::mem::take(words), text, true, splits);
+    }
 }
 
 fn grow(mut words: Vec<Word>, bits: &[Bit], filled: bool, splits: bool) -> Vec<Word> {

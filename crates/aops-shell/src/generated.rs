@@ -1,0 +1,143 @@
+//! Files that tools make again: one list for danger rules, weight, debts, checkpoints and leases. Invariant: whether git tracks
+//! a folder is not known here, and decides for all but the danger rules.
+
+/// How certain a folder's name is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    /// No tool but one makes it, wherever it is.
+    Everywhere,
+    /// A tool makes it in a project.
+    Tool,
+    /// An ordinary word that tools use for what they make; below a folder of sources it is somebody's module.
+    Word,
+    /// Often generated, as often written by hand. Its loss is small, but what is made in it counts as work.
+    Perhaps,
+}
+
+use Name::{Everywhere, Perhaps, Tool, Word};
+
+#[rustfmt::skip]
+const FOLDERS: &[(&str, Name)] = &[
+    (".build", Tool), (".cache", Tool), (".coverage", Tool), (".dart_tool", Tool), (".docusaurus", Tool), (".eggs", Tool),
+    (".gradle", Tool), (".hypothesis", Tool), (".ipynb_checkpoints", Tool), (".mypy_cache", Everywhere),
+    (".next", Everywhere), (".nox", Tool), (".nuxt", Everywhere), (".nyc_output", Tool), (".output", Tool),
+    (".parcel-cache", Everywhere), (".pytest_cache", Everywhere), (".ruff_cache", Everywhere), (".sass-cache", Tool),
+    (".serverless", Tool), (".svelte-kit", Tool), (".terraform", Tool), (".tmp", Tool), (".tox", Tool),
+    (".turbo", Everywhere), (".venv", Tool), (".vite", Tool), (".webpack", Tool), ("__pycache__", Everywhere),
+    ("_build", Word), ("_cacache", Everywhere), ("bazel-bin", Tool), ("bazel-out", Tool), ("bin", Perhaps),
+    ("build", Word), ("cache", Word), ("cmake-build-debug", Tool), ("cmake-build-release", Tool), ("coverage", Word),
+    ("deriveddata", Everywhere), ("dist", Word), ("gen", Perhaps), ("generated", Perhaps), ("htmlcov", Tool),
+    ("logs", Perhaps), ("node_modules", Everywhere), ("obj", Perhaps), ("out", Perhaps), ("output", Perhaps),
+    ("playwright-report", Tool), ("pods", Perhaps), ("site", Perhaps), ("storybook-static", Tool), ("target", Word),
+    ("temp", Perhaps), ("test-results", Tool), ("tmp", Perhaps), ("vendor", Perhaps), ("venv", Word),
+];
+/// Below these an ordinary word names a module: `src/build/mod.rs`.
+const SOURCES: &[&str] =
+    &["cmd", "include", "internal", "lib", "libs", "pkg", "source", "sources", "spec", "src", "test", "tests"];
+/// How the names of files end that a tool makes again.
+const ENDS: &[&str] =
+    &[".pyc", ".pyo", ".class", ".o", ".egg-info", ".tsbuildinfo", ".gcda", ".gcno", ".profraw", ".beam"];
+const NAMES: &[&str] =
+    &["__pycache__", ".DS_Store", "node_modules", ".pytest_cache", "Thumbs.db", ".mypy_cache", ".ruff_cache"];
+/// How the names of local databases end: nobody's work, but not made again.
+const DATABASES: &[&str] = &[".db", ".db3", ".sqlite", ".sqlite3"];
+/// What a database keeps beside itself while it is open.
+const BESIDE: &[&str] = &["-journal", "-shm", "-wal"];
+/// Files that keep a folder in the repository whose content is generated.
+const KEEPERS: &[&str] = &[".gitignore", ".gitkeep", ".keep"];
+
+fn name(part: &str) -> Option<Name> {
+    let part = part.to_ascii_lowercase();
+    FOLDERS.iter().find(|(known, _)| *known == part).map(|(_, name)| *name)
+}
+
+/// A part of the path is the name of a folder that tools make again, or often do.
+pub fn may_be_made(path: &str) -> bool {
+    path.split('/').any(|part| name(part).is_some())
+}
+
+/// A part of the path is the name of such a folder that means nothing else, whatever is around it.
+pub fn is_made_everywhere(path: &str) -> bool {
+    path.split('/').any(|part| name(part) == Some(Everywhere))
+}
+
+/// A pattern for files that a tool makes again: `*.pyc`.
+pub fn is_made_pattern(pattern: &str) -> bool {
+    NAMES.contains(&pattern) || pattern.strip_prefix('*').is_some_and(|end| ENDS.contains(&end))
+}
+
+/// The generated folders that this path of a project lies in or is, outermost first. Where git tracks something in one of
+/// them, that one is work all the same.
+pub fn folders(path: &str) -> impl Iterator<Item = &str> {
+    let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+    ends.map(|end| &path[..end]).filter(|folder| is_folder(folder))
+}
+
+/// This path of a project is that of a generated folder.
+pub fn is_folder(path: &str) -> bool {
+    let (above, own) = path.rsplit_once('/').unwrap_or(("", path));
+    match name(own) {
+        Some(Everywhere | Tool) => true,
+        Some(Word) => !above.split('/').any(|part| SOURCES.contains(&part)),
+        Some(Perhaps) => false,
+        None => own.ends_with(".egg-info"),
+    }
+}
+
+/// A file that is nobody's work wherever it is, unless git tracks it: a tool's, or a local database.
+pub fn is_made_file(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let ends = |name: &str, ends: &[&str]| ends.iter().any(|end| name.len() > end.len() && name.ends_with(end));
+    let database = BESIDE.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+    let coverage = name.strip_prefix(".coverage").is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    NAMES.contains(&name) || coverage || ends(name, ENDS) || ends(database, DATABASES)
+}
+
+/// What git tracks at this path says that the folder around it is work: it is not there for the folder's sake alone.
+pub fn is_work_in(path: &str) -> bool {
+    !KEEPERS.contains(&path.rsplit('/').next().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_of_generated_files() {
+        let of = |path: &'static str| folders(path).collect::<Vec<_>>();
+        for (path, want) in [
+            (".venv/lib/python3/site.py", &[".venv"][..]),
+            ("node_modules/a/node_modules/b", &["node_modules", "node_modules/a/node_modules"]),
+            ("src/__pycache__/x", &["src/__pycache__"]),
+            ("packages/web/dist/x.js", &["packages/web/dist"]),
+            ("a.egg-info/PKG-INFO", &["a.egg-info"]),
+            ("target", &["target"]),
+            ("target/build/x", &["target", "target/build"]),
+            ("src/build/mod.rs", &[]),
+            ("tests/coverage/x", &[]),
+            ("bin/run", &[]),
+            ("vendor/x", &[]),
+            ("logs/x", &[]),
+            ("a/b.rs", &[]),
+            ("builder/x", &[]),
+            ("", &[]),
+        ] {
+            assert_eq!(of(path), want, "{path}");
+        }
+    }
+
+    #[test]
+    fn single_files() {
+        for path in ["a.pyc", "x/app.db", "app.sqlite3", "app.db-wal", ".coverage", ".coverage.host.1", "d/.DS_Store"] {
+            assert!(is_made_file(path), "{path}");
+        }
+        for path in ["a.py", "db", ".db", "write-journal", "adb", "main.o.rs", "coverage.rs"] {
+            assert!(!is_made_file(path), "{path}");
+        }
+        assert!(is_made_pattern("*.pyc") && is_made_pattern("node_modules"));
+        assert!(!is_made_pattern("*.db") && !is_made_pattern("*.rs") && !is_made_pattern("x.pyc"));
+        assert!(may_be_made("a/Vendor/x") && !may_be_made("a/b"));
+        assert!(is_made_everywhere("x/node_modules") && !is_made_everywhere("x/dist"));
+        assert!(is_work_in("build/x") && !is_work_in("build/.gitkeep"));
+    }
+}

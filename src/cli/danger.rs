@@ -1,0 +1,241 @@
+//! `danger`: shows the danger rules and switches one of them, everywhere or in this folder.
+//!
+//! Reads the configuration, and insights for how often a rule stopped something; writes the user's file alone. Invariants: a
+//! file that would not be accepted is not written; what the administrator's bundle or the project's own file holds stays.
+
+use super::range;
+use super::table::{Cell, Tone};
+use super::{Command, Io, allowed, flag, operand, policy_here, refused, text, who_may, yes};
+use crate::config::in_force::{CONFIG_FILE, InForce, read_policy};
+use crate::config::policy::{DangerLevel, Folder, Layer, Source, choose};
+use crate::insight::document::RuleCounts;
+use crate::system::files::{self, Found};
+use crate::system::threads;
+use anyhow::{Context, bail};
+use aops_shell::danger::{RULES, Rule, rule};
+use clap::ArgMatches;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub const COMMAND: Command = Command {
+    name: "danger",
+    about: "Show the danger rules, and switch one off, on, to ask or to deny",
+    examples: &[
+        ("aops-hook danger", "every rule, its setting, where that comes from, and what it stopped in the last 30 days"),
+        ("aops-hook danger off git-discard --here", "`git reset --hard` passes in this project"),
+        ("aops-hook danger deny publish-package", "never publish, without a question"),
+        ("aops-hook danger on git-discard", "as it is shipped"),
+    ],
+    arguments: |row| row.arg(yes().global(true)).subcommands(VERBS.iter().map(|verb| (verb.arguments)(verb.row()))),
+    run,
+};
+
+pub(super) static VERBS: &[Command] = &[
+    Command {
+        name: "list",
+        about: "Show every rule, its setting, where that comes from, and what it stopped lately",
+        examples: &[("aops-hook danger list --json", "for a program")],
+        arguments: |row| row,
+        run: |_, io| list(io),
+    },
+    Command {
+        name: "off",
+        about: "Let pass what a rule finds",
+        examples: &[("aops-hook danger off git-discard --here", "in this project alone")],
+        arguments,
+        run: |given, io| switch(given, io, |_| DangerLevel::Off),
+    },
+    Command {
+        name: "on",
+        about: "Set a rule as it is shipped",
+        examples: &[("aops-hook danger on git-discard", "a person is asked again")],
+        arguments,
+        run: |given, io| switch(given, io, shipped),
+    },
+    Command {
+        name: "ask",
+        about: "Ask a person about what a rule finds; block it where none is there",
+        examples: &[("aops-hook danger ask rm-system", "instead of blocking it at once")],
+        arguments,
+        run: |given, io| switch(given, io, |_| DangerLevel::Ask),
+    },
+    Command {
+        name: "deny",
+        about: "Block what a rule finds, without a question",
+        examples: &[("aops-hook danger deny git-force-push", "no person is asked any more")],
+        arguments,
+        run: |given, io| switch(given, io, |_| DangerLevel::Deny),
+    },
+];
+
+fn arguments(row: clap::Command) -> clap::Command {
+    let id = operand("rule", "RULE", "A rule's name, as `aops-hook danger` shows it").required(true);
+    row.args([id, flag("here", "In this project alone, as a `[[project]]` row of your own file")])
+}
+
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    if let Some(code) = Command::run_verb("danger", VERBS, given, io)? {
+        return Ok(code);
+    }
+    allowed("danger list", who_may("danger list"), io)?;
+    list(io)
+}
+
+fn shipped(rule: &Rule) -> DangerLevel {
+    if rule.is_denied { DangerLevel::Deny } else { DangerLevel::Ask }
+}
+
+/// How long back it is counted.
+const LATELY_MS: i64 = 30 * 86_400_000;
+
+fn list(io: &mut Io) -> anyhow::Result<u8> {
+    let now = policy_here(io)?;
+    let found = range::all(io.env, Some(io.env.now_ms - LATELY_MS));
+    let mut counts: BTreeMap<String, RuleCounts> = BTreeMap::new();
+    for insights in threads::map(&found, |found| found.known_insights(io.env).ok()) {
+        for (name, one) in &insights.rules {
+            // The guard's own refusals may name a rule that found the same.
+            let id = name.strip_prefix("danger:").or_else(|| name.strip_prefix("guard:"));
+            if let Some(id) = id {
+                counts.entry(id.to_owned()).or_default().add(one);
+            }
+        }
+    }
+    let none = RuleCounts::default();
+    let lately = |rule: &Rule| counts.get(rule.id()).unwrap_or(&none);
+    if io.json {
+        let row = |rule: &Rule| {
+            json!({
+                "rule": rule.id(), "level": now.policy.danger_level(rule), "shipped": shipped(rule),
+                "from": from_json(&now, rule), "severity": rule.severity.word(), "reason": rule.reason,
+                "instead": rule.instead, "lately": lately(rule),
+            })
+        };
+        return io.print(RULES.iter().map(row).collect::<Value>());
+    }
+    let row = |rule: &Rule| {
+        let level = now.policy.danger_level(rule);
+        let tone = if level == shipped(rule) { Tone::Plain } else { Tone::Warn };
+        let RuleCounts { asked, refused, .. } = *lately(rule);
+        let did = match (asked, refused) {
+            (0, 0) => String::new(),
+            (0, refused) => format!("{refused} stopped"),
+            (asked, refused) => format!("{asked} asked, {refused} stopped"),
+        };
+        let level = Cell::new(level.name(), tone);
+        [rule.id().into(), level, from(&now, rule).into(), did.into(), rule.reason.into()]
+    };
+    let rows = RULES.iter().map(row).collect();
+    io.table(["rule", "setting", "from", "last 30 days", "what it does"], rows)
+}
+
+/// Where a rule's setting comes from.
+fn from(now: &InForce, rule: &Rule) -> String {
+    let places = now.origins.of(rule.key);
+    if places.is_empty() {
+        "shipped".to_owned()
+    } else {
+        places.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn from_json(now: &InForce, rule: &Rule) -> Value {
+    let places = now.origins.of(rule.key).iter();
+    places.map(|place| json!({"layer": place.layer, "file": place.file, "line": place.line})).collect()
+}
+
+fn switch(given: &ArgMatches, io: &mut Io, level: fn(&Rule) -> DangerLevel) -> anyhow::Result<u8> {
+    let id = text(given, "rule").unwrap_or_default();
+    let Some(rule) = rule(id.strip_prefix("danger.").unwrap_or(id)) else {
+        return refused(format!("no danger rule `{}`\nhint: `aops-hook danger` lists them", id.escape_default()));
+    };
+    let wanted = Wanted { rule, level: level(rule), here: given.get_flag("here") };
+    let project = policy_here(io)?.project;
+    let (place, home) = (project.to_string_lossy(), io.env.home.to_string_lossy());
+    let folder = Folder { path: &place, home: &home };
+    if wanted.here && io.env.home.starts_with(&project) {
+        return refused(format!(
+            "`{place}` is not a project: a switch for it would hold for everything below\nhint: run this in the project's folder, or without `--here`"
+        ));
+    }
+    let (file, old, new) = wanted.edit(io, folder)?;
+    let shown = file.path.display().to_string();
+    let (in_force, note) = wanted.check(io, &project, &shown, &new)?;
+    file.check_writable().with_context(|| format!("`{shown}`"))?;
+    if old != new {
+        let parent = file.path.parent().unwrap_or(Path::new("/"));
+        files::make_folders(parent, 0o777).with_context(|| format!("`{shown}`"))?;
+        file.replace(new.as_bytes(), 0o666).with_context(|| format!("`{shown}`"))?;
+    }
+    let verb = if old == new { "was set already" } else { "is set" };
+    let for_folder = if wanted.here { format!(" for `{}`", choose::shorten(folder)) } else { String::new() };
+    let words = format!("danger rule `{}`: `{}` {verb}{for_folder} in `{shown}`", rule.id(), wanted.level.name());
+    let value = json!({
+        "rule": rule.id(), "level": wanted.level, "here": wanted.here, "file": file.path, "changed": old != new,
+        "in_force": in_force,
+    });
+    io.answer(&value, words + &note)
+}
+
+/// What a person wants of a rule.
+struct Wanted {
+    rule: &'static Rule,
+    level: DangerLevel,
+    /// In this project alone.
+    here: bool,
+}
+
+impl Wanted {
+    /// The user's file, its text, and the text with the switch.
+    fn edit(&self, io: &Io, folder: Folder) -> anyhow::Result<(Found, String, String)> {
+        let path = io.env.user_config.join(CONFIG_FILE);
+        if !path.is_absolute() {
+            bail!("`HOME` is not set, so your configuration cannot be found\nhint: set `HOME` or `XDG_CONFIG_HOME`");
+        }
+        let shown = path.display().to_string();
+        let file = files::find(&path).with_context(|| format!("`{shown}`"))?;
+        let old = String::from_utf8(file.bytes.clone().unwrap_or_default()).with_context(|| format!("`{shown}`"))?;
+        let (id, level) = (self.rule.id(), self.level);
+        let new = if self.here {
+            choose::set_folder_danger(&old, folder, id, level)
+        } else {
+            choose::set_danger(&old, id, level)
+        };
+        let Some(new) = new else {
+            return refused(format!(
+                "`{shown}` has `danger` or `project` in a form that cannot be edited\nhint: write `[danger]` and `{id} = \"{}\"` there yourself",
+                level.name()
+            ));
+        };
+        Ok((file, old, new))
+    }
+
+    /// The level in this folder afterwards, and what is to be said about it. What cannot hold is refused.
+    fn check(&self, io: &Io, project: &Path, file: &str, new: &str) -> anyhow::Result<(DangerLevel, String)> {
+        let tried = read_policy(io.env, project, Some(Source { file, text: new }));
+        let (policy, origins) = tried.or_else(|problems| {
+            let lines: Vec<String> = problems.iter().map(|problem| format!("\n{problem}")).collect();
+            refused(format!(
+                "the configuration would not be accepted, so nothing was changed:{}\nhint: mend that first, then try again",
+                lines.concat()
+            ))
+        })?;
+        let (id, now) = (self.rule.id(), policy.danger_level(self.rule));
+        if now == self.level {
+            return Ok((now, String::new()));
+        }
+        let place = origins.of(self.rule.key).last();
+        let by = place.map(ToString::to_string).unwrap_or_default();
+        let holds = format!("`{id}` at `{}` ({by}), and yours cannot lower it", now.name());
+        match place.map(|place| place.layer) {
+            Some(Layer::Managed) => refused(format!(
+                "the administrator's bundle holds {holds}\nhint: ask who signs the bundle; `aops-hook bundle status` shows whose it is"
+            )),
+            Some(Layer::Project) if self.here => refused(format!(
+                "this project's own file holds {holds}\nhint: change that line if the project is yours to change"
+            )),
+            _ => Ok((now, format!("\nin this folder it stays `{}`, by {by}", now.name()))),
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The rows of `status` about questions to a person.
+
+use crate::cli::table::{NamedFact, Tone};
+use crate::session::fold::Session;
+use crate::session::question::{Question, Questions};
+use crate::text::time;
+use serde_json::{Value, json};
+
+/// What the client asks its user now, and what was asked before.
+pub(super) fn describe_questions(session: &Session, now_ms: i64) -> Vec<NamedFact> {
+    let since = |question: &Question| time::age(now_ms - time::parse(&question.since).unwrap_or(now_ms));
+    let open = session.open_questions();
+    let mut rows: Vec<NamedFact> = open
+        .map(|(_, question)| ("asks you", format!("{} ({})", question.line, since(question)), Tone::Warn))
+        .collect();
+    let Questions { allowed, asked, last, refused, .. } = &session.memory.questions;
+    if *asked > 0 {
+        let last = last.as_ref().map(|last| format!("; last {}", last.tell(160))).unwrap_or_default();
+        rows.push(("questions", format!("{asked} asked, {allowed} approved, {refused} rejected{last}"), Tone::Plain));
+    }
+    rows
+}
+
+/// The same for a program.
+pub(super) fn to_json(session: &Session) -> Value {
+    let Questions { allowed, asked, last, refused, .. } = &session.memory.questions;
+    let open: Vec<&Question> = session.open_questions().map(|(_, question)| question).collect();
+    json!({"asked": asked, "allowed": allowed, "refused": refused, "last": last, "open": open})
+}

@@ -1,0 +1,163 @@
+//! `task`: shows the task in hand and the interrupted ones, lets one go, takes one up again.
+//!
+//! Writes one entry. Invariants: only a person lets a task go, or takes it up as it was; an agent may say of its own session that
+//! one goes on, which opens nothing: it is taken up with the first edit of its files, or by a plan that continues it.
+
+use super::table::{Cell, Tone};
+use super::{Command, Io, operand, refused, session, session_option, text, yes};
+use crate::ledger::clients;
+use crate::ledger::open::Ledger;
+use crate::ledger::sessions::{self, SessionOnDisk};
+use crate::session::fact::{Fact, TaskChosen, TaskMove};
+use crate::session::fold::Session;
+use crate::session::memory::Parked;
+use crate::text::plain::count;
+use crate::text::template::one_line;
+use clap::{Arg, ArgMatches};
+use serde_json::{Value, json};
+
+pub const COMMAND: Command = Command {
+    name: "task",
+    about: "Show the task in hand and the interrupted ones; drop one, or take it up again",
+    examples: &[
+        ("aops-hook task", "the tasks of the newest session of this project"),
+        ("aops-hook task drop --yes", "let the newest interrupted task go, or else the one in hand"),
+        ("aops-hook task resume 2", "take up the second of the list"),
+    ],
+    arguments: |row| {
+        let verbs = VERBS.iter().map(|verb| (verb.arguments)(verb.row()));
+        row.args([session_option().global(true), yes().global(true)]).subcommands(verbs)
+    },
+    run,
+};
+
+pub(super) static VERBS: &[Command] = &[LIST, DROP, RESUME];
+
+const LIST: Command = Command {
+    name: "list",
+    about: "List the interrupted tasks, the newest first, and the one in hand",
+    examples: &[("aops-hook task list --json", "the same for a program")],
+    arguments: |row| row,
+    run: list,
+};
+
+const DROP: Command = Command {
+    name: "drop",
+    about: "Let a task go: it owes nothing more (needs a person at a terminal)",
+    examples: &[("aops-hook task drop 1 --yes", "the newest interrupted one; its files stay as they are")],
+    arguments: |row| row.arg(place()),
+    run: drop_task,
+};
+
+const RESUME: Command = Command {
+    name: "resume",
+    about: "Take up an interrupted task; what it changed before and after counts together",
+    examples: &[("aops-hook task resume", "the newest one, with its plan and what it owes")],
+    arguments: |row| row.arg(place()),
+    run: resume,
+};
+
+fn place() -> Arg {
+    operand("n", "N", "Its number in the list; without it the newest").value_parser(clap::value_parser!(u64).range(1..))
+}
+
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    match Command::run_verb("task", VERBS, given, io)? {
+        Some(code) => Ok(code),
+        None => list(given, io),
+    }
+}
+
+fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let found = session(given, io)?;
+    let known = read(&found)?;
+    let parked = known.memory.parked.iter().rev();
+    let in_hand = Some(&known).filter(|known| known.is_unfinished());
+    if io.json {
+        let mut all: Vec<Value> = (1..).zip(parked).map(describe).collect();
+        all.extend(in_hand.map(|known| json!({"state": "in hand", "intent": known.state.task.as_ref().and_then(|task| task.intent.clone())})));
+        return io.print(Value::Array(all));
+    }
+    let mut rows: Vec<[Cell; 4]> = (1..)
+        .zip(parked)
+        .map(|(n, task): (u64, &Parked)| {
+            let changed = format!("{} changed, not committed", count(task.files, "file"));
+            [Cell::from(n.to_string()), Cell::new("parked", Tone::Warn), Cell::from(changed), Cell::from(about(task))]
+        })
+        .collect();
+    rows.extend(in_hand.map(|known| {
+        let (files, lines) = known.memory.progress.grown.count();
+        let changed = format!("{}, {}", count(files, "file"), count(lines, "line"));
+        let intent = known.state.task.as_ref().and_then(|task| task.intent.as_deref()).unwrap_or_default();
+        [Cell::from(""), Cell::new("in hand", Tone::Good), Cell::from(changed), Cell::from(one_line(intent, 60))]
+    }));
+    if rows.is_empty() {
+        return io.print("no task is open, and none was interrupted");
+    }
+    io.table(["n", "state", "changed", "task"], rows)
+}
+
+fn describe((n, task): (u64, &Parked)) -> Value {
+    json!({"n": n, "state": "parked", "files": task.files, "intent": about(task), "workflow": task.workflow})
+}
+
+fn about(task: &Parked) -> String {
+    one_line(task.intent.as_deref().or(task.original_prompt.as_deref()).unwrap_or_default(), 60)
+}
+
+fn read(found: &SessionOnDisk) -> anyhow::Result<Session> {
+    let unreadable = || refused("the session cannot be read\nhint: `aops-hook verify` says what is wrong with it");
+    sessions::session(found).map_or_else(unreadable, Ok)
+}
+
+fn drop_task(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let found = session(given, io)?;
+    choose(given, io, &found, TaskMove::Drop, "a person")
+}
+
+/// Inside a client it is the client's own session that is meant.
+fn resume(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let around = clients::session_around(io.env, std::process::id().try_into().unwrap_or_default());
+    if around.is_none() && !io.env.inside_client {
+        let found = session(given, io)?;
+        return choose(given, io, &found, TaskMove::Resume, "a person");
+    }
+    let found = sessions::pick(io.env, around.as_deref()).or_else(refused)?;
+    if text(given, "session").is_some_and(|name| !found.session_id.starts_with(name)) {
+        return refused(
+            "an agent takes up tasks of its own session alone\nhint: ask the user to run `aops-hook task resume` in their own terminal",
+        );
+    }
+    choose(given, io, &found, TaskMove::Want, "the agent")
+}
+
+fn choose(given: &ArgMatches, io: &mut Io, found: &SessionOnDisk, how: TaskMove, by: &str) -> anyhow::Result<u8> {
+    let mut ledger = Ledger::at(io.env, &found.path, &found.session_id)?;
+    let known = ledger.session();
+    let (parked, n) = (known.memory.parked.len() as u64, given.get_one::<u64>("n").copied());
+    let at = match n {
+        Some(n) if n > parked => {
+            return refused(format!("there is no task {n}\nhint: `aops-hook task list` shows them"));
+        }
+        n => parked.checked_sub(n.unwrap_or(1)),
+    };
+    if known.blocked().is_some() {
+        return refused("the session is blocked\nhint: look at it, then run `aops-hook clear-block`");
+    }
+    if at.is_none() && !(how == TaskMove::Drop && known.is_unfinished()) {
+        return refused("no task was interrupted\nhint: `aops-hook task list` shows the one in hand");
+    }
+    let task = at.and_then(|at| known.memory.parked.get(usize::try_from(at).unwrap_or(usize::MAX))).map(about);
+    let task = task.unwrap_or_else(|| {
+        one_line(known.state.task.as_ref().and_then(|task| task.intent.as_deref()).unwrap_or_default(), 60)
+    });
+    ledger.append(io.env, vec![Fact::Task(TaskChosen { at, by: by.to_owned(), how })])?;
+    ledger.exported()?;
+    let words = match how {
+        TaskMove::Drop => "let go: it owes nothing more, and its files stay as they are",
+        TaskMove::Resume => "in hand again, with its plan and what it owes",
+        TaskMove::Want => "goes on with the first edit of its files, or with a plan that continues it",
+    };
+    let value = json!({"session_id": found.session_id, "task": task, "how": how});
+    io.answer(&value, format!("{task}: {words}"))
+}

@@ -1,0 +1,104 @@
+//! Says that a command's result is gone, because it ran in a throwaway layer.
+//!
+//! Reads what the end of the command left; writes nothing. Invariants: whoever reads the command's own words also reads
+//! that nothing of it was saved, why, and what to do; the person reads it once for each prompt.
+
+use super::Context;
+use crate::model::event::Event;
+use crate::model::phase::Phase;
+use crate::model::profile::{Losses, Profile};
+use crate::model::verdict::Verdict;
+use crate::session::fold::Session;
+use crate::text::json;
+use crate::text::template::one_line;
+
+const GATE: &str = "jail";
+
+pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
+    match &context.ended.jailed {
+        Some(proof) if !proof.lost.is_empty() => tell(session, event, context, &proof.lost),
+        Some(proof) if proof.profile == Profile::Trial && goes_on(event) => tell_early(session, event, context),
+        _ => Verdict::pass(),
+    }
+}
+
+/// The client no longer waits for it.
+fn goes_on(event: &Event) -> bool {
+    event.call.as_ref().is_some_and(|call| call.unended)
+}
+
+fn tell_early(session: &Session, event: &Event, context: &Context) -> Verdict {
+    let begin = format!("Not saved: {} has not ended, and runs in a throwaway layer", command(event));
+    let gone = "What it changes will be gone, and no other command reaches it.";
+    if let Some(agent) = event.by_our_agent() {
+        let agent = context.agent(agent.name);
+        return Verdict::context(GATE, format!("{begin}, like every command of `{agent}`. {gone}"));
+    }
+    let (why, next) = cause(session, event, context);
+    Verdict::feedback(GATE, format!("{begin} because {why}. {gone} Stop it. {next}"))
+}
+
+fn tell(session: &Session, event: &Event, context: &Context, lost: &Losses) -> Verdict {
+    let (command, gone) = (command(event), lost.describe());
+    if let Some(agent) = event.by_our_agent() {
+        let words = format!(
+            "Not saved: {command} ran in a throwaway layer, like every command of `{}`. {gone}",
+            context.agent(agent.name)
+        );
+        return Verdict::context(GATE, words);
+    }
+    let (why, next) = cause(session, event, context);
+    let words = format!("Not saved: {command} ran in a throwaway layer because {why}. {gone} {next}");
+    let told = Verdict::feedback(GATE, words);
+    if context.stage.is_some() || session.memory.progress.told_unsaved == Some(session.memory.progress.prompt_count) {
+        return told;
+    }
+    let notice = format!(
+        "Not saved: {command} ran in a throwaway layer because {why}. {gone} The agent was told so. `aops-hook log` marks every such command."
+    );
+    told.join(Verdict::notice(GATE, notice))
+}
+
+/// The command as it is named to model and person.
+fn command(event: &Event) -> String {
+    let input = event.call.as_ref().and_then(|call| json::read(&call.input).ok());
+    let command = input.and_then(|input| input.text_of("command")).unwrap_or_default();
+    format!("\"{}\"", one_line(&command, 120).replace('"', "'"))
+}
+
+/// Why it was not saved, and the next step.
+fn cause(session: &Session, event: &Event, context: &Context) -> (String, String) {
+    if let Some(stage) = &context.stage {
+        let step = one_line(&stage.step, 64);
+        let next = "Say in your answer what a later step has to change.";
+        return (format!("step `{step}` of this run changes nothing"), next.to_owned());
+    }
+    let progress = &session.memory.progress;
+    let (why, agent) = match session.state.phase {
+        Phase::Halted => {
+            let next = "Tell the user what they have to decide.";
+            return ("this task was halted".to_owned(), next.to_owned());
+        }
+        _ if !session.is_shut() && progress.outgrown.is_none() => {
+            return ("this task had no plan when it started".to_owned(), "Run it again.".to_owned());
+        }
+        Phase::Review => ("the plan of this task is not reviewed yet", "critic"),
+        Phase::Execute if session.is_shut() => {
+            let next = "If the user wants this change, start {} again and choose another workflow, then run it again.";
+            let next = next.replace("{}", &context.agent("prompt-hydrator"));
+            return ("a question changes nothing".to_owned(), next);
+        }
+        Phase::Hydrate if session.state.hydration.critic_verdict.as_deref() == Some("REVISE") => {
+            ("the review sent the plan of this task back", "prompt-hydrator")
+        }
+        _ if progress.outgrown.is_some() => {
+            ("this task has outgrown a small edit and has no plan yet", "prompt-hydrator")
+        }
+        _ => ("this task has no plan yet", "prompt-hydrator"),
+    };
+    let call = event.call.as_ref().map(|call| call.key.id.as_str()).unwrap_or_default();
+    let at_work = context.at_work(session, agent, call).is_some();
+    let agent = context.agent(agent);
+    let next = if at_work { format!("Wait for the report of {agent}") } else { format!("Start {agent}") };
+    (why.to_owned(), format!("{next}, then run it again."))
+}

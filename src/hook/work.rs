@@ -1,0 +1,38 @@
+//! What a person is told as a session starts, and which files the record of a turn names.
+//!
+//! Reads the week's file and, after work, the working tree; remembers that the week was told.
+
+use crate::gate::Context;
+use crate::insight::week;
+use crate::ledger::open::Ledger;
+use crate::model::event::{Event, EventKind};
+use crate::model::verdict::Verdict;
+use crate::observe::brought;
+use crate::system::env::Env;
+use crate::system::git;
+use crate::text::json::cut;
+use crate::text::redact::redact;
+use std::path::Path;
+
+/// Files that the record of a turn names.
+const MOST_CHANGED: usize = 200;
+const LONGEST_PATH: usize = 300;
+
+/// What the project brings; and once a week, for a person who sits at the client, what was done for them.
+pub(super) fn greet(env: &Env, event: &Event, context: &Context) -> Verdict {
+    let brought = brought::notice(env, Path::new(&event.cwd)).map(|words| Verdict::notice("guard", words));
+    let is_person = context.attended && context.stage.is_none() && event.source != "compact";
+    let week = is_person.then(|| week::tell(env)).flatten().map(|words| Verdict::notice("insights", words));
+    brought.into_iter().chain(week).fold(Verdict::pass(), Verdict::join)
+}
+
+/// What git sees of the work at the end of a turn: commands did it as well as edits.
+pub(super) fn changed_files(env: &Env, ledger: &Ledger, event: &Event) -> Vec<String> {
+    let wrote = ledger.session().state.task.as_ref().is_some_and(|task| task.writes > 0);
+    let ends = event.kind == EventKind::Stop && !event.busy && !env.dry_run;
+    let Some(baseline) = Some(()).filter(|()| wrote && ends).and_then(|()| ledger.baseline().ok()) else {
+        return Vec::new();
+    };
+    let changed = git::touched(env, Path::new(&event.cwd), &baseline).into_iter().take(MOST_CHANGED);
+    changed.map(|path| redact(cut(&path, LONGEST_PATH)).into_owned()).collect()
+}

@@ -1,0 +1,140 @@
+//! What a command changed in a throwaway layer: the files of its upper folders, compared with those below.
+//!
+//! Reads both. Invariants: what could not be compared counts as changed; of what no tool makes again, what is not listed is
+//! counted.
+
+use crate::model::profile::{Loss, Losses, LostFile};
+use aops_shell::leftovers::{is_cache, is_made_again};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, openat, statat};
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// Entries of a layer that are looked at, and files that are listed.
+const MOST_ENTRIES: usize = 20_000;
+const MOST_LISTED: usize = 1_000;
+const DEEPEST: usize = 64;
+/// Bytes of one file that are compared, and of all.
+const LARGEST: u64 = 1 << 20;
+const LARGEST_ALL: u64 = 32 << 20;
+
+/// A folder with a layer over it.
+pub(super) struct Covered {
+    /// Of its upper folder.
+    pub(super) number: usize,
+    pub(super) path: PathBuf,
+    pub(super) original: OwnedFd,
+}
+
+pub(super) fn open(at: impl AsFd, name: &str) -> Result<OwnedFd, String> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(at, name, flags, Mode::empty()).map_err(failed)
+}
+
+pub(super) fn failed(error: rustix::io::Errno) -> String {
+    format!("layer: {error}")
+}
+
+#[derive(Default)]
+pub(super) struct Looked {
+    entries: usize,
+    compared: u64,
+    /// Sources first: what a tool makes again may be left out of the list.
+    sources: Vec<LostFile>,
+    made_again: Vec<LostFile>,
+    more: u64,
+}
+
+impl Looked {
+    /// `inside`: the covered folder, from the project; `path`: this folder, from the covered one.
+    pub(super) fn walk(&mut self, folder: &OwnedFd, covered: &Covered, inside: &Path, path: &Path) {
+        let Ok(items) = Dir::read_from(folder) else { return };
+        for item in items.flatten() {
+            let name = item.file_name().to_string_lossy().into_owned();
+            if name == "." || name == ".." {
+                continue;
+            }
+            let below = path.join(&name);
+            let shown = inside.join(&below).to_string_lossy().into_owned();
+            let is_folder = item.file_type() == FileType::Directory;
+            if is_cache(&if is_folder { format!("{shown}/") } else { shown.clone() }) {
+                continue;
+            }
+            self.entries += 1;
+            let too_many = self.entries > MOST_ENTRIES || below.components().count() > DEEPEST;
+            match is_folder.then(|| open(folder, &name)) {
+                _ if too_many => self.more += u64::from(!is_made_again(&shown)),
+                Some(Ok(deeper)) => self.walk(&deeper, covered, inside, &below),
+                Some(Err(_)) => self.more += 1,
+                None => {
+                    let loss = self.loss(folder, &name, covered, &below);
+                    self.add(loss.map(|loss| LostFile { loss, path: shown }));
+                }
+            }
+        }
+    }
+
+    /// What became of this file; nothing where it is the same as before.
+    fn loss(&mut self, folder: &OwnedFd, name: &str, covered: &Covered, below: &Path) -> Option<Loss> {
+        let now = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+        let before = statat(&covered.original, below, AtFlags::SYMLINK_NOFOLLOW).ok();
+        // So an overlay says that there is nothing.
+        let removed = now.as_ref().is_some_and(|now| kind(now) == FileType::CharacterDevice && now.st_rdev == 0);
+        match (now, before) {
+            (_, Some(_)) if removed => Some(Loss::Removed),
+            (_, None) if removed => None,
+            (_, None) => Some(Loss::Made),
+            (Some(now), Some(before)) if self.is_same(folder, name, &now, covered, below, &before) => None,
+            _ => Some(Loss::Changed),
+        }
+    }
+
+    fn is_same(
+        &mut self,
+        folder: &OwnedFd,
+        name: &str,
+        now: &Stat,
+        covered: &Covered,
+        below: &Path,
+        before: &Stat,
+    ) -> bool {
+        let size = u64::try_from(now.st_size).unwrap_or(u64::MAX);
+        let alike = (now.st_mode, now.st_size) == (before.st_mode, before.st_size);
+        if !alike || kind(now) != FileType::RegularFile || size > LARGEST || self.compared + size > LARGEST_ALL {
+            return false;
+        }
+        self.compared += size;
+        let read = |at: &OwnedFd, path: &Path| {
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let mut bytes = Vec::new();
+            let file = File::from(openat(at, path, flags, Mode::empty()).ok()?);
+            file.take(LARGEST + 1).read_to_end(&mut bytes).ok().map(|_| bytes)
+        };
+        let now = read(folder, Path::new(name));
+        now.is_some() && now == read(&covered.original, below)
+    }
+
+    fn add(&mut self, lost: Option<LostFile>) {
+        let Some(lost) = lost else { return };
+        let again = is_made_again(&lost.path);
+        let files = if again { &mut self.made_again } else { &mut self.sources };
+        if files.len() < MOST_LISTED {
+            files.push(lost);
+        } else {
+            self.more += u64::from(!again);
+        }
+    }
+
+    pub(super) fn losses(mut self, full_mb: Option<u64>) -> Losses {
+        for list in [&mut self.sources, &mut self.made_again] {
+            list.sort_by(|one, other| one.path.cmp(&other.path));
+        }
+        self.sources.append(&mut self.made_again);
+        Losses { files: self.sources, full_mb, more: self.more, ports: Vec::new() }
+    }
+}
+
+fn kind(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}

@@ -1,0 +1,191 @@
+//! The keeper of a throwaway layer: the first process of the command's process namespace.
+//!
+//! It makes the jail, waits for the command's end, and writes down what is gone. When it ends, however that is, the kernel
+//! kills every process that is left of the command. Invariants: it ends with the command, with the client that waits for
+//! the command, and with the session; no process of the command can stop it or look into it.
+
+use super::kernel::{close_all_but, fork, ignore_children, kill_others, leave};
+use super::layer::Layers;
+use super::namespaces::{mount_all, separate};
+use super::plan::{Ground, Plan};
+use super::receipt::Receipt;
+use crate::model::profile::{Hold, Profile, Proof};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, fcntl_lock, fstat, openat, statat, unlinkat};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
+};
+use rustix::process::{DumpableBehavior, PidfdFlags, getpid, pidfd_open, set_dumpable_behavior, setsid};
+use std::fs::{self, File, OpenOptions};
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Files that one message brings at most.
+const MOST_FILES: usize = 4;
+
+/// The file that a keeper has locked as long as it lives: the end of the session looks for it. Where it was removed before
+/// it was locked, the session has ended.
+pub(super) struct Mark {
+    folder: OwnedFd,
+    file: File,
+    name: String,
+}
+
+impl Mark {
+    pub(super) fn new(folder: &Path, name: String) -> std::io::Result<Self> {
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.join(&name))?;
+        // In the jail the folder is read-only, but not through this.
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder =
+            openat(CWD, folder, flags, Mode::empty()).inspect_err(|_| drop(fs::remove_file(folder.join(&name))))?;
+        Ok(Self { folder, file, name })
+    }
+
+    pub(super) fn files(&self) -> [i32; 2] {
+        [self.folder.as_raw_fd(), self.file.as_raw_fd()]
+    }
+
+    pub(super) fn lock(&self) -> bool {
+        fcntl_lock(&self.file, FlockOperation::NonBlockingLockExclusive).is_ok() && self.is_there()
+    }
+
+    fn is_there(&self) -> bool {
+        let there = statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW);
+        there.is_ok_and(|there| fstat(&self.file).is_ok_and(|own| own.st_ino == there.st_ino))
+    }
+
+    /// Whether it was there.
+    pub(super) fn remove(&self) -> bool {
+        self.is_there() && unlinkat(&self.folder, &self.name, AtFlags::empty()).is_ok()
+    }
+
+    /// Whoever claimed it has given it this name.
+    pub(super) fn renamed(self, name: String) -> Self {
+        Self { name, ..self }
+    }
+}
+
+/// What a keeper waits for.
+pub(super) struct Told {
+    /// The process that the client started.
+    pub(super) command: OwnedFd,
+    /// When one of these ends, nobody waits for the command any more.
+    pub(super) clients: Vec<OwnedFd>,
+    pub(super) receipt: Option<Receipt>,
+    /// The command's number.
+    pub(super) number: u32,
+}
+
+impl Told {
+    pub(super) fn send(&self, channel: &OwnedFd) -> Option<()> {
+        let mut bytes = self.number.to_ne_bytes().to_vec();
+        bytes.push(u8::from(self.receipt.is_some()));
+        let watched = std::iter::once(&self.command).chain(&self.clients).map(AsFd::as_fd);
+        let files: Vec<BorrowedFd> = watched.chain(self.receipt.as_ref().map(AsFd::as_fd)).collect();
+        send(channel, &bytes, &files)
+    }
+
+    pub(super) fn receive(channel: &OwnedFd) -> Option<Self> {
+        let mut bytes = [0; 5];
+        let (5, mut files) = receive(channel, &mut bytes, RecvFlags::DONTWAIT)? else { return None };
+        let number = u32::from_ne_bytes(bytes[..4].try_into().ok()?);
+        let receipt = if bytes[4] == 1 { Some(Receipt::from(files.pop()?)) } else { None };
+        let clients = files.split_off(files.len().min(1));
+        Some(Self { command: files.pop()?, clients, receipt, number })
+    }
+}
+
+/// The calling process ends, and its child goes on: as the first of a process namespace.
+pub(super) fn become_first(plan: &Plan) -> Result<(), String> {
+    separate(plan)?;
+    match fork() {
+        Ok(Some(_)) => leave(0),
+        Ok(None) => {
+            let _ = setsid();
+            // Whoever has lost its parent is ours, and nobody asks how it ended.
+            ignore_children();
+            Ok(())
+        }
+        Err(error) => Err(format!("fork: {error}")),
+    }
+}
+
+pub(super) fn make(plan: &Plan, originals: &[PathBuf]) -> Result<Layers, String> {
+    mount_all(plan, originals)?.ok_or_else(|| "there is no layer".to_owned())
+}
+
+/// Waits for the end of the command, or of who waits for it, and lets nothing of it go on.
+pub(super) fn keep(layers: &Layers, told: Told) {
+    // From here on the command is in the same user namespace.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    let watched = std::iter::once(&told.command).chain(&told.clients);
+    let mut ends: Vec<PollFd> = watched.map(|process| PollFd::new(process, PollFlags::IN)).collect();
+    while matches!(poll(&mut ends, None), Err(rustix::io::Errno::INTR)) {}
+    let ports = layers.ports();
+    kill_others();
+    if let Some(mut receipt) = told.receipt {
+        let mut lost = layers.losses();
+        lost.ports = ports;
+        let _ = receipt.write(&Proof { lost, ..Proof::of(Hold::Namespaces, Profile::Trial) });
+    }
+}
+
+/// In a process of its own: a keeper for one command, which it answers with itself and its layers' disk, or with why there
+/// are none.
+pub(super) fn keep_for_one(ground: &Ground, channel: &OwnedFd, mark: Option<&Mark>) -> ! {
+    let kept = mark.into_iter().flat_map(Mark::files).chain([channel.as_raw_fd()]);
+    close_all_but(&kept.collect::<Vec<_>>());
+    let _ = setsid();
+    let made = ground.plan(Profile::Trial).and_then(|plan| become_first(&plan).and_then(|()| make(&plan, &[])));
+    let answer = made.and_then(|layers| {
+        if mark.is_some_and(|mark| !mark.lock()) {
+            return Err("its session has ended".to_owned());
+        }
+        let own = pidfd_open(getpid(), PidfdFlags::empty()).map_err(|error| format!("pidfd: {error}"))?;
+        send(channel, &[0], &[own.as_fd(), layers.disk()]).ok_or("nobody waits for it")?;
+        Ok(layers)
+    });
+    match answer {
+        Ok(layers) => {
+            let mut asked = [PollFd::new(channel, PollFlags::IN)];
+            while matches!(poll(&mut asked, None), Err(rustix::io::Errno::INTR)) {}
+            if let Some(told) = Told::receive(channel) {
+                keep(&layers, told);
+            }
+        }
+        Err(why) => drop(send(channel, why.as_bytes(), &[])),
+    }
+    let _ = mark.map(Mark::remove);
+    leave(0)
+}
+
+pub(super) fn send(channel: &OwnedFd, bytes: &[u8], files: &[BorrowedFd]) -> Option<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FILES))];
+    let mut with = SendAncillaryBuffer::new(&mut space);
+    if !files.is_empty() && !with.push(SendAncillaryMessage::ScmRights(files)) {
+        return None;
+    }
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    sendmsg(channel, &[IoSlice::new(bytes)], &mut with, flags).ok().map(drop)
+}
+
+/// The next message: its length, and its files.
+pub(super) fn receive(channel: &OwnedFd, into: &mut [u8], how: RecvFlags) -> Option<(usize, Vec<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FILES))];
+    let mut with = RecvAncillaryBuffer::new(&mut space);
+    let got = loop {
+        match recvmsg(channel, &mut [IoSliceMut::new(into)], &mut with, RecvFlags::CMSG_CLOEXEC | how) {
+            Err(rustix::io::Errno::INTR) => {}
+            got => break got.ok()?,
+        }
+    };
+    let files = with.drain().flat_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(files) => files.collect(),
+        _ => Vec::new(),
+    });
+    Some((got.bytes, files.collect()))
+}

@@ -1,0 +1,30 @@
+//! What a session that nobody watched could not do.
+//!
+//! Reads the end of the ledger; writes nothing.
+
+use crate::ledger::open::Recent;
+use crate::model::call::{CallState, Effect};
+use crate::model::event::EventKind;
+use crate::session::fact::Fact;
+
+/// The main agent's last refusal since the last prompt, where nothing was done after it.
+pub(super) fn refusal(recent: &[Recent]) -> Option<String> {
+    let (mut refused, mut acting) = (None, Vec::new());
+    for entry in recent {
+        match &entry.fact {
+            Fact::Event(seen) if seen.event == EventKind::UserPromptSubmit.row().name => refused = None,
+            Fact::Call(step) if step.agent_id.is_none() => {
+                if step.effect.is_some_and(|effect| effect.is_write() || effect == Effect::Spawn) {
+                    acting.push(&step.call);
+                }
+                if step.to == CallState::Denied && step.gate.is_some() {
+                    refused.clone_from(&step.reason);
+                } else if step.to == CallState::Completed && acting.contains(&&step.call) {
+                    refused = None;
+                }
+            }
+            _ => {}
+        }
+    }
+    refused
+}

@@ -1,0 +1,60 @@
+//! Whether the tree is as it was when the work was verified.
+//!
+//! Reads the tree once with VERIFIED, and after a command that may leave it as it was (`git pull`, tests). Invariants: a tree that
+//! is not known, or not this one, has no digest; a line that is known to act on anything but the tree is never "unchanged".
+
+use crate::checkpoint::capture::{Limits, tree_digest};
+use crate::checkpoint::rollback::root;
+use crate::checkpoint::store::Store;
+use crate::model::call::Effect;
+use crate::model::event::Event;
+use crate::session::agent_report::AgentReport;
+use crate::session::fold::Session;
+use crate::session::memory::OpenCall;
+use crate::system::env::Env;
+use crate::system::git;
+use crate::tool::targets;
+use aops_shell::class::{LineSetting, is_only_unknown, only_syncs};
+use aops_shell::outside::outside;
+use aops_shell::syntax::Ground;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A tree that takes longer has no digest this time.
+const LONGEST: Duration = Duration::from_millis(1500);
+
+/// The tree that this report says is verified.
+pub(super) fn of_report(
+    env: &Env,
+    session: &Session,
+    event: &Event,
+    report: Option<&Result<AgentReport, String>>,
+) -> Option<String> {
+    let found = report?.as_ref().ok().filter(|found| found.verdict.as_deref() == Some("VERIFIED"));
+    found.and_then(|_| digest(env, session, event))
+}
+
+fn digest(env: &Env, session: &Session, event: &Event) -> Option<String> {
+    let root = root(env, session, event)?;
+    if env.dry_run || git::worktree_at(&root, Path::new(&event.cwd)).is_some() {
+        return None;
+    }
+    let store = Store::open(env, &root).ok()?;
+    let limits = Limits { sync: false, until: Some(Instant::now() + LONGEST), ..Limits::none() };
+    tree_digest(env, &store, &limits).ok()
+}
+
+/// This call of the main agent left everything as it was verified.
+pub(super) fn is_unchanged(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> bool {
+    let (Some(verified), Some(call)) = (&session.memory.progress.verified_tree, &event.call) else { return false };
+    let still = session.memory.progress.verified && open.effect == Some(Effect::Write) && event.agent_id.is_none();
+    if !still || call.unended {
+        return false;
+    }
+    let home = env.home.to_string_lossy();
+    let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };
+    let around = LineSetting { ground, project: None, listed: &|_, _| None };
+    let stays = targets::line(&call.key.tool, &call.input, &ground)
+        .is_some_and(|line| only_syncs(&line, &around) || is_only_unknown(&line, &around) && !outside(&line));
+    stays && digest(env, session, event).as_ref() == Some(verified)
+}

@@ -1,0 +1,34 @@
+//! A task that a person or an agent let go or took up again. Stored types: fields in sorted order.
+
+use serde::{Deserialize, Serialize};
+
+/// What a person or an agent decided about a task.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TaskChosen {
+    /// Its place among the interrupted ones, the oldest first; nothing for the one in hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<u64>,
+    pub by: String,
+    pub how: TaskMove,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskMove {
+    /// It is over, whatever it owed.
+    Drop,
+    /// It is in hand again, as it was.
+    Resume,
+    /// It is in hand again once its files are edited, or a plan continues it.
+    Want,
+}
+
+impl TaskMove {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Drop => "let the task go",
+            Self::Resume => "took the task up again",
+            Self::Want => "wants the task to go on",
+        }
+    }
+}

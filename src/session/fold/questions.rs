@@ -1,0 +1,55 @@
+//! How questions to a person and their answers change the session.
+//!
+//! Changes a session and nothing else. Invariant: a call is counted once, by the last answer to it.
+
+use super::Session;
+use crate::model::call::CallState;
+use crate::session::memory::OpenCall;
+use crate::session::question::{Answered, Answerer, Asked, Question, Questions, Unproven};
+
+/// Answers that wait for proof. Once there are so many, each further call looks for it; what then has none is dropped, the
+/// oldest first, and stays nobody's.
+const MOST_UNPROVEN: usize = 32;
+
+impl Session {
+    /// Calls that a person has been asked about and that have had no answer yet.
+    pub fn open_questions(&self) -> impl Iterator<Item = (&OpenCall, &Question)> {
+        let waits = self.memory.calls.iter().filter(|open| open.state == CallState::Pending);
+        waits.filter_map(|open| Some((open, open.question.as_ref()?)))
+    }
+
+    /// So many answers wait for proof that one more would push the oldest out.
+    pub fn must_prove_answers(&self) -> bool {
+        self.memory.questions.unproven.len() >= MOST_UNPROVEN
+    }
+
+    pub(super) fn apply_question(&mut self, ts: &str, asked: &Asked) {
+        self.memory.questions.asked += 1;
+        if let Some(open) = self.memory.calls.iter_mut().find(|open| open.call == asked.call) {
+            let Asked { gate, line, rule, .. } = asked.clone();
+            open.question = Some(Question { gate, line, rule, since: ts.to_owned() });
+        }
+    }
+
+    pub(super) fn apply_answer(&mut self, answered: &Answered) {
+        let open = self.open_call(&answered.call);
+        let since = open.and_then(|open| open.question.as_ref()).map(|question| question.since.clone());
+        let agent_id = open.and_then(|open| open.agent_id.clone());
+        let questions = &mut self.memory.questions;
+        if let Some(at) = questions.unproven.iter().position(|known| known.answered.call == answered.call) {
+            let old = questions.unproven.remove(at).answered;
+            let count = count(questions, old.allowed);
+            *count = count.saturating_sub(1);
+        }
+        *count(questions, answered.allowed) += 1;
+        if let Some(since) = since.filter(|_| answered.by == Answerer::Unknown) {
+            questions.unproven.push(Unproven { agent_id, answered: answered.clone(), since });
+            questions.unproven.drain(..questions.unproven.len().saturating_sub(MOST_UNPROVEN));
+        }
+        questions.last = Some(answered.clone());
+    }
+}
+
+fn count(questions: &mut Questions, allowed: bool) -> &mut u64 {
+    if allowed { &mut questions.allowed } else { &mut questions.refused }
+}

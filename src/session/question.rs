@@ -1,0 +1,163 @@
+//! Questions that a gate put to a person about a call, and how they were answered.
+//!
+//! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariant: an answer that nothing proves is nobody's;
+//! the client's own record may prove it later, and then that counts.
+
+use crate::model::call::CallKey;
+use crate::model::named::named;
+use crate::text::template::one_line;
+use crate::text::time;
+use serde::{Deserialize, Serialize};
+
+named! {
+    /// Who answered.
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Answerer {
+        /// Nothing says it yet.
+        #[default]
+        Unknown = "unknown",
+        Person = "person",
+        /// Another program's hook.
+        Hook = "hook",
+        /// A permission rule of the client's settings.
+        Config = "config",
+        /// The client by itself, as in mode `auto`.
+        Client = "client",
+    }
+}
+
+/// A gate asks a person about a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    pub call: CallKey,
+    pub gate: String,
+    /// The call on one line, redacted.
+    pub line: String,
+    /// The rule of the gate, where it has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+}
+
+/// The answer; a second one to the same call corrects the first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answered {
+    pub allowed: bool,
+    pub by: Answerer,
+    pub call: CallKey,
+    pub gate: String,
+    pub line: String,
+    /// From the question to the answer, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+}
+
+/// A question that waits for its answer, with its call.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    pub gate: String,
+    pub line: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    pub since: String,
+}
+
+/// An answer of which nothing says yet whose it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unproven {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    pub answered: Answered,
+    pub since: String,
+}
+
+/// The questions of a session so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Questions {
+    pub allowed: u64,
+    pub asked: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<Answered>,
+    pub refused: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unproven: Vec<Unproven>,
+}
+
+/// What the client's own record says about one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The call's id.
+    pub call: String,
+    pub allowed: bool,
+    pub by: Answerer,
+    pub at_ms: Option<i64>,
+}
+
+impl Question {
+    /// How it is answered, `at_ms`.
+    pub fn answer(&self, call: &CallKey, allowed: bool, by: Answerer, at_ms: Option<i64>) -> Answered {
+        Answered {
+            allowed,
+            by,
+            call: call.clone(),
+            gate: self.gate.clone(),
+            line: self.line.clone(),
+            ms: waited(&self.since, at_ms),
+            rule: self.rule.clone(),
+        }
+    }
+}
+
+impl Unproven {
+    /// The same as the client recorded it. A call that was made was not refused: then its record says nothing about the answer.
+    pub fn proven(&self, decision: &Decision) -> Option<Answered> {
+        if self.answered.allowed && !decision.allowed {
+            return None;
+        }
+        let exact = waited(&self.since, decision.at_ms).filter(|_| !decision.allowed);
+        let (allowed, by, ms) = (decision.allowed, decision.by, exact.or(self.answered.ms));
+        Some(Answered { allowed, by, ms, ..self.answered.clone() })
+    }
+}
+
+impl Answered {
+    /// Another program's hook said yes in the person's place.
+    pub fn is_overridden(&self) -> bool {
+        self.allowed && self.by == Answerer::Hook
+    }
+
+    /// What asked: `danger rule git-discard`, `guard`.
+    pub fn asker(&self) -> String {
+        match (&self.rule, self.gate.as_str()) {
+            (Some(rule), "rules") => format!("rule {rule}"),
+            (Some(rule), gate) => format!("{gate} rule {rule}"),
+            (None, gate) => gate.to_owned(),
+        }
+    }
+
+    /// `approved by a person after 4s`
+    pub fn describe(&self) -> String {
+        let verb = if self.allowed { "approved" } else { "rejected" };
+        let by = match self.by {
+            Answerer::Unknown if self.allowed => "",
+            Answerer::Unknown => " or left unanswered",
+            Answerer::Person => " by a person",
+            Answerer::Hook => " by another hook",
+            Answerer::Config => " by a permission rule",
+            Answerer::Client => " by the client",
+        };
+        let after = self.ms.and_then(|ms| i64::try_from(ms).ok()).map(|ms| format!(" after {}", time::age(ms)));
+        format!("{verb}{by}{}", after.unwrap_or_default())
+    }
+
+    /// The whole of it on one line.
+    pub fn tell(&self, longest: usize) -> String {
+        one_line(&format!("{}: {} (asked by {})", self.describe(), self.line, self.asker()), longest)
+    }
+}
+
+fn waited(since: &str, at_ms: Option<i64>) -> Option<u64> {
+    u64::try_from(at_ms? - time::parse(since)?).ok()
+}

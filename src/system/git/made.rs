@@ -1,0 +1,55 @@
+//! Which untracked files a tool made: they are nobody's work.
+//!
+//! Asks git what it tracks in a folder of generated files, and only where there is such a folder. Invariant: what git tracks is
+//! work, and so is what stands beside it in the same folder; where git does not answer, it may be.
+
+use super::{LONGEST, PATIENCE, start};
+use crate::system::env::Env;
+use aops_shell::generated;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A tool made this path below `root`: the path is in a generated folder or is a generated file, and git tracks neither.
+pub fn is_made(env: &Env, root: &Path, path: &str) -> bool {
+    Tracked { env, root, known: BTreeMap::new() }.leaves(path)
+}
+
+/// Keeps of these untracked files those that somebody wrote.
+pub(super) fn leave_out(env: &Env, root: &Path, untracked: &mut Vec<String>) {
+    let mut tracked = Tracked { env, root, known: BTreeMap::new() };
+    untracked.retain(|path| !generated::is_made_file(path) && !tracked.leaves_folder(path));
+}
+
+/// What git was asked about already.
+struct Tracked<'a> {
+    env: &'a Env,
+    root: &'a Path,
+    known: BTreeMap<String, bool>,
+}
+
+impl Tracked<'_> {
+    fn leaves(&mut self, path: &str) -> bool {
+        self.leaves_folder(path) || generated::is_made_file(path) && !self.has(path)
+    }
+
+    fn leaves_folder(&mut self, path: &str) -> bool {
+        generated::folders(path).any(|folder| !self.has(folder))
+    }
+
+    fn has(&mut self, path: &str) -> bool {
+        if let Some(known) = self.known.get(path) {
+            return *known;
+        }
+        let has = self.root.ancestors().any(|folder| folder.join(".git").exists()) && self.ask(path);
+        self.known.insert(path.to_owned(), has);
+        has
+    }
+
+    fn ask(&self, path: &str) -> bool {
+        let args = ["--literal-pathspecs", "ls-files", "-z", "--cached", "--", path];
+        start(self.env, self.root, &args, &[], (PATIENCE, LONGEST)).is_none_or(|said| {
+            let mut paths = said.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+            said.cut || paths.any(|path| generated::is_work_in(&String::from_utf8_lossy(path)))
+        })
+    }
+}

@@ -1,0 +1,59 @@
+//! The same tasks in a terminal, where every agent works in the background.
+
+use super::agent::{Temperament, answer};
+use super::count::Cost;
+use super::tasks::{Prompts, Task, feature, project, typo_and_follow_up};
+use crate::client::Client;
+use crate::model::Model;
+use crate::support::NO_TRACKER;
+use std::collections::BTreeMap;
+use std::fs;
+
+/// The tasks in order, and the mode; without one there are no hooks.
+fn measure(prompts: Prompts, mode: Option<&str>, temperament: Temperament) -> BTreeMap<&'static str, Cost> {
+    let sandbox = project();
+    sandbox.configure(&format!("{NO_TRACKER}mode.level = \"{}\"\n", mode.unwrap_or("observe")));
+    let (tasks, known) = (prompts(&sandbox.project()), prompts(&sandbox.project()));
+    let model = Model::minded(move |request| answer(request, &known, temperament));
+    let client = if mode.is_none() { Client::unguarded(&sandbox, &model) } else { Client::guarded(&sandbox, &model) };
+    let terminal = client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Agent,Edit,Write"]);
+    let give = |task: &Task| {
+        let before = model.requests();
+        terminal.type_prompt(task.prompt);
+        let is_closed =
+            |screen: &str| screen.rsplit_once(task.last_words).is_some_and(|(_, end)| end.contains("· done "));
+        terminal.wait_for(task.last_words, is_closed);
+        (task.name, Cost::count(&sandbox, &before, &model.requests(), task.prompt))
+    };
+    let costs: BTreeMap<_, _> = tasks.iter().map(give).collect();
+    let folders = fs::read_dir(sandbox.sessions()).into_iter().flatten().flatten();
+    let ledgers = folders.filter_map(|folder| fs::read_to_string(folder.path().join("ledger.jsonl")).ok());
+    let in_background = ledgers.into_iter().any(|ledger| ledger.contains("\"launched\":true"));
+    assert_eq!(in_background, costs.values().any(|cost| cost.subagents > 0), "agents work in the background here");
+    costs
+}
+
+/// How many requests more than a plain client.
+#[test]
+fn what_the_loop_costs_in_a_terminal() {
+    let mut held = true;
+    let mut table = vec!["mode | task | agent | more requests | agents".to_owned()];
+    for (mode, prompts, most) in [
+        ("loop", typo_and_follow_up as Prompts, &[("typo", 0), ("follow-up", 0)][..]),
+        ("loop", feature, &[("feature", 8)]),
+        ("strict", typo_and_follow_up, &[("typo", 9)]),
+    ] {
+        let plain = measure(prompts, None, Temperament::Realistic);
+        for temperament in [Temperament::Obedient, Temperament::Realistic] {
+            let ours = measure(prompts, Some(mode), temperament);
+            for (task, most) in most {
+                let more = ours[task].requests - plain[task].requests;
+                table.push(format!("{mode} | {task} | {} | {more} | {}", temperament.name(), ours[task].subagents));
+                held &= more <= *most;
+            }
+        }
+    }
+    println!("{}\n", table.join("\n"));
+    assert!(held, "a target is missed:\n{}", table.join("\n"));
+    insta::assert_snapshot!(table.join("\n"));
+}

@@ -1,0 +1,136 @@
+//! `danger`: a person switches a rule, everywhere or in one folder, and sees what each did lately.
+
+use crate::support::{Answer, Sandbox};
+use serde_json::{Value, json};
+use std::fs;
+
+fn guarding() -> Sandbox {
+    let sandbox = Sandbox::repository("0.0").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    sandbox.configure("# mine\ntracker.command = \"none\"\nmode.level = \"guard\"\n");
+    sandbox
+}
+
+fn config(sandbox: &Sandbox) -> String {
+    fs::read_to_string(sandbox.home().join(".config/aops/config.toml")).unwrap()
+}
+
+fn tries(sandbox: &Sandbox, line: &str) -> Answer {
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("go");
+    session.ask_bash(line)
+}
+
+fn row(sandbox: &Sandbox, rule: &str) -> Value {
+    let list = sandbox.person(&["danger", "list", "--json"]).json();
+    list.as_array().unwrap().iter().find(|row| row["rule"] == rule).unwrap().clone()
+}
+
+#[test]
+fn a_rule_is_switched_everywhere() {
+    let sandbox = guarding();
+    let before = config(&sandbox);
+    let decided = |answer: Answer| answer.json()["hookSpecificOutput"]["permissionDecision"].clone();
+    assert_eq!(decided(tries(&sandbox, "git reset --hard")), "ask");
+    sandbox.person(&["danger", "off", "git-discard", "--yes"]).said(&["`git-discard`: `off` is set in", "config.toml"]);
+    assert_eq!(config(&sandbox), format!("{before}\n[danger]\ngit-discard = \"off\"\n"), "the rest stays");
+    tries(&sandbox, "git reset --hard").silent();
+    sandbox.person(&["danger", "off", "git-discard", "--yes"]).said(&["was set already"]);
+    sandbox.person(&["danger", "deny", "danger.git-discard", "--yes"]).said(&["`deny` is set"]);
+    tries(&sandbox, "git reset --hard").refused(&["git-discard"]);
+    sandbox.person(&["danger", "on", "git-discard", "--yes"]).said(&["`ask` is set"]);
+    assert_eq!(decided(tries(&sandbox, "git reset --hard")), "ask");
+    // What is refused as shipped is refused again once it is on.
+    sandbox.person(&["danger", "ask", "rm-system", "--yes"]).said(&["`ask` is set"]);
+    let said = sandbox.person(&["danger", "on", "rm-system", "--yes", "--json"]).json();
+    assert_eq!((&said["level"], &said["changed"], &said["in_force"]), (&json!("deny"), &json!(true), &json!("deny")));
+    sandbox.person(&["danger", "off", "frob", "--yes"]).failed(2, &["no danger rule `frob`", "aops-hook danger"]);
+    sandbox.person(&["danger", "frob"]).failed(2, &["frob"]);
+}
+
+#[test]
+fn a_rule_is_switched_for_one_folder() {
+    let sandbox = guarding();
+    let said = sandbox.person(&["danger", "off", "git-discard", "--here", "--yes"]);
+    said.said(&["`off` is set for `", "project` in"]);
+    let text = config(&sandbox);
+    assert!(text.contains("[[project]]\npath = \"") && text.contains("danger.git-discard = \"off\"\n"), "{text}");
+    tries(&sandbox, "git reset --hard").silent();
+    assert_eq!(row(&sandbox, "git-discard")["level"], "off");
+    // Elsewhere it is as before.
+    let elsewhere = sandbox.home().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let mut there = sandbox.command(crate::support::BINARY);
+    let list = there.args(["danger", "list", "--json"]).current_dir(&elsewhere).output().unwrap();
+    let list: Value = serde_json::from_slice(&list.stdout).unwrap();
+    let other = list.as_array().unwrap().iter().find(|row| row["rule"] == "git-discard").unwrap();
+    assert_eq!(other["level"], "ask");
+    // The row counts over `[danger]`, and that is said.
+    let said = sandbox.person(&["danger", "deny", "git-discard", "--yes"]);
+    said.said(&["`deny` is set in", "in this folder it stays `off`, by", "config.toml:"]);
+    tries(&sandbox, "git reset --hard").silent();
+    // A mode that is set for the folder is another row, and taking it out leaves the switch.
+    sandbox.person(&["mode", "loop", "--project", "--yes"]).said(&["mode `loop`"]);
+    sandbox.person(&["mode", "--project", "--unset", "--yes"]).said(&["was removed"]);
+    assert_eq!(row(&sandbox, "git-discard")["level"], "off");
+    sandbox.person(&["danger", "deny", "git-discard", "--here", "--yes"]).said(&["`deny` is set for"]);
+    tries(&sandbox, "git reset --hard").refused(&["git-discard"]);
+    // What the project's own file holds stays.
+    sandbox.put(".aops/config.toml", "danger.git-clean = \"deny\"\n");
+    let said = sandbox.person(&["danger", "off", "git-clean", "--here", "--yes"]);
+    said.failed(2, &["`git-clean`", ".aops/config.toml"]);
+}
+
+/// In a project's own file a switch for a folder has no place.
+#[test]
+fn only_the_users_own_file_has_rows() {
+    let sandbox = guarding();
+    sandbox.put(".aops/config.toml", "[[project]]\npath = \"/\"\ndanger.git-discard = \"off\"\n");
+    sandbox.person(&["danger"]).failed(2, &["only the user's own file may choose"]);
+}
+
+#[test]
+fn it_is_a_persons_to_switch() {
+    let sandbox = guarding();
+    let before = config(&sandbox);
+    for verb in ["off", "on", "ask", "deny"] {
+        sandbox.person(&["danger", verb, "git-discard"]).failed(2, &["needs a person at a terminal", "--yes"]);
+        let line = format!("aops-hook danger {verb} git-discard --yes");
+        let arguments: Vec<&str> = line.split(' ').skip(1).collect();
+        sandbox.inside(&arguments).failed(2, &["inside a tool call", "hint: "]);
+        tries(&sandbox, &line).refused(&["person"]);
+        tries(&sandbox, &format!("aops-hook danger --color never {verb} git-discard --yes")).refused(&["person"]);
+    }
+    assert_eq!(config(&sandbox), before);
+    assert!(sandbox.inside(&["danger"]).out.contains("git-discard"), "reading is free");
+    tries(&sandbox, "aops-hook danger list").silent();
+}
+
+#[test]
+fn the_list_says_where_from_and_what_it_did_lately() {
+    let sandbox = guarding();
+    sandbox.person(&["danger", "off", "git-clean", "--yes"]).said(&["is set"]);
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("go");
+    session.ask_bash("rm -rf /usr").refused(&["rm-system"]);
+    for answer in [true, false] {
+        let call = session.call("Bash", json!({"command": "git reset --hard"}));
+        let _ = session.pre(&call);
+        if answer {
+            session.post(&call).silent();
+        }
+    }
+    session.stop("done").silent();
+    let discard = row(&sandbox, "git-discard");
+    assert_eq!(discard["lately"], json!({"asked": 2, "allowed": 1, "refused": 1}));
+    assert_eq!((&discard["from"], &discard["shipped"]), (&json!([]), &json!("ask")));
+    assert_eq!(row(&sandbox, "git-clean")["from"][0]["layer"], "user");
+    let list = sandbox.person(&["danger"]).out;
+    let line = |rule: &str| list.lines().find(|line| line.starts_with(&format!("{rule}\t"))).unwrap().to_owned();
+    assert!(line("git-discard").contains("\task\tshipped\t2 asked, 1 stopped\t"), "{}", line("git-discard"));
+    assert!(line("git-clean").contains("\toff\t") && line("git-clean").contains("config.toml:"), "{list}");
+    assert!(line("rm-system").contains("1 stopped"), "{list}");
+    assert_eq!(list.lines().count(), aops_shell::danger::RULES.len(), "every rule");
+    assert_eq!(sandbox.person(&["danger", "list"]).out, list);
+}

@@ -1,0 +1,118 @@
+//! A command whose result is gone says so, to the model and the person; one that only made caches says nothing.
+
+use super::world::Jailed;
+use serde_json::json;
+
+const WHY: &str = "ran in a throwaway layer because this task has no plan yet.";
+const NEXT: &str = "Start prompt-hydrator, then run it again.";
+
+fn world() -> Jailed {
+    let world = Jailed::new();
+    world.sandbox.put("Makefile", "build:\n\t@mkdir -p out && echo app > out/app && echo built\n");
+    world.sandbox.put(".gitignore", "out/\n*.gen\n");
+    world.sandbox.put("a.py", "x=1\n");
+    world.sandbox.put("b.py", "y = 1\n");
+    world.sandbox.git(&["init", "-q"]);
+    world
+}
+
+#[test]
+fn a_build_that_is_gone_is_said_to_the_model_each_time_and_to_the_person_once() {
+    let world = world();
+    let session = world.prompted();
+    let words = format!("Not saved: \"make build\" {WHY} out/app is gone.");
+    let ran = session.ran("make build");
+    assert_eq!((ran.out.as_str(), ran.told.as_str()), ("built\n", format!("{words} {NEXT}").as_str()), "{ran:?}");
+    assert!(ran.noticed.starts_with(&words), "{ran:?}");
+    assert_eq!(ran.step["jailed"]["lost"]["files"], json!([{"loss": "made", "path": "out/app"}]), "{ran:?}");
+    let again = session.ran("make build");
+    assert_eq!((again.told, again.noticed.as_str()), (ran.told, ""));
+    // The next task's person is told again.
+    let _ = session.inner.prompt("and now build it");
+    assert!(session.ran("make build").noticed.starts_with(&words));
+    let log = world.sandbox.person(&["log", &session.inner.id]);
+    log.said(&["not saved", "make build", "out/app is gone."]);
+    world.sandbox.person(&["insights", &session.inner.id]).said(&["3 completed, 0 failed, 0 denied, 3 not saved"]);
+    // Its own advice works.
+    session.inner.hydrate("minor-edit", "new");
+    let ran = session.ran("make build");
+    assert_eq!((ran.told.as_str(), ran.profile().as_str()), ("", "work"), "{ran:?}");
+    assert!(world.project().join("out/app").exists());
+}
+
+#[test]
+fn a_formatter_a_migration_and_a_command_that_fails_say_what_is_gone() {
+    let world = world();
+    world.sandbox.put("format.py", "open('a.py', 'w').write('x = 1\\n'); open('b.py', 'w').write('y = 1\\n')\n");
+    world.sandbox.put(
+        "migrate.py",
+        "import sqlite3\ndb = sqlite3.connect('db.sqlite3'); db.execute('create table t(x)'); db.commit()\n",
+    );
+    world.sandbox.put("fix.py", "open('a.py', 'w').write('x = 2\\n'); raise SystemExit(1)\n");
+    let session = world.prompted();
+    // What was written anew with the same bytes is not lost.
+    let ran = session.ran("python3 format.py");
+    assert_eq!(ran.told, format!("Not saved: \"python3 format.py\" {WHY} The changes to a.py are gone. {NEXT}"));
+    let ran = session.ran("python3 migrate.py");
+    assert!(ran.told.contains("db.sqlite3 is gone."), "{ran:?}");
+    let ran = session.ran("python3 fix.py");
+    assert!(ran.code == Some(1) && ran.told.contains("The changes to a.py are gone."), "{ran:?}");
+    // A commit of a script.
+    world.sandbox.git(&["config", "user.email", "a@b.c"]);
+    world.sandbox.git(&["config", "user.name", "a"]);
+    world.sandbox.put("save.sh", "git add -A && git commit -qm all\n");
+    let ran = session.ran("sh save.sh");
+    assert!(ran.told.contains(".git/") && ran.told.contains("refs/heads/"), "{ran:?}");
+}
+
+#[test]
+fn a_test_run_that_made_only_by_products_says_nothing() {
+    let world = world();
+    world.sandbox.put("test_a.py", "import b\n\ndef test_b():\n    assert b.y == 1\n");
+    world.sandbox.put(
+        "check.py",
+        "import os, b\n\
+         for path in ['.pytest_cache/v', 'target/debug/deps', 'coverage', 'src']: os.makedirs(path, exist_ok=True)\n\
+         for path in ['.pytest_cache/v/x', 'target/debug/app', 'coverage/index.html', 'junit.xml', 'src/a.gen']: open(path, 'w')\n",
+    );
+    world.sandbox.put("Makefile", "test:\n\t@python3 check.py && echo tested\nsnap: test\n\t@echo x > new.snap\n");
+    let session = world.prompted();
+    for line in ["make test", "make -s test 2>&1 | tail -3", "python3 -c 'import b'"] {
+        let ran = session.ran(line);
+        assert_eq!((ran.code, ran.told.as_str(), ran.noticed.as_str()), (Some(0), "", ""), "{line}: {ran:?}");
+        assert_eq!(ran.profile(), "trial");
+    }
+    // The same files are results of something else, and what is neither made again nor ignored is always one.
+    let ran = session.ran("make -s -f Makefile snap");
+    assert!(ran.told.contains("new.snap") && ran.told.contains("target/debug/app"), "{ran:?}");
+    world.sandbox.put("Makefile", "test:\n\t@echo x > new.snap\n");
+    assert!(session.ran("make test").told.contains("new.snap is gone."));
+}
+
+/// A command that makes its own jail says the same.
+#[test]
+fn the_same_is_said_where_no_jail_waits() {
+    let world = world();
+    let session = world.prompted();
+    let call = session.inner.call("Bash", json!({"command": "make build"}));
+    session.inner.pre(&call).silent();
+    session.keeper();
+    std::fs::remove_file(session.prepared()).unwrap();
+    assert!(session.line("make build").output().unwrap().status.success());
+    let said = session.inner.post(&call).json();
+    assert_eq!(said["decision"], "block", "{said}");
+    assert!(said["reason"].as_str().unwrap().contains("out/app is gone."), "{said}");
+}
+
+/// What a reviewer tries out is meant to be gone: it learns so, and the person is not bothered.
+#[test]
+fn a_reviewer_is_told_without_a_next_step() {
+    let world = world();
+    let session = world.prompted();
+    session.inner.hydrate("minor-edit", "new");
+    let _ = session.inner.begin_agent("a1", "qa-verifier");
+    let ran = session.ran_by("make build", Some(("a1", "qa-verifier")));
+    assert_eq!(ran.profile(), "trial", "{ran:?}");
+    assert!(ran.told.contains("like every command of `qa-verifier`. out/app is gone."), "{ran:?}");
+    assert!(ran.noticed.is_empty() && !ran.told.contains("Start"), "{ran:?}");
+}

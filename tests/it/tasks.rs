@@ -1,0 +1,116 @@
+//! `aops-hook task`: the task in hand and the interrupted ones shown, let go, taken up again.
+
+use crate::missing::{in_loop, interrupt, planned_in_loop, prompt_id};
+use crate::support::{Sandbox, Session};
+use serde_json::{Value, json};
+
+const ESC: &str = "[Request interrupted by user]";
+
+/// A planned task with four changed files that the person interrupted, and another prompt.
+fn parked(sandbox: &Sandbox) -> Session<'_> {
+    let session = planned_in_loop(sandbox);
+    interrupt(&session, &prompt_id(&session), ESC);
+    let _ = session.prompt("what is this?");
+    session
+}
+
+fn listed(sandbox: &Sandbox) -> Vec<(Value, Value)> {
+    let all = sandbox.person(&["task", "list", "--json"]).json();
+    all.as_array().unwrap().iter().map(|task| (task["state"].clone(), task["files"].clone())).collect()
+}
+
+#[test]
+fn tasks_are_listed() {
+    let sandbox = in_loop();
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    assert!(sandbox.person(&["task"]).out.contains("no task is open"));
+    let session = parked(&sandbox);
+    assert_eq!(listed(&sandbox), [(json!("parked"), json!(4)), (json!("in hand"), Value::Null)]);
+    let shown = sandbox.person(&["task"]).out;
+    for words in ["parked", "4 files changed, not committed", "add a greeting", "in hand", "what is this?"] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    assert_eq!(sandbox.inside(&["task", "list"]).out, sandbox.person(&["task", "list"]).out, "anyone may look");
+    session.ask_bash("aops-hook task list").silent();
+}
+
+#[test]
+fn a_person_lets_an_interrupted_task_go() {
+    let sandbox = in_loop();
+    let session = parked(&sandbox);
+    sandbox.person(&["task", "drop", "2", "--yes"]).failed(2, &["no task 2", "aops-hook task list"]);
+    sandbox.person(&["task", "drop", "--yes"]).said(&["owes nothing more"]);
+    assert_eq!(listed(&sandbox), [(json!("in hand"), Value::Null)]);
+    // Its files are no task's: going on with it takes up nothing.
+    let _ = session.stop("A project.");
+    let _ = session.prompt("go on with it");
+    session.write("a.txt").silent();
+    session.stop("Done.").silent();
+    sandbox.person(&["verify", &session.id]).said(&["intact"]);
+    assert!(sandbox.person(&["log", &session.id]).out.contains("a person let the task go"));
+}
+
+#[test]
+fn a_person_lets_the_task_in_hand_go() {
+    let sandbox = in_loop();
+    sandbox.configure("[audit]\nrate = 0.0\n[mode]\nlevel = \"loop\"\n[gates]\ncommit = \"enforce\"\n");
+    let session = planned_in_loop(&sandbox);
+    session.stop("Done.").refused(&["qa-verifier", "commit"]);
+    sandbox.person(&["task", "drop", "--yes"]).said(&["add a greeting", "owes nothing more"]);
+    session.stop("Done.").silent();
+    sandbox.person(&["task", "drop", "--yes"]).failed(2, &["no task was interrupted"]);
+    // The next task owes its own files alone.
+    let _ = session.prompt("another");
+    session.hydrate("minor-edit", "new");
+    session.write("e.txt").silent();
+    let stop = session.stop("Done.");
+    stop.refused(&["commit", "e.txt"]);
+    assert!(!stop.reason().contains("a.txt"), "{}", stop.reason());
+    sandbox.person(&["verify", &session.id]).said(&["intact"]);
+}
+
+#[test]
+fn a_person_takes_a_task_up_again() {
+    let sandbox = in_loop();
+    let session = parked(&sandbox);
+    sandbox.person(&["task", "resume"]).said(&["add a greeting", "in hand again"]);
+    assert_eq!(listed(&sandbox), [(json!("in hand"), Value::Null)]);
+    assert_eq!(session.state()["task"]["writes"], 4);
+    session.stop("Done.").refused(&["qa-verifier"]);
+    session.qa("VERIFIED").silent();
+    session.stop("Done.").said(&["4 files changed, not committed"]);
+    sandbox.person(&["task", "resume"]).failed(2, &["no task was interrupted"]);
+}
+
+/// An agent lets nothing go, and its word that a task goes on opens nothing: the first edit of its files takes it up.
+#[test]
+fn an_agent_goes_on_with_its_own_task_alone() {
+    let sandbox = in_loop();
+    let session = parked(&sandbox);
+    session.ask_bash("aops-hook task drop --yes").refused(&["is for a person"]);
+    sandbox.inside(&["task", "drop", "--yes"]).failed(2, &["needs a person at a terminal"]);
+    session.ask_bash("aops-hook task resume").silent();
+    let other = sandbox.session();
+    let _ = other.start("startup");
+    sandbox.inside(&["task", "resume", "--session", &session.id]).failed(2, &["its own session alone"]);
+    let _ = other.end();
+    let _ = session.prompt("and the tests?");
+    sandbox.inside(&["task", "resume"]).said(&["goes on with the first edit of its files"]);
+    assert_eq!(session.state()["task"]["writes"], 0);
+    assert_eq!(listed(&sandbox).len(), 2, "it is still set aside");
+    session.write("a.txt").silent();
+    session.bash("sh -c 'echo more >> a.txt'");
+    session.stop("Done.").refused(&["qa-verifier"]);
+    // In mode `strict` nothing is open by it.
+    let strict = Sandbox::repository("0.0");
+    let session = strict.working();
+    session.write("a.txt").silent();
+    interrupt(&session, &prompt_id(&session), ESC);
+    let _ = session.prompt("something else");
+    strict.inside(&["task", "resume"]).said(&["goes on"]);
+    session.write("a.txt").refused(&["prompt-hydrator"]);
+    session.hydrate("minor-edit", "continue");
+    session.write("a.txt").silent();
+    assert_eq!(session.state()["task"]["writes"], 2);
+}
