@@ -3,6 +3,7 @@
 //! `bench/cost` prints the table. The snapshot holds every figure that is the same on all machines.
 
 mod agent;
+mod calls;
 mod conversation;
 mod count;
 mod interactive;

@@ -8,6 +8,7 @@ pub(crate) mod agents;
 mod attempts;
 mod authority;
 mod checks;
+mod daily;
 mod halts;
 mod hydration;
 mod jail;

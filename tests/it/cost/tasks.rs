@@ -118,15 +118,15 @@ fn tests(_: &Path) -> Vec<Task> {
     }]
 }
 
-/// Four files and more than sixty lines.
+/// Four files and two hundred lines.
 pub(super) fn feature(project: &Path) -> Vec<Task> {
     let greet = project.join("src/greet.sh");
-    let lines = |line: fn(u32) -> String| (1..=30).map(line).collect::<String>();
+    let lines = |line: fn(u32) -> String| (1..=98).map(line).collect::<String>();
     let readers = lines(|n| format!("{n}) echo 'hello, reader {n}' ;;\n"));
     let checks = lines(|n| format!("test \"$(sh src/greet.sh {n})\" = 'hello, reader {n}' || exit 1\n"));
     vec![Task {
         name: "feature",
-        prompt: "Let the program greet each of our thirty readers by number, with a test and a page about it.",
+        prompt: "Let the program greet each of our readers, 1 to 98, by number, with a test and a page about it.",
         workflow: "feature-dev",
         is_new: true,
         is_large: true,
@@ -136,10 +136,10 @@ pub(super) fn feature(project: &Path) -> Vec<Task> {
             write(&project.join("src/readers.sh"), &format!("case $1 in\n{readers}esac\n")),
             edit(&greet, "echo hello", "test \"$1\" && exec sh src/readers.sh \"$1\"\necho hello"),
             write(&project.join("tests/readers.sh"), &checks),
-            write(&project.join("docs/readers.md"), "# Readers\n\n`sh src/greet.sh 7` greets reader 7 of 30.\n"),
+            write(&project.join("docs/readers.md"), "# Readers\n\n`sh src/greet.sh 7` greets reader 7 of 98.\n"),
             Deed::bash("sh run-tests.sh"),
         ],
-        last_words: "The program greets all thirty readers, and its tests pass.",
+        last_words: "The program greets all its readers, and its tests pass.",
     }]
 }
 

@@ -1,0 +1,172 @@
+//! An ordinary day at a terminal: a branch that becomes a pull request, packages that are installed, a task looked at.
+
+use super::agents::{plan, reflection, start};
+use super::whole_loop::bash;
+use crate::client::Client;
+use crate::model::{Model, Turn};
+use crate::support::{NO_TRACKER, Sandbox, Session};
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+const ALLOWED: [&str; 4] = ["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Write,Agent"];
+
+/// One prompt in mode `loop`, up to these last words: what the person saw of it.
+fn in_loop(sandbox: &Sandbox, model: &Model, prompt: &str, last_words: &str) -> String {
+    sandbox.configure(&format!("{NO_TRACKER}mode.level = \"loop\"\n"));
+    let client = Client::guarded(sandbox, model);
+    let terminal = client.sit_down(&ALLOWED);
+    terminal.type_prompt(prompt);
+    terminal.wait_for(last_words, |screen| screen.contains(&format!("● {last_words}")));
+    terminal.screen()
+}
+
+fn write(sandbox: &Sandbox, name: &str, content: &str) -> Turn {
+    Turn::call("Write", json!({"file_path": sandbox.project().join(name), "content": content}))
+}
+
+fn only_session(sandbox: &Sandbox) -> Session<'_> {
+    let found = sandbox.person(&["sessions", "--json"]).json();
+    Session::new(sandbox, found[0]["session_id"].as_str().unwrap())
+}
+
+/// Every call was made, nothing was asked, and the model was told of no debt.
+#[track_caller]
+fn went_as_without_us(sandbox: &Sandbox, model: &Model, screen: &str) {
+    let failed: Vec<_> = model.tool_results().into_iter().filter(|result| result.is_error).collect();
+    assert!(failed.is_empty(), "{failed:#?}\n{screen}");
+    let heard = model.requests().last().unwrap().said_by("user").join("\n");
+    assert!(!heard.contains("Stop hook feedback"), "{heard}");
+    let stopped = |entry: &Value| entry["type"] == "question" || entry["type"] == "violation";
+    let entries = only_session(sandbox).entries();
+    assert!(!entries.iter().any(stopped), "{entries:#?}");
+}
+
+/// A forge's program that opens no pull request, only writes down that it was asked to.
+fn with_a_forge(sandbox: Sandbox) -> Sandbox {
+    let folder = sandbox.tmp().join("forge");
+    fs::create_dir_all(&folder).unwrap();
+    let program = folder.join("gh");
+    fs::write(&program, "#!/bin/sh\necho \"$@\" > pull-request.txt\necho https://forge.invalid/pull/1\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let variables = sandbox.environment();
+    let (_, path) = variables.into_iter().find(|(name, _)| name == "PATH").unwrap();
+    let mut with = folder.into_os_string();
+    with.push(":");
+    with.push(path);
+    sandbox.with("PATH", with)
+}
+
+#[test]
+fn a_branch_a_rebase_a_push_and_a_pull_request_in_loop() {
+    let sandbox = with_a_forge(Sandbox::repository("0"));
+    sandbox.somebody_pushes();
+    let model = Model::new([
+        bash("git switch -q -c topic"),
+        write(&sandbox, "greeting.txt", "hello\n"),
+        bash("git add greeting.txt && git commit -q -m 'greet the reader'"),
+        bash("git push -q -u origin topic"),
+        bash("git fetch -q && git rebase -q origin/main"),
+        bash("git push -q --force-with-lease"),
+        bash("gh pr create --fill"),
+        Turn::text("The pull request is open."),
+    ]);
+    let screen = in_loop(&sandbox, &model, "greet the reader, in a pull request", "The pull request is open.");
+    went_as_without_us(&sandbox, &model, &screen);
+    let pushed = sandbox.git(&["ls-remote", "origin", "refs/heads/topic"]);
+    assert!(pushed.starts_with(sandbox.git(&["rev-parse", "topic"]).trim()), "{pushed}");
+    assert_eq!(sandbox.git(&["log", "--format=%s", "topic"]), "greet the reader\nother\nstart\n");
+    assert_eq!(fs::read_to_string(sandbox.project().join("pull-request.txt")).unwrap(), "pr create --fill\n");
+}
+
+/// A package to install without a network, and what installs it beside a virtual environment.
+fn installs(sandbox: &Sandbox) -> [Turn; 2] {
+    let package = sandbox.tmp().join("package");
+    fs::create_dir_all(&package).unwrap();
+    fs::write(package.join("package.json"), r#"{"name": "greeter", "version": "1.0.0"}"#).unwrap();
+    for n in 1..=60 {
+        fs::write(package.join(format!("index{n}.js")), "module.exports = 'hello';\n".repeat(40)).unwrap();
+    }
+    let archive = sandbox.tmp().join("greeter.tgz");
+    let tar = sandbox.command("tar").arg("-czf").arg(&archive).args(["-C"]).arg(sandbox.tmp()).arg("package").output();
+    assert!(tar.unwrap().status.success());
+    let npm = format!("npm install --offline --no-save --no-package-lock --no-update-notifier {}", archive.display());
+    [bash("python3 -m venv .venv"), bash(&npm)]
+}
+
+fn is_installed(sandbox: &Sandbox) {
+    for made in [".venv/bin/python", "node_modules/greeter/index60.js"] {
+        assert!(sandbox.project().join(made).exists(), "{made}");
+    }
+    assert!(!sandbox.project().join(".gitignore").exists());
+}
+
+#[test]
+fn a_virtual_environment_and_node_modules_are_nobodys_work_in_loop() {
+    let sandbox = Sandbox::repository("0");
+    let [venv, npm] = installs(&sandbox);
+    let turns = [venv, npm, write(&sandbox, "app.py", "print('hello')\n"), bash(".venv/bin/python app.py")];
+    let model = Model::new(turns.into_iter().chain([Turn::text("It is set up.")]));
+    let screen = in_loop(&sandbox, &model, "set the project up", "It is set up.");
+    went_as_without_us(&sandbox, &model, &screen);
+    is_installed(&sandbox);
+    let state = only_session(&sandbox).state();
+    assert_eq!((&state["sandbox"], &state["task"]["writes"]), (&json!("open"), &json!(1)), "{state:#}");
+}
+
+#[test]
+fn a_virtual_environment_and_node_modules_are_not_owed_in_strict() {
+    let sandbox = Sandbox::repository("0");
+    sandbox.configure(NO_TRACKER);
+    let [venv, npm] = installs(&sandbox);
+    let model = Model::new([
+        start("prompt-hydrator"),
+        venv,
+        npm,
+        write(&sandbox, "app.py", "print('hello')\n"),
+        Turn::text("Done."),
+        start("qa-verifier"),
+        start("framework"),
+        bash("git add app.py && git commit -q -m app"),
+        bash("git push -q"),
+        Turn::text("All done."),
+    ])
+    .reporting("prompt-hydrator", &plan("minor-edit"))
+    .reporting("qa-verifier", &json!({"verdict": "VERIFIED"}))
+    .reporting("framework", &reflection());
+    Client::guarded(&sandbox, &model).run("set the project up").ended("All done.");
+    is_installed(&sandbox);
+    let heard = model.requests().last().unwrap().said_by("user").join("\n");
+    let (_, owed) = heard.split_once("Stop hook feedback").unwrap();
+    assert!(owed.contains("by name: app.py\n"), "{owed}");
+    assert!(!owed.contains(".venv") && !owed.contains("node_modules"), "{owed}");
+    let left = sandbox.git(&["status", "--porcelain"]);
+    assert_eq!(left, "?? .venv/\n?? node_modules/\n");
+}
+
+/// Esc in the middle of a planned task, another prompt, and what `/aops-task` says of both.
+#[test]
+fn an_interrupted_task_is_shown_by_its_slash_command() {
+    let sandbox = Sandbox::repository("0");
+    sandbox.configure(&format!("{NO_TRACKER}mode.level = \"loop\"\n"));
+    let model = Model::new([
+        write(&sandbox, "a.txt", "hello\n"),
+        bash("tail -f /dev/null"),
+        Turn::text("It is a project."),
+        Turn::text("One task is set aside."),
+    ]);
+    let client = Client::guarded(&sandbox, &model);
+    let terminal = client.sit_down(&ALLOWED);
+    terminal.type_prompt("greet the reader");
+    sandbox.wait_until("it runs", || sandbox.alive().iter().any(|(_, line)| line.contains("tail -f /dev/null")));
+    terminal.press("Escape");
+    terminal.shows(&["Interrupted"]);
+    terminal.type_prompt("what is this?");
+    terminal.shows(&["● It is a project."]);
+    terminal.type_prompt("/aops-task list");
+    terminal.shows(&["● One task is set aside."]);
+    let heard = model.requests().last().unwrap().said_by("user").join("\n");
+    for words in ["parked", "1 file changed, not committed", "greet the reader"] {
+        assert!(heard.contains(words), "{words}: {heard}");
+    }
+}
