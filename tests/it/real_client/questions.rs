@@ -129,6 +129,9 @@ fn another_hooks_yes_is_told_to_the_person() {
     let client = Client::guarded(&sandbox, &model);
     let terminal = client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash"]);
     terminal.type_prompt("go on");
+    terminal.shows(&["● So be it."]);
+    // The client writes its record with a delay: what is not there yet when the turn ends is seen at the next prompt.
+    terminal.type_prompt("and now");
     terminal.shows(&["another hook approved"]);
     let violations = facts(&sandbox, "violation");
     assert!(violations[0]["violation"].as_str().unwrap().contains("needed a person"), "{violations:?}");
