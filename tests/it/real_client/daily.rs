@@ -170,3 +170,26 @@ fn an_interrupted_task_is_shown_by_its_slash_command() {
         assert!(heard.contains(words), "{words}: {heard}");
     }
 }
+
+/// What `CLAUDE_CODE_DISABLE_BACKGROUND_TASKS` does at a terminal, as `docs/install.md` says: agents stay in the
+/// foreground, and Bash loses its `run_in_background`. No tool is taken away by it.
+#[test]
+fn the_switch_that_keeps_agents_in_the_foreground() {
+    let seen = [false, true].map(|is_off| {
+        let sandbox = Sandbox::repository("0");
+        let sandbox = if is_off { sandbox.with("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1") } else { sandbox };
+        let model = Model::new([start("prompt-hydrator"), Turn::text("It is planned."), Turn::text("It is planned.")])
+            .reporting("prompt-hydrator", &plan("minor-edit"));
+        in_loop(&sandbox, &model, "plan it", "It is planned.");
+        sandbox.wait_until("the plan is there", || only_session(&sandbox).state()["subagents"] != json!({}));
+        let tools = model.requests()[0].body["tools"].as_array().unwrap().clone();
+        let names: Vec<Value> = tools.iter().map(|tool| tool["name"].clone()).collect();
+        let bash = tools.iter().find(|tool| tool["name"] == "Bash").unwrap();
+        let ledger = only_session(&sandbox).entries().iter().map(Value::to_string).collect::<String>();
+        let may_leave = !bash["input_schema"]["properties"]["run_in_background"].is_null();
+        (names, may_leave, ledger.contains("\"launched\":true"))
+    });
+    let [with, without] = seen;
+    assert_eq!((with.1, with.2, without.1, without.2), (true, true, false, false));
+    assert_eq!(with.0, without.0, "the tools");
+}
