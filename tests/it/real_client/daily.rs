@@ -150,11 +150,13 @@ fn an_interrupted_task_is_shown_by_its_slash_command() {
     let sandbox = Sandbox::repository("0");
     sandbox.configure(&format!("{NO_TRACKER}mode.level = \"loop\"\n"));
     let model = Model::new([
+        start("prompt-hydrator"),
         write(&sandbox, "a.txt", "hello\n"),
         bash("tail -f /dev/null"),
         Turn::text("It is a project."),
         Turn::text("One task is set aside."),
-    ]);
+    ])
+    .reporting("prompt-hydrator", &plan("minor-edit"));
     let client = Client::guarded(&sandbox, &model);
     let terminal = client.sit_down(&ALLOWED);
     terminal.type_prompt("greet the reader");
@@ -169,6 +171,7 @@ fn an_interrupted_task_is_shown_by_its_slash_command() {
     for words in ["parked", "1 file changed, not committed", "greet the reader"] {
         assert!(heard.contains(words), "{words}: {heard}");
     }
+    assert!(!heard.contains("Stop hook feedback"), "a task that is set aside owes nothing: {heard}");
 }
 
 /// What `CLAUDE_CODE_DISABLE_BACKGROUND_TASKS` does at a terminal, as `docs/install.md` says: agents stay in the
