@@ -267,6 +267,10 @@ impl Session {
         if let (Some(agent), Some(report), false) = (agent, seen.words("last_assistant_message"), seen.uncounted) {
             agent.result = Some(json::cut(&report, 200).to_owned());
         }
+        let refused = seen.said.as_ref().is_some_and(|said| said.ruling == "deny");
+        if let Some(id) = seen.agent_id.as_deref().filter(|_| seen.uncounted && !refused) {
+            self.end_unheard(id);
+        }
     }
 
     fn apply_step(&mut self, step: &Step) -> Result<(), Code> {

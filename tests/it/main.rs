@@ -48,6 +48,7 @@ mod ledger_heads;
 mod ledger_load;
 mod ledger_tail;
 mod licences;
+mod meanwhile;
 mod memory;
 mod missing;
 mod mode;

@@ -54,13 +54,46 @@ impl Session {
             // A follow-up continues the task that the plan is made for.
             "prompt-hydrator" if !self.plans_first() && started.task == task => true,
             "prompt-hydrator" => started.prompt_count == progress.prompt_count,
+            // A verdict that comes while a newer prompt waits for its plan is about the task all the same.
             _ => {
-                started.task == task && !self.state.state.hydration_pending
+                started.task == task && (!self.state.state.hydration_pending || self.may_hear(agent.name))
                     || started.prompt_count == progress.prompt_count
             }
         };
         let same = |started: &&Started| started.agent_id == agent_id && started.name == agent.name && !started.done;
         progress.agents.iter().find(|started| same(started) && in_hand(started))
+    }
+
+    /// The task that was in hand when the prompt came was at the point where this agent is heard.
+    fn may_hear(&self, agent: &str) -> bool {
+        self.memory.progress.before.is_some_and(|(phase, _)| match agent {
+            "critic" => phase == Phase::Review,
+            _ => !matches!(phase, Phase::Idle | Phase::Hydrate | Phase::Review | Phase::Halted | Phase::Done),
+        })
+    }
+
+    /// Where the task stands: while a newer prompt waits for its plan, where it stood.
+    fn task_phase(&self) -> Phase {
+        self.memory.progress.before.map_or(self.state.phase, |(phase, _)| phase)
+    }
+
+    /// The task moves on; what a newer prompt shut stays shut until its plan is there.
+    fn move_task(&mut self, to: Phase, sandbox: Option<Sandbox>) {
+        let (_, now) = self.memory.progress.before.unwrap_or((to, self.state.sandbox));
+        let sandbox = sandbox.unwrap_or(now);
+        if let Some(before) = &mut self.memory.progress.before {
+            *before = (to, sandbox);
+        } else {
+            (self.state.phase, self.state.sandbox) = (to, sandbox);
+        }
+    }
+
+    /// An agent of ours ended, and its report counts for nothing: it is over all the same.
+    pub(super) fn end_unheard(&mut self, agent_id: &str) {
+        let mut agents = self.memory.progress.agents.iter_mut();
+        if let Some(started) = agents.find(|started| started.agent_id == agent_id) {
+            started.done = true;
+        }
     }
 
     pub(super) fn apply_report(&mut self, ts: &str, report: &Reported) {
@@ -98,8 +131,8 @@ impl Session {
             _ => {
                 self.memory.progress.reflected = self.memory.progress.verified || !self.holds_qa(ts);
                 let closes = report.closes && self.memory.progress.reflected && self.memory.run.is_none();
-                if closes && self.state.phase == Phase::Reflect {
-                    self.state.phase = Phase::Close;
+                if closes && self.task_phase() == Phase::Reflect {
+                    self.move_task(Phase::Close, None);
                 }
             }
         }
@@ -139,10 +172,8 @@ impl Session {
             Some(id) => self.take_issue(id),
             None => self.name_task(),
         }
-        let wanted = self.policy().gates.critic == Level::Enforce;
-        let reviewed = wanted && self.memory.progress.gates.iter().any(|gate| gate == "critic");
         let question = finding.workflow.as_deref() == Some(QUESTION);
-        (self.state.phase, self.state.sandbox) = match (reviewed, question) {
+        (self.state.phase, self.state.sandbox) = match (self.wants_review(), question) {
             (true, _) => (Phase::Review, Sandbox::Shut),
             (_, true) => (Phase::Execute, Sandbox::Shut),
             _ => (Phase::Execute, Sandbox::Open),
@@ -169,12 +200,28 @@ impl Session {
         let before = self.memory.progress.before.take();
         self.state.state.hydration_pending = false;
         (self.state.phase, self.state.sandbox) = before.unwrap_or((self.state.phase, self.state.sandbox));
-        if self.state.phase == Phase::Done {
-            self.state.phase = Phase::Execute;
-            if self.state.state.current_workflow.as_deref() != Some(QUESTION) {
-                self.state.sandbox = Sandbox::Open;
-            }
+        if matches!(self.state.phase, Phase::Done | Phase::Idle) {
+            self.take_up_plan();
         }
+    }
+
+    /// The task is worked on again after it was done, or after a person cleared a block.
+    fn take_up_plan(&mut self) {
+        let needs_review = self.state.phase == Phase::Idle
+            && self.wants_review()
+            && self.state.hydration.critic_verdict.as_deref() != Some("PROCEED");
+        let question = self.state.state.current_workflow.as_deref() == Some(QUESTION);
+        (self.state.phase, self.state.sandbox) = match (needs_review, question) {
+            (true, _) => (Phase::Review, Sandbox::Shut),
+            (_, true) => (Phase::Execute, self.state.sandbox),
+            _ => (Phase::Execute, Sandbox::Open),
+        };
+    }
+
+    /// The plan in force must be reviewed before work begins.
+    fn wants_review(&self) -> bool {
+        let wanted = self.policy().gates.critic == Level::Enforce;
+        wanted && self.memory.progress.gates.iter().any(|gate| gate == "critic")
     }
 
     fn apply_review(&mut self, finding: &AgentReport) {
@@ -185,15 +232,18 @@ impl Session {
             self.note_friction();
         }
         match verdict.as_str() {
-            "PROCEED" if self.state.phase == Phase::Review => {
+            "PROCEED" if self.task_phase() == Phase::Review => {
                 self.state.hydration.acceptance_criteria.clone_from(&finding.acceptance_criteria);
-                (self.state.phase, self.state.sandbox) = (Phase::Execute, Sandbox::Open);
+                self.move_task(Phase::Execute, Some(Sandbox::Open));
             }
             "REVISE" => {
                 self.state.state.hydration_pending = true;
                 (self.state.phase, self.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
             }
-            "HALT" => (self.state.phase, self.state.sandbox) = (Phase::Halted, Sandbox::Shut),
+            "HALT" => {
+                self.memory.progress.before = None;
+                (self.state.phase, self.state.sandbox) = (Phase::Halted, Sandbox::Shut);
+            }
             _ => {}
         }
     }
@@ -216,7 +266,7 @@ impl Session {
         if !verified {
             self.note_friction();
         }
-        self.state.phase = if verified { Phase::Reflect } else { Phase::Intervene };
+        self.move_task(if verified { Phase::Reflect } else { Phase::Intervene }, None);
     }
 
     /// The plan's workflow asks for verification. Work without a plan is verified too where nothing is small.
