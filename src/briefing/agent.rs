@@ -30,6 +30,10 @@ use std::path::{Path, PathBuf};
 
 /// The client cuts injected text at 10,000 characters.
 const INJECTED: usize = 9_300;
+/// Of that, for the words that name the file and for the headings of a context.
+const TRIMMED: usize = 700;
+/// What stands before the steps of the workflows in the hydrator's context; all else comes after them and is cut first.
+const BEFORE_STEPS: [&str; 7] = ["cwd", "session_id", "prompt", "task", "owed", "problems", "workflows"];
 /// Bounds of single parts, in bytes.
 const PART: usize = 2_000;
 const DIFF: usize = 60_000;
@@ -142,6 +146,11 @@ fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -
         ("workflows", texts::workflows_text(env, &project)),
         ("transcript", one_line(&event.transcript_path, 300)),
     ];
+    if shape.contains("{{workflow_steps}}") {
+        let before: usize = values.iter().filter(|(name, _)| BEFORE_STEPS.contains(name)).map(|(_, it)| it.len()).sum();
+        let room = (INJECTED - TRIMMED).saturating_sub(before);
+        values.push(("workflow_steps", texts::workflow_steps(env, &project, room)));
+    }
     values.extend(costly_values(env, ledger, event, shape, path)?);
     Ok(values)
 }
@@ -165,9 +174,6 @@ fn costly_values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &
         }
     }
     values.push(("trimmed", trimmed));
-    if wants("workflow_steps") {
-        values.push(("workflow_steps", texts::workflow_steps(env, &project)));
-    }
     if wants("workflow_text") {
         let id = session.state.state.current_workflow.as_deref().unwrap_or_default();
         let text = texts::workflow_text(env, &project, id).unwrap_or_else(|| "(there is none)".to_owned());

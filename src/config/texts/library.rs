@@ -5,7 +5,7 @@
 //! stood for; unusable axioms and workflows never hide the shipped ones, and are named in their place.
 
 use super::{ASSETS, Kind, Origin, Text, Texts, axioms, find, in_force};
-use crate::config::workflow::{self, Catalogue, Gate, Held, Problem, Workflow};
+use crate::config::workflow::{self, Catalogue, Detail, Gate, Held, Problem, Workflow};
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
 use std::collections::{BTreeMap, BTreeSet};
@@ -120,13 +120,21 @@ pub fn workflows_text(env: &Env, project: &Path) -> String {
     parts.join("\n\n") + "\n"
 }
 
-/// The steps of every workflow, those of the user and the project first.
-pub fn workflow_steps(env: &Env, project: &Path) -> String {
+/// Bytes that whole descriptions leave for what follows them.
+const REST: usize = 2_000;
+
+/// The steps of every workflow, those of the user and the project first, in as much detail as this room allows.
+pub fn workflow_steps(env: &Env, project: &Path, room: usize) -> String {
     let library = Library::read(env, project);
     let mut all: Vec<_> = library.catalogue.ids().collect();
     all.sort_by_key(|id| library.origins.get(*id).is_none_or(|origin| *origin == Origin::Embedded));
-    let outline = |id: &&str| Some(format!("### {id}\n{}", library.catalogue.steps(id)?));
-    all.iter().filter_map(outline).collect::<Vec<_>>().join("\n")
+    let told = |detail| {
+        let outline = |id: &&str| Some(format!("### {id}\n{}", library.catalogue.steps(id, detail)?.trim_end()));
+        all.iter().filter_map(outline).collect::<Vec<_>>().join("\n")
+    };
+    let details = [(Detail::Whole, room.saturating_sub(REST)), (Detail::Clause, room)];
+    let fitting = details.into_iter().map(|(detail, room)| (told(detail), room)).find(|(text, room)| text.len() <= *room);
+    fitting.map_or_else(|| told(Detail::Name), |(text, _)| text)
 }
 
 /// The text of one workflow, its own steps and those of the workflows inside it first.
