@@ -5,6 +5,7 @@
 //! injected stays below the client's limit and names the file that holds the rest.
 
 use crate::briefing::hits::Lead;
+use crate::briefing::past;
 use crate::briefing::sources::{self, Found};
 use crate::briefing::tracker::{self, Item};
 use crate::config::policy::Policy;
@@ -21,7 +22,9 @@ use crate::session::fact::Fact;
 use crate::session::fold::Session;
 use crate::system::env::Env;
 use crate::system::git;
+use crate::system::process::program::{Identity, Program};
 use crate::text::json::cut;
+use crate::text::plain::shell_word;
 use crate::text::redact::redact;
 use crate::text::template::{Phrase, one_line, quote};
 use crate::text::time::timestamp;
@@ -144,8 +147,8 @@ fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -
         ("evidence", evidence(session)),
         ("axioms", texts::axioms_text(env, &project)),
         ("workflows", texts::workflows_text(env, &project)),
-        ("transcript", one_line(&event.transcript_path, 300)),
     ];
+    values.extend(pointers(env, session, &project, shape));
     if shape.contains("{{workflow_steps}}") {
         let before: usize = values.iter().filter(|(name, _)| BEFORE_STEPS.contains(name)).map(|(_, it)| it.len()).sum();
         let room = (INJECTED - TRIMMED).saturating_sub(before);
@@ -153,6 +156,41 @@ fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -
     }
     values.extend(costly_values(env, ledger, event, shape, path)?);
     Ok(values)
+}
+
+/// Where an agent finds more, and where it says more: the transcript, the issue in hand, the sessions before.
+fn pointers(env: &Env, session: &Session, project: &Path, shape: &str) -> Values {
+    let wants = |name: &str| shape.contains(&format!("{{{{{name}}}}}"));
+    let mut values = Vec::new();
+    if wants("transcript") {
+        let own = Program::find(env, Identity::Own).map_or_else(|_| "aops-hook".to_owned(), |own| own.to_string());
+        values.push(("transcript", format!("{} transcript {}", shell_word(&own), session.state.session_id)));
+    }
+    if wants("tracked") {
+        values.push(("tracked", tracked(env, session, project)));
+    }
+    if wants("past") {
+        let (past, friction) = past::last_sessions(env, project, &session.state.session_id);
+        values.extend([("past", past), ("past_friction", friction)]);
+    }
+    values
+}
+
+/// The issue in hand and how to comment on it, in one line.
+fn tracked(env: &Env, session: &Session, project: &Path) -> String {
+    let policy = session.policy();
+    let snapshot = tracker::snapshot(env, project);
+    if policy.tracker.is_none() || snapshot.tool.is_none() {
+        return "no tracker is in use here".to_owned();
+    }
+    let Some(id) = session.memory.progress.issues.last().map(|issue| issue.id.as_str()) else {
+        return "this task is no tracked issue".to_owned();
+    };
+    let lists = [&snapshot.in_progress, &snapshot.own, &snapshot.ready, &snapshot.blocked];
+    let mut issues = lists.into_iter().flat_map(|part| &part.issues);
+    let title = issues.find(|issue| issue.id == id).map(|issue| format!(" ({})", one_line(&redact(&issue.title), 160)));
+    let (title, program) = (title.unwrap_or_default(), shell_word(&policy.tracker.command));
+    format!("this task is issue `{id}`{title}; to comment on it: `{program} comments add {id} 'TEXT'`")
 }
 
 /// What takes git, the ledger or the transcript to find out, only where the text has a place for it.

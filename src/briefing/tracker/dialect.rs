@@ -126,9 +126,9 @@ pub struct Issue {
 
 /// The label of every issue that we file; before it there were only the others.
 pub const OUR_LABEL: &str = "aops";
-const OUR_LABELS: [&str; 4] = [OUR_LABEL, "aops-reflection", "aops-learning", "aops-halt"];
+const OUR_LABELS: [&str; 5] = [OUR_LABEL, "aops-reflection", "aops-learning", "aops-improvement", "aops-halt"];
 /// How titles of such issues begin; older ones may have lost their label.
-const OUR_TITLES: [&str; 3] = ["Reflection: ", "Learning: ", "Halt: "];
+const OUR_TITLES: [&str; 4] = ["Reflection: ", "Learning: ", "Improvement: ", "Halt: "];
 /// Stands before an item's key in the description of every issue that we file.
 pub const KEY_MARK: &str = "aops-key: ";
 

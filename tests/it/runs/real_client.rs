@@ -50,6 +50,11 @@ fn the_build_loop_ends_committed_and_pushed() {
     let steps = ["hydrate", "policy", "design", "build", "review", "steward"];
     let listed: Vec<String> = steps.iter().map(|step| format!("  - \"{step}\"\n")).collect();
     assert!(packet.contains(&listed.concat()), "{packet}");
+    // The insights of the session are those of its run.
+    let run = packet.lines().find_map(|line| line.strip_prefix("run_id: ")).unwrap().trim_matches('"').to_owned();
+    let found = world.sandbox.person(&["insights", "--json"]).json();
+    assert_eq!((&found["run_id"], &found["run_outcome"]), (&json!(run), &json!("PASS")), "{found:#}");
+    assert_eq!((&found["outcome"], &found["workflows_used"][0]), (&json!("success"), &json!("build-loop")));
 }
 
 #[test]
