@@ -8,7 +8,7 @@ use crate::model::phase::Phase;
 use crate::session::fold::Session;
 
 /// What the session came to; `of_run` is what its run came to.
-pub fn outcome(session: &Session, of_run: Option<&str>) -> &'static str {
+pub(super) fn outcome(session: &Session, of_run: Option<&str>) -> &'static str {
     if let Some(of_run) = of_run {
         return outcome_of_run(of_run);
     }

@@ -90,6 +90,10 @@ impl Session {
         if self.state.phase == Phase::Halted && report.agent != "custodiet" {
             return;
         }
+        self.apply_finding(ts, report, finding);
+    }
+
+    fn apply_finding(&mut self, ts: &str, report: &Reported, finding: &AgentReport) {
         match report.agent.as_str() {
             "prompt-hydrator" => {
                 if !self.apply_plan(finding, report.replans) {
