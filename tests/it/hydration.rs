@@ -92,6 +92,27 @@ fn agents_md_is_told_once_where_no_claude_md_brings_it() {
     assert!(!none.contains("AGENTS.md"), "{none}");
 }
 
+/// From the start of a session to its end: whoever is told it, is told it once.
+#[test]
+fn agents_md_is_told_once_a_session() {
+    let text = "Run `make` before you say that it works.\n";
+    for (mode, whole, named) in [("strict", 1, 1), ("loop", 0, 1), ("guard", 0, 0), ("observe", 0, 0)] {
+        let sandbox = Sandbox::repository("0.0");
+        sandbox.put("AGENTS.md", text);
+        sandbox.configure(&format!("[audit]\nrate = 0.0\n[mode]\nlevel = \"{mode}\"\n"));
+        let session = sandbox.session();
+        let mut said = vec![session.start("startup").out, session.prompt("add a greeting").out];
+        let call = session.call("Agent", json!({"subagent_type": "prompt-hydrator", "prompt": "p", "description": "d"}));
+        said.extend([session.pre(&call).out, session.hydrate("minor-edit", "new"), session.post(&call).out]);
+        said.extend([session.write("hello.txt").out, session.stop("Done.").out, session.start("resume").out]);
+        said.push(session.prompt("and another one").out);
+        let told = said.concat();
+        assert_eq!(told.matches("before you say that it works").count(), whole, "{mode}: {told}");
+        assert_eq!(told.matches("/AGENTS.md`").count(), named, "{mode}: {told}");
+        assert_eq!(told.matches("read it before you change anything").count(), named - whole, "{mode}: {told}");
+    }
+}
+
 #[test]
 fn a_projects_memory_server_is_asked_once_the_user_approves_it() {
     let (sandbox, server) = (Sandbox::new(), Server::start(Habit::Json));
