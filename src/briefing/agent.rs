@@ -22,7 +22,6 @@ use crate::session::fact::Fact;
 use crate::session::fold::Session;
 use crate::system::env::Env;
 use crate::system::git;
-use crate::system::process::program::{Identity, Program};
 use crate::text::json::cut;
 use crate::text::plain::shell_word;
 use crate::text::redact::redact;
@@ -33,10 +32,11 @@ use std::path::{Path, PathBuf};
 
 /// The client cuts injected text at 10,000 characters.
 const INJECTED: usize = 9_300;
-/// Of that, for the words that name the file and for the headings of a context.
-const TRIMMED: usize = 700;
-/// What stands before the steps of the workflows in the hydrator's context; all else comes after them and is cut first.
-const BEFORE_STEPS: [&str; 7] = ["cwd", "session_id", "prompt", "task", "owed", "problems", "workflows"];
+/// Of that, for the headings of a context and for what may be cut: turns, issues, memory and notes.
+const REST: usize = 1_800;
+const STEPS: &str = "workflow_steps";
+/// What must fit beside the steps of the workflows.
+const BESIDE_STEPS: [&str; 8] = ["cwd", "session_id", "prompt", "task", "owed", "problems", "workflows", "axioms"];
 /// Bounds of single parts, in bytes.
 const PART: usize = 2_000;
 const DIFF: usize = 60_000;
@@ -70,9 +70,24 @@ pub fn brief(env: &Env, ledger: &Ledger, event: &Event, agent: &Agent, found: Op
     let found =
         if asks { found.unwrap_or_else(|| SourceQuestion::of(env, ledger, event).ask(env)) } else { Found::default() };
     values.extend(found.values);
-    let text = Phrase::new(template, values).fill(&shape) + "\n";
+    let mut text = Phrase::new(template, values.clone()).fill(&shape) + "\n";
     ledger.write_context(&file, &text)?;
+    // At a prompt only the file is named.
+    if event.kind == EventKind::SubagentStart && text.chars().count() > INJECTED && shape.contains(&format!("{{{{{STEPS}}}}}")) {
+        shorten_steps(env, &texts::project(env, Path::new(&event.cwd)), &path, &mut values);
+        text = Phrase::new(template, values).fill(&shape) + "\n";
+    }
     Ok(Brief { text: injected(&text, &path), file: path.display().to_string(), leads: found.leads })
+}
+
+/// The steps of every workflow in the room that is left beside what comes before them.
+fn shorten_steps(env: &Env, project: &Path, path: &Path, values: &mut Values) {
+    let beside: usize = values.iter().filter(|(name, _)| BESIDE_STEPS.contains(name)).map(|(_, text)| text.len()).sum();
+    let room = INJECTED.saturating_sub(beside + REST);
+    let steps = texts::workflow_steps(env, project, room);
+    if let Some((_, told)) = values.iter_mut().find(|(name, _)| *name == STEPS) {
+        *told = format!("{steps}\n(each step is described in `{}`)", path.display());
+    }
 }
 
 /// A question to the sources that needs no ledger any more.
@@ -149,11 +164,6 @@ fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -
         ("workflows", texts::workflows_text(env, &project)),
     ];
     values.extend(pointers(env, session, &project, shape));
-    if shape.contains("{{workflow_steps}}") {
-        let before: usize = values.iter().filter(|(name, _)| BEFORE_STEPS.contains(name)).map(|(_, it)| it.len()).sum();
-        let room = (INJECTED - TRIMMED).saturating_sub(before);
-        values.push(("workflow_steps", texts::workflow_steps(env, &project, room)));
-    }
     values.extend(costly_values(env, ledger, event, shape, path)?);
     Ok(values)
 }
@@ -163,8 +173,8 @@ fn pointers(env: &Env, session: &Session, project: &Path, shape: &str) -> Values
     let wants = |name: &str| shape.contains(&format!("{{{{{name}}}}}"));
     let mut values = Vec::new();
     if wants("transcript") {
-        let own = Program::find(env, Identity::Own).map_or_else(|_| "aops-hook".to_owned(), |own| own.to_string());
-        values.push(("transcript", format!("{} transcript {}", shell_word(&own), session.state.session_id)));
+        // By this name the gates know it, and a jail starts this very program.
+        values.push(("transcript", format!("aops-hook transcript {}", session.state.session_id)));
     }
     if wants("tracked") {
         values.push(("tracked", tracked(env, session, project)));
@@ -212,6 +222,9 @@ fn costly_values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &
         }
     }
     values.push(("trimmed", trimmed));
+    if wants(STEPS) {
+        values.push((STEPS, texts::workflow_steps(env, &project, usize::MAX)));
+    }
     if wants("workflow_text") {
         let id = session.state.state.current_workflow.as_deref().unwrap_or_default();
         let text = texts::workflow_text(env, &project, id).unwrap_or_else(|| "(there is none)".to_owned());

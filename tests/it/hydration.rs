@@ -189,47 +189,54 @@ fn an_edit_in_the_middle_of_a_turn_counts_from_the_next_prompt_and_is_an_entry()
     assert_eq!(recorded, 1, "one entry says that it changed");
 }
 
-/// Steps come before issues, notes and axioms: those are cut first, and the steps become shorter before one is missing.
+/// Steps come before issues and notes: those are cut first, and the steps become shorter before one is missing.
 #[test]
 fn the_hydrator_has_the_steps_of_every_workflow() {
-    let steps: Vec<String> = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/workflows"))
-        .unwrap()
-        .flat_map(|file| {
-            let text = fs::read_to_string(file.unwrap().path()).unwrap();
-            text.lines().filter_map(|line| line.strip_prefix("    name: ").map(str::to_owned)).collect::<Vec<_>>()
-        })
-        .collect();
+    let names = |text: String| {
+        text.lines().filter_map(|line| line.strip_prefix("    name: ").map(str::to_owned)).collect::<Vec<_>>()
+    };
+    let shipped = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/workflows")).unwrap();
+    let steps: Vec<String> = shipped.flat_map(|file| names(fs::read_to_string(file.unwrap().path()).unwrap())).collect();
     assert!(steps.len() > 50, "{steps:?}");
-    let given = |prompt: &str, own: usize| {
+    let given = |prompt: &str, own: usize, index: Option<&str>| {
         let sandbox = Sandbox::repository("0.0");
         for n in 0..20 {
             let text = format!("# Parser {n}\n{}", "the parser of the project reads every greeting twice\n".repeat(40));
             fs::write(sandbox.data().join(format!("parser-{n}.md")), text).unwrap();
         }
         for n in 0..own {
-            let description = "Knead it for ten minutes. ".repeat(20);
-            let text = format!("---\nid: own-{n}\ntitle: T\ntype: workflow\ncategory: test\nsteps:\n  - id: a\n    name: Own {n}\n    description: {description}\n---\n\n# T\n");
+            let text = format!(
+                "---\nid: own-{n}\ntitle: T\ntype: workflow\ncategory: test\nsteps:\n  - id: a\n    name: Own {n}\n    description: {}\n---\n\n# T\n",
+                "knead it ".repeat(50)
+            );
             sandbox.put(&format!(".aops/workflows/own-{n}.md"), &text);
+        }
+        if let Some(index) = index {
+            fs::create_dir_all(sandbox.home().join(".config/aops")).unwrap();
+            fs::write(sandbox.home().join(".config/aops/WORKFLOWS.md"), index).unwrap();
         }
         let session = sandbox.session();
         let _ = session.start("startup");
-        let _ = session.prompt(prompt);
+        let file = context(&session.prompt(prompt));
+        assert!(file.contains("List the items: Produce the full list by a command; count it;"), "{file}");
         let text = told(&session.begin_agent("a1", "prompt-hydrator"));
         assert!(text.chars().count() < 10_000, "{}", text.len());
         for step in &steps {
             assert!(text.contains(&format!(". {step}")), "no `{step}` in {text}");
         }
-        let (steps, notes) = (text.find("## Steps of each workflow").unwrap(), text.find("## Tracked work"));
-        assert!(notes.is_none_or(|notes| steps < notes), "{text}");
-        (text, sandbox)
+        let at = |title: &str| text.find(title).unwrap_or(text.len());
+        assert!(at("## Steps of each workflow") < at("## Tracked work") && at("## Tracked work") < at("## Notes"));
+        text
     };
-    let (short, _) = given("repair the parser", 0);
-    assert!(short.contains("List the items: Produce the full list by a command\n"), "{short}");
-    assert!(short.contains("## Tracked work") && short.contains("the whole context is in `"), "{short}");
-    let (long, _) = given(&"repair the parser of the greeting, ".repeat(80), 0);
-    assert!(long.contains("List the items ") && !long.contains("## Notes"), "{long}");
-    let (many, _) = given("repair the parser", 8);
-    assert!((0..8).all(|n| many.contains(&format!(". Own {n}"))), "{many}");
+    let short = given("repair the parser", 0, None);
+    assert!(short.contains("1. List the items 2. Plan 3. Pilot 4. Process 5. Reconcile 6. Verify"), "{short}");
+    assert!(short.contains("## Tracked work") && short.contains("Never weaken a test"), "{short}");
+    let long = given(&"repair the parser of the greeting, ".repeat(80), 0, None);
+    assert!(long.contains("(trimmed here") && !long.contains("parser-"), "{long}");
+    let many = given("repair the parser", 8, None);
+    assert!((0..8).all(|n| many.contains(&format!("1. Own {n}"))), "{many}");
+    let roomy = given("repair the parser", 0, Some("# Workflows\n\nChoose.\n"));
+    assert!(roomy.contains("1. List the items: Produce the full list by a command\n"), "{roomy}");
 }
 
 /// The text of a workflow takes part: its steps, and those of the ones it links to, reach the agent that plans by them, the

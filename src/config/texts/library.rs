@@ -120,10 +120,8 @@ pub fn workflows_text(env: &Env, project: &Path) -> String {
     parts.join("\n\n") + "\n"
 }
 
-/// Bytes that whole descriptions leave for what follows them.
-const REST: usize = 2_000;
-
-/// The steps of every workflow, those of the user and the project first, in as much detail as this room allows.
+/// The steps of every workflow, those of the user and the project first: each described whole, or by its first clause, or by
+/// its name alone, as this room allows.
 pub fn workflow_steps(env: &Env, project: &Path, room: usize) -> String {
     let library = Library::read(env, project);
     let mut all: Vec<_> = library.catalogue.ids().collect();
@@ -132,9 +130,8 @@ pub fn workflow_steps(env: &Env, project: &Path, room: usize) -> String {
         let outline = |id: &&str| Some(format!("### {id}\n{}", library.catalogue.steps(id, detail)?.trim_end()));
         all.iter().filter_map(outline).collect::<Vec<_>>().join("\n")
     };
-    let details = [(Detail::Whole, room.saturating_sub(REST)), (Detail::Clause, room)];
-    let fitting = details.into_iter().map(|(detail, room)| (told(detail), room)).find(|(text, room)| text.len() <= *room);
-    fitting.map_or_else(|| told(Detail::Name), |(text, _)| text)
+    let fitting = [Detail::Whole, Detail::Clause].into_iter().map(told).find(|text| text.len() <= room);
+    fitting.unwrap_or_else(|| told(Detail::Name))
 }
 
 /// The text of one workflow, its own steps and those of the workflows inside it first.

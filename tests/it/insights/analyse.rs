@@ -106,7 +106,7 @@ fn the_fields_of_an_analysis_are_filled_in_by_who_read_the_session() {
     }
     assert_eq!(session.state()["insights"]["context_gaps"], json!(["the style"]));
     // An agent in the session may do it, before there is a plan too.
-    let line = format!("{} insights current --fill '{fields}'", crate::support::BINARY);
+    let line = format!("aops-hook insights current --fill '{fields}'");
     let other = sandbox.session();
     let _ = other.start("startup");
     let _ = other.prompt("how did it go?");
