@@ -73,7 +73,10 @@ pub fn brief(env: &Env, ledger: &Ledger, event: &Event, agent: &Agent, found: Op
     let mut text = Phrase::new(template, values.clone()).fill(&shape) + "\n";
     ledger.write_context(&file, &text)?;
     // At a prompt only the file is named.
-    if event.kind == EventKind::SubagentStart && text.chars().count() > INJECTED && shape.contains(&format!("{{{{{STEPS}}}}}")) {
+    if event.kind == EventKind::SubagentStart
+        && text.chars().count() > INJECTED
+        && shape.contains(&format!("{{{{{STEPS}}}}}"))
+    {
         shorten_steps(env, &texts::project(env, Path::new(&event.cwd)), &path, &mut values);
         text = Phrase::new(template, values).fill(&shape) + "\n";
     }

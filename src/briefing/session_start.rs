@@ -58,7 +58,13 @@ pub fn context(
         (None, ModeLevel::Strict) => {
             let guide = if first && planned { Some(guide(env, context)?) } else { None };
             (
-                vec![guide, axioms(env, cwd, first), agents(env, cwd, first, AGENTS_MD), core(cwd, first), standing(session)],
+                vec![
+                    guide,
+                    axioms(env, cwd, first),
+                    agents(env, cwd, first, AGENTS_MD),
+                    core(cwd, first),
+                    standing(session),
+                ],
                 LONGEST,
             )
         }
@@ -134,7 +140,7 @@ fn text_at(path: &Path) -> Option<String> {
     plain.then(|| files::read_text(path).ok())?
 }
 
-/// The project's `AGENTS.md`, unless a `CLAUDE.md` that the client reads brings it; one of more bytes than this by its path.
+/// The project's `AGENTS.md`, unless the client reads it itself or a `CLAUDE.md` that it reads brings it; one of more bytes than this by its path.
 fn agents(env: &Env, cwd: &Path, wanted: bool, longest: usize) -> Option<String> {
     if env.host != Client::Claude {
         // They read the file themselves.
@@ -144,6 +150,11 @@ fn agents(env: &Env, cwd: &Path, wanted: bool, longest: usize) -> Option<String>
     let folders: Vec<&Path> = cwd.ancestors().take_while(|folder| folder.starts_with(&root)).collect();
     let mut found = folders.iter().map(|folder| folder.join("AGENTS.md")).filter(|_| wanted);
     let (path, text) = found.find_map(|path| text_at(&path).map(|text| (path, text)))?;
+    let beside = |folder: &Path| CLIENTS_OWN.iter().any(|name| folder.join(name).is_file());
+    if !path.parent().is_some_and(beside) {
+        // Then the client reads it itself (measured, 2.1.325).
+        return None;
+    }
     let places = folders.iter().flat_map(|folder| CLIENTS_OWN.map(|name| folder.join(name)));
     let own = places.chain([env.config.join("CLAUDE.md")]).filter(|path| path.is_file());
     if own.filter_map(|path| files::read_text(path).ok()).any(|own| own == text || imports_agents(&own)) {

@@ -41,7 +41,10 @@ pub const COMMAND: Command = Command {
         ("aops-hook insights 3f2a --json", "the session whose id begins with 3f2a, for a program"),
         ("aops-hook insights batch --since 7d", "write them for every session of the last week"),
         ("aops-hook insights --analyse", "also ask a model for learnings, gaps and mood"),
-        ("aops-hook insights current --fill '{…}'", "the same fields by the agent that read the session (`/session-insights`)"),
+        (
+            "aops-hook insights current --fill '{…}'",
+            "the same fields by the agent that read the session (`/session-insights`)",
+        ),
     ],
     arguments: |row| {
         let help = "A session's id, the beginning of one, `current`, `batch` for all, or nothing for the newest in this project";

@@ -47,8 +47,7 @@ const FLAGS: [&str; 14] = [
 ];
 
 /// Verbs that change issues otherwise.
-const CHANGING: [&str; 10] =
-    ["assign", "create", "defer", "dep", "label", "new", "note", "q", "reopen", "undefer"];
+const CHANGING: [&str; 10] = ["assign", "create", "defer", "dep", "label", "new", "note", "q", "reopen", "undefer"];
 
 impl Tracks {
     /// Its program has a verb that syncs.
@@ -105,7 +104,11 @@ fn of_words(command: &str, words: &[String]) -> Option<Tracks> {
     }
     let (verb, ids) = plain.split_first()?;
     let how = how(verb, claims, releases, status)?;
-    let ids = ids.iter().filter(|id| is_id(id) && !matches!(how, How::Changes | How::Comments)).take(MOST).map(|id| (*id).to_owned());
+    let ids = ids
+        .iter()
+        .filter(|id| is_id(id) && !matches!(how, How::Changes | How::Comments))
+        .take(MOST)
+        .map(|id| (*id).to_owned());
     Some(Tracks { by: json::cut(program, LONGEST).to_owned(), how, ids: ids.collect() })
 }
 

@@ -120,18 +120,28 @@ pub fn workflows_text(env: &Env, project: &Path) -> String {
     parts.join("\n\n") + "\n"
 }
 
-/// The steps of every workflow, those of the user and the project first: each described whole, or by its first clause, or by
-/// its name alone, as this room allows.
+/// The steps of every workflow, those of the user and the project first: described whole, by the first clause, or by name
+/// alone, as this room allows. The shipped ones are shortened first.
 pub fn workflow_steps(env: &Env, project: &Path, room: usize) -> String {
     let library = Library::read(env, project);
     let mut all: Vec<_> = library.catalogue.ids().collect();
-    all.sort_by_key(|id| library.origins.get(*id).is_none_or(|origin| *origin == Origin::Embedded));
-    let told = |detail| {
-        let outline = |id: &&str| Some(format!("### {id}\n{}", library.catalogue.steps(id, detail)?.trim_end()));
+    let is_shipped = |id: &str| library.origins.get(id).is_none_or(|origin| *origin == Origin::Embedded);
+    all.sort_by_key(|id| is_shipped(id));
+    let told = |(own, shipped): (Detail, Detail)| {
+        let outline = |id: &&str| {
+            let detail = if is_shipped(id) { shipped } else { own };
+            Some(format!("### {id}\n{}", library.catalogue.steps(id, detail)?.trim_end()))
+        };
         all.iter().filter_map(outline).collect::<Vec<_>>().join("\n")
     };
-    let fitting = [Detail::Whole, Detail::Clause].into_iter().map(told).find(|text| text.len() <= room);
-    fitting.unwrap_or_else(|| told(Detail::Name))
+    let forms = [
+        (Detail::Whole, Detail::Whole),
+        (Detail::Clause, Detail::Clause),
+        (Detail::Whole, Detail::Name),
+        (Detail::Clause, Detail::Name),
+    ];
+    let fitting = forms.into_iter().map(told).find(|text| text.len() <= room);
+    fitting.unwrap_or_else(|| told((Detail::Name, Detail::Name)))
 }
 
 /// The text of one workflow, its own steps and those of the workflows inside it first.

@@ -415,6 +415,7 @@ fn calm_course() -> TaskProgress {
         outgrown: None,
         plan_asked: None,
         plan_shown: None,
+        planned_todos: false,
         rejected: false,
         start: None,
         tested: false,
@@ -785,6 +786,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
             finding: None,
             problem: None,
             replans: false,
+            todos: None,
             tree: None,
             ..reported()
         }),

@@ -195,9 +195,8 @@ fn reviewers_are_told_the_issue_in_hand_and_may_comment_on_it() {
     let told = format!(
         "Tracker: this task is issue `demo-1` (Feed the wombat); to comment on it: `{mb} comments add demo-1 'TEXT'`"
     );
-    let ask = |id: &str, kind: &str, line: &str| {
-        session.pre(&session.call("Bash", json!({ "command": line })).by(id, kind))
-    };
+    let ask =
+        |id: &str, kind: &str, line: &str| session.pre(&session.call("Bash", json!({ "command": line })).by(id, kind));
     let comment = format!("{mb} comments add demo-1 'the plan has no test'");
     for (id, kind, name) in [("c1", "critic", "review"), ("a2", "custodiet", "audit"), ("q1", "qa-verifier", "qa")] {
         let _ = session.begin_agent(id, kind);
@@ -206,7 +205,8 @@ fn reviewers_are_told_the_issue_in_hand_and_may_comment_on_it() {
         ask(id, kind, &comment).silent();
     }
     for (id, kind) in [("c1", "critic"), ("a2", "custodiet")] {
-        for line in [format!("{mb} close demo-1"), format!("{comment} && {mb} close demo-1"), format!("{comment} > x")] {
+        for line in [format!("{mb} close demo-1"), format!("{comment} && {mb} close demo-1"), format!("{comment} > x")]
+        {
             ask(id, kind, &line).refused(&[kind]);
         }
     }
