@@ -7,7 +7,7 @@
 use crate::briefing::hits::Lead;
 use crate::briefing::past;
 use crate::briefing::sources::{self, Found};
-use crate::briefing::tracker::{self, Item};
+use crate::briefing::tracker::{self, Item, dialect};
 use crate::config::policy::Policy;
 use crate::config::texts;
 use crate::gate::owed::gate_of_debt;
@@ -203,7 +203,8 @@ fn tracked(env: &Env, session: &Session, project: &Path) -> String {
     let mut issues = lists.into_iter().flat_map(|part| &part.issues);
     let title = issues.find(|issue| issue.id == id).map(|issue| format!(" ({})", one_line(&redact(&issue.title), 160)));
     let (title, program) = (title.unwrap_or_default(), shell_word(&policy.tracker.command));
-    format!("this task is issue `{id}`{title}; to comment on it: `{program} comments add {id} 'TEXT'`")
+    let comment = dialect::comment(snapshot.tool.as_deref().unwrap_or_default(), id);
+    format!("this task is issue `{id}`{title}; to comment on it: `{program} {comment}`")
 }
 
 /// What takes git, the ledger or the transcript to find out, only where the text has a place for it.

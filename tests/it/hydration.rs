@@ -244,7 +244,7 @@ fn the_hydrator_has_the_steps_of_every_workflow() {
     let many = given("repair the parser", 8, None);
     assert!((0..8).all(|n| many.contains(&format!("1. Own {n}"))), "{many}");
     let roomy = given("repair the parser", 0, Some("# Workflows\n\nChoose.\n"));
-    assert!(roomy.contains("1. List the items: Produce the full list by a command\n"), "{roomy}");
+    assert!(roomy.contains("1. List the items: Produce the full list by a command; count it;"), "{roomy}");
 }
 
 /// The text of a workflow takes part: its steps, and those of the ones it links to, reach the agent that plans by them, the

@@ -136,6 +136,15 @@ const LONGEST_TITLE: usize = 160;
 const LONGEST_WORD: usize = 100;
 const MOST_BLOCKERS: usize = 10;
 
+/// How the tool of this name and version is told a comment on an issue, for an agent that types it.
+pub fn comment(tool: &str, id: &str) -> String {
+    if tool.starts_with("mb ") {
+        format!("comments add {id} --body 'TEXT'")
+    } else {
+        format!("comments add {id} 'TEXT'")
+    }
+}
+
 /// All issues of an answer; a single issue is a list of one.
 pub fn issues(answer: &[u8]) -> Result<Vec<Issue>, String> {
     let text = String::from_utf8_lossy(answer);

@@ -193,11 +193,11 @@ fn reviewers_are_told_the_issue_in_hand_and_may_comment_on_it() {
         "acceptance_criteria": ["it is fed"], "steps": ["feed it"]});
     session.agent("prompt-hydrator", block).silent();
     let told = format!(
-        "Tracker: this task is issue `demo-1` (Feed the wombat); to comment on it: `{mb} comments add demo-1 'TEXT'`"
+        "Tracker: this task is issue `demo-1` (Feed the wombat); to comment on it: `{mb} comments add demo-1 --body 'TEXT'`"
     );
     let ask =
         |id: &str, kind: &str, line: &str| session.pre(&session.call("Bash", json!({ "command": line })).by(id, kind));
-    let comment = format!("{mb} comments add demo-1 'the plan has no test'");
+    let comment = format!("{mb} comments add demo-1 --body 'the plan has no test'");
     for (id, kind, name) in [("c1", "critic", "review"), ("a2", "custodiet", "audit"), ("q1", "qa-verifier", "qa")] {
         let _ = session.begin_agent(id, kind);
         let text = crate::documents::context(&session, name);
