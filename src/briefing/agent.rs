@@ -5,8 +5,9 @@
 //! injected stays below the client's limit and names the file that holds the rest.
 
 use crate::briefing::hits::Lead;
+use crate::briefing::past;
 use crate::briefing::sources::{self, Found};
-use crate::briefing::tracker::{self, Item};
+use crate::briefing::tracker::{self, Item, dialect};
 use crate::config::policy::Policy;
 use crate::config::texts;
 use crate::gate::owed::gate_of_debt;
@@ -22,6 +23,7 @@ use crate::session::fold::Session;
 use crate::system::env::Env;
 use crate::system::git;
 use crate::text::json::cut;
+use crate::text::plain::shell_word;
 use crate::text::redact::redact;
 use crate::text::template::{Phrase, one_line, quote};
 use crate::text::time::timestamp;
@@ -30,6 +32,11 @@ use std::path::{Path, PathBuf};
 
 /// The client cuts injected text at 10,000 characters.
 const INJECTED: usize = 9_300;
+/// Of that, for the headings of a context and for what may be cut: turns, issues, memory and notes.
+const REST: usize = 1_800;
+const STEPS: &str = "workflow_steps";
+/// What must fit beside the steps of the workflows.
+const BESIDE_STEPS: [&str; 8] = ["cwd", "session_id", "prompt", "task", "owed", "problems", "workflows", "axioms"];
 /// Bounds of single parts, in bytes.
 const PART: usize = 2_000;
 const DIFF: usize = 60_000;
@@ -63,9 +70,27 @@ pub fn brief(env: &Env, ledger: &Ledger, event: &Event, agent: &Agent, found: Op
     let found =
         if asks { found.unwrap_or_else(|| SourceQuestion::of(env, ledger, event).ask(env)) } else { Found::default() };
     values.extend(found.values);
-    let text = Phrase::new(template, values).fill(&shape) + "\n";
+    let mut text = Phrase::new(template, values.clone()).fill(&shape) + "\n";
     ledger.write_context(&file, &text)?;
+    // At a prompt only the file is named.
+    if event.kind == EventKind::SubagentStart
+        && text.chars().count() > INJECTED
+        && shape.contains(&format!("{{{{{STEPS}}}}}"))
+    {
+        shorten_steps(env, &texts::project(env, Path::new(&event.cwd)), &path, &mut values);
+        text = Phrase::new(template, values).fill(&shape) + "\n";
+    }
     Ok(Brief { text: injected(&text, &path), file: path.display().to_string(), leads: found.leads })
+}
+
+/// The steps of every workflow in the room that is left beside what comes before them.
+fn shorten_steps(env: &Env, project: &Path, path: &Path, values: &mut Values) {
+    let beside: usize = values.iter().filter(|(name, _)| BESIDE_STEPS.contains(name)).map(|(_, text)| text.len()).sum();
+    let room = INJECTED.saturating_sub(beside + REST);
+    let steps = texts::workflow_steps(env, project, room);
+    if let Some((_, told)) = values.iter_mut().find(|(name, _)| *name == STEPS) {
+        *told = format!("{steps}\n(each step is described in `{}`)", path.display());
+    }
 }
 
 /// A question to the sources that needs no ledger any more.
@@ -140,10 +165,46 @@ fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -
         ("evidence", evidence(session)),
         ("axioms", texts::axioms_text(env, &project)),
         ("workflows", texts::workflows_text(env, &project)),
-        ("transcript", one_line(&event.transcript_path, 300)),
     ];
+    values.extend(pointers(env, session, &project, shape));
     values.extend(costly_values(env, ledger, event, shape, path)?);
     Ok(values)
+}
+
+/// Where an agent finds more, and where it says more: the transcript, the issue in hand, the sessions before.
+fn pointers(env: &Env, session: &Session, project: &Path, shape: &str) -> Values {
+    let wants = |name: &str| shape.contains(&format!("{{{{{name}}}}}"));
+    let mut values = Vec::new();
+    if wants("transcript") {
+        // By this name the gates know it, and a jail starts this very program.
+        values.push(("transcript", format!("aops-hook transcript {}", session.state.session_id)));
+    }
+    if wants("tracked") {
+        values.push(("tracked", tracked(env, session, project)));
+    }
+    if wants("past") {
+        let (past, friction) = past::last_sessions(env, project, &session.state.session_id);
+        values.extend([("past", past), ("past_friction", friction)]);
+    }
+    values
+}
+
+/// The issue in hand and how to comment on it, in one line.
+fn tracked(env: &Env, session: &Session, project: &Path) -> String {
+    let policy = session.policy();
+    let snapshot = tracker::snapshot(env, project);
+    if policy.tracker.is_none() || snapshot.tool.is_none() {
+        return "no tracker is in use here".to_owned();
+    }
+    let Some(id) = session.memory.progress.issues.last().map(|issue| issue.id.as_str()) else {
+        return "this task is no tracked issue".to_owned();
+    };
+    let lists = [&snapshot.in_progress, &snapshot.own, &snapshot.ready, &snapshot.blocked];
+    let mut issues = lists.into_iter().flat_map(|part| &part.issues);
+    let title = issues.find(|issue| issue.id == id).map(|issue| format!(" ({})", one_line(&redact(&issue.title), 160)));
+    let (title, program) = (title.unwrap_or_default(), shell_word(&policy.tracker.command));
+    let comment = dialect::comment(snapshot.tool.as_deref().unwrap_or_default(), id);
+    format!("this task is issue `{id}`{title}; to comment on it: `{program} {comment}`")
 }
 
 /// What takes git, the ledger or the transcript to find out, only where the text has a place for it.
@@ -165,8 +226,8 @@ fn costly_values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &
         }
     }
     values.push(("trimmed", trimmed));
-    if wants("workflow_steps") {
-        values.push(("workflow_steps", texts::workflow_steps(env, &project)));
+    if wants(STEPS) {
+        values.push((STEPS, texts::workflow_steps(env, &project, usize::MAX)));
     }
     if wants("workflow_text") {
         let id = session.state.state.current_workflow.as_deref().unwrap_or_default();

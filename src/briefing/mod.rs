@@ -8,6 +8,7 @@ pub mod hits;
 pub mod memory;
 pub mod sources;
 pub mod session_start;
+pub mod past;
 pub mod agent;
 pub mod prompt;
 pub mod reflections;

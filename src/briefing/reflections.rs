@@ -15,25 +15,31 @@ use std::path::Path;
 
 /// Learnings of one analysis that are taken over.
 const MOST: usize = 10;
+/// Patterns of one reflection that are taken over.
+const MOST_PATTERNS: usize = 3;
 
 /// How an issue is filed: its kind, priority and label.
 type Filing = (&'static str, u8, &'static str);
 const REFLECTION: Filing = ("task", 4, "aops-reflection");
 const LEARNING: Filing = ("task", 3, "aops-learning");
-const IMPROVEMENT: Filing = ("feature", 3, "aops-learning");
+const IMPROVEMENT: Filing = ("feature", 3, "aops-improvement");
 
-/// Queues a reflection, and the change it proposes as an issue of its own.
+/// Queues a reflection, the patterns it saw as tasks, and the change it proposes as a feature.
 pub fn queue_reflection(env: &Env, project: &Path, session_id: &str, finding: &AgentReport) -> Result<(), Failure> {
     let said = |name: &str| finding.reflection.get(name).map_or("", String::as_str).trim();
     let body = format!("Session: {session_id}\n\n{}", to_markdown(&finding.reflection));
     let about = [said("accomplishment"), said("request")].into_iter().find(|text| says_something(text));
     put(env, project, &format!("Reflection: {}", one_line(about.unwrap_or("a session"), 120)), body, REFLECTION)?;
+    for pattern in finding.patterns.iter().filter(|pattern| says_something(pattern)).take(MOST_PATTERNS) {
+        let body = format!("Session: {session_id}\n\n{pattern}\n");
+        put(env, project, &format!("Learning: {}", one_line(pattern, 120)), body, LEARNING)?;
+    }
     let change = said("proposed_change");
     if !says_something(change) {
         return Ok(());
     }
     let body = format!("Session: {session_id}\n\n{change}\n\nRoot cause: {}\n", said("root_cause"));
-    put(env, project, &format!("Learning: {}", one_line(change, 120)), body, IMPROVEMENT)
+    put(env, project, &format!("Improvement: {}", one_line(change, 120)), body, IMPROVEMENT)
 }
 
 /// Queues what an analysis observed, an issue each.

@@ -187,22 +187,28 @@ fn look(env: &Env, project: &str, command: &str, end: Instant) -> Result<(), Fai
     tracker::keep(env, &snapshot)
 }
 
-/// Asks the tracker now for ready work: id and title of each item. For a command that a person runs.
+/// Asks the tracker now for ready work that we did not file ourselves: id and title of each item. For a command that a
+/// person runs.
 pub fn ready(env: &Env, project: &Path, command: &str) -> Result<Vec<String>, String> {
     let end = Instant::now() + env.refresh_budget();
     let tool = Tool::find(env, &project.to_string_lossy(), command, end).map_err(|trouble| trouble.words)?;
     let issues = tool.issues(tool.dialect.ready(tool::FEWER)).map_err(|trouble| trouble.words)?;
     let shown = |issue: tracker::Issue| format!("{}: {}", issue.id, issue.title);
-    Ok(issues.unwrap_or_default().into_iter().map(shown).collect())
+    Ok(issues.unwrap_or_default().into_iter().filter(|issue| !issue.ours).map(shown).collect())
 }
 
 fn survey(env: &Env, project: &str, tool: &Tool) -> Result<Snapshot, Trouble> {
     let (all, some) = (0, tool::FEWER);
-    let list = |arguments: fn(Dialect, usize) -> Vec<String>| -> Result<(Vec<Issue>, bool), Trouble> {
-        match tool.issues(arguments(tool.dialect, all))? {
-            Some(issues) => Ok((issues, true)),
-            None => Ok((tool.issues(arguments(tool.dialect, some))?.unwrap_or_default(), false)),
-        }
+    let mut ours = 0;
+    let mut list = |arguments: fn(Dialect, usize) -> Vec<String>| -> Result<(Vec<Issue>, bool), Trouble> {
+        let (mut issues, complete) = match tool.issues(arguments(tool.dialect, all))? {
+            Some(issues) => (issues, true),
+            None => (tool.issues(arguments(tool.dialect, some))?.unwrap_or_default(), false),
+        };
+        let found = issues.len();
+        issues.retain(|issue| !issue.ours);
+        ours += found - issues.len();
+        Ok((issues, complete))
     };
     let ready = list(Dialect::ready)?;
     let blocked = list(|dialect, _| dialect.blocked())?;
@@ -220,6 +226,7 @@ fn survey(env: &Env, project: &str, tool: &Tool) -> Result<Snapshot, Trouble> {
         in_progress: part(in_progress),
         own: Part::of(own, true),
         recent: recent(env, tool),
+        ours,
         ..Snapshot::default()
     })
 }
@@ -238,7 +245,7 @@ const MOST_RECENT: usize = 8;
 fn recent(env: &Env, tool: &Tool) -> Part {
     let since = timestamp(env.now_ms - LATELY_MS);
     let mut found = tool.issues(tool.dialect.recent(cut(&since, 10))).ok().flatten().unwrap_or_default();
-    found.retain(|issue| issue.updated_at.as_str() >= cut(&since, 10));
+    found.retain(|issue| !issue.ours && issue.updated_at.as_str() >= cut(&since, 10));
     found.sort_by(|a, b| b.updated_at.cmp(&a.updated_at));
     found.truncate(MOST_RECENT);
     Part::of(found, true)

@@ -52,19 +52,26 @@ pub fn context(
         (None, ModeLevel::Loop) => {
             let guide = if first && planned { Some(loop_guide(env, policy, context)?) } else { None };
             let has_plan = session.state.hydration.hydrated_intent.is_some() && session.state.phase != Phase::Done;
-            (vec![guide, standing(session).filter(|_| has_plan)], LONGEST_OF_LOOP)
+            let agents = agents(env, cwd, first, 0);
+            (vec![guide, agents, standing(session).filter(|_| has_plan)], LONGEST_OF_LOOP)
         }
         (None, ModeLevel::Strict) => {
             let guide = if first && planned { Some(guide(env, context)?) } else { None };
             (
-                vec![guide, axioms(env, cwd, first), agents(env, cwd, first), core(cwd, first), standing(session)],
+                vec![
+                    guide,
+                    axioms(env, cwd, first),
+                    agents(env, cwd, first, AGENTS_MD),
+                    core(cwd, first),
+                    standing(session),
+                ],
                 LONGEST,
             )
         }
         (Some(stage), _) => {
             let note = stage.note.as_ref();
             let note = note.map(|note| format!("The user, who let this run go on, says:\n{}", quote(note)));
-            (vec![axioms(env, cwd, first), agents(env, cwd, first), core(cwd, first), note], LONGEST)
+            (vec![axioms(env, cwd, first), agents(env, cwd, first, AGENTS_MD), core(cwd, first), note], LONGEST)
         }
     };
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
@@ -133,8 +140,8 @@ fn text_at(path: &Path) -> Option<String> {
     plain.then(|| files::read_text(path).ok())?
 }
 
-/// The project's `AGENTS.md`, unless a `CLAUDE.md` that the client reads brings it; a long one by its path.
-fn agents(env: &Env, cwd: &Path, wanted: bool) -> Option<String> {
+/// The project's `AGENTS.md`, unless the client reads it itself or a `CLAUDE.md` that it reads brings it; one of more bytes than this by its path.
+fn agents(env: &Env, cwd: &Path, wanted: bool, longest: usize) -> Option<String> {
     if env.host != Client::Claude {
         // They read the file themselves.
         return None;
@@ -143,13 +150,18 @@ fn agents(env: &Env, cwd: &Path, wanted: bool) -> Option<String> {
     let folders: Vec<&Path> = cwd.ancestors().take_while(|folder| folder.starts_with(&root)).collect();
     let mut found = folders.iter().map(|folder| folder.join("AGENTS.md")).filter(|_| wanted);
     let (path, text) = found.find_map(|path| text_at(&path).map(|text| (path, text)))?;
+    let beside = |folder: &Path| CLIENTS_OWN.iter().any(|name| folder.join(name).is_file());
+    if !path.parent().is_some_and(beside) {
+        // Then the client reads it itself (measured, 2.1.325).
+        return None;
+    }
     let places = folders.iter().flat_map(|folder| CLIENTS_OWN.map(|name| folder.join(name)));
     let own = places.chain([env.config.join("CLAUDE.md")]).filter(|path| path.is_file());
     if own.filter_map(|path| files::read_text(path).ok()).any(|own| own == text || imports_agents(&own)) {
         return None;
     }
     let path = path.display();
-    if text.len() > AGENTS_MD {
+    if text.len() > longest {
         return Some(format!("How to work on this project is in `{path}`: read it before you change anything."));
     }
     Some(format!("From `{path}`:\n\n{}", text.trim_end()))

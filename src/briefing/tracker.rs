@@ -42,6 +42,9 @@ pub struct Snapshot {
     pub recent: Part,
     /// Why the last look brought nothing.
     pub trouble: Option<Trouble>,
+    /// Open issues that we filed ourselves; they are in none of the lists.
+    #[serde(default)]
+    pub ours: usize,
     /// Queued items that the tracker does not have yet.
     pub waiting: usize,
 }
@@ -115,6 +118,9 @@ impl Snapshot {
             (None, Some(trouble)) => trouble.words.clone(),
             (None, None) => "not asked yet".to_owned(),
         };
+        if self.ours > 0 {
+            let _ = write!(line, "; {} filed by aops-hook left out", self.ours);
+        }
         if self.waiting > 0 {
             let _ = write!(line, "; {} of our own still to be written", self.waiting);
         }

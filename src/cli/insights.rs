@@ -8,7 +8,7 @@ use super::past::tell_damage;
 use super::range::{self, FoundSession, since_option};
 use super::table::{NamedFact, Tone, clean};
 use super::transcript::abridged;
-use super::{Command, Io, Refused, allowed, flag, operand, refused, text, who_may};
+use super::{Command, Io, Refused, allowed, flag, operand, option, refused, text, who_may};
 use crate::briefing::reflections;
 use crate::config::in_force;
 use crate::config::texts;
@@ -41,11 +41,21 @@ pub const COMMAND: Command = Command {
         ("aops-hook insights 3f2a --json", "the session whose id begins with 3f2a, for a program"),
         ("aops-hook insights batch --since 7d", "write them for every session of the last week"),
         ("aops-hook insights --analyse", "also ask a model for learnings, gaps and mood"),
+        (
+            "aops-hook insights current --fill '{…}'",
+            "the same fields by the agent that read the session (`/session-insights`)",
+        ),
     ],
     arguments: |row| {
         let help = "A session's id, the beginning of one, `current`, `batch` for all, or nothing for the newest in this project";
         let analyse = "Ask the configured model (`insights.command`) for learnings, gaps and mood";
-        row.args([operand("session", "SESSION", help), flag("analyse", analyse).alias("analyze"), since_option()])
+        let fill = "The fields of an analysis as one JSON object, by whoever read the conversation";
+        row.args([
+            operand("session", "SESSION", help),
+            flag("analyse", analyse).alias("analyze"),
+            option("fill", "JSON", fill).conflicts_with("analyse"),
+            since_option(),
+        ])
     },
     run,
 };
@@ -58,12 +68,19 @@ const ANSWER: usize = 1 << 20;
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let name = text(given, "session");
-    let analyse = given.get_flag("analyse");
-    if analyse {
+    let analysis = match (text(given, "fill"), given.get_flag("analyse")) {
+        (Some(fields), _) => Analysis::Given(read_fields(fields)?),
+        (None, true) => Analysis::Asked,
+        (None, false) => Analysis::None,
+    };
+    if analysis == Analysis::Asked {
         allowed(ANALYSE, who_may(ANALYSE), io)?;
     }
     if name == Some("batch") {
-        return batch(given, io, analyse);
+        if matches!(analysis, Analysis::Given(_)) {
+            return refused("`--fill` is about one session\nhint: `aops-hook insights SESSION --fill JSON`");
+        }
+        return batch(given, io, &analysis);
     }
     if given.contains_id("since") {
         return refused("`--since` is for many sessions\nhint: `aops-hook insights batch --since 7d`");
@@ -71,7 +88,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     // In a tool call or a slash command the client says which session it is; elsewhere it is the newest of the project.
     let current = io.env.client_session.as_deref();
     let found = range::pick(io.env, if name == Some("current") { current } else { name })?;
-    let insights = write_insights(io, &found, analyse)?;
+    let insights = write_insights(io, &found, &analysis)?;
     let damage = found.shelved.as_ref().and_then(|shelved| Health::new(io.env, u64::MAX).damage(shelved));
     if io.json {
         let mut value = serde_json::to_value(&insights)?;
@@ -85,16 +102,40 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(damage.map_or(0, |damage| tell_damage(&damage, &found.session_id)))
 }
 
+/// Who reads the conversation and fills in what the ledger cannot say.
+#[derive(Debug, PartialEq)]
+enum Analysis {
+    None,
+    /// The model of `insights.command`, now.
+    Asked,
+    /// Whoever called us.
+    Given(Value),
+}
+
+fn read_fields(fields: &str) -> anyhow::Result<Value> {
+    let found = object(fields).and_then(|found| check_rich(&found).map(|()| found));
+    found.or_else(|why| {
+        refused(format!(
+            "`--fill` is no analysis: {why}\nhint: it takes one JSON object with the keys learning_observations, skill_compliance, context_gaps, user_mood and conversation_flow"
+        ))
+    })
+}
+
 /// Made, analysed if wanted, written and recorded.
-fn write_insights(io: &Io, found: &FoundSession, analyse: bool) -> anyhow::Result<Insights> {
+fn write_insights(io: &Io, found: &FoundSession, analysis: &Analysis) -> anyhow::Result<Insights> {
     let env = io.env;
     let mut insights = found.insights(env)?;
-    if analyse {
-        let answer = ask_model(io, found, &insights)?;
-        // The session may have gone on while the model was reading.
-        insights = found.insights(env)?;
-        insights.keep_rich(&answer);
+    match analysis {
+        Analysis::None => {}
+        Analysis::Asked => {
+            let answer = ask_model(io, found, &insights)?;
+            // The session may have gone on while the model was reading.
+            insights = found.insights(env)?;
+            insights.keep_rich(&answer);
+        }
+        Analysis::Given(fields) => insights.keep_rich(fields),
     }
+    let analyse = *analysis != Analysis::None;
     let current = found.shelved.as_ref().and_then(|shelved| collect::concluded_head(&shelved.path));
     collect::write(env, &insights)?;
     let Some(shelved) = &found.shelved else { return Ok(insights) };
@@ -109,12 +150,12 @@ fn write_insights(io: &Io, found: &FoundSession, analyse: bool) -> anyhow::Resul
     Ok(insights)
 }
 
-fn batch(given: &ArgMatches, io: &mut Io, analyse: bool) -> anyhow::Result<u8> {
+fn batch(given: &ArgMatches, io: &mut Io, analysis: &Analysis) -> anyhow::Result<u8> {
     let all = range::all(io.env, range::since(given, io)?);
     let mut failed: Vec<(String, String)> = Vec::new();
     for (n, found) in all.iter().enumerate() {
         draw_bar(n, all.len(), &found.session_id);
-        if let Err(error) = write_insights(io, found, analyse) {
+        if let Err(error) = write_insights(io, found, analysis) {
             failed.push((found.session_id.clone(), format!("{error:#}")));
         }
     }
@@ -175,11 +216,15 @@ fn describe(insights: &Insights) -> Vec<NamedFact> {
         insights.phase_ms.iter().map(|(name, ms)| format!("{name} {}", time::age(ms.cast_signed()))).collect();
     let would = Some(&insights.rehearsed).filter(|gates| gates.values().any(|n| *n > 0));
     let would = would.map(|gates| format!("would refuse: {}", describe_counts(gates)));
+    let ended = insights.run_outcome.as_deref().unwrap_or("under way");
+    let run = insights.run_id.as_ref().map(|id| format!("{id}: {ended}"));
+    let todos = (insights.todos_total > 0).then(|| format!("{} of {}", insights.todos_completed, insights.todos_total));
     vec![
         ("session", insights.session_id.clone(), Tone::Plain),
         ("outcome", insights.outcome.clone(), tone),
         ("summary", insights.summary.clone().unwrap_or_default(), Tone::Plain),
         ("workflows", list(&insights.workflows_used), Tone::Plain),
+        ("run", run.unwrap_or_default(), Tone::Plain),
         ("agents", list(&insights.subagents_invoked), Tone::Plain),
         ("verdicts", verdicts.join(", "), Tone::Plain),
         ("refusals", describe_counts(&insights.gates), Tone::Plain),
@@ -187,6 +232,7 @@ fn describe(insights: &Insights) -> Vec<NamedFact> {
         ("rules", describe_rules(&insights.rules), Tone::Plain),
         ("rehearsed", would.unwrap_or_default(), Tone::Warn),
         ("audits", format!("{} drawn, {} done", insights.audits.drawn, insights.audits.done), Tone::Plain),
+        ("todos", todos.unwrap_or_default(), Tone::Plain),
         ("calls", insights.tool_calls.describe(), Tone::Plain),
         ("files", list(&insights.files_changed), Tone::Plain),
         ("time", phases.join(", "), Tone::Plain),

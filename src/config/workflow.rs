@@ -10,6 +10,7 @@ mod read;
 #[cfg(test)]
 mod tests;
 
+pub use outline::Detail;
 pub use read::read;
 
 pub use crate::config::problem::{Problem, meant};

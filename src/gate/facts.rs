@@ -144,7 +144,9 @@ fn reported(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
     let sent_back = session.state.hydration.critic_verdict.as_deref() == Some("REVISE");
     let replans = sent_back && agent == "prompt-hydrator" && finding.as_ref().is_some_and(goes_on);
     let tree = context.verified_tree.clone();
-    let fact = Reported { agent, agent_id, as_result: true, audited, closes, finding, problem, replans, sent_on, tree };
+    let todos = finding.as_ref().and_then(|finding| session.planned_todos(&agent, finding));
+    let fact =
+        Reported { agent, agent_id, as_result: true, audited, closes, finding, problem, replans, sent_on, todos, tree };
     [Fact::Verdict(fact)].into_iter().chain(block).collect()
 }
 
@@ -354,7 +356,8 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     last.duration_ms = call.duration_ms;
     last.reason = (!call.error.is_empty()).then(|| call.error.clone());
     last.result.clone_from(&call.result);
-    last.todos = call.todos.filter(|_| end == Completed);
+    let planned = context.ended.plan.as_ref().and_then(|plan| session.planned_todos("prompt-hydrator", plan));
+    last.todos = call.todos.filter(|_| end == Completed).or(planned);
     last.launched = call.launched && started(call).is_some();
     last.unended = call.unended && (open.tests || open.formats);
     (last.drawn, last.rejected) = (context.ended.drawn, context.ended.rejected);

@@ -15,6 +15,7 @@ use crate::session::fold::Session;
 use crate::text::plain::count;
 use crate::text::template::{Phrase, one_line, whole_line};
 use crate::tool::table::looks;
+use crate::tool::tracking::How;
 use serde_json::{Map, Value};
 
 const GATE: &str = "sandbox";
@@ -157,17 +158,20 @@ fn words(session: &Session, call: &ToolCall, seen: &CallContext, context: &Conte
     }
 }
 
-/// Reviewers change nothing; the verifier may run tests, the others may use tracker and memory.
+/// Reviewers change nothing; the verifier may run tests, the others may use tracker and memory. A comment on an issue is free
+/// for each of them.
 fn judge_our_agent(name: &str, may: May, call: &ToolCall, seen: &CallContext) -> Verdict {
     let effect = seen.effect;
     let tests = may == May::RunTests && call.key.tool == "Bash" && effect == Effect::Write && !seen.touches_tree;
     let by_server = call.key.tool.starts_with("mcp__") && !looks(&call.key.tool);
-    let tracks = effect == Effect::Tracker && (may == May::OnlyRead || may == May::RunTests && by_server);
+    let comments = !seen.tracks.is_empty() && seen.tracks.iter().all(|tracks| tracks.how == How::Comments);
+    let only_reads = may == May::OnlyRead && (by_server || !comments);
+    let tracks = effect == Effect::Tracker && (only_reads || may == May::RunTests && by_server);
     if tests || !(effect.is_write() || tracks) {
         return Verdict::pass();
     }
     let also = match may {
-        May::OnlyRead => "",
+        May::OnlyRead => ", comment on issues",
         May::Track => ", the tracker and the memory",
         May::RunTests => ", run the tests",
     };

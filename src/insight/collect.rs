@@ -7,7 +7,7 @@
 use crate::host::claude::transcript::scan::{Lens, Scan, phase_at};
 use crate::host::claude::usage::{Prices, Tokens};
 use crate::host::{codex::rollout, scan};
-use crate::insight::document::{COMPLETED, Insights};
+use crate::insight::document::{COMPLETED, Insights, NO_SUMMARY};
 use crate::insight::{tally::Tally, week};
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::ledger::{entry::Line, open::Ledger, recover::LEDGER_FILE, session_folder::dashed};
@@ -136,7 +136,8 @@ pub fn of_transcript(env: &Env, transcript: &Path, session_id: &str) -> Result<I
     (insights.started_at, insights.ended_at) = (began, ended);
     cwd.rsplit('/').next().unwrap_or_default().clone_into(&mut insights.project);
     COMPLETED.clone_into(&mut insights.outcome);
-    insights.summary = told.prompts.last().map(|prompt| crate::text::template::one_line(prompt, 300));
+    let last = told.prompts.last().map(|prompt| crate::text::template::one_line(prompt, 300));
+    insights.summary = Some(last.unwrap_or_else(|| NO_SUMMARY.to_owned()));
     insights.user_prompts = told.prompts;
     (insights.tool_calls.completed, insights.tool_calls.failed) = (told.completed, told.failed);
     let relative = |path: String| path.strip_prefix(&format!("{cwd}/")).map(str::to_owned).unwrap_or(path);

@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+/// The summary of a session that nobody told anything about.
+pub const NO_SUMMARY: &str = "session completed";
+
 /// Version of this form.
 pub const SCHEMA: u32 = 1;
 
@@ -49,6 +52,9 @@ pub struct Insights {
     pub rehearsed: BTreeMap<String, u64>,
     /// What each rule stopped or asked about: `danger:git-discard`, `rules:NAME`; a gate without rules by its name.
     pub rules: BTreeMap<String, RuleCounts>,
+    /// The run that the session belongs to, and what that came to.
+    pub run_id: Option<String>,
+    pub run_outcome: Option<String>,
     pub schema: u32,
     pub session_id: String,
     pub skill_compliance: Value,
@@ -58,6 +64,9 @@ pub struct Insights {
     pub subagent_count: u64,
     pub subagents_invoked: Vec<String>,
     pub summary: Option<String>,
+    pub todos_completed: u64,
+    /// The client's own todos, or the steps of the plan where it made none.
+    pub todos_total: u64,
     pub tokens: Tokens,
     pub tool_calls: Calls,
     /// Rollbacks of its working tree.

@@ -2,6 +2,7 @@
 
 pub mod document;
 pub mod timeline;
+mod outcome;
 pub mod tally;
 pub mod week;
 pub mod collect;

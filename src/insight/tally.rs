@@ -3,9 +3,9 @@
 //! Pure. Invariant: an entry that does not fold (a damaged ledger, looked at by a person) is left out of the state and
 //! counted all the same.
 
-use super::document::{Audits, COMPLETED, Calls, Insights, RuleCounts};
+use super::document::{Audits, Calls, Insights, NO_SUMMARY, RuleCounts};
+use super::outcome::outcome;
 use super::timeline::{TimelineEntry, describe_moment, spent};
-use crate::config::policy::{Level, ModeLevel};
 use crate::gate::owed::gate_of_debt;
 use crate::host::claude::transcript::scan::MAIN;
 use crate::host::claude::usage::Usage;
@@ -13,8 +13,8 @@ use crate::host::codex::rollout;
 use crate::ledger::entry::Line;
 use crate::model::agent::{bare, ours};
 use crate::model::call::{CallKey, CallState, Effect};
-use crate::model::{event::EventKind, phase::Phase};
-use crate::session::fact::{Fact, Reported, Said, Seen, Step, Violation};
+use crate::model::event::EventKind;
+use crate::session::fact::{Fact, Reported, Said, Seen, Staged, Step, Violation};
 use crate::session::memory::RollbackState;
 use crate::session::question::{Answered, Asked};
 use crate::session::{fold::Session, prompt::Prompt};
@@ -123,6 +123,7 @@ impl Tally {
                 count_one(&mut self.story.blocks, &block.by);
             }
             Fact::Verdict(report) => self.count_report(report),
+            Fact::Run(staged) => self.count_step(staged),
             Fact::Waive(waiver) => {
                 let words = format!("{}: {}", waiver.gate, waiver.reason);
                 push(&mut self.insights.waivers, cut(&words, LONGEST));
@@ -135,6 +136,12 @@ impl Tally {
             _ => {}
         }
         again
+    }
+
+    fn count_step(&mut self, staged: &Staged) {
+        staged.workflow.iter().for_each(|workflow| push_new(&mut self.insights.workflows_used, workflow));
+        self.insights.run_id = Some(staged.run_id.clone());
+        self.insights.run_outcome.clone_from(&staged.outcome);
     }
 
     fn count_request(&mut self, at_ms: i64, seen: &Seen) {
@@ -357,35 +364,19 @@ impl Tally {
         insights.ended_at.clone_from(&state.ended_at);
         insights.acceptance_criteria_count = state.hydration.acceptance_criteria.len() as u64;
         insights.audits = Audits { done: state.audit.done, drawn: state.audit.drawn };
+        let todos = &state.main_agent;
+        (insights.todos_completed, insights.todos_total) = (todos.todos_completed, todos.todos_total);
         insights.ledger_head = Some(self.session.head.clone());
-        insights.outcome = outcome(&self.session).to_owned();
+        insights.outcome = outcome(&self.session, insights.run_outcome.as_deref()).to_owned();
         if insights.outcome == "failure" {
             insights.stop_reason = Some("halted".to_owned());
         }
         let wanted = insights.accomplishments.last().or(state.hydration.hydrated_intent.as_ref());
         let wanted = wanted.or_else(|| insights.user_prompts.last());
-        insights.summary = wanted.map(|text| one_line(text, 300));
+        insights.summary = Some(wanted.map_or_else(|| NO_SUMMARY.to_owned(), |text| one_line(text, 300)));
         insights.phase_ms = spent(&self.story.phases, self.story.last_ms);
         (self.insights, self.story.phases, self.agents)
     }
-}
-
-pub fn outcome(session: &Session) -> &'static str {
-    match session.state.phase {
-        Phase::Halted => "failure",
-        _ if session.blocked().is_some() => "failure",
-        _ if !has_loop(session) => COMPLETED,
-        Phase::Done if session.is_small() => "success",
-        Phase::Done if session.memory.progress.verified && session.state.stop.owed.is_empty() => "success",
-        _ => "partial",
-    }
-}
-
-/// Something of the loop is enforced, so there is something to verify.
-fn has_loop(session: &Session) -> bool {
-    let gates = &session.policy().gates;
-    let enforced = [gates.sandbox, gates.qa, gates.reflect, gates.commit()].contains(&Level::Enforce);
-    session.policy().mode.level() >= ModeLevel::Loop || enforced || session.memory.run.is_some()
 }
 
 fn changed_files(step: &Step) -> Vec<String> {

@@ -235,8 +235,13 @@ impl RunArtifacts {
             self.tidy();
             return Ok(file);
         }
+        Err(Self::driven())
+    }
+
+    /// What a second driver is told.
+    pub fn driven() -> Failure {
         let what = "another driver is at work in this project, and one task runs at a time";
-        Err(Failure::new(Code::ConcurrentExecution, what))
+        Failure::new(Code::ConcurrentExecution, what)
     }
 
     /// Removes unfinished files of a killed driver.

@@ -27,6 +27,9 @@ pub struct AgentReport {
     /// Hydrator: the kind of work whose result is worth remembering, one of `REMEMBERED`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
+    /// Framework: what more than one session showed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub patterns: Vec<String>,
     /// Critic's problems, the verifier's issues, custodiet's violation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
@@ -234,7 +237,8 @@ fn reflection(json: &Json) -> Result<AgentReport, String> {
     if !matches!(said("outcome").as_str(), "success" | "partial" | "failure") {
         return Err("`outcome` must be success, partial or failure".to_owned());
     }
-    Ok(AgentReport { reflection, ..AgentReport::default() })
+    let patterns = if json.get("patterns").is_some() { texts(json, "patterns")? } else { Vec::new() };
+    Ok(AgentReport { patterns, reflection, ..AgentReport::default() })
 }
 
 fn text(json: &Json, name: &str) -> Result<String, String> {

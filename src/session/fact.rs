@@ -382,6 +382,9 @@ pub struct Reported {
     pub replans: bool,
     /// It goes on and will report again.
     pub sent_on: bool,
+    /// The steps of the plan as todos: done, all. Older versions counted none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub todos: Option<(u64, u64)>,
     /// With VERIFIED: the digest of the tree that was looked at. Older versions recorded none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
@@ -401,10 +404,16 @@ pub struct Unblocked {
 /// A run's driver begins a step in this session, or ends it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Staged {
+    /// With the run's end, or where it pauses: PASS, BLOCKED, …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
     pub run_id: String,
     /// Nothing: no step is under way any more.
     pub stage: Option<RunStep>,
     pub task: String,
+    /// Older versions did not name it here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<String>,
 }
 
 /// The reason of a call whose end was never reported.

@@ -178,7 +178,7 @@ impl Session {
                 }
             }
             EventKind::CwdChanged => self.apply_cwd_change(&seen.words("new_cwd").unwrap_or_default()),
-            EventKind::TaskCreated if !refused => self.state.main_agent.todos_total += 1,
+            EventKind::TaskCreated if !refused => self.add_todo(),
             EventKind::TaskCompleted if !refused => {
                 let todos = &mut self.state.main_agent;
                 todos.todos_completed = (todos.todos_completed + 1).min(todos.todos_total);
@@ -293,9 +293,8 @@ impl Session {
             }
             _ => return Err(Code::InvalidTransition),
         }
-        if let Some((done, all)) = step.todos {
-            self.state.main_agent.todos_completed = done;
-            self.state.main_agent.todos_total = all;
+        if let Some(todos) = step.todos {
+            self.set_todos(todos, step.plan.is_some());
         }
         renew(&mut self.memory.marks, step.marks.as_ref());
         self.remember_timers(step.schedules.as_slice(), step.timers_lost);

@@ -231,6 +231,9 @@ pub struct TaskProgress {
     /// What the person was shown then. Older versions read the plan's file when it was approved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_shown: Option<PlanShown>,
+    /// The todos in the state are the plan's steps; the client has named none of its own since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub planned_todos: bool,
     /// What the last reviewer found wrong.
     pub problems: Vec<String>,
     pub reflected: bool,

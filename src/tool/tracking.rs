@@ -27,6 +27,8 @@ pub enum How {
     Leaves,
     #[default]
     Changes,
+    /// They get a comment, and stay as they are. Older versions counted that as a change.
+    Comments,
     Syncs,
 }
 
@@ -45,8 +47,7 @@ const FLAGS: [&str; 14] = [
 ];
 
 /// Verbs that change issues otherwise.
-const CHANGING: [&str; 12] =
-    ["assign", "comment", "comments", "create", "defer", "dep", "label", "new", "note", "q", "reopen", "undefer"];
+const CHANGING: [&str; 10] = ["assign", "create", "defer", "dep", "label", "new", "note", "q", "reopen", "undefer"];
 
 impl Tracks {
     /// Its program has a verb that syncs.
@@ -103,7 +104,11 @@ fn of_words(command: &str, words: &[String]) -> Option<Tracks> {
     }
     let (verb, ids) = plain.split_first()?;
     let how = how(verb, claims, releases, status)?;
-    let ids = ids.iter().filter(|id| is_id(id) && how != How::Changes).take(MOST).map(|id| (*id).to_owned());
+    let ids = ids
+        .iter()
+        .filter(|id| is_id(id) && !matches!(how, How::Changes | How::Comments))
+        .take(MOST)
+        .map(|id| (*id).to_owned());
     Some(Tracks { by: json::cut(program, LONGEST).to_owned(), how, ids: ids.collect() })
 }
 
@@ -115,6 +120,7 @@ fn how(verb: &str, claims: bool, releases: bool, status: Option<&str>) -> Option
         ("close" | "done", _) | ("update", Some(_)) => Some(How::Leaves),
         ("update", None) => Some(How::Changes),
         ("sync", _) => Some(How::Syncs),
+        ("comment" | "comments", _) => Some(How::Comments),
         (verb, _) => CHANGING.contains(&verb).then_some(How::Changes),
     }
 }
@@ -139,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_line_takes_issues_and_leaves_them() {
-        use How::{Changes, Claims, Leaves, Syncs};
+        use How::{Changes, Claims, Comments, Leaves, Syncs};
         for (line, want) in [
             ("bd update demo-1 --claim", Some((Claims, "demo-1"))),
             ("bd update --claim demo-1 --json", Some((Claims, "demo-1"))),
@@ -153,6 +159,8 @@ mod tests {
             ("bd update demo-1 --status open", Some((Leaves, "demo-1"))),
             ("bd update demo-1 --title x", Some((Changes, ""))),
             ("bd create 'a title' -t task", Some((Changes, ""))),
+            ("bd comments add demo-1 'it waits for the feeder'", Some((Comments, ""))),
+            ("bd comment demo-1 'it waits'", Some((Comments, ""))),
             ("mb sync", Some((Syncs, ""))),
             ("bd close \"$ID\"", Some((Leaves, ""))),
             ("/opt/track close demo-1", Some((Leaves, "demo-1"))),

@@ -119,3 +119,119 @@ fn the_hydrator_reads_calls_and_results_of_the_last_turns() {
         "> user: does it build?\n> assistant: I look.\n> call Bash: cargo build\n> failed: error[E0433] not found";
     assert!(text.contains(turns), "{text}");
 }
+
+fn todos(session: &Session) -> (u64, u64) {
+    let main = &session.state()["main_agent"];
+    (main["todos_completed"].as_u64().unwrap(), main["todos_total"].as_u64().unwrap())
+}
+
+/// A plan of five steps.
+fn plan_five(session: &Session) {
+    let plan = json!({"workflow": "minor-edit", "intent": "add a greeting", "task": "new",
+        "acceptance_criteria": ["it greets"], "steps": ["a", "b", "c", "d", "e"]});
+    session.agent("prompt-hydrator", plan).silent();
+}
+
+#[test]
+fn the_plans_steps_are_todos_until_the_client_names_its_own() {
+    let sandbox = Sandbox::repository("0.0");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("add a greeting");
+    plan_five(&session);
+    assert_eq!(todos(&session), (0, 5));
+    session.write("hello.txt").silent();
+    session.qa("ISSUES").silent();
+    assert_eq!(todos(&session), (0, 5), "what is not verified is not done");
+    session.qa("VERIFIED").silent();
+    assert_eq!(todos(&session), (5, 5));
+    let _ = session.end();
+    let found = crate::insights::insights(&sandbox, &session);
+    assert_eq!((&found["todos_completed"], &found["todos_total"]), (&json!(5), &json!(5)));
+    sandbox.person(&["insights", &session.id]).said(&["5 of 5"]);
+
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("add a greeting");
+    plan_five(&session);
+    for (event, wanted) in [("TaskCreated", (0, 1)), ("TaskCreated", (0, 2)), ("TaskCompleted", (1, 2))] {
+        session.event(event, json!({"task_id": "1", "task_subject": "s", "task_description": "d"})).silent();
+        assert_eq!(todos(&session), wanted, "{event}");
+    }
+    session.write("again.txt").silent();
+    session.qa("VERIFIED").silent();
+    assert_eq!(todos(&session), (1, 2), "the client's own list says what is done");
+    let list = |tool: &str, input: Value| {
+        let call = session.call(tool, input);
+        session.pre(&call).silent();
+        session.post(&call).silent();
+        todos(&session)
+    };
+    let items = |names: &[&str]| json!(names.iter().map(|status| json!({"status": status})).collect::<Vec<_>>());
+    let three = items(&["completed", "in_progress", "pending"]);
+    assert_eq!(list("TodoWrite", json!({ "todos": three })), (1, 3));
+    assert_eq!(list("update_plan", json!({"plan": items(&["completed", "completed"])})), (2, 2));
+    let _ = session.prompt("another thing");
+    plan_five(&session);
+    assert_eq!(todos(&session), (0, 5), "a new plan has new steps");
+}
+
+/// Formatting is asked for by the commit and by the verification: it is counted as what it is.
+#[test]
+fn a_refused_stop_is_counted_under_what_it_owes() {
+    let sandbox = Sandbox::repository("0.0");
+    sandbox.configure("[audit]\nrate = 0.0\n[close]\nformat = \"sh fmt.sh\"\n");
+    sandbox.put("fmt.sh", "true\n");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("add a greeting");
+    session.hydrate("minor-edit", "new");
+    session.write("hello.txt").silent();
+    session.stop("Done.").refused(&["format"]);
+    session.bash("sh fmt.sh");
+    session.stop("Done.").refused(&["qa-verifier"]);
+    session.qa("VERIFIED").silent();
+    session.reflect().silent();
+    let text = context(&session, "reflection");
+    assert!(text.contains("Refusals by gate: format 1, qa 1\n"), "{text}");
+    let _ = session.end();
+    let found = crate::insights::insights(&sandbox, &session);
+    assert_eq!(found["gates"], json!({"format": 1, "qa": 1}));
+}
+
+/// The raw file has secrets and more records than an agent can read.
+#[test]
+fn the_framework_is_given_the_transcript_as_a_command_that_it_may_run() {
+    let sandbox = Sandbox::repository("0.0");
+    let session = sandbox.working();
+    session.write("hello.txt").silent();
+    session.qa("VERIFIED").silent();
+    crate::insights::lay_transcript(&sandbox, &session.id);
+    let _ = session.begin_agent("f1", "framework");
+    let text = context(&session, "reflection");
+    assert!(!text.contains(".jsonl"), "{text}");
+    let line = text.split("The whole transcript: run `").nth(1).unwrap().split('`').next().unwrap();
+    assert_eq!(line, format!("aops-hook transcript {}", session.id));
+    let call = session.call("Bash", json!({ "command": line })).by("f1", "framework");
+    session.pre(&call).silent();
+    sandbox.person(&["transcript", &session.id]).said(&["## "]);
+}
+
+/// What recurs can only be seen by an agent that knows what was before.
+#[test]
+fn the_framework_knows_the_last_sessions_and_their_friction() {
+    let sandbox = Sandbox::new();
+    let first = crate::insights::whole_loop(&sandbox);
+    let text = context(&first, "reflection");
+    assert!(text.contains("Refusals by gate, together: none\n\n> none"), "{text}");
+    first.stop("Done.").silent();
+    let session = sandbox.working();
+    session.write("hello.txt").silent();
+    session.qa("VERIFIED").silent();
+    session.reflect().silent();
+    let text = context(&session, "reflection");
+    assert!(text.contains("Refusals by gate, together: qa 1, sandbox 1\n"), "{text}");
+    let line = "success: greets the world; change: write the test first; refusals: qa 1, sandbox 1";
+    let told = text.lines().find(|words| words.contains("greets the world")).unwrap();
+    assert!(told.starts_with("> 20") && told.ends_with(line), "{told}");
+}

@@ -58,7 +58,7 @@ fn what_is_said_stays_small() {
     }
 }
 
-/// The client reads `CLAUDE.md` and not `AGENTS.md`: where the first does not bring the second, we do.
+/// The client reads `AGENTS.md` only where no `CLAUDE.md` is: where there is one that does not bring it, we do.
 #[test]
 fn agents_md_is_told_once_where_no_claude_md_brings_it() {
     let text = "Run `make` before you say that it works.\n";
@@ -72,7 +72,9 @@ fn agents_md_is_told_once_where_no_claude_md_brings_it() {
         first
     };
     let told_by = |greeting: &str| greeting.contains("/AGENTS.md`:\n\nRun `make` before");
-    assert!(told_by(&greeting(&|_| {})));
+    // The client reads it itself where no `CLAUDE.md` stands beside it.
+    let alone = greeting(&|_| {});
+    assert!(!alone.contains("AGENTS.md"), "{alone}");
     assert!(told_by(&greeting(&|s| drop(s.put("CLAUDE.md", "Be kind, see AGENTS.md.\n")))));
     for (name, words) in [
         ("CLAUDE.md", "@AGENTS.md"),
@@ -86,10 +88,36 @@ fn agents_md_is_told_once_where_no_claude_md_brings_it() {
     }
     let linked = greeting(&|s| std::os::unix::fs::symlink("AGENTS.md", s.project().join("CLAUDE.md")).unwrap());
     assert!(!linked.contains("AGENTS.md"), "{linked}");
-    let long = greeting(&|s| drop(s.put("AGENTS.md", &text.repeat(60))));
+    let long = greeting(&|s| {
+        s.put("CLAUDE.md", "Be kind.\n");
+        s.put("AGENTS.md", &text.repeat(60));
+    });
     assert!(long.contains("How to work on this project is in `") && !long.contains("Run `make`"), "{long}");
     let none = greeting(&|s| fs::remove_file(s.project().join("AGENTS.md")).unwrap());
     assert!(!none.contains("AGENTS.md"), "{none}");
+}
+
+/// From the start of a session to its end: whoever is told it, is told it once.
+#[test]
+fn agents_md_is_told_once_a_session() {
+    let text = "Run `make` before you say that it works.\n";
+    for (mode, whole, named) in [("strict", 1, 1), ("loop", 0, 1), ("guard", 0, 0), ("observe", 0, 0)] {
+        let sandbox = Sandbox::repository("0.0");
+        sandbox.put("AGENTS.md", text);
+        sandbox.put("CLAUDE.md", "Be kind.\n");
+        sandbox.configure(&format!("[audit]\nrate = 0.0\n[mode]\nlevel = \"{mode}\"\n"));
+        let session = sandbox.session();
+        let mut said = vec![session.start("startup").out, session.prompt("add a greeting").out];
+        let call =
+            session.call("Agent", json!({"subagent_type": "prompt-hydrator", "prompt": "p", "description": "d"}));
+        said.extend([session.pre(&call).out, session.hydrate("minor-edit", "new"), session.post(&call).out]);
+        said.extend([session.write("hello.txt").out, session.stop("Done.").out, session.start("resume").out]);
+        said.push(session.prompt("and another one").out);
+        let told = said.concat();
+        assert_eq!(told.matches("before you say that it works").count(), whole, "{mode}: {told}");
+        assert_eq!(told.matches("/AGENTS.md`").count(), named, "{mode}: {told}");
+        assert_eq!(told.matches("read it before you change anything").count(), named - whole, "{mode}: {told}");
+    }
 }
 
 #[test]
@@ -166,6 +194,57 @@ fn an_edit_in_the_middle_of_a_turn_counts_from_the_next_prompt_and_is_an_entry()
     assert_ne!(now, began);
     let recorded = session.entries().iter().filter(|entry| entry["with"]["policy_hash"] == now).count();
     assert_eq!(recorded, 1, "one entry says that it changed");
+}
+
+/// Steps come before issues and notes: those are cut first, and the steps become shorter before one is missing.
+#[test]
+fn the_hydrator_has_the_steps_of_every_workflow() {
+    let names = |text: String| {
+        text.lines().filter_map(|line| line.strip_prefix("    name: ").map(str::to_owned)).collect::<Vec<_>>()
+    };
+    let shipped = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/workflows")).unwrap();
+    let steps: Vec<String> =
+        shipped.flat_map(|file| names(fs::read_to_string(file.unwrap().path()).unwrap())).collect();
+    assert!(steps.len() > 50, "{steps:?}");
+    let given = |prompt: &str, own: usize, index: Option<&str>| {
+        let sandbox = Sandbox::repository("0.0");
+        for n in 0..20 {
+            let text = format!("# Parser {n}\n{}", "the parser of the project reads every greeting twice\n".repeat(40));
+            fs::write(sandbox.data().join(format!("parser-{n}.md")), text).unwrap();
+        }
+        for n in 0..own {
+            let text = format!(
+                "---\nid: own-{n}\ntitle: T\ntype: workflow\ncategory: test\nsteps:\n  - id: a\n    name: Own {n}\n    description: {}\n---\n\n# T\n",
+                "knead it ".repeat(50)
+            );
+            sandbox.put(&format!(".aops/workflows/own-{n}.md"), &text);
+        }
+        if let Some(index) = index {
+            fs::create_dir_all(sandbox.home().join(".config/aops")).unwrap();
+            fs::write(sandbox.home().join(".config/aops/WORKFLOWS.md"), index).unwrap();
+        }
+        let session = sandbox.session();
+        let _ = session.start("startup");
+        let file = context(&session.prompt(prompt));
+        assert!(file.contains("List the items: Produce the full list by a command; count it;"), "{file}");
+        let text = told(&session.begin_agent("a1", "prompt-hydrator"));
+        assert!(text.chars().count() < 10_000, "{}", text.len());
+        for step in &steps {
+            assert!(text.contains(&format!(". {step}")), "no `{step}` in {text}");
+        }
+        let at = |title: &str| text.find(title).unwrap_or(text.len());
+        assert!(at("## Steps of each workflow") < at("## Tracked work") && at("## Tracked work") < at("## Notes"));
+        text
+    };
+    let short = given("repair the parser", 0, None);
+    assert!(short.contains("1. List the items 2. Plan 3. Pilot 4. Process 5. Reconcile 6. Verify"), "{short}");
+    assert!(short.contains("## Tracked work") && short.contains("Never weaken a test"), "{short}");
+    let long = given(&"repair the parser of the greeting, ".repeat(80), 40, None);
+    assert!(long.contains("(trimmed here") && !long.contains("parser-11"), "notes are cut first: {long}");
+    let many = given("repair the parser", 8, None);
+    assert!((0..8).all(|n| many.contains(&format!("1. Own {n}"))), "{many}");
+    let roomy = given("repair the parser", 0, Some("# Workflows\n\nChoose.\n"));
+    assert!(roomy.contains("1. List the items: Produce the full list by a command; count it;"), "{roomy}");
 }
 
 /// The text of a workflow takes part: its steps, and those of the ones it links to, reach the agent that plans by them, the

@@ -310,3 +310,13 @@ fn a_link_in_the_place_of_the_folder_leads_nowhere() {
         sandbox.person(&["insights", &session.id]).said(&["sessions/insights"]);
     }
 }
+
+/// Nobody said anything, and the field is there all the same.
+#[test]
+fn a_summary_is_never_null() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    session.end().silent();
+    assert_eq!(insights(&sandbox, &session)["summary"], "session completed");
+}

@@ -96,13 +96,14 @@ fn session_insights_does_what_it_says() {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     sandbox.configure(&format!("[insights]\ncommand = \"{}\"\n", program.display()));
     sandbox.person(&["install", "--user"]).said(&["registered"]);
-    let run_it = |words: &str| {
-        let line = format!("{} insights {words}", crate::support::BINARY);
+    let run_both = |asked: &str, program: &str, words: &str| {
+        let line = format!("{program} insights {words}");
         let model = Model::new([Turn::call("Bash", json!({"command": line})), Turn::text("Told.")]);
-        let run = Client::unguarded(&sandbox, &model).run(&format!("/session-insights {words}"));
+        let run = Client::unguarded(&sandbox, &model).run(&format!("/session-insights {asked}"));
         run.ended("Told.");
         (run.session_id().to_owned(), model.requests())
     };
+    let run_it = |words: &str| run_both(words, crate::support::BINARY, words);
     let printed = |heard: &[Request]| heard[1].tool_results()[0].text.clone();
     let (first, heard) = run_it("current --analyse");
     let asked = heard[0].said_by("user").join("\n");
@@ -112,11 +113,18 @@ fn session_insights_does_what_it_says() {
     sandbox.person(&["insights", &first, "--analyse"]).said(&["read first", "the style", &first]);
     let rich = insights(&sandbox, &Session::new(&sandbox, &first));
     assert_eq!((&rich["context_gaps"], &rich["user_mood"]), (&json!(["the style"]), &json!(0.5)));
+    // Without an option the model that is there fills in the same fields.
+    let own = answer.to_string().replace("read first", "ask first");
+    let (third, heard) = run_both("", "aops-hook", &format!("current --fill '{own}'"));
+    assert!(printed(&heard).contains("ask first"), "{heard:?}");
+    assert!(heard[0].said_by("user").join("\n").contains("insights current --fill '{"), "the command says how");
+    let rich = insights(&sandbox, &Session::new(&sandbox, &third));
+    assert_eq!(rich["learning_observations"][0]["lesson"], "ask first");
     let (second, heard) = run_it(&first[..8]);
     let told = printed(&heard);
     assert!(second != first && told.contains(&format!("session   {first}")), "{told}");
     let (_, heard) = run_it("batch");
-    assert!(printed(&heard).contains("wrote insights of 3 sessions"), "{heard:?}");
+    assert!(printed(&heard).contains("wrote insights of 4 sessions"), "{heard:?}");
     let model = Model::new([Turn::text("Told.")]);
     let marker = sandbox.project().join("ran");
     let prompt = format!("/session-insights !`touch {}`; $(touch {0})", marker.display());

@@ -180,7 +180,7 @@ fn real_ledgers_and_states_are_valid() {
     let workshop = Workshop::new();
     workshop.event("SessionStart", &json!({"source": "startup"})).unwrap();
     for stage in [Some(RunStep::default()), None] {
-        let staged = Staged { run_id: "r".to_owned(), stage, task: "t".to_owned() };
+        let staged = Staged { run_id: "r".to_owned(), stage, task: "t".to_owned(), ..Staged::default() };
         workshop.say(Fact::Run(staged)).unwrap();
     }
     let asked = ModeAsked { asked: "strict".to_owned(), ..ModeAsked::default() };

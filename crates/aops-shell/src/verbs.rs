@@ -54,6 +54,8 @@ pub static VERBS: &[Verb] = &[
     // An agent says of its own session that a task goes on, which opens nothing.
     Verb { name: "task resume", who: Who::Anyone, effect: Effect::Control },
     reads("insights"),
+    // An agent adds what it saw in a conversation; what the ledger says stays.
+    Verb { name: "insights --fill", who: Who::Anyone, effect: Effect::Control },
     // It starts the client and pays for it.
     writes("insights --analyse", Who::OutsideClient),
     reads("transcript"), reads("report"), reads("usage"),
@@ -130,6 +132,7 @@ pub fn called(arguments: &[String]) -> Option<&'static Verb> {
     let second = match verb {
         "verify" if has("--q") => "--quarantine",
         "insights" if has("--an") => "--analyse",
+        "insights" if has("--f") => "--fill",
         "export" if has("--e") || arguments.iter().any(|word| word.contains("otlp")) => "--endpoint",
         // The value of an option may stand before it: `checkpoint --color never rollback`.
         _ => operands.find(|word| is_second(verb, word)).unwrap_or_default(),
@@ -187,6 +190,7 @@ mod tests {
         assert_eq!(name("export --format otlp"), Some("export --endpoint"));
         assert_eq!(name("export --format csv"), Some("export"));
         assert_eq!(name("insights batch --analyze"), Some("insights --analyse"));
+        assert_eq!(name("insights current --fill {}"), Some("insights --fill"));
     }
 
     #[test]

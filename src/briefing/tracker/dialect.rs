@@ -119,11 +119,31 @@ pub struct Issue {
     /// When it was last changed, where the answer said.
     #[serde(default)]
     pub updated_at: String,
+    /// aops-hook filed it: a report about work, which nobody takes up as work unless a person says so.
+    #[serde(default)]
+    pub ours: bool,
 }
+
+/// The label of every issue that we file; before it there were only the others.
+pub const OUR_LABEL: &str = "aops";
+const OUR_LABELS: [&str; 5] = [OUR_LABEL, "aops-reflection", "aops-learning", "aops-improvement", "aops-halt"];
+/// How titles of such issues begin; older ones may have lost their label.
+const OUR_TITLES: [&str; 4] = ["Reflection: ", "Learning: ", "Improvement: ", "Halt: "];
+/// Stands before an item's key in the description of every issue that we file.
+pub const KEY_MARK: &str = "aops-key: ";
 
 const LONGEST_TITLE: usize = 160;
 const LONGEST_WORD: usize = 100;
 const MOST_BLOCKERS: usize = 10;
+
+/// How the tool of this name and version is told a comment on an issue, for an agent that types it.
+pub fn comment(tool: &str, id: &str) -> String {
+    if tool.starts_with("mb ") {
+        format!("comments add {id} --body 'TEXT'")
+    } else {
+        format!("comments add {id} 'TEXT'")
+    }
+}
 
 /// All issues of an answer; a single issue is a list of one.
 pub fn issues(answer: &[u8]) -> Result<Vec<Issue>, String> {
@@ -196,7 +216,16 @@ fn issue(json: &Json) -> Result<Issue, String> {
         blocked_by: blockers(json),
         assignee: word("assignee").unwrap_or_default(),
         updated_at: word("updated_at").unwrap_or_default(),
+        ours: is_ours(json),
     })
+}
+
+/// By its label; without one by its title, unless the answer has a description without our mark.
+fn is_ours(json: &Json) -> bool {
+    let labels = if let Some(Json::List(labels)) = json.get("labels") { &labels[..] } else { &[] };
+    let titled = json.text_of("title").is_some_and(|title| OUR_TITLES.iter().any(|own| title.starts_with(own)));
+    labels.iter().filter_map(Json::text).any(|label| OUR_LABELS.contains(&&*label))
+        || titled && json.text_of("description").is_none_or(|text| text.is_empty() || text.contains(KEY_MARK))
 }
 
 fn required(json: &Json, name: &str) -> Result<String, String> {

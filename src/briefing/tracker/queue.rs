@@ -6,7 +6,7 @@
 //! an argument; a file appears whole or not at all; it leaves `queue/` only after its successor is on the disk; nothing
 //! but a person empties `aside/`.
 
-use super::dialect::clean;
+use super::dialect::{KEY_MARK, OUR_LABEL, clean};
 use super::{folder, project_hash};
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
@@ -63,7 +63,7 @@ impl Queued {
 
     /// What is written below a text, so that it is found again.
     pub fn mark(&self) -> String {
-        format!("aops-key: {}", self.key)
+        format!("{KEY_MARK}{}", self.key)
     }
 
     pub fn marked(&self, body: &str) -> String {
@@ -72,9 +72,12 @@ impl Queued {
 }
 
 impl Item {
-    /// The item without secrets, NUL bytes and overlong text.
+    /// The item without secrets, NUL bytes and overlong text, with the label that keeps it out of the backlog.
     fn bounded(self) -> Result<Self, String> {
-        let Item::Issue { title, body, kind, priority, labels } = self;
+        let Item::Issue { title, body, kind, priority, mut labels } = self;
+        if !labels.iter().any(|label| label == OUR_LABEL) {
+            labels.insert(0, OUR_LABEL.to_owned());
+        }
         let word = |text: String| clean(&text, LONGEST_WORD);
         Ok(Item::Issue {
             title: Some(clean(&title, LONGEST_TITLE)).filter(|t| !t.is_empty()).ok_or("no title")?,

@@ -167,6 +167,33 @@ fn a_key_is_what_an_item_says_and_where() {
 }
 
 #[test]
+fn what_we_file_carries_our_label_and_is_known_again() {
+    let unlabelled = Item::Issue {
+        title: "Learning: a".to_owned(),
+        body: String::new(),
+        kind: "task".to_owned(),
+        priority: 3,
+        labels: vec!["aops-learning".to_owned()],
+    };
+    let Item::Issue { labels, .. } = Queued::new("/p", unlabelled, 0).unwrap().item;
+    assert_eq!(labels, ["aops", "aops-learning"]);
+    let rows = [
+        (r#""title":"x","labels":["ui","aops"]"#, true),
+        (r#""title":"x","labels":["aops-halt"]"#, true),
+        (r#""title":"x","labels":["aops-ui"]"#, false),
+        (r#""title":"Reflection: greets the world""#, true),
+        (r#""title":"Learning: a","labels":null,"description":"s\n\naops-key: 12""#, true),
+        (r#""title":"Halt: scope left","description":"""#, true),
+        (r#""title":"Learning: how to teach","description":"a course for new people""#, false),
+        (r#""title":"Halting: write the chapter""#, false),
+    ];
+    for (members, ours) in rows {
+        let found = issues(format!(r#"[{{"id":"d-1",{members}}}]"#).as_bytes()).unwrap();
+        assert_eq!(found[0].ours, ours, "{members}");
+    }
+}
+
+#[test]
 fn a_refused_item_waits_longer_each_time_then_goes_aside() {
     let home = tempfile::tempdir().unwrap();
     let mut env = Env { config: home.path().to_owned(), now_ms: 1000, ..Env::default() };
@@ -239,6 +266,8 @@ fn a_snapshot_says_what_there_is_and_how_old_it_is() {
     assert_eq!((many.total, many.issues.len()), (500, 20));
     let cut = Snapshot { ready: many, ..taken() };
     assert!(cut.headline(1_000_000).contains("500 or more ready"));
+    let ours = Snapshot { ours: 2, ..taken() }.headline(1_125_000);
+    assert_eq!(ours, format!("{words}; 2 filed by aops-hook left out"));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! stood for; unusable axioms and workflows never hide the shipped ones, and are named in their place.
 
 use super::{ASSETS, Kind, Origin, Text, Texts, axioms, find, in_force};
-use crate::config::workflow::{self, Catalogue, Gate, Held, Problem, Workflow};
+use crate::config::workflow::{self, Catalogue, Detail, Gate, Held, Problem, Workflow};
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
 use std::collections::{BTreeMap, BTreeSet};
@@ -120,13 +120,28 @@ pub fn workflows_text(env: &Env, project: &Path) -> String {
     parts.join("\n\n") + "\n"
 }
 
-/// The steps of every workflow, those of the user and the project first.
-pub fn workflow_steps(env: &Env, project: &Path) -> String {
+/// The steps of every workflow, those of the user and the project first: described whole, by the first clause, or by name
+/// alone, as this room allows. The shipped ones are shortened first.
+pub fn workflow_steps(env: &Env, project: &Path, room: usize) -> String {
     let library = Library::read(env, project);
     let mut all: Vec<_> = library.catalogue.ids().collect();
-    all.sort_by_key(|id| library.origins.get(*id).is_none_or(|origin| *origin == Origin::Embedded));
-    let outline = |id: &&str| Some(format!("### {id}\n{}", library.catalogue.steps(id)?));
-    all.iter().filter_map(outline).collect::<Vec<_>>().join("\n")
+    let is_shipped = |id: &str| library.origins.get(id).is_none_or(|origin| *origin == Origin::Embedded);
+    all.sort_by_key(|id| is_shipped(id));
+    let told = |(own, shipped): (Detail, Detail)| {
+        let outline = |id: &&str| {
+            let detail = if is_shipped(id) { shipped } else { own };
+            Some(format!("### {id}\n{}", library.catalogue.steps(id, detail)?.trim_end()))
+        };
+        all.iter().filter_map(outline).collect::<Vec<_>>().join("\n")
+    };
+    let forms = [
+        (Detail::Whole, Detail::Whole),
+        (Detail::Clause, Detail::Clause),
+        (Detail::Whole, Detail::Name),
+        (Detail::Clause, Detail::Name),
+    ];
+    let fitting = forms.into_iter().map(told).find(|text| text.len() <= room);
+    fitting.unwrap_or_else(|| told((Detail::Name, Detail::Name)))
 }
 
 /// The text of one workflow, its own steps and those of the workflows inside it first.

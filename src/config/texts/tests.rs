@@ -122,3 +122,23 @@ fn nobody_else_can_silence_our_words() {
     fs::write(user.join("AXIOMS.md"), "mine").unwrap();
     assert_eq!(axioms_text(&env, &project), format!("{}\n\nmine\n\nproject's", ours("AXIOMS.md")));
 }
+
+/// Every step is there, whatever the room; only what is said about it becomes less.
+#[test]
+fn steps_become_shorter_before_one_is_missing() {
+    let root = tempfile::tempdir().unwrap();
+    let env = crate::system::env::Env { user_config: root.path().join("user"), ..Default::default() };
+    let steps = |room| workflow_steps(&env, root.path(), room);
+    let whole = steps(usize::MAX);
+    assert!(whole.contains("1. List the items: Produce the full list by a command; count it;"), "{whole}");
+    let clauses = steps(whole.len() - 1);
+    assert!(clauses.contains("1. List the items: Produce the full list by a command\n"), "{clauses}");
+    let names = steps(clauses.len() - 1);
+    assert!(
+        names.contains("1. List the items 2. Plan 3. Pilot 4. Process 5. Reconcile 6. Verify (as in `qa-demo`)\n"),
+        "{names}"
+    );
+    assert_eq!(steps(0), names);
+    let count = |text: &str| text.lines().filter(|line| line.starts_with("### ")).count();
+    assert!(count(&whole) == count(&names) && whole.matches(". Verify").count() == names.matches(". Verify").count());
+}

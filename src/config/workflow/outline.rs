@@ -2,6 +2,15 @@
 
 use super::{Catalogue, Step};
 
+/// How much is said about a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    Whole,
+    /// The first clause of its description.
+    Clause,
+    Name,
+}
+
 impl Catalogue {
     /// One line: `Understand → Agree on the plan (Draft → Review; critic) → …`; `None` for an unknown id.
     pub fn chain(&self, id: &str) -> Option<String> {
@@ -20,12 +29,16 @@ impl Catalogue {
         if more.is_empty() { step.name.clone() } else { format!("{} ({})", step.name, more.join("; ")) }
     }
 
-    /// A numbered line for each step; a workflow inside is only named. `None` for an unknown id.
-    pub fn steps(&self, id: &str) -> Option<String> {
+    /// A numbered line for each step, all names on one line; a workflow inside is only named. `None` for an unknown id.
+    pub fn steps(&self, id: &str, detail: Detail) -> Option<String> {
         let steps = self.get(id)?.workflow.order();
         let line = |(step, number): (&Step, usize)| {
             let inner = step.workflow.as_ref().map(|inner| format!(" (as in `{}`)", inner.to)).unwrap_or_default();
-            describe_step(step, number, &inner)
+            match detail {
+                Detail::Whole => describe_step(step, number, &inner, step.description.trim()),
+                Detail::Clause => describe_step(step, number, &inner, first_clause(step.description.trim())),
+                Detail::Name => format!("{number}. {}{inner} ", step.name),
+            }
         };
         Some(steps.into_iter().zip(1..).map(line).collect())
     }
@@ -40,7 +53,7 @@ impl Catalogue {
         let mut text = String::new();
         for (step, number) in self.get(id)?.workflow.order().into_iter().zip(1..) {
             text += &indent;
-            text += &describe_step(step, number, "");
+            text += &describe_step(step, number, "", step.description.trim());
             let inner = self.inside(step, path, |catalogue, inner, path| catalogue.outline_below(inner, path));
             text += &inner.unwrap_or_default();
         }
@@ -62,8 +75,14 @@ impl Catalogue {
     }
 }
 
-fn describe_step(step: &Step, number: usize, inner: &str) -> String {
+/// Up to the first `;` or full stop before a space.
+fn first_clause(text: &str) -> &str {
+    let end = ["; ", ". "].iter().filter_map(|mark| text.find(mark)).min();
+    end.map_or(text, |end| &text[..end])
+}
+
+fn describe_step(step: &Step, number: usize, inner: &str, description: &str) -> String {
     let agent = step.agent.as_ref().map(|agent| format!(" (agent `{}`)", agent.to)).unwrap_or_default();
     let run = step.run.as_ref().map(|run| format!(" (run `{run}`)")).unwrap_or_default();
-    format!("{number}. {}{agent}{run}{inner}: {}\n", step.name, step.description.trim())
+    format!("{number}. {}{agent}{run}{inner}: {description}\n", step.name)
 }

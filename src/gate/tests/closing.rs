@@ -41,7 +41,7 @@ fn each_debt_has_its_gate() {
         ("qa-verifier", "qa"),
         ("framework", "reflect"),
         ("evidence", "checks"),
-        ("format", "commit"),
+        ("format", "format"),
         ("tracker", "commit"),
         ("pull", "push"),
         ("sync", "push"),

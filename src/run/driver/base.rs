@@ -7,10 +7,11 @@ use super::prepare::Prepared;
 use crate::config::in_force;
 use crate::gate::{self, facts};
 use crate::hook;
+use crate::insight::collect;
 use crate::ledger::session_folder::{SessionKey, dashed};
 use crate::ledger::{open::Ledger, sessions};
 use crate::model::{client::Client, error::Failure};
-use crate::run::attempt::{AttemptFact, POLICY_CHANGED};
+use crate::run::attempt::{AttemptFact, POLICY_CHANGED, RunOutcome};
 use crate::run::{
     artifacts::RunArtifacts,
     client::{Kit, codex},
@@ -127,14 +128,14 @@ impl Driver {
             waived: self.run.waived.get(step.mends.as_ref().unwrap_or(&step.id)).cloned().unwrap_or_default(),
             ..RunStep::default()
         };
-        self.record_step(Some(run_step)).map(drop)
+        self.record_step(Some(run_step), None).map(drop)
     }
 
-    /// Records that no step runs any more. Returns the newest digest of the session's ledger, if there is one.
-    pub(super) fn leave_step(&self) -> Result<Option<String>, Failure> {
+    /// Records that no step runs any more, and what the run came to. Returns the newest digest of the session's ledger, if
+    /// there is one.
+    pub(super) fn leave_step(&self, outcome: RunOutcome) -> Result<Option<String>, Failure> {
         match self.session() {
-            Some(session) if session.memory.run.is_some() => self.record_step(None).map(Some),
-            Some(session) => Ok(Some(session.head)),
+            Some(_) => self.record_step(None, Some(outcome)).map(Some),
             None => Ok(None),
         }
     }
@@ -165,7 +166,7 @@ impl Driver {
         Ledger::lock(env, self.session_key(&self.cwd()), true)
     }
 
-    fn record_step(&self, stage: Option<RunStep>) -> Result<String, Failure> {
+    fn record_step(&self, stage: Option<RunStep>, outcome: Option<RunOutcome>) -> Result<String, Failure> {
         let env = &self.env.later();
         let mut ledger = self.lock_ledger(env)?;
         let mut facts = Vec::new();
@@ -175,8 +176,16 @@ impl Driver {
         // Before the step changes: a call that was cut off is not a refusal in the step that begins.
         facts.extend(facts::abandoned(ledger.session()));
         let (run_id, task) = (self.run.run_id.clone(), self.run.init.task.clone() + &self.describe_context());
-        facts.push(Fact::Run(Staged { run_id, stage, task }));
+        let (workflow, ends) = (Some(self.run.init.workflow.clone()), outcome.is_some());
+        let outcome = outcome.map(|outcome| outcome.name().to_owned());
+        facts.push(Fact::Run(Staged { outcome, run_id, stage, task, workflow }));
         ledger.append(env, facts)?;
+        if ends {
+            // What the client's last turn left does not know how the run ended. Without insights it has ended all the same.
+            let place = &ledger.place().path;
+            let transcript = collect::transcript_at(env, place, &ledger.session().state.session_id);
+            let _ = collect::conclude(env, &mut ledger, &transcript, None);
+        }
         Ok(ledger.session().head.clone())
     }
 }

@@ -63,14 +63,22 @@ pub fn project_root(env: &Env) -> PathBuf {
 /// The project's driver lock. A second driver is refused; that is no failure of ours.
 pub fn lock_project(artifacts: &RunArtifacts) -> anyhow::Result<File> {
     match artifacts.drive() {
-        Err(failure) if failure.code == Code::ConcurrentExecution => {
-            refused(format!("{failure}\nhint: `aops-hook runs` shows it; wait for it, or end it with Ctrl-C"))
-        }
+        Err(failure) if failure.code == Code::ConcurrentExecution => refuse_second(&failure),
         other => Ok(other?),
     }
 }
 
-pub(super) fn check_clean(env: &Env, root: &Path) -> anyhow::Result<()> {
+fn refuse_second<T>(failure: &Failure) -> anyhow::Result<T> {
+    refused(format!("{failure}\nhint: `aops-hook runs` shows it; wait for it, or end it with Ctrl-C"))
+}
+
+/// The tree is clean. While another driver works it is often not, and then that driver is the reason.
+pub(super) fn check_free(env: &Env, root: &Path) -> anyhow::Result<()> {
+    let Err(dirty) = check_clean(env, root) else { return Ok(()) };
+    if RunArtifacts::of(root).is_driven() { refuse_second(&RunArtifacts::driven()) } else { Err(dirty) }
+}
+
+fn check_clean(env: &Env, root: &Path) -> anyhow::Result<()> {
     let Some(status) = git::status(env, root) else {
         return refused(
             "a run needs a git repository with a clean tree, and this is not a repository\nhint: `git init`, then commit",

@@ -6,7 +6,7 @@
 use super::base::{Driver, run_folder};
 use super::judge::{PauseRequest, StepResult};
 use super::prepare::{
-    Prepared, RunRequest, check_clean, lock_project, make_run_id, project_root, random_hex, read_context,
+    Prepared, RunRequest, check_free, lock_project, make_run_id, project_root, random_hex, read_context,
 };
 use super::{Finish, Reporter, describe_next_step};
 use crate::model::{client::Client, error::Failure, refusal::refused};
@@ -27,7 +27,7 @@ use std::time::Duration;
 pub fn run(env: &Env, reporter: &mut dyn Reporter, request: &RunRequest) -> anyhow::Result<Finish> {
     let env = Env { host: Client::of(&request.client).unwrap_or_default(), ..env.driving() };
     let root = project_root(&env);
-    check_clean(&env, &root)?;
+    check_free(&env, &root)?;
     let prepared = Prepared::of(&env, &root, &request.workflow, request.project_type.as_deref())?;
     let context = read_context(&env, &root, &request.context)?;
     let artifacts = RunArtifacts::of(&root);
@@ -100,7 +100,7 @@ impl Driver {
         let (packet, paused) = make_packet(&self.env, &self.root, &self.run, index, request)?;
         let file = self.artifacts.keep_pause(&packet)?;
         self.append(AttemptFact::Checkpoint(paused))?;
-        self.leave_step()?;
+        self.leave_step(trigger.outcome())?;
         let hint = describe_next_step(&packet.checkpoint_id, trigger.wants_decision(), None);
         let (run_id, reason) = (packet.run_id, packet.question);
         let (outcome, resumed) = (trigger.outcome(), self.resumed);
@@ -115,7 +115,7 @@ impl Driver {
         outcome: RunOutcome,
         reason: String,
     ) -> anyhow::Result<Finish> {
-        let head = self.leave_step()?.unwrap_or_else(|| self.artifacts.head());
+        let head = self.leave_step(outcome)?.unwrap_or_else(|| self.artifacts.head());
         let run_id = self.run.run_id.clone();
         let end = End {
             commit_hash: git::status(&self.env, &self.root).unwrap_or_default().head,

@@ -39,7 +39,7 @@ impl Session {
             match tracks.how {
                 How::Claims => tracks.ids.iter().for_each(|id| self.take_issue(id)),
                 How::Leaves => self.memory.progress.issues.retain(|issue| !tracks.ids.contains(&issue.id)),
-                How::Changes | How::Syncs => {}
+                How::Changes | How::Comments | How::Syncs => {}
             }
             let unsynced = &mut self.memory.progress.unsynced;
             if tracks.how == How::Syncs {

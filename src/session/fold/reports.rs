@@ -123,8 +123,16 @@ impl Session {
         if self.state.phase == Phase::Halted && report.agent != "custodiet" {
             return;
         }
+        self.apply_finding(ts, report, finding);
+    }
+
+    fn apply_finding(&mut self, ts: &str, report: &Reported, finding: &AgentReport) {
         match report.agent.as_str() {
-            "prompt-hydrator" => self.apply_plan(finding, report.replans),
+            "prompt-hydrator" => {
+                if !self.apply_plan(finding, report.replans) {
+                    return;
+                }
+            }
             "critic" => self.apply_review(finding),
             "custodiet" => self.apply_audit(finding, report.audited),
             "qa-verifier" => self.apply_verification(finding, report.tree.as_ref()),
@@ -136,12 +144,42 @@ impl Session {
                 }
             }
         }
+        if let Some(todos) = report.todos {
+            self.set_todos(todos, true);
+        }
     }
 
-    /// `replans`: the critic had sent the plan back, and this is another one for the same task.
-    pub(super) fn apply_plan(&mut self, finding: &AgentReport, replans: bool) {
+    /// The steps of a new plan are todos; they are done when the work is verified. Where the client makes a list of its own,
+    /// that counts.
+    pub fn planned_todos(&self, agent: &str, finding: &AgentReport) -> Option<(u64, u64)> {
+        let verified = finding.verdict.as_deref() == Some("VERIFIED");
+        let all = match agent {
+            "prompt-hydrator" => finding.steps.len() as u64,
+            "qa-verifier" if verified && self.memory.progress.planned_todos => self.state.main_agent.todos_total,
+            _ => 0,
+        };
+        (all > 0).then_some((if verified { all } else { 0 }, all))
+    }
+
+    pub(super) fn set_todos(&mut self, (done, all): (u64, u64), of_plan: bool) {
+        let main = &mut self.state.main_agent;
+        (main.todos_completed, main.todos_total) = (done, all);
+        self.memory.progress.planned_todos = of_plan;
+    }
+
+    /// The client names one todo more. With the first of its own the plan's steps are no todos any more.
+    pub(super) fn add_todo(&mut self) {
+        if self.memory.progress.planned_todos {
+            self.set_todos((0, 0), false);
+        }
+        self.state.main_agent.todos_total += 1;
+    }
+
+    /// Whether the plan is in force now, and not the one before. `replans`: the critic had sent the plan back, and this is
+    /// another one for the same task.
+    pub(super) fn apply_plan(&mut self, finding: &AgentReport, replans: bool) -> bool {
         if !replans && finding.task.as_deref() == Some("continue") && self.goes_on() {
-            return;
+            return false;
         }
         let progress = &self.memory.progress;
         let intent = finding.intent.clone().unwrap_or_default();
@@ -178,6 +216,7 @@ impl Session {
             (_, true) => (Phase::Execute, Sandbox::Shut),
             _ => (Phase::Execute, Sandbox::Open),
         };
+        true
     }
 
     /// The prompt goes on with a task that has its plan, in hand or parked.

@@ -69,6 +69,7 @@ fn full() -> (State, Memory) {
             outgrown: text(),
             plan_asked: text(),
             plan_shown: Some(PlanShown::File(1)),
+            planned_todos: true,
             start: text(),
             tested: true,
             told_no_git: true,

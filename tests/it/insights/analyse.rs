@@ -1,6 +1,6 @@
 //! `insights --analyse`: a model's words, held to the schema.
 
-use super::{insights, insights_file};
+use super::{insights, insights_file, whole_loop};
 use crate::support::Sandbox;
 use serde_json::{Value, json};
 use std::fs;
@@ -77,4 +77,38 @@ fn a_bad_answer_changes_nothing() {
     }
     sandbox.configure("[insights]\ncommand = \"no-such-model -p\"\n");
     sandbox.person(&["insights", "--analyse"]).failed(1, &["`no-such-model` was not found"]);
+}
+
+/// What `/session-insights` does: whoever read the conversation fills in what the ledger cannot say.
+#[test]
+fn the_fields_of_an_analysis_are_filled_in_by_who_read_the_session() {
+    let sandbox = Sandbox::new();
+    let session = whole_loop(&sandbox);
+    session.stop("Done.").silent();
+    let before = insights(&sandbox, &session);
+    let fields = json!({"learning_observations": [{"category": "c", "evidence": "e", "lesson": "read first"}],
+        "skill_compliance": null, "context_gaps": ["the style"], "user_mood": 0.5, "conversation_flow": ["asked"]});
+    let fill = |words: &str| sandbox.person(&["insights", &session.id, "--fill", words]);
+    for (words, why) in [
+        ("{}", "`learning_observations` is missing"),
+        ("nothing", "no JSON object"),
+        (r#"{"outcome": "success"}"#, "`outcome` is not one of the fields"),
+    ] {
+        fill(words).failed(2, &[why, "hint:"]);
+    }
+    sandbox.person(&["insights", "batch", "--fill", &fields.to_string()]).failed(2, &["one session", "hint:"]);
+    assert_eq!(insights(&sandbox, &session), before, "a refused one changes nothing");
+    fill(&fields.to_string()).said(&["read first", "the style"]);
+    let after = insights(&sandbox, &session);
+    for (name, value) in before.as_object().unwrap() {
+        let wanted = fields.get(name).unwrap_or(value);
+        assert_eq!(&after[name], wanted, "{name}");
+    }
+    assert_eq!(session.state()["insights"]["context_gaps"], json!(["the style"]));
+    // An agent in the session may do it, before there is a plan too.
+    let line = format!("aops-hook insights current --fill '{fields}'");
+    let other = sandbox.session();
+    let _ = other.start("startup");
+    let _ = other.prompt("how did it go?");
+    other.ask_bash(&line).silent();
 }

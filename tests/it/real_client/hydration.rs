@@ -99,3 +99,17 @@ fn a_broken_configuration_refuses_in_words_the_user_sees() {
     fs::write(&file, "[gates]\nsandbox = \"enforce\"\n").unwrap();
     client.run("hello").ended("Nobody should hear this.");
 }
+
+/// Whoever brings it, the client or we: the model reads it once.
+#[test]
+fn agents_md_is_read_once_whoever_brings_it() {
+    for (name, words) in [("other.md", "x"), ("CLAUDE.md", "Be kind.\n"), ("CLAUDE.md", "@AGENTS.md\n")] {
+        let sandbox = Sandbox::repository("0.0");
+        sandbox.put("AGENTS.md", "Greet in lower case.\n");
+        sandbox.put(name, words);
+        let model = Model::new([Turn::text("It does.")]);
+        Client::guarded(&sandbox, &model).run("does it greet?").ended("It does.");
+        let read = model.requests().into_iter().rfind(|request| request.agent.is_none()).unwrap().pieces().join("\n");
+        assert_eq!(read.matches("Greet in lower case.").count(), 1, "{name} with {words}: {read}");
+    }
+}

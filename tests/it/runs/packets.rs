@@ -76,6 +76,8 @@ fn one_driver_at_a_time() {
     let world = World::new(&[("timed", TIMED)]);
     let mut driver = world.start(&["run", "make it so", "--workflow", "timed"]);
     until("the second step", || world.effects() == ["one", "slow"]);
+    assert_ne!(world.git(&["status", "--porcelain"]), "", "the driver at work leaves the tree dirty");
+    world.run("timed").refused(2, "STATE_CONCURRENT_EXECUTION");
     world.commit();
     world.run("timed").refused(2, "STATE_CONCURRENT_EXECUTION");
     let run = world.runs()[0]["run_id"].as_str().unwrap().to_owned();

@@ -34,6 +34,8 @@ fn the_build_loop_ends_committed_and_pushed() {
     .agent("You find out whether the work does", [verdict(&json!({"verdict": "VERIFIED", "issues": []}))])
     .agent("You write down what this task teaches", [verdict(&reflection())]);
     let world = World::real(&model, &[]);
+    world.sandbox.put("AGENTS.md", "Greet in lower case.\n");
+    world.commit();
     let remote = world.sandbox.tmp().join("remote.git");
     let remote = remote.to_str().unwrap();
     world.git(&["init", "-q", "--bare", "-b", "main", remote]);
@@ -50,6 +52,14 @@ fn the_build_loop_ends_committed_and_pushed() {
     let steps = ["hydrate", "policy", "design", "build", "review", "steward"];
     let listed: Vec<String> = steps.iter().map(|step| format!("  - \"{step}\"\n")).collect();
     assert!(packet.contains(&listed.concat()), "{packet}");
+    // One session from the first step to the last: it is told once how work goes here.
+    let main = model.requests().into_iter().rfind(|request| request.agent.is_none()).unwrap().pieces().join("\n");
+    assert_eq!(main.matches("Greet in lower case.").count(), 1, "{main}");
+    // The insights of the session are those of its run.
+    let run = packet.lines().find_map(|line| line.strip_prefix("run_id: ")).unwrap().trim_matches('"').to_owned();
+    let found = world.sandbox.person(&["insights", "--json"]).json();
+    assert_eq!((&found["run_id"], &found["run_outcome"]), (&json!(run), &json!("PASS")), "{found:#}");
+    assert_eq!((&found["outcome"], &found["workflows_used"][0]), (&json!("success"), &json!("build-loop")));
 }
 
 #[test]

@@ -180,3 +180,44 @@ fn work_is_closed_in_the_order_of_the_document() {
     assert!(sandbox.git(&["log", "--format=%s", "origin/main"]).starts_with("sync\nfed\nother\n"));
     assert_eq!(std::fs::read_to_string(sandbox.project().join("bowl.txt")).unwrap(), "HELLO\n");
 }
+
+/// Every agent knows the issue in hand, and may say something about it there; it may do nothing else with it.
+#[test]
+fn reviewers_are_told_the_issue_in_hand_and_may_comment_on_it() {
+    let world = World::repository("");
+    world.mb(&["create", "Feed the wombat"]);
+    let mb = &world.command;
+    let session = started(&world);
+    let _ = session.prompt("feed the wombat");
+    let block = json!({"workflow": "feature-dev", "intent": "feed the wombat", "task": "new", "issue": "demo-1",
+        "acceptance_criteria": ["it is fed"], "steps": ["feed it"]});
+    session.agent("prompt-hydrator", block).silent();
+    let told = format!(
+        "Tracker: this task is issue `demo-1` (Feed the wombat); to comment on it: `{mb} comments add demo-1 --body 'TEXT'`"
+    );
+    let ask =
+        |id: &str, kind: &str, line: &str| session.pre(&session.call("Bash", json!({ "command": line })).by(id, kind));
+    let comment = format!("{mb} comments add demo-1 --body 'the plan has no test'");
+    for (id, kind, name) in [("c1", "critic", "review"), ("a2", "custodiet", "audit"), ("q1", "qa-verifier", "qa")] {
+        let _ = session.begin_agent(id, kind);
+        let text = crate::documents::context(&session, name);
+        assert!(text.contains(&told), "{kind}: {text}");
+        ask(id, kind, &comment).silent();
+    }
+    for (id, kind) in [("c1", "critic"), ("a2", "custodiet")] {
+        for line in [format!("{mb} close demo-1"), format!("{comment} && {mb} close demo-1"), format!("{comment} > x")]
+        {
+            ask(id, kind, &line).refused(&[kind]);
+        }
+    }
+    // The tracker takes the command as it is told.
+    world.sandbox.command("sh").args(["-c", &comment]).assert().success();
+    assert!(world.mb(&["show", "demo-1"]).to_string().contains("the plan has no test"));
+
+    let none = World::repository("");
+    none.sandbox.configure("[audit]\nrate = 0.0\n[tracker]\ncommand = \"none\"\n");
+    let session = none.sandbox.working();
+    session.write("bowl.txt").silent();
+    session.qa("VERIFIED").silent();
+    assert!(crate::documents::context(&session, "qa").contains("Tracker: no tracker is in use here"));
+}

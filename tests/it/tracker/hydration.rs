@@ -89,8 +89,28 @@ fn a_reflection_that_counts_proposes_work_in_the_tracker() {
     let listed = world.mb(&["list"]);
     let listed = listed.as_array().unwrap();
     assert_eq!(listed.len(), 3, "{listed:?}");
-    let proposed = listed.iter().find(|issue| issue["labels"] == json!(["aops-learning"])).unwrap();
-    assert_eq!(proposed["title"], "Learning: docs/wombat.md: say when it is fed");
+    let proposed = listed.iter().find(|issue| issue["labels"] == json!(["aops", "aops-improvement"])).unwrap();
+    assert_eq!(proposed["title"], "Improvement: docs/wombat.md: say when it is fed");
     let body = proposed["description"].as_str().unwrap();
     assert!(body.contains("Root cause: nobody said when") && body.contains(&session.id), "{body}");
+}
+
+/// A hydrator that reads our own reports as open work would plan to work on them.
+#[test]
+fn what_we_filed_ourselves_is_no_work_in_the_context() {
+    let (world, server) = (World::real(), Server::start(Habit::Json));
+    world.mb(&["create", "Feed the wombat"]);
+    configured(&world, &server);
+    let first = crate::insights::whole_loop(&world.sandbox);
+    first.stop("Done.").silent();
+    world.wait_until("the reflection is in the tracker", || world.waiting() == 0 && world.alive().is_empty());
+    let listed = world.mb(&["list"]).to_string();
+    assert!(listed.contains("Reflection: greets the world") && listed.contains("Improvement: "), "{listed}");
+    let session = world.sandbox.session();
+    let _ = session.start("startup");
+    world.wait_until("the tracker was asked", || world.alive().is_empty());
+    let file = context(&session, "greet the world as the reflection says");
+    let tracked = file.split("\n## Tracked work\n").nth(1).unwrap().split("\n## ").next().unwrap();
+    assert!(tracked.contains("1 ready") && tracked.contains("; 2 filed by aops-hook left out"), "{tracked}");
+    assert!(!tracked.contains("Reflection:") && !tracked.contains("Improvement:"), "{tracked}");
 }

@@ -20,7 +20,7 @@ fn a_reflection_is_in_the_tracker_once() {
     let session: Session = whole_loop(&world.sandbox);
     session.stop("Done.").silent();
     world.wait_until("the queue is empty", || world.waiting() == 0 && world.alive().is_empty());
-    let wanted = ["Learning: write the test first", "Reflection: greets the world"];
+    let wanted = ["Improvement: write the test first", "Reflection: greets the world"];
     assert_eq!(titles(&world), wanted);
     let all: Value = world.mb(&["list"]);
     let reflection = all.as_array().unwrap().iter().find(|i| i["title"].as_str().unwrap().starts_with("Refl")).unwrap();
@@ -38,4 +38,28 @@ fn a_reflection_is_in_the_tracker_once() {
     session.stop("Done.").silent();
     world.wait_until("the queue is empty", || world.waiting() == 0 && world.alive().is_empty());
     assert_eq!(titles(&world), wanted);
+}
+
+/// As the document has it: patterns are tasks, what would improve the framework is a feature.
+#[test]
+fn patterns_become_tasks_and_improvements_features() {
+    let world = World::real();
+    world.sandbox.configure(&format!("[tracker]\ncommand = \"{}\"\n", world.command));
+    let session = whole_loop(&world.sandbox);
+    let mut block: Value = serde_json::from_str(crate::insights::REFLECTION).unwrap();
+    block["patterns"] = serde_json::json!(["tests come late (2026-11-02, 2026-11-05)", "none"]);
+    session.agent("framework", block).silent();
+    session.stop("Done.").silent();
+    world.wait_until("the queue is empty", || world.waiting() == 0 && world.alive().is_empty());
+    let all: Value = world.mb(&["list"]);
+    let text = |issue: &Value, name: &str| issue[name].as_str().unwrap().to_owned();
+    let mut found: Vec<(String, String)> =
+        all.as_array().unwrap().iter().map(|issue| (text(issue, "title"), text(issue, "issue_type"))).collect();
+    found.sort();
+    let wanted = [
+        ("Improvement: write the test first", "feature"),
+        ("Learning: tests come late (2026-11-02, 2026-11-05)", "task"),
+        ("Reflection: greets the world", "task"),
+    ];
+    assert_eq!(found, wanted.map(|(title, kind)| (title.to_owned(), kind.to_owned())));
 }

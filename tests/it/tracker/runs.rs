@@ -2,6 +2,7 @@
 
 use super::world::World;
 use crate::support::Answer;
+use aops_hook::briefing::tracker::Item;
 use serde_json::Value;
 use std::fs;
 
@@ -120,4 +121,29 @@ fn nothing_ready_is_said() {
         .person(&["run", "--from-tracker", "ready", "--workflow", "do"])
         .failed(2, &["nothing is ready", "hint:"]);
     assert!(!world.sandbox.project().join("artifacts").exists());
+}
+
+/// Reports that we filed are about work; none of them is work that a run takes up by itself.
+#[test]
+fn what_we_filed_ourselves_is_never_taken_up() {
+    let (world, ids) = world(&["Reflection: greets the world", "true thing"]);
+    let labels = vec!["aops-halt".to_owned()];
+    let body = "Session: s".to_owned();
+    world.enqueue(Item::Issue { title: "scope left".to_owned(), body, kind: "bug".to_owned(), priority: 1, labels });
+    let seen = world.refresh();
+    assert_eq!((seen.ready.total, seen.ours), (1, 2), "{seen:?}");
+    for arguments in [&["add", "-A"][..], &["commit", "-q", "-m", "filed"]] {
+        assert!(world.sandbox.command("git").args(arguments).output().unwrap().status.success());
+    }
+    let answer = run(&world);
+    assert_eq!(answer.code, Some(0), "{answer:?}");
+    assert_eq!(runs(&world), expected(&ids, &[(1, "true thing", "TERMINAL", "PASS")]));
+    world.mb(&["close", &ids[1]]);
+    for arguments in [&["add", "-A"][..], &["commit", "-q", "--allow-empty", "-m", "closed"]] {
+        assert!(world.sandbox.command("git").args(arguments).output().unwrap().status.success());
+    }
+    world
+        .sandbox
+        .person(&["run", "--from-tracker", "ready", "--workflow", "do"])
+        .failed(2, &["nothing is ready", "hint:"]);
 }

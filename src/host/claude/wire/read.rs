@@ -218,7 +218,7 @@ fn call(json: &Json) -> ToolCall {
             .unwrap_or_default(),
         launched: agent_end::is_launched(json),
         unended: is_unended(json),
-        todos: todos(input),
+        todos: todos(&tool, input),
         plan: plan(&tool, json),
         result: None,
         input: whole,
@@ -250,8 +250,10 @@ fn is_unended(json: &Json) -> bool {
     stopped || response.text_of("backgroundTaskId").is_some()
 }
 
-fn todos(input: &Json) -> Option<(u64, u64)> {
-    let Some(Json::List(items)) = input.get("todos") else { return None };
+/// `TodoWrite` and `update_plan` give the whole list.
+fn todos(tool: &str, input: &Json) -> Option<(u64, u64)> {
+    let name = if tool == "update_plan" { "plan" } else { "todos" };
+    let Some(Json::List(items)) = input.get(name) else { return None };
     let done = items.iter().filter(|item| item.text_of("status").as_deref() == Some("completed")).count();
     Some((done as u64, items.len() as u64))
 }
