@@ -3,7 +3,8 @@
 //! Pure. Invariant: a step that passed stays passed, so it is not started again, unless a person takes the run back.
 
 use super::attempt::{
-    AttemptEntry, AttemptFact, Begun, Done, Init, Paused, Resolved, Resumed, RunOutcome, RunStatus, TakenBack, Trigger,
+    AttemptEntry, AttemptFact, Begun, Decision, Done, Init, Paused, Resolved, Resumed, Revised, RunOutcome, RunStatus,
+    TakenBack, Trigger,
 };
 use crate::checkpoint::form::describe::RunView;
 use crate::checkpoint::form::{GateOutcome, Intake};
@@ -29,11 +30,20 @@ pub struct RunState {
     pub passed: BTreeMap<String, Done>,
     /// Steps that were taken back and have not passed since.
     pub taken_back: BTreeSet<String>,
-    /// By step: how often its verifier found issues, and how often a person granted three more interventions.
+    /// By step: how often its verifier found issues or its critic wanted a revision, and how often a person granted more of
+    /// these rounds.
     pub rounds: BTreeMap<String, u64>,
     pub granted: BTreeMap<String, u64>,
     /// How often the run was taken back to a checkpoint.
     pub rollbacks: u64,
+    /// By step: how often it is done anew because the critic sent the plan back.
+    pub revisions: BTreeMap<String, u64>,
+    /// By step that is done anew: what the critic found. Until it has passed.
+    pub sent_back: BTreeMap<String, String>,
+    /// How often steps were undone or sent back: the version of what they left.
+    pub versions: u64,
+    /// What a person answered, oldest first.
+    pub answers: Vec<Answered>,
     pub paused: Option<Paused>,
     pub resolved: Option<Resolved>,
     /// The call that a person approved last. The session's ledger says whether it was made since.
@@ -49,6 +59,15 @@ pub struct RunState {
     pub removed: bool,
     pub began_at: String,
     pub changed_at: String,
+}
+
+/// A question of the run, and what a person said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    pub answer: String,
+    pub question: String,
+    pub step: String,
+    pub trigger: Trigger,
 }
 
 impl RunState {
@@ -74,9 +93,30 @@ impl RunState {
         self.rounds.get(step).is_some_and(|rounds| *rounds > allowed)
     }
 
-    /// Nothing of it waits for a person or can be continued.
+    /// What the critic in this step found, where the plan is to be made anew.
+    pub fn sends_back(&self, step: &str) -> Option<&Done> {
+        let sent = [RunOutcome::InterventionRequired, RunOutcome::EscalationRequested];
+        self.done.get(step).filter(|done| sent.contains(&done.outcome))
+    }
+
+    /// The plan may be made anew without asking a person. `has_plan`: there is a step that makes it.
+    pub fn may_revise(&self, step: &str, has_plan: bool) -> bool {
+        let (rounds, granted) = (self.rounds.get(step).unwrap_or(&0), self.granted.get(step).unwrap_or(&0));
+        let allowed = if has_plan { MOST_ROUNDS * (1 + granted) } else { *granted };
+        let halted = self.done.get(step).is_some_and(|done| done.outcome == RunOutcome::EscalationRequested);
+        !halted && *rounds <= allowed
+    }
+
+    /// A person answered the question with which this step ended, and it has not passed since.
+    pub fn is_answered(&self, step: &str) -> bool {
+        let asked = |answered: &Answered| answered.step == step && answered.trigger == Trigger::Question;
+        !self.has_passed(step) && self.answers.last().is_some_and(asked)
+    }
+
+    /// Nothing of it waits for a person or can be continued: it passed, or a person rejected what it paused for.
     pub fn is_settled(&self) -> bool {
-        self.status == RunStatus::Terminal && self.outcome == Some(RunOutcome::Pass)
+        let rejected = self.resolved.as_ref().is_some_and(|resolved| resolved.decision == Decision::Rejected);
+        rejected || self.status == RunStatus::Terminal && self.outcome == Some(RunOutcome::Pass)
     }
 
     /// The first step of the plan that has not passed.
@@ -110,6 +150,7 @@ impl RunState {
                 self.paused = None;
             }
             AttemptFact::Rollback(back) => self.take_back(back),
+            AttemptFact::Revised(revised) => self.revise(revised),
             AttemptFact::Removed(_) => self.removed = true,
         }
     }
@@ -123,6 +164,7 @@ impl RunState {
         }
         if done.outcome == RunOutcome::Pass {
             self.taken_back.remove(&done.step);
+            self.sent_back.remove(&done.step);
             self.passed.insert(done.step.clone(), done.clone());
         }
     }
@@ -140,38 +182,79 @@ impl RunState {
         (self.paused, self.resolved) = (Some(paused.clone()), None);
     }
 
-    /// What the pause was about is settled: its checks are waived, and a failed verification gets another round.
+    /// What the pause was about is settled: its checks are waived, a failed verification or review gets more rounds, and an
+    /// answer is kept.
     fn go_on(&mut self, resumed: &Resumed) {
-        if let Some(paused) = self.paused.as_ref().filter(|paused| !paused.checks.is_empty()) {
-            self.waived.entry(paused.step.clone()).or_default().extend(paused.checks.clone());
+        if let Some(paused) = self.paused.take() {
+            if !paused.checks.is_empty() {
+                self.waived.entry(paused.step.clone()).or_default().extend(paused.checks.clone());
+            }
+            if paused.trigger.wants_answer() {
+                self.take_answer(&paused);
+            }
+            match paused.trigger {
+                Trigger::VerificationFailed | Trigger::CriticRevise => {
+                    *self.granted.entry(paused.step.clone()).or_default() += 1;
+                }
+                Trigger::CriticHalt => {
+                    // Answered, it is a plan to be revised.
+                    if let Some(halted) = self.done.get_mut(&paused.step) {
+                        halted.outcome = RunOutcome::InterventionRequired;
+                    }
+                }
+                _ => {}
+            }
+            self.approved = paused.tool_use_id.or(self.approved.take());
         }
-        if let Some(paused) = self.paused.as_ref().filter(|paused| paused.trigger == Trigger::VerificationFailed) {
-            *self.granted.entry(paused.step.clone()).or_default() += 1;
-        }
-        let waited = self.paused.as_ref().and_then(|paused| paused.tool_use_id.clone());
-        self.approved = waited.or(self.approved.take());
-        (self.status, self.outcome, self.paused) = (RunStatus::Resumed, None, None);
+        (self.status, self.outcome) = (RunStatus::Resumed, None);
         (self.budget, self.step_timeout_ms) = (resumed.budget, resumed.step_timeout_ms);
         self.reason.clear();
     }
 
+    fn take_answer(&mut self, paused: &Paused) {
+        let said = self.resolved.as_ref().filter(|resolved| resolved.decision == Decision::Approved);
+        let answer = said.and_then(|resolved| resolved.note.clone()).unwrap_or_else(|| "yes, go on".to_owned());
+        let (question, step, trigger) = (paused.question.clone(), paused.step.clone(), paused.trigger);
+        self.answers.push(Answered { answer, question, step, trigger });
+    }
+
+    fn revise(&mut self, revised: &Revised) {
+        self.versions += 1;
+        for step in &revised.again {
+            self.forget(step);
+            if *step != revised.by {
+                self.rounds.remove(step);
+                self.granted.remove(step);
+            }
+            *self.revisions.entry(step.clone()).or_default() += 1;
+            self.sent_back.insert(step.clone(), revised.problems.clone());
+        }
+    }
+
+    /// Neither done nor begun any more, nor what its verifier had mended. Returns whether it was begun.
+    fn forget(&mut self, step: &str) -> bool {
+        self.done.remove(step);
+        self.done.retain(|id, _| !is_intervention(id, step));
+        self.begun.retain(|id, _| !is_intervention(id, step));
+        self.begun.remove(step).is_some()
+    }
+
     /// Steps that are not completed at the checkpoint are incomplete again. A way back from a way back completes them.
     fn take_back(&mut self, back: &TakenBack) {
-        self.rollbacks += 1;
+        (self.rollbacks, self.versions) = (self.rollbacks + 1, self.versions + 1);
         (self.current, self.approved, self.resolved, self.paused) = (None, None, None, None);
-        for step in &self.init.steps {
+        for step in &self.init.steps.clone() {
             if back.completed.contains(step) {
                 self.taken_back.remove(step);
                 if let Some(done) = self.passed.get(step) {
                     self.done.insert(step.clone(), done.clone());
                 }
             } else {
-                self.done.remove(step);
                 self.waived.remove(step);
                 self.rounds.remove(step);
                 self.granted.remove(step);
-                self.done.retain(|id, _| !is_intervention(id, step));
-                if self.begun.remove(step).is_some() {
+                self.sent_back.remove(step);
+                if self.forget(step) {
                     self.taken_back.insert(step.clone());
                 }
             }

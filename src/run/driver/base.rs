@@ -174,7 +174,7 @@ impl Driver {
         }
         // Before the step changes: a call that was cut off is not a refusal in the step that begins.
         facts.extend(facts::abandoned(ledger.session()));
-        let (run_id, task) = (self.run.run_id.clone(), self.run.init.task.clone() + &self.describe_context());
+        let (run_id, task) = (self.run.run_id.clone(), self.describe_task());
         facts.push(Fact::Run(Staged { run_id, stage, task }));
         ledger.append(env, facts)?;
         Ok(ledger.session().head.clone())

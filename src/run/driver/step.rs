@@ -174,8 +174,7 @@ impl Driver {
         self.artifacts.keep_summary(&self.run.run_id, &summary)?;
         let reason = match result {
             StepResult::Pause(_) => return Ok(()),
-            StepResult::Passed => String::new(),
-            StepResult::Blocked(reason) | StepResult::Issues(reason) => reason.clone(),
+            ended => ended.reason().unwrap_or_default().to_owned(),
         };
         let (cost, tokens) = (self.run.cost, self.run.tokens);
         self.append(AttemptFact::Done(Done { call, cost, duration_ms, outcome, reason, step, tokens }))
@@ -221,8 +220,8 @@ impl Driver {
         Ok(begun)
     }
 
-    /// The same for every attempt, until the run is taken back or an intervention came in between: then it is another
-    /// execution.
+    /// The same for every attempt, until the run is taken back, an intervention came in between or the critic sent the plan
+    /// back: then it is another execution.
     fn idempotency_key(&self, step: &PlannedStep) -> String {
         let mended = self.run.rounds.get(&step.id).copied().unwrap_or_default();
         let round = match (self.run.rollbacks, mended) {
@@ -230,6 +229,8 @@ impl Driver {
             (rollbacks, 0) => format!("\0{rollbacks}"),
             (rollbacks, mended) => format!("\0{rollbacks}\0{mended}"),
         };
+        let revised = self.run.revisions.get(step.mends.as_ref().unwrap_or(&step.id));
+        let round = revised.map_or(round.clone(), |times| format!("{round}\0r{times}"));
         let parts = [self.run.run_id.as_bytes(), b"\0", step.id.as_bytes(), round.as_bytes()];
         sha256(&parts)[..32].to_owned()
     }

@@ -58,21 +58,15 @@ impl Driver {
                 ("approval", vec![("approved", said(&step.name)), ("approved_by", "critic".to_owned())])
             }
             Some(StepResult::Passed) => ("run", Vec::new()),
-            Some(StepResult::Blocked(reason) | StepResult::Issues(reason)) => {
-                ("failure", vec![("error", said(reason))])
-            }
             Some(StepResult::Pause(request)) => ("pause", vec![("error", said(&request.question))]),
+            Some(failed) => ("failure", vec![("error", said(failed.reason().unwrap_or_default()))]),
         }
     }
 
     fn view_with(&self, step: &PlannedStep, result: Option<&StepResult>) -> RunView {
         let mut view = self.run.view(&step.id);
         let Some(result) = result else { return view };
-        let reason = match result {
-            StepResult::Passed => None,
-            StepResult::Blocked(reason) | StepResult::Issues(reason) => Some(reason.clone()),
-            StepResult::Pause(request) => Some(request.question.clone()),
-        };
+        let reason = result.reason().map(str::to_owned);
         let outcome = result.outcome().gate_word().to_owned();
         view.gates.retain(|gate| gate.name != step.id);
         view.gates.push(GateOutcome { name: step.id.clone(), outcome, reason });
@@ -118,7 +112,7 @@ impl WayBack {
         let steps = self.run.init.steps.clone();
         let completed = completed_at(&self.run, target);
         let incomplete: Vec<String> = steps.into_iter().filter(|step| !completed.contains(step)).collect();
-        let version = self.run.rollbacks + 1;
+        let version = self.run.versions + 1;
         self.artifacts.set_aside(&self.run.run_id, &incomplete, version)?;
         let checkpoint = target.identity.checkpoint_id.clone();
         let question = format!("the run was taken back to `{checkpoint}`");
@@ -130,7 +124,7 @@ impl WayBack {
         self.artifacts.keep_pause(&packet)?;
         let step = paused.step.clone();
         self.append(AttemptFact::Checkpoint(paused))?;
-        let hint = describe_next_step(&packet.checkpoint_id, false, None);
+        let hint = describe_next_step(&packet.checkpoint_id, Trigger::RolledBack, None);
         Ok(format!("run {} waits at step `{step}`; {hint}", self.run.run_id))
     }
 

@@ -112,11 +112,7 @@ fn kept_trees(world: &World, run: &str) {
 fn what_does_not_pass_blocks_the_chain() {
     let after = "  - {id: after, name: After, description: later, run: echo after >> effects}\n";
     let step = |more: &str| format!("  - {{id: first, name: First, description: do it{more}}}\n{after}");
-    let review = verdict(&json!({"verdict": "REVISE", "acceptance_criteria": [], "problems": ["too vague"]}));
     let model = Model::new([
-        // Told to start the critic, which wants a revision.
-        agent("critic"),
-        Turn::text("REVISE."),
         // Starts nobody, however often it is asked.
         Turn::text("No."),
         Turn::text("No."),
@@ -125,18 +121,16 @@ fn what_does_not_pass_blocks_the_chain() {
         // A step that may only read tries to write, and gives up.
         bash("touch forbidden"),
         Turn::text("I could not."),
-    ])
-    .agent("You review a plan", [review]);
-    let [asks, silent, reads] = [", agent: critic", ", agent: qa-verifier", ", phase: hydrate"].map(step);
+    ]);
+    let [silent, reads] = [", agent: qa-verifier", ", phase: hydrate"].map(step);
     let fails = step(", run: echo no >&2; exit 7");
-    let world = World::with(&model, &[("asks", &asks), ("silent", &silent), ("reads", &reads), ("fails", &fails)]);
-    world.run("asks").blocked("critic says REVISE: too vague");
+    let world = World::with(&model, &[("silent", &silent), ("reads", &reads), ("fails", &fails)]);
     world.run("silent").blocked("owes the verdict of `qa-verifier`");
     world.run("reads").blocked("refusal left open");
     world.run("fails").blocked("ended with 7: no");
     assert_eq!(world.effects(), [""; 0], "nothing after it was done");
     assert!(!world.there("forbidden"));
-    assert_eq!(world.artifacts("terminal").len(), 4);
+    assert_eq!(world.artifacts("terminal").len(), 3);
 }
 
 /// What is changed after the verification is verified again, before it is closed.
