@@ -67,7 +67,10 @@ pub const RESOLVE: Command = Command {
             .arg(flag("approve", "Allow it"))
             .arg(flag("reject", "Refuse it; the run ends as BLOCKED"))
             .arg(option("answer", "TEXT", "Allow it, and answer its question; every step from there on is told"))
-            .arg(option("note", "TEXT", "A note for the record and for the agent that continues").conflicts_with("answer"))
+            .arg(
+                option("note", "TEXT", "A note for the record and for the agent that continues")
+                    .conflicts_with("answer"),
+            )
             .group(ArgGroup::new("decision").args(["approve", "reject", "answer"]).required(true))
     },
     run: resolve,

@@ -181,6 +181,11 @@ impl Stream {
         Self { path, ..Self::default() }
     }
 
+    /// The last words of the client.
+    pub fn words(&self) -> &str {
+        self.result.as_ref().map_or("", |result| result.words.as_str())
+    }
+
     /// Reads what is new; true if there was something.
     pub fn follow(&mut self) -> bool {
         let Ok(mut file) = File::open(&self.path) else { return false };
@@ -204,7 +209,8 @@ impl Stream {
             Some("assistant") => self.count_message(record),
             Some("thread.started") => self.announced = true,
             Some("item.completed") => {
-                let message = record.get("item").filter(|item| item.text_of("type").as_deref() == Some("agent_message"));
+                let message =
+                    record.get("item").filter(|item| item.text_of("type").as_deref() == Some("agent_message"));
                 self.said = message.and_then(|item| item.text_of("text")).unwrap_or(std::mem::take(&mut self.said));
             }
             Some("item.started") => self.last_tool = record.get("item").and_then(|item| item.text_of("type")),

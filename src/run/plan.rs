@@ -55,6 +55,10 @@ impl PlannedStep {
         }
     }
 
+    pub fn is_client(&self) -> bool {
+        matches!(self.does, StepAction::Client { .. })
+    }
+
     /// An agent that is not ours; it owes no verdict.
     pub fn foreign_agent(&self) -> Option<&str> {
         match &self.does {

@@ -7,7 +7,7 @@ use super::attempt::{
     TakenBack, Trigger,
 };
 use crate::checkpoint::form::describe::RunView;
-use crate::checkpoint::form::{GateOutcome, Intake};
+use crate::checkpoint::form::{CheckpointKind, GateOutcome, Intake};
 use crate::text::json::cut;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -22,6 +22,10 @@ pub struct RunState {
     /// By step: how its last attempt ended.
     pub done: BTreeMap<String, Done>,
     pub current: Option<Begun>,
+    /// When that one began.
+    pub current_since: String,
+    /// The step that ended last, and how. Not one that paused.
+    pub last: Option<(String, RunOutcome)>,
     /// The last attempt of each step since the run was taken back, if it was.
     pub begun: BTreeMap<String, Begun>,
     /// How often each step was handed out in all.
@@ -107,6 +111,11 @@ impl RunState {
         !halted && *rounds <= allowed
     }
 
+    /// How this step ended, if it was the last one.
+    pub fn outcome_of(&self, step: &str) -> Option<RunOutcome> {
+        self.last.as_ref().filter(|(last, _)| last == step).map(|(_, outcome)| *outcome)
+    }
+
     /// A person answered the question with which this step ended, and it has not passed since.
     pub fn is_answered(&self, step: &str) -> bool {
         let asked = |answered: &Answered| answered.step == step && answered.trigger == Trigger::Question;
@@ -137,6 +146,8 @@ impl RunState {
             AttemptFact::Step(begun) => {
                 self.status = RunStatus::Running;
                 self.current = Some(begun.clone());
+                told.ts.clone_into(&mut self.current_since);
+                self.last.take_if(|(step, _)| *step == begun.step);
                 self.begun.insert(begun.step.clone(), begun.clone());
                 self.attempts.insert(begun.step.clone(), begun.attempt);
             }
@@ -158,6 +169,7 @@ impl RunState {
     fn end_step(&mut self, done: &Done) {
         self.current = None;
         (self.cost, self.tokens) = (done.cost, done.tokens);
+        self.last = Some((done.step.clone(), done.outcome));
         self.done.insert(done.step.clone(), done.clone());
         if done.outcome == RunOutcome::InterventionRequired {
             *self.rounds.entry(done.step.clone()).or_default() += 1;
@@ -282,6 +294,7 @@ impl RunState {
             },
             gates: self.init.steps.iter().filter_map(gate).collect(),
             waived: self.waived.values().flatten().cloned().collect(),
+            kind: if self.begun.contains_key(current) { CheckpointKind::Post } else { CheckpointKind::Pre },
         }
     }
 }
@@ -294,7 +307,7 @@ pub fn intervention_id(step: &str, round: u64) -> String {
     format!("{}-intervene-{round}", cut(step, 40))
 }
 
-fn is_intervention(id: &str, of: &str) -> bool {
+pub fn is_intervention(id: &str, of: &str) -> bool {
     id.strip_prefix(cut(of, 40)).is_some_and(|rest| rest.starts_with("-intervene-"))
 }
 
@@ -330,6 +343,7 @@ pub fn fold(told: &[AttemptEntry]) -> Vec<RunState> {
 mod tests {
     use super::*;
     use crate::model::call::CallKey;
+    use crate::run::attempt::Ended;
 
     fn done(step: &str, outcome: RunOutcome) -> AttemptFact {
         AttemptFact::Done(Done {
@@ -356,6 +370,42 @@ mod tests {
         assert_eq!(run.executed(), ["a"], "`b` has begun and is not completed");
         assert_eq!((run.cost, run.current.as_ref().map(|c| c.step.as_str())), (5, Some("b")));
     }
+
+    #[test]
+    fn each_deed_leads_to_its_state() {
+        let paused = |trigger: Trigger| {
+            AttemptFact::Checkpoint(Paused {
+                checkpoint_id: String::new(),
+                checks: Vec::new(),
+                cost: 0,
+                digest: String::new(),
+                outcome: trigger.outcome(),
+                question: String::new(),
+                step: "a".to_owned(),
+                tokens: 0,
+                tool_use_id: None,
+                tree: String::new(),
+                trigger,
+            })
+        };
+        let resumed =
+            || AttemptFact::Resumed(Resumed { budget: None, checkpoint_id: String::new(), step_timeout_ms: 1 });
+        let ended = Ended { outcome: RunOutcome::Pass, reason: String::new() };
+        let mut run = RunState::default();
+        for (deed, state) in [
+            (AttemptFact::Init(Init::default()), "INIT"),
+            (AttemptFact::Step(Begun { step: "a".to_owned(), ..Begun::default() }), "RUNNING"),
+            (paused(Trigger::AskUser), "CHECKPOINT"),
+            (resumed(), "RESUMED"),
+            (paused(Trigger::Terminated), "TERMINATED"),
+            (resumed(), "RESUMED"),
+            (AttemptFact::Terminal(ended), "TERMINAL"),
+        ] {
+            run.apply(&AttemptEntry { run_id: "r".to_owned(), ts: "t".to_owned(), deed });
+            assert_eq!(run.status.name(), state);
+        }
+    }
+
     #[test]
     fn a_run_is_named_by_its_id_or_its_packet() {
         let run = |id: &str| RunState {

@@ -175,7 +175,9 @@ impl Driver {
         // Before the step changes: a call that was cut off is not a refusal in the step that begins.
         facts.extend(facts::abandoned(ledger.session()));
         let (run_id, task) = (self.run.run_id.clone(), self.describe_task());
-        facts.push(Fact::Run(Staged { run_id, stage, task }));
+        let open = ledger.session().memory.run.as_ref();
+        let outcome = open.and_then(|open| self.run.outcome_of(&open.step)).map(|word| word.gate_word().to_owned());
+        facts.push(Fact::Run(Staged { outcome, run_id, stage, task }));
         ledger.append(env, facts)?;
         Ok(ledger.session().head.clone())
     }

@@ -150,7 +150,7 @@ impl Driver {
             ledger_head: head,
             outcome,
             policy_hash: self.run.init.policy_hash.clone(),
-            reason: reason.clone(),
+            reason: if outcome == RunOutcome::Pass { "pass".to_owned() } else { reason.clone() },
             run_id: run_id.clone(),
             steps_executed: self.run.executed(),
             timestamp: timestamp(now_ms()),

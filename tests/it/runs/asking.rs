@@ -137,14 +137,16 @@ fn a_review_without_a_plan_asks_at_once() {
         .agent(CRITIC, [says("REVISE", "still vague")])
         .agent(CRITIC, [proceed()]);
     let world = World::with(&model, &[("w", steps)]);
+    let run = || world.runs()[0]["run_id"].as_str().unwrap().to_owned();
     for problem in ["too vague", "still vague"] {
-        let told = if problem == "too vague" { world.run("w") } else { world.resume(&world.checkpoint()) };
+        let told = if problem == "too vague" { world.run("w") } else { world.resume(&run()) };
         told.paused("ESCALATION_REQUESTED");
         assert!(told.last["reason"].as_str().unwrap().contains(&format!("still says REVISE: {problem}")), "{told:?}");
-        world.person(&["resolve", &world.checkpoint(), "--answer", "look again", "--yes"]).said(&["APPROVED"]);
+        world.person(&["resolve", &run(), "--answer", "look again", "--yes"]).said(&["APPROVED"]);
     }
-    world.resume(&world.checkpoint()).passed();
+    world.resume(&run()).passed();
     assert_eq!(world.effects(), ["after"]);
+    assert_eq!(world.artifacts("checkpoints").len(), 2, "the packet of each question is kept");
 }
 
 #[test]

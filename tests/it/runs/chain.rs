@@ -46,7 +46,9 @@ fn a_chain_comes_to_its_end_and_leaves_its_artifacts() {
     assert_eq!(keys, wanted);
     let head = world.git(&["rev-parse", "HEAD"]);
     assert!(
-        packet.contains(&format!("commit_hash: \"{}\"", head.trim())) && packet.contains("outcome: PASS"),
+        packet.contains(&format!("commit_hash: \"{}\"", head.trim()))
+            && packet.contains("outcome: PASS\npolicy_hash:")
+            && packet.contains("reason: \"pass\"\n"),
         "{packet}"
     );
     assert!(
@@ -56,7 +58,7 @@ fn a_chain_comes_to_its_end_and_leaves_its_artifacts() {
     let summary: serde_json::Value = serde_json::from_slice(&fs::read(&world.artifacts("steps")[0]).unwrap()).unwrap();
     assert_eq!(
         (&summary["step_name"], &summary["outcome"], &summary["artifacts"]),
-        (&json!("build"), &json!("PASS"), &json!(["effects"]))
+        (&json!("build"), &json!("success"), &json!(["effects"]))
     );
     assert!(summary["duration_ms"].is_u64() && summary.as_object().unwrap().len() == 4, "{summary}");
 

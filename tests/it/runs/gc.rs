@@ -87,8 +87,11 @@ fn a_rejected_pause_is_removed() {
             later(&world, &["--yes"]).said(&["removed 1 of 1 run,"]);
         }
     }
-    let left: Vec<String> =
-        world.artifacts("checkpoints").iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+    let left: Vec<String> = world
+        .artifacts("checkpoints")
+        .iter()
+        .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+        .collect();
     assert_eq!((left, packets.len()), (Vec::new(), 2));
 }
 
