@@ -23,15 +23,16 @@ use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::ledger::{entry::Line, open::Ledger, recover::LEDGER_FILE};
 use crate::model::agent::bare;
 use crate::model::error::{Code, Failure};
-use crate::session::fact::{Fact, Taken};
+use crate::session::fact::{Fact, Step, Taken};
 use crate::session::fold::Session;
+use crate::session::phase_end::PhaseChange;
 use crate::system::env::Env;
 use crate::text::sha256::{NO_DIGEST, file_name};
-use crate::text::time::timestamp;
+use crate::text::time::{self, timestamp};
 use memchr::memmem;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long sessions are locked for a capture of their tree; their hooks wait a few seconds.
 pub const BRIEF: Duration = Duration::from_secs(1);
@@ -53,20 +54,27 @@ pub struct Wanted<'a> {
     pub view: Option<RunView>,
     /// `None`: the last one of its run.
     pub parent: Option<String>,
-    pub began: Instant,
+    /// When the phase began; `None`: with this checkpoint.
+    pub started: Option<String>,
 }
 
 impl<'a> Wanted<'a> {
     pub fn new(run: &'a str, kind: CheckpointKind, phase: &'a str, trigger: &'a str) -> Self {
         let (about, used) = (Vec::new(), Usage::default());
-        Self { run, kind, phase, trigger, about, used, view: None, parent: None, began: Instant::now() }
+        Self { run, kind, phase, trigger, about, used, view: None, parent: None, started: None }
     }
 
-    /// The present, which a rollback to `target` is about to overwrite: kept in the run of the target.
-    fn archive(target: &'a Checkpoint, session: Option<&Session>, trigger: &'a str) -> Self {
-        // A run has phases of its own.
+    /// The present, which a rollback to `target` is about to overwrite: kept in the run of the target, and named for where that
+    /// run or session stands now. `at` is that place in a run, which has phases of its own.
+    fn archive(
+        target: &'a Checkpoint,
+        session: Option<&Session>,
+        at: Option<(CheckpointKind, &'a str)>,
+        trigger: &'a str,
+    ) -> Self {
         let of_loop = session.filter(|_| !target.metadata.contains_key(STEP)).map(|session| session.state.phase.name());
-        Self::new(&target.identity.run_id, CheckpointKind::Pre, of_loop.unwrap_or(&target.phase), trigger)
+        let (kind, phase) = at.unwrap_or((CheckpointKind::Post, of_loop.unwrap_or(&target.phase)));
+        Self::new(&target.identity.run_id, kind, phase, trigger)
     }
 }
 
@@ -120,7 +128,9 @@ fn describe_now(env: &Env, store: &Store, session: &Session, wanted: &Wanted) ->
     if orchestrator.policy_hash.is_empty() {
         NO_DIGEST.clone_into(&mut orchestrator.policy_hash);
     }
-    let started = Some(&session.state.started_at).filter(|at| !at.is_empty());
+    let entered = wanted.used.entered.get(wanted.phase).filter(|_| wanted.kind == CheckpointKind::Post);
+    let started_at = wanted.started.as_ref().or(entered).unwrap_or(&created_at).clone();
+    let duration_ms = time::parse(&started_at).map_or(0, |began| env.now_ms - began);
     let about = wanted.about.iter().map(|(name, text)| (*name, text.as_str())).chain([("trigger", wanted.trigger)]);
     Checkpoint {
         agents: describe::describe_agents(session, &wanted.used),
@@ -136,11 +146,7 @@ fn describe_now(env: &Env, store: &Store, session: &Session, wanted: &Wanted) ->
         orchestrator,
         phase: wanted.phase.to_owned(),
         schema: SCHEMA,
-        timing: Timing {
-            started_at: started.unwrap_or(&created_at).clone(),
-            created_at,
-            duration_ms: u64::try_from(wanted.began.elapsed().as_millis()).unwrap_or(u64::MAX),
-        },
+        timing: Timing { created_at, duration_ms: u64::try_from(duration_ms).unwrap_or(0), started_at },
         kind: wanted.kind,
         ..Checkpoint::default()
     }
@@ -152,35 +158,47 @@ pub fn used(ledger: &Ledger) -> Usage {
     let Some(project) = ledger.place().path.parent() else { return Usage::default() };
     let started = &session.memory.progress.agents;
     let names: Vec<(&str, &str)> = started.iter().map(|agent| (agent.agent_id.as_str(), agent.name.as_str())).collect();
-    let tokens = transcript::used(&project.join(format!("{}.jsonl", file_name(&session.state.session_id))), &names);
-    Usage { tokens, calls: calls(ledger) }
+    let transcript = project.join(format!("{}.jsonl", file_name(&session.state.session_id)));
+    let (calls, entered) = calls_and_phases(ledger);
+    Usage { tokens: transcript::used(&transcript, &names), calls, words: transcript::last_words(&transcript), entered }
 }
 
 /// So much of the ledger's end is read for calls, and so many of each agent are kept.
 const TAIL: usize = 1 << 20;
 const MOST_CALLS: usize = 50;
 
-fn calls(ledger: &Ledger) -> BTreeMap<String, Vec<ToolInvocation>> {
+type Calls = BTreeMap<String, Vec<ToolInvocation>>;
+
+/// The newest calls by agent, and when each phase was entered last.
+fn calls_and_phases(ledger: &Ledger) -> (Calls, BTreeMap<String, String>) {
     let bytes = read_file(&ledger.place().dir, LEDGER_FILE).ok().flatten().unwrap_or_default();
     let lines = bytes[bytes.len().saturating_sub(TAIL)..].split(|b| *b == b'\n');
-    let lines = lines.filter(|line| memmem::find(line, b"\"type\":\"call\"").is_some()).filter_map(Line::read);
-    let mut found: BTreeMap<String, Vec<ToolInvocation>> = BTreeMap::new();
-    for step in lines.filter_map(|line| match Fact::read(line.kind, line.with)? {
-        Fact::Call(step) => Some(step),
-        _ => None,
-    }) {
-        let outcome = step.to.name().to_owned();
-        if let Some(known) = found.values_mut().flatten().rfind(|known| known.id == step.call.id) {
-            known.outcome = outcome;
-            continue;
+    let tells = |line: &&[u8]| {
+        [&b"\"type\":\"call\""[..], b"\"entered\":\""].iter().any(|key| memmem::find(line, key).is_some())
+    };
+    let (mut calls, mut entered) = (Calls::new(), BTreeMap::new());
+    for line in lines.filter(tells).filter_map(Line::read) {
+        if let Some(phase) = PhaseChange::read(line.with).entered {
+            entered.insert(phase.name().to_owned(), line.ts.to_owned());
         }
-        let of_agent =
-            found.entry(step.agent_type.as_deref().map_or_else(String::new, |name| bare(name).to_owned())).or_default();
-        of_agent.push(ToolInvocation { id: step.call.id, outcome, tool: step.call.tool });
-        let over = of_agent.len().saturating_sub(MOST_CALLS);
-        of_agent.drain(..over);
+        if let Some(Fact::Call(step)) = Fact::read(line.kind, line.with) {
+            add_call(&mut calls, step);
+        }
     }
-    found
+    (calls, entered)
+}
+
+fn add_call(calls: &mut Calls, step: Step) {
+    let outcome = step.to.name().to_owned();
+    if let Some(known) = calls.values_mut().flatten().rfind(|known| known.id == step.call.id) {
+        known.outcome = outcome;
+        return;
+    }
+    let agent = step.agent_type.as_deref().map_or_else(String::new, |name| bare(name).to_owned());
+    let of_agent = calls.entry(agent).or_default();
+    of_agent.push(ToolInvocation { id: step.call.id, outcome, tool: step.call.tool });
+    let over = of_agent.len().saturating_sub(MOST_CALLS);
+    of_agent.drain(..over);
 }
 
 pub fn fact(checkpoint: &Checkpoint) -> Fact {

@@ -222,7 +222,8 @@ fn show(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 fn describe(one: &Checkpoint) -> Vec<(&str, String)> {
     let (loop_, tree) = (&one.orchestrator, &one.artifacts);
     let mut lines = vec![
-        ("taken", format!("{} ({}), in {} ms", one.timing.created_at, one.trigger(), one.timing.duration_ms)),
+        ("taken", format!("{} ({})", one.timing.created_at, one.trigger())),
+        ("since", format!("{} ({} ms)", one.timing.started_at, one.timing.duration_ms)),
         ("follows", one.parent.clone().unwrap_or_else(|| "nothing".to_owned())),
         ("session", one.identity.session_id.clone()),
         ("task", loop_.task.clone().unwrap_or_default()),

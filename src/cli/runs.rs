@@ -39,7 +39,7 @@ pub(super) static VERBS: &[Command] = &[GC];
 
 const GC: Command = Command {
     name: "gc",
-    about: "Remove the files of old runs that passed (needs a person at a terminal)",
+    about: "Remove the files of old runs that passed or were rejected (needs a person at a terminal)",
     examples: &[
         ("aops-hook runs gc --older-than 30d --dry-run", "show what it would remove"),
         (
@@ -60,13 +60,18 @@ pub const RESOLVE: Command = Command {
             "aops-hook resolve CP_20260113-1f3a9c02_build --reject --note 'not on a Friday'",
             "end the run when it is resumed",
         ),
+        ("aops-hook resolve CP_20260113-1f3a9c02_build --answer 'the second one'", "answer what a step asked"),
     ],
     arguments: |row| {
         row.arg(run_operand())
             .arg(flag("approve", "Allow it"))
             .arg(flag("reject", "Refuse it; the run ends as BLOCKED"))
-            .arg(option("note", "TEXT", "A note for the record and for the agent that continues"))
-            .group(ArgGroup::new("decision").args(["approve", "reject"]).required(true))
+            .arg(option("answer", "TEXT", "Allow it, and answer its question; every step from there on is told"))
+            .arg(
+                option("note", "TEXT", "A note for the record and for the agent that continues")
+                    .conflicts_with("answer"),
+            )
+            .group(ArgGroup::new("decision").args(["approve", "reject", "answer"]).required(true))
     },
     run: resolve,
 };
@@ -102,7 +107,7 @@ fn row(io: &Io, run: &RunState) -> [Cell; 6] {
     };
     let next = run.paused.as_ref().map(|paused| {
         let decided = run.resolved.as_ref().map(|resolved| resolved.decision);
-        let next = describe_next_step(&paused.checkpoint_id, paused.trigger.wants_decision(), decided);
+        let next = describe_next_step(&paused.checkpoint_id, paused.trigger, decided);
         format!(" ({next})")
     });
     [
@@ -145,7 +150,7 @@ fn to_json(io: &Io, run: &RunState) -> Value {
     })
 }
 
-/// Removes runs that passed. A blocked, paused or unresolved one stays, however old it is. Of runs that the database knows as
+/// Removes runs that passed or that a person rejected. A blocked or paused one stays, however old it is. Of runs that the database knows as
 /// over, the trees on this machine go too.
 fn collect(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let wish = Wish::read("runs gc", given, io)?;
@@ -172,8 +177,8 @@ fn collect(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 }
 
 fn resolve(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let decision = if given.get_flag("approve") { Decision::Approved } else { Decision::Rejected };
-    let note = text(given, "note").map(|note| cut(&redact(note.trim()), 1000).to_owned());
+    let decision = if given.get_flag("reject") { Decision::Rejected } else { Decision::Approved };
+    let note = text(given, "answer").or(text(given, "note")).map(|note| cut(&redact(note.trim()), 1000).to_owned());
     let note = note.filter(|note| !note.is_empty());
     let artifacts = RunArtifacts::of(&project_root(io.env));
     let name = text(given, "name").unwrap_or_default();
@@ -190,7 +195,7 @@ fn resolve(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let checkpoint_id = paused.checkpoint_id;
     let decided = decision.name();
     let said = json!({"checkpoint_id": checkpoint_id, "run_id": run.run_id, "resolution_decision": decided});
-    let next = describe_next_step(&checkpoint_id, true, Some(decision));
+    let next = describe_next_step(&checkpoint_id, paused.trigger, Some(decision));
     io.answer(&said, format!("{checkpoint_id} is {decided}; {next}"))
 }
 

@@ -141,7 +141,7 @@ impl Tally {
     fn count_step(&mut self, staged: &Staged) {
         staged.workflow.iter().for_each(|workflow| push_new(&mut self.insights.workflows_used, workflow));
         self.insights.run_id = Some(staged.run_id.clone());
-        self.insights.run_outcome.clone_from(&staged.outcome);
+        self.insights.run_outcome.clone_from(&staged.run_outcome);
     }
 
     fn count_request(&mut self, at_ms: i64, seen: &Seen) {

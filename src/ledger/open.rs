@@ -19,7 +19,7 @@ use crate::model::error::{Code, Failure};
 use crate::session::fact::{Fact, Snapshot, Step};
 use crate::session::fold::Session;
 use crate::session::memory::Witness;
-use crate::session::phase_end::PhaseEnd;
+use crate::session::phase_end::{PhaseChange, Standing};
 use crate::system::env::Env;
 use crate::system::{files, folder};
 use crate::text::plain::plain;
@@ -335,11 +335,10 @@ impl Ledger {
     fn add(&mut self, fact: &Fact, ts: &str, marked: bool, lines: &mut Vec<u8>) -> Result<(), Failure> {
         let walk = &mut self.loaded.walk;
         let ((kind, with), before) = (fact.stored(), walk.folded.seq);
-        let phase = walk.folded.state.phase;
+        let stood = stands(&walk.folded);
         let applied = walk.folded.apply(&self.trace, ts, fact);
         applied.map_err(|code| Failure::new(code, format!("a `{kind}` entry cannot follow entry {before}")))?;
-        let ended = PhaseEnd::of(phase, walk.folded.state.phase, fact);
-        let with = if let Some(ended) = ended { ended.join(with) } else { with };
+        let with = PhaseChange::of(stood, stands(&walk.folded), fact).join(with);
         let digests = marked.then(|| (digest_of(&walk.folded.state), digest_of(&walk.folded.memory)));
         let mark = digests.as_ref().map(|(state, memory)| Mark { state, memory });
         let (prev, seq) = (&walk.folded.head, walk.folded.seq);
@@ -397,6 +396,11 @@ impl Ledger {
             ts: timestamp(env.now_ms),
         }
     }
+}
+
+fn stands(session: &Session) -> Standing {
+    let step = session.memory.run.as_ref().map(|step| step.phase);
+    Standing { phase: session.state.phase, step, over: session.state.ended_at.is_some() }
 }
 
 #[cfg(test)]

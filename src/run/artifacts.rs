@@ -8,7 +8,7 @@
 use crate::model::error::{Code, Failure};
 use crate::run::attempt::{AttemptEntry, AttemptFact, Attempts, Decision, Removed, Resolved};
 use crate::run::packet::{End, Pause, StepSummary, to_yaml};
-use crate::run::state::{RunState, fold};
+use crate::run::state::{RunState, fold, is_intervention};
 use crate::system::env::{Env, now_ms};
 use crate::system::{files, git};
 use crate::text::time::timestamp;
@@ -156,14 +156,16 @@ impl RunArtifacts {
         Ok(files.len())
     }
 
-    /// Renames what undone steps and an end that no longer holds left, so that nothing takes it for the present.
+    /// Renames what undone steps, their interventions and an end that no longer holds left, so that nothing takes it for the
+    /// present and nothing is written over it.
     pub fn set_aside(&self, run_id: &str, steps: &[String], version: u64) -> Result<(), Failure> {
+        let mended = steps.iter().flat_map(|step| self.interventions_of(run_id, step));
         let of_step = |step: &String| {
-            let name = format!("steps/{run_id}_{step}");
-            (format!("{name}.json"), format!("{name}_v{version}.json"))
+            vec![(format!("steps/{run_id}_{step}"), "json"), (format!("checkpoints/CP_{run_id}_{step}"), "yaml")]
         };
-        let end = (format!("terminal/TP_{run_id}.yaml"), format!("terminal/TP_{run_id}_v{version}.yaml"));
-        for (old, new) in steps.iter().map(of_step).chain([end]) {
+        let all = steps.iter().chain(&mended.collect::<Vec<_>>()).flat_map(of_step).collect::<Vec<_>>();
+        for (name, ending) in all.into_iter().chain([(format!("terminal/TP_{run_id}"), "yaml")]) {
+            let (old, new) = (format!("{name}.{ending}"), format!("{name}_v{version}.{ending}"));
             let path = self.folder.join(old);
             match fs::rename(&path, self.folder.join(new)) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -173,6 +175,15 @@ impl RunArtifacts {
             }
         }
         Ok(())
+    }
+
+    /// The steps that mended what the verifier of this one found, by the summaries they left.
+    fn interventions_of(&self, run_id: &str, step: &str) -> Vec<String> {
+        let items = fs::read_dir(self.folder.join("steps")).into_iter().flatten().flatten();
+        let names = items.filter_map(|item| item.file_name().into_string().ok());
+        let ids = names
+            .filter_map(|name| Some(name.strip_prefix(run_id)?.strip_prefix('_')?.strip_suffix(".json")?.to_owned()));
+        ids.filter(|id| is_intervention(id, step) && !id.contains("_v")).collect()
     }
 
     pub fn folder(&self) -> &Path {

@@ -60,6 +60,12 @@ pub enum Trigger {
     RolledBack,
     /// The verifier still finds issues after three interventions.
     VerificationFailed,
+    /// The critic still wants a revision after three of them, or there is no plan to go back to.
+    CriticRevise,
+    /// The critic says that no revision helps.
+    CriticHalt,
+    /// A step ended with a question to a person.
+    Question,
 }
 
 named! {
@@ -115,8 +121,12 @@ impl Trigger {
 
     /// A person must decide before `resume`; for the others `resume` itself is the decision.
     pub fn wants_decision(self) -> bool {
-        use Trigger::{AskUser, BudgetExhausted, CheckFailed, StepTimeout, VerificationFailed};
-        matches!(self, AskUser | BudgetExhausted | CheckFailed | StepTimeout | VerificationFailed)
+        !matches!(self, Trigger::Killed | Trigger::Interrupted | Trigger::Terminated | Trigger::RolledBack)
+    }
+
+    /// Words are wanted: they are told to every step from there on.
+    pub fn wants_answer(self) -> bool {
+        matches!(self, Trigger::CriticRevise | Trigger::CriticHalt | Trigger::Question)
     }
 }
 
@@ -132,6 +142,7 @@ pub enum AttemptFact {
     Resumed(Resumed),
     Terminal(Ended),
     Rollback(TakenBack),
+    Revised(Revised),
     Removed(Removed),
 }
 
@@ -246,6 +257,15 @@ pub struct TakenBack {
     pub incomplete: Vec<String>,
     /// The checkpoint of the restored tree.
     pub result: String,
+}
+
+/// The critic sent the plan back: the steps from the plan to the review are done anew.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revised {
+    pub again: Vec<String>,
+    /// The step of the critic.
+    pub by: String,
+    pub problems: String,
 }
 
 /// A person had the files of a finished run removed; its lines stay.

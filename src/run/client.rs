@@ -155,6 +155,8 @@ pub struct Stream {
     at: u64,
     rest: Vec<u8>,
     counted: BTreeSet<String>,
+    /// The last message of a turn of Codex.
+    said: String,
     /// A record named the session, so the client got as far as its hooks.
     pub announced: bool,
     pub tokens: u64,
@@ -179,6 +181,11 @@ impl Stream {
         Self { path, ..Self::default() }
     }
 
+    /// The last words of the client.
+    pub fn words(&self) -> &str {
+        self.result.as_ref().map_or("", |result| result.words.as_str())
+    }
+
     /// Reads what is new; true if there was something.
     pub fn follow(&mut self) -> bool {
         let Ok(mut file) = File::open(&self.path) else { return false };
@@ -201,9 +208,15 @@ impl Stream {
         match record.text_of("type").as_deref() {
             Some("assistant") => self.count_message(record),
             Some("thread.started") => self.announced = true,
+            Some("item.completed") => {
+                let message =
+                    record.get("item").filter(|item| item.text_of("type").as_deref() == Some("agent_message"));
+                self.said = message.and_then(|item| item.text_of("text")).unwrap_or(std::mem::take(&mut self.said));
+            }
             Some("item.started") => self.last_tool = record.get("item").and_then(|item| item.text_of("type")),
             Some(ended @ ("turn.completed" | "turn.failed")) => {
-                let words = record.get("error").and_then(|error| error.text_of("message")).unwrap_or_default();
+                let error = record.get("error").and_then(|error| error.text_of("message"));
+                let words = error.unwrap_or(std::mem::take(&mut self.said));
                 self.result = Some(ClientResult { subtype: ended.to_owned(), words, ..ClientResult::default() });
             }
             Some("result") => {

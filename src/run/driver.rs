@@ -20,7 +20,7 @@ pub use resume::{ResumeLimits, resume};
 pub use walk::{mark_terminated, run};
 pub use way_back::WayBack;
 
-use crate::run::attempt::{Decision, RunOutcome};
+use crate::run::attempt::{Decision, RunOutcome, Trigger};
 use crate::run::{plan::PlannedStep, state::RunState};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -69,9 +69,12 @@ pub struct Finish {
 }
 
 /// The commands that continue a paused run, on one line.
-pub fn describe_next_step(checkpoint_id: &str, wants_decision: bool, decided: Option<Decision>) -> String {
+pub fn describe_next_step(checkpoint_id: &str, trigger: Trigger, decided: Option<Decision>) -> String {
     match decided {
-        None if wants_decision => format!(
+        None if trigger.wants_answer() => format!(
+            "answer with `aops-hook resolve {checkpoint_id} --answer TEXT`, or end it with `--reject`, then `aops-hook resume {checkpoint_id}`"
+        ),
+        None if trigger.wants_decision() => format!(
             "decide with `aops-hook resolve {checkpoint_id} --approve` or `--reject`, then `aops-hook resume {checkpoint_id}`"
         ),
         _ => format!("go on with `aops-hook resume {checkpoint_id}`"),

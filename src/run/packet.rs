@@ -72,7 +72,8 @@ pub struct StepSummary {
     /// Files that the step changed.
     pub artifacts: Vec<String>,
     pub duration_ms: u64,
-    pub outcome: RunOutcome,
+    /// `success`, or why it was none: a word of [`RunOutcome`].
+    pub outcome: String,
     pub step_name: String,
 }
 

@@ -55,6 +55,10 @@ impl PlannedStep {
         }
     }
 
+    pub fn is_client(&self) -> bool {
+        matches!(self.does, StepAction::Client { .. })
+    }
+
     /// An agent that is not ours; it owes no verdict.
     pub fn foreign_agent(&self) -> Option<&str> {
         match &self.does {
@@ -139,6 +143,16 @@ fn planned(step: &Step) -> PlannedStep {
         verifies: false,
         mends: None,
     }
+}
+
+/// Where the plan that a critic reviews is made, among the steps before that review: the first client step of phase `hydrate`
+/// after the last planner's, or that planner's itself.
+pub fn plan_step(before: &[PlannedStep]) -> Option<usize> {
+    let is_planner = |step: &PlannedStep| step.verdict_of() == Some("prompt-hydrator");
+    let plans = |step: &PlannedStep| step.phase == Phase::Hydrate && matches!(step.does, StepAction::Client { .. });
+    let planner = before.iter().rposition(is_planner);
+    let after = planner.map_or(0, |at| at + 1);
+    before[after..].iter().position(plans).map(|at| after + at).or(planner)
 }
 
 /// The step that mends what the verifier found in this one.

@@ -3,10 +3,11 @@
 //! Pure. Invariant: a step that passed stays passed, so it is not started again, unless a person takes the run back.
 
 use super::attempt::{
-    AttemptEntry, AttemptFact, Begun, Done, Init, Paused, Resolved, Resumed, RunOutcome, RunStatus, TakenBack, Trigger,
+    AttemptEntry, AttemptFact, Begun, Decision, Done, Init, Paused, Resolved, Resumed, Revised, RunOutcome, RunStatus,
+    TakenBack, Trigger,
 };
 use crate::checkpoint::form::describe::RunView;
-use crate::checkpoint::form::{GateOutcome, Intake};
+use crate::checkpoint::form::{CheckpointKind, GateOutcome, Intake};
 use crate::text::json::cut;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,6 +22,10 @@ pub struct RunState {
     /// By step: how its last attempt ended.
     pub done: BTreeMap<String, Done>,
     pub current: Option<Begun>,
+    /// When that one began.
+    pub current_since: String,
+    /// The step that ended last, and how. Not one that paused.
+    pub last: Option<(String, RunOutcome)>,
     /// The last attempt of each step since the run was taken back, if it was.
     pub begun: BTreeMap<String, Begun>,
     /// How often each step was handed out in all.
@@ -29,11 +34,20 @@ pub struct RunState {
     pub passed: BTreeMap<String, Done>,
     /// Steps that were taken back and have not passed since.
     pub taken_back: BTreeSet<String>,
-    /// By step: how often its verifier found issues, and how often a person granted three more interventions.
+    /// By step: how often its verifier found issues or its critic wanted a revision, and how often a person granted more of
+    /// these rounds.
     pub rounds: BTreeMap<String, u64>,
     pub granted: BTreeMap<String, u64>,
     /// How often the run was taken back to a checkpoint.
     pub rollbacks: u64,
+    /// By step: how often it is done anew because the critic sent the plan back.
+    pub revisions: BTreeMap<String, u64>,
+    /// By step that is done anew: what the critic found. Until it has passed.
+    pub sent_back: BTreeMap<String, String>,
+    /// How often steps were undone or sent back: the version of what they left.
+    pub versions: u64,
+    /// What a person answered, oldest first.
+    pub answers: Vec<Answered>,
     pub paused: Option<Paused>,
     pub resolved: Option<Resolved>,
     /// The call that a person approved last. The session's ledger says whether it was made since.
@@ -49,6 +63,15 @@ pub struct RunState {
     pub removed: bool,
     pub began_at: String,
     pub changed_at: String,
+}
+
+/// A question of the run, and what a person said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    pub answer: String,
+    pub question: String,
+    pub step: String,
+    pub trigger: Trigger,
 }
 
 impl RunState {
@@ -74,9 +97,35 @@ impl RunState {
         self.rounds.get(step).is_some_and(|rounds| *rounds > allowed)
     }
 
-    /// Nothing of it waits for a person or can be continued.
+    /// What the critic in this step found, where the plan is to be made anew.
+    pub fn sends_back(&self, step: &str) -> Option<&Done> {
+        let sent = [RunOutcome::InterventionRequired, RunOutcome::EscalationRequested];
+        self.done.get(step).filter(|done| sent.contains(&done.outcome))
+    }
+
+    /// The plan may be made anew without asking a person. `has_plan`: there is a step that makes it.
+    pub fn may_revise(&self, step: &str, has_plan: bool) -> bool {
+        let (rounds, granted) = (self.rounds.get(step).unwrap_or(&0), self.granted.get(step).unwrap_or(&0));
+        let allowed = if has_plan { MOST_ROUNDS * (1 + granted) } else { *granted };
+        let halted = self.done.get(step).is_some_and(|done| done.outcome == RunOutcome::EscalationRequested);
+        !halted && *rounds <= allowed
+    }
+
+    /// How this step ended, if it was the last one.
+    pub fn outcome_of(&self, step: &str) -> Option<RunOutcome> {
+        self.last.as_ref().filter(|(last, _)| last == step).map(|(_, outcome)| *outcome)
+    }
+
+    /// A person answered the question with which this step ended, and it has not passed since.
+    pub fn is_answered(&self, step: &str) -> bool {
+        let asked = |answered: &Answered| answered.step == step && answered.trigger == Trigger::Question;
+        !self.has_passed(step) && self.answers.last().is_some_and(asked)
+    }
+
+    /// Nothing of it waits for a person or can be continued: it passed, or a person rejected what it paused for.
     pub fn is_settled(&self) -> bool {
-        self.status == RunStatus::Terminal && self.outcome == Some(RunOutcome::Pass)
+        let rejected = self.resolved.as_ref().is_some_and(|resolved| resolved.decision == Decision::Rejected);
+        rejected || self.status == RunStatus::Terminal && self.outcome == Some(RunOutcome::Pass)
     }
 
     /// The first step of the plan that has not passed.
@@ -97,6 +146,8 @@ impl RunState {
             AttemptFact::Step(begun) => {
                 self.status = RunStatus::Running;
                 self.current = Some(begun.clone());
+                told.ts.clone_into(&mut self.current_since);
+                self.last.take_if(|(step, _)| *step == begun.step);
                 self.begun.insert(begun.step.clone(), begun.clone());
                 self.attempts.insert(begun.step.clone(), begun.attempt);
             }
@@ -110,6 +161,7 @@ impl RunState {
                 self.paused = None;
             }
             AttemptFact::Rollback(back) => self.take_back(back),
+            AttemptFact::Revised(revised) => self.revise(revised),
             AttemptFact::Removed(_) => self.removed = true,
         }
     }
@@ -117,12 +169,14 @@ impl RunState {
     fn end_step(&mut self, done: &Done) {
         self.current = None;
         (self.cost, self.tokens) = (done.cost, done.tokens);
+        self.last = Some((done.step.clone(), done.outcome));
         self.done.insert(done.step.clone(), done.clone());
         if done.outcome == RunOutcome::InterventionRequired {
             *self.rounds.entry(done.step.clone()).or_default() += 1;
         }
         if done.outcome == RunOutcome::Pass {
             self.taken_back.remove(&done.step);
+            self.sent_back.remove(&done.step);
             self.passed.insert(done.step.clone(), done.clone());
         }
     }
@@ -140,38 +194,79 @@ impl RunState {
         (self.paused, self.resolved) = (Some(paused.clone()), None);
     }
 
-    /// What the pause was about is settled: its checks are waived, and a failed verification gets another round.
+    /// What the pause was about is settled: its checks are waived, a failed verification or review gets more rounds, and an
+    /// answer is kept.
     fn go_on(&mut self, resumed: &Resumed) {
-        if let Some(paused) = self.paused.as_ref().filter(|paused| !paused.checks.is_empty()) {
-            self.waived.entry(paused.step.clone()).or_default().extend(paused.checks.clone());
+        if let Some(paused) = self.paused.take() {
+            if !paused.checks.is_empty() {
+                self.waived.entry(paused.step.clone()).or_default().extend(paused.checks.clone());
+            }
+            if paused.trigger.wants_answer() {
+                self.take_answer(&paused);
+            }
+            match paused.trigger {
+                Trigger::VerificationFailed | Trigger::CriticRevise => {
+                    *self.granted.entry(paused.step.clone()).or_default() += 1;
+                }
+                Trigger::CriticHalt => {
+                    // Answered, it is a plan to be revised.
+                    if let Some(halted) = self.done.get_mut(&paused.step) {
+                        halted.outcome = RunOutcome::InterventionRequired;
+                    }
+                }
+                _ => {}
+            }
+            self.approved = paused.tool_use_id.or(self.approved.take());
         }
-        if let Some(paused) = self.paused.as_ref().filter(|paused| paused.trigger == Trigger::VerificationFailed) {
-            *self.granted.entry(paused.step.clone()).or_default() += 1;
-        }
-        let waited = self.paused.as_ref().and_then(|paused| paused.tool_use_id.clone());
-        self.approved = waited.or(self.approved.take());
-        (self.status, self.outcome, self.paused) = (RunStatus::Resumed, None, None);
+        (self.status, self.outcome) = (RunStatus::Resumed, None);
         (self.budget, self.step_timeout_ms) = (resumed.budget, resumed.step_timeout_ms);
         self.reason.clear();
     }
 
+    fn take_answer(&mut self, paused: &Paused) {
+        let said = self.resolved.as_ref().filter(|resolved| resolved.decision == Decision::Approved);
+        let answer = said.and_then(|resolved| resolved.note.clone()).unwrap_or_else(|| "yes, go on".to_owned());
+        let (question, step, trigger) = (paused.question.clone(), paused.step.clone(), paused.trigger);
+        self.answers.push(Answered { answer, question, step, trigger });
+    }
+
+    fn revise(&mut self, revised: &Revised) {
+        self.versions += 1;
+        for step in &revised.again {
+            self.forget(step);
+            if *step != revised.by {
+                self.rounds.remove(step);
+                self.granted.remove(step);
+            }
+            *self.revisions.entry(step.clone()).or_default() += 1;
+            self.sent_back.insert(step.clone(), revised.problems.clone());
+        }
+    }
+
+    /// Neither done nor begun any more, nor what its verifier had mended. Returns whether it was begun.
+    fn forget(&mut self, step: &str) -> bool {
+        self.done.remove(step);
+        self.done.retain(|id, _| !is_intervention(id, step));
+        self.begun.retain(|id, _| !is_intervention(id, step));
+        self.begun.remove(step).is_some()
+    }
+
     /// Steps that are not completed at the checkpoint are incomplete again. A way back from a way back completes them.
     fn take_back(&mut self, back: &TakenBack) {
-        self.rollbacks += 1;
+        (self.rollbacks, self.versions) = (self.rollbacks + 1, self.versions + 1);
         (self.current, self.approved, self.resolved, self.paused) = (None, None, None, None);
-        for step in &self.init.steps {
+        for step in &self.init.steps.clone() {
             if back.completed.contains(step) {
                 self.taken_back.remove(step);
                 if let Some(done) = self.passed.get(step) {
                     self.done.insert(step.clone(), done.clone());
                 }
             } else {
-                self.done.remove(step);
                 self.waived.remove(step);
                 self.rounds.remove(step);
                 self.granted.remove(step);
-                self.done.retain(|id, _| !is_intervention(id, step));
-                if self.begun.remove(step).is_some() {
+                self.sent_back.remove(step);
+                if self.forget(step) {
                     self.taken_back.insert(step.clone());
                 }
             }
@@ -199,6 +294,7 @@ impl RunState {
             },
             gates: self.init.steps.iter().filter_map(gate).collect(),
             waived: self.waived.values().flatten().cloned().collect(),
+            kind: if self.begun.contains_key(current) { CheckpointKind::Post } else { CheckpointKind::Pre },
         }
     }
 }
@@ -211,7 +307,7 @@ pub fn intervention_id(step: &str, round: u64) -> String {
     format!("{}-intervene-{round}", cut(step, 40))
 }
 
-fn is_intervention(id: &str, of: &str) -> bool {
+pub fn is_intervention(id: &str, of: &str) -> bool {
     id.strip_prefix(cut(of, 40)).is_some_and(|rest| rest.starts_with("-intervene-"))
 }
 
@@ -247,6 +343,7 @@ pub fn fold(told: &[AttemptEntry]) -> Vec<RunState> {
 mod tests {
     use super::*;
     use crate::model::call::CallKey;
+    use crate::run::attempt::Ended;
 
     fn done(step: &str, outcome: RunOutcome) -> AttemptFact {
         AttemptFact::Done(Done {
@@ -273,6 +370,42 @@ mod tests {
         assert_eq!(run.executed(), ["a"], "`b` has begun and is not completed");
         assert_eq!((run.cost, run.current.as_ref().map(|c| c.step.as_str())), (5, Some("b")));
     }
+
+    #[test]
+    fn each_deed_leads_to_its_state() {
+        let paused = |trigger: Trigger| {
+            AttemptFact::Checkpoint(Paused {
+                checkpoint_id: String::new(),
+                checks: Vec::new(),
+                cost: 0,
+                digest: String::new(),
+                outcome: trigger.outcome(),
+                question: String::new(),
+                step: "a".to_owned(),
+                tokens: 0,
+                tool_use_id: None,
+                tree: String::new(),
+                trigger,
+            })
+        };
+        let resumed =
+            || AttemptFact::Resumed(Resumed { budget: None, checkpoint_id: String::new(), step_timeout_ms: 1 });
+        let ended = Ended { outcome: RunOutcome::Pass, reason: String::new() };
+        let mut run = RunState::default();
+        for (deed, state) in [
+            (AttemptFact::Init(Init::default()), "INIT"),
+            (AttemptFact::Step(Begun { step: "a".to_owned(), ..Begun::default() }), "RUNNING"),
+            (paused(Trigger::AskUser), "CHECKPOINT"),
+            (resumed(), "RESUMED"),
+            (paused(Trigger::Terminated), "TERMINATED"),
+            (resumed(), "RESUMED"),
+            (AttemptFact::Terminal(ended), "TERMINAL"),
+        ] {
+            run.apply(&AttemptEntry { run_id: "r".to_owned(), ts: "t".to_owned(), deed });
+            assert_eq!(run.status.name(), state);
+        }
+    }
+
     #[test]
     fn a_run_is_named_by_its_id_or_its_packet() {
         let run = |id: &str| RunState {

@@ -357,7 +357,7 @@ pub struct Starts {
 }
 
 /// The verdict of one of our agents, or that it ended without one.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Reported {
     pub agent: String,
     pub agent_id: String,
@@ -404,10 +404,13 @@ pub struct Unblocked {
 /// A run's driver begins a step in this session, or ends it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Staged {
-    /// With the run's end, or where it pauses: PASS, BLOCKED, …
+    /// The outcome of the step that was under way, as its driver judged it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
     pub run_id: String,
+    /// With the run's end, or where it pauses: PASS, BLOCKED, …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_outcome: Option<String>,
     /// Nothing: no step is under way any more.
     pub stage: Option<RunStep>,
     pub task: String,

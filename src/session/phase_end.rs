@@ -1,17 +1,18 @@
-//! The outcome with which a phase of the loop ends: one of four, stored as `ended` in the entry that ends it.
+//! The outcome with which a phase of the loop ends: one of four, stored as `ended` in the entry that ends it. `also_ended` is
+//! a second one: work that is verified without a refused stop ends its own phase and `verify` with one verdict. `entered` is
+//! the phase that begins.
 //!
-//! Reads nothing, writes nothing. Invariants: a phase ends with exactly one outcome; only `PASS` is success; between tasks
-//! (`idle`, `done`, `halted`) nothing ends. The fold does not read it: older ledgers have none.
+//! Reads nothing, writes nothing. Invariants: a phase that was entered ends with exactly one outcome; only `PASS` is success;
+//! between tasks (`idle`, `done`, `halted`) nothing ends; in a step of a run only its driver's word ends the phase. The fold
+//! does not read it: older ledgers have none.
 
 use crate::model::event::EventKind;
 use crate::model::phase::Phase;
-use crate::session::fact::Fact;
+use crate::session::fact::{Fact, Reported, Staged};
 use crate::text::stored::canonical;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
-
-pub const KEY: &str = "ended";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseEnd {
@@ -20,42 +21,127 @@ pub struct PhaseEnd {
     pub phase: Phase,
 }
 
+/// Where the loop stands before or after a fact.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Standing {
+    pub phase: Phase,
+    /// The phase of the run's step that is under way.
+    pub step: Option<Phase>,
+    /// The session has ended, and its phase with it; it is entered again when the session is resumed.
+    pub over: bool,
+}
+
+/// What one fact ended and began.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhaseChange {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub also_ended: Option<PhaseEnd>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<PhaseEnd>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entered: Option<Phase>,
+}
+
 impl PhaseEnd {
+    fn new(phase: Phase, outcome: &str) -> Self {
+        Self { outcome: outcome.to_owned(), phase }
+    }
+
     /// The phase that this fact ended, if it did.
-    pub fn of(before: Phase, after: Phase, fact: &Fact) -> Option<Self> {
-        let rests = matches!(before, Phase::Idle | Phase::Done | Phase::Halted);
+    fn of(before: Phase, after: Phase, fact: &Fact) -> Option<Self> {
         let event = if let Fact::Event(seen) = fact { EventKind::of(&seen.event) } else { EventKind::Other };
-        if rests || before == after && event != EventKind::SessionEnd {
+        if !is_walked(before) || before == after && event != EventKind::SessionEnd {
             return None;
         }
         let outcome = match (event, after) {
             (_, Phase::Halted) => "HALT",
             // What comes next is for the user to say, or they have said it.
             (EventKind::SessionEnd | EventKind::UserPromptSubmit, _) => "ASK_USER",
-            (_, Phase::Intervene) => "INTERVENTION_REQUIRED",
+            (_, Phase::Intervene) => MENDS,
             _ if goes_on(before, after) => "PASS",
-            _ => "INTERVENTION_REQUIRED",
+            _ => MENDS,
         };
-        Some(Self { outcome: outcome.to_owned(), phase: before })
+        Some(Self::new(before, outcome))
+    }
+
+    /// The verdict of the verifier ends `verify`, and first the phase in which the loop stood.
+    fn of_verdict(before: Phase, after: Phase, verified: bool) -> [Option<Self>; 2] {
+        let verify = Self::new(Phase::Verify, if verified { "PASS" } else { MENDS });
+        let own = match before {
+            Phase::Verify => None,
+            // Sent back from behind the verification.
+            Phase::Reflect | Phase::Close if before == after => None,
+            Phase::Reflect | Phase::Close => Some(Self::new(before, MENDS)),
+            _ => is_walked(before).then(|| Self::new(before, "PASS")),
+        };
+        match own {
+            Some(own) => [Some(own), Some(verify)],
+            None => [Some(verify), None],
+        }
+    }
+}
+
+const MENDS: &str = "INTERVENTION_REQUIRED";
+
+impl PhaseChange {
+    pub fn of(before: Standing, after: Standing, fact: &Fact) -> Self {
+        if let Fact::Run(Staged { outcome, stage, .. }) = fact {
+            // Without the driver's word it was cut off, and a person let it go on.
+            let outcome = outcome.as_deref().unwrap_or("ASK_USER");
+            let ended = before.step.map(|phase| PhaseEnd::new(phase, outcome));
+            return Self { ended, entered: stage.as_ref().map(|stage| stage.phase), ..Self::default() };
+        }
+        if before.step.is_some() || before.over && after.over {
+            return Self::default();
+        }
+        let entered = Some(after.phase).filter(|phase| is_walked(*phase));
+        if before.over {
+            return Self { entered, ..Self::default() };
+        }
+        let verdict = verdict(fact).filter(|_| before.phase != Phase::Halted);
+        let [ended, also_ended] = match verdict {
+            Some(verified) => PhaseEnd::of_verdict(before.phase, after.phase, verified),
+            None => [PhaseEnd::of(before.phase, after.phase, fact), None],
+        };
+        let again = verdict == Some(false) && before.phase == after.phase;
+        Self { also_ended, ended, entered: entered.filter(|_| again || before.phase != after.phase) }
     }
 
     /// The stored form of an entry with this in it.
     pub fn join(&self, with: String) -> String {
-        let Ok(mut fields) = serde_json::from_str::<BTreeMap<String, Box<RawValue>>>(&with) else { return with };
-        let Ok(ended) = RawValue::from_string(canonical(self)) else { return with };
-        fields.insert(KEY.to_owned(), ended);
+        if *self == Self::default() {
+            return with;
+        }
+        let read = |text: &str| serde_json::from_str::<BTreeMap<String, Box<RawValue>>>(text);
+        let (Ok(mut fields), Ok(own)) = (read(&with), read(&canonical(self))) else { return with };
+        fields.extend(own);
         canonical(&fields)
     }
 
     /// What a stored entry says.
-    pub fn read(with: &str) -> Option<Self> {
-        #[derive(Deserialize)]
-        struct Held {
-            ended: Option<PhaseEnd>,
-        }
-        // Most entries end none.
-        with.contains("\"ended\":{").then(|| serde_json::from_str::<Held>(with).ok()?.ended)?
+    pub fn read(with: &str) -> Self {
+        // Most entries change none.
+        let changes = with.contains("\"ended\":{") || with.contains("\"entered\":\"");
+        if changes { serde_json::from_str(with).unwrap_or_default() } else { Self::default() }
     }
+
+    pub fn ends(&self) -> impl Iterator<Item = &PhaseEnd> {
+        self.ended.iter().chain(&self.also_ended)
+    }
+}
+
+/// A verdict of the verifier that counts: whether it verified.
+fn verdict(fact: &Fact) -> Option<bool> {
+    match fact {
+        Fact::Verdict(Reported { agent, finding: Some(finding), sent_on: false, .. }) if agent == "qa-verifier" => {
+            Some(finding.verdict.as_deref() == Some("VERIFIED"))
+        }
+        _ => None,
+    }
+}
+
+fn is_walked(phase: Phase) -> bool {
+    !matches!(phase, Phase::Idle | Phase::Done | Phase::Halted)
 }
 
 /// Forward in the loop, to its end, or from mending back to verifying.
@@ -67,14 +153,21 @@ fn goes_on(before: Phase, after: Phase) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::agent_report::AgentReport;
     use crate::session::fact::{Seen, Unblocked};
+    use crate::session::memory::RunStep;
 
     fn event(name: &str) -> Fact {
         Fact::Event(Box::new(Seen { event: name.to_owned(), ..Seen::default() }))
     }
 
+    fn change(before: Phase, after: Phase, fact: &Fact) -> PhaseChange {
+        let at = |phase| Standing { phase, ..Standing::default() };
+        PhaseChange::of(at(before), at(after), fact)
+    }
+
     fn outcome(before: Phase, after: Phase, fact: &Fact) -> Option<String> {
-        PhaseEnd::of(before, after, fact).map(|end| end.outcome)
+        change(before, after, fact).ended.map(|end| end.outcome)
     }
 
     #[test]
@@ -108,11 +201,66 @@ mod tests {
     }
 
     #[test]
+    fn a_verdict_ends_verify_wherever_the_loop_stood() {
+        let said = |verdict: &str| {
+            let finding = Some(AgentReport { verdict: Some(verdict.to_owned()), ..AgentReport::default() });
+            Fact::Verdict(Reported { agent: "qa-verifier".to_owned(), finding, ..Reported::default() })
+        };
+        let (good, bad) = (said("VERIFIED"), said("ISSUES"));
+        for (before, after, fact, wanted, entered) in [
+            (Phase::Verify, Phase::Reflect, &good, "verify PASS", "reflect"),
+            (Phase::Execute, Phase::Reflect, &good, "execute PASS, verify PASS", "reflect"),
+            (Phase::Execute, Phase::Intervene, &bad, "execute PASS, verify INTERVENTION_REQUIRED", "intervene"),
+            (Phase::Intervene, Phase::Intervene, &bad, "intervene PASS, verify INTERVENTION_REQUIRED", "intervene"),
+            (Phase::Reflect, Phase::Reflect, &good, "verify PASS", ""),
+            (Phase::Done, Phase::Reflect, &good, "verify PASS", "reflect"),
+        ] {
+            let change = change(before, after, fact);
+            let ends: Vec<String> = change.ends().map(|end| format!("{} {}", end.phase.name(), end.outcome)).collect();
+            assert_eq!(ends.join(", "), wanted, "{before:?}");
+            assert_eq!(change.entered.map_or("", Phase::name), entered, "{before:?}");
+        }
+    }
+
+    #[test]
+    fn in_a_run_only_the_driver_ends_a_phase() {
+        let stage = |phase| Some(RunStep { phase, ..RunStep::default() });
+        let run = |word: Option<&str>, stage| {
+            Fact::Run(Staged { outcome: word.map(str::to_owned), stage, ..Staged::default() })
+        };
+        let within = Standing { phase: Phase::Execute, step: Some(Phase::Review), over: true };
+        let next = PhaseChange::of(within, within, &run(Some("PASS"), stage(Phase::Execute)));
+        assert_eq!(next.ended, Some(PhaseEnd::new(Phase::Review, "PASS")), "also after the client's session end");
+        assert_eq!(next.entered, Some(Phase::Execute));
+        let cut_off = PhaseChange::of(within, within, &run(None, stage(Phase::Review)));
+        assert_eq!(cut_off.ended, Some(PhaseEnd::new(Phase::Review, "ASK_USER")));
+        let between = Standing { step: None, ..within };
+        assert_eq!(PhaseChange::of(between, within, &run(None, stage(Phase::Review))).ended, None);
+        let moved = Standing { phase: Phase::Reflect, ..within };
+        for fact in [event("SessionEnd"), event("UserPromptSubmit"), event("SubagentStop")] {
+            assert_eq!(PhaseChange::of(within, moved, &fact), PhaseChange::default());
+        }
+    }
+
+    #[test]
+    fn an_ended_session_ends_nothing_until_it_is_resumed() {
+        let over = Standing { phase: Phase::Execute, step: None, over: true };
+        assert_eq!(PhaseChange::of(over, over, &event("SessionEnd")), PhaseChange::default());
+        let back = PhaseChange::of(over, Standing { over: false, ..over }, &event("SessionStart"));
+        assert_eq!((back.ended, back.entered), (None, Some(Phase::Execute)));
+    }
+
+    #[test]
     fn an_entry_says_it_in_its_place() {
         let end = PhaseEnd { outcome: "PASS".to_owned(), phase: Phase::Hydrate };
-        let with = end.join(r#"{"about":{"z":1,"a":2},"event":"Stop"}"#.to_owned());
-        assert_eq!(with, r#"{"about":{"z":1,"a":2},"ended":{"outcome":"PASS","phase":"hydrate"},"event":"Stop"}"#);
-        assert_eq!(PhaseEnd::read(&with), Some(end));
-        assert_eq!(PhaseEnd::read(r#"{"about":"\"ended\":{","event":"Stop"}"#), None);
+        let change = PhaseChange { ended: Some(end), entered: Some(Phase::Review), also_ended: None };
+        let with = change.join(r#"{"about":{"z":1,"a":2},"event":"Stop"}"#.to_owned());
+        let wanted =
+            r#"{"about":{"z":1,"a":2},"ended":{"outcome":"PASS","phase":"hydrate"},"entered":"review","event":"Stop"}"#;
+        assert_eq!(with, wanted);
+        assert_eq!(PhaseChange::read(&with), change);
+        let quoted = r#"{"about":"\"ended\":{","event":"Stop"}"#;
+        assert_eq!(PhaseChange::read(quoted), PhaseChange::default());
+        assert_eq!(PhaseChange::default().join(quoted.to_owned()), quoted);
     }
 }

@@ -61,6 +61,7 @@ mod opencode;
 mod other_clients;
 mod packages;
 mod pages;
+mod phase_outcomes;
 mod pictures;
 mod plugin;
 mod policy;

@@ -126,9 +126,10 @@ fn there_and_back_again() {
 
     let list = told(&sandbox, &["list"]);
     let ids: Vec<&str> = list.as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
-    assert_eq!(ids[..3], ["manual/POST_idle_v1", "manual/PRE_idle_v1", "manual/POST_idle_v2"]);
-    let result = told(&sandbox, &["show", "manual/POST_idle_v2"]);
-    assert_eq!((&result["parent"], &result["version"]), (&id.as_str().into(), &2.into()));
+    assert_eq!(ids[..3], ["manual/POST_idle_v1", "manual/POST_idle_v2", "manual/POST_idle_v3"]);
+    let result = told(&sandbox, &["show", "manual/POST_idle_v3"]);
+    assert_eq!((&result["parent"], &result["version"]), (&id.as_str().into(), &3.into()));
+    assert_eq!(result["metadata"]["rollback_from"], archive.as_str());
     assert_eq!(told(&sandbox, &["verify"])["ok"], true);
 }
 

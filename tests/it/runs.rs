@@ -1,6 +1,7 @@
 //! Runs: chains of steps without a person, paused, killed and resumed. The model is scripted; the client is a fake, in
 //! `real_client` the real one.
 
+mod asking;
 mod chain;
 mod checks;
 mod forged;

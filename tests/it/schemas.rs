@@ -71,6 +71,8 @@ fn entry_schema() -> Value {
         // The commit mark of the last entry in a batch.
         held["properties"]["working_digest"] = digest();
         held["properties"]["ended"] = phase_end();
+        held["properties"]["also_ended"] = phase_end();
+        held["properties"]["entered"] = json!({"type": "string"});
         definitions[kind] = held;
         let with = json!({"$ref": format!("#/$defs/{kind}")});
         kinds.push(json!({"properties": {"type": {"const": kind}, "with": with}}));
@@ -141,7 +143,7 @@ fn execution_schemas() -> [(&'static str, Value); 3] {
     let alias = |name: &str, about: &str, file: &str| titled(name, about, json!({"$ref": file}), json!({}));
     [
         (
-            "execution_state",
+            "tga/v1/execution_state",
             titled(
                 "where a call stands",
                 "PENDING to AUTHORIZED or DENIED, AUTHORIZED to EXECUTING, EXECUTING to COMPLETED or FAILED; nothing else.",
@@ -149,13 +151,16 @@ fn execution_schemas() -> [(&'static str, Value); 3] {
                 json!({}),
             ),
         ),
-        ("execution_log_entry", alias("an entry of the log", "One line of ledger.jsonl.", "ledger-entry.schema.json")),
         (
-            "execution_checkpoint",
+            "tga/v1/execution_log_entry",
+            alias("an entry of the log", "One line of ledger.jsonl.", "../../ledger-entry.schema.json"),
+        ),
+        (
+            "tga/v1/execution_checkpoint",
             alias(
                 "what a session is recovered from",
                 "session-state.json: its `digest` is SHA-256 over the canonical form, and the ledger commits to it.",
-                "session-state.schema.json",
+                "../../session-state.schema.json",
             ),
         ),
     ]
@@ -164,11 +169,14 @@ fn execution_schemas() -> [(&'static str, Value); 3] {
 /// What they refer to is there, and the vectors use the states they name.
 #[test]
 fn the_resilience_documents_names_lead_somewhere() {
-    let [(_, state), (_, entry), (_, checkpoint)] = execution_schemas();
+    let all = execution_schemas();
+    let names = ["execution_state", "execution_log_entry", "execution_checkpoint"].map(|name| format!("tga/v1/{name}"));
+    assert_eq!(all.each_ref().map(|(name, _)| (*name).to_owned()), names, "where the document has them");
+    let [(_, state), (_, entry), (_, checkpoint)] = all;
     for alias in [entry, checkpoint] {
-        assert!(folder().join(alias["$ref"].as_str().unwrap()).is_file(), "{alias}");
+        assert!(folder().join("tga/v1").join(alias["$ref"].as_str().unwrap()).is_file(), "{alias}");
     }
-    let text = fs::read_to_string(folder().join("vectors/state_transition_vectors.json")).unwrap();
+    let text = fs::read_to_string(folder().join("../test_vectors/tga/state_transition_vectors.json")).unwrap();
     for name in state["enum"].as_array().unwrap() {
         assert!(text.contains(&format!("\"{}\"", name.as_str().unwrap())), "{name}");
     }

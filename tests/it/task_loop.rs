@@ -117,11 +117,37 @@ fn every_phase_has_its_checkpoints() {
     }
 }
 
+/// The tree that the verifier looked at is kept, whatever it said, also where no stop came before it.
+#[test]
+fn the_verified_tree_is_kept() {
+    let sandbox = Sandbox::repository("0.0");
+    let session = sandbox.working();
+    session.write("a.txt").silent();
+    session.qa("ISSUES").silent();
+    session.write("b.txt").silent();
+    session.qa("ISSUES").silent();
+    session.qa("VERIFIED").silent();
+    let shown = |version: u64| {
+        let id = format!("{}/POST_verify_v{version}", session.id);
+        sandbox.person(&["checkpoint", "show", &id, "--files", "--json"]).json()
+    };
+    for (version, trigger, has_b) in [(1, "failure", false), (2, "failure", true), (3, "phase", true)] {
+        let one = shown(version);
+        assert_eq!(one["metadata"]["trigger"], trigger, "{version}: {one:#}");
+        let files = one["artifacts"]["files"].as_array().unwrap();
+        assert_eq!(files.iter().any(|file| file["path"] == "b.txt"), has_b, "{version}: {files:?}");
+    }
+    assert!(shown(1)["metadata"]["error"].as_str().unwrap().contains("no greeting"));
+}
+
 /// Phase and outcome of every phase that ended.
 fn ends(session: &Session) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let ended = |entry: &Value| entry["with"].get("ended").map(|end| (text(&end["phase"]), text(&end["outcome"])));
-    session.entries().iter().filter_map(ended).collect()
+    let ended = |entry: &Value| {
+        let ends = ["ended", "also_ended"].map(|key| entry["with"].get(key).cloned());
+        ends.into_iter().flatten().map(|end| (text(&end["phase"]), text(&end["outcome"]))).collect::<Vec<_>>()
+    };
+    session.entries().iter().flat_map(ended).collect()
 }
 
 #[test]

@@ -3,7 +3,8 @@
 //! Pure. Invariant: gates are about the phases passed so far; what is owed later is no failure yet.
 
 use super::{
-    AgentState, AgentStatus, GateOutcome, Governance, Intake, Invocations, Orchestrator, TokenUsage, ToolInvocation,
+    AgentState, AgentStatus, CheckpointKind, GateOutcome, Governance, Intake, Invocations, Orchestrator, TokenUsage,
+    ToolInvocation,
 };
 use crate::host::claude::usage::Sum;
 use crate::model::phase::{Phase, Sandbox};
@@ -11,6 +12,7 @@ use crate::session::fold::Session;
 use crate::session::memory::LastRun;
 use crate::session::state::Subagent;
 use crate::text::json::cut;
+use crate::text::redact::redact;
 use std::collections::BTreeMap;
 
 /// The phases of a task, in order; `review` and `verify` only where the workflow asks for them.
@@ -60,7 +62,14 @@ pub struct Usage {
     /// By agent, as far as they are known.
     pub tokens: BTreeMap<String, Sum>,
     pub calls: BTreeMap<String, Vec<ToolInvocation>>,
+    /// The last words of the main agent.
+    pub words: Option<String>,
+    /// By phase: when it was entered last.
+    pub entered: BTreeMap<String, String>,
 }
+
+/// Of the last words of an agent or a step, so many bytes are kept.
+pub const LONGEST_WORDS: usize = 2_000;
 
 pub fn describe_agents(session: &Session, usage: &Usage) -> Vec<AgentState> {
     let agent = |key: &str, name: &str, status, summary| {
@@ -81,7 +90,8 @@ pub fn describe_agents(session: &Session, usage: &Usage) -> Vec<AgentState> {
         .subagents
         .iter()
         .map(|(name, one)| agent(name, name, status(session, name, one), one.said().cloned()));
-    [agent("", "main", working, task)].into_iter().chain(others).collect()
+    let words = usage.words.as_deref().map(|words| redact(cut(words, LONGEST_WORDS)).into_owned());
+    [agent("", "main", working, words.or(task))].into_iter().chain(others).collect()
 }
 
 fn status(session: &Session, name: &str, agent: &Subagent) -> AgentStatus {
@@ -105,6 +115,8 @@ pub struct RunView {
     pub gates: Vec<GateOutcome>,
     /// Checks that a person waived.
     pub waived: Vec<String>,
+    /// What a checkpoint of the present is: before the current phase, or with what was done in it.
+    pub kind: CheckpointKind,
 }
 
 /// The same for a run: the plan is its workflow's, the gates are its steps so far, a block, and an audit that is due.

@@ -19,7 +19,10 @@ use crate::ledger::open::Ledger;
 use crate::model::error::{Code, Failure};
 use crate::model::phase::Sandbox;
 use crate::model::verdict::{Ruling, Verdict};
-use crate::model::{event::Event, phase::Phase};
+use crate::model::{
+    event::{Event, EventKind},
+    phase::Phase,
+};
 use crate::session::fact::{Fact, Taken};
 use crate::session::fold::Session;
 use crate::session::memory::{RollbackState, Undone};
@@ -141,7 +144,7 @@ fn in_the_way(path: &str, why: &str) -> Failure {
 }
 
 /// Locks all sessions of the tree and captures it. A slow capture is first made without locks, to fill the cache.
-fn lock_sessions(env: &Env, root: &Path, order: &Order) -> Result<(Vec<Ledger>, Store, Preview, Instant), Failure> {
+fn lock_sessions(env: &Env, root: &Path, order: &Order) -> Result<(Vec<Ledger>, Store, Preview), Failure> {
     let store = Store::look(root)?;
     let mut session_id = store.map_or(Ok(String::new()), |store| store.session_of(order.id))?;
     let mut brief = true;
@@ -149,8 +152,7 @@ fn lock_sessions(env: &Env, root: &Path, order: &Order) -> Result<(Vec<Ledger>, 
         let mut ledgers = lock_ledgers(env, root, &session_id)?;
         let store = Store::open(env, root)?;
         finish_again(env, &store, &mut ledgers.iter_mut().collect::<Vec<_>>())?;
-        let began = Instant::now();
-        let until = brief.then(|| began + BRIEF);
+        let until = brief.then(|| Instant::now() + BRIEF);
         match preview(env, &store, order.id, order.alone, &Limits { until, ..Limits::none() }) {
             Err(failure) if brief && failure.code == Code::TimedOut => {
                 drop(ledgers);
@@ -161,7 +163,7 @@ fn lock_sessions(env: &Env, root: &Path, order: &Order) -> Result<(Vec<Ledger>, 
             Ok(preview) if preview.target.identity.session_id != session_id => {
                 session_id = preview.target.identity.session_id;
             }
-            done => return Ok((ledgers, store, done?, began)),
+            done => return Ok((ledgers, store, done?)),
         }
     }
 }
@@ -178,14 +180,13 @@ pub fn roll_back(
     if let Some(own) = own {
         let store = Store::open(env, root)?;
         finish_again(env, &store, &mut [own])?;
-        let began = Instant::now();
         let preview = preview(env, &store, order.id, order.alone, &Limits::none())?;
         seen(&preview)?;
-        return carry_out(env, &store, order, &mut [own], preview, began);
+        return carry_out(env, &store, order, &mut [own], preview);
     }
-    let (mut ledgers, store, preview, began) = lock_sessions(env, root, order)?;
+    let (mut ledgers, store, preview) = lock_sessions(env, root, order)?;
     seen(&preview)?;
-    carry_out(env, &store, order, &mut ledgers.iter_mut().collect::<Vec<_>>(), preview, began)
+    carry_out(env, &store, order, &mut ledgers.iter_mut().collect::<Vec<_>>(), preview)
 }
 
 fn carry_out(
@@ -194,11 +195,10 @@ fn carry_out(
     order: &Order,
     ledgers: &mut [&mut Ledger],
     Preview { target, present, now, leave, alone, text }: Preview,
-    began: Instant,
 ) -> Result<RolledBack, Failure> {
     let session_id = target.identity.session_id.clone();
-    let at = ledgers.iter().position(|ledger| ledger.session().state.session_id == session_id);
-    let session = at.map(|at| ledgers[at].session());
+    let own = ledgers.iter().position(|ledger| ledger.session().state.session_id == session_id);
+    let session = own.map(|at| ledgers[at].session());
     let (mut files, mut archive) = (0, None);
     if !order.state_only {
         let delta = steps(&present, &target.artifacts, &alone, &leave);
@@ -206,7 +206,9 @@ fn carry_out(
         restore::check_contents(store, &delta)?;
         let about = vec![("target", target.identity.checkpoint_id.clone())];
         let view = order.view.clone();
-        let wanted = Wanted { about, view, began, ..Wanted::archive(&target, session, "before a rollback") };
+        let at = order.view.as_ref().map(|view| (view.kind, view.current_phase.as_str()));
+        let used = own.map(|at| used(ledgers[at])).unwrap_or_default();
+        let wanted = Wanted { about, used, view, ..Wanted::archive(&target, session, at, "before a rollback") };
         archive = Some(write(env, store, session, &wanted, (Artifacts::default(), Some(&now)))?);
     }
     let archived = archive.as_ref().map(|archive| archive.identity.checkpoint_id.clone()).unwrap_or_default();
@@ -222,7 +224,7 @@ fn carry_out(
         target: order.id.to_string(),
     };
     for (n, ledger) in ledgers.iter_mut().enumerate() {
-        let mine = at == Some(n);
+        let mine = own == Some(n);
         let first = Fact::Rollback(plan.fact(&target, "", mine, RollbackState::Begun));
         ledger.append(env, archive.iter().filter(|_| mine).map(fact).chain([first]).collect())?;
     }
@@ -238,12 +240,17 @@ pub struct Before {
     phase: Phase,
     sandbox: Sandbox,
     task: u64,
+    /// How often the verifier found issues in this task, and whether it verified.
+    rounds: u64,
+    verified: bool,
 }
 
 impl Before {
     pub fn of(session: &Session) -> Self {
         let task = session.state.task.as_ref().map_or(0, |task| task.n);
-        Self { phase: session.state.phase, sandbox: session.state.sandbox, task }
+        let progress = &session.memory.progress;
+        let (rounds, verified) = (progress.rounds, progress.verified);
+        Self { phase: session.state.phase, sandbox: session.state.sandbox, task, rounds, verified }
     }
 }
 
@@ -262,7 +269,7 @@ pub fn at_phase_change(env: &Env, ledger: &mut Ledger, event: &Event, before: Be
     let Some(root) = root(env, session, event) else { return Verdict::pass() };
     let mends = session.policy().checkpoint.intervene == Intervene::Rollback;
     let failed = due.iter().any(|(_, _, trigger)| *trigger == "failure") && session.state.phase == Phase::Intervene;
-    let done = keep(env, ledger, &root, &due, until)
+    let done = keep(env, ledger, (&root, event), &due, until)
         .and_then(|()| if mends && failed { by_policy(env, ledger, &root) } else { Ok(Verdict::pass()) });
     match done {
         Ok(said) => said,
@@ -278,33 +285,49 @@ type Due = (CheckpointKind, Phase, &'static str);
 fn due(when: Interactive, before: Before, now: Before) -> Vec<Due> {
     let (was, is) = (before.phase, now.phase);
     let another_task = now.task != before.task && is == Phase::Execute;
-    if when == Interactive::Off || was == is && !another_task {
+    let issues = now.task == before.task && now.rounds > before.rounds;
+    let verified = now.verified && !before.verified && is == Phase::Reflect;
+    let judged = issues || verified;
+    if when == Interactive::Off || was == is && !another_task && !judged {
         return Vec::new();
     }
     let mut due = Vec::new();
     let walked = |phase: Phase| !matches!(phase, Phase::Idle | Phase::Done | Phase::Halted);
     let of_work = |phase: Phase, sandbox| phase == Phase::Execute && sandbox == Sandbox::Open;
-    let failed = matches!(is, Phase::Intervene | Phase::Halted);
-    if walked(was) && (failed || when == Interactive::All || of_work(was, before.sandbox)) {
+    let failed = is == Phase::Halted || is == Phase::Intervene && !judged;
+    let of_verdict = judged && was == Phase::Verify;
+    if walked(was) && !of_verdict && (failed || when == Interactive::All || of_work(was, before.sandbox)) {
         due.push((CheckpointKind::Post, was, if failed { "failure" } else { "phase" }));
     }
-    if walked(is) && (when == Interactive::All || of_work(is, now.sandbox)) {
+    // The tree that the verifier looked at, whatever it said.
+    if judged {
+        due.push((CheckpointKind::Post, Phase::Verify, if issues { "failure" } else { "phase" }));
+    }
+    if walked(is) && (was != is || another_task) && (when == Interactive::All || of_work(is, now.sandbox)) {
         let approved = was == Phase::Review && is == Phase::Execute;
         due.push((CheckpointKind::Pre, is, if approved { "approval" } else { "phase" }));
     }
     due
 }
 
-fn keep(env: &Env, ledger: &mut Ledger, root: &Path, due: &[Due], until: Instant) -> Result<(), Failure> {
-    let began = Instant::now();
+fn keep(
+    env: &Env,
+    ledger: &mut Ledger,
+    (root, event): (&Path, &Event),
+    due: &[Due],
+    until: Instant,
+) -> Result<(), Failure> {
     let store = Store::open(env, root)?;
     let limits = Limits { sync: false, until: Some(until), ..Limits::of(ledger.session().policy()) };
     let artifacts = capture(env, &store, &limits, &[], &[])?;
-    let (run, used) = (run_of(ledger.session()), used(ledger));
+    let (run, mut used) = (run_of(ledger.session()), used(ledger));
+    // The transcript may not have them yet.
+    let last = event.agent_id.is_none() && event.kind == EventKind::Stop && !event.report.is_empty();
+    used.words = last.then(|| event.report.clone()).or(used.words);
     let mut facts = Vec::new();
     for (kind, phase, trigger) in due.iter().copied() {
         let about = describe_trigger(ledger.session(), trigger);
-        let wanted = Wanted { about, used: used.clone(), began, ..Wanted::new(&run, kind, phase.name(), trigger) };
+        let wanted = Wanted { about, used: used.clone(), ..Wanted::new(&run, kind, phase.name(), trigger) };
         let mut taken = fact(&write(env, &store, Some(ledger.session()), &wanted, (artifacts.clone(), None))?);
         if let Fact::Checkpoint(taken) = &mut taken {
             taken.measures = (kind, phase) == (CheckpointKind::Pre, Phase::Execute) && begins_plan(ledger.session());
@@ -380,7 +403,7 @@ mod tests {
     use super::*;
 
     fn at(phase: Phase, sandbox: Sandbox, task: u64) -> Before {
-        Before { phase, sandbox, task }
+        Before { phase, sandbox, task, rounds: 0, verified: false }
     }
 
     #[test]
@@ -395,10 +418,18 @@ mod tests {
         assert_eq!(due(Execute, plan, work), [(CheckpointKind::Pre, Phase::Execute, "phase")]);
         assert_eq!(due(Execute, at(Phase::Review, shut, 1), work), [(CheckpointKind::Pre, Phase::Execute, "approval")]);
         assert_eq!(due(Execute, work, at(Phase::Verify, open, 1)), [(CheckpointKind::Post, Phase::Execute, "phase")]);
-        assert_eq!(
-            due(Execute, at(Phase::Verify, open, 1), at(Phase::Intervene, open, 1)),
-            [(CheckpointKind::Post, Phase::Verify, "failure")]
-        );
+        let issues = Before { rounds: 1, ..at(Phase::Intervene, open, 1) };
+        let verified = Before { verified: true, ..at(Phase::Reflect, open, 1) };
+        let (verify, failed) =
+            ((CheckpointKind::Post, Phase::Verify, "phase"), (CheckpointKind::Post, Phase::Verify, "failure"));
+        let worked = (CheckpointKind::Post, Phase::Execute, "phase");
+        assert_eq!(due(Execute, at(Phase::Verify, open, 1), issues), [failed]);
+        assert_eq!(due(Execute, at(Phase::Verify, open, 1), verified), [verify]);
+        assert_eq!(due(Execute, work, issues), [worked, failed], "without a stop before");
+        assert_eq!(due(Execute, work, verified), [worked, verify]);
+        assert_eq!(due(Execute, issues, Before { rounds: 2, ..issues }), [failed], "again");
+        assert_eq!(due(Execute, issues, Before { rounds: 1, ..verified }), [verify]);
+        assert_eq!(due(Off, work, verified), []);
         assert_eq!(due(Execute, plan, at(Phase::Execute, shut, 1)), [], "a question changes nothing");
         assert_eq!(
             due(Execute, work, at(Phase::Execute, open, 2)),

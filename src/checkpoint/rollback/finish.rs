@@ -86,7 +86,7 @@ pub(super) fn finish(
         let delta = steps(archive, &target.artifacts, &plan.alone, &plan.leave);
         if again {
             let session = own.map(|at| ledgers[at].session());
-            kept.extend(archive_later_changes(env, store, session, &delta, &target)?);
+            kept.extend(archive_later_changes(env, store, (session, &plan.archive), &delta, &target)?);
             restore::check_contents(store, &delta)?;
         }
         let folders = folders_on_the_way(plan, &delta, &target.artifacts, again);
@@ -157,6 +157,7 @@ fn view_of(target: &Checkpoint) -> RunView {
         intake: target.orchestrator.intake_summary.clone(),
         gates: target.governance.gates.clone(),
         waived: Vec::new(),
+        kind: target.kind,
     }
 }
 
@@ -184,7 +185,7 @@ fn find_result(store: &Store, id: &str) -> Result<Option<Checkpoint>, Failure> {
 fn archive_later_changes(
     env: &Env,
     store: &Store,
-    session: Option<&Session>,
+    (session, first): (Option<&Session>, &str),
     delta: &Delta,
     target: &Checkpoint,
 ) -> Result<Option<Checkpoint>, Failure> {
@@ -193,7 +194,10 @@ fn archive_later_changes(
     if !has_later_changes(delta, &present) {
         return Ok(None);
     }
-    let wanted = Wanted::archive(target, session, "changed while a rollback was interrupted");
+    // As the archive of the first attempt is named.
+    let first = Id::read(first);
+    let at = first.as_ref().map(|id| (id.kind, id.phase.as_str()));
+    let wanted = Wanted::archive(target, session, at, "changed while a rollback was interrupted");
     write(env, store, session, &wanted, (present, None)).map(Some)
 }
 

@@ -115,8 +115,7 @@ fn create(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         let phase = ledger.as_ref().map_or(Phase::default(), |ledger| ledger.session().state.phase);
         let used = ledger.as_ref().map(rollback::used).unwrap_or_default();
         let about = about.clone();
-        let wanted =
-            Wanted { about, used, began, ..Wanted::new(BY_HAND, CheckpointKind::Post, phase.name(), "by hand") };
+        let wanted = Wanted { about, used, ..Wanted::new(BY_HAND, CheckpointKind::Post, phase.name(), "by hand") };
         let until = brief.then(|| Instant::now() + BRIEF);
         let limits = Limits { until, ..limits.clone() };
         match rollback::take(env, &store, ledger.as_mut(), &limits, &wanted) {

@@ -7,7 +7,7 @@ use crate::model::call::{CallKey, CallState};
 use crate::model::event::EventKind;
 use crate::session::describe::{describe_call, describe_fact};
 use crate::session::fact::{NO_EFFECT, Said, Seen, Step};
-use crate::session::phase_end::PhaseEnd;
+use crate::session::phase_end::PhaseChange;
 use crate::session::prompt::Prompt;
 use crate::session::question::{Answered, Answerer};
 use crate::text::template::one_line;
@@ -79,8 +79,9 @@ impl Teller {
             let asked = matches!(fact, Fact::Question(_) | Fact::Answer(_));
             return Some(Told { tool, refused, asked, raw: Some(line.to_vec()), ..base });
         }
-        let ended = PhaseEnd::read(entry.with).map(|end| format!("  [{} ends: {}]", end.phase.name(), end.outcome));
-        let ended = ended.unwrap_or_default();
+        let change = PhaseChange::read(entry.with);
+        let ends = change.ends().map(|end| format!("  [{} ends: {}]", end.phase.name(), end.outcome));
+        let ended = ends.collect::<Vec<_>>().concat();
         match fact {
             Fact::Call(step) => self.step(base, &step, ended, root),
             Fact::Event(seen) => Some(tell_event(base, &seen, &ended)),

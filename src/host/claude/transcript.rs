@@ -44,6 +44,19 @@ pub fn last_turns(path: &str, most: usize) -> String {
     turns.join("\n")
 }
 
+/// What the main agent said last; `None` if the end of its transcript has no words of it.
+pub fn last_words(transcript: &Path) -> Option<String> {
+    let said = |line: &str| {
+        let record = json::read(line).ok()?;
+        let own = record.text_of("type").as_deref() == Some("assistant")
+            && !matches!(record.get("isSidechain"), Some(Json::Bool(true)));
+        let Some(Json::List(blocks)) = record.get("message").filter(|_| own)?.get("content") else { return None };
+        let texts: Vec<String> = blocks.iter().filter_map(|block| block.text_of("text")).collect();
+        Some(texts.join("\n")).filter(|words| !words.trim().is_empty())
+    };
+    tail(transcript, TAIL)?.lines().rev().find_map(said)
+}
+
 fn tail(path: &Path, most: u64) -> Option<String> {
     let file = entry::open_plain(path).ok()?;
     let long = file.metadata().ok()?.len();

@@ -166,7 +166,7 @@ impl Driver {
         Ledger::lock(env, self.session_key(&self.cwd()), true)
     }
 
-    fn record_step(&self, stage: Option<RunStep>, outcome: Option<RunOutcome>) -> Result<String, Failure> {
+    fn record_step(&self, stage: Option<RunStep>, run_outcome: Option<RunOutcome>) -> Result<String, Failure> {
         let env = &self.env.later();
         let mut ledger = self.lock_ledger(env)?;
         let mut facts = Vec::new();
@@ -175,10 +175,12 @@ impl Driver {
         }
         // Before the step changes: a call that was cut off is not a refusal in the step that begins.
         facts.extend(facts::abandoned(ledger.session()));
-        let (run_id, task) = (self.run.run_id.clone(), self.run.init.task.clone() + &self.describe_context());
-        let (workflow, ends) = (Some(self.run.init.workflow.clone()), outcome.is_some());
-        let outcome = outcome.map(|outcome| outcome.name().to_owned());
-        facts.push(Fact::Run(Staged { outcome, run_id, stage, task, workflow }));
+        let (run_id, task) = (self.run.run_id.clone(), self.describe_task());
+        let open = ledger.session().memory.run.as_ref();
+        let outcome = open.and_then(|open| self.run.outcome_of(&open.step)).map(|word| word.gate_word().to_owned());
+        let (workflow, ends) = (Some(self.run.init.workflow.clone()), run_outcome.is_some());
+        let run_outcome = run_outcome.map(|outcome| outcome.name().to_owned());
+        facts.push(Fact::Run(Staged { outcome, run_id, run_outcome, stage, task, workflow }));
         ledger.append(env, facts)?;
         if ends {
             // What the client's last turn left does not know how the run ended. Without insights it has ended all the same.

@@ -20,6 +20,10 @@ pub(super) enum StepResult {
     Blocked(String),
     /// The verifier found these issues; an intervention follows.
     Issues(String),
+    /// The critic found these problems; the plan is made anew.
+    Revise(String),
+    /// The critic says that no revision helps, and why; a person is asked.
+    Halt(String),
     Pause(PauseRequest),
 }
 
@@ -46,8 +50,18 @@ impl StepResult {
         match self {
             Self::Passed => RunOutcome::Pass,
             Self::Blocked(_) => RunOutcome::Blocked,
-            Self::Issues(_) => RunOutcome::InterventionRequired,
+            Self::Issues(_) | Self::Revise(_) => RunOutcome::InterventionRequired,
+            Self::Halt(_) => RunOutcome::EscalationRequested,
             Self::Pause(request) => request.trigger.outcome(),
+        }
+    }
+
+    /// What went wrong, or what is asked; `None` where it passed.
+    pub(super) fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Passed => None,
+            Self::Blocked(reason) | Self::Issues(reason) | Self::Revise(reason) | Self::Halt(reason) => Some(reason),
+            Self::Pause(request) => Some(&request.question),
         }
     }
 }
@@ -109,6 +123,7 @@ impl Evidence<'_> {
             Self::halted,
             Self::bad_verdict,
             Self::failed_checks,
+            Self::question,
             Self::debts,
             Self::open_refusal,
         ];
@@ -173,6 +188,8 @@ impl Evidence<'_> {
                 Some(StepResult::Blocked(format!("step `{id}` owes the verdict of `{agent}`, and there is none")))
             }
             Some("ISSUES") if agent == "qa-verifier" => Some(StepResult::Issues(self.problems(1000))),
+            Some("REVISE") if agent == "critic" => Some(StepResult::Revise(self.problems(1000))),
+            Some("HALT") if agent == "critic" => Some(StepResult::Halt(self.problems(1000))),
             Some(bad @ ("REVISE" | "HALT" | "ISSUES" | "BLOCK")) => {
                 Some(StepResult::Blocked(format!("{agent} says {bad}: {}", self.problems(400))))
             }
@@ -204,6 +221,24 @@ impl Evidence<'_> {
         Some(StepResult::Pause(PauseRequest { checks, ..PauseRequest::new(Trigger::CheckFailed, question) }))
     }
 
+    /// The step ended with a question: the last words of the client, or all that the planner's plan is. A reviewer's verdict is
+    /// its answer, whatever was said around it.
+    fn question(&self) -> Option<StepResult> {
+        let plans = match self.step.verdict_of() {
+            None => false,
+            Some("prompt-hydrator") => true,
+            Some(_) => return None,
+        };
+        let plan = self.session.map(|session| session.memory.progress.steps.as_slice()).filter(|_| plans);
+        let asked = match plan {
+            Some([only]) => ends_with_question(only),
+            _ => None,
+        };
+        let said = || ends_with_question(&self.stream.result.as_ref()?.words);
+        let asked = asked.or_else(said)?;
+        Some(StepResult::pause(Trigger::Question, format!("step `{}` asks: {asked}", self.step.id)))
+    }
+
     fn debts(&self) -> Option<StepResult> {
         let owed = self.session?.state.stop.owed.join(", ");
         (!owed.is_empty()).then(|| StepResult::Blocked(format!("step `{}` ended owing {owed}", self.step.id)))
@@ -214,6 +249,13 @@ impl Evidence<'_> {
         let id = &self.step.id;
         Some(StepResult::Blocked(format!("step `{id}` ended with a refusal left open: {refused}")))
     }
+}
+
+/// The last paragraph, if it ends with a question mark.
+fn ends_with_question(words: &str) -> Option<String> {
+    let words = words.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | '"' | '\'' | ')'));
+    let last = words.rsplit("\n\n").next().filter(|_| words.ends_with(['?', '？']))?;
+    Some(one_line(last.trim(), 600))
 }
 
 fn failed(what: &str, code: i32, stderr: &str) -> StepResult {

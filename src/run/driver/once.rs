@@ -71,7 +71,7 @@ fn told_again(artifacts: &RunArtifacts, known: &RunState) -> anyhow::Result<Opti
         outcome: paused.trigger.outcome(),
         reason: paused.question.clone(),
         packet: artifacts.pause_file(&paused.checkpoint_id),
-        hint: Some(describe_next_step(&paused.checkpoint_id, true, None)),
+        hint: Some(describe_next_step(&paused.checkpoint_id, paused.trigger, None)),
         resumed: false,
     }))
 }

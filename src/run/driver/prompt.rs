@@ -23,7 +23,35 @@ const INNER: usize = 6_000;
 
 const TAKEN_BACK: &str = "A person took this run back to before this step: the files are as they were then, and what you did in it since is undone. Look at what is there, and do the step anew.";
 
+const SENT_BACK: &str = "The critic sent the plan back, so the steps from the plan to the review are done anew. Look at what is there, and settle what it found:";
+
+const ANSWERED: &str = "You ended this step with a question, and a person answered it: the answer stands below the task. Look at what is done already, and do what is missing.";
+
+/// Of the task and what was answered, so much is told to our agents; the answers come first into their share.
+const LONGEST_TASK: usize = 2_048;
+const LONGEST_ANSWERS: usize = 1_200;
+
 impl Driver {
+    /// The task as our agents are told it: with its files, and with what a person answered, which is never cut for a long task.
+    pub(super) fn describe_task(&self) -> String {
+        let (task, answers) = (self.run.init.task.clone() + &self.describe_context(), self.describe_answers());
+        if answers.is_empty() { task } else { cut(&task, LONGEST_TASK - answers.len()).to_owned() + &answers }
+    }
+
+    /// What a person answered in this run, the newest that fit; empty if nothing was asked.
+    fn describe_answers(&self) -> String {
+        let heading = "\n\nWhat the user answered since:\n";
+        let mut told = String::new();
+        for one in self.run.answers.iter().rev() {
+            let said = format!("{}\n{}\n", one_line(&one.question, 300), quote(cut(&one.answer, 600)));
+            if heading.len() + told.len() + said.len() > LONGEST_ANSWERS {
+                break;
+            }
+            told = said + &told;
+        }
+        if told.is_empty() { told } else { format!("{heading}{told}") }
+    }
+
     /// The prompt of this step. `again`: an earlier attempt did not end.
     pub(super) fn prompt(&self, index: usize, step: &PlannedStep, again: bool) -> Result<String, Failure> {
         let library = Library::of(&self.env, &self.prepared.texts);
@@ -42,10 +70,12 @@ impl Driver {
         let committed = "Before you end, commit what is not committed and push it where there is a remote.";
         let closes = [(step.verifies, verified.as_str()), (step.closes, committed)];
         let closes: Vec<&str> = closes.iter().filter(|(asked, _)| *asked).map(|(_, words)| *words).collect();
-        let begun = match again {
-            true => self.describe_earlier_attempt(step),
-            false if self.run.taken_back.contains(&step.id) => TAKEN_BACK.to_owned(),
-            false => String::new(),
+        let begun = match (again, self.run.sent_back.get(&step.id)) {
+            _ if self.run.is_answered(&step.id) => ANSWERED.to_owned(),
+            (true, _) => self.describe_earlier_attempt(step),
+            (false, Some(problems)) => format!("{SENT_BACK}\n{}\n", quote(problems)),
+            (false, None) if self.run.taken_back.contains(&step.id) => TAKEN_BACK.to_owned(),
+            (false, None) => String::new(),
         };
         let agent = step.verdict_of().map(|name| format!("{prefix}{name}")).unwrap_or_default();
         let template = if agent.is_empty() { "run-step.md" } else { "run-step-agent.md" };
@@ -54,7 +84,7 @@ impl Driver {
             ("count", self.prepared.plan.len().to_string()),
             ("name", step.name.clone()),
             ("description", step.description.clone()),
-            ("task", quote(&self.run.init.task) + &self.describe_context()),
+            ("task", quote(&self.run.init.task) + &self.describe_context() + &self.describe_answers()),
             ("inner", inner),
             ("may", may.to_owned()),
             ("closes", closes.join(" ")),

@@ -74,8 +74,8 @@ fn refuse_finished<T>(run: &RunState) -> anyhow::Result<T> {
     ))
 }
 
-fn wait_for_decision(Paused { checkpoint_id, question, .. }: &Paused) -> Refused {
-    let hint = describe_next_step(checkpoint_id, true, None);
+fn wait_for_decision(Paused { checkpoint_id, question, trigger, .. }: &Paused) -> Refused {
+    let hint = describe_next_step(checkpoint_id, *trigger, None);
     Refused { code: 3, words: format!("`{checkpoint_id}` waits for a decision: {question}\nhint: {hint}") }
 }
 

@@ -12,16 +12,17 @@ use crate::jail::{receipt, shell};
 use crate::model::call::CallKey;
 use crate::model::client::Client;
 use crate::model::error::{Code, Failure};
-use crate::run::attempt::{AttemptFact, Begun, Done, Trigger};
+use crate::run::attempt::{AttemptFact, Begun, Done, RunOutcome, Trigger};
 use crate::run::client::{Stream, codex, usd};
 use crate::run::job::{Job, JobFiles, JobStatus};
 use crate::run::packet::StepSummary;
 use crate::run::plan::{PlannedStep, StepAction};
-use crate::system::env::{RUN, RUN_KEY};
+use crate::system::env::{RUN, RUN_KEY, now_ms};
 use crate::system::files;
 use crate::system::process::Ending;
 use crate::system::{git, signal};
 use crate::text::sha256::sha256;
+use crate::text::time;
 use rustix::process::Signal;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -40,11 +41,11 @@ impl Driver {
         index: usize,
         step: &PlannedStep,
     ) -> anyhow::Result<StepResult> {
-        let is_client = matches!(step.does, StepAction::Client { .. });
+        let is_client = step.is_client();
         if let Some(question) = self.ask_for_budget(step).filter(|_| is_client) {
             return Ok(StepResult::pause(Trigger::BudgetExhausted, question));
         }
-        let (clock, before) = (Instant::now(), git::baseline(&self.env, &self.root).unwrap_or_default());
+        let before = git::baseline(&self.env, &self.root).unwrap_or_default();
         reporter.step_began(step, index);
         let begun = match self.take_over(step) {
             Some(begun) => begun,
@@ -57,7 +58,7 @@ impl Driver {
         let mut stream = Stream::of(files.file("out"));
         let (ending, interrupted) = self.wait(reporter, (index, &step.id), &files, &mut stream)?;
         tell_vanished(reporter, &step.id, &files);
-        let stderr = String::from_utf8_lossy(&files::read(files.file("err")).unwrap_or_default()).into_owned();
+        let stderr = read_text(&files, "err");
         let session = is_client.then(|| self.session()).flatten();
         let (stderr, session, checks) = (stderr.as_str(), session.as_ref(), self.prepared.policy.checks.as_slice());
         let undone = stream.result.as_ref().and_then(|result| result.deferred.as_deref());
@@ -65,11 +66,12 @@ impl Driver {
         let asked = asked.as_deref();
         let evidence = Evidence { step, ending, interrupted, stderr, stream: &stream, session, checks, asked };
         let result = evidence.judge();
-        let result = match self.take_checkpoint(step, Some(&result)) {
+        let output = if is_client { stream.words().to_owned() } else { read_text(&files, "out") };
+        let result = match self.take_checkpoint(step, Some((&result, &output))) {
             Err(failure) if result == StepResult::Passed => no_checkpoint(&failure),
             _ => result,
         };
-        let duration_ms = u64::try_from(clock.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let duration_ms = self.duration(&files);
         self.count(&stream);
         self.record(begun, &result, duration_ms, git::touched(&self.env, &self.root, &before))?;
         reporter.step_ended(&step.id, result.outcome(), duration_ms, self.run.cost);
@@ -153,6 +155,15 @@ impl Driver {
         Ok((ending, asked.is_some()))
     }
 
+    /// How long its program took, also where a driver before this one began it.
+    fn duration(&self, files: &JobFiles) -> u64 {
+        let ended = std::fs::metadata(files.file("exit")).and_then(|about| about.modified()).ok();
+        let ended = ended.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+        let ended = ended.and_then(|since| i64::try_from(since.as_millis()).ok()).unwrap_or_else(now_ms);
+        let began = time::parse(&self.run.current_since).unwrap_or(ended);
+        u64::try_from(ended - began).unwrap_or(0)
+    }
+
     /// Adds what the step used to the run. The client counts over its whole session.
     fn count(&mut self, stream: &Stream) {
         let result = stream.result.as_ref();
@@ -170,16 +181,20 @@ impl Driver {
         artifacts: Vec<String>,
     ) -> Result<(), Failure> {
         let outcome = result.outcome();
-        let summary = StepSummary { artifacts, duration_ms, outcome, step_name: step.clone() };
+        let word = if outcome == RunOutcome::Pass { "success" } else { outcome.name() };
+        let summary = StepSummary { artifacts, duration_ms, outcome: word.to_owned(), step_name: step.clone() };
         self.artifacts.keep_summary(&self.run.run_id, &summary)?;
         let reason = match result {
             StepResult::Pause(_) => return Ok(()),
-            StepResult::Passed => String::new(),
-            StepResult::Blocked(reason) | StepResult::Issues(reason) => reason.clone(),
+            ended => ended.reason().unwrap_or_default().to_owned(),
         };
         let (cost, tokens) = (self.run.cost, self.run.tokens);
         self.append(AttemptFact::Done(Done { call, cost, duration_ms, outcome, reason, step, tokens }))
     }
+}
+
+fn read_text(files: &JobFiles, name: &str) -> String {
+    String::from_utf8_lossy(&files::read(files.file(name)).unwrap_or_default()).into_owned()
 }
 
 /// What the command of a step changed in a throwaway layer.
@@ -221,8 +236,8 @@ impl Driver {
         Ok(begun)
     }
 
-    /// The same for every attempt, until the run is taken back or an intervention came in between: then it is another
-    /// execution.
+    /// The same for every attempt, until the run is taken back, an intervention came in between or the critic sent the plan
+    /// back: then it is another execution.
     fn idempotency_key(&self, step: &PlannedStep) -> String {
         let mended = self.run.rounds.get(&step.id).copied().unwrap_or_default();
         let round = match (self.run.rollbacks, mended) {
@@ -230,6 +245,8 @@ impl Driver {
             (rollbacks, 0) => format!("\0{rollbacks}"),
             (rollbacks, mended) => format!("\0{rollbacks}\0{mended}"),
         };
+        let revised = self.run.revisions.get(step.mends.as_ref().unwrap_or(&step.id));
+        let round = revised.map_or(round.clone(), |times| format!("{round}\0r{times}"));
         let parts = [self.run.run_id.as_bytes(), b"\0", step.id.as_bytes(), round.as_bytes()];
         sha256(&parts)[..32].to_owned()
     }

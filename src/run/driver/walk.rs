@@ -11,10 +11,10 @@ use super::prepare::{
 use super::{Finish, Reporter, describe_next_step};
 use crate::model::{client::Client, error::Failure, refusal::refused};
 use crate::run::artifacts::RunArtifacts;
-use crate::run::attempt::{AttemptFact, Ended, Init, Paused, RunOutcome, Trigger};
+use crate::run::attempt::{AttemptFact, Ended, Init, Paused, Revised, RunOutcome, Trigger};
 use crate::run::job::{JobFiles, JobStatus};
 use crate::run::packet::{End, Pause, TaskSpec};
-use crate::run::plan::{PlannedStep, intervention};
+use crate::run::plan::{PlannedStep, intervention, plan_step};
 use crate::run::state::{MOST_ROUNDS, RunState};
 use crate::system::env::{Env, RUN, now_ms};
 use crate::system::process::program::{Identity, Program};
@@ -63,6 +63,9 @@ impl Driver {
             if let Some(reason) = self.policy_changed() {
                 return self.finish(reporter, RunOutcome::Blocked, reason);
             }
+            if let Some((index, request)) = self.revise(reporter)? {
+                return self.pause(reporter, index, request);
+            }
             let Some((index, step)) = self.next_step() else {
                 return self.finish(reporter, RunOutcome::Pass, "every step passed".to_owned());
             };
@@ -80,7 +83,7 @@ impl Driver {
                     );
                     return self.pause(reporter, index, PauseRequest::new(Trigger::VerificationFailed, question));
                 }
-                StepResult::Passed | StepResult::Issues(_) => {}
+                StepResult::Passed | StepResult::Issues(_) | StepResult::Revise(_) | StepResult::Halt(_) => {}
                 StepResult::Pause(request) => return self.pause(reporter, index, request),
             }
         }
@@ -95,13 +98,38 @@ impl Driver {
         Some((index, mended.unwrap_or_else(|| step.clone())))
     }
 
+    /// Where the critic sent the plan back: the steps from the plan on are to be done anew, or a person is asked. Looked at
+    /// before every step, so that a driver that died after the critic's verdict goes on here.
+    fn revise(&mut self, reporter: &mut dyn Reporter) -> Result<Option<(usize, PauseRequest)>, Failure> {
+        let Some((index, by)) = self.run.next_step().map(|(index, id)| (index, id.to_owned())) else { return Ok(None) };
+        let is_critic = self.prepared.plan[index].verdict_of() == Some("critic");
+        let Some(done) = self.run.sends_back(&by).filter(|_| is_critic) else { return Ok(None) };
+        let (problems, halted) = (done.reason.clone(), done.outcome == RunOutcome::EscalationRequested);
+        let first = plan_step(&self.prepared.plan[..index]);
+        if !self.run.may_revise(&by, first.is_some()) {
+            let rounds = first.map(|_| format!(" after {MOST_ROUNDS} revisions")).unwrap_or_default();
+            let (trigger, verdict) = if halted {
+                (Trigger::CriticHalt, "says HALT".to_owned())
+            } else {
+                (Trigger::CriticRevise, format!("still says REVISE{rounds}"))
+            };
+            let question = format!("the critic of step `{by}` {verdict}: {problems}; what shall be done?");
+            return Ok(Some((index, PauseRequest::new(trigger, question))));
+        }
+        let again = self.run.init.steps[first.unwrap_or(index)..=index].to_vec();
+        self.artifacts.set_aside(&self.run.run_id, &again, self.run.versions + 1)?;
+        reporter.note(&format!("the critic of step `{by}` sent the plan back; on with step `{}`", again[0]));
+        self.append(AttemptFact::Revised(Revised { again, by, problems }))?;
+        Ok(None)
+    }
+
     fn pause(mut self, reporter: &mut dyn Reporter, index: usize, request: PauseRequest) -> anyhow::Result<Finish> {
         let trigger = request.trigger;
         let (packet, paused) = make_packet(&self.env, &self.root, &self.run, index, request)?;
         let file = self.artifacts.keep_pause(&packet)?;
         self.append(AttemptFact::Checkpoint(paused))?;
         self.leave_step(trigger.outcome())?;
-        let hint = describe_next_step(&packet.checkpoint_id, trigger.wants_decision(), None);
+        let hint = describe_next_step(&packet.checkpoint_id, trigger, None);
         let (run_id, reason) = (packet.run_id, packet.question);
         let (outcome, resumed) = (trigger.outcome(), self.resumed);
         let finish = Finish { run_id, outcome, reason, packet: file, hint: Some(hint), resumed };
@@ -122,7 +150,7 @@ impl Driver {
             ledger_head: head,
             outcome,
             policy_hash: self.run.init.policy_hash.clone(),
-            reason: reason.clone(),
+            reason: if outcome == RunOutcome::Pass { "pass".to_owned() } else { reason.clone() },
             run_id: run_id.clone(),
             steps_executed: self.run.executed(),
             timestamp: timestamp(now_ms()),
@@ -184,7 +212,7 @@ pub fn mark_terminated(
     let (packet, paused) = make_packet(&env.driving(), root, &run, index, why)?;
     artifacts.keep_pause(&packet)?;
     run.apply(&artifacts.append(&run.run_id, AttemptFact::Checkpoint(paused))?);
-    let hint = describe_next_step(&packet.checkpoint_id, false, None);
+    let hint = describe_next_step(&packet.checkpoint_id, Trigger::Terminated, None);
     reporter.note(&format!("run {} was TERMINATED: its driver is gone; {hint}", run.run_id));
     if running {
         return refused(format!("a step of run {} is still running\nhint: {hint}", run.run_id));

@@ -10,7 +10,7 @@ use super::prepare::lock_project;
 use super::walk::{make_packet, mark_terminated};
 use super::{Reporter, describe_next_step};
 use crate::checkpoint::capture::Limits;
-use crate::checkpoint::form::describe::RunView;
+use crate::checkpoint::form::describe::{LONGEST_WORDS, RunView};
 use crate::checkpoint::form::{Checkpoint, CheckpointKind, GateOutcome};
 use crate::checkpoint::rollback::{self, LOOP_PHASE, STEP, Wanted};
 use crate::checkpoint::store::Store;
@@ -29,15 +29,24 @@ type About = Vec<(&'static str, String)>;
 
 impl Driver {
     /// Takes a checkpoint before a step, or after it with its result.
-    pub(super) fn take_checkpoint(&mut self, step: &PlannedStep, result: Option<&StepResult>) -> Result<(), Failure> {
+    pub(super) fn take_checkpoint(
+        &mut self,
+        step: &PlannedStep,
+        result: Option<(&StepResult, &str)>,
+    ) -> Result<(), Failure> {
         let env = self.env.later();
         let mut ledger = self.session().map(|_| self.lock_ledger(&env)).transpose()?;
-        let used = ledger.as_ref().map(rollback::used).unwrap_or_default();
+        let mut used = ledger.as_ref().map(rollback::used).unwrap_or_default();
+        let (result, output) = result.unzip();
+        let output = output.map(str::trim).filter(|output| !output.is_empty());
+        used.words = output.filter(|_| step.is_client()).map(str::to_owned).or(used.words);
+        let started = result.map(|_| self.run.current_since.clone());
         let kind = if result.is_some() { CheckpointKind::Post } else { CheckpointKind::Pre };
         let (trigger, mut about) = self.describe_occasion(step, result);
+        about.extend(output.map(|output| ("output", redact(tail(output, LONGEST_WORDS)).into_owned())));
         about.extend([(STEP, step.id.clone()), (LOOP_PHASE, step.phase.name().to_owned())]);
         let view = Some(self.view_with(step, result));
-        let wanted = Wanted { about, used, view, ..Wanted::new(&self.run.run_id, kind, &step.id, trigger) };
+        let wanted = Wanted { about, used, view, started, ..Wanted::new(&self.run.run_id, kind, &step.id, trigger) };
         let (store, limits) = (Store::open(&env, &self.root)?, Limits::of(&self.prepared.policy));
         rollback::take(&env, &store, ledger.as_mut(), &limits, &wanted).map(drop)
     }
@@ -58,21 +67,15 @@ impl Driver {
                 ("approval", vec![("approved", said(&step.name)), ("approved_by", "critic".to_owned())])
             }
             Some(StepResult::Passed) => ("run", Vec::new()),
-            Some(StepResult::Blocked(reason) | StepResult::Issues(reason)) => {
-                ("failure", vec![("error", said(reason))])
-            }
             Some(StepResult::Pause(request)) => ("pause", vec![("error", said(&request.question))]),
+            Some(failed) => ("failure", vec![("error", said(failed.reason().unwrap_or_default()))]),
         }
     }
 
     fn view_with(&self, step: &PlannedStep, result: Option<&StepResult>) -> RunView {
         let mut view = self.run.view(&step.id);
         let Some(result) = result else { return view };
-        let reason = match result {
-            StepResult::Passed => None,
-            StepResult::Blocked(reason) | StepResult::Issues(reason) => Some(reason.clone()),
-            StepResult::Pause(request) => Some(request.question.clone()),
-        };
+        let reason = result.reason().map(str::to_owned);
         let outcome = result.outcome().gate_word().to_owned();
         view.gates.retain(|gate| gate.name != step.id);
         view.gates.push(GateOutcome { name: step.id.clone(), outcome, reason });
@@ -82,6 +85,12 @@ impl Driver {
         }
         view
     }
+}
+
+/// The last bytes of a text, from a character's beginning on.
+fn tail(text: &str, most: usize) -> &str {
+    let from = text.len().saturating_sub(most);
+    &text[(from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())..]
 }
 
 /// A run that can be taken back to one of its checkpoints; no driver works on it meanwhile.
@@ -118,7 +127,7 @@ impl WayBack {
         let steps = self.run.init.steps.clone();
         let completed = completed_at(&self.run, target);
         let incomplete: Vec<String> = steps.into_iter().filter(|step| !completed.contains(step)).collect();
-        let version = self.run.rollbacks + 1;
+        let version = self.run.versions + 1;
         self.artifacts.set_aside(&self.run.run_id, &incomplete, version)?;
         let checkpoint = target.identity.checkpoint_id.clone();
         let question = format!("the run was taken back to `{checkpoint}`");
@@ -130,7 +139,7 @@ impl WayBack {
         self.artifacts.keep_pause(&packet)?;
         let step = paused.step.clone();
         self.append(AttemptFact::Checkpoint(paused))?;
-        let hint = describe_next_step(&packet.checkpoint_id, false, None);
+        let hint = describe_next_step(&packet.checkpoint_id, Trigger::RolledBack, None);
         Ok(format!("run {} waits at step `{step}`; {hint}", self.run.run_id))
     }
 

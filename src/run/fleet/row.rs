@@ -90,6 +90,7 @@ fn is_of(run: &str, told: &AttemptEntry) -> bool {
             AttemptFact::Resolved(resolved) => packet(&resolved.checkpoint_id),
             AttemptFact::Resumed(resumed) => packet(&resumed.checkpoint_id),
             AttemptFact::Rollback(back) => names(&back.completed) && names(&back.incomplete),
+            AttemptFact::Revised(revised) => names(&revised.again) && is_name(&revised.by),
             AttemptFact::Terminal(_) | AttemptFact::Removed(_) => true,
         }
 }

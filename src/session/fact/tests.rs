@@ -182,7 +182,7 @@ fn all() -> Vec<Fact> {
         Fact::Task(TaskChosen { at: Some(1), by: "b".to_owned(), how: TaskMove::Drop }),
         Fact::Check(Checked { output: "x".to_owned(), path: Some("y".to_owned()), ..Checked::default() }),
         Fact::Mode(ModeAsked { asked: "loop".to_owned(), level: Some(ModeLevel::Loop), refused: text() }),
-        Fact::Run(Staged { stage: Some(RunStep::default()), ..Staged::default() }),
+        Fact::Run(Staged { outcome: Some("PASS".into()), stage: Some(RunStep::default()), ..Staged::default() }),
         Fact::Violation(Violation {
             agent_id: text(),
             call: Some(CallKey::of("Bash", "t")),

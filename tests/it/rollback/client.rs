@@ -55,7 +55,8 @@ fn what_edit_bash_and_a_subagent_did_is_undone() {
     // Each message of the scripted model uses as much as any other.
     let told = |id: &str| told(&sandbox, &["show", id])["agents"][0]["tokens"].as_u64().unwrap();
     assert_eq!(told("PRE_execute_v1"), 0);
-    assert!(told("POST_execute_v1") >= 5 * 1160, "{}", told("POST_execute_v1"));
+    assert!(told("POST_execute_v2") >= 5 * 1160, "{}", told("POST_execute_v2"));
+    assert!((1..told("POST_execute_v2")).contains(&told("POST_execute_v1")), "the archive, named for what it holds");
     sandbox.person(&["verify", run.session_id()]).said(&[""]);
     assert!(!fs::exists(sandbox.project().join("deep")).unwrap());
 }

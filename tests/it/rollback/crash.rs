@@ -177,6 +177,17 @@ fn pending(sandbox: &Sandbox) -> bool {
     sandbox.project().join(".claude/checkpoints/rollback.json").exists()
 }
 
+/// The checkpoints of a present that a rollback was about to overwrite, oldest first.
+fn archives(sandbox: &Sandbox) -> Vec<String> {
+    let list = told(sandbox, &["list"]);
+    let ids = list.as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned());
+    let keeps = |id: &String| {
+        let trigger = &told(sandbox, &["show", id])["metadata"]["trigger"];
+        trigger == "before a rollback" || trigger == "changed while a rollback was interrupted"
+    };
+    ids.filter(keeps).collect()
+}
+
 /// One tree or the other; and whichever it is, the other can be had.
 #[track_caller]
 fn whole(sandbox: &Sandbox, session: &Session, (was, other): (&Picture, &Picture), case: &str) {
@@ -188,10 +199,8 @@ fn whole(sandbox: &Sandbox, session: &Session, (was, other): (&Picture, &Picture
         return;
     }
     same(was, &now, case);
-    let list = told(sandbox, &["list"]);
-    let archived = |row: &&serde_json::Value| row["type"] == "PRE";
-    let archive = list.as_array().unwrap().iter().find(archived).unwrap_or_else(|| panic!("{case}: {list}"));
-    roll_back(sandbox, archive["id"].as_str().unwrap());
+    let archives = archives(sandbox);
+    roll_back(sandbox, archives.first().unwrap_or_else(|| panic!("{case}: no archive")));
     same(other, &picture(&sandbox.project()), case);
     roll_back(sandbox, "manual/POST_idle_v1");
     let call = session.call("Read", json!({"file_path": "a.txt"}));
@@ -254,10 +263,8 @@ fn the_finishing_killed(stride: usize) {
         assert!(!pending(&sandbox), "{case}: still under way");
         same(&was, &picture(&sandbox.project()), case);
         assert_eq!(told(&sandbox, &["verify"])["ok"], true, "{case}");
-        let list = told(&sandbox, &["list"]);
-        let mut kept = list.as_array().unwrap().iter().filter(|row| row["type"] == "PRE");
-        let ids = [kept.next(), kept.next()].map(|row| row.unwrap_or_else(|| panic!("{case}: {list}")));
-        let [archive, between] = ids.map(|row| row["id"].as_str().unwrap());
+        let archives = archives(&sandbox);
+        let [archive, between] = [0, 1].map(|at| archives.get(at).unwrap_or_else(|| panic!("{case}: {archives:?}")));
         roll_back(&sandbox, between);
         let read = fs::read_to_string(sandbox.project().join("run.sh")).unwrap();
         assert_eq!(read, "written in between\n", "{case}");
@@ -281,9 +288,7 @@ fn what_was_done_in_between_is_not_lost() {
     sandbox.put("new.txt", "this too\n");
     checkpoint(&sandbox, &["list"]).said(&["finished", "changed while a rollback was interrupted"]);
     same(&was, &picture(&sandbox.project()), "finished");
-    let list = told(&sandbox, &["list"]);
-    let kept = list.as_array().unwrap().iter().rfind(|row| row["type"] == "PRE").unwrap();
-    roll_back(&sandbox, kept["id"].as_str().unwrap());
+    roll_back(&sandbox, archives(&sandbox).last().unwrap());
     let read = |name: &str| fs::read_to_string(sandbox.project().join(name)).unwrap();
     assert_eq!([read("a.txt"), read("new.txt")], ["written in between\n", "this too\n"]);
 }

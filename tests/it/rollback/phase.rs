@@ -59,6 +59,15 @@ fn before_and_after_work() {
         calls.iter().all(|call| call["tool"] == "Write" && call["outcome"] == "COMPLETED" && call["id"].is_string())
     );
     assert_eq!(last["parent"], facts[0]["with"]["id"]);
+    // The main agent's last words, and the time of the phase.
+    assert_eq!(last["agents"][0]["summary"], "done");
+    let first = told(&sandbox, &["show", facts[0]["with"]["id"].as_str().unwrap()]);
+    assert_eq!(
+        (&last["timing"]["started_at"], &first["timing"]["duration_ms"]),
+        (&first["timing"]["created_at"], &json!(0))
+    );
+    let ms = |key: &str| aops_hook::text::time::parse(last["timing"][key].as_str().unwrap()).unwrap();
+    assert_eq!(last["timing"]["duration_ms"].as_i64(), Some(ms("created_at") - ms("started_at")));
     roll_back(&sandbox, &format!("{}/PRE_execute_v1", session.id));
     same(&before, &picture(&sandbox.project()), "before the work");
 }
@@ -190,6 +199,35 @@ fn the_ledger_is_the_last_witness() {
 }
 
 /// What did not change is not read: at most a handful of files of two thousand are opened.
+/// Contents are kept under their SHA-256, equal ones once for all checkpoints.
+#[test]
+fn contents_are_named_by_their_digest() {
+    let sandbox = Sandbox::new();
+    for name in ["a.txt", "b.txt"] {
+        sandbox.put(name, "the same\n");
+    }
+    create(&sandbox);
+    let blobs = sandbox.project().join(".claude/checkpoints/blobs");
+    let kept = || -> Vec<String> {
+        let folders = fs::read_dir(&blobs).unwrap().map(|folder| folder.unwrap().path());
+        let of = |folder: std::path::PathBuf| {
+            let start = folder.file_name().unwrap().to_str().unwrap().to_owned();
+            let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+            files.map(|name| format!("{start}{name}")).collect::<Vec<_>>()
+        };
+        let mut all: Vec<String> = folders.flat_map(of).collect();
+        all.sort();
+        all
+    };
+    let digest = |text: &str| aops_hook::text::sha256::sha256(&[text.as_bytes()]);
+    assert_eq!(kept(), [digest("the same\n")]);
+    sandbox.put("b.txt", "another\n");
+    create(&sandbox);
+    let mut both = [digest("the same\n"), digest("another\n")];
+    both.sort();
+    assert_eq!(kept(), both);
+}
+
 #[test]
 fn what_did_not_change_is_not_read() {
     let sandbox = Sandbox::new();

@@ -14,7 +14,6 @@ use std::fs::{self, Permissions};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// Names of all kinds: plain, cased, unicode in two forms, with blanks and line breaks, no text at all, like ours.
 const NAMES: [&[u8]; 14] = [
@@ -120,7 +119,7 @@ fn take(env: &Env, root: &Path) -> Id {
         used: Usage::default(),
         view: None,
         parent: None,
-        began: Instant::now(),
+        started: None,
     };
     checkpoint::rollback::take(env, &store, None, &Limits::none(), &wanted).unwrap().id().unwrap()
 }

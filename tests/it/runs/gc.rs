@@ -66,6 +66,35 @@ fn only_old_runs_that_passed_are_removed() {
     world.resume(&world.checkpoint()).passed();
 }
 
+/// What a person rejected waits for nobody: its packet goes too, whether the run was resumed to its end or not.
+#[test]
+fn a_rejected_pause_is_removed() {
+    let world = World::new(&[("w", STEPS)]);
+    fs::write(world.sandbox.project().join("../slow"), "").unwrap();
+    let mut packets = Vec::new();
+    for resumes in [true, false] {
+        let paused = world.person(&["run", "x", "--workflow", "w", "--step-timeout", "3s", "--json"]);
+        assert_eq!(paused.code, Some(3), "{paused:?}");
+        let run = world.runs().as_array().unwrap().last().unwrap()["run_id"].as_str().unwrap().to_owned();
+        packets.push(format!("CP_{run}_slow.yaml"));
+        later(&world, &["--dry-run"]).said(&["would remove 0 of"]);
+        if resumes {
+            world.person(&["resolve", &run, "--reject", "--yes"]).said(&["REJECTED"]);
+            world.resume(&run).blocked("a person rejected step `slow`");
+            later(&world, &["--yes"]).said(&["removed 1 of 1 run,"]);
+        } else {
+            world.person(&["resolve", &run, "--reject", "--yes"]).said(&["REJECTED"]);
+            later(&world, &["--yes"]).said(&["removed 1 of 1 run,"]);
+        }
+    }
+    let left: Vec<String> = world
+        .artifacts("checkpoints")
+        .iter()
+        .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    assert_eq!((left, packets.len()), (Vec::new(), 2));
+}
+
 #[test]
 fn the_session_of_a_paused_run_stays() {
     let model = Model::new([built(), Turn::text("Built.")]);

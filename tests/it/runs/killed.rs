@@ -205,4 +205,10 @@ fn a_new_run_marks_the_old_one_and_says_how_to_resume() {
     assert_eq!((&runs[0]["state"], &runs[1]["state"]), (&"TERMINATED".into(), &"TERMINAL".into()), "{runs}");
     let list = world.person(&["runs"]);
     assert!(list.out.contains("aops-hook resume CP_"), "{list:?}");
+    // Of the old one nothing was tried again: a step was handed out once, and after its mark there is nothing.
+    let (old, deeds) = (&runs[0]["run_id"], world.deeds());
+    let kinds: Vec<&str> =
+        deeds.iter().filter(|deed| deed["run_id"] == *old).map(|deed| deed["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds.iter().filter(|kind| **kind == "STEP").count(), 1, "{kinds:?}");
+    assert_eq!(kinds.last(), Some(&"CHECKPOINT"));
 }

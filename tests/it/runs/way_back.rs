@@ -1,11 +1,11 @@
 //! A run goes back to a checkpoint and on from there; and what its checkpoints say.
 
-use super::world::{World, agent, bash, proceed};
+use super::world::{World, agent, bash, proceed, verdict};
 use crate::model::{Model, Turn};
 use serde_json::{Value, json};
 use std::fs;
 
-const GRAPH: &str = "  - {id: planning, name: Planning, description: p, run: echo planned >> effects}
+const GRAPH: &str = "  - {id: planning, name: Planning, description: p, run: echo planned | tee -a effects}
   - {id: development, name: Development, description: d, run: echo developed >> effects}
   - {id: qa, name: QA, description: q, run: 'test ! -e ../fail && echo checked >> effects'}
 ";
@@ -18,6 +18,13 @@ fn names(world: &World, run: &str) -> Vec<String> {
     let list = world.person(&["checkpoint", "list", "--run", run, "--json"]).json();
     let name = |row: &Value| row["id"].as_str().unwrap().split('/').nth(1).unwrap().to_owned();
     list.as_array().unwrap().iter().map(name).collect()
+}
+
+/// The files of the run's record in a folder, without the run's id.
+fn left_in(world: &World, kind: &str) -> Vec<String> {
+    let run = run_id(world);
+    let name = |path: &std::path::PathBuf| path.file_name().unwrap().to_str().unwrap().replace(&run, "R");
+    world.artifacts(kind).iter().map(name).collect()
 }
 
 fn run_id(world: &World) -> String {
@@ -37,6 +44,7 @@ fn an_ended_run_is_taken_back_and_goes_on() {
     world.sandbox.inside(&["checkpoint", "rollback", &target, "--yes"]).failed(2, &["person"]);
     let back = world.person(&["checkpoint", "rollback", &target, "--yes", "--json"]).json();
     assert_eq!(world.effects(), ["planned"]);
+    assert_eq!(back["archive"], format!("{run}/POST_qa_v2"), "named for where the run stood");
     let next = back["next"].as_str().unwrap();
     assert!(next.contains("waits at step `development`") && next.contains("aops-hook resume CP_"), "{next}");
     let runs = world.runs();
@@ -123,6 +131,18 @@ fn checkpoints_say_what_is_completed_and_what_passed() {
     );
     let main = &one["agents"][0];
     assert_eq!((&main["name"], &main["status"]), (&json!("main"), &json!("complete")));
+    // What was said at the end of the step, and the step's own time.
+    assert_eq!((&main["summary"], &one["metadata"]["output"]), (&json!("Built."), &json!("Built.")));
+    let deeds = world.deeds();
+    let begun = |step: &str| deeds.iter().find(|deed| deed["kind"] == "STEP" && deed["with"]["step"] == step).unwrap();
+    for step in ["planning", "development"] {
+        let timing = &shown(&world, &format!("{run}/POST_{step}_v1"))["timing"];
+        assert_eq!(timing["started_at"], begun(step)["ts"], "{step}");
+        let ms = |key: &str| aops_hook::text::time::parse(timing[key].as_str().unwrap()).unwrap();
+        assert_eq!(timing["duration_ms"].as_i64(), Some(ms("created_at") - ms("started_at")), "{timing}");
+    }
+    let timing = &shown(&world, &format!("{run}/PRE_development_v1"))["timing"];
+    assert_eq!((&timing["started_at"], &timing["duration_ms"]), (&timing["created_at"], &json!(0)), "it begins there");
     assert!(
         main["token_usage"]["input"].as_u64().unwrap() > 0 && main["token_usage"]["output"].as_u64().unwrap() > 0,
         "{main}"
@@ -142,6 +162,49 @@ fn checkpoints_say_what_is_completed_and_what_passed() {
 }
 
 #[test]
+fn what_undone_steps_left_is_not_overwritten() {
+    let steps = "  - {id: build, name: Build, description: make it, phase: execute}
+  - {id: review, name: Review, description: look, agent: qa-verifier, phase: verify}
+";
+    let say = |words: &str| vec![Turn::text(words)];
+    let review = || vec![agent("qa-verifier"), Turn::text("It has spoken.")];
+    let build = || vec![bash("echo built >> effects"), Turn::text("Built.")];
+    let once = || [build(), review(), say("Mended."), review()].concat();
+    let verdicts = [json!({"verdict": "ISSUES", "issues": ["stale"]}), json!({"verdict": "VERIFIED", "issues": []})];
+    let asks = [vec![bash("ls"), Turn::text("Shall it be tabs?")], once(), once()].concat();
+    let model = verdicts
+        .iter()
+        .chain(&verdicts)
+        .fold(Model::new(asks), |model, said| model.agent("You find out whether the work does", [verdict(said)]));
+    let world = World::with(&model, &[("w", steps)]);
+    world.run("w").paused("ESCALATION_REQUESTED");
+    world.person(&["resolve", &world.checkpoint(), "--answer", "tabs", "--yes"]).said(&["APPROVED"]);
+    world.resume(&world.checkpoint()).passed();
+    let summaries = ["R_build.json", "R_review-intervene-1.json", "R_review.json"];
+    assert_eq!(
+        (left_in(&world, "steps"), left_in(&world, "checkpoints")),
+        (summaries.map(str::to_owned).to_vec(), vec!["CP_R_build.yaml".to_owned()])
+    );
+    let back =
+        world.person(&["checkpoint", "rollback", &format!("{}/PRE_build_v1", run_id(&world)), "--yes", "--json"]);
+    assert!(back.json()["archive"].as_str().unwrap().ends_with("/POST_review_v3"), "{back:?}");
+    let aside = ["R_build_v1.json", "R_review-intervene-1_v1.json", "R_review_v1.json"];
+    assert_eq!(left_in(&world, "steps"), aside);
+    assert_eq!(left_in(&world, "checkpoints"), ["CP_R_build.yaml", "CP_R_build_v1.yaml"]);
+    let held = fs::read_to_string(&world.artifacts("checkpoints")[1]).unwrap();
+    assert!(held.contains("trigger: QUESTION\n") && held.contains("resolved: true\n"), "{held}");
+    world.resume(&run_id(&world)).passed();
+    let mut both = [aside, summaries].concat();
+    both.sort_unstable();
+    assert_eq!(left_in(&world, "steps"), both);
+    // The intervention of the second time is told what was found, not that it was interrupted.
+    let last = model.requests().iter().rfind(|request| request.agent.is_none()).unwrap().clone();
+    let said = last.said_by("user");
+    let mends: Vec<&String> = said.iter().filter(|said| said.contains("Intervention 1 of 3")).collect();
+    assert!(mends.len() == 2 && !mends[1].contains("interrupted"), "{mends:?}");
+}
+
+#[test]
 fn a_failure_carries_its_error_and_an_approval_its_person() {
     let world = World::new(&[("graph", GRAPH)]);
     fs::write(world.sandbox.project().join("../fail"), "").unwrap();
@@ -150,6 +213,8 @@ fn a_failure_carries_its_error_and_an_approval_its_person() {
     let failed = shown(&world, &format!("{run}/POST_qa_v1"));
     assert_eq!((&failed["metadata"]["trigger"], &failed["governance"]["passed"]), (&json!("failure"), &json!(false)));
     assert!(failed["metadata"]["error"].as_str().unwrap().contains("ended with 1"), "{failed:#}");
+    let planned = shown(&world, &format!("{run}/POST_planning_v1"));
+    assert_eq!(planned["metadata"]["output"], "planned", "what its command printed");
     let gates = failed["governance"]["gates"].as_array().unwrap();
     let qa = gates.iter().find(|gate| gate["name"] == "qa").unwrap();
     assert_eq!(qa["outcome"], "HALT", "{qa}");

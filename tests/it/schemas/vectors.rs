@@ -1,4 +1,4 @@
-//! `schemas/vectors/state_transition_vectors.json`: which steps of a call and which facts may follow each other, run for real.
+//! `test_vectors/tga/state_transition_vectors.json`: which steps of a call and which facts may follow each other, run for real.
 
 use aops_hook::model::call::CallState;
 use aops_hook::model::error::Code;
@@ -12,7 +12,7 @@ use std::fs;
 const ILLEGAL: &str = "STATE_INVALID_TRANSITION";
 
 fn vectors() -> Value {
-    let path = super::folder().join("vectors/state_transition_vectors.json");
+    let path = super::folder().join("../test_vectors/tga/state_transition_vectors.json");
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
