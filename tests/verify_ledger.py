@@ -21,8 +21,10 @@ import base64
 import hashlib
 import hmac
 import json
+import os
 import pathlib
 import re
+import stat
 import sys
 import unicodedata
 
@@ -154,8 +156,8 @@ def check(line, seq, head, trace, calls):
 def walk(folder):
     """What is said of a ledger; its name and the digests of its committed entries, each of which was checked."""
     try:
-        data = (folder / "ledger.jsonl").read_bytes()
-    except OSError:
+        data = content(folder / "ledger.jsonl")
+    except (OSError, Damage):
         return {"ok": False, "entries": 0, "code": "STATE_STORAGE_FAILED", "seq": 1, "torn_bytes": 0}, None, []
     head, trace, calls, digests = "0" * 64, None, {}, []
     marked, entries, mark = 0, 0, None
@@ -182,7 +184,7 @@ def walk(folder):
 def is_borne_out(state, digests, mark):
     """What the state proves is in the ledger. One that does not match its own digest proves nothing: it is made again."""
     try:
-        kept = read(state.read_bytes().decode())
+        kept = read(content(state).decode())
         whole = kept.pop("digest")
         if digest_of(kept) != whole:
             return True
@@ -366,9 +368,22 @@ def tier(signers, trust):
     return "witnessed" if seen and enough else "sealed"
 
 
+def content(path):
+    """The bytes of a plain file. Nothing else in its place is waited for, and no link is followed."""
+    opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    with open(opened, "rb") as file:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            raise Damage(f"{path.name} is not a plain file")
+        return file.read()
+
+
+def is_there(path):
+    return os.path.lexists(path)
+
+
 def lines_of(path):
     """The lines of a text, each with its end."""
-    text = path.read_bytes().decode()
+    text = content(path).decode()
     if text and not text.endswith("\n"):
         raise Damage(f"{path.name} is cut short")
     return text.split("\n")[:-1]
@@ -406,7 +421,7 @@ def check_seals(seals, origin, seal):
 def read_events(path, place, signed):
     """The log's own entries, a chain, each in the log: their digests, and the leaves of what a person removed or set aside."""
     digests, explained, head = [], set(), "0" * 64
-    for line in lines_of(path) if path.exists() else []:
+    for line in lines_of(path) if is_there(path) else []:
         entry, digest = entry_of(line.encode())
         if entry["prev_entry_digest"] != head or entry["sequence_number"] != len(digests) + 1 or bytes.fromhex(digest) not in place:
             raise Damage(f"entry {len(digests) + 1} of the log's own is not what was signed")
@@ -418,10 +433,55 @@ def read_events(path, place, signed):
     return digests, explained
 
 
+def tile_name(level, index):
+    name = f"{index % 1000:03}"
+    while index := index // 1000:
+        name = f"x{index % 1000:03}/{name}"
+    return f"tile/{level}/{name}"
+
+
+def check_tiles(folder, leaves, signed):
+    """Every tile is what the leaves say, those of the checkpoint are there, and nothing else lies beside them."""
+    right, needed, level, hashes = {}, [], 0, [leaf(entry) for entry in leaves]
+    while hashes:
+        full, rows = signed >> 8 * level, [hashes[at : at + 256] for at in range(0, len(hashes), 256)]
+        for index, row in enumerate(rows):
+            right[tile_name(level, index)] = b"".join(row)
+            width = min(256, full - 256 * index)
+            if width > 0:
+                needed.append((tile_name(level, index), width))
+        hashes, level = [fold(row) for row in rows if len(row) == 256], level + 1
+    found = {}
+    for above, folders, files in os.walk(folder / "tile"):
+        for path in (pathlib.Path(above) / name for name in files):
+            found[path.relative_to(folder).as_posix()] = content(path)
+        if any((pathlib.Path(above) / name).is_symlink() for name in folders):
+            raise Damage("a link in the place of tiles")
+    if is_there(folder / "tile") and ((folder / "tile").is_symlink() or not (folder / "tile").is_dir()):
+        raise Damage("the tiles are no folder")
+    for path, has in found.items():
+        name, _, width = path.partition(".p/")
+        width = whole(width) if width else 256
+        wanted = right.get(name, b"")
+        if not (0 < width < 256 or path == name) or len(wanted) < 32 * width or not wanted[: 32 * width].startswith(has):
+            raise Damage(f"{path} is no tile of this log")
+    for name, width in needed:
+        full = right[name]
+        if found.get(name if width == 256 else f"{name}.p/{width}") != full[: 32 * width] and (len(full) < 32 * 256 or found.get(name) != full):
+            raise Damage(f"{name} is gone, or no tile of this log")
+
+
+def fold(hashes):
+    """The root of a full tree."""
+    while len(hashes) > 1:
+        hashes = [node(left, right) for left, right in zip(hashes[::2], hashes[1::2])]
+    return hashes[0]
+
+
 def recorded(folder, trace, size):
     """The leaves that the log's own hint calls this session's."""
     leaves = set()
-    for path in folder.iterdir() if folder.is_dir() else []:
+    for path in filter(pathlib.Path.is_file, folder.iterdir()) if folder.is_dir() else []:
         name, *lines = path.read_bytes().decode(errors="replace").split("\n")
         if name == trace.replace("\n", " "):
             for words in (line.split(" ") for line in lines):
@@ -432,11 +492,11 @@ def recorded(folder, trace, size):
 
 def verify_log(folder, trust, seal, sessions, are_all):
     # The signatures.
-    head = Checkpoint((folder / "checkpoint").read_bytes().decode())
+    head = Checkpoint(content(folder / "checkpoint").decode())
     tier(head.signers([*trust.keys, *trust.old]), trust)
     signed, witnessed, claims = head.size, 0, [(head.size, head.root)]
-    if (folder / "witnessed").exists():
-        seen = Checkpoint((folder / "witnessed").read_bytes().decode())
+    if is_there(folder / "witnessed"):
+        seen = Checkpoint(content(folder / "witnessed").decode())
         claims.append((seen.size, seen.root))
         if tier(seen.signers([*trust.keys, *trust.old, *trust.witnesses]), trust) == "witnessed":
             witnessed = seen.size
@@ -447,7 +507,7 @@ def verify_log(folder, trust, seal, sessions, are_all):
         check_seals(seals, head.origin, seal)
     claims += [(size, root) for _, size, root, _ in seals]
     # The tree.
-    data = (folder / "leaves").read_bytes()
+    data = content(folder / "leaves")
     leaves = [data[at : at + 32] for at in range(0, len(data) - 31, 32)]
     tree = Tree()
     for size, root in sorted(claims):
@@ -457,10 +517,13 @@ def verify_log(folder, trust, seal, sessions, are_all):
             tree.push(leaves[tree.size])
         if tree.root() != root:
             raise Damage(f"another root at {size}")
+    check_tiles(folder, leaves, head.size)
     # The entries.
     place = {content: at for at, content in enumerate(leaves)}
     own, explained = read_events(folder / "events.jsonl", place, signed)
     accounted = {place[digest] for digest in own} | explained
+    if recorded(folder / "sessions", "log", len(leaves)) - accounted:
+        raise Damage("entries of the log's own are gone")
     told = []
     for session in sessions:
         said, trace, digests = walk(session)

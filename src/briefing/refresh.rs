@@ -162,7 +162,13 @@ fn alone(env: &Env, project: &str) -> Result<Option<File>, Failure> {
 fn lock_file(path: &Path) -> Result<File, Failure> {
     make_all(path.parent().unwrap_or(Path::new("/")))?;
     let storage = |e| Failure::storage(path.display(), e);
-    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path).map_err(storage)?;
+    let file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)
+        .map_err(storage)?;
     // The umask may remove even the owner's bits.
     file.set_permissions(std::fs::Permissions::from_mode(0o600)).map_err(storage)?;
     Ok(file)

@@ -12,6 +12,7 @@ pub use queue::{Item, enqueue};
 
 use crate::model::error::Failure;
 use crate::system::env::Env;
+use crate::system::files;
 use crate::text::sha256::sha256;
 use crate::text::time;
 use serde::{Deserialize, Serialize};
@@ -149,7 +150,7 @@ pub fn snapshot(env: &Env, project: &Path) -> Snapshot {
     let project = project.to_string_lossy();
     let none = |words: &str| Snapshot::none(&project, Why::NotYet, words);
     let mut bytes = vec![0; 32 << 10];
-    let read = File::open(snapshot_file(env, &project)).and_then(|mut file| fill(&mut file, &mut bytes));
+    let read = files::open(snapshot_file(env, &project)).and_then(|mut file| fill(&mut file, &mut bytes));
     match read {
         Ok(long) => serde_json::from_slice::<Snapshot>(&bytes[..long])
             .ok()

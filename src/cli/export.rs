@@ -15,13 +15,13 @@ use super::{Command, Io, allowed, operand, option, refused, text};
 use crate::host::claude::usage::Sum;
 use crate::insight::document::Insights;
 use crate::ledger::recover::LEDGER_FILE;
+use crate::system::files;
 use crate::text::plain::count;
 use aops_shell::verbs::Who;
 use clap::{ArgAction, ArgMatches};
 use form::{LOGS, METRICS, TRACES};
 use send::{Collector, headers};
 use serde_json::json;
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use trace::tell;
 
@@ -89,7 +89,7 @@ fn print_lines(io: &mut Io, found: &FoundSession) -> anyhow::Result<()> {
     let insights = serde_json::to_value(found.insights(io.env)?)?;
     writeln!(io.out, "{}", json!({"kind": "insights", "session_id": found.session_id, "insights": insights}))?;
     let Some(shelved) = &found.shelved else { return Ok(()) };
-    let mut reader = BufReader::new(File::open(shelved.path.join(LEDGER_FILE))?);
+    let mut reader = BufReader::new(files::open(shelved.path.join(LEDGER_FILE))?);
     let mut line = String::new();
     let id = crate::text::json::quoted(&found.session_id);
     while reader.read_line(&mut line)? > 0 {

@@ -232,7 +232,7 @@ impl<'a> Replay<'a> {
                 others: false,
                 uncommitted: owes("commit").then(|| "as then".to_owned()).into_iter().collect(),
                 push: owes("push").then(|| ("git push".to_owned(), "as then".to_owned())),
-                unknown: false,
+                ..Worktree::default()
             };
         }
         let recorded = batch.iter().find_map(|entry| match &entry.fact {

@@ -22,7 +22,7 @@ use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::model::error::{Code, Failure};
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::profile::Hold;
-use crate::model::worktree::Worktree;
+use crate::model::worktree::{Asked, Worktree};
 use crate::proof::health::{Health, log_damage};
 use crate::session::fold::Session;
 use crate::session::memory::{Parked, Waiver};
@@ -374,14 +374,14 @@ pub(super) fn owed(env: &Env, session: &Session, tree: Option<(&Path, &BTreeMap<
     let last = |name: &str| session.state.stop.owed.iter().any(|owed| owed == name);
     let tree = match tree {
         Some((folder, baseline)) if session.state.task.as_ref().is_some_and(|task| task.writes > 0) => {
-            git::owed(env, folder, baseline)
+            git::owed(env, folder, Path::new(&session.memory.root), baseline)
         }
         _ => Worktree {
             behind: u64::from(last("pull")),
             others: false,
             uncommitted: last("commit").then(String::new).into_iter().collect(),
             push: last("push").then(Default::default),
-            unknown: false,
+            asked: Asked::Answered,
         },
     };
     let context = Context { now_ms: env.now_ms, tree, ..Context::default() };

@@ -110,7 +110,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let exported = named.and_then(|name| sessions::exported(io.env, name)).or_else(|| here.last().copied().cloned());
     let trust = trusted(given, io)?.0;
     let found = match find(given, io, exported) {
-        Err(_) if !quarantine && is_missed(io, &trust, named)? => return all::verify(&trust, None, io),
+        Err(_) if !quarantine && is_missed(io, &trust, named) => return all::verify(&trust, None, io),
         found => found?,
     };
     if quarantine {
@@ -129,14 +129,14 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 }
 
 /// There is no such session, and something remembers one, or a log: then all is looked at, and says what.
-fn is_missed(io: &Io, trust: &Trust, named: Option<&str>) -> anyhow::Result<bool> {
-    let log = check::examine(io.env, trust)?;
-    let lost = judge::lost(io.env, log.as_ref(), &sessions::all(io.env))?;
+fn is_missed(io: &Io, trust: &Trust, named: Option<&str>) -> bool {
+    let log = check::examine(io.env, trust);
+    let lost = judge::lost(io.env, log.as_ref(), &sessions::all(io.env));
     let Some(named) = named else {
         let faults = log.as_ref().is_some_and(|log| !log.faults.is_empty());
-        return Ok(faults || !lost.is_empty() || !judge::gone(io.env, log.as_ref()).is_empty());
+        return faults || !lost.is_empty() || !judge::gone(io.env, log.as_ref()).is_empty();
     };
-    Ok(lost.iter().any(|(id, ..)| id.as_ref().is_some_and(|id| id.starts_with(named))))
+    lost.iter().any(|(id, ..)| id.as_ref().is_some_and(|id| id.starts_with(named)))
 }
 
 /// The session that is meant, be it only by what was exported of it.
@@ -160,7 +160,7 @@ fn set_aside_damaged(io: &mut Io, found: &SessionOnDisk) -> anyhow::Result<u8> {
     let _project = guard(io.env)?;
     let old = session_folder::open(found.path.clone())?;
     let _lock = old.map(|folder| Lock::acquire(&folder.dir)).transpose()?;
-    let (log, digests) = judge::look_at_log(io.env, &Trust::default(), &found.path)?;
+    let (log, digests) = judge::look_at_log(io.env, &Trust::default(), &found.path);
     let checked = judge::check(io.env, found, true);
     let checked = judge::of_session(io.env, log.as_ref(), digests, found, checked).checked;
     report(io, found, &checked, &[], None)?;
@@ -180,7 +180,7 @@ fn set_aside_damaged(io: &mut Io, found: &SessionOnDisk) -> anyhow::Result<u8> {
 /// The log says which of its leaves were the ledger's that is set aside, so that they are not missed.
 fn explain(io: &Io, log: Option<&Examined>, found: &SessionOnDisk, aside: &Path) -> anyhow::Result<()> {
     let (Some(log), Some(store)) = (log, Store::look(io.env)?) else { return Ok(()) };
-    let spans = tier::spans(log, &Record::of(&store, &found.session_id), &tier::digests(aside)?);
+    let spans = tier::spans(log, &Record::of(&store, &found.session_id), &tier::digests(aside).unwrap_or_default());
     drop(store);
     append::say(io.env, "aside", &json!({"session": found.session_id, "spans": spans}))?;
     Ok(())

@@ -120,7 +120,17 @@ pub struct CallContext {
     pub commits: bool,
     /// Files that no session edited before this call, and another session that edits one of its files.
     pub taken: Vec<String>,
-    pub held: Option<Holder>,
+    pub held: Held,
+}
+
+/// Who edits a file of the call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Held {
+    #[default]
+    Nobody,
+    Another(Holder),
+    /// It could not be looked at: why.
+    Unknown(String),
 }
 
 /// A program in a line that cannot run inside the jail.

@@ -2,12 +2,13 @@
 //!
 //! Way out: another file until the other turn ends, or a working tree of one's own.
 
-use super::{Context, is_waived};
+use super::{Context, Held, is_waived};
 use crate::config::policy::ModeLevel;
 use crate::model::event::Event;
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
 use crate::text::json::cut;
+use crate::text::template::one_line;
 use crate::text::time;
 
 const GATE: &str = "lease";
@@ -23,7 +24,11 @@ pub fn goes_on(session: &Session, context: &Context) -> bool {
 }
 
 pub fn judge(session: &Session, _event: &Event, context: &Context) -> Verdict {
-    let Some(held) = context.call.as_ref().and_then(|call| call.held.as_ref()) else { return Verdict::pass() };
+    let held = match context.call.as_ref().map(|call| &call.held) {
+        None | Some(Held::Nobody) => return Verdict::pass(),
+        Some(Held::Unknown(why)) => return unknown(session, context, why),
+        Some(Held::Another(held)) => held,
+    };
     let (path, id) = (&held.path, cut(&held.session_id, 8));
     let ago = time::age(context.now_ms - held.since_ms);
     let what = format!("session {id} edits `{path}` too (its last write began {ago} ago)");
@@ -33,9 +38,18 @@ pub fn judge(session: &Session, _event: &Event, context: &Context) -> Verdict {
     }
     Verdict::deny(
         GATE,
-        format!(
-            "{what}\nhint: work on other files until that turn has ended, or in a tree of your own: \
-             `git worktree add ../NAME`. A person can allow it: `aops-hook waive lease --for 1h --reason WHY`"
-        ),
+        format!("{what}\nhint: work on other files until that turn has ended, or in a tree of your own: {WAYS}"),
     )
 }
+
+/// Whoever edits the file may be there: as if somebody were.
+fn unknown(session: &Session, context: &Context, why: &str) -> Verdict {
+    let what = format!("it could not be looked whether another session edits this file: {}", one_line(why, 200));
+    if goes_on(session, context) {
+        let words = format!("{what}: read the file again before you change it");
+        return Verdict { notice: what, ..Verdict::context(GATE, words) };
+    }
+    Verdict::deny(GATE, format!("{what}\nhint: try again, or work in a tree of your own: {WAYS}"))
+}
+
+const WAYS: &str = "`git worktree add ../NAME`. A person can allow it: `aops-hook waive lease --for 1h --reason WHY`";

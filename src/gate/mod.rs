@@ -31,7 +31,9 @@ pub mod agentless;
 pub mod watch;
 pub mod rehearsal;
 
-pub use context::{CallContext, Context, EndContext, Evidence, Holder, SettingsEdit, StartContext, Unheld, Unstopped};
+pub use context::{
+    CallContext, Context, EndContext, Evidence, Held, Holder, SettingsEdit, StartContext, Unheld, Unstopped,
+};
 
 use crate::config::policy::{Level, Policy};
 use crate::model::call::{CallState, ToolCall};

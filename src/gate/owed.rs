@@ -9,6 +9,7 @@ use crate::model::agent::ours;
 use crate::model::event::{Event, EventKind};
 use crate::model::phase::Phase;
 use crate::model::verdict::{Debt, Verdict};
+use crate::model::worktree::Asked;
 use crate::session::fold::Session;
 use crate::session::memory::RunStep;
 use crate::text::plain::{count, shell_word};
@@ -150,7 +151,7 @@ pub fn without_git(session: &Session, context: &Context) -> bool {
     let asked = commit == Level::Enforce || push == Level::Enforce;
     let halted = session.state.phase == Phase::Halted;
     let small = context.stage.is_none() && session.is_small();
-    context.tree.unknown && asked && !halted && !small && !session.memory.progress.told_no_git
+    context.tree.asked == Asked::NoRepository && asked && !halted && !small && !session.memory.progress.told_no_git
 }
 
 /// Debts whose gate is set to `warn`.
@@ -283,6 +284,14 @@ fn closing(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     }
     if let Some(program) = progress.unsynced.as_deref().filter(|_| commit == how) {
         debts.push(run("sync", "owed/sync.md", &format!("{} sync", shell_word(program))));
+    }
+    if let Asked::Unasked(why) = &tree.asked {
+        let is_commit = commit == how && tree.uncommitted.is_empty();
+        let name = if is_commit { Some("commit") } else { (push == how).then_some("push") };
+        debts.extend(name.map(|name| {
+            let values = vec![("name", name.to_owned()), ("why", one_line(why, 200))];
+            Debt { name, line: Phrase::new("owed/unasked.md", values) }
+        }));
     }
     if let Some((command, ahead)) = to_push {
         let values = vec![("command", command.clone()), ("ahead", ahead.clone())];

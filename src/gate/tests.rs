@@ -11,6 +11,7 @@ mod recorded;
 mod run;
 mod speech;
 mod stop;
+mod unasked;
 mod weight;
 
 use super::*;
@@ -21,7 +22,7 @@ use crate::model::call::{CallKey, CallState, Effect, ToolCall, ToolResult};
 use crate::model::event::EventKind;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::verdict::Debt;
-use crate::model::worktree::Worktree;
+use crate::model::worktree::{Asked, Worktree};
 use crate::session::agent_report::AgentReport;
 use crate::session::fact::Checked;
 use crate::session::memory::{LastRun, OpenCall, RunStep, Started};
@@ -331,8 +332,8 @@ fn report() {
 fn owed() {
     let stop = event("Stop");
     let push = || Some(("git push".into(), "x".into()));
-    let tree = |unknown| Worktree { uncommitted: vec!["a".into()], push: push(), unknown, ..Worktree::default() };
-    let full = Context { tree: tree(false), ..Context::default() };
+    let tree = Worktree { uncommitted: vec!["a".into()], push: push(), ..Worktree::default() };
+    let full = Context { tree, ..Context::default() };
     let owing = |refusals, rounds| {
         with(|session| {
             session.memory.progress.gates = vec!["qa".into()];
@@ -368,7 +369,7 @@ fn owed() {
         &stop,
         &full,
     );
-    let no_git = Context { tree: Worktree { unknown: true, ..Worktree::default() }, ..Context::default() };
+    let no_git = Context { tree: Worktree { asked: Asked::NoRepository, ..Worktree::default() }, ..Context::default() };
     told(&working(), &stop, &no_git, "owed", "no git repository");
     passes(&with(|s| s.memory.progress.told_no_git = true), &stop, &no_git);
 }

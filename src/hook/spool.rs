@@ -14,7 +14,7 @@ use crate::model::error::{Code, Failure};
 use crate::model::event::{Event, EventKind};
 use crate::model::verdict::Ruling;
 use crate::system::env::Env;
-use crate::system::files::{make_all, replace_private};
+use crate::system::files::{self, make_all, replace_private};
 use crate::system::limits;
 use crate::text::sha256::sha256;
 use std::fs;
@@ -98,7 +98,7 @@ fn set_aside(path: &Path) {
 
 fn read_kept(env: &Env, path: &Path, session_id: &str) -> Option<Event> {
     let link = fs::read_link(path).ok().map(|text| text.into_os_string().into_vec());
-    let bytes = link.or_else(|| fs::read(path).ok())?;
+    let bytes = link.or_else(|| files::read(path).ok())?;
     // Not every client names the event in what it sends.
     let name = read::name(&bytes).or_else(|| Some(path.file_stem()?.to_str()?.rsplit_once('-')?.1.to_owned()))?;
     let event = host::read(env.host, &name, &bytes).ok()?;

@@ -153,7 +153,7 @@ pub fn of_transcript(env: &Env, transcript: &Path, session_id: &str) -> Result<I
 /// The file as it is there, if it is one.
 pub fn kept(path: &Path) -> Option<Value> {
     let plain = fs::symlink_metadata(path).ok().filter(|meta| meta.is_file() && meta.len() < LARGEST);
-    serde_json::from_slice(&plain.and_then(|_| fs::read(path).ok())?).ok()
+    serde_json::from_slice(&plain.and_then(|_| files::read(path).ok())?).ok()
 }
 
 /// Put the file in its place; what it says, redacted and in canonical order.
@@ -192,7 +192,7 @@ pub fn record(env: &Env, ledger: &mut Ledger, insights: &Insights) -> Result<(),
 
 /// The head that this ledger's insights were made from, if nothing came after them.
 pub fn concluded_head(folder: &Path) -> Option<String> {
-    let mut file = File::open(folder.join(LEDGER_FILE)).ok()?;
+    let mut file = files::open(folder.join(LEDGER_FILE)).ok()?;
     let long = file.metadata().ok()?.len();
     let from = long.saturating_sub(64 << 10);
     let mut bytes = Vec::new();

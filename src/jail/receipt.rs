@@ -5,6 +5,7 @@
 //! stays, whatever becomes of the second line.
 
 use crate::model::profile::Proof;
+use crate::system::files;
 use crate::text::sha256::sha256;
 use rustix::fs::{FlockOperation, flock};
 use std::ffi::OsStr;
@@ -88,7 +89,7 @@ pub fn take(session: &Path, call_id: &str, same: &[&str], wait: bool) -> Option<
 pub fn take_at(path: &Path, wait: bool) -> Option<Proof> {
     let until = Instant::now() + PATIENCE;
     let read = |path: &Path| {
-        let file = File::open(path).ok()?;
+        let file = files::open(path).ok()?;
         if wait && flock(&file, FlockOperation::NonBlockingLockShared).is_err() && Instant::now() < until {
             return None;
         }

@@ -6,7 +6,7 @@
 
 use crate::session::memory::ClientProcess;
 use crate::system::env::{Env, boot_id};
-use crate::system::files::{make_all, replace_private};
+use crate::system::files::{self, make_all, replace_private};
 use crate::system::process::kin;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -81,5 +81,5 @@ fn lives(known: &Known, boot: &str) -> bool {
 }
 
 fn read(path: &Path) -> Option<Known> {
-    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+    serde_json::from_slice(&files::read(path).ok()?).ok()
 }

@@ -1,24 +1,24 @@
 //! Which session edits which file of a tree: `<config>/aops/leases/<digest of the tree>.json`.
 //!
-//! Read and written before a call that writes files, and where a turn ends. Best effort: a list that cannot be locked or read
-//! refuses no call. Invariants: of two sessions that ask at once one gets the file; a client that has ended holds nothing.
+//! Read and written before a call that writes files, and where a turn ends. Invariants: of two sessions that ask at once one
+//! gets the file; a client that has ended holds nothing; a list that cannot be looked at is not an empty one.
 
 use super::{clients, lock};
+use crate::model::error::Failure;
 use crate::session::memory::ClientProcess;
 use crate::system::env::{Env, boot_id};
 use crate::system::files::make_all;
 use crate::system::folder;
 use crate::text::sha256::sha256;
-use rustix::fs::CWD;
+use rustix::fs::{AtFlags, CWD, OFlags};
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
 /// A process keeps the list locked only while it reads and writes it.
-const PATIENCE: Duration = Duration::from_millis(50);
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Of a client that cannot be looked at, since it is on another machine or unknown.
 const LONGEST_UNSEEN_MS: i64 = 30 * 60_000;
 const MOST: usize = 1000;
@@ -39,8 +39,16 @@ pub struct Lease {
     told: Vec<String>,
 }
 
-/// Takes these files of this tree. Returns the ones that the session did not hold before, and another's lease in the way: then
-/// nothing was taken. A session that `goes_on` does so in spite of another's lease, and is told of each only once.
+/// What came of the wish to take files.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Files that the session did not hold before.
+    pub files: Vec<String>,
+    /// Another's lease in the way: then nothing was taken, unless the session goes on.
+    pub held: Option<Lease>,
+}
+
+/// Takes these files of this tree; or says why it could not be looked who holds them. A session that `goes_on` does so in spite of another's lease, and is told of each only once.
 pub fn take(
     env: &Env,
     tree: &Path,
@@ -48,8 +56,8 @@ pub fn take(
     session_id: &str,
     client: Option<&ClientProcess>,
     goes_on: bool,
-) -> (Vec<String>, Option<Lease>) {
-    let Some((_held, mut file, mut leases)) = open(env, tree, true) else { return Default::default() };
+) -> Result<Taken, Failure> {
+    let Some((_held, list, mut leases)) = open(env, tree, true)? else { return Ok(Taken::default()) };
     let (boot, host) = (boot_id(), host());
     let before = leases.clone();
     leases.retain(|lease| lease.holds(&boot, &host, env.now_ms));
@@ -81,14 +89,14 @@ pub fn take(
         }
     }
     if leases != before && !env.dry_run {
-        write(&mut file, &leases);
+        list.write(&leases)?;
     }
-    (taken, held)
+    Ok(Taken { files: taken, held })
 }
 
 /// Gives back what this session holds in this tree: these files, or all of them.
 pub fn give_back(env: &Env, tree: &Path, session_id: &str, only: Option<&[String]>) {
-    let Some((_held, mut file, mut leases)) = open(env, tree, false) else { return };
+    let Ok(Some((_held, list, mut leases))) = open(env, tree, false) else { return };
     let given = |lease: &Lease| only.is_none_or(|paths| paths.contains(&lease.path));
     let before = leases.len();
     leases.retain(|lease| lease.session_id != session_id || !given(lease));
@@ -96,9 +104,9 @@ pub fn give_back(env: &Env, tree: &Path, session_id: &str, only: Option<&[String
         lease.told.retain(|told| told != session_id || only.is_some());
     }
     if leases.is_empty() {
-        let _ = std::fs::remove_file(path(env, tree));
+        let _ = rustix::fs::unlinkat(&list.dir, list.name.as_str(), AtFlags::empty());
     } else if leases.len() < before || only.is_none() {
-        write(&mut file, &leases);
+        let _ = list.write(&leases);
     }
 }
 
@@ -111,30 +119,43 @@ impl Lease {
     }
 }
 
-fn path(env: &Env, tree: &Path) -> std::path::PathBuf {
+/// The list of a tree.
+struct List {
+    dir: OwnedFd,
+    name: String,
+}
+
+impl List {
+    /// Whole or not at all: a part of a list would name nobody.
+    fn write(&self, leases: &[Lease]) -> Result<(), Failure> {
+        let text = serde_json::to_vec(leases).unwrap_or_default();
+        Ok(folder::replace(&self.dir, &self.name, &format!(".{}.new", self.name), &text)?)
+    }
+}
+
+/// The list, locked until the file is dropped; nothing where there is none and none is to be made.
+fn open(env: &Env, tree: &Path, make: bool) -> Result<Option<(File, List, Vec<Lease>)>, Failure> {
+    let (at, make) = (env.config.join("aops/leases"), make && !env.dry_run);
+    if make {
+        make_all(&at)?;
+    }
+    let Some(dir) = folder::enter(CWD, &at, false)? else { return Ok(None) };
+    let Some(held) = lock::open(&dir, LOCK, make)? else { return Ok(None) };
+    let held = lock::take(held, "leases", PATIENCE)?;
     let digest = sha256(&[tree.as_os_str().as_encoded_bytes()]);
-    env.config.join("aops/leases").join(format!("{}.json", &digest[..16]))
-}
-
-/// The list, locked until both files are dropped.
-fn open(env: &Env, tree: &Path, make: bool) -> Option<(File, File, Vec<Lease>)> {
-    let (path, make) = (path(env, tree), make && !env.dry_run);
-    let at = path.parent()?;
-    let dir = folder::enter(CWD, at, false).ok().flatten();
-    let dir = dir.or_else(|| (make && make_all(at).is_ok()).then(|| folder::enter(CWD, at, false).ok()?)?)?;
-    let held = lock::open(&dir, LOCK, make).ok()??;
-    let held = lock::take(held, "leases", PATIENCE).ok()?;
-    let mut options = OpenOptions::new();
-    let mut file = options.read(true).write(true).create(make).truncate(false).mode(0o600).open(&path).ok()?;
-    let mut text = Vec::new();
-    file.read_to_end(&mut text).ok()?;
-    // A process was killed while it wrote: no session holds anything.
-    Some((held, file, serde_json::from_slice(&text).unwrap_or_default()))
-}
-
-fn write(file: &mut File, leases: &[Lease]) {
-    let text = serde_json::to_vec(leases).unwrap_or_default();
-    let _ = file.rewind().and_then(|()| file.set_len(0)).and_then(|()| file.write_all(&text));
+    let list = List { name: format!("{}.json", &digest[..16]), dir };
+    let Some((file, long)) = folder::open(&list.dir, &list.name, OFlags::RDONLY)?.filter(|(_, long)| *long > 0) else {
+        return Ok(make.then_some((held, list, Vec::new())));
+    };
+    let text = folder::read_at(&file, &list.name, 0, long)?;
+    if let Ok(leases) = serde_json::from_slice(&text) {
+        return Ok(Some((held, list, leases)));
+    }
+    // Said once: the next one begins a list.
+    if make {
+        list.write(&[])?;
+    }
+    Err(Failure::storage(&list.name, "is no list of leases"))
 }
 
 fn host() -> String {

@@ -71,8 +71,8 @@ pub fn newest_beside(own: &Path) -> Option<Box<State>> {
 pub fn on_disk(path: PathBuf) -> Option<SessionOnDisk> {
     let place = session_folder::open(path.clone()).ok()??;
     let changed = std::fs::symlink_metadata(path.join(LEDGER_FILE)).and_then(|m| m.modified());
-    let session_id = match StateFile::read(&place.dir).ok()? {
-        StateFile::Whole(session, _) => Some(session.state.into_inner().session_id),
+    let session_id = match StateFile::read(&place.dir) {
+        Ok(StateFile::Whole(session, _)) => Some(session.state.into_inner().session_id),
         _ => first_name(&place),
     };
     // Opened, but never written to: nothing was acknowledged.

@@ -12,6 +12,17 @@ pub struct Worktree {
     pub uncommitted: Vec<String>,
     /// How to push, and what is ahead; nothing where there is nowhere to push to.
     pub push: Option<(String, String)>,
-    /// Not known: no repository, or no git.
-    pub unknown: bool,
+    pub asked: Asked,
+}
+
+/// What became of the question what is owed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Asked {
+    /// All of it is known.
+    #[default]
+    Answered,
+    /// There is none to close the work in.
+    NoRepository,
+    /// There is one, or may be, and git could not be asked: why. What is owed may be more than what is known.
+    Unasked(String),
 }

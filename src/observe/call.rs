@@ -72,7 +72,8 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
             context.verified_tree = verified::of_report(env, session, event, context.report.as_ref());
         }
         EventKind::Stop if !event.busy && may_owe(session, &context) => {
-            context.tree = git::owed(env, Path::new(&event.cwd), &ledger.baseline()?);
+            let project = Path::new(&session.memory.root);
+            context.tree = git::owed(env, Path::new(&event.cwd), project, &ledger.baseline()?);
         }
         _ => {}
     }

@@ -1,8 +1,8 @@
 //! Takes the files that a call is about to write, and finds the one that another session edits.
 
 use super::{client, real_paths};
-use crate::gate::{CallContext, Context, Holder, lease};
-use crate::ledger::leases;
+use crate::gate::{CallContext, Context, Held, Holder, lease};
+use crate::ledger::leases::{self, Lease};
 use crate::model::event::Event;
 use crate::session::fold::Session;
 use crate::system::env::Env;
@@ -26,12 +26,18 @@ pub fn look(env: &Env, session: &Session, event: &Event, context: &mut Context) 
         return;
     }
     let client = client::process(env);
-    let (taken, held) = leases::take(env, tree, &paths, &event.session_id, client.as_ref(), goes_on);
-    call.taken = taken;
-    call.held = held.map(|lease| {
-        let path = Path::new(&lease.path).strip_prefix(tree).map_or(lease.path.clone(), |p| p.display().to_string());
-        Holder { path, session_id: lease.session_id, since_ms: lease.since_ms }
-    });
+    match leases::take(env, tree, &paths, &event.session_id, client.as_ref(), goes_on) {
+        Ok(taken) => {
+            call.taken = taken.files;
+            call.held = taken.held.map_or(Held::Nobody, |lease| Held::Another(holder(lease, tree)));
+        }
+        Err(failure) => call.held = Held::Unknown(failure.to_string()),
+    }
+}
+
+fn holder(lease: Lease, tree: &Path) -> Holder {
+    let path = Path::new(&lease.path).strip_prefix(tree).map_or(lease.path.clone(), |p| p.display().to_string());
+    Holder { path, session_id: lease.session_id, since_ms: lease.since_ms }
 }
 
 /// The files in this tree that the call names as the ones it writes; nobody waits for generated ones.

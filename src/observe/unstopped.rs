@@ -34,7 +34,8 @@ pub(super) fn look(env: &Env, ledger: &Ledger, event: &Event, context: &mut Cont
         return Ok(());
     }
     if session.state.task.as_ref().is_some_and(|task| task.writes > 0) {
-        context.tree = git::owed(env, Path::new(&event.cwd), &ledger.baseline()?);
+        let project = Path::new(&session.memory.root);
+        context.tree = git::owed(env, Path::new(&event.cwd), project, &ledger.baseline()?);
     }
     let measured = session.memory.progress.grown.count().0;
     let next = event.prompt_id.as_deref().filter(|_| event.kind == EventKind::UserPromptSubmit);

@@ -5,7 +5,7 @@
 //! the leaves that were not signed; a log that is shorter than what was signed is not signed again. Who cannot get the lock
 //! leaves a note, and the one who has it adds for both.
 
-use super::keys::{Keys, Sealed, draw};
+use super::keys::{Keys, Sealed, Signers, Stray, draw, signers};
 use super::record::{Record, Span};
 use super::store::{self, Seal, Store};
 use crate::ledger::chain::end_of_last_batch;
@@ -13,7 +13,7 @@ use crate::ledger::entry::{Frame, Line, Mark};
 use crate::ledger::recover::LEDGER_FILE;
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
-use crate::system::files::{make_all, sync_meanwhile};
+use crate::system::files::{self, make_all, sync_meanwhile};
 use crate::system::folder;
 use crate::text::sha256::{NO_DIGEST, Sum, sha256};
 use crate::text::stored::canonical;
@@ -99,7 +99,7 @@ fn leave_note(env: &Env, trace: &str, folder: &Path) -> Result<(), Failure> {
     make_all(&late)?;
     let path = late.join(&sha256(&[trace.as_bytes()])[..16]);
     let text = format!("{}\n{trace}", folder.display());
-    store::write(&path, text.as_bytes())
+    store::write(&path, text.as_bytes()).map(drop)
 }
 
 /// Who holds the log's lock, and what is to be added.
@@ -115,15 +115,42 @@ pub struct Writer<'a> {
     done: Vec<PathBuf>,
     /// Files that must be on the disk before the log is signed.
     written: Vec<File>,
+    /// With new keys all tiles are made again: so a person mends them.
+    renews: bool,
 }
 
 impl<'a> Writer<'a> {
+    /// For who signs as always: with another key than those that were to sign nothing is written.
     pub fn open(env: &'a Env, keys: Keys, store: Store) -> Result<Self, Failure> {
+        let (mut writer, began) = Self::assemble(env, keys, store)?;
+        if let Some(stray) = writer.strays().first() {
+            return Err(Failure::new(Code::RecoveryFailed, stray.to_string()));
+        }
+        writer.tell_lost_seal(began)?;
+        Ok(writer)
+    }
+
+    /// For who brings new keys: these are taken as they are, and strays among them are told.
+    pub fn with_any_keys(env: &'a Env, keys: Keys, store: Store) -> Result<(Self, Vec<Stray>), Failure> {
+        let (mut writer, began) = Self::assemble(env, keys, store)?;
+        let strays = writer.strays();
+        writer.tell_lost_seal(began)?;
+        Ok((writer, strays))
+    }
+
+    /// And whether a seal begins that follows from nothing, although there was one.
+    fn assemble(env: &'a Env, keys: Keys, store: Store) -> Result<(Self, bool), Failure> {
         let (mut size, sealed) = (store.size()?, keys.sealed()?);
         let found = sealed.is_some();
-        let sealed = match sealed {
+        let mut sealed = match sealed {
             Some(sealed) => sealed,
-            None => Sealed { key: first_key(&store)?, frontier: Frontier::default(), rows: Vec::new() },
+            None => Sealed {
+                key: first_key(&store)?,
+                frontier: Frontier::default(),
+                rows: Vec::new(),
+                signers: None,
+                boot: None,
+            },
         };
         let signed = sealed.frontier.size();
         if size < signed {
@@ -135,18 +162,27 @@ impl<'a> Writer<'a> {
             size = take_back(&keys, &store, signed, size)?;
         }
         store.mend_seals(&sealed.rows)?;
-        let (fresh, spans, done, written) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut writer = Self { env, keys, store, sealed, size, fresh, spans, done, written };
-        if !found && size > 0 {
-            let epoch = writer.sealed.key.epoch;
-            writer.say("seal", &serde_json::json!({"what": "lost; a new one begins", "epoch": epoch}))?;
+        if sealed.signers.is_none() {
+            sealed.signers = last_named(&store.text(EVENTS)?.unwrap_or_default());
         }
-        Ok(writer)
+        let (fresh, spans, done, written) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let writer = Self { env, keys, store, sealed, size, fresh, spans, done, written, renews: false };
+        Ok((writer, !found && size > 0))
+    }
+
+    fn strays(&self) -> Vec<Stray> {
+        self.sealed.signers.as_ref().map(|expected| self.keys.strays(expected)).unwrap_or_default()
+    }
+
+    fn tell_lost_seal(&mut self, lost: bool) -> Result<(), Failure> {
+        let epoch = self.sealed.key.epoch;
+        let words = serde_json::json!({"what": "lost; a new one begins", "epoch": epoch});
+        if lost { self.say("seal", &words) } else { Ok(()) }
     }
 
     /// Goes on with a new key, and with a seal that follows from nothing before.
     pub fn take_keys(&mut self, keys: Keys) -> Result<(), Failure> {
-        self.keys = keys;
+        (self.keys, self.renews) = (keys, true);
         self.sealed.key = SealKey::new(self.sealed.key.epoch, draw()?);
         Ok(())
     }
@@ -248,8 +284,8 @@ impl<'a> Writer<'a> {
             self.sealed.frontier.push(leaf_hash(&leaf.0));
         }
         let checkpoint = Checkpoint { origin: self.keys.origin(), size, root: self.sealed.frontier.root() };
-        let current = self.store.checkpoint()?.filter(|(known, _)| *known == checkpoint);
-        if size == old && current.is_some() && also.is_none() && !self.sealed.rows.is_empty() {
+        let before = self.store.checkpoint()?.map(|(known, _)| known);
+        if size == old && before.as_ref() == Some(&checkpoint) && also.is_none() && !self.sealed.rows.is_empty() {
             self.remove_notes();
             return Ok(());
         }
@@ -261,16 +297,29 @@ impl<'a> Writer<'a> {
         });
         synced.map_err(|e| Failure::storage("the log", e))?;
         let note = Note { signatures: signatures?, text };
-        if let Some(row) = row {
-            self.keys.turn_over()?;
-            self.store.add_seal(&row)?;
-        }
+        // A turn's end that was cut short may have left a part of a tile.
+        let was_whole = before.is_some_and(|head| head.size == old) && !self.renews;
+        self.show(row.as_deref(), if was_whole { old } else { 0 }, size)?;
         self.store.keep_checkpoint(&note)?;
         for (trace, span) in &self.spans {
             Record::add(&self.store, trace, span)?;
         }
         self.remove_notes();
-        self.store.grow_tiles(old, size)
+        Ok(())
+    }
+
+    /// Makes the state hold, and puts the seal and the tiles in their place: a checkpoint that is there has both. The state
+    /// remembers the seal; tiles are nowhere else, so they are on the disk first.
+    fn show(&self, row: Option<&str>, old: u64, size: u64) -> Result<(), Failure> {
+        if let Some(row) = row {
+            self.keys.turn_over()?;
+            self.store.add_seal(row)?;
+        }
+        if self.renews {
+            self.store.drop_tiles()?;
+        }
+        let tiles = self.store.grow_tiles(old, size)?;
+        sync_meanwhile(&tiles, || ()).0.map_err(|e| Failure::storage("the log", e))
     }
 
     fn remove_notes(&self) {
@@ -296,7 +345,7 @@ impl<'a> Writer<'a> {
     /// A session that is gone or cannot be read meanwhile is `verify`'s to tell.
     fn take_late(&mut self) {
         for note in fs::read_dir(self.store.file(store::LATE)).into_iter().flatten().flatten() {
-            let text = fs::read_to_string(note.path()).unwrap_or_default();
+            let text = files::read_text(note.path()).unwrap_or_default();
             if let Some((folder, trace)) = text.split_once('\n') {
                 let _ = self.take(trace, &Path::new(folder).join(LEDGER_FILE));
             }
@@ -312,6 +361,19 @@ fn take_back(keys: &Keys, store: &Store, signed: u64, size: u64) -> Result<u64, 
     let sure = head.map_or(signed, |(head, _)| head.size.clamp(signed, size));
     store.cut(sure)?;
     Ok(sure)
+}
+
+/// The keys that the last event about keys names.
+pub fn last_named(events: &str) -> Option<Signers> {
+    let lines = events.lines().rev().filter_map(|line| Line::read(line.as_bytes()));
+    let last = lines.filter(Line::is_sound).find(|line| line.kind == "key")?;
+    named(&serde_json::from_str(last.with).ok()?)
+}
+
+/// The keys that an event about keys names.
+pub fn named(with: &Value) -> Option<Signers> {
+    let ml_dsa = with["ml_dsa"].as_str();
+    Some(signers(std::iter::once(with["key"].as_str()?).chain(ml_dsa)))
 }
 
 /// After those of an older seal.

@@ -2,14 +2,15 @@
 //!
 //! Reads keys and log, writes nothing. Invariant: a turn that ends meanwhile, or whose end was killed, is no fault.
 
-use super::append::EVENTS;
-use super::keys::{self, Keys, Sight};
-use super::store::{CHECKPOINT, Seal, Store};
-use crate::ledger::entry::Line;
+mod entries;
+mod tiles;
+
+use super::keys::{self, Keys, Sight, Signers, Stray};
+use super::store::{CHECKPOINT, Kept, Seal, Store};
 use crate::model::error::Failure;
-use crate::system::env::Env;
+use crate::system::env::{Env, boot_id};
 use crate::text::plain::count;
-use crate::text::sha256::{NO_DIGEST, Sum};
+use crate::text::sha256::Sum;
 use aops_proof::checkpoint::Checkpoint;
 use aops_proof::frontier::Frontier;
 use aops_proof::key::{PublicKey, Use};
@@ -17,7 +18,6 @@ use aops_proof::note::Note;
 use aops_proof::seal::SealKey;
 use aops_proof::text::from_base64;
 use aops_proof::tree::{Hash, leaf_hash};
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem;
 use std::sync::OnceLock;
@@ -75,6 +75,8 @@ pub struct Examined {
     pub explained: Vec<(u64, u64)>,
     /// Logs that were gone when a person began this one.
     pub instead: Vec<String>,
+    /// The keys that the last signed event about keys names.
+    named: Option<Signers>,
 }
 
 /// The public keys of the log.
@@ -112,6 +114,9 @@ impl LogKeys {
     }
 }
 
+/// The way out.
+const WITHOUT_KEYS: &str = "`aops-hook key init` goes on with new ones";
+
 /// A root that the leaves must have at this size, and who says so.
 type Claims = BTreeMap<u64, Vec<(String, Hash)>>;
 
@@ -119,8 +124,9 @@ fn short(sum: &Sum) -> u64 {
     sum.0.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes))
 }
 
-/// `None`: there is no log, and neither the keys nor what was kept elsewhere remembers one.
-pub fn examine(env: &Env, trust: &Trust) -> Result<Option<Examined>, Failure> {
+/// `None`: there is no log, and neither the keys nor what was kept elsewhere remembers one. What cannot be read is a fault, and
+/// the rest is looked at all the same.
+pub fn examine(env: &Env, trust: &Trust) -> Option<Examined> {
     let sight = keys::look(env);
     let (mut examined, mut claims) = (Examined::default(), Claims::new());
     examined.faults.extend(sight.broken.clone());
@@ -137,32 +143,39 @@ pub fn examine(env: &Env, trust: &Trust) -> Result<Option<Examined>, Failure> {
         None
     });
     match store {
-        Some(store) => examined.look(&store, &sight, (&known, trust), &mut claims)?,
+        Some(store) => examined.look(&store, &sight, (&known, trust), &mut claims),
         None => examined.look_for_nothing(&sight, &claims),
     }
+    examined.look_at_keys(&sight, trust);
     let is_nothing = examined.origin.is_empty() && examined.faults.is_empty() && examined.leaves.is_empty();
-    Ok(Some(examined).filter(|_| !is_nothing))
+    Some(examined).filter(|_| !is_nothing)
 }
 
 impl Examined {
-    fn look(
-        &mut self,
-        store: &Store,
-        sight: &Sight,
-        (known, trust): (&LogKeys, &Trust),
-        claims: &mut Claims,
-    ) -> Result<(), Failure> {
+    /// What cannot be read is damaged.
+    fn unless_odd<T: Default>(&mut self, read: Result<T, Failure>) -> T {
+        read.unwrap_or_else(|failure| {
+            self.faults.push(failure.to_string());
+            T::default()
+        })
+    }
+
+    fn look(&mut self, store: &Store, sight: &Sight, (known, trust): (&LogKeys, &Trust), claims: &mut Claims) {
         let (rows, last) = sight.sealed.as_ref().map_or((&[][..], None), |s| (&s.rows[..], Some(s.frontier.size())));
-        let head = self.read_checkpoint(store, known, last, claims)?;
-        self.read_witnessed(store, known, trust, claims)?;
-        let seals = store.seals(rows)?;
+        let head = self.read_checkpoint(store, known, last, claims);
+        self.read_witnessed(store, known, trust, claims);
+        let seals = self.unless_odd(store.seals(rows));
         self.read_seals(&seals, head.as_ref(), trust.seal.as_ref(), claims);
+        let is_same_boot = sight.sealed.as_ref().is_none_or(|sealed| sealed.boot.as_ref() == Some(&boot_id()));
+        let on_disk = if is_same_boot { store.seals(&[]).unwrap_or_default() } else { seals.clone() };
+        self.compare_seals(&on_disk, head.as_ref());
         // One of the same epoch may stand between them, whose state a power loss took.
         if !rows.iter().all(|row| seals.lines().rev().any(|line| line == row)) {
             self.faults.push("the last seals are not those that the keys made".to_owned());
         }
-        let (size, remains) = (store.size()?, store.remains());
-        self.leaves = store.leaves(0, size)?;
+        let size = self.unless_odd(store.size());
+        let remains = store.remains();
+        self.leaves = self.unless_odd(store.leaves(0, size));
         self.compare(claims);
         if let (0, Some(name)) = (size, remains.first()) {
             self.faults.push(format!("its leaves are gone, `{name}` is still there"));
@@ -173,15 +186,32 @@ impl Examined {
         }
         let is_signed = !remains.is_empty() && (head.is_some() || self.seals > 0);
         if is_signed && known.is_empty() && !sight.is_hidden && sight.broken.is_none() {
-            let way_out = "`aops-hook key init` goes on with new ones";
-            self.faults.push(format!("the keys that signed it are gone from this machine; {way_out}"));
+            self.faults.push(format!("the keys that signed it are gone from this machine; {WITHOUT_KEYS}"));
         } else if is_signed && sight.keys.is_some() && sight.sealed.is_none() && self.seals > 1 {
             self.faults
                 .push("what the keys remember of it, `seal.json`, is gone; the next turn's end begins anew".to_owned());
         }
+        self.look_at_tiles(store, head.as_ref().map_or(0, |head| head.size));
         self.origin = head.map_or(mem::take(&mut self.origin), |head| head.origin);
         self.sealed_from = trust.seal.as_ref().map(|key| key.epoch);
-        self.read_events(store)
+        self.read_events(store);
+    }
+
+    /// The keys that are to sign are there, and no others. The log says which these are, and so does the state of the seal.
+    fn look_at_keys(&mut self, sight: &Sight, trust: &Trust) {
+        let last = sight.sealed.as_ref().and_then(|sealed| sealed.signers.as_ref());
+        let Some(keys) = &sight.keys else {
+            // Who names the keys may be on another machine; the state of the seal is on this one alone.
+            if sight.sealed.is_some() && sight.broken.is_none() && !trust.keys.is_empty() {
+                self.faults.push(format!("the keys that signed it are gone from this machine; {WITHOUT_KEYS}"));
+            }
+            return;
+        };
+        let strays = last.into_iter().chain(&self.named).flat_map(|expected| keys.strays(expected));
+        let strays: BTreeSet<_> = strays.collect();
+        let told = |stray: &Stray| format!("{stray}, so nothing is signed; `aops-hook key rotate` makes new keys");
+        // Before what follows from it.
+        self.faults.splice(0..0, strays.iter().map(told));
     }
 
     /// There is no log: then nothing may have been signed.
@@ -219,16 +249,16 @@ impl Examined {
         known: &LogKeys,
         last: Option<u64>,
         claims: &mut Claims,
-    ) -> Result<Option<Checkpoint>, Failure> {
-        let (head, note) = match store.kept(CHECKPOINT)? {
+    ) -> Option<Checkpoint> {
+        let (head, note) = match kept(store, CHECKPOINT) {
             Some(Ok(kept)) => kept,
             Some(Err(why)) => {
                 self.faults.push(format!("the checkpoint cannot be read: {why}"));
-                return Ok(None);
+                return None;
             }
             None => {
                 self.unsigned = Some("the log has no checkpoint; the next turn's end writes it".to_owned());
-                return Ok(None);
+                return None;
             }
         };
         claims.entry(head.size).or_default().push(("the checkpoint".to_owned(), head.root));
@@ -245,30 +275,24 @@ impl Examined {
             Err(why) => self.faults.push(format!("the checkpoint: {why}")),
             Ok(()) => self.signed = head.size,
         }
-        Ok(Some(head))
+        Some(head)
     }
 
-    fn read_witnessed(
-        &mut self,
-        store: &Store,
-        known: &LogKeys,
-        trust: &Trust,
-        claims: &mut Claims,
-    ) -> Result<(), Failure> {
-        let trouble = store.text(TROUBLE)?;
-        let (head, note) = match store.kept(WITNESSED)? {
+    fn read_witnessed(&mut self, store: &Store, known: &LogKeys, trust: &Trust, claims: &mut Claims) {
+        let trouble = self.unless_odd(store.text(TROUBLE));
+        let (head, note) = match kept(store, WITNESSED) {
             Some(Ok(kept)) => kept,
             Some(Err(why)) => {
                 self.faults.push(format!("the witnessed checkpoint cannot be read: {why}"));
-                return Ok(());
+                return;
             }
             None if trust.witnesses.is_empty() => {
                 self.unwitnessed = Some("no witness is configured".to_owned());
-                return Ok(());
+                return;
             }
             None => {
                 self.unwitnessed = Some(trouble.unwrap_or_else(|| "no witness has answered yet".to_owned()));
-                return Ok(());
+                return;
             }
         };
         claims.entry(head.size).or_default().push(("the witnessed checkpoint".to_owned(), head.root));
@@ -292,7 +316,6 @@ impl Examined {
                 self.witnessed = Some(Witnessed { size: head.size, time, names });
             }
         }
-        Ok(())
     }
 
     /// Counts the seals. Each is of a root; with the exported key each is also known to be ours.
@@ -333,7 +356,13 @@ impl Examined {
         if !text.is_empty() && !text.ends_with('\n') {
             self.faults.push("the list of seals is cut short".to_owned());
         }
-        let reached = before.map_or(0, |seal| seal.size);
+    }
+
+    /// A checkpoint is written after its seal, so the list on the disk has that; but a power loss can have taken from it what the
+    /// keys remember.
+    fn compare_seals(&mut self, list: &str, head: Option<&Checkpoint>) {
+        let mut seals = list.split_inclusive('\n').filter_map(|line| Seal::parse(line.strip_suffix('\n')?));
+        let reached = seals.next_back().map_or(0, |seal| seal.size);
         if let Some(head) = head.filter(|head| head.size > reached) {
             self.faults.push(format!("the last seal is of size {reached}, the checkpoint of {}", head.size));
         }
@@ -366,6 +395,11 @@ impl Examined {
     }
 }
 
+/// The checkpoint in this file; or why it cannot be read, be it no file at all.
+fn kept(store: &Store, name: &str) -> Option<Result<Kept, String>> {
+    store.kept(name).unwrap_or_else(|failure| Some(Err(failure.to_string())))
+}
+
 /// How many witnesses these are, at the least: one may sign with two kinds of keys, and two may have one name.
 pub fn count_witnesses(signers: &[(&PublicKey, u64)]) -> u64 {
     let names: BTreeSet<&str> = signers.iter().map(|(key, _)| key.name.as_str()).collect();
@@ -373,59 +407,6 @@ pub fn count_witnesses(signers: &[(&PublicKey, u64)]) -> u64 {
     names.len().max(of(Use::Cosignature)).max(of(Use::MlDsa)) as u64
 }
 
-/// How many leaves are compared before all are indexed.
-const SOON: u64 = 16;
-
 /// The newest checkpoint with enough cosignatures, and why there is none newer.
 pub const WITNESSED: &str = "witnessed";
 pub const TROUBLE: &str = "witness-trouble";
-
-impl Examined {
-    /// The leaf of this digest.
-    pub fn place(&self, digest: &Sum) -> Option<u64> {
-        let index = || self.leaves.iter().zip(0..).map(|(leaf, at)| (short(leaf), at)).collect();
-        let at = *self.places.get_or_init(index).get(&short(digest))?;
-        self.has(at, digest).then_some(at)
-    }
-
-    /// The leaves of these digests. A session's entries mostly follow each other, so each is first looked for soon after the last.
-    pub fn places(&self, digests: &[Sum]) -> Vec<Option<u64>> {
-        let mut next = 0;
-        let mut find = |digest: &Sum| {
-            let soon = (next..next + SOON).find(|at| self.has(*at, digest));
-            let at = soon.or_else(|| self.place(digest))?;
-            next = at + 1;
-            Some(at)
-        };
-        digests.iter().map(&mut find).collect()
-    }
-
-    fn has(&self, at: u64, digest: &Sum) -> bool {
-        usize::try_from(at).ok().and_then(|at| self.leaves.get(at)) == Some(digest)
-    }
-
-    /// The log's own entries: a chain, each in the log.
-    fn read_events(&mut self, store: &Store) -> Result<(), Failure> {
-        let text = store.text(EVENTS)?.unwrap_or_default();
-        let (mut prev, mut seq) = (NO_DIGEST.to_owned(), 0);
-        for line in text.strip_suffix('\n').unwrap_or(&text).split('\n').filter(|_| !text.is_empty()) {
-            let read =
-                Line::read(line.as_bytes()).filter(|line| line.is_sound() && line.prev == prev && line.seq == seq + 1);
-            let placed = read.and_then(|line| Some((line, self.place(&Sum::read(line.digest)?)?)));
-            let Some((line, place)) = placed else {
-                self.faults.push(format!("entry {} of the log's own is not what was signed", seq + 1));
-                return Ok(());
-            };
-            if matches!(line.kind, "removed" | "aside" | "key") && place < self.signed {
-                let with: Value = serde_json::from_str(line.with).unwrap_or_default();
-                let spans: Vec<(u64, u64)> = serde_json::from_value(with["spans"].clone()).unwrap_or_default();
-                self.explained.extend(spans);
-                let instead: Vec<String> = serde_json::from_value(with["instead"].clone()).unwrap_or_default();
-                self.instead.extend(instead);
-            }
-            line.digest.clone_into(&mut prev);
-            seq = line.seq;
-        }
-        Ok(())
-    }
-}

@@ -13,10 +13,10 @@ use crate::ledger::heads::{self, Head};
 use crate::ledger::recover::LEDGER_FILE;
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::system::env::Env;
+use crate::system::files;
 use crate::text::plain::count;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 /// Looked at in a fifth of a second.
@@ -77,7 +77,7 @@ impl<'a> Health<'a> {
         if head.is_some_and(|head| head.origin == signed.origin && head.size >= signed.size) {
             return None;
         }
-        let log = self.log.get_or_init(|| check::examine(self.env, &Trust::default()).ok().flatten());
+        let log = self.log.get_or_init(|| check::examine(self.env, &Trust::default()));
         judge::lacks(log.as_ref(), &signed.origin, signed.size, &found.session_id)
     }
 
@@ -93,7 +93,7 @@ impl<'a> Health<'a> {
         let record = Record::of(self.store.as_ref()?, &found.session_id);
         let span = record.spans.last()?;
         let mut line = vec![0; usize::try_from(span.last).ok()?];
-        let file = File::open(found.path.join(LEDGER_FILE)).ok();
+        let file = files::open(found.path.join(LEDGER_FILE)).ok();
         let at = span.bytes.saturating_sub(span.last);
         let read = file.and_then(|file| file.read_exact_at(&mut line, at).ok());
         let same =
@@ -101,7 +101,7 @@ impl<'a> Health<'a> {
         if same {
             return self.headless(found, span.seq);
         }
-        let log = check::examine(self.env, &Trust::default()).ok()??;
+        let log = check::examine(self.env, &Trust::default())?;
         let missing = Tier::of(&log, &record, &digests(&found.path).ok()?).missing;
         (missing > 0).then(|| format!("the log has {} of it that its ledger does not have", count(missing, "entry")))
     }
@@ -109,11 +109,7 @@ impl<'a> Health<'a> {
 
 /// What is wrong with the log itself, or gone, in words.
 pub fn log_damage(env: &Env) -> Option<String> {
-    match check::examine(env, &Trust::default()) {
-        Ok(log) => {
-            let gone = judge::gone(env, log.as_ref());
-            log.into_iter().flat_map(|log| log.faults).chain(gone).next()
-        }
-        Err(failure) => Some(failure.to_string()),
-    }
+    let log = check::examine(env, &Trust::default());
+    let gone = judge::gone(env, log.as_ref());
+    log.into_iter().flat_map(|log| log.faults).chain(gone).next()
 }

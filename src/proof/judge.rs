@@ -15,6 +15,7 @@ use crate::ledger::sessions::{self, Checked, SessionOnDisk};
 use crate::model::error::{Code, Failure};
 use crate::session::fold::Session;
 use crate::system::env::Env;
+use crate::system::files;
 use crate::text::plain::count;
 use crate::text::sha256::Sum;
 use serde_json::Value;
@@ -59,7 +60,7 @@ pub fn judge(env: &Env, trust: &Trust, found: &SessionOnDisk) -> Result<Judged, 
         (check(env, found, false), log.join())
     });
     let bug = |_| Failure::new(Code::StorageFailed, "a bug in aops-hook: the log was not checked");
-    let (log, digests) = log.map_err(bug)??;
+    let (log, digests) = log.map_err(bug)?;
     let mut judged = of_session(env, log.as_ref(), digests, found, checked);
     judged.gone.extend(gone(env, log.as_ref()));
     judged.gone.dedup();
@@ -69,16 +70,19 @@ pub fn judge(env: &Env, trust: &Trust, found: &SessionOnDisk) -> Result<Judged, 
 
 /// The log, and the digests of a ledger that are looked for in it. The log is read first: what is recorded meanwhile is then
 /// in the ledger, and not missing there.
-pub fn look_at_log(env: &Env, trust: &Trust, folder: &Path) -> Result<(Option<Examined>, Vec<Sum>), Failure> {
-    let log = check::examine(env, trust)?;
-    Ok((log, tier::digests(folder).unwrap_or_default()))
+pub fn look_at_log(env: &Env, trust: &Trust, folder: &Path) -> (Option<Examined>, Vec<Sum>) {
+    let log = check::examine(env, trust);
+    (log, tier::digests(folder).unwrap_or_default())
 }
 
 /// The ledger and its heads. `locked`: the caller holds the session's lock.
 pub fn check(env: &Env, found: &SessionOnDisk, locked: bool) -> Checked {
-    sessions::check_locked(env, found, locked).unwrap_or_else(|failure| {
-        let head = sessions::exported(env, &found.session_id).filter(|head| head.seq > 0);
-        let what = |head: Head| format!("the ledger is gone, but entry {} was exported", head.seq);
+    // Heads that cannot be read are told by `gone`; the ledger is looked at all the same.
+    let heads = heads::at(env).all(&found.session_id).unwrap_or_default();
+    sessions::check_against(&heads, found, locked).unwrap_or_else(|failure| {
+        let is_there = found.path.join(LEDGER_FILE).symlink_metadata().is_ok();
+        let head = heads.last().filter(|head| head.seq > 0 && !is_there);
+        let what = |head: &Head| format!("the ledger is gone, but entry {} was exported", head.seq);
         let failure = head.map_or(failure, |head| Failure::new(Code::RecoveryFailed, what(head)));
         Checked { session: Session::default(), torn_bytes: 0, failure: Some(failure), seq: Some(1) }
     })
@@ -104,7 +108,7 @@ pub fn of_session(
             format!("the log has {} of this session that its ledger does not have", count(tier.missing, "entry"));
         (checked.failure, checked.seq) = (Some(Failure::new(Code::RecoveryFailed, what)), Some(tier.sealed_to + 1));
     }
-    if checked.failure.is_none() {
+    if checked.failure.is_none() && heads::at(env).look().is_ok() {
         checked.failure = sessions::check_heads(env, found, &checked.session, tier.sealed_to).err();
     }
     let signed = checked.session.memory.log.as_ref();
@@ -128,8 +132,12 @@ pub fn lacks(log: Option<&Examined>, origin: &str, size: u64, session_id: &str) 
 /// What is gone of this machine's records beside the sessions that are there.
 pub fn gone(env: &Env, log: Option<&Examined>) -> Vec<String> {
     let mut gone = Vec::new();
-    if heads::at(env).are_gone() {
-        gone.push("`heads.jsonl` is gone, but what was kept beside it is still there".to_owned());
+    match heads::at(env).look() {
+        Err(failure) => gone.push(format!("`heads.jsonl` cannot be read: {failure}")),
+        Ok(()) if heads::at(env).are_gone() => {
+            gone.push("`heads.jsonl` is gone, but what was kept beside it is still there".to_owned());
+        }
+        Ok(()) => {}
     }
     let logs = remembered::by_heads(env);
     gone.extend(logs.iter().filter_map(|(origin, (size, id))| lacks(log, origin, *size, id)));
@@ -144,15 +152,15 @@ fn late(env: &Env) -> Vec<String> {
         let removed = sessions::exported(env, trace).is_some_and(|head| head.seq == 0);
         !removed && !Path::new(folder).join(LEDGER_FILE).exists()
     };
-    let read = |path| fs::read_to_string(path).ok()?.split_once('\n').map(|(at, id)| (at.to_owned(), id.to_owned()));
+    let read = |path| files::read_text(path).ok()?.split_once('\n').map(|(at, id)| (at.to_owned(), id.to_owned()));
     let found = notes.filter_map(|note| read(note.path())).filter(is_gone);
     found.map(|(_, id)| format!("session `{id}` is gone, but the log was still to get its entries")).collect()
 }
 
 /// Sessions of which the log or an exported head has entries that are nowhere else.
-pub fn lost(env: &Env, log: Option<&Examined>, all: &[SessionOnDisk]) -> Result<Vec<Lost>, Failure> {
+pub fn lost(env: &Env, log: Option<&Examined>, all: &[SessionOnDisk]) -> Vec<Lost> {
     let mut lost = match (log, Store::look(env).ok().flatten()) {
-        (Some(log), Some(store)) => tier::lost(log, &store, all)?,
+        (Some(log), Some(store)) => tier::lost(log, &store, all),
         _ => Vec::new(),
     };
     for head in sessions::lost(env) {
@@ -160,5 +168,5 @@ pub fn lost(env: &Env, log: Option<&Examined>, all: &[SessionOnDisk]) -> Result<
             lost.push((Some(head.session_id), head.seq, "its exported head"));
         }
     }
-    Ok(lost)
+    lost
 }

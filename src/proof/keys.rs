@@ -4,9 +4,10 @@
 //! 0700, files 0600; the state that was replaced is overwritten, so that no seal of the past can be made again.
 
 use crate::model::error::{Code, Failure};
-use crate::system::env::Env;
-use crate::system::files::{make_all, replace_private};
+use crate::system::env::{Env, boot_id};
+use crate::system::files::{self, make_all, replace_private};
 use crate::system::{folder, random, ssh_agent};
+use crate::text::sha256::sha256;
 use aops_proof::frontier::Frontier;
 use aops_proof::key::{PublicKey, SecretKey, Signature, Use};
 use aops_proof::seal::SealKey;
@@ -14,6 +15,7 @@ use aops_proof::text::{base64, from_base64};
 use aops_proof::tree::Hash;
 use rustix::fs::{CWD, OFlags};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::os::fd::OwnedFd;
@@ -35,7 +37,6 @@ pub fn path(env: &Env) -> PathBuf {
 #[derive(Debug)]
 pub struct Keys {
     dir: OwnedFd,
-    path: PathBuf,
     note: NoteKey,
     /// Signs beside it. Keys that were made before there was one have none.
     ml_dsa: Option<SecretKey>,
@@ -104,6 +105,42 @@ pub struct Sealed {
     pub frontier: Frontier,
     /// The last lines of the list of seals: a crash can have kept them out of there.
     pub rows: Vec<String>,
+    /// The keys that signed then, and the boot in which they did. An earlier version kept neither.
+    pub signers: Option<Signers>,
+    pub boot: Option<String>,
+}
+
+/// The keys of the log that sign together, each by the digest of its public form.
+pub type Signers = Vec<String>;
+
+/// The same of keys in that form.
+pub fn signers<'k>(keys: impl IntoIterator<Item = &'k str>) -> Signers {
+    keys.into_iter().map(|key| sha256(&[key.as_bytes()])).collect()
+}
+
+/// A file that does not hold the key which was to sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stray {
+    Gone(&'static str),
+    Another(&'static str),
+}
+
+impl Stray {
+    /// The file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gone(name) | Self::Another(name) => name,
+        }
+    }
+}
+
+impl fmt::Display for Stray {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Gone(name) => write!(f, "`{name}`, a key that signs it, is gone"),
+            Self::Another(name) => write!(f, "`{name}` is not the key that signs it: another one stands in its place"),
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -116,6 +153,10 @@ struct StoredSeal {
     /// The ones before it.
     #[serde(default)]
     rows: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    signers: Option<Signers>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    boot: Option<String>,
 }
 
 /// What of the keys can be seen from here.
@@ -133,13 +174,16 @@ pub struct Sight {
 /// Looks at the keys, whatever became of them.
 pub fn look(env: &Env) -> Sight {
     let path = path(env);
-    let denied = |path: &Path| File::open(path).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+    let denied = |path: &Path| files::open(path).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
     if denied(&path) || denied(&path.join(NOTE)) || is_covered(&path) {
         return Sight { is_hidden: true, ..Sight::default() };
     }
     let (keys, sealed) = (Keys::open(env), folder::enter(CWD, &path, false).map_err(Failure::from));
     let sealed = sealed.and_then(|dir| dir.map_or(Ok(None), |dir| sealed_in(&dir)));
-    let broken = [keys.as_ref().err(), sealed.as_ref().err()].into_iter().flatten().next().map(ToString::to_string);
+    let broken = [keys.as_ref().err(), sealed.as_ref().err()].into_iter().flatten().next();
+    let broken = broken.map(|failure| {
+        format!("{failure}; move it out of `aops/keys`, then `aops-hook verify --all` says the next step")
+    });
     Sight { keys: keys.ok().flatten(), sealed: sealed.ok().flatten(), is_hidden: false, broken }
 }
 
@@ -174,13 +218,13 @@ impl Keys {
         let note = NoteKey::parse(&text).ok_or_else(|| broken(NOTE))?;
         let ml_dsa = read(&dir, ML_DSA)?.map(|text| SecretKey::parse(&text)).transpose();
         let ml_dsa = ml_dsa.map_err(|_| broken(ML_DSA))?;
-        let old = read(&dir, OLD)?.unwrap_or_default();
-        let old = old.lines().map(PublicKey::parse).collect::<Result<_, _>>().map_err(|_| broken(OLD))?;
-        Ok(Some(Self { dir, path, note, ml_dsa, old }))
+        let old = retired_in(&dir)?;
+        Ok(Some(Self { dir, note, ml_dsa, old }))
     }
 
-    /// New keys of this name, in the place of those that are there. `agent`: a key of an ssh-agent that signs.
-    pub fn make(env: &Env, origin: &str, agent: Option<&AgentKey>) -> Result<Self, Failure> {
+    /// New keys of this name, in the place of those that are there. `agent`: a key of an ssh-agent that signs. `old`: keys that
+    /// signed before.
+    pub fn make(env: &Env, origin: &str, agent: Option<&AgentKey>, old: &[PublicKey]) -> Result<Self, Failure> {
         let invalid = |what| Failure::new(Code::InputInvalid, what);
         let drawn = |used| SecretKey::new(origin, used, &draw()?).map_err(invalid);
         let ml_dsa = drawn(Use::MlDsa)?;
@@ -192,12 +236,11 @@ impl Keys {
                 NoteKey::Agent { public, socket: socket.clone() }
             }
         };
-        let old = Self::open(env)?.map(|keys| keys.known()).unwrap_or_default();
         let path = path(env);
         make_all(&path)?;
         let storage = |e| Failure::storage(path.display(), e);
         if !old.is_empty() {
-            let lines = lines(&old);
+            let lines = lines(old);
             replace_private(&path.join(OLD), lines.as_bytes()).map_err(storage)?;
         }
         // The one whose absence would be noticed comes last.
@@ -228,6 +271,30 @@ impl Keys {
         &self.old
     }
 
+    pub fn signers(&self) -> Signers {
+        let current: Vec<String> = self.current().iter().map(ToString::to_string).collect();
+        signers(current.iter().map(String::as_str))
+    }
+
+    /// Which of these are not the keys that were to sign.
+    pub fn strays(&self, expected: &[String]) -> Vec<Stray> {
+        let is_expected =
+            |key: &PublicKey| signers([key.to_string().as_str()]).iter().all(|one| expected.contains(one));
+        let note = (!is_expected(self.note())).then_some(Stray::Another(NOTE));
+        let ml_dsa = match self.ml_dsa() {
+            Some(key) => (!is_expected(key)).then_some(Stray::Another(ML_DSA)),
+            None => (expected.len() > 1).then_some(Stray::Gone(ML_DSA)),
+        };
+        note.into_iter().chain(ml_dsa).collect()
+    }
+
+    /// Only those that were to sign may vouch for others.
+    pub fn without(self, strays: &[Stray]) -> Option<Self> {
+        let is_stray = |name| strays.contains(&Stray::Another(name));
+        let ml_dsa = self.ml_dsa.filter(|_| !is_stray(ML_DSA));
+        (!is_stray(NOTE)).then_some(Self { ml_dsa, ..self })
+    }
+
     pub fn known(&self) -> Vec<PublicKey> {
         [self.current(), self.old.clone()].concat()
     }
@@ -253,6 +320,8 @@ impl Keys {
             frontier: sealed.frontier.hashes().iter().map(|hash| base64(hash)).collect(),
             row,
             rows: rows.to_vec(),
+            signers: Some(self.signers()),
+            boot: Some(boot_id()),
         };
         let text = serde_json::to_string(&stored).unwrap_or_default() + "\n";
         let (mut file, _) = folder::open_or_make(&self.dir, SPARE, OFlags::WRONLY)?;
@@ -267,20 +336,36 @@ impl Keys {
         let Some((mut old, long)) = folder::open(&self.dir, SPARE, OFlags::WRONLY)? else { return Ok(()) };
         old.write_all(&vec![b' '; usize::try_from(long).unwrap_or(0)]).map_err(storage)
     }
+}
 
-    /// Moves the keys into the folder of the log that they signed; its secrets are gone.
-    pub fn give_up(self, log: &Path) -> Result<(), Failure> {
-        let storage = |e| Failure::storage(self.path.display(), e);
-        let lines = lines(&self.known());
-        replace_private(&log.join(OLD), lines.as_bytes()).map_err(storage)?;
-        for name in [NOTE, ML_DSA, SEAL, SPARE, OLD] {
-            match std::fs::remove_file(self.path.join(name)) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(storage(error)),
-                _ => {}
-            }
-        }
-        Ok(())
+/// Moves the keys into the folder of the log that they signed; its secrets are gone. What cannot be read of them lies there
+/// as it is.
+pub fn give_up(env: &Env, log: &Path) -> Result<(), Failure> {
+    let path = path(env);
+    let storage = |e| Failure::storage(path.display(), e);
+    if let Ok(Some(keys)) = Keys::open(env) {
+        replace_private(&log.join(OLD), lines(&keys.known()).as_bytes()).map_err(storage)?;
     }
+    for name in [NOTE, ML_DSA, SEAL, SPARE, OLD] {
+        let at = path.join(name);
+        let done = match at.symlink_metadata() {
+            Ok(meta) if meta.is_file() => std::fs::remove_file(at),
+            Ok(_) => std::fs::rename(at, log.join(format!("odd-{}", name.trim_start_matches('.')))),
+            Err(error) => Err(error),
+        };
+        done.or_else(|e| if e.kind() == ErrorKind::NotFound { Ok(()) } else { Err(storage(e)) })?;
+    }
+    Ok(())
+}
+
+/// The keys that signed before the last rotation, also where those of now are gone.
+pub fn retired(env: &Env) -> Result<Vec<PublicKey>, Failure> {
+    folder::enter(CWD, path(env), false)?.map_or(Ok(Vec::new()), |dir| retired_in(&dir))
+}
+
+fn retired_in(dir: &OwnedFd) -> Result<Vec<PublicKey>, Failure> {
+    let old = read(dir, OLD)?.unwrap_or_default();
+    old.lines().map(PublicKey::parse).collect::<Result<_, _>>().map_err(|_| broken(OLD))
 }
 
 fn sealed_in(dir: &OwnedFd) -> Result<Option<Sealed>, Failure> {
@@ -290,7 +375,8 @@ fn sealed_in(dir: &OwnedFd) -> Result<Option<Sealed>, Failure> {
     let frontier = frontier.and_then(|hashes| Frontier::of(stored.size, hashes)).ok_or_else(|| broken(SEAL))?;
     let key = SealKey::new(stored.epoch, hash(&stored.key).ok_or_else(|| broken(SEAL))?);
     let row = Some(stored.row).filter(|row| !row.is_empty());
-    Ok(Some(Sealed { key, frontier, rows: stored.rows.into_iter().chain(row).collect() }))
+    let rows = stored.rows.into_iter().chain(row).collect();
+    Ok(Some(Sealed { key, frontier, rows, signers: stored.signers, boot: stored.boot }))
 }
 
 /// One key a line.

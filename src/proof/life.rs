@@ -27,7 +27,7 @@ pub fn begin(env: &Env, origin: Option<&str>, agent: Option<&AgentKey>) -> Resul
         Some(origin) => origin,
         None => new_origin()?,
     };
-    let keys = Keys::make(env, &origin, agent)?;
+    let keys = Keys::make(env, &origin, agent, &keys::retired(env)?)?;
     let mut words =
         json!({"what": what, "key": keys.note().to_string(), "ml_dsa": keys.ml_dsa().map(ToString::to_string)});
     // Logs that are gone, and that a person gives up so.
@@ -36,7 +36,7 @@ pub fn begin(env: &Env, origin: Option<&str>, agent: Option<&AgentKey>) -> Resul
         words["instead"] = json!(instead);
     }
     let public = keys.note().clone();
-    let mut writer = Writer::open(env, keys, store)?;
+    let (mut writer, _) = Writer::with_any_keys(env, keys, store)?;
     writer.say("key", &words)?;
     writer.sign(None)?;
     Ok(public)
@@ -47,32 +47,38 @@ fn new_origin() -> Result<String, Failure> {
     Ok(format!("aops-log.local/{}", &hex(&draw()?)[..16]))
 }
 
-/// A new key for the same log; the seal begins anew too.
+/// A new key for the same log; the seal begins anew too. What stands in the place of a key that was to sign vouches for
+/// nothing, and the log says that the key is lost.
 pub fn rotate(env: &Env, agent: Option<&AgentKey>) -> Result<(PublicKey, PublicKey), Failure> {
     let store = append::lock(env)?;
-    let old = opened(env)?;
-    let mut writer = Writer::open(env, opened(env)?, store)?;
-    let keys = Keys::make(env, &old.origin(), agent)?;
-    let (public, new) = (old.note().clone(), keys.note().clone());
+    let (signed, public) = (store.checkpoint()?.map(|(head, _)| head.origin), opened(env)?.note().clone());
+    let (mut writer, strays) = Writer::with_any_keys(env, opened(env)?, store)?;
+    let old = opened(env)?.without(&strays);
+    // A key that does not belong here may have another name.
+    let origin = signed.filter(|_| old.is_none()).unwrap_or_else(|| public.name.clone());
+    let before = old.as_ref().map_or_else(|| keys::retired(env), |keys| Ok(keys.known()))?;
+    let keys = Keys::make(env, &origin, agent, &before)?;
+    let new = keys.note().clone();
     let ml_dsa = keys.ml_dsa().map(ToString::to_string);
     writer.take_keys(keys)?;
-    let words = json!({"what": "rotated", "old": public.to_string(), "key": new.to_string(), "ml_dsa": ml_dsa});
+    let what = if old.is_some() { "rotated" } else { "lost, and made anew" };
+    let mut words = json!({"what": what, "old": public.to_string(), "key": new.to_string(), "ml_dsa": ml_dsa});
+    if !strays.is_empty() {
+        words["lost"] = json!(strays.iter().map(|stray| stray.name()).collect::<Vec<_>>());
+    }
     writer.say("key", &words)?;
-    writer.sign(Some(&old))?;
+    writer.sign(old.as_ref())?;
     Ok((public, new))
 }
 
 /// Sets the log aside and begins another under a new name. Returns where the old one is.
 pub fn begin_anew(env: &Env) -> Result<(PublicKey, PathBuf), Failure> {
     let lock = append::lock(env)?;
-    let keys = Keys::open(env)?;
     let here = store::path(env);
     let aside = (1..10_000).map(|n| here.with_extension(format!("old-{n}"))).find(|path| !path.exists());
     let aside = aside.unwrap_or_default();
     fs::rename(&here, &aside).map_err(|e| Failure::storage(here.display(), e))?;
-    if let Some(keys) = keys {
-        keys.give_up(&aside)?;
-    }
+    keys::give_up(env, &aside)?;
     drop(lock);
     Ok((begin(env, None, None)?, aside))
 }

@@ -5,7 +5,7 @@
 
 use super::store::Store;
 use crate::model::error::Failure;
-use crate::system::files::make_all;
+use crate::system::files::{self, make_all};
 use crate::system::folder;
 use crate::text::sha256::{file_name, sha256};
 use rustix::fs::CWD;
@@ -71,7 +71,7 @@ impl Record {
     }
 
     pub fn of(store: &Store, trace: &str) -> Self {
-        let found = std::fs::read_to_string(path(store, trace)).ok().and_then(|text| Self::parse(&text));
+        let found = files::read_text(path(store, trace)).ok().and_then(|text| Self::parse(&text));
         let ours = found.filter(|record| record.trace == trace.replace('\n', " "));
         ours.unwrap_or_else(|| Self { trace: trace.to_owned(), spans: Vec::new() })
     }
@@ -79,7 +79,7 @@ impl Record {
     /// Every session that has a record.
     pub fn all(store: &Store) -> Vec<Self> {
         let files = std::fs::read_dir(store.file(FOLDER)).into_iter().flatten().flatten();
-        files.filter_map(|item| Self::parse(&std::fs::read_to_string(item.path()).ok()?)).collect()
+        files.filter_map(|item| Self::parse(&files::read_text(item.path()).ok()?)).collect()
     }
 
     pub fn add(store: &Store, trace: &str, span: &Span) -> Result<(), Failure> {

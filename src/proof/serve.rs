@@ -6,12 +6,13 @@
 use super::keys::draw;
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
-use crate::system::files::{make_all, replace_private};
+use crate::system::files::{self, make_all, replace_private};
 use crate::text::sha256::sha256;
 use aops_proof::checkpoint::Checkpoint;
 use aops_proof::key::{PublicKey, SecretKey, Use};
 use aops_proof::witness::{Answer, judge};
-use std::fs;
+use std::cell::Cell;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
@@ -41,12 +42,24 @@ impl WitnessState {
 
     /// What `POST /add-checkpoint` is answered. One caller at a time.
     pub fn answer(&self, env: &Env, body: &str) -> Answer {
-        let known = |origin: &str| Checkpoint::parse(&fs::read_to_string(self.path(origin)).ok()?).ok();
+        let is_odd = Cell::new(false);
+        let known = |origin: &str| match files::read_text(self.path(origin)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            read => {
+                let known = read.ok().and_then(|text| Checkpoint::parse(&text).ok());
+                is_odd.set(known.is_none());
+                known
+            }
+        };
         let now = u64::try_from(env.later().now_ms / 1000).unwrap_or(0);
         let answer = judge(body, &self.logs, known, &self.keys, now);
+        // Then any history would be the first one.
+        if is_odd.get() {
+            return Answer::Malformed("what this witness signed last cannot be read".to_owned());
+        }
         if let Answer::Signed { checkpoint, .. } = &answer {
             let kept = replace_private(&self.path(&checkpoint.origin), checkpoint.to_string().as_bytes());
-            let kept = kept.and_then(|()| fs::File::open(&self.folder)?.sync_all());
+            let kept = kept.and_then(|()| files::sync_folder(&self.folder));
             if let Err(error) = kept {
                 return Answer::Malformed(format!("it could not be stored: {error}"));
             }
@@ -62,5 +75,5 @@ fn key_file(path: &Path, name: &str, used: Use) -> Result<SecretKey, Failure> {
         let key = SecretKey::new(name, used, &draw()?).map_err(invalid)?;
         replace_private(path, format!("{}\n", key.stored()).as_bytes()).map_err(storage)?;
     }
-    SecretKey::parse(&fs::read_to_string(path).map_err(storage)?).map_err(invalid)
+    SecretKey::parse(&files::read_text(path).map_err(storage)?).map_err(invalid)
 }

@@ -6,7 +6,7 @@
 use crate::ledger::heads::Signed;
 use crate::model::error::Failure;
 use crate::system::env::Env;
-use crate::system::files::make_all;
+use crate::system::files::{self, make_all};
 use crate::system::{folder, lock};
 use crate::text::sha256::Sum;
 use aops_proof::checkpoint::{Checkpoint, whole_number};
@@ -28,6 +28,9 @@ const LEAVES: &str = "leaves";
 pub const CHECKPOINT: &str = "checkpoint";
 const SPARE: &str = ".checkpoint.new";
 const SEALS: &str = "seals";
+pub const TILES: &str = "tile";
+/// So many tiles are forced to the disk side by side.
+const FEW: usize = 8;
 /// Sessions whose entries another process has to add.
 pub const LATE: &str = "late";
 /// Bytes of a leaf: the digest of an entry.
@@ -39,7 +42,7 @@ pub fn path(env: &Env) -> PathBuf {
 
 /// How far the log is signed, by its checkpoint as it is: for who wants to remember it.
 pub fn signed_so_far(env: &Env) -> Option<Signed> {
-    let text = fs::read_to_string(path(env).join(CHECKPOINT)).ok()?;
+    let text = files::read_text(path(env).join(CHECKPOINT)).ok()?;
     let Checkpoint { origin, size, .. } = Checkpoint::parse(&Note::parse(&text).ok()?.text).ok()?;
     Some(Signed { origin, size })
 }
@@ -213,43 +216,42 @@ impl Store {
         Ok(Some(String::from_utf8_lossy(&folder::read_at(&file, name, 0, long)?).into_owned()))
     }
 
-    /// Brings the tiles from this size to that one; makes all of them again where one is missing.
-    pub fn grow_tiles(&self, old: u64, size: u64) -> Result<(), Failure> {
+    /// Brings the tiles from this size to that one; makes all of them again where one is missing. Returns those that are still
+    /// to be forced to the disk.
+    pub fn grow_tiles(&self, old: u64, size: u64) -> Result<Vec<fs::File>, Failure> {
         let hashes = |from| -> Result<Vec<Hash>, Failure> {
             Ok(self.leaves(from, size)?.iter().map(|leaf| leaf_hash(&leaf.0)).collect())
         };
         let grown = match grow(self, old, &hashes(old)?) {
             Ok(grown) => grown,
-            Err(_) => grow(self, 0, &hashes(0)?).map_err(|what| Failure::storage("tile", what))?,
+            Err(_) => grow(self, 0, &hashes(0)?).map_err(|what| Failure::storage(TILES, what))?,
         };
+        let (few, mut written) = (grown.len() <= FEW, Vec::new());
         for (tile, bytes) in grown {
             let path = self.path.join(tile.path());
             make_all(path.parent().unwrap_or(&self.path))?;
-            write(&path, &bytes)?;
+            let file = write(&path, &bytes)?;
+            if few {
+                written.push(file);
+            } else {
+                file.sync_data().map_err(|e| Failure::storage(TILES, e))?;
+            }
             if tile.width == aops_proof::tiles::WIDTH {
                 let _ = fs::remove_dir_all(format!("{}.p", path.display()));
             }
         }
-        Ok(())
+        Ok(written)
     }
 
-    /// The tiles that are not what the leaves say, those of a smaller log too. One that a kill cut short is made again.
-    pub fn odd_tiles(&self, leaves: &[Sum]) -> Vec<String> {
-        let hashes: Vec<Hash> = leaves.iter().map(|leaf| leaf_hash(&leaf.0)).collect();
-        let right = grow(self, 0, &hashes).unwrap_or_default();
-        let differs = |path: &Path, bytes: &[u8]| fs::read(path).is_ok_and(|found| !bytes.starts_with(&found));
-        let mut odd = Vec::new();
-        for (tile, bytes) in right {
-            // Full, and as it was when it had fewer hashes: a smaller one is the beginning of it.
-            let path = self.path.join(Tile { width: aops_proof::tiles::WIDTH, ..tile }.path());
-            let smaller = fs::read_dir(format!("{}.p", path.display())).into_iter().flatten().flatten();
-            let all = std::iter::once(path).chain(smaller.map(|item| item.path()));
-            odd.extend(
-                all.filter(|path| differs(path, &bytes))
-                    .map(|path| path.strip_prefix(&self.path).unwrap_or(&path).display().to_string()),
-            );
-        }
-        odd
+    /// Removes all tiles, or what stands in their place: they can be made again.
+    pub fn drop_tiles(&self) -> Result<(), Failure> {
+        let path = self.path.join(TILES);
+        let removed = match path.symlink_metadata() {
+            Ok(meta) if meta.is_dir() => fs::remove_dir_all(&path),
+            Ok(_) => fs::remove_file(&path),
+            Err(_) => Ok(()),
+        };
+        removed.map_err(|e| Failure::storage(TILES, e))
     }
 
     /// The same without the lock.
@@ -281,10 +283,17 @@ fn complete(list: &[u8], rows: &[String]) -> Option<usize> {
     lines(rows).as_bytes().starts_with(written).then_some(end)
 }
 
-/// Writes a private file that can be made again.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
-    file.and_then(|mut file| file.write_all(bytes)).map_err(|e| Failure::storage(path.display(), e))
+/// Writes a private file that can be made again. Nothing but a plain file is written to, and none is waited for.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<fs::File, Failure> {
+    let mut options = fs::OpenOptions::new();
+    let options = options.write(true).create(true).mode(0o600).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW);
+    let written = options.open(path).and_then(|mut file| {
+        if !file.metadata()?.is_file() {
+            return Err(std::io::Error::other("is not a plain file"));
+        }
+        file.set_len(0).and_then(|()| file.write_all(bytes)).map(|()| file)
+    });
+    written.map_err(|e| Failure::storage(path.display(), e))
 }
 
 impl Reader for Store {
@@ -292,7 +301,7 @@ impl Reader for Store {
 
     fn read(&self, tile: Tile) -> Result<Vec<u8>, String> {
         let full = Tile { width: aops_proof::tiles::WIDTH, ..tile };
-        let read = |path: &Path| fs::read(path).map_err(|e| format!("{}: {e}", path.display()));
+        let read = |path: &Path| files::read(path).map_err(|e| format!("{}: {e}", path.display()));
         read(&self.path.join(tile.path())).or_else(|_| read(&self.path.join(full.path())))
     }
 }

@@ -173,16 +173,17 @@ pub type Lost = (Option<String>, u64, &'static str);
 pub const THE_LOG: &str = "the log";
 
 /// Sessions of which the log has entries that are nowhere else.
-pub fn lost(log: &Examined, store: &Store, all: &[SessionOnDisk]) -> Result<Vec<Lost>, Failure> {
+pub fn lost(log: &Examined, store: &Store, all: &[SessionOnDisk]) -> Vec<Lost> {
     let mut account = Account::new(log);
     for found in all {
-        account.add(&digests(&found.path)?);
+        // One that cannot be read is damaged, and has nothing of its own here.
+        account.add(&digests(&found.path).unwrap_or_default());
     }
-    let events = store.text(EVENTS)?.unwrap_or_default();
+    let events = store.text(EVENTS).ok().flatten().unwrap_or_default();
     let own = events.lines().filter_map(|line| Sum::read(Line::read(line.as_bytes())?.digest));
     account.add(&own.collect::<Vec<_>>());
     let name = |trace: String| Some(trace).filter(|trace| !trace.is_empty() && trace != LOG);
-    Ok(account.lost(store).into_iter().map(|(trace, n)| (name(trace), n, THE_LOG)).collect())
+    account.lost(store).into_iter().map(|(trace, n)| (name(trace), n, THE_LOG)).collect()
 }
 
 /// The leaves of a session as ranges, by its record and by what is left of its ledger.

@@ -117,7 +117,7 @@ impl Kit {
 
 /// With the program that the user's own settings name in our place, so that it goes on being called.
 fn chained(env: &Env, text: String) -> String {
-    let own = std::fs::read_to_string(env.config.join("settings.json")).unwrap_or_default();
+    let own = files::read_text(env.config.join("settings.json")).unwrap_or_default();
     let foreign = prefix::found(&own).filter(|program| !names_us(program));
     foreign.and_then(|program| prefix::with_value(&text, &program).ok()).unwrap_or(text)
 }

@@ -142,6 +142,11 @@ pub fn write_beside(path: &Path, mode: u32, write: impl FnOnce(&mut File) -> io:
     done
 }
 
+/// Forces the names in a folder to the disk.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
 /// Adds a line to a list, unless it has it.
 pub fn add_line(path: &Path, line: &str) -> io::Result<()> {
     let found = find(path)?;

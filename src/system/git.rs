@@ -1,8 +1,8 @@
 //! The state of a git working tree: uncommitted changes of a session, unpushed commits, the tracked files.
 //!
-//! Starts `git` (no hook, no file-system monitor, no optional lock), which writes nothing but for `exclude`. Invariants: no
-//! repository, no git or no answer in time means that nothing is owed, so a Stop is never refused because git failed; an
-//! answer is whole or there is none, but for `beginning`, whose callers tell that they cut.
+//! Starts `git` (no hook, no file-system monitor, no optional lock), which writes nothing but for `exclude`. Invariants: a git
+//! that could not be asked is not "no repository", so what it would have said is not taken for "nothing is owed"; an answer
+//! is whole or there is none, but for `beginning`, whose callers tell that they cut.
 
 mod made;
 mod baseline;
@@ -14,14 +14,16 @@ pub use baseline::diff;
 pub use made::is_made;
 
 use crate::model::error::{Code, Failure};
-use crate::model::worktree::Worktree;
+use crate::model::worktree::{Asked, Worktree};
 use crate::system::env::Env;
 use crate::system::files::{self, Scratch};
 use crate::system::process::program::{Identity, Program};
 use crate::system::process::{self, Ending, Outcome, Task, variable};
+use crate::text::template::one_line;
 use baseline::{HEAD, is_new};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -37,14 +39,20 @@ pub struct Status {
     pub dirty: Vec<String>,
 }
 
-/// Generated files that are not tracked are nobody's, and are left out.
+/// Nothing where git gave no answer.
 pub fn status(env: &Env, cwd: &Path) -> Option<Status> {
-    let root = git_line(env, cwd, &["rev-parse", "--show-toplevel"])?;
-    let said = git(env, cwd, &["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all"])?;
+    ask_status(env, cwd).ok()
+}
+
+/// Generated files that are not tracked are nobody's, and are left out. Without an answer: why.
+fn ask_status(env: &Env, cwd: &Path) -> Result<Status, Asked> {
+    let root = String::from_utf8_lossy(&ask(env, cwd, &["rev-parse", "--show-toplevel"])?).into_owned();
+    let root = root.trim_end_matches('\n').to_owned();
+    let said = ask(env, cwd, &["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all"])?;
     let (status, mut untracked) = parse(&said);
     made::leave_out(env, Path::new(&root), &mut untracked);
     let dirty = [status.dirty, untracked].concat();
-    Some(Status { root, dirty, ..status })
+    Ok(Status { root, dirty, ..status })
 }
 
 /// The status, and beside it the untracked files.
@@ -99,22 +107,57 @@ pub fn baseline(env: &Env, cwd: &Path) -> Option<BTreeMap<String, String>> {
     status(env, cwd).map(|status| baseline::record(&status))
 }
 
-pub fn owed(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> Worktree {
-    let Some(status) = status(env, cwd) else { return Worktree { unknown: true, ..Worktree::default() } };
+/// What is owed where the client stands. Where that is in no repository and the session began in one, the project is asked.
+pub fn owed(env: &Env, cwd: &Path, project: &Path, baseline: &BTreeMap<String, String>) -> Worktree {
+    let tree = owed_in(env, cwd, baseline);
+    if tree.asked != Asked::NoRepository || !baseline.contains_key(HEAD) {
+        return tree;
+    }
+    let elsewhere = Some(project).filter(|project| project.is_absolute() && *project != cwd);
+    let tree = elsewhere.map_or(tree, |project| owed_in(env, project, baseline));
+    match tree.asked {
+        Asked::NoRepository => unasked("the repository in which the session began is gone"),
+        _ => tree,
+    }
+}
+
+fn unasked(why: &str) -> Worktree {
+    Worktree { asked: Asked::Unasked(why.to_owned()), ..Worktree::default() }
+}
+
+fn owed_in(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> Worktree {
+    let status = match ask_status(env, cwd) {
+        Ok(status) => status,
+        // A folder without a repository needs no git that says so.
+        Err(Asked::Unasked(_)) if !has_repository(cwd) => {
+            return Worktree { asked: Asked::NoRepository, ..Worktree::default() };
+        }
+        Err(asked) => return Worktree { asked, ..Worktree::default() },
+    };
     let root = Path::new(&status.root);
     let uncommitted: Vec<String> = status.dirty.iter().filter(|path| is_new(baseline, root, path)).cloned().collect();
     let moved = baseline.get(HEAD).is_none_or(|head| *head != status.head);
     let unpushed = moved && (!status.upstream || status.ahead > 0);
     let wanted = status.branch != "(detached)" && (unpushed || !uncommitted.is_empty());
-    let push = if wanted { push_advice(env, cwd, &status) } else { None };
+    let push = if wanted { push_advice(env, cwd, &status) } else { Ok(None) };
+    let (push, asked) = push.map_or_else(|asked| (None, asked), |push| (push, Asked::Answered));
     let behind = if push.is_some() { status.behind } else { 0 };
     let others = status.dirty.len() > uncommitted.len();
-    Worktree { behind, others, uncommitted, push, unknown: false }
+    Worktree { behind, others, uncommitted, push, asked }
+}
+
+/// A `.git` of any kind lies here or above, or cannot be looked for.
+fn has_repository(cwd: &Path) -> bool {
+    let is_none = |path: PathBuf| {
+        path.symlink_metadata()
+            .is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
+    };
+    !cwd.ancestors().all(|folder| is_none(folder.join(".git")))
 }
 
 /// The command that pushes the branch, and what it is for; `None` where there is no remote.
-fn push_advice(env: &Env, cwd: &Path, status: &Status) -> Option<(String, String)> {
-    let remote = remote(env, cwd, &status.branch)?;
+fn push_advice(env: &Env, cwd: &Path, status: &Status) -> Result<Option<(String, String)>, Asked> {
+    let Some(remote) = ask_remote(env, cwd, &status.branch)? else { return Ok(None) };
     let command =
         if status.upstream { "git push".to_owned() } else { format!("git push -u {remote} {}", status.branch) };
     let ahead = match (status.upstream, status.ahead) {
@@ -123,12 +166,17 @@ fn push_advice(env: &Env, cwd: &Path, status: &Status) -> Option<(String, String
         (true, n) => format!("{n} commits are"),
         (false, _) => "this branch is".to_owned(),
     };
-    Some((command, ahead))
+    Ok(Some((command, ahead)))
+}
+
+/// Nothing where there is none, or git gave no answer.
+fn remote(env: &Env, cwd: &Path, branch: &str) -> Option<String> {
+    ask_remote(env, cwd, branch).ok().flatten()
 }
 
 /// As in git's manual: the branch's `pushRemote`, `remote.pushDefault`, the branch's `remote`, the only remote, `origin`.
-fn remote(env: &Env, cwd: &Path, branch: &str) -> Option<String> {
-    let names = git_line(env, cwd, &["remote"])?;
+fn ask_remote(env: &Env, cwd: &Path, branch: &str) -> Result<Option<String>, Asked> {
+    let names = String::from_utf8_lossy(&ask(env, cwd, &["remote"])?).into_owned();
     let names: Vec<&str> = names.lines().collect();
     let wanted = r"^(branch\..*\.(push)?remote|remote\.pushdefault)$";
     let config = git(env, cwd, &["config", "-z", "--get-regexp", wanted]).unwrap_or_default();
@@ -141,7 +189,7 @@ fn remote(env: &Env, cwd: &Path, branch: &str) -> Option<String> {
         [format!("branch.{branch}.pushremote"), "remote.pushdefault".to_owned(), format!("branch.{branch}.remote")];
     let configured = keys.into_iter().filter_map(value).find(|name| is_plain(name));
     let only = if let [only] = names.as_slice() { *only } else { "origin" };
-    (!names.is_empty()).then(|| configured.unwrap_or(only).to_owned())
+    Ok((!names.is_empty()).then(|| configured.unwrap_or(only).to_owned()))
 }
 
 /// A name or address that a shell takes as one word. `.` is this repository, to which nothing is pushed.
@@ -221,6 +269,14 @@ const LONGEST: usize = 256 << 20;
 const BEGINNING: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(8);
 
+/// The whole answer, or why there is none.
+fn ask(env: &Env, cwd: &Path, args: &[&str]) -> Result<Vec<u8>, Asked> {
+    match tried(env, cwd, args, &[], (PATIENCE, LONGEST))? {
+        said if said.cut => Err(Asked::Unasked(format!("`git {}` says too much", args[0]))),
+        said => Ok(said.stdout),
+    }
+}
+
 /// `None`: no git, no repository, an error, or no answer in time.
 fn git(env: &Env, cwd: &Path, args: &[&str]) -> Option<Vec<u8>> {
     git_with(env, cwd, args, &[], PATIENCE)
@@ -264,11 +320,23 @@ fn start(
     cwd: &Path,
     args: &[&str],
     more: &[(String, OsString)],
-    (timeout, keep): (Duration, usize),
+    bounds: (Duration, usize),
 ) -> Option<Outcome> {
-    let program = Program::find(env, Identity::OnPath("git")).ok()?;
+    tried(env, cwd, args, more, bounds).ok()
+}
+
+fn tried(
+    env: &Env,
+    cwd: &Path,
+    words: &[&str],
+    more: &[(String, OsString)],
+    (timeout, keep): (Duration, usize),
+) -> Result<Outcome, Asked> {
+    let failed = |what: &str| Asked::Unasked(format!("`git {}` {what}", words.first().unwrap_or(&"")));
+    let unstarted = |error: &dyn std::fmt::Display| Asked::Unasked(format!("`git` cannot be started: {error}"));
+    let program = Program::find(env, Identity::OnPath("git")).map_err(|error| unstarted(&error))?;
     let quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-optional-locks"];
-    let args: Vec<String> = quiet.iter().chain(args).map(|arg| (*arg).to_owned()).collect();
+    let args: Vec<String> = quiet.iter().chain(words).map(|arg| (*arg).to_owned()).collect();
     let mut variables = vec![variable("HOME", &env.home), variable("PATH", env.search_path()), variable("LC_ALL", "C")];
     variables.extend_from_slice(more);
     // One of them moves the user's configuration and ignore list of git; the others are for the jail.
@@ -278,5 +346,13 @@ fn start(
         variables.push(variable("CLAUDE_PROJECT_DIR", &env.project));
     }
     let task = Task { keep, ..Task::new(&program, &args, cwd, &variables, timeout) };
-    process::run(&task).ok().filter(|said| said.ending == Ending::Exit(0))
+    let said = process::run(&task).map_err(|error| unstarted(&error))?;
+    let why = String::from_utf8_lossy(&said.stderr);
+    match said.ending {
+        Ending::Exit(0) => Ok(said),
+        Ending::Exit(128) if why.contains("not a git repository") => Err(Asked::NoRepository),
+        Ending::Exit(_) => Err(failed(&format!("failed: {}", one_line(why.lines().next().unwrap_or_default(), 160)))),
+        Ending::Signal(_) => Err(failed("was killed")),
+        Ending::TimedOut => Err(failed("did not end in time")),
+    }
 }

@@ -1,7 +1,9 @@
 //! Two sessions and one file: told in mode `loop`, refused in mode `strict`, until the other's turn, session or client ends.
 
 use crate::support::{Answer, Sandbox, Session};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::json;
+use std::fs;
 use std::process::Command;
 use std::thread;
 
@@ -154,4 +156,59 @@ fn of_many_that_ask_at_once_one_gets_the_file() {
     });
     let passed = answers.iter().filter(|answer| answer.code == Some(0)).count();
     assert_eq!(passed, 1, "{answers:?}");
+}
+
+/// A list that cannot be looked at is not an empty one; each way out works.
+#[test]
+fn who_cannot_look_takes_nothing() {
+    let aops = |sandbox: &Sandbox| sandbox.config().join("aops/leases");
+    let spoil: [&dyn Fn(&std::path::Path); 3] = [
+        &|folder| {
+            fs::rename(folder, folder.with_extension("aside")).unwrap();
+            fs::write(folder, "").unwrap();
+        },
+        &|folder| {
+            fs::remove_file(folder.join(".lock")).unwrap();
+            fs::create_dir(folder.join(".lock")).unwrap();
+        },
+        &|folder| {
+            let list = fs::read_dir(folder).unwrap().map(|item| item.unwrap().path());
+            let list = list.into_iter().find(|path| path.extension().is_some_and(|kind| kind == "json")).unwrap();
+            fs::remove_file(&list).unwrap();
+            mknodat(CWD, &list, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        },
+    ];
+    for (n, spoil) in spoil.into_iter().enumerate() {
+        let sandbox = in_mode("strict");
+        let (one, two) = (sandbox.working(), sandbox.working());
+        one.write("README.md").silent();
+        spoil(&aops(&sandbox));
+        let said = two.write("README.md");
+        said.refused(&["it could not be looked whether", "git worktree add ../NAME", "aops-hook waive lease"]);
+        sandbox.git(&["worktree", "add", "-q", "../own"]);
+        let own = sandbox.project().parent().unwrap().join("own/README.md");
+        let call = two.call("Write", json!({"file_path": own, "content": "mine\n"}));
+        two.pre(&call).silent();
+        let _ = two.post(&call);
+        let waive = ["waive", "lease", "--for", "1h", "--reason", "we talked", "--session", &two.id, "--yes"];
+        sandbox.person(&waive).said(&["lease"]);
+        let said = two.write("README.md");
+        assert!(said.code == Some(0) && said.out.contains("could not be looked"), "{n}: {said:?}");
+    }
+}
+
+/// What is no list is told once; then another begins.
+#[test]
+fn a_list_that_is_none_is_told_and_begun_anew() {
+    let sandbox = in_mode("strict");
+    let (one, two) = (sandbox.working(), sandbox.working());
+    one.write("README.md").silent();
+    let folder = sandbox.config().join("aops/leases");
+    let lists = || fs::read_dir(&folder).unwrap().map(|item| item.unwrap().path());
+    let list = lists().find(|path| path.extension().is_some_and(|kind| kind == "json")).unwrap();
+    let good = fs::read(&list).unwrap();
+    fs::write(&list, &good[..good.len() / 2]).unwrap();
+    two.write("README.md").refused(&["is no list of leases", "hint: try again"]);
+    two.write("README.md").silent();
+    one.write("README.md").refused(&[&two.id[..8]]);
 }

@@ -5,6 +5,7 @@ mod crash;
 mod gone;
 mod kinds;
 mod mutants;
+mod odd;
 mod proofs;
 mod shown;
 mod witness;

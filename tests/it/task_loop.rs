@@ -3,6 +3,7 @@
 use crate::support::{Answer, Sandbox, Session, fenced};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 /// A plan that the critic sent back is made again: for the same task, whatever the hydrator calls that.
 #[test]
@@ -503,4 +504,69 @@ fn without_git_closing_is_skipped_and_told_once() {
         assert_eq!(said.out.contains("no git repository"), n == 0, "{said:?}");
         assert_eq!(session.state()["phase"], "done");
     }
+}
+
+/// A git that gives no answer is not the answer that there is no repository: what it would have said is owed, said with the
+/// reason, and let go after as many refusals as any other debt.
+#[test]
+fn a_git_that_cannot_be_asked_hides_no_debt() {
+    for (says, why) in [
+        ("kill -9 $$", "was killed"),
+        ("echo 'fatal: detected dubious ownership' >&2; exit 128", "detected dubious ownership"),
+        ("exit 127", "failed"),
+    ] {
+        let planted = Sandbox::repository("0.0");
+        let bin = planted.tmp().join("bin");
+        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display());
+        let sandbox = planted.with("PATH", path);
+        let session = sandbox.working();
+        session.write("hello.txt").silent();
+        session.qa("VERIFIED").silent();
+        session.reflect().silent();
+        session.stop("Done.").refused(&["`commit`", "hello.txt"]);
+        session.bash("git add hello.txt && git commit -q -m hello && git push -q");
+        fs::create_dir(&bin).unwrap();
+        fs::write(bin.join("git"), format!("#!/bin/sh\n{says}\n")).unwrap();
+        fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+        session.stop("Done.").refused(&["`commit`", "git could not be asked", why, "`git status`"]);
+        fs::remove_file(bin.join("git")).unwrap();
+        let said = session.stop("Done.");
+        assert_eq!(said.code, Some(0), "{says}: {said:?}");
+        assert_eq!(session.state()["phase"], "done");
+    }
+}
+
+/// It does not hold a turn for ever.
+#[test]
+fn a_git_that_cannot_be_asked_is_no_deadlock() {
+    let planted = Sandbox::repository("0.0");
+    let bin = planted.tmp().join("bin");
+    let sandbox = planted.with("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()));
+    let session = sandbox.working();
+    session.write("hello.txt").silent();
+    session.qa("VERIFIED").silent();
+    session.reflect().silent();
+    fs::create_dir(&bin).unwrap();
+    fs::write(bin.join("git"), "#!/bin/sh\nexit 1\n").unwrap();
+    fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut refusals = 0;
+    while session.stop("Done.").code == Some(2) {
+        refusals += 1;
+        assert!(refusals < 10, "it lets go");
+    }
+    assert_eq!(refusals, 3);
+    assert!(session.entries().iter().any(|entry| entry.to_string().contains("\"let_go\":true")), "it is recorded");
+}
+
+/// The client stands elsewhere: the project is asked.
+#[test]
+fn another_working_directory_hides_no_debt() {
+    let sandbox = Sandbox::repository("0.0");
+    let session = sandbox.working();
+    session.write("hello.txt").silent();
+    session.qa("VERIFIED").silent();
+    session.reflect().silent();
+    let mut stop = session.payload("Stop", json!({"stop_hook_active": false, "last_assistant_message": "Done."}));
+    stop["cwd"] = json!(sandbox.tmp());
+    sandbox.hook("Stop", &stop).refused(&["`commit`", "hello.txt"]);
 }

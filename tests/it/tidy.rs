@@ -190,8 +190,9 @@ fn programs_are_started_in_one_place() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Where files of a project are read: a repository can bring a FIFO under any name, and `system::files` waits for none.
-const READ_PROJECTS: [&str; 12] = [
+/// Where files of a project, or of the log and its sessions, are read: a repository, or a command that nothing held, can put a
+/// FIFO in the place of any of them, and `system::files` waits for none.
+const READ_PROJECTS: [&str; 14] = [
     "src/briefing/asked.rs",
     "src/briefing/memory.rs",
     "src/briefing/session_start.rs",
@@ -201,7 +202,9 @@ const READ_PROJECTS: [&str; 12] = [
     "src/config/policy",
     "src/config/texts",
     "src/host/",
+    "src/ledger/leases.rs",
     "src/observe/",
+    "src/proof/",
     "src/run/driver/",
     "src/system/git",
 ];

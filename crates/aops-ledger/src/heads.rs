@@ -141,6 +141,11 @@ impl Heads {
         Ok(newest)
     }
 
+    /// Whether they can be read, or are not there at all.
+    pub fn look(&self) -> Result<(), Failure> {
+        self.open().map(|_| ())
+    }
+
     /// What was kept beside the heads is there, and the heads are not.
     pub fn are_gone(&self) -> bool {
         let there =

@@ -10,7 +10,7 @@ use super::rank::{Candidate, Question, Totals, best_notes};
 use super::scan;
 use super::words::{Word, weigh};
 use crate::model::error::Failure;
-use crate::system::files::{make_all, replace_private};
+use crate::system::files::{self, make_all, replace_private};
 use crate::system::{folder, lock as locks};
 use rustix::fs::CWD;
 use std::collections::HashMap;
@@ -56,7 +56,7 @@ struct Stamped {
 
 impl Index {
     pub(super) fn open(path: &Path) -> Option<Self> {
-        let file = File::open(path).ok()?;
+        let file = files::open(path).ok()?;
         let size = file.metadata().ok()?.len();
         let mut header = [0; HEADER];
         file.read_exact_at(&mut header, 0).ok()?;

@@ -10,7 +10,7 @@ use super::dialect::{KEY_MARK, OUR_LABEL, clean};
 use super::{folder, project_hash};
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
-use crate::system::files::{make_all, replace_private};
+use crate::system::files::{self, make_all, replace_private};
 use crate::text::json::cut;
 use crate::text::redact::redact;
 use crate::text::sha256::sha256;
@@ -184,7 +184,7 @@ fn path(env: &Env, state: &str, queued: &Queued) -> PathBuf {
 
 fn read(env: &Env, path: &Path) -> Option<Queued> {
     let mut bytes = Vec::new();
-    File::open(path).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
+    files::open(path).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
     let read = serde_json::from_slice::<Queued>(&bytes).ok().filter(|queued| queued.schema == 1);
     if read.is_none() {
         // Written by another program or a later version: keep it, out of the way.

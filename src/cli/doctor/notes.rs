@@ -104,7 +104,7 @@ pub(super) fn witness(scene: &Scene) -> Report {
         return Ok("the notes of this repository: `aops-hook verify --all --git` holds the log against them".to_owned());
     }
     let fix = "run `aops-hook verify --all` after the next turn: it says how far witnesses have seen the log";
-    match trust::of(&policy).and_then(|trust| check::examine(env, &trust)) {
+    match trust::of(&policy).map(|trust| check::examine(env, &trust)) {
         Ok(Some(Examined { witnessed: Some(seen), unwitnessed: None, .. })) => {
             Ok(format!("{} of the log seen by {}", count(seen.size, "entry"), seen.names.join(", ")))
         }

@@ -7,7 +7,7 @@ use super::model::News;
 use crate::cli::log::told::{Teller, Told};
 use crate::cli::table::clean;
 use crate::ledger::recover::LEDGER_FILE;
-use std::fs::File;
+use crate::system::files;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
@@ -43,7 +43,7 @@ impl Tail {
 
     /// Whole lines after the place that was reached.
     fn new_bytes(&mut self) -> Option<Vec<u8>> {
-        let file = File::open(self.path.join(LEDGER_FILE)).ok()?;
+        let file = files::open(self.path.join(LEDGER_FILE)).ok()?;
         let long = file.metadata().ok()?.len();
         if long < self.at {
             *self = Self::new(self.path.clone(), self.root.clone());

@@ -3,6 +3,7 @@
 use super::*;
 use crate::config::policy::ModeLevel;
 use crate::gate::{facts, reflection};
+use crate::model::worktree::Asked;
 use crate::session::fact::Fact;
 use crate::session::growth::{ChangedFile, Growth};
 
@@ -140,7 +141,8 @@ fn who_owes_what() {
 /// No repository is no news where nothing has to be committed.
 #[test]
 fn a_small_task_is_not_told_of_git() {
-    let context = || Context { tree: Worktree { unknown: true, ..Worktree::default() }, ..Context::default() };
+    let context =
+        || Context { tree: Worktree { asked: Asked::NoRepository, ..Worktree::default() }, ..Context::default() };
     passes(&small(|_| {}), &event("Stop"), &context());
     told(&working(), &event("Stop"), &context(), "owed", "no git repository");
 }

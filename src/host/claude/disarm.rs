@@ -1,8 +1,9 @@
 //! Says whether a settings text runs our hooks, and why a changed text would switch them off.
 //!
-//! Reads text; writes nothing. Invariant: an entry counts only if it runs our program for every call of its event.
+//! Reads text; writes nothing. Invariants: an entry counts only if it runs our program for every call of its event, in a form
+//! that an installation writes and nothing else; an entry that was held counts only while it names the same program.
 
-use crate::host::claude::settings::{PROGRAM, program, survey};
+use crate::host::claude::settings::{PROGRAM, SCRIPT_COMMAND, SCRIPT_IN_SHELL, survey};
 use crate::model::event::EVENTS;
 use crate::system::files;
 use serde_json::Value;
@@ -14,14 +15,27 @@ pub const VARIABLES: [&str; 4] =
 /// A hook that has less time, in seconds, is as good as none.
 const LEAST_TIMEOUT: f64 = 1.0;
 
-/// The events for which this text runs our program, unconditionally.
+/// The events for which this text runs our program, unconditionally, each with the program: `Stop=/usr/bin/aops-hook`.
 pub fn registered(text: &str) -> Vec<String> {
     let Some(root) = parse(text) else { return Vec::new() };
     let Some(hooks) = root.get("hooks").and_then(Value::as_object) else { return Vec::new() };
-    hooks.iter().filter(|(event, groups)| has_ours(event, groups)).map(|(event, _)| event.clone()).collect()
+    let of_event = |(event, groups): (&String, &Value)| {
+        let programs = programs(event, groups).into_iter();
+        programs.map(|program| format!("{event}={program}")).collect::<Vec<_>>()
+    };
+    hooks.iter().flat_map(of_event).collect()
 }
 
-/// Why this text would switch our hooks off. `held`: the events that this file registers; empty for any other file.
+/// Whether one that is registered is the one that was held. An earlier version held the event's name alone.
+fn is_held(held: &str, now: &str) -> bool {
+    held == now || now.split_once('=').is_some_and(|(event, _)| event == held)
+}
+
+fn event_of(held: &str) -> &str {
+    held.split_once('=').map_or(held, |(event, _)| event)
+}
+
+/// Why this text would switch our hooks off. `held`: what this file registers; empty for any other file.
 pub fn disarms<S: AsRef<str>>(text: &str, held: &[S]) -> Option<String> {
     let Some(root) = parse(text) else {
         return (!held.is_empty()).then(|| "it holds our hooks and is no longer readable".to_owned());
@@ -41,8 +55,8 @@ pub fn disarms<S: AsRef<str>>(text: &str, held: &[S]) -> Option<String> {
         return Some(format!("the client does not accept `{place}`, and drops every hook of that file"));
     }
     let now = registered(text);
-    let missing: Vec<&str> =
-        held.iter().map(AsRef::as_ref).filter(|event| !now.iter().any(|known| known == event)).collect();
+    let missing = held.iter().map(AsRef::as_ref).filter(|held| !now.iter().any(|known| is_held(held, known)));
+    let missing: Vec<&str> = missing.map(event_of).collect();
     match missing.as_slice() {
         [] => None,
         [one] => Some(format!("it no longer runs our hook for `{one}`")),
@@ -104,12 +118,11 @@ fn parse(text: &str) -> Option<Value> {
     root.is_object().then_some(root)
 }
 
-fn has_ours(event: &str, groups: &Value) -> bool {
-    let groups = groups.as_array().into_iter().flatten();
-    groups.filter(|group| matches_all(group)).any(|group| {
-        let hooks = group.get("hooks").and_then(Value::as_array);
-        hooks.into_iter().flatten().any(|hook| is_ours(event, hook))
-    })
+/// The programs of ours that these groups of an event run.
+fn programs<'v>(event: &str, groups: &'v Value) -> Vec<&'v str> {
+    let groups = groups.as_array().into_iter().flatten().filter(|group| matches_all(group));
+    let hooks = groups.filter_map(|group| group.get("hooks").and_then(Value::as_array)).flatten();
+    hooks.filter_map(|hook| our_program(event, hook)).collect()
 }
 
 /// A matcher that leaves calls out is as good as no hook.
@@ -119,27 +132,53 @@ fn matches_all(group: &Value) -> bool {
 
 /// This entry of an event runs our program, for every call and with time enough.
 pub fn is_ours(event: &str, hook: &Value) -> bool {
-    let text = |key: &str| hook.get(key).and_then(Value::as_str);
-    let bound = hook.get("if").is_some() || hook.get("async").is_some_and(|value| *value == Value::Bool(true));
-    let short = hook.get("timeout").and_then(Value::as_f64).is_some_and(|seconds| seconds < LEAST_TIMEOUT);
-    let args = hook.get("args").and_then(Value::as_array);
-    let first = args.map(|args| args.first().and_then(Value::as_str).unwrap_or_default());
-    let ours = text("command").is_some_and(|command| runs_us(event, command, first));
-    text("type") == Some("command") && !bound && !short && ours
+    our_program(event, hook).is_some()
 }
 
-/// The command's program is `aops-hook`, in exec form or as the first word of a shell line, and it is told this event or none:
-/// then it reads which it is.
-fn runs_us(event: &str, command: &str, first: Option<&str>) -> bool {
-    let command = command.trim();
-    let program = program(command, first.is_some());
+fn our_program<'v>(event: &str, hook: &'v Value) -> Option<&'v str> {
+    let text = |key: &str| hook.get(key).and_then(Value::as_str);
+    let is_set = |key: &&str| hook.get(*key).is_some_and(|value| !value.is_null() && *value != Value::Bool(false));
+    let bound = hook.get("if").is_some() || ["async", "asyncRewake", "once", "shell"].iter().any(is_set);
+    let short = hook.get("timeout").and_then(Value::as_f64).is_some_and(|seconds| seconds < LEAST_TIMEOUT);
+    let command = text("command").filter(|_| text("type") == Some("command") && !bound && !short)?;
+    match hook.get("args") {
+        None => in_shell(event, command),
+        Some(args) => {
+            let told: Option<Vec<&str>> = args.as_array()?.iter().map(Value::as_str).collect();
+            named(event, command, &told?)
+        }
+    }
+}
+
+/// The program, where its name is ours and it is told this event or none: then it reads which it is.
+fn named<'c>(event: &str, program: &'c str, told: &[&str]) -> Option<&'c str> {
     let name = program.rsplit('/').next().unwrap_or_default();
-    let told = first.unwrap_or_else(|| {
-        let rest = command.split_once(program).map_or("", |(_, rest)| rest.trim_start_matches(['\'', '"']));
-        rest.split_whitespace().next().unwrap_or_default()
-    });
-    let by_name = name.strip_prefix("aops-hook-");
-    by_name == Some(event) || name == PROGRAM && (told.is_empty() || told == event)
+    let by_name = name.strip_prefix(PROGRAM).and_then(|rest| rest.strip_prefix('-')) == Some(event);
+    let is_told = told.is_empty() || told == [event];
+    (by_name && told.is_empty() || name == PROGRAM && is_told).then_some(program)
+}
+
+/// The same in a shell line, which is the program alone, or the program and the event. Anything more, such as another command
+/// behind it or a variable before it, decides what becomes of our answer.
+fn in_shell<'c>(event: &str, line: &'c str) -> Option<&'c str> {
+    let line = line.trim();
+    let told = line.strip_suffix(event).filter(|rest| rest.ends_with(' ')).map(str::trim_end);
+    let (word, told) = (told.unwrap_or(line), told.map(|_| event));
+    let quoted = |quote: char| word.strip_prefix(quote)?.strip_suffix(quote);
+    let single = quoted('\'').filter(|inside| !inside.contains('\''));
+    let double = quoted('"').filter(|inside| inside.chars().all(|c| is_plain(c) || c == ' '));
+    let unquoted = single.or(double).unwrap_or(word);
+    let is_word = single.or(double).is_some() || word.strip_prefix(ROOT).unwrap_or(word).chars().all(is_plain);
+    let is_script = [SCRIPT_COMMAND, SCRIPT_IN_SHELL].contains(&word);
+    named(event, unquoted, told.as_slice()).filter(|_| is_word || is_script)
+}
+
+/// How a plugin's hooks name their folder.
+const ROOT: &str = "${CLAUDE_PLUGIN_ROOT}";
+
+/// It means nothing to a shell, wherever it stands in a word.
+fn is_plain(c: char) -> bool {
+    c.is_alphanumeric() || "/._-+@:,%".contains(c)
 }
 
 #[cfg(test)]
@@ -175,13 +214,83 @@ mod tests {
             (false, r#"{"type":"command","command":"aops-hook","async":true}"#, ""),
             (false, r#"{"type":"command","command":"aops-hook","if":"Bash(x)"}"#, ""),
             (false, r#"{"type":"command","command":"aops-hook"}"#, r#""matcher":"Read","#),
+            (true, r#"{"type":"command","command":"${CLAUDE_PLUGIN_ROOT}/bin/aops-hook","args":["PreToolUse"]}"#, ""),
+            (true, r#"{"type":"command","command":"${CLAUDE_PLUGIN_ROOT}/bin/aops-hook PreToolUse"}"#, ""),
+            (
+                true,
+                r#"{"type":"command","command":"${CLAUDE_PROJECT_DIR}/.claude/aops-hook","args":["PreToolUse"]}"#,
+                "",
+            ),
+            (true, r#"{"type":"command","command":"\"$CLAUDE_PROJECT_DIR\"/.claude/aops-hook PreToolUse"}"#, ""),
+            (true, r#"{"type":"command","command":"\"/with blank/aops-hook\" PreToolUse"}"#, ""),
+            (true, r#"{"type":"command","command":"/b/aops-hook","args":["PreToolUse"],"onFailure":"block"}"#, ""),
+            (false, r#"{"type":"command","command":"/b/aops-hook","args":["PreToolUse"],"once":true}"#, ""),
         ];
         for (ours, hook, matcher) in rows {
             let text = settings(hook, matcher);
-            assert_eq!(registered(&text) == ["PreToolUse"], ours, "{text}");
+            let found = registered(&text);
+            let found: Vec<&str> = found.iter().map(|held| event_of(held)).collect();
+            assert_eq!(found == ["PreToolUse"], ours, "{text}");
             assert_eq!(disarms(&text, &["PreToolUse"]).is_none(), ours, "{text}");
             assert_eq!(disarms::<&str>(&text, &[]), None, "{text}");
         }
+    }
+
+    /// What follows our program, or stands before it, decides instead of us.
+    #[test]
+    fn a_line_with_anything_else_in_it_is_not_ours() {
+        let lines = [
+            "/b/aops-hook PreToolUse > /dev/null; true",
+            "/b/aops-hook PreToolUse || true",
+            "/b/aops-hook PreToolUse && true",
+            "/b/aops-hook PreToolUse & true",
+            "/b/aops-hook PreToolUse | cat",
+            "/b/aops-hook PreToolUse # PreToolUse",
+            "/b/aops-hook; true PreToolUse",
+            "/b/aops-hook\\ntrue PreToolUse",
+            "/b/aops-hook $(true) PreToolUse",
+            "/b/aops-hook < /dev/null",
+            "/b/aops-hook --help PreToolUse",
+            "PATH=/tmp /b/aops-hook PreToolUse",
+            "HOME=/tmp aops-hook PreToolUse",
+            "PATH=/b/aops-hook",
+            "env HOME=/tmp /b/aops-hook PreToolUse",
+            "timeout 0 /b/aops-hook PreToolUse",
+            "exec -a aops-hook true; /b/aops-hook",
+            "! /b/aops-hook PreToolUse",
+            "$HOME/aops-hook PreToolUse",
+            "~/b/aops-hook PreToolUse",
+            "'/b/x'/../aops-hook' PreToolUse",
+            "\\\"$(true)/aops-hook\\\" PreToolUse",
+            "\\\"/b/`true`/aops-hook\\\" PreToolUse",
+            "/with blank/aops-hook",
+            "/b/*/aops-hook",
+        ];
+        for line in lines {
+            let text = settings(&format!(r#"{{"type":"command","command":"{line}"}}"#), "");
+            assert!(parse(&text).is_some() && registered(&text).is_empty(), "{text}");
+            assert!(disarms(&text, &["PreToolUse"]).is_some(), "{text}");
+        }
+        for args in [r#"["PreToolUse","--help"]"#, r#"["PreToolUse",1]"#, r#""PreToolUse""#, "{}", "[1]"] {
+            let text = settings(&format!(r#"{{"type":"command","command":"/b/aops-hook","args":{args}}}"#), "");
+            assert!(registered(&text).is_empty(), "{text}");
+        }
+    }
+
+    /// A file of our name is no identity.
+    #[test]
+    fn another_program_of_our_name_is_not_the_one_that_was_held() {
+        let with = |program: &str| settings(&format!(r#"{{"type":"command","command":"{program} PreToolUse"}}"#), "");
+        let held = registered(&with("/b/aops-hook"));
+        assert_eq!(held, ["PreToolUse=/b/aops-hook"]);
+        assert_eq!(disarms(&with("/b/aops-hook"), &held), None);
+        assert_eq!(disarms(&with("'/b/aops-hook'"), &held), None);
+        for other in ["/tmp/aops-hook", "aops-hook", "/b/../tmp/aops-hook", "${CLAUDE_PLUGIN_ROOT}/bin/aops-hook"] {
+            let why = disarms(&with(other), &held).unwrap();
+            assert_eq!(why, "it no longer runs our hook for `PreToolUse`", "{other}");
+        }
+        // A session of an earlier version held the name alone.
+        assert_eq!(disarms(&with("/tmp/aops-hook"), &["PreToolUse"]), None);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use aops_hook::model::event::{EVENTS, Event};
 use aops_hook::model::phase::Phase;
 use aops_hook::model::phase::Sandbox;
 use aops_hook::model::verdict::Ruling;
-use aops_hook::model::worktree::Worktree;
+use aops_hook::model::worktree::{Asked, Worktree};
 use aops_hook::observe;
 use aops_hook::session::agent_report::AgentReport;
 use aops_hook::session::fact::{Checked, Step};
@@ -257,7 +257,7 @@ fn laid_out(mut context: Context, event: &Event, seen: Seen) -> Context {
         others: seen.push,
         uncommitted: seen.texts.clone(),
         push: seen.push.then(|| (String::new(), String::new())),
-        unknown: seen.prefix,
+        asked: if seen.prefix { Asked::NoRepository } else { Asked::Unasked("killed".to_owned()) },
     };
     (context.settings, context.ended.disarmed, context.start.shadowed) = (text(1), text(2), text(0));
     context.ended.changed.clone_from(&seen.texts);

@@ -111,8 +111,8 @@ type Said = (bool, Option<String>);
 
 impl Readers {
     fn ours(&self) -> Said {
-        let (log, digests) = judge::look_at_log(&self.env, &self.trust, &self.found.path).unwrap();
-        let lost = judge::lost(&self.env, log.as_ref(), &sessions::all(&self.env)).unwrap();
+        let (log, digests) = judge::look_at_log(&self.env, &self.trust, &self.found.path);
+        let lost = judge::lost(&self.env, log.as_ref(), &sessions::all(&self.env));
         let checked = judge::check(&self.env, &self.found, false);
         let mut judged = judge::of_session(&self.env, log.as_ref(), digests, &self.found, checked);
         judged.gone.extend(judge::gone(&self.env, log.as_ref()));

@@ -307,7 +307,7 @@ fn cosign(sessions: u64) {
         assert_eq!(signed.size, n + 2);
         assert!(ask::ask(env, &urls, &trust, &mut post).unwrap(), "session {n}");
     }
-    let log = check::examine(env, &trust).unwrap().unwrap();
+    let log = check::examine(env, &trust).unwrap();
     let all = sessions + 1;
     assert_eq!((log.faults.len(), log.signed, log.witnessed.unwrap().size, log.seals), (0, all, all, all));
 }

@@ -1,8 +1,8 @@
 //! Finds the last refusal of a ledger without reading more of it than is new.
 
 use crate::cli::log::told::Teller;
+use crate::system::files;
 use memchr::memmem::rfind;
-use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -14,7 +14,7 @@ const BEFORE: usize = 8;
 
 /// The last refusal after `from`, on one line: what was refused, and by which gate.
 pub(super) fn last_refusal(ledger: &Path, from: u64, root: &str) -> Option<String> {
-    let file = File::open(ledger).ok()?;
+    let file = files::open(ledger).ok()?;
     let long = file.metadata().ok()?.len();
     // A shorter one is another.
     let from = if from <= long { from.max(long.saturating_sub(LOOKED_AT)) } else { long.saturating_sub(LOOKED_AT) };
