@@ -31,15 +31,13 @@ fn verbs_fit(call: &Call, verbs: &[&str], asks: bool) -> bool {
         (0..call.words.len()).filter(|at| !is_unsaid(*at)).map(|at| call.texts[at].clone()).collect();
     let first = call.operands().first().map(|(at, _)| *at);
     let named = verbs.iter().filter(|verb| **verb != "*").count();
-    let is_verb = |n: usize| verbs.get(n).is_some_and(|verb| *verb != "*");
-    let place = call.texts[..at].iter().filter(|text| !text.starts_with('-')).count();
-    let guessed = is_verb(place) && (asks || first == Some(at) && named > 1);
-    let put = |n: usize| {
+    let guessed = first == Some(at) && verbs.first().is_some_and(|verb| *verb != "*") && (asks || named > 1);
+    let put = || {
         let mut texts = call.texts.clone();
-        texts[at] = verbs[n].split('|').next().unwrap_or_default().replace('*', "");
+        texts[at] = verbs[0].split('|').next().unwrap_or_default().replace('*', "");
         matches(&texts, verbs, 0)
     };
-    matches(&without, verbs, 0) || guessed && put(place)
+    matches(&without, verbs, 0) || guessed && put()
 }
 
 fn holds(call: &Call, part: &str) -> bool {

@@ -2,6 +2,8 @@
 
 use super::*;
 
+mod unsaid;
+
 const HERE: Place = Place { cwd: "/home/u/proj", home: "/home/u", project: Some("/home/u/proj"), read: Some(read) };
 
 /// The one file that is there.

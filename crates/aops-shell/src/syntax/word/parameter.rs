@@ -131,7 +131,6 @@ impl Scan<'_> {
         match self.scope.unset.get(name) {
             Some(Unset::Surely) => {
                 self.word.filled.push(name.to_owned());
-                self.vanishes = true;
                 true
             }
             Some(Unset::Maybe) => {
@@ -168,7 +167,7 @@ impl Scan<'_> {
         let Some((from, to)) = slice(rest) else { return false };
         let is_all = rest.is_empty() && self.raw.text.trim_matches('"').len() == name.len() + 6;
         if is_all && self.nothing(name) {
-            self.word.splits = true;
+            (self.word.splits, self.vanishes) = (true, true);
             return true;
         }
         if self.scope.value(name).is_none_or(<[Word]>::is_empty) {
