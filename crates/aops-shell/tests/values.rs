@@ -91,7 +91,7 @@ fn statement(dice: &mut Dice, deep: usize) -> String {
         10 => format!("{condition} && {{ {inner}; }}"),
         11 => format!("{condition} || {{ {inner}; }}"),
         12 => format!("{condition} && {{ {inner}; }} || {{ {other}; }}"),
-        13 => format!("({inner})"),
+        13 => format!("( {inner})"),
         14 => format!("{{ {inner}; }} & wait"),
         15 => format!("{{ {inner}; }} | {{ {other}; }}"),
         16 => format!("f() {{ {inner}; }}; {other}; f"),

@@ -7,7 +7,9 @@ use super::walk::Walk;
 use super::{Bit, Word};
 
 /// How often a loop is walked at most, each time with what the last round may have left.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 8;
+/// The same where each round makes a value longer: `x="$x $f"`.
+const GROWING: usize = 3;
 
 impl Walk {
     pub(super) fn compound(&mut self, compound: &Compound, scope: &mut Scope) {
@@ -127,9 +129,13 @@ impl Walk {
         let (start, entered, first) = (Kept::of(scope), scope.clone(), self.found.len());
         let mut begun = start.clone();
         let mut left = round(self, scope);
-        for _ in 1..ROUNDS {
+        for n in 1.. {
             let again = self.either(&begun, &Kept::of(scope));
-            if again.is_same(&begun) {
+            if again.is_same(&begun) || n >= GROWING && again.longest() > begun.longest() {
+                break;
+            }
+            if n >= ROUNDS {
+                self.too_much();
                 break;
             }
             begun = again.clone();

@@ -47,6 +47,11 @@ impl Kept {
         self.variables.len()
     }
 
+    /// The length of the longest value.
+    pub(super) fn longest(&self) -> usize {
+        self.variables.iter().flat_map(|(_, values)| values).map(|word| word.bits.len()).max().unwrap_or_default()
+    }
+
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let same = Rc::ptr_eq(&self.variables, &other.variables) || self.variables == other.variables;
         same && self.unset == other.unset && self.given == other.given
@@ -70,7 +75,13 @@ impl Kept {
         if self.is_same(other) {
             return Self { over: self.over || other.over, ..self.clone() };
         }
-        let given = Rc::new(other.given.iter().cloned().fold(self.given.to_vec(), added));
+        // Where none are known, there may be none.
+        let lists = |given: &[Vec<Word>]| if given.is_empty() { vec![Vec::new()] } else { given.to_vec() };
+        let given = if self.given == other.given {
+            Rc::clone(&self.given)
+        } else {
+            Rc::new(lists(&other.given).into_iter().fold(lists(&self.given), added))
+        };
         let (mut unset, mut over) = (BTreeMap::new(), self.over || other.over);
         let more = other.variables.iter().enumerate();
         let more = more.filter(|(at, (name, _))| matches!(self.state(*at, name), State::Unnamed));

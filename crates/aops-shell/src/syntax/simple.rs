@@ -35,6 +35,9 @@ impl Walk {
         for name in std::mem::replace(&mut self.defaulted, around) {
             // It was empty, or not.
             let unknown = Word { unknown: vec![name.clone()], ..Word::any() };
+            if scope.value(&name).is_none_or(<[Word]>::is_empty) {
+                self.assign(scope, &name, Vec::new());
+            }
             self.adds(scope, &name, &[unknown]);
         }
         for (name, values) in assigned {
@@ -235,7 +238,8 @@ impl Walk {
 /// What `x+=value`, `x+=(value …)` and `x[1]=value` leave.
 fn kept(assignment: &Assignment, scope: &Scope, values: Vec<Word>) -> Vec<Word> {
     let old = scope.value(assignment.name).unwrap_or_default();
-    let is_gone = scope.unset.get(assignment.name) == Some(&Unset::Surely);
+    let unset = scope.unset.get(assignment.name);
+    let is_gone = unset == Some(&Unset::Surely);
     match (assignment.is_array, assignment.indexes.is_empty()) {
         (true, true) if is_gone || !old.is_empty() => old.iter().cloned().chain(values).collect(),
         (false, true) if is_gone => values,
@@ -244,7 +248,8 @@ fn kept(assignment: &Assignment, scope: &Scope, values: Vec<Word>) -> Vec<Word> 
                 bits: [&old.bits[..], &value.bits].concat(),
                 ..joined(&[old.clone(), value.clone()])
             };
-            old.iter().flat_map(|old| values.iter().map(|value| glued(old, value))).collect()
+            let alone = values.iter().filter(|_| unset.is_some()).cloned();
+            alone.chain(old.iter().flat_map(|old| values.iter().map(|value| glued(old, value)))).collect()
         }
         _ => values.into_iter().chain(old.iter().cloned()).chain([Word::any()]).collect(),
     }

@@ -71,7 +71,13 @@ impl Walk {
         let bodies = self.bodies.get(name).cloned().unwrap_or_default();
         let inside = self.calling.iter().filter(|known| ***known == *name).count();
         if bodies.is_empty() || inside >= RECURSION {
-            return self.guess_if(inside >= RECURSION, "a function that calls itself");
+            self.guess_if(inside >= RECURSION, "a function that calls itself");
+            // What it is given may still be another thing each time.
+            if inside >= RECURSION && simple.words.len() > 1 && simple.words.iter().all(|word| word.literal().is_some())
+            {
+                self.too_much();
+            }
+            return;
         }
         self.calling.push(Rc::from(name));
         let (before, outer) = (Kept::of(scope), Rc::clone(&scope.given));
