@@ -425,10 +425,10 @@ fn end(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> EndConte
 }
 
 /// What a file holds that a database's shell is fed with.
-fn fed(path: &str) -> Option<Fed> {
+fn fed(path: &str) -> Option<danger::Fed> {
     let path = Path::new(path);
-    let text = files::read_short(path).map(Fed::Text);
-    text.or_else(|| files::is_too_long(path).then_some(Fed::TooLong))
+    let text = files::read_short(path).map(danger::Fed::Text);
+    text.or_else(|| files::is_too_long(path).then_some(danger::Fed::TooLong))
 }
 
 #[cfg(test)]

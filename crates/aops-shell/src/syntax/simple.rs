@@ -32,14 +32,8 @@ impl Walk {
             // Nothing runs that could see them, and setting one while the map is shared would copy the map.
             own.variables = Rc::default();
         }
-        for name in std::mem::replace(&mut self.defaulted, around) {
-            // It was empty, or not.
-            let unknown = Word { unknown: vec![name.clone()], ..Word::any() };
-            if scope.value(&name).is_none_or(<[Word]>::is_empty) {
-                self.assign(scope, &name, Vec::new());
-            }
-            self.adds(scope, &name, &[unknown]);
-        }
+        let defaulted = std::mem::replace(&mut self.defaulted, around);
+        self.defaults(scope, &defaulted);
         for (name, values) in assigned {
             self.programmed(&name, &values, scope);
             // Before a command it holds for that command alone, but its words were read without it.
@@ -62,6 +56,16 @@ impl Walk {
         (simple.exported, simple.captured) = (own.exported, own.captured);
         simple.empties = empties(&command.redirects);
         self.run(simple, scope, &own);
+    }
+
+    /// `${x:=y}`: what they hold now, or something else if they were empty.
+    fn defaults(&mut self, scope: &mut Scope, names: &[String]) {
+        for name in names {
+            if scope.value(name).is_none_or(<[Word]>::is_empty) {
+                self.assign(scope, name, Vec::new());
+            }
+            self.adds(scope, name, &[Word { unknown: vec![name.clone()], ..Word::any() }]);
+        }
     }
 
     /// A variable that has a value may have one of these instead.
