@@ -74,7 +74,7 @@ fn needs_person(program: &Word, arguments: &[Word]) -> bool {
     // Without a verb it reads an event from its input.
     let Some(verb) = arguments.iter().find(|word| !word.is_option()) else { return true };
     verb.bits.contains(&Bit::Any)
-        || arguments.iter().any(|word| may_be_option(word)) && verbs::may_need_person(&texts)
+        || arguments.iter().any(may_be_option) && verbs::may_need_person(&texts)
         || EventKind::is_event_name(&verb.lossy())
         || verbs::called(&texts).is_some_and(|verb| verb.who != Who::Anyone)
 }

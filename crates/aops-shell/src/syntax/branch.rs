@@ -8,7 +8,7 @@ use super::{Bit, Word};
 
 /// How often a loop is walked at most, each time with what the last round may have left.
 const ROUNDS: usize = 8;
-/// The same where each round makes a value longer: `x="$x $f"`.
+/// The same where each round makes new values: `x="$x $f"`.
 const GROWING: usize = 3;
 
 impl Walk {
@@ -131,7 +131,7 @@ impl Walk {
         let mut left = round(self, scope);
         for n in 1.. {
             let again = self.either(&begun, &Kept::of(scope));
-            if again.is_same(&begun) || n >= GROWING && again.longest() > begun.longest() {
+            if again.is_same(&begun) || n >= GROWING && again.has_new(&begun) {
                 break;
             }
             if n >= ROUNDS {

@@ -47,9 +47,10 @@ impl Kept {
         self.variables.len()
     }
 
-    /// The length of the longest value.
-    pub(super) fn longest(&self) -> usize {
-        self.variables.iter().flat_map(|(_, values)| values).map(|word| word.bits.len()).max().unwrap_or_default()
+    /// Some value is none that any variable of the other has.
+    pub(super) fn has_new(&self, other: &Self) -> bool {
+        let known = |value: &Word| other.variables.iter().any(|(_, values)| values.contains(value));
+        self.variables.iter().flat_map(|(_, values)| values).any(|value| !known(value))
     }
 
     pub(super) fn is_same(&self, other: &Self) -> bool {

@@ -330,6 +330,8 @@ impl Walk {
             && let Some(text) = found::echoed(run, &self.found[first..], &scope.functions)
             && let Some(known) = word.with_known(&text)
         {
+            // Where it may be read is decided by words that stand in the line.
+            self.guess_if(known.iter().any(|word| word.starts_with("-")), "an option that a substitution prints");
             words = known;
         }
         if read.beyond || !self.spend(words.len() * (names.len() + printed.len()) / 4) {

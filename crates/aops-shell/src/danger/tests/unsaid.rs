@@ -66,6 +66,7 @@ const SURELY: &[&str] = &[
     "case $1 in a) o=status;; *) o=log;; esac; git $o --hard",
     "files=; for f in a.o b.o; do files=\"$files $f\"; done; ls $files",
     "args=(); [ -n \"$x\" ] && args+=(--verbose); git log \"${args[@]}\"",
+    "l=; for f in segments/*.go; do n=$(basename $f); [ -n \"$n\" ] && { k=$((k+1)); l=\"$l $n\"; }; done; echo \"$l\"",
     "n=0; while [ $n -lt 3 ]; do n=$((n+1)); echo $n; done",
     "f() { local d; d=$(mktemp -d); echo \"$d\"; }; f; git status",
 ];
@@ -143,4 +144,15 @@ fn what_may_not_have_run_takes_no_value_away() {
 fn a_verb_that_is_not_said_is_the_dangerous_one() {
     all_found(ASKED.iter().copied());
     none_found(PASSED);
+}
+
+/// What a substitution prints makes no line one that only reads.
+#[test]
+fn a_printed_option_reads_nothing() {
+    use crate::class::{LineSetting, class};
+    let ground = crate::syntax::Ground { cwd: "/home/u/proj", home: "/home/u", variables: &[] };
+    let setting = LineSetting { ground, project: None, listed: &|_, _| None };
+    for line in ["find . $(echo -delete)", "git log $(echo --output=f)", "git $(echo push)", "$(echo rm) x"] {
+        assert!(class(&crate::syntax::cut(line, &ground), &setting).effect.is_write(), "{line}");
+    }
 }
