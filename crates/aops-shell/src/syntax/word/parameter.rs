@@ -120,9 +120,11 @@ impl Scan<'_> {
         }
     }
 
-    /// The word is this variable and nothing else, outside quotes: where it is not set, the word is not there.
+    /// The word is this variable and nothing else, outside quotes: where it is not set, the word is not there. Or it gives it
+    /// to another: `export x=$y`.
     fn is_whole(&self, name: &str) -> bool {
-        let text = self.raw.text.strip_prefix('$').unwrap_or_default();
+        let (before, value) = self.raw.text.split_once('=').unwrap_or(("", self.raw.text));
+        let text = value.strip_prefix('$').filter(|_| before.bytes().all(is_name_byte)).unwrap_or_default();
         text == name || text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) == Some(name)
     }
 
