@@ -27,7 +27,7 @@ use crate::session::fact::{Step, Unasked};
 use crate::session::fold::Session;
 use crate::session::memory::{OpenCall, RunStep};
 use crate::session::prompt::Prompt;
-use crate::system::{env::Env, files::read_short, git};
+use crate::system::{env::Env, files, git};
 use crate::text::{json, sha256::sha256};
 use crate::tool::table::{self, ToolTouches};
 use crate::tool::targets::{self, CommandRun, Targets};
@@ -274,7 +274,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let Looked { unknown, unheld, lasts } = jailed::look(env, session, call, line.as_ref(), &around, class.effect);
     let place = keys::KeyPlace::of(env, session, &protected, unheld != Unheld::Nothing);
     Some(CallContext {
-        dangers: danger::of(tool, input, line.as_ref(), &ground, Some(|path| read_short(Path::new(path)))),
+        dangers: danger::of(tool, input, line.as_ref(), &ground, Some(fed)),
         keys: keys::shown(event, call, &reach, &place),
         grows: growth::of_edit(env, session, event),
         scratch: scratch::is_all(env, session, tool, line.as_ref(), &around, &reach),
@@ -423,6 +423,13 @@ fn end(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> EndConte
         tampering::look(env, session, event, edited.as_deref(), &mut ended);
     }
     ended
+}
+
+/// What a file holds that a database's shell is fed with.
+fn fed(path: &str) -> Option<danger::Fed> {
+    let path = Path::new(path);
+    let text = files::read_short(path).map(danger::Fed::Text);
+    text.or_else(|| files::is_too_long(path).then_some(danger::Fed::TooLong))
 }
 
 #[cfg(test)]

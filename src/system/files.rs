@@ -184,9 +184,16 @@ pub fn replace_private_in(dir: &OwnedFd, name: &str, bytes: &[u8]) -> Result<(),
     done.map_err(storage)
 }
 
+/// A file that is read at once.
+const LARGEST: u64 = 1 << 20;
+
+/// A plain file that [`read_short`] does not read for its length.
+pub fn is_too_long(path: &Path) -> bool {
+    open_plain(path).is_ok_and(|(_, long)| long > LARGEST)
+}
+
 /// The text of a file, whatever bytes it has; nothing where it is no plain file, or absurdly long.
 pub fn read_short(path: &Path) -> Option<String> {
-    const LARGEST: u64 = 1 << 20;
     let (file, _) = open_plain(path).ok().filter(|(_, long)| *long <= LARGEST)?;
     let mut bytes = Vec::new();
     file.take(LARGEST + 1).read_to_end(&mut bytes).ok().filter(|read| *read as u64 <= LARGEST)?;

@@ -3,7 +3,7 @@
 //! Reads the call alone. Invariant: a tool that names no file and runs no line costs one look at its name; what a field's
 //! name says is prose is not read.
 
-pub use aops_shell::danger::{Danger, Place, RULES, Rule, Severity, rule};
+pub use aops_shell::danger::{Danger, Fed, Place, RULES, Rule, Severity, rule};
 
 use super::input::{self, InputFields};
 use super::table::{ToolTouches, tool as known};
@@ -20,7 +20,7 @@ pub fn of(
     input: &str,
     line: Option<&Line>,
     ground: &Ground,
-    read: Option<fn(&str) -> Option<String>>,
+    read: Option<fn(&str) -> Option<Fed>>,
 ) -> Vec<Danger> {
     let project = ground.variables.iter().find(|(name, _)| name == "CLAUDE_PROJECT_DIR").map(|(_, path)| path.as_str());
     let place = Place { cwd: ground.cwd, home: ground.home, project, read };

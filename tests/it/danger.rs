@@ -94,6 +94,21 @@ fn a_grave_rule_speaks_for_the_guard() {
     asks(&begun(&attended).ask_bash("rm /usr/bin/env"), &words);
 }
 
+/// What is too long to be read may hold anything.
+#[test]
+fn a_long_file_of_sql_is_asked_about() {
+    let sandbox = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    let session = begun(&sandbox);
+    let rows = "INSERT INTO a VALUES (1);\n";
+    sandbox.put("short.sql", rows);
+    sandbox.put("long.sql", &rows.repeat((1 << 20) / rows.len() + 1));
+    for line in ["psql app -f long.sql", "sqlite3 app.db < long.sql", "mysql app < long.sql"] {
+        asks(&session.ask_bash(line), &["sql-destroy"]);
+        session.ask_bash(&line.replace("long", "short")).silent();
+        session.ask_bash(&line.replace("long", "missing")).silent();
+    }
+}
+
 #[test]
 fn what_acts_outside_is_asked_about_where_it_is_dangerous() {
     let sandbox = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");

@@ -8,11 +8,14 @@
 mod tree;
 mod reader;
 mod scope;
+mod kept;
 mod word;
 mod found;
 mod walk;
+mod branch;
 mod each;
 mod wrap;
+mod builtin;
 mod simple;
 mod vary;
 

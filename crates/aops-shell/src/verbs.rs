@@ -141,6 +141,17 @@ pub fn called(arguments: &[String]) -> Option<&'static Verb> {
     both.or_else(|| VERBS.iter().find(|row| row.name == verb))
 }
 
+/// With one more word that the line does not say it may be a verb that is a person's: `verify $x`, but not `log $x`.
+pub fn may_need_person(arguments: &[String]) -> bool {
+    let Some(verb) = called(arguments) else { return true };
+    let with_option = |row: &Verb| {
+        row.name.split_once(' ').is_some_and(|(first, second)| {
+            first == verb.name.split(' ').next().unwrap_or_default() && (verb.name == first || second.starts_with('-'))
+        })
+    };
+    VERBS.iter().any(|row| row.who != Who::Anyone && with_option(row))
+}
+
 /// Called by an agent, it runs without a jail: it writes the ledger, and what it starts is held by itself. `demo` writes
 /// nothing that guards, so it is a command like any other.
 pub fn is_ours(verb: &Verb) -> bool {
@@ -191,6 +202,18 @@ mod tests {
         assert_eq!(name("export --format csv"), Some("export"));
         assert_eq!(name("insights batch --analyze"), Some("insights --analyse"));
         assert_eq!(name("insights current --fill {}"), Some("insights --fill"));
+    }
+
+    #[test]
+    fn a_word_that_is_not_known_may_make_it_a_persons() {
+        let may = |line: &str| may_need_person(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        for line in ["verify …", "checkpoint …", "insights …", "export …", "danger …", "…", "verify abc …"]
+        {
+            assert!(may(line), "{line}");
+        }
+        for line in ["log …", "status …", "checkpoint list …", "danger list …", "why …", "prove …"] {
+            assert!(!may(line), "{line}");
+        }
     }
 
     #[test]

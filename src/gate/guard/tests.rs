@@ -76,6 +76,27 @@ fn what_is_ours_alone_is_held_where_nothing_else_is() {
     }
 }
 
+/// A word that the line does not say may be the option or the verb that is a person's.
+#[test]
+fn a_verb_of_ours_that_is_not_said_needs_a_person() {
+    for line in [
+        "aops-hook verify $(echo --quarantine)",
+        "aops-hook verify $(cat option)",
+        "aops-hook verify \"$X\"",
+        "aops-hook checkpoint $(cat verb)",
+        "aops-hook insights $X",
+        "o=--quarantine; if false; then o=--json; fi; aops-hook verify $o",
+        "aops-hook $(echo clear-block) --yes",
+    ] {
+        assert_eq!(bash(line), Ruling::Deny, "{line}");
+    }
+    for line in
+        ["aops-hook log $ID", "aops-hook status \"$ID\"", "aops-hook verify abc", "aops-hook checkpoint list $X"]
+    {
+        assert_eq!(bash(line), Ruling::Pass, "{line}");
+    }
+}
+
 #[test]
 fn every_line_of_the_corpus_is_judged_as_it_says() {
     let corpus = include_str!("../../../tests/fixtures/guard/lines.txt");

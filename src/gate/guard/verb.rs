@@ -74,8 +74,15 @@ fn needs_person(program: &Word, arguments: &[Word]) -> bool {
     // Without a verb it reads an event from its input.
     let Some(verb) = arguments.iter().find(|word| !word.is_option()) else { return true };
     verb.bits.contains(&Bit::Any)
+        || arguments.iter().any(may_be_option) && verbs::may_need_person(&texts)
         || EventKind::is_event_name(&verb.lossy())
         || verbs::called(&texts).is_some_and(|verb| verb.who != Who::Anyone)
+}
+
+/// `$(…)`, `$x`: it may begin with a dash, or be another verb. A number or a commit does not.
+fn may_be_option(word: &Word) -> bool {
+    let gaps = word.bits.iter().filter(|bit| **bit == Bit::Any).count();
+    word.bits.first() == Some(&Bit::Any) && gaps > word.sums + word.commits
 }
 
 fn is_client(word: &Word, at: usize) -> bool {

@@ -93,6 +93,23 @@ pub(super) fn named(word: &Word) -> String {
     crate::commands::shown(&Word::of(&text))
 }
 
+/// What the line does not say, and is no number, commit or folder: it may be a verb or an option.
+pub(super) fn is_open(word: &Word) -> bool {
+    let gaps = word.bits.iter().filter(|bit| **bit == Bit::Any).count();
+    !word.bits.is_empty() && gaps == word.bits.len() && gaps > word.sums + word.commits + word.places
+}
+
+/// The word may become this text.
+pub(super) fn may_be(bits: &[Bit], text: &str) -> bool {
+    match bits.split_first() {
+        None => text.is_empty(),
+        Some((Bit::Char(c), rest)) => text.strip_prefix(*c).is_some_and(|text| may_be(rest, text)),
+        Some((Bit::One, rest)) => !text.is_empty() && may_be(rest, &text[1..]),
+        // Verbs are short: each of their ends is tried.
+        Some((_, rest)) => (0..=text.len()).any(|from| may_be(rest, &text[from..])),
+    }
+}
+
 /// Only the running shell knows any of it.
 pub(super) fn is_unknown(word: &Word) -> bool {
     !word.bits.is_empty() && word.bits.iter().all(|bit| *bit == Bit::Any) && (word.said.is_none() || word.is_filtered())

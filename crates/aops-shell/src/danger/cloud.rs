@@ -2,6 +2,7 @@
 
 use super::Search;
 use super::call::{Call, is_among_tests, is_trial, is_unknown};
+use super::place::Fed;
 use super::table::FORMS;
 use super::{forms, outgoing, remote, secret, sql};
 use crate::syntax::Word;
@@ -78,8 +79,12 @@ pub(super) fn sql(search: &mut Search, call: &Call) {
     let given: Vec<String> = words.chain(glued).chain(call.simple.script.clone()).collect();
     let short =
         call.texts.iter().filter(|text| text.starts_with("-e") || text.starts_with("-c")).map(|text| &text[2..]);
-    let given: Vec<String> = given.into_iter().chain(files(search, call)).collect();
-    if given.iter().any(|text| sql::destroys(text) || sql::drops_documents(text))
+    let files = files(search, call);
+    let is_unread = files.contains(&Fed::TooLong);
+    let texts = files.into_iter().filter_map(|file| if let Fed::Text(text) = file { Some(text) } else { None });
+    let given: Vec<String> = given.into_iter().chain(texts).collect();
+    if is_unread
+        || given.iter().any(|text| sql::destroys(text) || sql::drops_documents(text))
         || short.into_iter().any(sql::destroys)
     {
         search.add("sql-destroy", call.simple);
@@ -118,8 +123,9 @@ fn is_trial_database(search: &Search, call: &Call) -> bool {
     is_among_tests(call) || named.iter().any(|word| is_trial(&last(word)) || scratch(word))
 }
 
-/// What is in the files that it runs: `psql -f x.sql`, `mysql < x.sql`. One that is not there is nothing.
-fn files(search: &Search, call: &Call) -> Vec<String> {
+/// The files that it runs: `psql -f x.sql`, `mysql < x.sql`. One that is not there is nothing; what is too long to be read
+/// may hold anything.
+fn files(search: &Search, call: &Call) -> Vec<Fed> {
     let Some(read) = search.place.read else { return Vec::new() };
     let here = Word::of(search.place.cwd);
     let folder = call.simple.folders.first().unwrap_or(&here);

@@ -1,7 +1,7 @@
 //! Work and history that git would lose.
 
 use super::Search;
-use super::call::{Call, is_option, quoted};
+use super::call::{Call, is_open, is_option, may_be, quoted};
 use super::place::is_generated;
 use super::{files, secret};
 use crate::commands::carried;
@@ -54,9 +54,16 @@ impl Verb<'_> {
 }
 
 pub(super) fn git(search: &mut Search, call: &Call) {
-    let at = call.behind_options(0, VALUED);
+    verb(search, call, call.behind_options(0, VALUED));
+}
+
+/// The verb that stands in this place, or may.
+fn verb(search: &mut Search, call: &Call, at: usize) {
     aliases(search, call, at);
     let Some(name) = call.texts.get(at).map(|name| name.to_lowercase()) else { return };
+    if call.words[at].literal().is_none() {
+        return unknown_verb(search, call, at);
+    }
     configured(search, call, at, &name);
     let verb = Verb { name: &name, words: call.from(at + 1), texts: &call.texts[at + 1..] };
     if verb.texts.first().is_some_and(|text| text == "--help") {
@@ -69,6 +76,39 @@ pub(super) fn git(search: &mut Search, call: &Call) {
         search.add(id, call.simple);
     }
     names(search, call, &verb);
+}
+
+/// Verbs that a rule asks about by an option or by the word behind them.
+const ASKED: &[&str] = &[
+    "annex", "branch", "checkout", "checkout-index", "clean", "credential", "gc", "lfs", "read-tree", "reflog",
+    "replace", "reset", "restore", "rm", "stash", "submodule", "switch", "symbolic-ref", "tag", "update-ref",
+    "worktree",
+];
+/// Of these the word behind them says most.
+const TWO_WORDS: &[&str] = &["annex", "credential", "lfs", "reflog", "stash", "submodule", "worktree"];
+/// A sign for all files: no verb that only looks needs one.
+const ALL: &[&str] = &[".", ":/", "*"];
+
+/// `git $(…) --hard`: a verb that the line does not say is each that would be asked about with what follows. It may also be
+/// an option, or nothing: then the verb is the next word.
+fn unknown_verb(search: &mut Search, call: &Call, at: usize) {
+    let (word, words, texts) = (&call.words[at], call.from(at + 1), &call.texts[at + 1..]);
+    let bare: Vec<String> = texts.iter().filter(|text| !text.starts_with('-')).cloned().collect();
+    for name in ASKED.iter().filter(|name| may_be(&word.bits, name)) {
+        let id = judge(&Verb { name, words, texts });
+        // What needs no option would make every verb that is not known one to ask about.
+        let by_itself = || judge(&Verb { name, words, texts: &bare }).is_some();
+        let is_all = || matches!(bare.as_slice(), [all] if ALL.contains(&all.as_str()));
+        if let Some(id) = id.filter(|_| TWO_WORDS.contains(name) || is_all() || !by_itself()) {
+            search.add(id, call.simple);
+        }
+    }
+    if may_be(&word.bits, "push") {
+        pushed(search, call, &Verb { name: "push", words, texts });
+    }
+    if is_open(word) {
+        verb(search, call, call.behind_options(at + 1, VALUED));
+    }
 }
 
 /// The files, lines and branches that a verb names.
@@ -145,7 +185,10 @@ fn judge(verb: &Verb) -> Option<&'static str> {
     let force = &["-f", "--force"][..];
     let is = |holds: bool, id: &'static str| holds.then_some(id);
     match verb.name {
-        "reset" => is(verb.has(&["--hard", "--har", "--ha", "--h", "--merge", "--keep"]), "git-discard"),
+        "reset" => {
+            let hard = verb.has(&["--hard", "--har", "--ha", "--h", "--merge", "--keep"]);
+            is(hard || may_be_option(verb), "git-discard")
+        }
         "checkout" | "restore" | "clean" if is_made_again(verb) => None,
         "checkout" => is(checkout_discards(verb), "git-discard"),
         "restore" => {
@@ -158,7 +201,7 @@ fn judge(verb: &Verb) -> Option<&'static str> {
         "rm" => is(verb.has(force) && !verb.has(&["--cached", "-n"]), "git-discard"),
         "clean" => {
             let previews = verb.has(&["-n", "--dry-run", "-i", "--interactive"]);
-            is(verb.has(force) && !previews, "git-clean")
+            is((verb.has(force) || verb.words.iter().any(is_open)) && !previews, "git-clean")
         }
         "branch" => is(loses_branch(verb), "git-delete-branch"),
         "tag" => is(verb.has(&["-d", "--delete", "-f", "--force"]), "git-delete-branch"),
@@ -178,6 +221,13 @@ fn judge(verb: &Verb) -> Option<&'static str> {
         "submodule" => is(verb.first() == "deinit" && verb.has(&["-f", "--force", "--all"]), "git-discard"),
         _ => None,
     }
+}
+
+/// `git reset $(cat how)`: what another program than git prints may be an option. What stands in a variable is a commit.
+fn may_be_option(verb: &Verb) -> bool {
+    let before = verb.words.iter().take(verb.before().len());
+    let printed = |word: &Word| !word.printed.is_empty() && !word.printed.iter().any(|name| &**name == "git");
+    before.into_iter().any(|word| is_open(word) && word.filled.is_empty() && printed(word))
 }
 
 fn prunes_now(text: &str) -> bool {

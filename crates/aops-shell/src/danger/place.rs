@@ -3,6 +3,14 @@
 use crate::generated::{is_made_everywhere, may_be_made};
 use crate::syntax::{Bit, Simple, Word};
 
+/// A file that a command is fed with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fed {
+    Text(String),
+    /// It is there, and too long to be read.
+    TooLong,
+}
+
 /// Where the line runs. Paths are absolute.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place<'a> {
@@ -10,8 +18,8 @@ pub struct Place<'a> {
     pub home: &'a str,
     /// The root of the working tree.
     pub project: Option<&'a str>,
-    /// Reads a file of this path that a command is fed with, if it is there and not too long.
-    pub read: Option<fn(&str) -> Option<String>>,
+    /// Reads a file of this path that a command is fed with, if it is there.
+    pub read: Option<fn(&str) -> Option<Fed>>,
 }
 
 /// In rising order of what is lost when it is removed with all that is below it.

@@ -2,11 +2,17 @@
 
 use super::*;
 
+mod unsaid;
+
 const HERE: Place = Place { cwd: "/home/u/proj", home: "/home/u", project: Some("/home/u/proj"), read: Some(read) };
 
-/// The one file that is there.
-fn read(path: &str) -> Option<String> {
-    (path == "/home/u/proj/drop.sql").then(|| "-- all\nBEGIN; DROP TABLE users;".to_owned())
+/// The files that are there.
+fn read(path: &str) -> Option<Fed> {
+    match path {
+        "/home/u/proj/drop.sql" => Some(Fed::Text("-- all\nBEGIN; DROP TABLE users;".to_owned())),
+        "/home/u/proj/long.sql" => Some(Fed::TooLong),
+        _ => None,
+    }
 }
 
 fn found(text: &str) -> Vec<&'static str> {
@@ -43,10 +49,25 @@ fn every_example_is_found_by_its_rule_and_no_counter_example_by_any() {
 /// A file of statements is looked into, if it is there.
 #[test]
 fn statements_in_a_file_count() {
-    for line in ["psql -f drop.sql", "psql --file=./drop.sql", "mysql app < drop.sql", "sqlite3 a.db < drop.sql"] {
+    for line in [
+        "psql -f drop.sql",
+        "psql --file=./drop.sql",
+        "mysql app < drop.sql",
+        "sqlite3 a.db < drop.sql",
+        "psql -f long.sql",
+        "sqlite3 a.db < long.sql",
+    ] {
         assert_eq!(found(line), ["sql-destroy"], "{line}");
     }
-    for line in ["psql -f create.sql", "psql -f \"$x\"", "cat drop.sql", "sqlite3 :memory: < drop.sql"] {
+    for line in [
+        "psql -f create.sql",
+        "psql -f \"$x\"",
+        "cat drop.sql",
+        "cat long.sql",
+        "sqlite3 :memory: < long.sql",
+        "psql -d app_test -f long.sql",
+        "sqlite3 :memory: < drop.sql",
+    ] {
         assert_eq!(found(line), Vec::<&str>::new(), "{line}");
     }
 }

@@ -172,6 +172,31 @@ fn said(simple: &Simple) -> Option<String> {
     }
 }
 
+/// The text that one plain `echo` or `printf` prints, if it is all of this program. `commands` are those of it.
+pub(super) fn echoed(run: &Run, commands: &[Simple], functions: &[String]) -> Option<String> {
+    let parsed;
+    let program = match run {
+        Run::Tree(program) => *program,
+        Run::Text(text) => {
+            parsed = super::reader::parse(text).ok()?;
+            &parsed
+        }
+    };
+    let ([Statement { pipelines, background: false }], [simple]) = (program.as_slice(), commands) else { return None };
+    let [(_, stages)] = pipelines.as_slice() else { return None };
+    let [Command::Simple(only)] = stages.as_slice() else { return None };
+    let texts: Vec<String> = simple.words.iter().skip(1).map(Word::literal).collect::<Option<_>>()?;
+    let is_plain = only.redirects.is_empty() && only.assignments.is_empty() && !simple.function;
+    let is_known = match (simple.name()?, texts.as_slice()) {
+        ("echo", _) => !texts.iter().any(|text| text.contains('\\')),
+        ("printf", [format]) => !format.contains('%'),
+        ("printf", [format, ..]) => matches!(format.as_str(), "%s" | "%s\\n"),
+        _ => false,
+    };
+    let is_function = functions.iter().any(|known| matches!(known.as_str(), "echo" | "printf"));
+    said(simple).filter(|_| is_plain && is_known && !is_function)
+}
+
 /// What a program prints, where its text leaves no doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Prints {

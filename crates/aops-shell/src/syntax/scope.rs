@@ -2,6 +2,7 @@
 //! assignments, since branches and loops make any of them the last.
 
 use super::{Bit, Ground, Word};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Folders a command may stand in; where there are more, one of them is unknown.
@@ -18,6 +19,21 @@ pub(super) const POSITIONS: usize = 256;
 const VALUES: usize = 1024;
 const LONGEST: usize = 256 * 1024;
 
+/// A variable that has no value, though the line names one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unset {
+    /// Some way to this place sets it, another does not.
+    Maybe,
+    Surely,
+}
+
+/// Stands before a variable's name where not its values are chosen from, but whether it has one.
+const WHETHER: char = '?';
+
+pub(super) fn whether(name: &str) -> String {
+    format!("{WHETHER}{name}")
+}
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
     pub(super) home: Rc<Word>,
@@ -27,6 +43,7 @@ pub(super) struct Scope {
     /// There were more of them.
     pub(super) forgot: bool,
     pub(super) variables: Rc<Vec<(String, Vec<Word>)>>,
+    pub(super) unset: Rc<BTreeMap<String, Unset>>,
     pub(super) functions: Rc<Vec<String>>,
     /// `$0`, where the line gives it.
     pub(super) zero: Option<Rc<Word>>,
@@ -101,12 +118,21 @@ impl Scope {
 
     /// How many values the variable has here, of which a command sees one.
     pub(super) fn choices(&self, name: &str) -> usize {
+        if let Some(name) = name.strip_prefix(WHETHER) {
+            return 1 + usize::from(self.unset.get(name) == Some(&Unset::Maybe));
+        }
         if name == "@" { self.given.len() } else { self.value(name).map_or(0, <[Word]>::len) }
     }
 
     /// The variable has the value at this place, and no other.
     pub(super) fn choose(&mut self, name: &str, at: usize) {
-        if name == "@" {
+        if let Some(name) = name.strip_prefix(WHETHER) {
+            if at == 0 {
+                Rc::make_mut(&mut self.unset).remove(name);
+            } else {
+                self.take_away(name);
+            }
+        } else if name == "@" {
             self.given = Rc::new(self.given.get(at).cloned().into_iter().collect());
         } else if let Some(value) = self.value(name).and_then(|values| values.get(at)).cloned() {
             self.set(name, vec![value]);
@@ -115,16 +141,32 @@ impl Scope {
 
     /// `false` if they are too many or too long: then it may hold anything.
     pub(super) fn set(&mut self, name: &str, values: Vec<Word>) -> bool {
-        let length: usize = values.iter().map(|word| word.bits.len()).sum();
-        let whole = values.len() <= VALUES && length <= LONGEST;
+        let whole = !is_over(&values);
         let values = if whole { values } else { Vec::new() };
         self.chooses |= values.len() > 1;
+        if self.unset.contains_key(name) {
+            Rc::make_mut(&mut self.unset).remove(name);
+        }
         let variables = Rc::make_mut(&mut self.variables);
         match variables.iter_mut().find(|(known, _)| known == name) {
             Some((_, old)) => *old = values,
             None => variables.push((name.to_owned(), values)),
         }
         whole
+    }
+
+    /// `unset`
+    pub(super) fn take_away(&mut self, name: &str) {
+        self.set(name, Vec::new());
+        Rc::make_mut(&mut self.unset).insert(name.to_owned(), Unset::Surely);
+    }
+
+    /// `local name`: empty in a function, and what it was elsewhere.
+    pub(super) fn perhaps_take_away(&mut self, name: &str) {
+        if self.value(name).is_some_and(|values| !values.is_empty()) {
+            self.chooses = true;
+            Rc::make_mut(&mut self.unset).insert(name.to_owned(), Unset::Maybe);
+        }
     }
 
     /// `cd`, `pushd`
@@ -184,6 +226,11 @@ impl Scope {
             }
         }
     }
+}
+
+/// More values than are looked at.
+pub(super) fn is_over(values: &[Word]) -> bool {
+    values.len() > VALUES || values.iter().map(|word| word.bits.len()).sum::<usize>() > LONGEST
 }
 
 /// It beside others that are not the same.

@@ -1,6 +1,7 @@
 //! Reads one simple command of the tree: its words, assignments and redirections, and what they change in the scope.
 
-use super::scope::{POSITIONS, Scope};
+use super::builtin::operands;
+use super::scope::{Scope, Unset, added};
 use super::tree::{Assignment, Raw, Redirect, SimpleCommand};
 use super::walk::Walk;
 use super::word::is_plain;
@@ -10,9 +11,12 @@ use std::rc::Rc;
 
 /// Links that one line makes.
 const LINKS: usize = 256;
+/// Builtins whose assignments stay, in shells of POSIX.
+const SPECIAL: [&str; 10] = [":", ".", "eval", "exec", "export", "readonly", "set", "shift", "times", "unset"];
 
 impl Walk {
     pub(super) fn once(&mut self, command: &SimpleCommand, scope: &mut Scope) {
+        let around = std::mem::take(&mut self.defaulted);
         let mut own = Scope { sure: false, ..scope.clone() };
         let mut simple = Simple::default();
         let assigned: Vec<_> =
@@ -28,18 +32,23 @@ impl Walk {
             // Nothing runs that could see them, and setting one while the map is shared would copy the map.
             own.variables = Rc::default();
         }
+        let defaulted = std::mem::replace(&mut self.defaulted, around);
+        self.defaults(scope, &defaulted);
         for (name, values) in assigned {
             self.programmed(&name, &values, scope);
             // Before a command it holds for that command alone, but its words were read without it.
             if simple.words.is_empty() {
-                self.assign(scope, &name, values);
-            } else {
-                simple.values.push(values.last().cloned().unwrap_or_default());
-                if !own.set(&name, values) {
-                    self.too_much();
-                }
-                simple.assigned.push(name);
+                self.assigned(scope, &name, values);
+                continue;
             }
+            if SPECIAL.iter().any(|special| simple.words[0].is(special)) {
+                self.adds(scope, &name, &values);
+            }
+            simple.values.push(values.last().cloned().unwrap_or_default());
+            if !own.set(&name, values) {
+                self.too_much();
+            }
+            simple.assigned.push(name);
         }
         simple.arriving.clone_from(&own.arriving);
         simple.script.clone_from(&own.script);
@@ -47,6 +56,23 @@ impl Walk {
         (simple.exported, simple.captured) = (own.exported, own.captured);
         simple.empties = empties(&command.redirects);
         self.run(simple, scope, &own);
+    }
+
+    /// `${x:=y}`: what they hold now, or something else if they were empty.
+    fn defaults(&mut self, scope: &mut Scope, names: &[String]) {
+        for name in names {
+            if scope.value(name).is_none_or(<[Word]>::is_empty) {
+                self.assign(scope, name, Vec::new());
+            }
+            self.adds(scope, name, &[Word { unknown: vec![name.clone()], ..Word::any() }]);
+        }
+    }
+
+    /// A variable that has a value may have one of these instead.
+    fn adds(&mut self, scope: &mut Scope, name: &str, values: &[Word]) {
+        if let Some(old) = scope.value(name).filter(|old| !old.is_empty()).map(<[Word]>::to_vec) {
+            self.assign(scope, name, values.iter().cloned().fold(old, added));
+        }
     }
 
     /// A command is complete: look inside it, or keep it.
@@ -63,6 +89,9 @@ impl Walk {
     fn opened(&mut self, mut simple: Simple, scope: &mut Scope, own: &Scope) {
         simple.folders = Rc::clone(&scope.folders);
         simple.call();
+        // `$(echo git) status`
+        let is_made = |word: &Word| word.shifts.is_some() && !word.printed.is_empty();
+        self.guess_if(simple.words.first().is_some_and(is_made), MADE_UP);
         simple.function = simple.name().is_some_and(|name| scope.functions.iter().any(|known| known == name));
         self.change(&simple, scope, own);
         if simple.function {
@@ -146,20 +175,21 @@ impl Walk {
             self.arrays.insert(assignment.name.to_owned());
         }
         let mut values: Vec<Word> = assignment.values.iter().flat_map(|word| self.words(word, scope)).collect();
+        if values.is_empty() && !assignment.is_array {
+            values.push(Word::default());
+        }
         // Blanks in an assigned value do not split it.
         if !assignment.is_array && values.len() > 1 && !assignment.values[0].text.contains('{') {
             values = vec![joined(&values)];
         }
         if assignment.keeps {
-            let old = scope.value(assignment.name).unwrap_or_default();
-            values.extend(old.iter().cloned());
-            values.push(Word::any());
+            values = kept(assignment, scope, values);
         }
         (assignment.name.to_owned(), values)
     }
 
     /// `ln -s to link`, `ln -s to other folder`: a later write to the link goes to its target.
-    fn link(&mut self, simple: &Simple) {
+    pub(super) fn link(&mut self, simple: &Simple) {
         let Some(folder) = simple.folders.first() else { return };
         let mut given = operands(simple);
         let into = simple.words.iter().position(|word| word.is("-t") || word.is("--target-directory"));
@@ -178,7 +208,7 @@ impl Walk {
                 if self.line.links.len() >= LINKS {
                     return self.too_much();
                 }
-                if link != leads {
+                if link != leads && !self.line.links.iter().any(|known| known.0 == link && known.1 == leads) {
                     self.line.links.push((link, leads));
                 }
             }
@@ -207,114 +237,30 @@ impl Walk {
             }
         }
     }
-
-    /// What `$1` and the next are from here on.
-    pub(super) fn give(&mut self, scope: &mut Scope, words: Vec<Word>) {
-        if words.len() > POSITIONS || !self.spend(words.len()) {
-            scope.given = Rc::default();
-            return self.too_much();
-        }
-        scope.given = Rc::new(vec![words]);
-    }
-
-    /// `set -- a b`, `set a b`
-    fn positions(&mut self, simple: &Simple, scope: &mut Scope) {
-        let dashes = simple.words.iter().position(|word| word.is("--"));
-        let given: Vec<Word> = match dashes {
-            Some(at) => simple.words[at + 1..].to_vec(),
-            None => operands(simple).into_iter().cloned().collect(),
-        };
-        if dashes.is_some() || !given.is_empty() {
-            self.give(scope, given);
-        }
-    }
-
-    /// Builtins that change what later commands see.
-    fn change(&mut self, simple: &Simple, scope: &mut Scope, own: &Scope) {
-        let Some(name) = simple.name() else { return };
-        match name {
-            "cd" | "chdir" | "pushd" => enter(simple, scope, own),
-            _ if simple.makes_links() => self.link(simple),
-            "popd" => scope.back(),
-            "read" | "mapfile" | "readarray" => {
-                for name in filled(simple, name) {
-                    self.arrays.insert(name.clone());
-                    let mut values = simple.arriving.clone();
-                    let several = !simple.fed.is_empty() || !simple.arriving.is_empty();
-                    values.push(Word { several, printed: simple.fed.clone(), ..Word::any() });
-                    self.assign(scope, &name, values);
-                }
-            }
-            "printf" if simple.words.get(1).is_some_and(|word| word.starts_with("-v")) => {
-                let glued = Some(simple.words[1].after(2)).filter(|word| !word.bits.is_empty());
-                let mut rest = simple.words[2..].iter().cloned();
-                let name = glued.or_else(|| rest.next()).unwrap_or_default();
-                let values: Vec<Word> = rest.chain([Word::any()]).collect();
-                self.assign(scope, &name.lossy(), values);
-            }
-            "export" | "declare" | "local" | "readonly" | "typeset" => {
-                for word in operands(simple) {
-                    let Some(value) = word.past('=') else { continue };
-                    let at = word.bits.len() - value.bits.len() - 1;
-                    let name = Word { bits: word.bits[..at].to_vec(), ..Word::default() };
-                    self.programmed(&name.lossy(), std::slice::from_ref(&value), scope);
-                    self.assign(scope, name.lossy().trim_end_matches('+'), vec![value]);
-                }
-            }
-            "set" => self.positions(simple, scope),
-            "shift" => {
-                let by = simple.words.get(1).map_or(Some(1), |word| word.lossy().parse().ok());
-                if !scope.shift(by) {
-                    self.too_much();
-                }
-            }
-            "unset" => operands(simple).iter().for_each(|word| self.assign(scope, &word.lossy(), Vec::new())),
-            _ => {}
-        }
-    }
 }
 
-/// Go to the folder that `cd` names.
-fn enter(simple: &Simple, scope: &mut Scope, own: &Scope) {
-    let target = operands(simple).first().map_or_else(|| (*scope.home).clone(), |word| (*word).clone());
-    let before = Rc::clone(&scope.folders);
-    scope.enter(&target);
-    // A bare name is looked for in these first.
-    for path in own.value("CDPATH").unwrap_or_default() {
-        let there = path.bits.split(|bit| *bit == Bit::Char(':')).map(<[Bit]>::to_vec);
-        let there = there.map(|bits| Word { bits, ..Word::default() }.from_folder(&before[0]));
-        scope.also_in(&there.map(|base| target.from_folder(&base)).collect::<Vec<_>>());
+/// What `x+=value`, `x+=(value …)` and `x[1]=value` leave.
+fn kept(assignment: &Assignment, scope: &Scope, values: Vec<Word>) -> Vec<Word> {
+    let old = scope.value(assignment.name).unwrap_or_default();
+    let unset = scope.unset.get(assignment.name);
+    let is_gone = unset == Some(&Unset::Surely);
+    match (assignment.is_array, assignment.indexes.is_empty()) {
+        (true, true) if is_gone || !old.is_empty() => old.iter().cloned().chain(values).collect(),
+        (false, true) if is_gone => values,
+        (false, true) if !old.is_empty() => {
+            let glued = |old: &Word, value: &Word| Word {
+                bits: [&old.bits[..], &value.bits].concat(),
+                ..joined(&[old.clone(), value.clone()])
+            };
+            let alone = values.iter().filter(|_| unset.is_some()).cloned();
+            alone.chain(old.iter().flat_map(|old| values.iter().map(|value| glued(old, value)))).collect()
+        }
+        _ => values.into_iter().chain(old.iter().cloned()).chain([Word::any()]).collect(),
     }
 }
 
 fn empties(redirects: &[Redirect]) -> bool {
     redirects.iter().any(|redirect| matches!(redirect, Redirect::File(">" | ">|" | "&>" | ">&", _)))
-}
-
-fn operands(simple: &Simple) -> Vec<&Word> {
-    simple.words.iter().skip(1).filter(|word| !word.is_option()).collect()
-}
-
-/// The variables that `read` and `mapfile` fill: their operands, and what follows `-a`.
-fn filled(simple: &Simple, program: &str) -> Vec<String> {
-    let (valued, usual) = if program == "read" { ("adinNptuAk", "REPLY") } else { ("dnOsucC", "MAPFILE") };
-    let mut names = Vec::new();
-    let mut words = simple.words.iter().skip(1);
-    while let Some(word) = words.next() {
-        let text = word.lossy();
-        if !word.is_option() {
-            names.push(text.split('?').next().unwrap_or_default().to_owned());
-            continue;
-        }
-        let Some(at) = text.find(|c: char| valued.contains(c)) else { continue };
-        let (letter, glued) = (&text[at..=at], &text[at + 1..]);
-        let value = if glued.is_empty() { words.next().map(Word::lossy) } else { Some(glued.to_owned()) };
-        names.extend(value.filter(|_| program == "read" && matches!(letter, "a" | "A")));
-    }
-    if names.is_empty() {
-        names.push(usual.to_owned());
-    }
-    names
 }
 
 fn is_descriptor(word: &Word) -> bool {

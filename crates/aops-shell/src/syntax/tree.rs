@@ -35,8 +35,15 @@ pub(super) struct SimpleCommand<'a> {
 
 #[derive(Debug)]
 pub(super) enum Compound<'a> {
-    /// `{ … }`, and the parts of `if`, `while` and `until` in their order.
-    Lists(Vec<List<'a>>),
+    /// `{ … }`
+    Group(List<'a>),
+    /// The conditions of `if` and `elif` with what follows each, and what follows `else`.
+    If {
+        arms: Vec<(List<'a>, List<'a>)>,
+        otherwise: Option<List<'a>>,
+    },
+    /// `while` and `until`.
+    While(List<'a>, List<'a>),
     /// `( … )`
     Subshell(List<'a>),
     /// `for`, or `select`, whose variable may also be empty.
@@ -46,11 +53,20 @@ pub(super) enum Compound<'a> {
         values: Vec<Raw<'a>>,
         body: List<'a>,
     },
-    Case(Raw<'a>, Vec<(Vec<Raw<'a>>, List<'a>)>),
+    Case(Raw<'a>, Vec<Arm<'a>>),
     /// `((…))`, and `for ((…; …; …))` with its body.
     Sum(Raw<'a>, List<'a>),
     /// `[[ … ]]`: its operands, and whether the shell computes with them.
     Test(Vec<(Raw<'a>, bool)>),
+}
+
+/// One pattern of a `case`, or several, and what runs then.
+#[derive(Debug)]
+pub(super) struct Arm<'a> {
+    pub(super) patterns: Vec<Raw<'a>>,
+    pub(super) list: List<'a>,
+    /// It ends with `;&` or `;;&`: the next one may run too.
+    pub(super) falls: bool,
 }
 
 /// `name=value`, `name+=value`, `name[index]=value`, `name=(value …)`

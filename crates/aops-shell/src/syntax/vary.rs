@@ -1,5 +1,6 @@
 //! Commands that run with one of several: each value of a variable in its place, each call of a function with its arguments.
 
+use super::kept::Kept;
 use super::scope::{Scope, added};
 use super::tree::SimpleCommand;
 use super::walk::Walk;
@@ -10,34 +11,6 @@ use std::rc::Rc;
 const WAYS: usize = 1024;
 /// A function inside itself.
 const RECURSION: usize = 3;
-
-/// What the ways of one command leave behind, beside one another.
-#[derive(Default)]
-struct Left {
-    folders: Vec<Word>,
-    given: Vec<Vec<Word>>,
-    variables: Vec<(String, Vec<Word>)>,
-}
-
-impl Left {
-    fn add(&mut self, after: &Scope, before: &Scope) {
-        self.folders = after.folders.iter().cloned().fold(std::mem::take(&mut self.folders), added);
-        self.given = after.given.iter().cloned().fold(std::mem::take(&mut self.given), added);
-        if Rc::ptr_eq(&after.variables, &before.variables) {
-            return;
-        }
-        for (at, (name, values)) in after.variables.iter().enumerate() {
-            if before.variables.get(at).is_some_and(|(_, old)| old == values) {
-                continue;
-            }
-            let known = self.variables.iter_mut().find(|(known, _)| known == name);
-            match known {
-                Some((_, all)) => *all = values.iter().cloned().fold(std::mem::take(all), added),
-                None => self.variables.push((name.clone(), values.clone())),
-            }
-        }
-    }
-}
 
 impl Walk {
     pub(super) fn simple(&mut self, command: &SimpleCommand, scope: &mut Scope) {
@@ -64,7 +37,7 @@ impl Walk {
     fn each_way(&mut self, command: &SimpleCommand, before: &Scope, names: &[&String], scope: &mut Scope) {
         let ways = names.iter().try_fold(1usize, |ways, name| ways.checked_mul(before.choices(name)));
         let Some(ways) = ways.filter(|ways| *ways <= WAYS) else { return self.too_much() };
-        let mut left = Left::default();
+        let (mut folders, mut ends, mut sets): (Vec<Word>, Vec<Kept>, bool) = (Vec::new(), Vec::new(), false);
         for way in 0..ways {
             if !self.spend(1 + before.variables.len() / 4) {
                 return;
@@ -75,36 +48,49 @@ impl Walk {
                 one.choose(name, way % choices);
                 way / choices
             });
-            let chosen = one.clone();
+            let chosen = Kept::of(&one);
             self.once(command, &mut one);
-            left.add(&one, &chosen);
+            folders = one.folders.iter().cloned().fold(folders, added);
+            ends.push(Kept::of(&one));
+            sets |= !ends[way].is_same(&chosen);
             (scope.left, scope.forgot) = (one.left, one.forgot);
         }
-        scope.folders = Rc::clone(&before.folders);
-        scope.given =
-            if names.iter().any(|name| *name == "@") { Rc::clone(&before.given) } else { Rc::new(left.given) };
-        scope.variables = Rc::clone(&before.variables);
-        scope.stand_in(left.folders);
-        for (name, values) in left.variables {
-            self.assign(scope, &name, values);
+        // Where no way sets anything, all is as it was, in its order.
+        let mut end = Kept::of(before);
+        if let Some((first, rest)) = ends.split_first().filter(|_| sets) {
+            end = rest.iter().fold(first.clone(), |end, one| self.either(&end, one));
         }
+        self.put(end, scope);
+        scope.stand_in(folders);
     }
 
     /// A call of a function of this line: what it does with these arguments.
     pub(super) fn called(&mut self, simple: &Simple, scope: &mut Scope) {
-        let Some(name) = simple.name().filter(|_| simple.words.len() > 1) else { return };
+        let tells = |name: &&str| simple.words.len() > 1 || self.setters.contains(*name);
+        let Some(name) = simple.name().filter(tells) else { return };
         let bodies = self.bodies.get(name).cloned().unwrap_or_default();
         let inside = self.calling.iter().filter(|known| ***known == *name).count();
         if bodies.is_empty() || inside >= RECURSION {
-            return self.guess_if(inside >= RECURSION, "a function that calls itself");
+            self.guess_if(inside >= RECURSION, "a function that calls itself");
+            // What it is given may still be another thing each time.
+            if inside >= RECURSION && simple.words.len() > 1 && simple.words.iter().all(|word| word.literal().is_some())
+            {
+                self.too_much();
+            }
+            return;
         }
         self.calling.push(Rc::from(name));
-        let outer = Rc::clone(&scope.given);
+        let (before, outer) = (Kept::of(scope), Rc::clone(&scope.given));
+        // It may be another one, or none, and what is `local` in it ends with it.
+        let mut end = before.clone();
         for body in bodies {
+            self.put(before.clone(), scope);
             self.give(scope, simple.words[1..].to_vec());
             self.program(&body, scope);
+            scope.given = Rc::clone(&outer);
+            end = self.either(&end, &Kept::of(scope));
         }
-        scope.given = outer;
+        self.put(end, scope);
         self.calling.pop();
     }
 }

@@ -4,9 +4,10 @@
 //! `unclear`; nothing is dropped silently.
 
 use super::found::Prints;
+use super::kept::Kept;
 use super::reader::{PROGRAMS, Unread, parse};
-use super::scope::{Scope, is_set_by_shell};
-use super::tree::{Command, Compound, Function, List, Pipeline, Raw, Redirect, Statement};
+use super::scope::{Scope, added, is_set_by_shell};
+use super::tree::{Command, Function, List, Pipeline, Raw, Redirect, Statement};
 use super::word::{Expanded, Run, document, expand, sum};
 use super::{Bit, Ground, Held, Line, Simple, Word, found};
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +34,12 @@ pub(super) struct Walk {
     /// What functions do, and those that are being called.
     pub(super) bodies: BTreeMap<String, Vec<Rc<str>>>,
     pub(super) calling: Vec<Rc<str>>,
+    /// Functions that set variables.
+    pub(super) setters: BTreeSet<String>,
+    /// Variables that keep their value, whatever is assigned.
+    pub(super) frozen: BTreeSet<String>,
+    /// Variables that the words of this command may give a value: `${x:=…}`.
+    pub(super) defaulted: Vec<String>,
     spent: usize,
     budget: usize,
     /// Commands around this one.
@@ -93,6 +100,8 @@ impl Walk {
     pub(super) fn assign(&mut self, scope: &mut Scope, name: &str, values: Vec<Word>) {
         let held = values.iter().map(Held::of).reduce(Held::and).unwrap_or(Held::ANYTHING);
         self.hold(name, held);
+        let old = scope.value(name).filter(|_| self.frozen.contains(name)).unwrap_or_default();
+        let values = if values.is_empty() { values } else { old.iter().cloned().fold(values, added) };
         // Scopes share their variables until one of them is set, which copies them all.
         if self.spend(1 + scope.variables.len() / 2) && !scope.set(name, values) {
             self.too_much();
@@ -123,7 +132,7 @@ impl Walk {
         self.spent <= self.budget
     }
 
-    fn list(&mut self, list: &List, scope: &mut Scope, outermost: bool) {
+    pub(super) fn list(&mut self, list: &List, scope: &mut Scope, outermost: bool) {
         let mut later = Vec::new();
         for statement in list {
             let first = self.found.len();
@@ -161,11 +170,27 @@ impl Walk {
 
     fn chain(&mut self, statement: &Statement, scope: &mut Scope) {
         let before = Rc::clone(&scope.folders);
+        // What holds where the last of them succeeded, and where it failed.
+        let mut ends: Option<(Kept, Kept)> = None;
         for (is_or, pipeline) in &statement.pipelines {
             if *is_or {
                 scope.also_in(&before);
             }
+            if let Some((succeeded, failed)) = &ends {
+                let from = if *is_or { failed } else { succeeded };
+                self.put(from.clone(), scope);
+            }
             self.pipeline(pipeline, scope);
+            let left = Kept::of(scope);
+            ends = Some(match ends {
+                None => (left.clone(), left),
+                Some((_, failed)) if !is_or => (left.clone(), self.either(&failed, &left)),
+                Some((succeeded, _)) => (self.either(&succeeded, &left), left),
+            });
+        }
+        if let Some((succeeded, failed)) = ends.filter(|_| statement.pipelines.len() > 1) {
+            let end = self.either(&succeeded, &failed);
+            self.put(end, scope);
         }
         // The `cd` before a `;` may have failed.
         scope.also_in(&before);
@@ -178,7 +203,7 @@ impl Walk {
         let mut arriving = scope.arriving.clone();
         let mut script = scope.script.clone();
         let mut fed = scope.fed.clone();
-        let mut lists_files = false;
+        let (mut lists_files, mut left) = (false, None);
         for stage in pipeline {
             let (arrived, said) = (std::mem::take(&mut arriving), script.take());
             let fed_now = fed.clone();
@@ -195,6 +220,12 @@ impl Walk {
             if !self.spend(1 + arriving.len()) {
                 return;
             }
+            left = Some(Kept::of(&own));
+        }
+        // The last stage runs in the shell itself, if that is zsh.
+        if let Some(left) = left {
+            let end = Kept::of(scope).or_known(&left);
+            self.put(end, scope);
         }
     }
 
@@ -258,6 +289,9 @@ impl Walk {
         let mut own = Scope { given: Rc::default(), ..scope.clone() };
         self.redirect(&function.redirects, &mut own);
         self.compound(&function.body, &mut own);
+        if !Rc::ptr_eq(&own.variables, &scope.variables) {
+            self.setters.insert(function.name.to_owned());
+        }
         // A caller may stand where the function went.
         scope.also_in(&own.folders);
         self.line.unclear |= own.folders.iter().any(|folder| !scope.folders.contains(folder));
@@ -267,51 +301,6 @@ impl Walk {
         let writes = self.redirects(redirects, scope);
         if !writes.is_empty() {
             self.found.push(Simple { writes, folders: Rc::clone(&scope.folders), ..Simple::default() });
-        }
-    }
-
-    fn compound(&mut self, compound: &Compound, scope: &mut Scope) {
-        match compound {
-            Compound::Lists(lists) => lists.iter().for_each(|list| self.list(list, scope, false)),
-            Compound::Subshell(list) => self.list(list, &mut scope.clone(), false),
-            Compound::Each { selects, name, values, body } => {
-                let mut all: Vec<Word> = values.iter().flat_map(|word| self.words(word, scope)).collect();
-                if values.is_empty() {
-                    // `for x; do`: what was given.
-                    all = scope.given.concat();
-                }
-                let mut values = all;
-                for value in values.iter_mut().filter(|value| value.bits == [Bit::Any]) {
-                    // As many as a substitution prints.
-                    value.several = value.splits && value.unknown.is_empty();
-                }
-                self.assign(scope, name, if *selects { Vec::new() } else { values });
-                if *selects {
-                    self.assign(scope, "REPLY", Vec::new());
-                }
-                self.list(body, scope, false);
-            }
-            Compound::Sum(sum, body) => {
-                self.sum(sum, scope);
-                self.list(body, scope, false);
-            }
-            Compound::Case(value, items) => {
-                self.words(value, scope);
-                for (patterns, list) in items {
-                    for pattern in patterns {
-                        self.document(pattern, scope);
-                    }
-                    self.list(list, scope, false);
-                }
-            }
-            Compound::Test(operands) => {
-                for (word, is_computed) in operands {
-                    self.document(word, scope);
-                    if *is_computed {
-                        self.sum(word, scope);
-                    }
-                }
-            }
         }
     }
 
@@ -336,6 +325,14 @@ impl Walk {
                 word.commits += usize::from(kind == Prints::Commits);
                 word.places += usize::from(kind == Prints::Place);
             }
+        }
+        if let ([word], [run]) = (words.as_slice(), read.runs.as_slice())
+            && let Some(text) = found::echoed(run, &self.found[first..], &scope.functions)
+            && let Some(known) = word.with_known(&text)
+        {
+            // Where it may be read is decided by words that stand in the line.
+            self.guess_if(known.iter().any(|word| word.starts_with("-")), "an option that a substitution prints");
+            words = known;
         }
         if read.beyond || !self.spend(words.len() * (names.len() + printed.len()) / 4) {
             return words;
@@ -366,6 +363,7 @@ impl Walk {
         }
         for name in &read.sets {
             self.hold(name, Held::ANYTHING);
+            self.defaulted.push(name.clone());
         }
         for name in &read.counted {
             self.hold(name, Held::NUMBER);

@@ -189,6 +189,29 @@ impl Word {
         }
     }
 
+    /// The words that it becomes where its one unknown bit is this text; `None` where a letter of it may mean more.
+    pub(super) fn with_known(&self, text: &str) -> Option<Vec<Self>> {
+        let text = text.trim_end_matches('\n');
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@+^ \n".contains(c);
+        let at = self.bits.iter().position(|bit| *bit == Bit::Any)?;
+        let alone = self.unknown.is_empty() && self.filled.is_empty() && !self.bits[at + 1..].contains(&Bit::Any);
+        if !alone || !text.chars().all(is_plain) {
+            return None;
+        }
+        let texts: Vec<&str> = if self.splits { text.split_whitespace().collect() } else { vec![text] };
+        let mut words: Vec<Vec<Bit>> = texts.iter().map(|text| text.chars().map(Bit::Char).collect()).collect();
+        if words.is_empty() && self.bits.len() > 1 {
+            words.push(Vec::new());
+        }
+        if let Some(first) = words.first_mut() {
+            first.splice(..0, self.bits[..at].iter().copied());
+        }
+        if let Some(last) = words.last_mut() {
+            last.extend(&self.bits[at + 1..]);
+        }
+        Some(words.into_iter().map(|bits| self.with(bits, Some(0))).collect())
+    }
+
     /// What follows the first `sign`, if it is there.
     pub fn past(&self, sign: char) -> Option<Self> {
         let at = self.bits.iter().position(|bit| *bit == Bit::Char(sign))?;
@@ -297,7 +320,7 @@ pub(super) fn expand<'t>(raw: &'t Raw<'t>, scope: &'t Scope) -> Expanded<'t> {
     let mut scan = scan::Scan::new(raw, scope);
     scan.pieces.reserve(raw.text.len());
     scan.read(0, raw.text.len(), scan::Quotes::None);
-    let scan::Scan { pieces, mut word, mut done, .. } = scan;
+    let scan::Scan { pieces, mut word, mut done, vanishes, .. } = scan;
     word.sums += usize::from(is_sequence(raw.text));
     // `{1..9}` is as many words.
     word.splits |= raw.text.contains('{') && raw.text.contains("..");
@@ -321,6 +344,9 @@ pub(super) fn expand<'t>(raw: &'t Raw<'t>, scope: &'t Scope) -> Expanded<'t> {
             continue;
         };
         for Word { bits, shifts, .. } in fields {
+            if bits.is_empty() && vanishes && word.splits {
+                continue;
+            }
             let shifts = shifts.or_else(|| bits.iter().position(|bit| *bit == Bit::Any));
             done.words.push(word.with(bits, shifts));
         }

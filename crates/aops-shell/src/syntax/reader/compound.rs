@@ -2,7 +2,7 @@
 
 use super::simple::is_name;
 use super::{Command, Function, Kind, List, Raw, Reader, Redirect};
-use crate::syntax::tree::Compound;
+use crate::syntax::tree::{Arm, Compound};
 
 /// The operands of a test, and whether the shell computes with them.
 type Operands<'a> = Vec<(Raw<'a>, bool)>;
@@ -14,11 +14,11 @@ impl<'a> Reader<'a> {
         self.nested(|reader| match opening {
             "(" if reader.byte(reader.at) == Some(b'(') => Some(Compound::Sum(reader.sum()?, List::new())),
             "(" => reader.closed(")").map(Compound::Subshell),
-            "{" => Some(Compound::Lists(vec![reader.closed("}")?])),
+            "{" => reader.closed("}").map(Compound::Group),
             "if" => reader.branches(),
             "while" | "until" => {
                 let condition = reader.statements()?;
-                Some(Compound::Lists(vec![condition, reader.body()?]))
+                Some(Compound::While(condition, reader.body()?))
             }
             "for" | "select" => reader.each(opening == "select"),
             "case" => reader.case(),
@@ -53,20 +53,18 @@ impl<'a> Reader<'a> {
     }
 
     fn branches(&mut self) -> Option<Compound<'a>> {
-        let mut lists = Vec::new();
+        let mut arms = Vec::new();
         loop {
-            lists.push(self.statements()?);
+            let condition = self.statements()?;
             self.expect("then")?;
-            lists.push(self.statements()?);
+            arms.push((condition, self.statements()?));
             if !self.pass("elif") {
                 break;
             }
         }
-        if self.pass("else") {
-            lists.push(self.statements()?);
-        }
+        let otherwise = if self.pass("else") { Some(self.statements()?) } else { None };
         self.expect("fi")?;
-        Some(Compound::Lists(lists))
+        Some(Compound::If { arms, otherwise })
     }
 
     fn each(&mut self, selects: bool) -> Option<Compound<'a>> {
@@ -119,8 +117,10 @@ impl<'a> Reader<'a> {
                 patterns.push(self.word()?);
             }
             self.expect(")")?;
-            items.push((patterns, self.list()?));
-            if !(self.pass(";;") || self.pass(";&") || self.pass(";;&")) {
+            let list = self.list()?;
+            let falls = self.pass(";&") || self.pass(";;&");
+            items.push(Arm { patterns, list, falls });
+            if !falls && !self.pass(";;") {
                 self.expect("esac")?;
                 break;
             }

@@ -2,6 +2,7 @@
 
 use super::scan::{Piece, Quotes, Scan};
 use super::{ALTERNATIVES, Run};
+use crate::syntax::scope::{Unset, whether};
 use crate::syntax::tree::is_name_byte;
 use crate::syntax::{Bit, Word};
 
@@ -94,6 +95,9 @@ impl Scan<'_> {
             return self.all(name, 0.., quoted && name == "*", quoted);
         }
         self.word.splits |= !quoted || matches!(name, "@" | "*");
+        if self.is_whole(name) && self.nothing(name) {
+            return;
+        }
         match self.scope.value(name) {
             Some(values) if !values.is_empty() => {
                 let texts = values.iter().map(|word| word.bits.clone()).collect();
@@ -116,6 +120,29 @@ impl Scan<'_> {
         }
     }
 
+    /// The word is this variable and nothing else, outside quotes: where it is not set, the word is not there. Or it gives it
+    /// to another: `export x=$y`.
+    fn is_whole(&self, name: &str) -> bool {
+        let (before, value) = self.raw.text.split_once('=').unwrap_or(("", self.raw.text));
+        let text = value.strip_prefix('$').filter(|_| before.bytes().all(is_name_byte)).unwrap_or_default();
+        text == name || text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) == Some(name)
+    }
+
+    /// Whether the variable has no value here. One that may have none is looked at with and without.
+    fn nothing(&mut self, name: &str) -> bool {
+        match self.scope.unset.get(name) {
+            Some(Unset::Surely) => {
+                self.word.filled.push(name.to_owned());
+                true
+            }
+            Some(Unset::Maybe) => {
+                self.done.varied.push(whether(name));
+                false
+            }
+            None => false,
+        }
+    }
+
     /// All values of a variable: as many words, or one with blanks between them.
     fn all(&mut self, name: &str, range: impl std::ops::RangeBounds<usize>, is_joined: bool, quoted: bool) {
         let values = self.scope.value(name).unwrap_or_default();
@@ -134,14 +161,18 @@ impl Scan<'_> {
 
     /// `${@}`, `${@:2}`, `${a[@]}`, `${a[@]:1:3}`: whether it was one of them.
     fn listed(&mut self, name: &str, rest: &str, quoted: bool) -> bool {
-        let known = |name: &str| self.scope.value(name).is_some_and(|values| !values.is_empty());
         let (name, sign, rest) = match (name, rest.as_bytes()) {
             ("", [sign @ (b'@' | b'*'), ..]) => ("@", *sign, &rest[1..]),
             (_, [b'[', sign @ (b'@' | b'*'), b']', ..]) if !name.is_empty() => (name, *sign, &rest[3..]),
             _ => return false,
         };
         let Some((from, to)) = slice(rest) else { return false };
-        if !known(name) {
+        let is_all = rest.is_empty() && self.raw.text.trim_matches('"').len() == name.len() + 6;
+        if is_all && self.nothing(name) {
+            (self.word.splits, self.vanishes) = (true, true);
+            return true;
+        }
+        if self.scope.value(name).is_none_or(<[Word]>::is_empty) {
             return false;
         }
         if name == "@" && self.scope.given.len() > 1 {

@@ -43,6 +43,8 @@ pub(super) struct Scan<'t> {
     pub(super) word: Word,
     /// What it runs and sets.
     pub(super) done: Expanded<'t>,
+    /// Nothing is left of it where it is empty: no quote stands in it.
+    pub(super) vanishes: bool,
     /// Where the `[` that was read last could end, and the last quote or expansion before that.
     range: (usize, usize),
 }
@@ -50,7 +52,8 @@ pub(super) struct Scan<'t> {
 impl<'t> Scan<'t> {
     pub(super) fn new(raw: &'t Raw<'t>, scope: &'t Scope) -> Self {
         let (word, done) = (Word::default(), Expanded::default());
-        Self { scope, raw, pieces: Vec::new(), word, done, range: (0, 0) }
+        let vanishes = !raw.text.contains(['"', '\'']);
+        Self { scope, raw, pieces: Vec::new(), word, done, vanishes, range: (0, 0) }
     }
 
     /// Only what text inside it runs and sets; its characters are not wanted.

@@ -1,0 +1,158 @@
+//! What the line does not say for sure: values of variables that other ways set, verbs that a substitution prints.
+
+use super::found;
+
+#[rustfmt::skip]
+const PERHAPS: &[&str] = &[
+    "o=reset; if false; then o=status; fi; git $o --hard",
+    "o=reset; if true; then :; else o=status; fi; git $o --hard",
+    "o=reset; if false; then o=status; elif false; then o=log; fi; git $o --hard",
+    "o=status; if true; then o=reset; else o=log; fi; git $o --hard",
+    "o=reset; while false; do o=status; done; git $o --hard",
+    "o=reset; until true; do o=status; done; git $o --hard",
+    "o=reset; for x in; do o=status; done; git $o --hard",
+    "o=reset; for x in $(true); do o=status; done; git $o --hard",
+    "o=reset; for x in *.none; do o=status; done; git $o --hard",
+    "o=reset; for ((i=0; i<0; i++)); do o=status; done; git $o --hard",
+    "o=reset; false && o=status; git $o --hard",
+    "o=reset; true || o=status; git $o --hard",
+    "o=reset; false && true && o=status || true; git $o --hard",
+    "o=status; false && o=log || o=reset; git $o --hard",
+    "o=reset; case x in y) o=status;; esac; git $o --hard",
+    "o=status; case x in y) o=log;; *) o=reset;; esac; git $o --hard",
+    "o=status; case x in x) o=reset;& y) p=1;; esac; git $o --hard",
+    "o=reset; f() { o=status; }; git $o --hard",
+    "o=reset; f() { local o=status; echo $o; }; f x; git $o --hard",
+    "o=reset; false && f() { o=status; }; f; git $o --hard",
+    "o=status; f() { o=reset; }; f; git $o --hard",
+    "o=status; f() { o=reset; }; g() { f; }; g; git $o --hard",
+    "o=reset; (o=status); git $o --hard",
+    "o=reset; { o=status; } & git $o --hard",
+    "o=reset; o=status | true; git $o --hard",
+    "o=reset; o=status & wait; git $o --hard",
+    "o=reset; x=$(o=status); git $o --hard",
+    "o=reset; sh -c 'o=status'; git $o --hard",
+    "o=status; true | o=reset; git $o --hard",
+    "o=status; for i in 1 2; do git $o --hard; o=reset; done",
+    "o=status; n=reset; while read x; do git $o --hard; o=$n; done",
+    "a=status; b=log; for i in 1 2 3; do git $a --hard; a=$b; b=reset; done",
+    "for i in 1 2; do git $o --hard; o=reset; done",
+    "false && o=status; git $o reset --hard",
+    "if false; then o=status; fi; git ${o} reset --hard",
+    "o=status; unset o; git $o reset --hard",
+    "o=; git $o reset --hard",
+    "o=' reset'; git $o --hard",
+    "a=(); git \"${a[@]}\" reset --hard",
+    "a=(reset); a+=(--hard); git \"${a[@]}\"",
+    "a=(); if x; then a+=(status); fi; git \"${a[@]}\" reset --hard",
+    "o=re; o+=set; git $o --hard",
+    "readonly o=reset\no=status\ngit $o --hard",
+    "declare -r o=reset\no=status\ngit $o --hard",
+    "o=; : ${o:=reset}; git $o --hard",
+    "sh -c 'o=status; o=reset :; git $o --hard'",
+    "set -- reset; if false; then set -- status; fi; git $1 --hard",
+    "o=status; p=status; for q in status reset; do p=$q; done; git $p --hard",
+];
+
+#[rustfmt::skip]
+const SURELY: &[&str] = &[
+    "o=status; if x; then o=log; fi; git $o",
+    "if x; then o=-v; fi; git branch $o",
+    "cd api && d=$(mktemp -d); rm -rf \"$d\"",
+    "cd api && d=/tmp/x; rm -rf $d",
+    "if x; then d=/tmp/a; else d=/tmp/b; fi; rm -rf \"$d/c\"",
+    "o=reset; o=status; git $o --hard",
+    "if x; then o=status; else o=log; fi; git $o --hard",
+    "case $1 in a) o=status;; *) o=log;; esac; git $o --hard",
+    "files=; for f in a.o b.o; do files=\"$files $f\"; done; ls $files",
+    "args=(); [ -n \"$x\" ] && args+=(--verbose); git log \"${args[@]}\"",
+    "l=; for f in segments/*.go; do n=$(basename $f); [ -n \"$n\" ] && { k=$((k+1)); l=\"$l $n\"; }; done; echo \"$l\"",
+    "n=0; while [ $n -lt 3 ]; do n=$((n+1)); echo $n; done",
+    "f() { local d; d=$(mktemp -d); echo \"$d\"; }; f; git status",
+];
+
+#[rustfmt::skip]
+const ASKED: &[(&str, &str)] = &[
+    ("git $(echo reset) --hard", "git-discard"), ("git `echo reset` --hard", "git-discard"),
+    ("git $(printf reset) --hard", "git-discard"), ("git $(printf '%s\\n' reset) --hard", "git-discard"),
+    ("git \"$(echo reset)\" --hard", "git-discard"), ("git $(echo reset --hard)", "git-discard"),
+    ("git re$(echo set) --hard", "git-discard"), ("git reset $(echo --hard)", "git-discard"),
+    ("o=$(echo reset); git $o --hard", "git-discard"), ("for o in $(echo status reset); do git $o --hard; done", "git-discard"),
+    ("o=reset; git $(echo $o) --hard", "git-discard"), ("git clean $(echo -fdx)", "git-clean"),
+    ("rm $(echo -rf) ~", "rm-system"), ("terraform $(echo destroy)", "infra-destroy"),
+    ("git $(cat verb) --hard", "git-discard"), ("git \"$VERB\" --hard", "git-discard"),
+    ("git $(cat verb) --force origin main", "git-force-push"), ("git re$(cat rest) --hard", "git-discard"),
+    ("git rese? --hard", "git-discard"), ("git $(cat v) drop", "git-drop-stash"),
+    ("git $(cat v) -D topic", "git-delete-branch"), ("git $(cat v) -- .", "git-discard"),
+    ("git $OPTS reset --hard", "git-discard"), ("git $(cat opts) push --force", "git-force-push"),
+    ("git clean $(cat opts)", "git-clean"), ("git clean $OPTS", "git-clean"), ("git reset $(cat how)", "git-discard"),
+    ("terraform $(cat verb) -auto-approve", "infra-destroy"), ("docker $(cat what) prune -a", "container-wipe"),
+    ("kubectl $OPTS delete ns prod", "cluster-delete"),
+    ("f() { git $1 --hard; }; f $(cat verb)", "git-discard"),
+];
+
+#[rustfmt::skip]
+const PASSED: &[&str] = &[
+    "git log $(git merge-base a b)..HEAD",
+    "git show $(git rev-parse HEAD)",
+    "git show $(cat commit)",
+    "git checkout $(cat branch)",
+    "git checkout $BRANCH",
+    "git reset $(git merge-base a b)",
+    "git reset --soft $BASE",
+    "git push origin $(git branch --show-current)",
+    "git push origin $BRANCH",
+    "git $CMD",
+    "git \"$@\"",
+    "git $OPTS commit -m x",
+    "git $OPTS checkout main",
+    "git $(cat verb) --stat HEAD~1 HEAD",
+    "git -C \"$d\" status",
+    "kill $(cat server.pid)",
+    "docker $CMD ps",
+    "npm run $SCRIPT",
+    "systemctl restart $SERVICE",
+    "service $s restart",
+    "kubectl get $KIND -o yaml",
+    "terraform $CMD",
+    "gh pr $VERB 12",
+    "git $(echo status)",
+    "git log $(echo --oneline)",
+    "echo $(echo git reset --hard)",
+];
+
+fn all_found<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>) {
+    let missed: Vec<&str> = lines.filter(|(line, rule)| !found(line).contains(rule)).map(|(line, _)| line).collect();
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+fn none_found(lines: &[&str]) {
+    let stopped = lines.iter().map(|line| (*line, found(line))).filter(|(_, found)| !found.is_empty());
+    let stopped: Vec<_> = stopped.collect();
+    assert!(stopped.is_empty(), "{stopped:#?}");
+}
+
+/// An assignment that may not have happened adds a value; one that has not takes none away.
+#[test]
+fn what_may_not_have_run_takes_no_value_away() {
+    all_found(PERHAPS.iter().map(|line| (*line, "git-discard")));
+    none_found(SURELY);
+}
+
+/// A verb or an option that the line does not say is asked about where what is there fits a rule.
+#[test]
+fn a_verb_that_is_not_said_is_the_dangerous_one() {
+    all_found(ASKED.iter().copied());
+    none_found(PASSED);
+}
+
+/// What a substitution prints makes no line one that only reads.
+#[test]
+fn a_printed_option_reads_nothing() {
+    use crate::class::{LineSetting, class};
+    let ground = crate::syntax::Ground { cwd: "/home/u/proj", home: "/home/u", variables: &[] };
+    let setting = LineSetting { ground, project: None, listed: &|_, _| None };
+    for line in ["find . $(echo -delete)", "git log $(echo --output=f)", "git $(echo push)", "$(echo rm) x"] {
+        assert!(class(&crate::syntax::cut(line, &ground), &setting).effect.is_write(), "{line}");
+    }
+}

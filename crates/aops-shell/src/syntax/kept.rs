@@ -1,0 +1,126 @@
+//! What variables and positions may hold after one way through a line, and after either of two.
+//!
+//! Invariant: an assignment that may not have happened adds a value and takes none away.
+
+use super::scope::{Scope, Unset, added, is_over};
+use super::{Bit, Word};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    variables: Rc<Vec<(String, Vec<Word>)>>,
+    unset: Rc<BTreeMap<String, Unset>>,
+    given: Rc<Vec<Vec<Word>>>,
+    /// Of two ways: there may be several values.
+    joined: bool,
+    /// Some variable had too many values, and may hold anything.
+    over: bool,
+}
+
+/// What one way knows of a variable.
+enum State<'a> {
+    /// The line has not set it.
+    Unnamed,
+    /// It is set, to something that the line does not say.
+    Unknown,
+    Gone,
+    /// One of these values; or, where it says so, none.
+    OneOf(&'a [Word], bool),
+}
+
+impl Kept {
+    pub(super) fn of(scope: &Scope) -> Self {
+        let (variables, unset) = (Rc::clone(&scope.variables), Rc::clone(&scope.unset));
+        Self { variables, unset, given: Rc::clone(&scope.given), joined: false, over: false }
+    }
+
+    /// `false` where there are too many values.
+    pub(super) fn put(self, scope: &mut Scope) -> bool {
+        scope.chooses |= self.joined;
+        (scope.variables, scope.unset, scope.given) = (self.variables, self.unset, self.given);
+        !self.over
+    }
+
+    /// How many variables there are to compare.
+    pub(super) fn len(&self) -> usize {
+        self.variables.len()
+    }
+
+    /// Some value is none that any variable of the other has.
+    pub(super) fn has_new(&self, other: &Self) -> bool {
+        let known = |value: &Word| other.variables.iter().any(|(_, values)| values.contains(value));
+        self.variables.iter().flat_map(|(_, values)| values).any(|value| !known(value))
+    }
+
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let same = Rc::ptr_eq(&self.variables, &other.variables) || self.variables == other.variables;
+        same && self.unset == other.unset && self.given == other.given
+    }
+
+    /// The place is where the other way has it: most ways name the same variables in the same order.
+    fn state(&self, at: usize, name: &str) -> State<'_> {
+        let here = self.variables.get(at).filter(|(known, _)| known == name);
+        let unset = self.unset.get(name);
+        match here.or_else(|| self.variables.iter().find(|(known, _)| known == name)) {
+            None => State::Unnamed,
+            Some(_) if unset == Some(&Unset::Surely) => State::Gone,
+            Some((_, values)) if values.is_empty() => State::Unknown,
+            Some((_, values)) => State::OneOf(values, unset.is_some()),
+        }
+    }
+
+    /// What holds where either way may have been gone.
+    #[must_use]
+    pub(super) fn or(&self, other: &Self) -> Self {
+        if self.is_same(other) {
+            return Self { over: self.over || other.over, ..self.clone() };
+        }
+        // Where none are known, there may be none.
+        let lists = |given: &[Vec<Word>]| if given.is_empty() { vec![Vec::new()] } else { given.to_vec() };
+        let given = if self.given == other.given {
+            Rc::clone(&self.given)
+        } else {
+            Rc::new(lists(&other.given).into_iter().fold(lists(&self.given), added))
+        };
+        let (mut unset, mut over) = (BTreeMap::new(), self.over || other.over);
+        let more = other.variables.iter().enumerate();
+        let more = more.filter(|(at, (name, _))| matches!(self.state(*at, name), State::Unnamed));
+        let mut variables = Vec::with_capacity(self.variables.len());
+        for (at, (name, _)) in self.variables.iter().enumerate().chain(more) {
+            let (values, state) = either(name, self.state(at, name), other.state(at, name));
+            unset.extend(state.map(|state| (name.clone(), state)));
+            over |= is_over(&values);
+            variables.push((name.clone(), if is_over(&values) { Vec::new() } else { values }));
+        }
+        Self { variables: Rc::new(variables), unset: Rc::new(unset), given, joined: true, over }
+    }
+
+    /// The same, of a way that sets nothing which is not set already.
+    #[must_use]
+    pub(super) fn or_known(&self, other: &Self) -> Self {
+        let mut known = other.clone();
+        let named = |(name, _): &(String, Vec<Word>)| self.variables.iter().any(|(own, _)| own == name);
+        if !Rc::ptr_eq(&self.variables, &other.variables) {
+            known.variables = Rc::new(other.variables.iter().filter(|variable| named(variable)).cloned().collect());
+        }
+        self.or(&Self { given: Rc::clone(&self.given), ..known })
+    }
+}
+
+fn either(name: &str, one: State, other: State) -> (Vec<Word>, Option<Unset>) {
+    match (one, other) {
+        (State::OneOf(one, maybe), State::OneOf(other, perhaps)) => {
+            let values = if one == other { one.to_vec() } else { other.iter().cloned().fold(one.to_vec(), added) };
+            (values, (maybe || perhaps).then_some(Unset::Maybe))
+        }
+        (State::OneOf(values, _), State::Unnamed | State::Gone)
+        | (State::Unnamed | State::Gone, State::OneOf(values, _)) => (values.to_vec(), Some(Unset::Maybe)),
+        (State::OneOf(values, maybe), State::Unknown) | (State::Unknown, State::OneOf(values, maybe)) => {
+            let unknown = Word { unknown: vec![name.to_owned()], bits: vec![Bit::Any], ..Word::default() };
+            (added(values.to_vec(), unknown), maybe.then_some(Unset::Maybe))
+        }
+        (State::Gone, State::Gone) => (Vec::new(), Some(Unset::Surely)),
+        _ => (Vec::new(), None),
+    }
+}
