@@ -55,9 +55,21 @@ fn left_uncommitted(session: &Session, context: &Context) -> Option<String> {
     let ends = !matches!(session.state.phase, Phase::Done | Phase::Halted) && context.stage.is_none();
     let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0 && task.waiver.is_none());
     let owed = closing_levels(session, context).0 != Level::Off;
-    let files = context.tree.uncommitted.len() as u64;
+    let files = own_files(session, &context.tree.uncommitted);
     let told = session.mode() == ModeLevel::Loop && large && ends && wrote && !owed && files > 0;
     told.then(|| format!("{} changed, not committed", count(files, "file")))
+}
+
+/// How many of these uncommitted files the task in hand changed itself, as far as that was measured. Its files are named from
+/// the project's root, these from the repository's.
+pub fn own_files(session: &Session, uncommitted: &[String]) -> u64 {
+    let progress = &session.memory.progress;
+    let known = progress.grown.count().0 > 0 && progress.grown.more_files == 0 && progress.unmeasured_ms.is_none();
+    let project = format!("{}/", session.memory.root.trim_end_matches('/'));
+    let is_below = |folder: &str| folder.is_empty() || project.ends_with(&format!("/{folder}"));
+    let is_at = |path: &str, own: &str| path.strip_suffix(own).is_some_and(is_below);
+    let is_own = |path: &&String| !known || progress.grown.files.iter().any(|own| is_at(path, &own.path));
+    uncommitted.iter().filter(is_own).count() as u64
 }
 
 fn ending(session: &Session, context: &Context) -> Verdict {

@@ -107,9 +107,12 @@ pub struct Seen {
     /// `PermissionRequest` only: a person is asked to approve the plan of plan mode.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asks_plan: bool,
-    /// `SessionStart`, and a prompt after work that owed no commit: what was uncommitted then.
+    /// `SessionStart`, and a prompt after work that is over: what was uncommitted then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BTreeMap<String, String>>,
+    /// With a prompt after a task that is done: the digest of that task's own, since the prompt may go on with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_before: Option<String>,
     /// Its digest; older versions recorded none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_sha256: Option<String>,
@@ -273,6 +276,9 @@ pub struct Step {
     /// With the end of a command: how it was jailed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jailed: Option<Proof>,
+    /// With the end of a command that was measured: something of it may go on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lasts: bool,
     /// With the end of a call that started an agent: it goes on in the background.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub launched: bool,
@@ -284,6 +290,9 @@ pub struct Step {
     pub marks: Option<BTreeMap<String, String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
+    /// With the end of a command: git brought files of commits into the tree that are nobody's edit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub moved: bool,
     /// With DENIED: by how much the task would be more than a small edit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outgrown: Option<String>,
@@ -309,6 +318,9 @@ pub struct Step {
     /// With PENDING: the prompt that a timer will send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedules: Option<TimerMark>,
+    /// With PENDING: when a command is asked about whose changes are measured. Older versions recorded none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_ms: Option<i64>,
     /// With PENDING: the agent of ours that it starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts: Option<Starts>,
@@ -467,6 +479,8 @@ pub struct Taken {
 impl Taken {
     /// Its trigger where a task is about to make its first change.
     pub const START: &str = "start";
+    /// Its trigger where git brought commits into the tree: from then on the task is measured against it.
+    pub const MOVED: &str = "moved";
 }
 
 /// What the session came to so far, for the state.

@@ -4,7 +4,9 @@
 //! repository, no git or no answer in time means that nothing is owed, so a Stop is never refused because git failed; an
 //! answer is whole or there is none, but for `beginning`, whose callers tell that they cut.
 
+mod place;
 mod made;
+mod moved;
 mod baseline;
 #[cfg(feature = "fleet")]
 pub mod copy;
@@ -12,6 +14,8 @@ pub mod notes;
 
 pub use baseline::diff;
 pub use made::is_made;
+pub use moved::Moved;
+pub use place::{git_common_folder, git_folder};
 
 use crate::model::error::{Code, Failure};
 use crate::model::worktree::Worktree;

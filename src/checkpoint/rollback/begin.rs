@@ -235,6 +235,7 @@ fn carry_out(
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Before {
+    moved: u64,
     phase: Phase,
     sandbox: Sandbox,
     task: u64,
@@ -243,7 +244,8 @@ pub struct Before {
 impl Before {
     pub fn of(session: &Session) -> Self {
         let task = session.state.task.as_ref().map_or(0, |task| task.n);
-        Self { phase: session.state.phase, sandbox: session.state.sandbox, task }
+        let moved = session.memory.progress.moved;
+        Self { moved, phase: session.state.phase, sandbox: session.state.sandbox, task }
     }
 }
 
@@ -255,6 +257,9 @@ pub fn at_phase_change(env: &Env, ledger: &mut Ledger, event: &Event, before: Be
     due.retain(|(kind, ..)| is_wanted(session, *kind));
     if when != Interactive::Off && begins_work(session, event) {
         due.push((CheckpointKind::Pre, Phase::Execute, Taken::START));
+    }
+    if when != Interactive::Off && session.memory.progress.moved > before.moved {
+        due.push((CheckpointKind::Pre, Phase::Execute, Taken::MOVED));
     }
     if due.is_empty() || env.dry_run {
         return Verdict::pass();
@@ -307,7 +312,8 @@ fn keep(env: &Env, ledger: &mut Ledger, root: &Path, due: &[Due], until: Instant
         let wanted = Wanted { about, used: used.clone(), began, ..Wanted::new(&run, kind, phase.name(), trigger) };
         let mut taken = fact(&write(env, &store, Some(ledger.session()), &wanted, (artifacts.clone(), None))?);
         if let Fact::Checkpoint(taken) = &mut taken {
-            taken.measures = (kind, phase) == (CheckpointKind::Pre, Phase::Execute) && begins_plan(ledger.session());
+            let begins = (kind, phase) == (CheckpointKind::Pre, Phase::Execute) && begins_plan(ledger.session());
+            taken.measures = begins || trigger == Taken::MOVED;
         }
         facts.push(taken);
     }
@@ -380,7 +386,7 @@ mod tests {
     use super::*;
 
     fn at(phase: Phase, sandbox: Sandbox, task: u64) -> Before {
-        Before { phase, sandbox, task }
+        Before { moved: 0, phase, sandbox, task }
     }
 
     #[test]
