@@ -8,11 +8,13 @@ mod checked;
 mod opened;
 mod seen;
 mod task_chosen;
+mod taken;
 mod unasked;
 
 pub use crate::session::said::Said;
 pub use checked::Checked;
 pub use opened::{Opened, Previous};
+pub use taken::Taken;
 pub use task_chosen::{TaskChosen, TaskMove};
 pub use unasked::Unasked;
 
@@ -463,24 +465,6 @@ pub struct Recovered {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub torn_file: Option<String>,
     pub what: String,
-}
-
-/// A checkpoint was taken. One whose digest is another now was edited.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Taken {
-    pub digest: String,
-    pub id: String,
-    /// What a task with a plan changes is measured against it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub measures: bool,
-    pub trigger: String,
-}
-
-impl Taken {
-    /// Its trigger where a task is about to make its first change.
-    pub const START: &str = "start";
-    /// Its trigger where git brought commits into the tree: from then on the task is measured against it.
-    pub const MOVED: &str = "moved";
 }
 
 /// What the session came to so far, for the state.
