@@ -11,10 +11,11 @@ pub mod sweep;
 use crate::checkpoint::form::{Checkpoint, Id, text};
 use crate::ledger::lock::Lock;
 use crate::model::error::{Code, Failure};
+use crate::system::git::git_common_folder;
 use crate::system::{env::Env, files, folder};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -219,23 +220,4 @@ pub const HIDDEN: &str = "**/.claude/checkpoints/";
 fn hide_from_git(root: &Path) {
     let Some(folder) = root.ancestors().find_map(git_common_folder) else { return };
     let _ = files::add_line(&folder.join("info/exclude"), HIDDEN);
-}
-
-/// The `.git` folder of the repository or worktree here; `None` where there is none.
-pub fn git_folder(folder: &Path) -> Option<PathBuf> {
-    let git = folder.join(".git");
-    let about = fs::symlink_metadata(&git).ok()?;
-    if about.is_file() {
-        let text = files::read_text(&git).ok()?;
-        Some(folder.join(text.strip_prefix("gitdir:")?.trim()))
-    } else {
-        Some(git)
-    }
-}
-
-/// The folder that all worktrees of the repository here share; `None` where there is no repository.
-pub fn git_common_folder(folder: &Path) -> Option<PathBuf> {
-    let own = git_folder(folder)?;
-    let shared = files::read_text(own.join("commondir")).ok().map(|text| own.join(text.trim()));
-    Some(shared.unwrap_or(own)).filter(|folder| folder.join("HEAD").exists())
 }

@@ -192,6 +192,9 @@ pub struct EndContext {
     pub changed: Vec<String>,
     /// After a command: all that the task changed so far, where the task is weighed.
     pub grown: Option<Growth>,
+    /// With that: something of the command may go on; git brought commits into the tree.
+    pub lasts: bool,
+    pub moved: bool,
     /// After a command in a task that is verified: the tree is as it was then.
     pub unchanged: bool,
     /// What the call changed, where it was never asked about.

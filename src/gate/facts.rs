@@ -274,6 +274,8 @@ fn first_step(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdi
         // What cannot stay, or is nobody's, is no work.
         (first.effect, first.grows, first.formats, first.tracks) = (None, None, false, Vec::new());
     }
+    let is_measured = first.effect == Some(Effect::Write) && first.grows.is_none() && session.measures();
+    first.since_ms = is_measured.then_some(context.now_ms);
     first.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
     (first.schedules, first.timers_lost) = scheduled(session, call, verdict.ruling == Ruling::Deny);
     first.starts = started(call).map(|name| Starts { client: context.client.clone(), name: name.to_owned() });
@@ -363,6 +365,7 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     (last.drawn, last.rejected) = (context.ended.drawn, context.ended.rejected);
     last.unchanged = context.ended.unchanged;
     (last.grown, last.plan) = (context.ended.grown.clone(), context.ended.plan.clone());
+    (last.lasts, last.moved) = (context.ended.lasts, context.ended.moved);
     last.jailed.clone_from(&context.ended.jailed);
     last.marks = context.ended.marks.clone().filter(|marks| *marks != session.memory.marks);
     facts.push(Fact::Call(last));

@@ -57,7 +57,7 @@ fn left_uncommitted(session: &Session, context: &Context) -> Option<String> {
     let ends = !matches!(session.state.phase, Phase::Done | Phase::Halted) && context.stage.is_none();
     let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0 && task.waiver.is_none());
     let owed = closing_levels(session, context).0 != Level::Off;
-    let files = context.tree.uncommitted.len() as u64;
+    let files = own_files(session, &context.tree.uncommitted);
     let told = session.mode() == ModeLevel::Loop && large && ends && wrote && !owed && files > 0;
     told.then(|| format!("{} changed, not committed", count(files, "file")))
 }
@@ -68,7 +68,7 @@ fn left_unfinished(session: &Session, context: &Context) -> Option<String> {
     let was_at_work = progress.before.is_some_and(|(phase, _)| !matches!(phase, Phase::Done | Phase::Idle));
     let is_first = progress.prompt_count == progress.task_prompt_count + 1;
     let task = session.state.task.as_ref().filter(|task| task.writes > 0 && task.waiver.is_none())?;
-    let files = context.tree.uncommitted.len() as u64;
+    let files = own_files(session, &context.tree.uncommitted);
     let intent = one_line(task.intent.as_deref().unwrap_or_default(), 80);
     (was_at_work && is_first && files > 0).then(|| {
         let files = count(files, "file");
@@ -76,6 +76,18 @@ fn left_unfinished(session: &Session, context: &Context) -> Option<String> {
             "the task before this is unfinished: {files} changed, not committed ({intent})\nhint: say `go on with it`"
         )
     })
+}
+
+/// How many of these uncommitted files the task in hand changed itself, as far as that was measured. Its files are named from
+/// the project's root, these from the repository's.
+pub fn own_files(session: &Session, uncommitted: &[String]) -> u64 {
+    let progress = &session.memory.progress;
+    let known = progress.grown.count().0 > 0 && progress.grown.more_files == 0 && progress.unmeasured_ms.is_none();
+    let project = format!("{}/", session.memory.root.trim_end_matches('/'));
+    let is_below = |folder: &str| folder.is_empty() || project.ends_with(&format!("/{folder}"));
+    let is_at = |path: &str, own: &str| path.strip_suffix(own).is_some_and(is_below);
+    let is_own = |path: &&String| !known || progress.grown.files.iter().any(|own| is_at(path, &own.path));
+    uncommitted.iter().filter(is_own).count() as u64
 }
 
 fn ending(session: &Session, context: &Context) -> Verdict {

@@ -312,14 +312,13 @@ impl<'a> Turn<'a> {
         Some(violation_of(self.event, violation))
     }
 
-    /// A new task begins, and the one before it owes no commit for what it changed, was let go or is parked: these files are
-    /// not the new task's.
-    fn begins_after_loose_work(&self) -> bool {
+    /// A new task begins, and the one before it is over, was let go or is parked: what that changed is not the new task's.
+    fn begins_after_work(&self) -> bool {
         let parks = self.context.unstopped.as_ref().is_some_and(|turn| turn.interrupted);
         let prompts = self.event.kind == EventKind::UserPromptSubmit && self.context.stage.is_none();
         let ordinary = self.context.prompt == Prompt::Ordinary;
         let let_go = self.session().memory.progress.let_go;
-        prompts && (parks || ordinary && (let_go || self.session().left_loose_work()))
+        prompts && (parks || ordinary && (let_go || self.session().left_work()))
     }
 
     /// Adds what is not in the gates' context: the boot, the project's root, guarded files, the policy in force.
@@ -342,9 +341,11 @@ impl<'a> Turn<'a> {
         }
         seen.changed = work::changed_files(env, &self.ledger, event);
         let first = session.memory.baseline.is_empty() && session.memory.baseline_sha256.is_none();
-        if event.kind == EventKind::SessionStart && first || self.begins_after_loose_work() {
+        if event.kind == EventKind::SessionStart && first || self.begins_after_work() {
             seen.baseline = git::baseline(env, cwd);
             seen.baseline_sha256 = seen.baseline.as_ref().map(digest_of);
+            let done = event.kind == EventKind::UserPromptSubmit && session.left_work();
+            seen.baseline_before = session.memory.baseline_sha256.clone().filter(|_| done);
         }
         if let Some((policy, hash)) = &self.renewed {
             (seen.policy, seen.policy_hash) = (policy.clone(), Some(hash.clone()));

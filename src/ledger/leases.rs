@@ -12,6 +12,7 @@ use crate::system::folder;
 use crate::text::sha256::sha256;
 use rustix::fs::{AtFlags, CWD, OFlags};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -28,6 +29,9 @@ const LOCK: &str = ".lock";
 pub struct Lease {
     boot: String,
     client: Option<ClientProcess>,
+    /// Its session's turn is over: it holds nothing, and says who wrote the file.
+    #[serde(default)]
+    given: bool,
     /// The machine; a home may be shared by several.
     host: String,
     pub path: String,
@@ -60,8 +64,8 @@ pub fn take(
     let Some((_held, list, mut leases)) = open(env, tree, true)? else { return Ok(Taken::default()) };
     let (boot, host) = (boot_id(), host());
     let before = leases.clone();
-    leases.retain(|lease| lease.holds(&boot, &host, env.now_ms));
-    let is_others = |lease: &&mut Lease| paths.contains(&lease.path) && lease.session_id != session_id;
+    leases.retain(|lease| lease.stays(&boot, &host, env.now_ms));
+    let is_others = |lease: &&mut Lease| paths.contains(&lease.path) && lease.session_id != session_id && !lease.given;
     let mut held = None;
     for lease in leases.iter_mut().filter(is_others) {
         if !goes_on {
@@ -73,13 +77,15 @@ pub fn take(
     }
     let mut taken = Vec::new();
     for path in paths.iter().filter(|_| held.is_none() || goes_on) {
-        if let Some(lease) = leases.iter_mut().find(|lease| lease.path == *path) {
+        if let Some(lease) = leases.iter_mut().find(|lease| lease.path == *path && !lease.given) {
             lease.since_ms = if lease.session_id == session_id { env.now_ms } else { lease.since_ms };
-        } else if leases.len() < MOST {
+        } else if has_room(&mut leases) {
             taken.push(path.clone());
+            leases.retain(|lease| lease.path != *path || lease.session_id != session_id);
             leases.push(Lease {
                 boot: boot.clone(),
                 client: client.cloned(),
+                given: false,
                 host: host.clone(),
                 path: path.clone(),
                 session_id: session_id.to_owned(),
@@ -99,8 +105,11 @@ pub fn give_back(env: &Env, tree: &Path, session_id: &str, only: Option<&[String
     let Ok(Some((_held, list, mut leases))) = open(env, tree, false) else { return };
     let given = |lease: &Lease| only.is_none_or(|paths| paths.contains(&lease.path));
     let before = leases.len();
-    leases.retain(|lease| lease.session_id != session_id || !given(lease));
+    // What a refused call took it never wrote.
+    let kept = |lease: &Lease| only.is_none() && lease.is_told(env.now_ms);
+    leases.retain(|lease| lease.session_id != session_id || !given(lease) || kept(lease));
     for lease in &mut leases {
+        lease.given |= lease.session_id == session_id && only.is_none();
         lease.told.retain(|told| told != session_id || only.is_some());
     }
     if leases.is_empty() {
@@ -110,7 +119,33 @@ pub fn give_back(env: &Env, tree: &Path, session_id: &str, only: Option<&[String
     }
 }
 
+/// The files of this tree that other sessions wrote since then.
+pub fn written_by_others(env: &Env, tree: &Path, session_id: &str, since_ms: i64) -> BTreeSet<String> {
+    let Some((_held, _file, leases)) = open(env, tree, false) else { return BTreeSet::new() };
+    let theirs = |lease: &Lease| lease.session_id != session_id && lease.since_ms >= since_ms;
+    leases.into_iter().filter(theirs).map(|lease| lease.path).collect()
+}
+
+/// The oldest that is given back makes room.
+fn has_room(leases: &mut Vec<Lease>) -> bool {
+    if leases.len() >= MOST
+        && let Some(at) = leases.iter().position(|lease| lease.given)
+    {
+        leases.remove(at);
+    }
+    leases.len() < MOST
+}
+
 impl Lease {
+    /// A command of another session may still run that began before this write.
+    fn is_told(&self, now_ms: i64) -> bool {
+        now_ms - self.since_ms < LONGEST_UNSEEN_MS
+    }
+
+    fn stays(&self, boot: &str, host: &str, now_ms: i64) -> bool {
+        if self.given { self.is_told(now_ms) } else { self.holds(boot, host, now_ms) }
+    }
+
     fn holds(&self, boot: &str, host: &str, now_ms: i64) -> bool {
         match &self.client {
             Some(client) if self.host == host => self.boot == boot && clients::is_alive(client),

@@ -406,8 +406,8 @@ fn end(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> EndConte
     if ended.unchanged {
         ended.drawn = None;
     } else if open.effect == Some(Effect::Write) && open.grows.is_none() {
-        ended.grown = growth::of_tree(env, session, event);
-        if ended.grown.as_ref() == Some(&session.memory.progress.grown) {
+        growth::of_tree(env, session, event, open, &mut ended);
+        if ended.grown.as_ref() == Some(&session.memory.progress.grown) && !ended.moved {
             // It is no work, so it draws no audit.
             ended.drawn = None;
         }

@@ -1,36 +1,38 @@
 //! Measures what a task changes where work is weighed: an edit before it is made, a command after it ran.
 //!
 //! Reads the file of an edit, and the tree against the checkpoint of the task's start. Invariants: a call that only reads costs
-//! nothing here; ignored files and scratch files outside the project never count; without a
-//! checkpoint the edits are added up, and commands are not measured.
+//! nothing here; ignored files and scratch files outside the project never count, nor what the task did not change itself;
+//! without a checkpoint the edits are added up, and commands are not measured.
+
+mod own;
 
 use super::checks::proposed_text;
+use super::jailed::is_background;
 use super::real_paths;
 use super::scratch::temporary_folders;
-use crate::checkpoint::capture::{Change, Limits, changed_since, is_ignored};
-use crate::checkpoint::form::Id;
+use crate::checkpoint::capture::is_ignored;
 use crate::checkpoint::rollback::root;
 use crate::checkpoint::store::Store;
+use crate::gate::EndContext;
 use crate::model::event::Event;
 use crate::session::fold::Session;
-use crate::session::growth::{ChangedFile, Growth};
+use crate::session::growth::ChangedFile;
 use crate::session::memory::OpenCall;
 use crate::system::env::Env;
 use crate::system::files;
 use crate::system::git;
 use crate::text::diff::count_lines;
 use crate::text::json;
-use crate::text::sha256::{Sum, hex, sha256};
+use crate::text::sha256::{Sum, sha256};
 use crate::tool::table::edited_field;
 use crate::tool::targets;
+use aops_shell::lasting::lasts;
 use aops_shell::outside::outside;
 use aops_shell::syntax::Ground;
+use own::Own;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
-/// A tree that takes longer is not measured this time.
-const LONGEST: Duration = Duration::from_millis(1500);
 const LARGEST: u64 = 8 << 20;
 
 /// What the file of this edit will be; nothing for any other call, and where the edit will fail.
@@ -104,9 +106,12 @@ fn counted_path(env: &Env, root: Option<&Path>, place: &Path) -> Option<String> 
 
 /// What the file was when the task began: nothing where the store does not have it.
 fn start(root: Option<&Path>, was: &str) -> Option<Vec<u8>> {
+    if was.is_empty() { Some(Vec::new()) } else { stored(&Store::look(root?).ok()??, was) }
+}
+
+fn stored(store: &Store, was: &str) -> Option<Vec<u8>> {
     let mut content = Vec::new();
     if !was.is_empty() {
-        let store = Store::look(root?).ok()??;
         store.unpack(&Sum::read(was)?.0, &mut content).ok()?;
     }
     Some(content)
@@ -128,38 +133,22 @@ fn stays_here(env: &Env, event: &Event) -> bool {
     line.is_some_and(|line| !outside(&line))
 }
 
-/// All that the task changed so far, by the tree as it is now; nothing where that is not known.
-pub(super) fn of_tree(env: &Env, session: &Session, event: &Event) -> Option<Growth> {
-    let progress = &session.memory.progress;
-    // The tree that is measured is the one that the session began in, and does not show what is done in a worktree.
-    let is_elsewhere = || git::worktree_at(Path::new(&session.memory.root), Path::new(&event.cwd)).is_some();
-    if !progress.unplanned && !stays_here(env, event) || is_elsewhere() {
-        return None;
-    }
-    let id = progress.start.as_deref().filter(|_| session.measures() && event.by_our_agent().is_none())?;
-    let store = Store::look(&root(env, session, event)?).ok()??;
-    let then = store.read(&Id::read(id)?).ok()?.artifacts;
-    let limits = Limits { sync: false, until: Some(Instant::now() + LONGEST), ..Limits::none() };
-    let changes = changed_since(env, &store, &then, &limits).ok()?;
-    let outside = progress.grown.files.iter().filter(|file| file.path.starts_with('/')).cloned();
-    let inside = changes.into_iter().map(|change| measure(&store, change, &limits));
-    let growth = Growth::of(outside.chain(inside).collect());
+/// All that the task changed so far, after this command; nothing where that is not known.
+pub(super) fn of_tree(env: &Env, session: &Session, event: &Event, open: &OpenCall, ended: &mut EndContext) {
+    let Some(own) = Own::find(env, session, event, open) else { return };
+    let (growth, moved) = own.measure(env, session, event);
     // Of files that are only counted a change may not show; for the weight of a task their number is enough.
-    (progress.unplanned || growth.more_files == 0).then_some(growth)
+    if session.memory.progress.unplanned || growth.more_files == 0 {
+        (ended.grown, ended.moved, ended.lasts) = (Some(growth), moved, may_go_on(env, event));
+    }
 }
 
-/// Its lines; where the time is over, a file counts without them.
-fn measure(store: &Store, change: Change, limits: &Limits) -> ChangedFile {
-    let in_time = limits.until.is_none_or(|until| Instant::now() < until);
-    let mut old = Vec::new();
-    if let Some(was) = change.was.filter(|_| in_time) {
-        let _ = store.unpack(&was.0, &mut old);
-    }
-    let text = |sum: Option<Sum>| sum.map_or_else(String::new, |sum| hex(&sum.0));
-    ChangedFile {
-        is: text(change.is),
-        lines: if in_time { count(&old, &change.content) } else { 0 },
-        path: change.path,
-        was: text(change.was),
-    }
+/// Something of this command may run on.
+fn may_go_on(env: &Env, event: &Event) -> bool {
+    let home = env.home.to_string_lossy();
+    let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };
+    event.call.as_ref().is_some_and(|call| {
+        let line = || targets::line(&call.key.tool, &call.input, &ground);
+        call.unended || is_background(call) || line().is_some_and(|line| lasts(&line).is_some())
+    })
 }

@@ -173,7 +173,7 @@ fn why_it_lasts(lasting: Lasting) -> &'static str {
 }
 
 /// The client does not wait for its end.
-fn is_background(call: &ToolCall) -> bool {
+pub(super) fn is_background(call: &ToolCall) -> bool {
     let is_set = |input: &json::Json| matches!(input.get("run_in_background"), Some(json::Json::Bool(true)));
     call.key.tool == "Monitor" || json::read(&call.input).is_ok_and(|input| is_set(&input))
 }

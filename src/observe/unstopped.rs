@@ -3,6 +3,7 @@
 //! Reads the end of the client's transcript, and the working tree; both only where a prompt, start or end of the session comes
 //! after such a turn. Invariant: without the client's own word it was no interrupt.
 
+use crate::gate::owed::own_files;
 use crate::gate::{Context, Unstopped, is_waiting};
 use crate::host::claude::transcript::is_interrupted;
 use crate::ledger::open::Ledger;
@@ -37,11 +38,11 @@ pub(super) fn look(env: &Env, ledger: &Ledger, event: &Event, context: &mut Cont
         let project = Path::new(&session.memory.root);
         context.tree = git::owed(env, Path::new(&event.cwd), project, &ledger.baseline()?);
     }
-    let measured = session.memory.progress.grown.count().0;
+    let measured = if context.tree.unknown { session.memory.progress.grown.count().0 } else { 0 };
     let next = event.prompt_id.as_deref().filter(|_| event.kind == EventKind::UserPromptSubmit);
     context.unstopped = Some(Unstopped {
         interrupted: is_interrupted(&event.transcript_path, &turn.id, &turn.sha256, next),
-        files: measured.max(context.tree.uncommitted.len() as u64),
+        files: measured.max(own_files(session, &context.tree.uncommitted)),
     });
     Ok(())
 }

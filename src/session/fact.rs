@@ -8,11 +8,13 @@ mod checked;
 mod opened;
 mod seen;
 mod task_chosen;
+mod taken;
 mod unasked;
 
 pub use crate::session::said::Said;
 pub use checked::Checked;
 pub use opened::{Opened, Previous};
+pub use taken::Taken;
 pub use task_chosen::{TaskChosen, TaskMove};
 pub use unasked::Unasked;
 
@@ -107,9 +109,12 @@ pub struct Seen {
     /// `PermissionRequest` only: a person is asked to approve the plan of plan mode.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asks_plan: bool,
-    /// `SessionStart`, and a prompt after work that owed no commit: what was uncommitted then.
+    /// `SessionStart`, and a prompt after work that is over: what was uncommitted then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BTreeMap<String, String>>,
+    /// With a prompt after a task that is done: the digest of that task's own, since the prompt may go on with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_before: Option<String>,
     /// Its digest; older versions recorded none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_sha256: Option<String>,
@@ -273,6 +278,9 @@ pub struct Step {
     /// With the end of a command: how it was jailed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jailed: Option<Proof>,
+    /// With the end of a command that was measured: something of it may go on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lasts: bool,
     /// With the end of a call that started an agent: it goes on in the background.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub launched: bool,
@@ -284,6 +292,9 @@ pub struct Step {
     pub marks: Option<BTreeMap<String, String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
+    /// With the end of a command: git brought files of commits into the tree that are nobody's edit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub moved: bool,
     /// With DENIED: by how much the task would be more than a small edit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outgrown: Option<String>,
@@ -309,6 +320,9 @@ pub struct Step {
     /// With PENDING: the prompt that a timer will send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedules: Option<TimerMark>,
+    /// With PENDING: when a command is asked about whose changes are measured. Older versions recorded none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_ms: Option<i64>,
     /// With PENDING: the agent of ours that it starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts: Option<Starts>,
@@ -463,22 +477,6 @@ pub struct Recovered {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub torn_file: Option<String>,
     pub what: String,
-}
-
-/// A checkpoint was taken. One whose digest is another now was edited.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Taken {
-    pub digest: String,
-    pub id: String,
-    /// What a task with a plan changes is measured against it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub measures: bool,
-    pub trigger: String,
-}
-
-impl Taken {
-    /// Its trigger where a task is about to make its first change.
-    pub const START: &str = "start";
 }
 
 /// What the session came to so far, for the state.

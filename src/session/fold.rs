@@ -199,6 +199,8 @@ impl Session {
             self.memory.run.iter_mut().for_each(|stage| stage.prompted = true);
         } else if !refused {
             if seen.baseline_sha256.is_some() {
+                let before = &mut self.memory.progress.baseline_before;
+                *before = before.take().or_else(|| seen.baseline_before.clone());
                 self.memory.baseline_sha256.clone_from(&seen.baseline_sha256);
             }
             self.apply_prompt(&seen.words("prompt").unwrap_or_default(), seen);
@@ -320,6 +322,7 @@ fn opened(step: &Step) -> OpenCall {
         prompt_id: step.prompt_id.clone(),
         question: None,
         reason: step.reason.clone(),
+        since_ms: step.since_ms,
         state: step.to,
         tests: step.tests,
         tracks: step.tracks.clone(),

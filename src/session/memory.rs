@@ -196,6 +196,9 @@ pub struct TaskProgress {
     pub audit_rehearsed: bool,
     /// An audit is under way: custodiet was started and has not ended.
     pub auditing: bool,
+    /// Until it is known whether a prompt goes on with a task that was done: what was uncommitted when that one began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_before: Option<String>,
     /// Phase and sandbox that a prompt interrupted; a hydrator that says `continue` gives them back.
     pub before: Option<(Phase, Sandbox)>,
     /// How the user's checks ended when they were last run in this task, by id.
@@ -222,6 +225,9 @@ pub struct TaskProgress {
     pub kind: Option<String>,
     /// Stop was let go although something was owed.
     pub let_go: bool,
+    /// How often git brought commits into the tree: each time the measure begins anew.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub moved: u64,
     /// By how much the task is more than a small edit: `5 files, 140 lines; small is 3 and 60`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outgrown: Option<String>,
@@ -257,6 +263,9 @@ pub struct TaskProgress {
     /// At which of the prompts the user was told that a command's result is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told_unsaved: Option<u64>,
+    /// Since when a command of the task may run whose changes are not measured yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmeasured_ms: Option<i64>,
     /// The task began at its prompt, without a plan, and has none yet (modes below `strict`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unplanned: bool,
@@ -445,6 +454,9 @@ pub struct OpenCall {
     /// Why a person was asked; answered again when the client asks again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// When it was asked about, where what it changes is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_ms: Option<i64>,
     pub state: CallState,
     /// Its success is the evidence that `evidence.test` asks for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -4,7 +4,9 @@
 //! that could not be asked is not "no repository", so what it would have said is not taken for "nothing is owed"; an answer
 //! is whole or there is none, but for `beginning`, whose callers tell that they cut.
 
+mod place;
 mod made;
+mod moved;
 mod baseline;
 #[cfg(feature = "fleet")]
 pub mod copy;
@@ -12,6 +14,8 @@ pub mod notes;
 
 pub use baseline::diff;
 pub use made::is_made;
+pub use moved::Moved;
+pub use place::{git_common_folder, git_folder};
 
 use crate::model::error::{Code, Failure};
 use crate::model::worktree::{Asked, Worktree};

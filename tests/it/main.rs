@@ -59,6 +59,7 @@ mod notes;
 mod odd_files;
 mod opencode;
 mod other_clients;
+mod own;
 mod packages;
 mod pages;
 mod phase_outcomes;

@@ -15,6 +15,7 @@ use rustix::fs::FileType;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// A file that is not as the checkpoint has it.
@@ -26,6 +27,8 @@ pub struct Change {
     pub is: Option<Sum>,
     /// What it is now; empty for one that is gone, or too large to be read.
     pub content: Vec<u8>,
+    /// When it last changed, in nanoseconds since 1970, as no program can set it; of one that is gone, its folder.
+    pub at: i64,
 }
 
 /// Larger files are known by their stat alone.
@@ -53,17 +56,25 @@ pub fn changed_since(env: &Env, store: &Store, then: &Artifacts, limits: &Limits
         let content = content(store, entry);
         let is = Sum::of(&content);
         if was != Some(is) {
-            changes.push(Change { path: entry.path.clone(), was, is: Some(is), content });
+            let at = entry.stamp.changed;
+            changes.push(Change { path: entry.path.clone(), was, is: Some(is), content, at });
         }
     }
     let unread = |path: &str| find(&walked.left_out, path).is_some();
     let gone = missing(&now, &then.files).filter(|file| !unread(&file.path));
     changes.extend(gone.map(|file| {
         let (path, was) = (file.path.clone(), Some(file.sha256));
-        Change { path, was, is: None, content: Vec::new() }
+        let at = changed_at(&store.root, &path);
+        Change { path, was, is: None, content: Vec::new(), at }
     }));
     changes.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(changes)
+}
+
+/// When this path of a tree last changed, in nanoseconds since 1970; of one that is gone, the nearest folder that is there.
+pub fn changed_at(root: &Path, path: &str) -> i64 {
+    let known = on_disk(root, path).ancestors().find_map(|place| fs::symlink_metadata(place).ok());
+    known.map_or(i64::MAX, |about| about.ctime() * 1_000_000_000 + about.ctime_nsec())
 }
 
 /// One digest of all files: names, contents, and whether each can be run.

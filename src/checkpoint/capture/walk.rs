@@ -8,10 +8,11 @@
 
 use super::{Limits, TreeEntry};
 use crate::checkpoint::store::cache::FileStamp;
-use crate::checkpoint::store::{FOLDER, HIDDEN, Store, git_common_folder, git_folder};
+use crate::checkpoint::store::{FOLDER, HIDDEN, Store};
 use crate::checkpoint::tree::{self, Artifacts, Delta, File, LeftOut, name};
 use crate::model::error::{Code, Failure};
 use crate::system::files;
+use crate::system::git::{git_common_folder, git_folder};
 use crate::system::{env::Env, files::mode_bits, git, threads};
 use aops_shell::generated;
 use ignore::WalkBuilder;

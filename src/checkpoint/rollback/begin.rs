@@ -237,6 +237,7 @@ fn carry_out(
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Before {
+    moved: u64,
     phase: Phase,
     sandbox: Sandbox,
     task: u64,
@@ -249,8 +250,8 @@ impl Before {
     pub fn of(session: &Session) -> Self {
         let task = session.state.task.as_ref().map_or(0, |task| task.n);
         let progress = &session.memory.progress;
-        let (rounds, verified) = (progress.rounds, progress.verified);
-        Self { phase: session.state.phase, sandbox: session.state.sandbox, task, rounds, verified }
+        let (moved, rounds, verified) = (progress.moved, progress.rounds, progress.verified);
+        Self { moved, phase: session.state.phase, sandbox: session.state.sandbox, task, rounds, verified }
     }
 }
 
@@ -262,6 +263,9 @@ pub fn at_phase_change(env: &Env, ledger: &mut Ledger, event: &Event, before: Be
     due.retain(|(kind, ..)| is_wanted(session, *kind));
     if when != Interactive::Off && begins_work(session, event) {
         due.push((CheckpointKind::Pre, Phase::Execute, Taken::START));
+    }
+    if when != Interactive::Off && session.memory.progress.moved > before.moved {
+        due.push((CheckpointKind::Pre, Phase::Execute, Taken::MOVED));
     }
     if due.is_empty() || env.dry_run {
         return Verdict::pass();
@@ -330,7 +334,8 @@ fn keep(
         let wanted = Wanted { about, used: used.clone(), ..Wanted::new(&run, kind, phase.name(), trigger) };
         let mut taken = fact(&write(env, &store, Some(ledger.session()), &wanted, (artifacts.clone(), None))?);
         if let Fact::Checkpoint(taken) = &mut taken {
-            taken.measures = (kind, phase) == (CheckpointKind::Pre, Phase::Execute) && begins_plan(ledger.session());
+            let begins = (kind, phase) == (CheckpointKind::Pre, Phase::Execute) && begins_plan(ledger.session());
+            taken.measures = begins || trigger == Taken::MOVED;
         }
         facts.push(taken);
     }
@@ -403,7 +408,7 @@ mod tests {
     use super::*;
 
     fn at(phase: Phase, sandbox: Sandbox, task: u64) -> Before {
-        Before { phase, sandbox, task, rounds: 0, verified: false }
+        Before { moved: 0, phase, sandbox, task, rounds: 0, verified: false }
     }
 
     #[test]

@@ -237,6 +237,9 @@ impl Session {
     /// The hydrator found that the prompt goes on with the task: everything is as it was before.
     fn resume_task(&mut self) {
         let before = self.memory.progress.before.take();
+        if let Some(baseline) = self.memory.progress.baseline_before.take() {
+            self.memory.baseline_sha256 = Some(baseline);
+        }
         self.state.state.hydration_pending = false;
         (self.state.phase, self.state.sandbox) = before.unwrap_or((self.state.phase, self.state.sandbox));
         if matches!(self.state.phase, Phase::Done | Phase::Idle) {

@@ -66,10 +66,12 @@ impl Session {
         !over && self.state.task.as_ref().is_some_and(|task| task.waiver.is_none())
     }
 
-    /// The task before the next one is over, changed something, and owed no commit for it.
-    pub fn left_loose_work(&self) -> bool {
-        let wrote = |task: &Task| task.writes > 0 && (task.waiver.is_some() || self.memory.progress.unplanned);
-        self.weighs() && !self.is_unfinished() && self.state.task.as_ref().is_some_and(wrote)
+    /// The task before the next one is over and changed something: it is done, or owed no commit for it.
+    pub fn left_work(&self) -> bool {
+        let done = self.memory.progress.before.map_or(self.state.phase, |(phase, _)| phase) == Phase::Done;
+        let loose = |task: &Task| self.weighs() && (task.waiver.is_some() || self.memory.progress.unplanned);
+        let left = |task: &Task| task.writes > 0 && (loose(task) || done && task.waiver.is_none());
+        !self.is_unfinished() && self.state.task.as_ref().is_some_and(left)
     }
 
     /// The prompt shuts the sandbox until the hydrator has reported.
@@ -228,7 +230,9 @@ impl Session {
         });
         let measured = grown.or(edited);
         let unmade = open.grows.is_some() && measured.is_none();
-        let unchanged = step.unchanged || unmade || measured.as_ref() == Some(&before);
+        let unchanged = step.unchanged || unmade || measured.as_ref() == Some(&before) && !step.moved;
+        self.note_unmeasured(open, step);
+        self.memory.progress.moved += u64::from(step.moved);
         if !unchanged {
             self.count_write(effect, step);
         }
@@ -236,6 +240,16 @@ impl Session {
             self.grow(growth);
         }
         self.apply_closing(open, step, !unchanged);
+    }
+
+    /// A command ran whose changes could not be measured when it ended, or that goes on: what changes from its start on may be
+    /// its own.
+    fn note_unmeasured(&mut self, open: &OpenCall, step: &Step) {
+        let unseen = step.grown.is_none() && !step.unchanged && self.memory.progress.unplanned;
+        if let Some(since) = open.since_ms.filter(|_| open.state == CallState::Executing && (step.lasts || unseen)) {
+            let known = self.memory.progress.unmeasured_ms.get_or_insert(since);
+            *known = since.min(*known);
+        }
     }
 
     /// The task has changed so much by now.

@@ -45,6 +45,11 @@ pub(super) fn is_new(baseline: &BTreeMap<String, String>, root: &Path, path: &st
     }
 }
 
+/// Whether this dirty path has its own stamp in the baseline, and it is the same.
+fn is_as_before(baseline: &BTreeMap<String, String>, root: &Path, path: &str) -> bool {
+    baseline.contains_key(path) && !is_new(baseline, root, path)
+}
+
 pub(super) fn paths(baseline: &BTreeMap<String, String>) -> impl Iterator<Item = &String> {
     baseline.keys().filter(|path| !path.is_empty() && *path != REST)
 }
@@ -74,7 +79,11 @@ pub fn diff(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> (Stri
         Some(commit) => commit.to_owned(),
     };
     let quiet = ["diff", "--no-color", "--no-ext-diff", "--no-textconv"];
-    let of = |more: &[&str]| text(&[&quiet, more, &[&since, "--"]].concat());
+    let as_before: Vec<String> =
+        status.dirty.iter().filter(|path| is_as_before(baseline, root, path)).cloned().collect();
+    let left_out: Vec<String> = as_before.iter().map(|path| format!(":(exclude,literal){path}")).collect();
+    let shown: Vec<&str> = [since.as_str(), "--", "."].into_iter().chain(left_out.iter().map(String::as_str)).collect();
+    let of = |more: &[&str]| text(&[&quiet, more, &shown].concat());
     let (mut files, mut diff) = (of(&["--stat=120"]), of(&[]));
     let others = git(env, root, &["ls-files", "--others", "--exclude-standard", "-z"]).unwrap_or_default();
     let others = others.split(|b| *b == 0).filter(|path| !path.is_empty());
@@ -85,6 +94,10 @@ pub fn diff(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> (Stri
         let (line, shown) = fresh(root, path);
         files += &line;
         diff += &shown;
+    }
+    if !as_before.is_empty() {
+        let before = count(as_before.len() as u64, "file");
+        files.extend([" ", &before, " that stood uncommitted before and are as they were, not shown\n"]);
     }
     if all > others.len() {
         let made = count((all - others.len()) as u64, "file");

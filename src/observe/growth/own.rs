@@ -1,0 +1,155 @@
+//! Which of the changes in a tree are the task's own: those of its edits, and those that were made while one of its commands ran.
+//!
+//! Reads the tree, the log of `HEAD` and the list of leases; starts `git` only after a command that moved `HEAD`. Invariants:
+//! what changed between calls, what another session wrote and what git took out of commits is nobody's here; what was once
+//! the task's own stays so, in commits and in a stash too.
+
+use super::{count, root, stays_here, stored};
+use crate::checkpoint::capture::{Change, Limits, changed_at, changed_since};
+use crate::checkpoint::form::Id;
+use crate::checkpoint::store::Store;
+use crate::checkpoint::tree::{Artifacts, find};
+use crate::ledger::leases;
+use crate::model::call::ToolResult;
+use crate::model::event::Event;
+use crate::session::fold::Session;
+use crate::session::growth::{ChangedFile, Growth};
+use crate::session::memory::OpenCall;
+use crate::system::env::Env;
+use crate::system::git::{self, Moved};
+use crate::text::json;
+use crate::text::sha256::{Sum, hex};
+use crate::text::time;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A tree that takes longer is not measured this time.
+const LONGEST: Duration = Duration::from_millis(1500);
+/// The time of a file is that of the last tick before.
+const TICK_MS: i64 = 20;
+
+/// What changed since the task's start, and since when it may be the task's.
+pub(super) struct Own {
+    store: Store,
+    then: Artifacts,
+    /// When the start was kept.
+    start_ms: i64,
+    changes: Vec<Change>,
+    /// Since when its commands ran; older versions did not record it, and then every change counts.
+    since_ms: Option<i64>,
+    limits: Limits,
+}
+
+impl Own {
+    pub(super) fn find(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> Option<Self> {
+        let progress = &session.memory.progress;
+        // The tree that is measured is the one that the session began in, and does not show what is done in a worktree.
+        let is_elsewhere = || git::worktree_at(Path::new(&session.memory.root), Path::new(&event.cwd)).is_some();
+        if !progress.unplanned && !stays_here(env, event) || is_elsewhere() {
+            return None;
+        }
+        let id = progress.start.as_deref().filter(|_| session.measures() && event.by_our_agent().is_none())?;
+        let store = Store::look(&root(env, session, event)?).ok()??;
+        let start = store.read(&Id::read(id)?).ok()?;
+        let limits = Limits { sync: false, until: Some(Instant::now() + LONGEST), ..Limits::none() };
+        let changes = changed_since(env, &store, &start.artifacts, &limits).ok()?;
+        // Of files that are only counted nobody knows whose they are.
+        let since_ms = open.since_ms.filter(|_| progress.grown.more_files == 0);
+        let since_ms = since_ms.map(|since| since.min(progress.unmeasured_ms.unwrap_or(since)));
+        let start_ms = time::parse(&start.timing.created_at).unwrap_or(0);
+        Some(Self { store, then: start.artifacts, start_ms, changes, since_ms, limits })
+    }
+
+    /// All that the task changed so far, and whether git brought other things with this command.
+    pub(super) fn measure(&self, env: &Env, session: &Session, event: &Event) -> (Growth, bool) {
+        let before = &session.memory.progress.grown;
+        let Some(since) = self.since_ms else {
+            let outside = before.files.iter().filter(|file| file.path.starts_with('/')).cloned();
+            return (Growth::of(outside.chain(self.changes.iter().map(|one| self.count(one, None))).collect()), false);
+        };
+        let (git, stash) = (Moved::since(&self.store.root, since), stash(event));
+        let new = self.new_here(env, event, before, since);
+        let brought = match &git {
+            Some(git) if !new.is_empty() => {
+                git.brought(env, &self.store.root, stash.as_deref().map(|name| (name, self.start_ms)))
+            }
+            _ => BTreeSet::new(),
+        };
+        let moved = new.iter().any(|one| brought.contains(&one.path));
+        // What git took away is not undone: it is in a commit or a stash.
+        let kept = stash.is_some() || git.is_some_and(|git| git.is_head());
+        let known = self.known(before, since, kept);
+        let own = new.into_iter().filter(|one| !brought.contains(&one.path)).map(|one| self.count(one, None));
+        (own.fold(known, |growth, file| growth.with(file)), moved)
+    }
+
+    /// The files that are the task's own already, as they are now.
+    fn known(&self, before: &Growth, since: i64, kept: bool) -> Growth {
+        before.files.iter().filter(|file| !file.path.starts_with('/')).fold(before.clone(), |growth, file| {
+            let at = self.changes.binary_search_by(|one| one.path.as_str().cmp(&file.path)).ok();
+            match at.map(|at| &self.changes[at]) {
+                Some(one) if text(one.is) == file.is => growth,
+                Some(one) => growth.with(self.count(one, Some(file))),
+                None => {
+                    let is = text(find(&self.then.files, &file.path).map(|start| start.sha256));
+                    let touched = || is_since(changed_at(&self.store.root, &file.path), since);
+                    let back = is == file.was && !kept && touched();
+                    if back { growth.with(ChangedFile { is, ..file.clone() }) } else { growth }
+                }
+            }
+        })
+    }
+
+    /// What changed while a command of the task ran, was not its own before, and was written by no other session.
+    fn new_here(&self, env: &Env, event: &Event, before: &Growth, since: i64) -> Vec<&Change> {
+        let mut new = self.new_since(before, since);
+        if !new.is_empty() {
+            let others = leases::written_by_others(env, &self.store.root, &event.session_id, since);
+            new.retain(|one| !others.contains(&*self.store.root.join(&one.path).to_string_lossy()));
+        }
+        new
+    }
+
+    /// Files with another time now, and those that came with a folder that was moved: they keep their time.
+    fn new_since(&self, before: &Growth, since: i64) -> Vec<&Change> {
+        let unknown = || self.changes.iter().filter(|one| before.file(&one.path).is_none());
+        let gone = unknown().filter(|one| one.is.is_none() && is_since(one.at, since));
+        let gone: BTreeSet<[u8; 32]> = gone.filter_map(|one| Some(one.was?.0)).collect();
+        let came = |one: &Change| one.was.is_none() && one.is.is_some_and(|is| gone.contains(&is.0));
+        unknown().filter(|one| is_since(one.at, since) || came(one)).collect()
+    }
+
+    /// Its lines against what it was when the task first changed it; where the time is over, a file counts without them.
+    fn count(&self, change: &Change, known: Option<&ChangedFile>) -> ChangedFile {
+        let in_time = self.limits.until.is_none_or(|until| Instant::now() < until);
+        let start = text(change.was);
+        let was = known.map_or(&start, |known| &known.was);
+        let old = || stored(&self.store, was).or_else(|| stored(&self.store, &start)).unwrap_or_default();
+        ChangedFile {
+            is: text(change.is),
+            lines: if in_time { count(&old(), &change.content) } else { 0 },
+            path: change.path.clone(),
+            was: was.clone(),
+        }
+    }
+}
+
+/// A time in nanoseconds, since one in milliseconds.
+fn is_since(at: i64, since_ms: i64) -> bool {
+    at / 1_000_000 + TICK_MS >= since_ms
+}
+
+fn text(sum: Option<Sum>) -> String {
+    sum.map_or_else(String::new, |sum| hex(&sum.0))
+}
+
+/// The stash that this command took up: the one that it says it dropped, else the newest.
+fn stash(event: &Event) -> Option<String> {
+    let call = event.call.as_ref()?;
+    json::read(&call.input).ok()?.text_of("command").filter(|line| line.contains("stash"))?;
+    let said = call.result.as_ref().map(ToolResult::lines).unwrap_or_default();
+    let dropped = said.split("Dropped ").nth(1).and_then(|rest| rest.split_once('(')?.1.split_once(')'));
+    let is_commit = |name: &&str| name.len() >= 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    Some(dropped.map(|(name, _)| name).filter(is_commit).unwrap_or("refs/stash").to_owned())
+}

@@ -1,0 +1,135 @@
+//! What git itself put into a working tree: files that are as commits have them which were there before.
+//!
+//! Reads the log of `HEAD`; starts `git` only where `HEAD` moved, a merge stopped halfway or a stash was taken up.
+//! Invariants: what a command commits is its own, whatever else it does; where git does not answer, nothing was brought.
+
+use super::{git, git_folder, git_line};
+use crate::system::env::Env;
+use crate::system::files;
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// How the log of `HEAD` names what takes commits over that are there. Everything else makes new ones.
+const TAKES: [&str; 7] = ["pull", "checkout", "merge", "rebase", "reset", "cherry-pick", "revert"];
+/// Most moves of one command that are looked at.
+const MOST: usize = 200;
+/// So much of the log's end is read.
+const TAIL: usize = 256 << 10;
+/// The time of a file is that of the last tick before.
+const TICK_MS: i64 = 20;
+
+/// `HEAD` went from one commit to another.
+#[derive(Debug, PartialEq, Eq)]
+struct Move {
+    old: String,
+    new: String,
+    takes: bool,
+}
+
+/// What git did in a tree since a moment.
+#[derive(Debug)]
+pub struct Moved {
+    own: PathBuf,
+    since_ms: i64,
+    moves: Vec<Move>,
+}
+
+impl Moved {
+    /// Nothing where there is no repository. Starts no process.
+    pub fn since(root: &Path, since_ms: i64) -> Option<Self> {
+        let own = root.ancestors().find_map(git_folder)?;
+        let log = own.join("logs/HEAD");
+        let moves =
+            if is_since(&log, since_ms) { moves(&files::read(&log).unwrap_or_default(), since_ms) } else { Vec::new() };
+        Some(Self { own, since_ms, moves })
+    }
+
+    pub fn is_head(&self) -> bool {
+        !self.moves.is_empty()
+    }
+
+    /// Paths from this root that are as commits have them which no command made since then; a `stash` too, if it was made
+    /// before this time.
+    pub fn brought(&self, env: &Env, root: &Path, stash: Option<(&str, i64)>) -> BTreeSet<String> {
+        let mut found = self.of_head(env, root).unwrap_or_default();
+        if is_since(&self.own.join("MERGE_HEAD"), self.since_ms) {
+            found.extend(as_in(env, root, "HEAD", "MERGE_HEAD").unwrap_or_default());
+        }
+        let made = |name: &str| git_line(env, root, &["show", "-s", "--format=%ct", name, "--"])?.parse::<i64>().ok();
+        let before = |(name, start_ms): &(&str, i64)| made(name).is_some_and(|at| at < start_ms / 1000);
+        if let Some((name, _)) = stash.filter(before) {
+            found.extend(as_in(env, root, "HEAD", name).unwrap_or_default());
+        }
+        found
+    }
+
+    fn of_head(&self, env: &Env, root: &Path) -> Option<BTreeSet<String>> {
+        let first = self.moves.first().filter(|_| self.moves.len() <= MOST)?;
+        let mut found = as_in(env, root, &first.old, "HEAD")?;
+        for made in self.moves.iter().filter(|one| !one.takes) {
+            for path in names(env, root, &[&made.old, &made.new])? {
+                found.remove(&path);
+            }
+        }
+        Some(found)
+    }
+}
+
+/// The paths that differ between two commits, and are in the tree as the second has them.
+fn as_in(env: &Env, root: &Path, old: &str, new: &str) -> Option<BTreeSet<String>> {
+    let (moved, differ) = (names(env, root, &[old, new])?, names(env, root, &[new])?);
+    Some(moved.difference(&differ).cloned().collect())
+}
+
+fn names(env: &Env, root: &Path, between: &[&str]) -> Option<BTreeSet<String>> {
+    let quiet = ["diff", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--relative", "-z"];
+    let said = git(env, root, &[&quiet, between, &["--"]].concat())?;
+    let names = said.split(|b| *b == 0).filter(|name| !name.is_empty());
+    Some(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+}
+
+fn is_since(path: &Path, since_ms: i64) -> bool {
+    fs::metadata(path).is_ok_and(|about| about.ctime() * 1000 + about.ctime_nsec() / 1_000_000 + TICK_MS >= since_ms)
+}
+
+/// The moves from the first one on that is not older.
+fn moves(log: &[u8], since_ms: i64) -> Vec<Move> {
+    let tail = String::from_utf8_lossy(&log[log.len().saturating_sub(TAIL)..]);
+    let read = tail.lines().filter_map(read);
+    read.skip_while(|(at, _)| *at < (since_ms - TICK_MS) / 1000).map(|(_, one)| one).collect()
+}
+
+/// `OLD NEW NAME <ADDRESS> SECONDS ZONE<tab>checkout: moving from a to b`, with its time.
+fn read(line: &str) -> Option<(i64, Move)> {
+    let (head, words) = line.split_once('\t').unwrap_or((line, ""));
+    let mut commits = head.split(' ');
+    let (old, new) = (commits.next()?, commits.next()?);
+    let at = head.rsplit(' ').nth(1)?.parse().ok()?;
+    let is_commit = |name: &str| name.len() >= 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let takes = TAKES.contains(&words.split([' ', ':']).next().unwrap_or_default());
+    (is_commit(old) && is_commit(new)).then(|| (at, Move { old: old.to_owned(), new: new.to_owned(), takes }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_of_head_is_read_from_a_moment_on() {
+        let (a, b) = ("a".repeat(40), "b".repeat(40));
+        let line = |at: u64, words: &str| format!("{a} {b} A B <a@b> {at} +0100\t{words}\n");
+        let takes = |words: &str| moves(line(100, words).as_bytes(), 100_000)[0].takes;
+        for words in ["pull: Fast-forward", "pull --rebase (start): checkout x", "checkout: moving from a to b"] {
+            assert!(takes(words), "{words}");
+        }
+        for words in ["commit: pull", "commit (amend): x", "commit (initial): x", "am: x", "", "pulled: x"] {
+            assert!(!takes(words), "{words}");
+        }
+        let log = [line(90, "commit: x"), line(100, "merge b: x"), line(95, "commit: y"), "torn".to_owned()].concat();
+        let found = moves(log.as_bytes(), 99_500);
+        assert_eq!(found.iter().map(|one| one.takes).collect::<Vec<_>>(), [true, false], "one with a false date too");
+        assert!(moves(log.as_bytes(), 101_100).is_empty());
+    }
+}

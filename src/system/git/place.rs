@@ -1,0 +1,24 @@
+//! Where a repository keeps what is its own, found without starting `git`.
+
+use crate::system::files;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The `.git` folder of the repository or worktree here; `None` where there is none.
+pub fn git_folder(folder: &Path) -> Option<PathBuf> {
+    let git = folder.join(".git");
+    let about = fs::symlink_metadata(&git).ok()?;
+    if about.is_file() {
+        let text = files::read_text(&git).ok()?;
+        Some(folder.join(text.strip_prefix("gitdir:")?.trim()))
+    } else {
+        Some(git)
+    }
+}
+
+/// The folder that all worktrees of the repository here share; `None` where there is no repository.
+pub fn git_common_folder(folder: &Path) -> Option<PathBuf> {
+    let own = git_folder(folder)?;
+    let shared = files::read_text(own.join("commondir")).ok().map(|text| own.join(text.trim()));
+    Some(shared.unwrap_or(own)).filter(|folder| folder.join("HEAD").exists())
+}
