@@ -136,6 +136,14 @@ pub(super) fn of_tree(env: &Env, session: &Session, event: &Event) -> Option<Gro
     if !progress.unplanned && !stays_here(env, event) || is_elsewhere() {
         return None;
     }
+    let growth = of_task(env, session, event)?;
+    // Of files that are only counted a change may not show; for the weight of a task their number is enough.
+    (progress.unplanned || growth.more_files == 0).then_some(growth)
+}
+
+/// All that differs from the task's start, whatever changed it.
+pub(super) fn of_task(env: &Env, session: &Session, event: &Event) -> Option<Growth> {
+    let progress = &session.memory.progress;
     let id = progress.start.as_deref().filter(|_| session.measures() && event.by_our_agent().is_none())?;
     let store = Store::look(&root(env, session, event)?).ok()??;
     let then = store.read(&Id::read(id)?).ok()?.artifacts;
@@ -143,9 +151,7 @@ pub(super) fn of_tree(env: &Env, session: &Session, event: &Event) -> Option<Gro
     let changes = changed_since(env, &store, &then, &limits).ok()?;
     let outside = progress.grown.files.iter().filter(|file| file.path.starts_with('/')).cloned();
     let inside = changes.into_iter().map(|change| measure(&store, change, &limits));
-    let growth = Growth::of(outside.chain(inside).collect());
-    // Of files that are only counted a change may not show; for the weight of a task their number is enough.
-    (progress.unplanned || growth.more_files == 0).then_some(growth)
+    Some(Growth::of(outside.chain(inside).collect()))
 }
 
 /// Its lines; where the time is over, a file counts without them.

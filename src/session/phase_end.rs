@@ -5,7 +5,7 @@
 
 use crate::model::event::EventKind;
 use crate::model::phase::Phase;
-use crate::session::fact::Fact;
+use crate::session::fact::{Fact, Reported};
 use crate::text::stored::canonical;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -33,6 +33,9 @@ impl PhaseEnd {
             // What comes next is for the user to say, or they have said it.
             (EventKind::SessionEnd | EventKind::UserPromptSubmit, _) => "ASK_USER",
             (_, Phase::Intervene) => "INTERVENTION_REQUIRED",
+            // A person approved the plan in plan mode.
+            _ if before == Phase::Review && matches!(fact, Fact::Call(_)) => "ASK_USER",
+            _ if before == Phase::Review && !is_reviewed(fact) => "INTERVENTION_REQUIRED",
             _ if goes_on(before, after) => "PASS",
             _ => "INTERVENTION_REQUIRED",
         };
@@ -58,6 +61,15 @@ impl PhaseEnd {
     }
 }
 
+/// A critic let the plan go; in a run the driver says that its step has ended.
+fn is_reviewed(fact: &Fact) -> bool {
+    let proceeds = |report: &Reported| {
+        let verdict = report.finding.as_ref().and_then(|finding| finding.verdict.as_deref());
+        report.agent == "critic" && verdict == Some("PROCEED")
+    };
+    matches!(fact, Fact::Run(_)) || matches!(fact, Fact::Verdict(report) if proceeds(report))
+}
+
 /// Forward in the loop, to its end, or from mending back to verifying.
 fn goes_on(before: Phase, after: Phase) -> bool {
     let place = |phase: Phase| Phase::ALL.iter().position(|one| *one == phase);
@@ -67,7 +79,8 @@ fn goes_on(before: Phase, after: Phase) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::fact::{Seen, Unblocked};
+    use crate::session::agent_report::AgentReport;
+    use crate::session::fact::{Seen, Staged, Step, Unblocked};
 
     fn event(name: &str) -> Fact {
         Fact::Event(Box::new(Seen { event: name.to_owned(), ..Seen::default() }))
@@ -82,7 +95,8 @@ mod tests {
         let any = event("SubagentStop");
         for (before, after, wanted) in [
             (Phase::Hydrate, Phase::Review, "PASS"),
-            (Phase::Review, Phase::Execute, "PASS"),
+            (Phase::Review, Phase::Verify, "INTERVENTION_REQUIRED"),
+            (Phase::Review, Phase::Done, "INTERVENTION_REQUIRED"),
             (Phase::Review, Phase::Hydrate, "INTERVENTION_REQUIRED"),
             (Phase::Review, Phase::Halted, "HALT"),
             (Phase::Execute, Phase::Verify, "PASS"),
@@ -96,6 +110,17 @@ mod tests {
         ] {
             assert_eq!(outcome(before, after, &any).as_deref(), Some(wanted), "{before:?} to {after:?}");
         }
+        for (agent, verdict, wanted) in
+            [("critic", "PROCEED", "PASS"), ("prompt-hydrator", "PROCEED", "INTERVENTION_REQUIRED")]
+        {
+            let finding = Some(AgentReport { verdict: Some(verdict.to_owned()), ..AgentReport::default() });
+            let said = Fact::Verdict(Reported { agent: agent.to_owned(), finding, ..Reported::default() });
+            assert_eq!(outcome(Phase::Review, Phase::Execute, &said).as_deref(), Some(wanted), "{agent}");
+        }
+        let step = Fact::Run(Staged::default());
+        assert_eq!(outcome(Phase::Review, Phase::Execute, &step).as_deref(), Some("PASS"));
+        let approved = Fact::Call(Step::default());
+        assert_eq!(outcome(Phase::Review, Phase::Execute, &approved).as_deref(), Some("ASK_USER"));
         let (prompt, end) = (event("UserPromptSubmit"), event("SessionEnd"));
         assert_eq!(outcome(Phase::Execute, Phase::Hydrate, &prompt).as_deref(), Some("ASK_USER"));
         assert_eq!(outcome(Phase::Verify, Phase::Verify, &end).as_deref(), Some("ASK_USER"));

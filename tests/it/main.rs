@@ -60,6 +60,7 @@ mod opencode;
 mod other_clients;
 mod packages;
 mod pages;
+mod parked;
 mod pictures;
 mod plugin;
 mod policy;

@@ -91,6 +91,7 @@ impl Session {
             return;
         }
         match report.agent.as_str() {
+            "prompt-hydrator" if self.take_up_at(report.takes_up) && !self.memory.progress.unplanned => {}
             "prompt-hydrator" => self.apply_plan(finding, report.replans),
             "critic" => self.apply_review(finding),
             "custodiet" => self.apply_audit(finding, report.audited),
