@@ -52,7 +52,8 @@ fn unstopped(session: &Session, context: &Context) -> Option<String> {
 /// What the person is told at the end of a planned task whose commit is nobody's debt.
 fn left_uncommitted(session: &Session, context: &Context) -> Option<String> {
     let large = session.is_planned() || session.memory.progress.outgrown.is_some();
-    let ends = !matches!(session.state.phase, Phase::Done | Phase::Halted) && context.stage.is_none();
+    let over = matches!(session.state.phase, Phase::Done | Phase::Halted);
+    let ends = !over && context.stage.is_none() && session.awaits_plan_of().is_none();
     let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0 && task.waiver.is_none());
     let owed = closing_levels(session, context).0 != Level::Off;
     let files = context.tree.uncommitted.len() as u64;

@@ -151,12 +151,14 @@ fn the_person_names_the_parked_task() {
     session.stop("Done.").refused(&["qa-verifier"]);
     assert_eq!(session.state()["task"]["writes"], 5);
     // Right after the interrupt it need not be named so exactly.
+    let sandbox = in_loop();
     let session = planned_in_loop(&sandbox);
     interrupt(&session, &prompt_id(&session), ESC);
     let _ = session.prompt("go on with the refactoring");
     session.write("f.txt").silent();
     session.stop("Done.").refused(&["qa-verifier"]);
     // "go on" after something else means that.
+    let sandbox = in_loop();
     let session = planned_in_loop(&sandbox);
     interrupt(&session, &prompt_id(&session), ESC);
     let _ = session.prompt("what is this?");
@@ -266,4 +268,28 @@ fn the_last_refusal_says_what_the_verifier_found() {
     let stop = session.stop("Done.");
     stop.said(&["`qa-verifier` found issues 3 times", "no greeting"]);
     assert!(!stop.out.contains("0 refusals"), "{stop:?}");
+}
+
+/// What the client says about agents is no prompt of the person, and a refused stop says what it owes.
+#[test]
+fn views_tell_the_persons_prompt_and_what_is_owed() {
+    let sandbox = strict();
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("add a greeting");
+    let _ = session.prompt("<task-notification>\n<task-id>x</task-id>\n</task-notification>");
+    session.write("a.txt").refused(&["prompt-hydrator"]);
+    let why = sandbox.person(&["why", "--session", &session.id]).out;
+    assert!(why.contains("the prompt: add a greeting") && !why.contains("task-notification"), "{why}");
+    let told = sandbox.person(&["transcript", &session.id]).out;
+    assert!(told.contains("**Prompt.** add a greeting") && !told.contains("task-notification"), "{told}");
+    plan(&session, "new", "# Plan\n\nAdd a greeting. It is short.\n\n## Verification\n- run it");
+    session.write("a.txt").silent();
+    session.stop("Done.").refused(&["qa-verifier"]);
+    let log = sandbox.person(&["log", &session.id]).out;
+    assert!(log.contains("the turn ends, and owes qa-verifier, framework, commit, push"), "{log}");
+    assert!(!log.contains("execute ends: PASS"), "{log}");
+    sandbox.person(&["status", &session.id]).said(&["Add a greeting. (1 change)"]);
+    let tasks = sandbox.person(&["task"]).out;
+    assert!(tasks.contains("Add a greeting.") && !tasks.contains("Verification"), "{tasks}");
 }
