@@ -20,10 +20,12 @@ use crate::model::event::{Event, EventKind};
 use crate::session::describe::describe_deed;
 use crate::session::fact::Fact;
 use crate::session::fold::Session;
+use crate::session::memory::Parked;
+use crate::session::state::Task;
 use crate::system::env::Env;
 use crate::system::git;
 use crate::text::json::cut;
-use crate::text::plain::shell_word;
+use crate::text::plain::{count, shell_word};
 use crate::text::redact::redact;
 use crate::text::template::{Phrase, one_line, quote};
 use crate::text::time::timestamp;
@@ -151,6 +153,7 @@ fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -
         ("sandbox", session.state.sandbox.name().to_owned()),
         ("prompt", text(prompt)),
         ("task", task(session)),
+        ("parked", parked(session)),
         ("owed", names(&state.stop.owed)),
         ("problems", list(&course.problems)),
         ("issues", list(&course.problems)),
@@ -319,13 +322,26 @@ fn failed_tool(fact: &Fact) -> Option<&str> {
 }
 
 fn task(session: &Session) -> String {
-    let Some(task) = &session.state.task else { return "none".to_owned() };
+    let unnamed = |task: &&Task| task.writes == 0 && task.intent.as_deref().is_none_or(str::is_empty);
+    let Some(task) = session.state.task.as_ref().filter(|task| !unnamed(task)) else { return "none".to_owned() };
     let intent = one_line(task.intent.as_deref().unwrap_or("no intent"), 300);
     format!(
         "{intent} (workflow `{}`, {} changes so far)",
         session.state.state.current_workflow.as_deref().unwrap_or("none"),
         task.writes
     )
+}
+
+/// The tasks that the person interrupted, by the numbers that `aops-hook task` shows.
+fn parked(session: &Session) -> String {
+    let tell = |(n, task): (u64, &Parked)| {
+        let about = task.intent.as_deref().or(task.original_prompt.as_deref()).unwrap_or("no intent");
+        let files = one_line(&task.paths.join(", "), 200);
+        let files = if files.is_empty() { String::new() } else { format!(": {files}") };
+        format!("- parked {n}: {} ({}{files})", one_line(about, 300), count(task.files, "changed file"))
+    };
+    let lines: Vec<String> = (1..).zip(session.memory.parked.iter().rev()).map(tell).collect();
+    if lines.is_empty() { "none".to_owned() } else { lines.join("\n") }
 }
 
 fn waivers(session: &Session) -> String {

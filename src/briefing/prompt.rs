@@ -104,7 +104,9 @@ fn brings_plan(session: &Session, event: &Event) -> bool {
     if event.kind == EventKind::UserPromptSubmit {
         return event.ends.iter().filter_map(|end| end.agent_id.as_ref()).any(planned);
     }
-    let call = event.call.as_ref().filter(|call| matches!(call.key.tool.as_str(), "Agent" | "Task"));
+    // One that was only started in the background has no plan yet, and the one before is not meant.
+    let call = event.call.as_ref().filter(|call| !call.launched);
+    let call = call.filter(|call| matches!(call.key.tool.as_str(), "Agent" | "Task"));
     let input = call.and_then(|call| json::read(&call.input).ok());
     let kind = input.and_then(|input| input.text_of("subagent_type")).and_then(|kind| meant(&kind));
     kind.and_then(|kind| ours(&kind)).is_some_and(|agent| agent.name == PLANS)

@@ -23,6 +23,7 @@ use crate::model::error::{Code, Failure};
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::profile::Hold;
 use crate::model::worktree::{Asked, Worktree};
+use crate::observe::parked;
 use crate::proof::health::{Health, log_damage};
 use crate::session::fold::Session;
 use crate::session::memory::{Parked, Waiver};
@@ -30,7 +31,7 @@ use crate::session::state::{State, Subagent};
 use crate::system::env::{Env, east_of_utc};
 use crate::system::git;
 use crate::text::json::{self, Json};
-use crate::text::plain::count;
+use crate::text::plain::{count, title};
 use crate::text::template::one_line;
 use crate::text::time;
 use clap::ArgMatches;
@@ -73,8 +74,10 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let (project, baseline) = (folder(io.env, &shelved, &session), sessions::baseline(&shelved, &session));
     let owed = owed(io.env, &session, project.as_deref().zip(baseline.as_ref()));
     let damage = Health::new(io.env, u64::MAX).damage(&shelved);
+    let parked = find_parked(io.env, project.as_deref(), &session);
     if io.json {
         let mut value = to_json(io.env, &session, &owed);
+        value["parked"] = parked.iter().map(|(files, about)| json!({"intent": about, "files": files})).collect();
         value["damage"] = json!(damage);
         value["bundle"] = bundle::installed(io.env).ok().flatten().map_or(Value::Null, |(bundle, _)| bundle.identity());
         return io.print(value);
@@ -89,7 +92,7 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     rows.extend(way_out(&session, io.env.now_ms).filter(|_| !io.env.inside_client));
     rows.extend(describe_questions(&session, io.env.now_ms));
     rows.extend(demands(&session, &owed, io.env.now_ms));
-    rows.extend(parked(&session));
+    rows.extend(parked.iter().map(|(files, about)| ("parked", describe_parked(*files, about), Tone::Plain)));
     rows.extend(describe_waivers(io, &session));
     rows.push(agents(&session.state));
     rows.extend(times(io, &session.state));
@@ -129,7 +132,7 @@ fn course(session: &Session, now_ms: i64) -> Vec<NamedFact> {
     rows.push(("sandbox", words.to_owned(), tone));
     rows.push(("jail", describe_jail(session), Tone::Plain));
     if let Some(task) = &state.task {
-        let intent = one_line(task.intent.as_deref().unwrap_or("no intent"), 200);
+        let intent = one_line(title(task.intent.as_deref().unwrap_or("no intent")), 200);
         rows.push(("task", format!("{}: {intent} ({})", task.n, count(task.writes, "change")), Tone::Plain));
     }
     if let Some(workflow) = &state.state.current_workflow {
@@ -182,14 +185,20 @@ fn halt(session: &Session, shelved: &SessionOnDisk) -> Vec<NamedFact> {
     why.into_iter().chain(report).chain([("way out", words, Tone::Warn)]).collect()
 }
 
-/// The tasks that the person interrupted.
-fn parked(session: &Session) -> impl Iterator<Item = NamedFact> {
-    let words = |parked: &Parked| {
-        let about = parked.intent.as_deref().or(parked.original_prompt.as_deref()).unwrap_or_default();
-        let changed = format!("{} changed, not committed", count(parked.files, "file"));
-        if about.is_empty() { changed } else { format!("{changed} ({})", one_line(about, 60)) }
+/// The interrupted tasks of which something is left, the newest first: how many files, and what each is about.
+fn find_parked(env: &Env, project: Option<&Path>, session: &Session) -> Vec<(u64, String)> {
+    let living = parked::living(env, project, session);
+    let tell = |(at, files): &(usize, u64)| {
+        let Parked { intent, original_prompt, .. } = &session.memory.parked[*at];
+        let about = intent.as_deref().or(original_prompt.as_deref()).unwrap_or_default();
+        (*files, one_line(title(about), 60))
     };
-    session.memory.parked.iter().rev().map(move |task| ("parked", words(task), Tone::Plain))
+    living.iter().rev().map(tell).collect()
+}
+
+fn describe_parked(files: u64, about: &str) -> String {
+    let changed = format!("{} changed, not committed", count(files, "file"));
+    if about.is_empty() { changed } else { format!("{changed} ({about})") }
 }
 
 /// How a person goes on without the loop, where it holds something up.

@@ -3,18 +3,22 @@
 //! Writes one entry. Invariants: only a person lets a task go, or takes it up as it was; an agent may say of its own session that
 //! one goes on, which opens nothing: it is taken up with the first edit of its files, or by a plan that continues it.
 
+use super::status::folder;
 use super::table::{Cell, Tone};
 use super::{Command, Io, operand, refused, session, session_option, text, yes};
 use crate::ledger::clients;
 use crate::ledger::open::Ledger;
 use crate::ledger::sessions::{self, SessionOnDisk};
+use crate::observe::parked;
 use crate::session::fact::{Fact, TaskChosen, TaskMove};
 use crate::session::fold::Session;
 use crate::session::memory::Parked;
-use crate::text::plain::count;
+use crate::system::git;
+use crate::text::plain::{count, title};
 use crate::text::template::one_line;
 use clap::{Arg, ArgMatches};
 use serde_json::{Value, json};
+use std::path::Path;
 
 pub const COMMAND: Command = Command {
     name: "task",
@@ -71,25 +75,25 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let found = session(given, io)?;
     let known = read(&found)?;
-    let parked = known.memory.parked.iter().rev();
+    let project = folder(io.env, &found, &known);
+    let living = parked::living(io.env, project.as_deref(), &known);
+    let parked = || (1..).zip(living.iter().rev().map(|(at, files)| (&known.memory.parked[*at], *files)));
     let in_hand = Some(&known).filter(|known| known.is_unfinished());
     if io.json {
-        let mut all: Vec<Value> = (1..).zip(parked).map(describe).collect();
+        let mut all: Vec<Value> = parked().map(describe).collect();
         all.extend(in_hand.map(|known| json!({"state": "in hand", "intent": known.state.task.as_ref().and_then(|task| task.intent.clone())})));
         return io.print(Value::Array(all));
     }
-    let mut rows: Vec<[Cell; 4]> = (1..)
-        .zip(parked)
-        .map(|(n, task): (u64, &Parked)| {
-            let changed = format!("{} changed, not committed", count(task.files, "file"));
+    let mut rows: Vec<[Cell; 4]> = parked()
+        .map(|(n, (task, files)): (u64, (&Parked, u64))| {
+            let changed = format!("{} changed, not committed", count(files, "file"));
             [Cell::from(n.to_string()), Cell::new("parked", Tone::Warn), Cell::from(changed), Cell::from(about(task))]
         })
         .collect();
     rows.extend(in_hand.map(|known| {
-        let (files, lines) = known.memory.progress.grown.count();
-        let changed = format!("{}, {}", count(files, "file"), count(lines, "line"));
         let intent = known.state.task.as_ref().and_then(|task| task.intent.as_deref()).unwrap_or_default();
-        [Cell::from(""), Cell::new("in hand", Tone::Good), Cell::from(changed), Cell::from(one_line(intent, 60))]
+        let changed = describe_changes(io, &found, known, project.as_deref());
+        [Cell::from(""), Cell::new("in hand", Tone::Good), Cell::from(changed), Cell::from(one_line(title(intent), 60))]
     }));
     if rows.is_empty() {
         return io.print("no task is open, and none was interrupted");
@@ -97,12 +101,26 @@ fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.table(["n", "state", "changed", "task"], rows)
 }
 
-fn describe((n, task): (u64, &Parked)) -> Value {
-    json!({"n": n, "state": "parked", "files": task.files, "intent": about(task), "workflow": task.workflow})
+/// What the task in hand has changed: as it was measured, or what git sees of it.
+fn describe_changes(io: &Io, found: &SessionOnDisk, known: &Session, project: Option<&Path>) -> String {
+    let (files, lines) = known.memory.progress.grown.count();
+    let worked = known.state.task.as_ref().is_some_and(|task| task.writes > 0);
+    let baseline = sessions::baseline(found, known).filter(|_| worked && files == 0);
+    match project.zip(baseline) {
+        Some((project, baseline)) => {
+            let uncommitted = git::owed(io.env, project, &baseline).uncommitted.len();
+            format!("{} changed, not committed", count(uncommitted as u64, "file"))
+        }
+        None => format!("{}, {}", count(files, "file"), count(lines, "line")),
+    }
+}
+
+fn describe((n, (task, files)): (u64, (&Parked, u64))) -> Value {
+    json!({"n": n, "state": "parked", "files": files, "intent": about(task), "workflow": task.workflow})
 }
 
 fn about(task: &Parked) -> String {
-    one_line(task.intent.as_deref().or(task.original_prompt.as_deref()).unwrap_or_default(), 60)
+    one_line(title(task.intent.as_deref().or(task.original_prompt.as_deref()).unwrap_or_default()), 60)
 }
 
 fn read(found: &SessionOnDisk) -> anyhow::Result<Session> {
@@ -134,13 +152,17 @@ fn resume(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 fn choose(given: &ArgMatches, io: &mut Io, found: &SessionOnDisk, how: TaskMove, by: &str) -> anyhow::Result<u8> {
     let mut ledger = Ledger::at(io.env, &found.path, &found.session_id)?;
     let known = ledger.session();
-    let (parked, n) = (known.memory.parked.len() as u64, given.get_one::<u64>("n").copied());
+    let project = folder(io.env, found, known);
+    let living = parked::living(io.env, project.as_deref(), known);
+    let (parked, n) = (living.len() as u64, given.get_one::<u64>("n").copied());
     let at = match n {
         Some(n) if n > parked => {
             return refused(format!("there is no task {n}\nhint: `aops-hook task list` shows them"));
         }
         n => parked.checked_sub(n.unwrap_or(1)),
     };
+    // Those of which nothing is left are not in the list.
+    let at = at.and_then(|at| living.get(usize::try_from(at).ok()?)).map(|(at, _)| *at as u64);
     if known.blocked().is_some() {
         return refused("the session is blocked\nhint: look at it, then run `aops-hook clear-block`");
     }
@@ -149,9 +171,10 @@ fn choose(given: &ArgMatches, io: &mut Io, found: &SessionOnDisk, how: TaskMove,
     }
     let task = at.and_then(|at| known.memory.parked.get(usize::try_from(at).unwrap_or(usize::MAX))).map(about);
     let task = task.unwrap_or_else(|| {
-        one_line(known.state.task.as_ref().and_then(|task| task.intent.as_deref()).unwrap_or_default(), 60)
+        one_line(title(known.state.task.as_ref().and_then(|task| task.intent.as_deref()).unwrap_or_default()), 60)
     });
-    ledger.append(io.env, vec![Fact::Task(TaskChosen { at, by: by.to_owned(), how })])?;
+    let alone = how == TaskMove::Resume && !known.is_unfinished();
+    ledger.append(io.env, vec![Fact::Task(TaskChosen { alone, at, by: by.to_owned(), how })])?;
     ledger.exported()?;
     let words = match how {
         TaskMove::Drop => "let go: it owes nothing more, and its files stay as they are",

@@ -11,7 +11,6 @@ use crate::host::claude::transcript::entry::{Beside, Lines, Message, Read, Trans
 use crate::insight::collect;
 use crate::ledger::recover::LEDGER_FILE;
 use crate::model::call::CallState;
-use crate::model::event::EventKind;
 use crate::session::fact::{Fact, Seen, Step};
 use crate::session::reflection::{self, to_markdown};
 use crate::text::time;
@@ -158,8 +157,7 @@ fn tell_event(seen: &Seen, say: &mut dyn FnMut(String, bool)) {
     if let Some(reflection) = &seen.reflection {
         say(to_markdown(reflection), false);
     }
-    let is_prompt = EventKind::of(&seen.event) == EventKind::UserPromptSubmit;
-    if let Some(prompt) = seen.words("prompt").filter(|_| is_prompt) {
+    if let Some(prompt) = seen.words("prompt").filter(|_| seen.is_persons_prompt()) {
         say(format!("**Prompt.** {prompt}"), true);
     }
 }

@@ -107,13 +107,13 @@ pub static ASSETS: &[Asset] = assets! {
     "commands/": "aops-checkpoint" "aops-handover" "aops-status" "aops-task" "session-insights";
     "templates/": "AGENTS" "audit-context" "critic-context" "halt-report" "hydration-instruction"
         "insights-analysis" "loop-guide";
-    "templates/owed/": "checks" "commit" "custodiet" "evidence" "format" "framework" "pull" "push" "qa-verifier-again"
+    "templates/owed/": "checks" "commit" "custodiet" "evidence" "format" "framework" "plan" "pull" "push" "qa-verifier-again"
         "qa-verifier" "step-agent" "sync" "tracker" "unasked";
     "templates/": "prompt-hydrator-context" "qa-context" "reflection-context";
     "templates/refusals/": "agent-at-work" "agent-missing" "agent-shadowed" "agent-write" "agentless" "audit-due" "check-ask" "check-failed" "check-halt"
         "check-late" "check-prompt" "check-sandbox" "check-save" "danger-ask" "danger-guard" "danger-keys" "danger" "halted" "outgrown" "rule-ask" "rule"
         "sandbox-brought" "sandbox-question" "sandbox-review" "sandbox-revise"
-        "sandbox-step" "sandbox" "stop-let-go" "stop-owed" "verdict-form" "verdict-given-up";
+        "sandbox-step" "sandbox" "stop-let-go" "stop-owed" "stop-unverified" "verdict-form" "verdict-given-up";
     "templates/": "run-step-agent" "run-step";
     "workflows/": "batch-processing" "build-loop" "context-bootstrap" "debugging" "direct-skill" "feature-dev" "minor-edit"
         "project" "qa-demo" "simple-question" "spec-review" "tdd-cycle";

@@ -65,6 +65,10 @@ pub struct Context {
     pub tree: Worktree,
     /// A prompt, start or end of the session after a turn that had no Stop: how that ended, and what it owed.
     pub unstopped: Option<Unstopped>,
+    /// `UserPromptSubmit`: places of parked tasks of which nothing is left uncommitted.
+    pub over: Vec<u64>,
+    /// `Stop`: the turn ends with a question to the user.
+    pub asks: bool,
     /// `SubagentStop` of an agent that is waited for: what it found, or what is wrong with its report.
     pub report: Option<Result<AgentReport, String>>,
     /// Where an answer is not proven yet: what the client recorded about it.
@@ -213,8 +217,9 @@ pub struct EndContext {
 pub struct Unstopped {
     /// The client's own record says that the person interrupted it.
     pub interrupted: bool,
-    /// Files that are changed and not committed.
+    /// Files of its task that are changed and not committed, and the paths of those that are listed.
     pub files: u64,
+    pub paths: Vec<String>,
 }
 
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ pub use crate::gate::settle::{abandoned, rejected};
 use crate::gate::settle::{in_flight, settle, settle_answered, settled};
 use crate::gate::timers::{listed_timers, new_timers, scheduled, set_timer};
 use crate::gate::{
-    Context, Evidence, Unstopped, jail, profile, questions, reflection, repeat, sandbox, unreported, way_out,
+    Context, Evidence, Unstopped, jail, parked, profile, questions, reflection, repeat, sandbox, unreported, way_out,
 };
 use crate::model::agent::{Agent, ours};
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
@@ -27,6 +27,9 @@ use crate::text::json::{self, cut, quoted};
 use crate::text::redact::redact;
 use crate::text::sha256::sha256;
 use serde_json::value::RawValue;
+
+/// Why a verification does not count.
+const UNREVIEWED: &str = "the plan of this task is not in force yet, so nothing is verified";
 
 /// Most calls in flight; one more settles the oldest.
 const MOST_OPEN: usize = 256;
@@ -46,6 +49,7 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
         _ => {
             let mut facts = questions::proven(session, event, context);
             facts.extend(settled(session, event, context));
+            facts.extend(parked::over(context));
             let mut seen = seen(event, context, said(verdict));
             if event.kind == EventKind::UserPromptSubmit {
                 hear(session, event, context, &mut seen);
@@ -61,7 +65,8 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
                 seen.shuts = owed.is_empty() && session.plans_first() && session.state.sandbox == Sandbox::Open;
                 // A task that was let go is over, whatever it still owes.
                 seen.ends = session.weighs() && verdict.ruling == Ruling::Pass && !owed.is_empty();
-                seen.owed = Some(owed);
+                // Where the turn ends with a question about the plan, everything stays as it is.
+                seen.owed = Some(owed).filter(|_| !context.asks || session.awaits_plan_of().is_none());
                 seen.no_git = without_git(session, context);
             }
             (seen.timers, seen.timers_lost) = listed_timers(session, event, context);
@@ -89,18 +94,16 @@ fn starter(event: &Event, context: &Context) -> Option<String> {
 
 /// What a prompt means for the task in hand, and by what it is known again.
 fn hear(session: &Session, event: &Event, context: &Context, seen: &mut Seen) {
-    let ordinary = context.prompt == Prompt::Ordinary;
-    let parks = context.unstopped.as_ref().is_some_and(|turn| turn.interrupted);
     seen.prompt_sha256 = event.prompt_id.as_ref().map(|_| sha256(&[event.prompt.as_bytes()]));
-    seen.anew = ordinary && session.is_mere_question();
-    seen.goes_on = ordinary && (parks || !session.memory.parked.is_empty()) && Prompt::goes_on(&event.prompt);
+    seen.anew = context.prompt == Prompt::Ordinary && session.is_mere_question();
+    parked::hear(session, event, context, seen);
 }
 
 /// A turn had no Stop. Where the person interrupted it, its task is parked; else its debts stay, and what it owed is recorded.
 fn unstopped(session: &Session, event: &Event, turn: &Unstopped, context: &Context, seen: &mut Seen) -> Option<Fact> {
     seen.unstopped = true;
     if turn.interrupted {
-        seen.parks = Some(turn.files);
+        parked::park(session, turn, seen);
         return None;
     }
     let owed: Vec<String> = debts(session, context).iter().map(|debt| debt.name.to_owned()).collect();
@@ -130,6 +133,9 @@ fn reported(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
         return unawaited_block(session, agent, report, context);
     }
     let (finding, problem) = match report {
+        Ok(_) if agent.name == "qa-verifier" && session.awaits_plan_of().is_some() => {
+            (None, Some(UNREVIEWED.to_owned()))
+        }
         Ok(finding) => (Some(finding.clone()), None),
         Err(problem) => (None, Some(cut(problem, 600).to_owned())),
     };
@@ -143,10 +149,24 @@ fn reported(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
     let goes_on = |finding: &AgentReport| finding.task.as_deref() == Some("continue");
     let sent_back = session.state.hydration.critic_verdict.as_deref() == Some("REVISE");
     let replans = sent_back && agent == "prompt-hydrator" && finding.as_ref().is_some_and(goes_on);
-    let tree = context.verified_tree.clone();
+    let (tree, as_result) = (context.verified_tree.clone(), true);
+    let takes_up = finding.as_ref().filter(|_| agent == "prompt-hydrator" && !replans);
+    let takes_up = takes_up.and_then(|finding| parked::planned(session, finding));
     let todos = finding.as_ref().and_then(|finding| session.planned_todos(&agent, finding));
-    let fact =
-        Reported { agent, agent_id, as_result: true, audited, closes, finding, problem, replans, sent_on, todos, tree };
+    let fact = Reported {
+        agent,
+        agent_id,
+        as_result,
+        audited,
+        closes,
+        finding,
+        problem,
+        replans,
+        sent_on,
+        takes_up,
+        todos,
+        tree,
+    };
     [Fact::Verdict(fact)].into_iter().chain(block).collect()
 }
 

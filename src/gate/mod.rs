@@ -25,6 +25,7 @@ pub mod reflection;
 pub mod questions;
 pub mod settle;
 mod timers;
+mod parked;
 pub mod facts;
 pub mod audit;
 pub mod agentless;

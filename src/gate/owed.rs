@@ -10,7 +10,7 @@ use crate::model::event::{Event, EventKind};
 use crate::model::phase::Phase;
 use crate::model::verdict::{Debt, Verdict};
 use crate::model::worktree::Asked;
-use crate::session::fold::Session;
+use crate::session::fold::{Session, is_owed_plan};
 use crate::session::memory::RunStep;
 use crate::text::plain::{count, shell_word};
 use crate::text::template::{Phrase, one_line};
@@ -54,7 +54,8 @@ fn unstopped(session: &Session, context: &Context) -> Option<String> {
 /// What the person is told at the end of a planned task whose commit is nobody's debt.
 fn left_uncommitted(session: &Session, context: &Context) -> Option<String> {
     let large = session.is_planned() || session.memory.progress.outgrown.is_some();
-    let ends = !matches!(session.state.phase, Phase::Done | Phase::Halted) && context.stage.is_none();
+    let over = matches!(session.state.phase, Phase::Done | Phase::Halted);
+    let ends = !over && context.stage.is_none() && session.awaits_plan_of().is_none();
     let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0 && task.waiver.is_none());
     let owed = closing_levels(session, context).0 != Level::Off;
     let files = own_files(session, &context.tree.uncommitted);
@@ -97,7 +98,8 @@ fn ending(session: &Session, context: &Context) -> Verdict {
     }
     let names: Vec<&str> = debts.iter().map(|debt| debt.name).collect();
     let stop = &session.state.stop;
-    let progress = names.len() < stop.owed.len();
+    let planned = is_owed_plan(&stop.owed) && session.awaits_plan_of().is_none() && context.stage.is_none();
+    let progress = names.len() < stop.owed.len() || planned;
     // No agent can be started, so asking for its report would change nothing.
     let stuck = session.memory.agentless.is_some() && names.iter().any(|name| ours(name).is_some());
     let tired = stop.refusals >= session.policy().stop.refusals && !progress || stuck;
@@ -105,7 +107,14 @@ fn ending(session: &Session, context: &Context) -> Verdict {
         // It was said when the turn before ended.
         return Verdict::pass();
     }
-    if tired || session.memory.progress.rounds >= MOST_ROUNDS && names.first() == Some(&"qa-verifier") {
+    let progress = &session.memory.progress;
+    if progress.rounds >= MOST_ROUNDS && names.first() == Some(&"qa-verifier") {
+        let issues = one_line(&progress.problems.join("; "), 400);
+        let values = vec![("rounds", progress.rounds.to_string()), ("issues", issues), ("owed", names.join(", "))];
+        let phrase = Some(Phrase::new("refusals/stop-unverified.md", values));
+        return Verdict { gate: GATE, phrase, ..Verdict::pass() };
+    }
+    if tired {
         let values = vec![("refusals", stop.refusals.to_string()), ("owed", names.join(", "))];
         let phrase = Some(Phrase::new("refusals/stop-let-go.md", values));
         return Verdict { gate: GATE, phrase, ..Verdict::pass() };
@@ -117,6 +126,7 @@ fn ending(session: &Session, context: &Context) -> Verdict {
 pub fn gate_of_debt(debt: &str) -> &str {
     match debt {
         "custodiet" => "audit",
+        "prompt-hydrator" => "sandbox",
         "qa-verifier" => "qa",
         "framework" => "reflect",
         "evidence" => "checks",
@@ -188,6 +198,12 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     let waived = task.waiver.is_some() && !asked || asked && task.writes == progress.writes_at_prompt;
     if session.state.phase == Phase::Halted || waived || checks::halts(session, context) {
         return Vec::new();
+    }
+    if let Some(agent) = session.awaits_plan_of() {
+        // Half of the work is not verified, and nothing of it is committed: first its plan.
+        let line = Phrase::new("owed/plan.md", vec![("name", agent.to_owned()), ("agent", context.agent(agent))]);
+        // A question to the user may come first.
+        return if how == Level::Enforce && !context.asks { vec![Debt { name: agent, line }] } else { Vec::new() };
     }
     let mut debts = Vec::new();
     let held = |level: Level, gate: &str| level == how && !is_waived(session, context, gate);

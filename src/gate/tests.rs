@@ -347,7 +347,7 @@ fn owed() {
     let names: Vec<_> = judge(&owing(0, 1), &stop, &full).debts.iter().map(|debt| debt.name).collect();
     assert_eq!(names, ["qa-verifier", "framework", "commit", "push"]);
     told(&owing(3, 0), &stop, &full, "owed", "stop-let-go.md");
-    told(&owing(0, 3), &stop, &full, "owed", "stop-let-go.md");
+    told(&owing(0, 3), &stop, &full, "owed", "stop-unverified.md");
     passes(&working(), &stop, &Context::default());
     passes(&owing(0, 0), &busy(), &full);
     passes(&with(|s| s.state.task = None), &stop, &full);

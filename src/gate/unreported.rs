@@ -90,6 +90,7 @@ fn record(session: &Session, event: &Event, one: Unreported) -> Vec<Fact> {
             problem: Some(problem.to_owned()),
             replans: false,
             sent_on: false,
+            takes_up: None,
             todos: None,
             tree: None,
         })

@@ -313,8 +313,8 @@ impl<'a> Turn<'a> {
     }
 
     /// A new task begins, and the one before it is over, was let go or is parked: what that changed is not the new task's.
-    fn begins_after_work(&self) -> bool {
-        let parks = self.context.unstopped.as_ref().is_some_and(|turn| turn.interrupted);
+    fn begins_after_work(&self, seen: &Seen) -> bool {
+        let parks = seen.parks.is_some() || seen.leaves;
         let prompts = self.event.kind == EventKind::UserPromptSubmit && self.context.stage.is_none();
         let ordinary = self.context.prompt == Prompt::Ordinary;
         let let_go = self.session().memory.progress.let_go;
@@ -341,7 +341,7 @@ impl<'a> Turn<'a> {
         }
         seen.changed = work::changed_files(env, &self.ledger, event);
         let first = session.memory.baseline.is_empty() && session.memory.baseline_sha256.is_none();
-        if event.kind == EventKind::SessionStart && first || self.begins_after_work() {
+        if event.kind == EventKind::SessionStart && first || self.begins_after_work(seen) {
             seen.baseline = git::baseline(env, cwd);
             seen.baseline_sha256 = seen.baseline.as_ref().map(digest_of);
             let done = event.kind == EventKind::UserPromptSubmit && session.left_work();

@@ -19,8 +19,9 @@ use crate::model::event::{Event, EventKind};
 use crate::observe::jailed::Looked;
 use crate::observe::tampering;
 use crate::observe::{
-    authority, brought, client, draw, evidence, executable, foreign_agents, growth, jailed, keys, leases, named, plan,
-    plugins, questions, real_paths, same_project, scratch, settings_edit, unended, unfinished, unstopped, verified,
+    authority, brought, client, draw, evidence, executable, foreign_agents, growth, jailed, keys, leases, named,
+    parked, plan, plugins, questions, real_paths, same_project, scratch, settings_edit, unended, unfinished, unstopped,
+    verified,
 };
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fact::{Step, Unasked};
@@ -74,6 +75,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
         EventKind::Stop if !event.busy && may_owe(session, &context) => {
             let project = Path::new(&session.memory.root);
             context.tree = git::owed(env, Path::new(&event.cwd), project, &ledger.baseline()?);
+            context.asks = asks(event);
         }
         _ => {}
     }
@@ -81,9 +83,16 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
     Ok(context)
 }
 
+/// The last words of the turn are a question.
+fn asks(event: &Event) -> bool {
+    let words = json::read(&event.about).ok().and_then(|about| about.text_of("last_assistant_message"));
+    words.is_some_and(|words| words.trim_end().ends_with('?'))
+}
+
 /// What came before this event: a turn without its end, calls without theirs, the same call.
 fn look_back(env: &Env, ledger: &Ledger, event: &Event, context: &mut Context) -> Result<(), Failure> {
     unstopped::look(env, ledger, event, context)?;
+    parked::look(env, ledger.session(), event, context);
     context.decisions = questions::look(env, ledger.session(), event);
     unended::look(env, ledger.session(), event, context);
     context.past = past(ledger, event)?;

@@ -24,6 +24,7 @@ pub mod same_project;
 mod keys;
 pub mod leases;
 mod unfinished;
+pub mod parked;
 mod unstopped;
 mod draw;
 mod questions;

@@ -7,10 +7,12 @@ use crate::gate::owed::own_files;
 use crate::gate::{Context, Unstopped, is_waiting};
 use crate::host::claude::transcript::is_interrupted;
 use crate::ledger::open::Ledger;
+use crate::model::call::Effect;
 use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
-use crate::observe::authority;
+use crate::observe::{authority, parked};
+use crate::session::memory::OpenCall;
 use crate::session::prompt::Prompt;
 use crate::system::{env::Env, git};
 use std::path::Path;
@@ -34,15 +36,15 @@ pub(super) fn look(env: &Env, ledger: &Ledger, event: &Event, context: &mut Cont
     if authority::is_beside(env, session) {
         return Ok(());
     }
-    if session.state.task.as_ref().is_some_and(|task| task.writes > 0) {
+    let changes = |open: &OpenCall| open.effect.is_some_and(Effect::is_write);
+    let may_have = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
+    if may_have || session.memory.calls.iter().any(changes) {
         let project = Path::new(&session.memory.root);
         context.tree = git::owed(env, Path::new(&event.cwd), project, &ledger.baseline()?);
     }
-    let measured = if context.tree.unknown { session.memory.progress.grown.count().0 } else { 0 };
     let next = event.prompt_id.as_deref().filter(|_| event.kind == EventKind::UserPromptSubmit);
-    context.unstopped = Some(Unstopped {
-        interrupted: is_interrupted(&event.transcript_path, &turn.id, &turn.sha256, next),
-        files: measured.max(own_files(session, &context.tree.uncommitted)),
-    });
+    let interrupted = is_interrupted(&event.transcript_path, &turn.id, &turn.sha256, next);
+    let (paths, files) = if interrupted { parked::left_of_task(env, session, event, context) } else { <_>::default() };
+    context.unstopped = Some(Unstopped { interrupted, files, paths });
     Ok(())
 }

@@ -27,6 +27,9 @@ pub struct AgentReport {
     /// Hydrator: the kind of work whose result is worth remembering, one of `REMEMBERED`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
+    /// Hydrator: the parked task that goes on, by its number in the list, the newest first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parked: Option<u64>,
     /// Framework: what more than one session showed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub patterns: Vec<String>,
@@ -176,17 +179,29 @@ fn hydration(json: &Json, workflows: &BTreeMap<String, Vec<String>>) -> Result<A
         let (asked, known) = (json::cut(&workflow, 64), known.join(", "));
         return Err(format!("there is no workflow `{asked}`; choose one of: {known}"));
     };
+    let (task, parked) = task(json)?;
     Ok(AgentReport {
         acceptance_criteria: texts(json, "acceptance_criteria")?,
         gates: gates.clone(),
         intent: Some(text(json, "intent")?),
         issue: json.text_of("issue").filter(|id| is_id(id)),
         kind: json.text_of("kind").filter(|kind| REMEMBERED.contains(&kind.as_str())),
+        parked,
         steps: texts(json, "steps")?,
-        task: Some(one_of(json, "task", &["new", "continue"])?),
+        task: Some(task),
         workflow: Some(workflow),
         ..AgentReport::default()
     })
+}
+
+/// `new`, `continue`, or `parked N`: that goes on with the parked task of this number.
+fn task(json: &Json) -> Result<(String, Option<u64>), String> {
+    let said = text(json, "task")?;
+    match said.strip_prefix("parked ").map(|n| n.trim().parse::<u64>()) {
+        Some(Ok(n)) if n > 0 => Ok(("continue".to_owned(), Some(n))),
+        _ if matches!(said.as_str(), "new" | "continue") => Ok((said, None)),
+        _ => Err("`task` must be one of new, continue, parked N (the number of a parked task)".to_owned()),
+    }
 }
 
 fn critic(json: &Json) -> Result<AgentReport, String> {

@@ -154,6 +154,9 @@ pub struct Seen {
     /// `SessionStart` only: what holds shell commands, where the client starts them through us.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jail: Option<JailState>,
+    /// The person interrupted the turn before, and its task had changed nothing: it is over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leaves: bool,
     /// `SessionStart` only: protected places that are links, or lie behind one, and where they really are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub linked: Option<BTreeMap<String, String>>,
@@ -175,6 +178,9 @@ pub struct Seen {
     /// What was still owed at a Stop, or where one is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owed: Option<Vec<String>>,
+    /// With `parks`: these files, as far as they are listed. Older versions recorded none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parked_paths: Vec<String>,
     /// The person interrupted the turn before: its task is parked, with so many changed files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parks: Option<u64>,
@@ -200,6 +206,9 @@ pub struct Seen {
     /// Mode `observe`: what the mode that is rehearsed would have said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsed: Option<Said>,
+    /// `UserPromptSubmit` only: it says no more than to go on after an interrupt, so the task in hand goes on with its plan.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resumes: bool,
     /// `SessionStart` only: the root of the project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
@@ -214,6 +223,9 @@ pub struct Seen {
     /// `SubagentStart` of an agent of ours: the client whose call started it. Older versions asked for no call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starter: Option<String>,
+    /// `UserPromptSubmit` only: the place of the parked task that it goes on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takes_up: Option<u64>,
     /// What timers will send, where it is new: as the end of a turn lists it, or as a call set it that we were not asked about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timers: Vec<TimerMark>,
@@ -396,6 +408,9 @@ pub struct Reported {
     pub replans: bool,
     /// It goes on and will report again.
     pub sent_on: bool,
+    /// The place of the parked task that the plan goes on with. Older versions recorded none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takes_up: Option<u64>,
     /// The steps of the plan as todos: done, all. Older versions counted none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub todos: Option<(u64, u64)>,

@@ -11,6 +11,8 @@ mod progress;
 mod questions;
 mod reports;
 
+pub use progress::is_owed_plan;
+
 use crate::config::policy::Policy;
 use crate::model::agent;
 use crate::model::call::{CallKey, CallState};
@@ -131,7 +133,9 @@ impl Session {
             self.close_turn();
         }
         if let Some(files) = seen.parks {
-            self.park_task(files);
+            self.park_task(files, &seen.parked_paths);
+        } else if seen.leaves && self.is_unfinished() {
+            self.leave_task();
         }
     }
 

@@ -156,6 +156,9 @@ pub struct Parked {
     pub hydrated_intent: Option<String>,
     pub intent: Option<String>,
     pub original_prompt: Option<String>,
+    /// These files, as far as they are listed: from the project's root, absolute outside of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
     pub phase: Phase,
     pub progress: Box<TaskProgress>,
     pub sandbox: Sandbox,

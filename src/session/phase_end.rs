@@ -58,6 +58,9 @@ impl PhaseEnd {
             // What comes next is for the user to say, or they have said it.
             (EventKind::SessionEnd | EventKind::UserPromptSubmit, _) => "ASK_USER",
             (_, Phase::Intervene) => MENDS,
+            // A person approved the plan in plan mode.
+            _ if before == Phase::Review && matches!(fact, Fact::Call(_)) => "ASK_USER",
+            _ if before == Phase::Review && !is_reviewed(fact) => MENDS,
             _ if goes_on(before, after) => "PASS",
             _ => MENDS,
         };
@@ -144,6 +147,15 @@ fn is_walked(phase: Phase) -> bool {
     !matches!(phase, Phase::Idle | Phase::Done | Phase::Halted)
 }
 
+/// A critic let the plan go; in a run the driver says that its step has ended.
+fn is_reviewed(fact: &Fact) -> bool {
+    let proceeds = |report: &Reported| {
+        let verdict = report.finding.as_ref().and_then(|finding| finding.verdict.as_deref());
+        report.agent == "critic" && verdict == Some("PROCEED")
+    };
+    matches!(fact, Fact::Run(_)) || matches!(fact, Fact::Verdict(report) if proceeds(report))
+}
+
 /// Forward in the loop, to its end, or from mending back to verifying.
 fn goes_on(before: Phase, after: Phase) -> bool {
     let place = |phase: Phase| Phase::ALL.iter().position(|one| *one == phase);
@@ -154,7 +166,7 @@ fn goes_on(before: Phase, after: Phase) -> bool {
 mod tests {
     use super::*;
     use crate::session::agent_report::AgentReport;
-    use crate::session::fact::{Seen, Unblocked};
+    use crate::session::fact::{Seen, Step, Unblocked};
     use crate::session::memory::RunStep;
 
     fn event(name: &str) -> Fact {
@@ -175,7 +187,8 @@ mod tests {
         let any = event("SubagentStop");
         for (before, after, wanted) in [
             (Phase::Hydrate, Phase::Review, "PASS"),
-            (Phase::Review, Phase::Execute, "PASS"),
+            (Phase::Review, Phase::Verify, "INTERVENTION_REQUIRED"),
+            (Phase::Review, Phase::Done, "INTERVENTION_REQUIRED"),
             (Phase::Review, Phase::Hydrate, "INTERVENTION_REQUIRED"),
             (Phase::Review, Phase::Halted, "HALT"),
             (Phase::Execute, Phase::Verify, "PASS"),
@@ -189,6 +202,17 @@ mod tests {
         ] {
             assert_eq!(outcome(before, after, &any).as_deref(), Some(wanted), "{before:?} to {after:?}");
         }
+        for (agent, verdict, wanted) in
+            [("critic", "PROCEED", "PASS"), ("prompt-hydrator", "PROCEED", "INTERVENTION_REQUIRED")]
+        {
+            let finding = Some(AgentReport { verdict: Some(verdict.to_owned()), ..AgentReport::default() });
+            let said = Fact::Verdict(Reported { agent: agent.to_owned(), finding, ..Reported::default() });
+            assert_eq!(outcome(Phase::Review, Phase::Execute, &said).as_deref(), Some(wanted), "{agent}");
+        }
+        let step = Fact::Run(Staged::default());
+        assert_eq!(outcome(Phase::Review, Phase::Execute, &step).as_deref(), Some("PASS"));
+        let approved = Fact::Call(Step::default());
+        assert_eq!(outcome(Phase::Review, Phase::Execute, &approved).as_deref(), Some("ASK_USER"));
         let (prompt, end) = (event("UserPromptSubmit"), event("SessionEnd"));
         assert_eq!(outcome(Phase::Execute, Phase::Hydrate, &prompt).as_deref(), Some("ASK_USER"));
         assert_eq!(outcome(Phase::Verify, Phase::Verify, &end).as_deref(), Some("ASK_USER"));

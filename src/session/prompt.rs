@@ -34,10 +34,14 @@ const OURS: [&str; 6] =
     ["aops-status", "aops-checkpoint", "aops-handover", "aops-task", "session-insights", "aops-session-insights"];
 
 /// How a prompt begins that goes on with what was interrupted.
-const GOING_ON: [&str; 12] = [
+const GOING_ON: [&str; 16] = [
     "go on", "continue", "carry on", "keep going", "keep at it", "proceed", "resume", "go ahead", "pick it up",
-    "finish it", "finish what", "pick up where",
+    "finish it", "finish what", "pick up where", "weiter", "mach weiter", "mache weiter", "fahre fort",
 ];
+
+/// What may follow there without saying what is meant.
+const NAMING_NOTHING: &str = "ahead and as before bitte damit daran doing from interrupted it jetzt left now off please so started \
+stopped task that the then there this was we were what where with work working you";
 
 /// Files and folders that a prompt may begin with, whether they are there or not.
 const WELL_KNOWN: &str = ".DS_Store .aops .aws .babelrc .bash_profile .bashrc .cargo .circleci .clang-format .clang-tidy \
@@ -70,12 +74,25 @@ impl Prompt {
 
     /// It asks to go on with what was interrupted, and says nothing else first.
     pub fn goes_on(text: &str) -> bool {
+        Self::goes_on_with(text).is_some()
+    }
+
+    /// The same, and it does not say with what.
+    pub fn only_goes_on(text: &str) -> bool {
+        Self::goes_on_with(text).is_some_and(|named| named.is_empty())
+    }
+
+    /// The words by which such a prompt names what is to go on.
+    pub fn goes_on_with(text: &str) -> Option<Vec<String>> {
         let words: Vec<String> =
             text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let polite = |word: &&&str| matches!(**word, "please" | "ok" | "okay" | "yes" | "now" | "then" | "and" | "so");
-        let words = &words[words.iter().take_while(polite).count()..];
-        GOING_ON.iter().any(|begin| words.join(" ").starts_with(begin))
+        let polite = |word: &&String| {
+            matches!(word.as_str(), "please" | "ok" | "okay" | "yes" | "now" | "then" | "and" | "so" | "bitte" | "ja")
+        };
+        let text = words[words.iter().take_while(polite).count()..].join(" ");
+        let rest = GOING_ON.iter().find_map(|begin| text.strip_prefix(begin))?;
+        let names = |word: &&str| !NAMING_NOTHING.split(' ').any(|known| known == *word);
+        Some(rest.split(' ').filter(|word| !word.is_empty()).filter(names).map(str::to_owned).collect())
     }
 
     /// It means something that only a person may say: to skip the loop, or to go on after a halt.
@@ -152,6 +169,18 @@ mod tests {
         {
             assert!(Prompt::goes_on(text), "{text}");
         }
+        for (text, only) in [
+            ("go on", true),
+            ("Weiter!", true),
+            ("ok, continue with it please", true),
+            ("pick up where you left off", true),
+            ("go on with the refactoring", false),
+            ("continue, but use tabs", false),
+            ("fix the typo", false),
+        ] {
+            assert_eq!(Prompt::only_goes_on(text), only, "{text}");
+        }
+        assert_eq!(Prompt::goes_on_with("go on with the refactoring").unwrap(), ["refactoring"]);
         for text in ["fix the typo", "what does continue do?", "", "do not go on", "going on holiday"] {
             assert!(!Prompt::goes_on(text), "{text}");
         }

@@ -22,6 +22,18 @@ pub fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// What a longer text is about: of a document its first heading, or the first sentence after one that only says `Plan`.
+pub fn title(text: &str) -> &str {
+    let bare = |line: &str| matches!(line.to_lowercase().trim_end_matches(':'), "" | "plan" | "the plan");
+    let mut lines = text.lines().map(|line| line.trim().trim_start_matches('#').trim());
+    if !text.trim().contains('\n') {
+        return text.trim();
+    }
+    let line = lines.find(|line| !bare(line)).unwrap_or_default();
+    let end = line.find(". ").map_or(line.len(), |at| at + 1);
+    &line[..end]
+}
+
 /// `1 file`, `2 files`, `3 entries`.
 pub fn count(n: impl TryInto<u64>, what: &str) -> String {
     let n = n.try_into().unwrap_or(u64::MAX);
@@ -41,6 +53,18 @@ pub fn shell_word(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_document_is_told_by_its_heading() {
+        for (text, wanted) in [
+            ("add a greeting. And a test.", "add a greeting. And a test."),
+            ("# Plan\n\nAdd a function. It greets.\n\n## Verification\n- run it", "Add a function."),
+            ("# Greetings\n\nAdd a function.", "Greetings"),
+            ("\n\n", ""),
+        ] {
+            assert_eq!(title(text), wanted, "{text:?}");
+        }
+    }
 
     #[test]
     fn what_moves_the_cursor_goes_and_the_rest_stays() {

@@ -62,6 +62,7 @@ mod other_clients;
 mod own;
 mod packages;
 mod pages;
+mod parked;
 mod phase_outcomes;
 mod pictures;
 mod plugin;

@@ -493,6 +493,8 @@ fn a_parked_task_is_taken_up_where_its_files_are_touched() {
     let sandbox = in_loop();
     let session = planned_in_loop(&sandbox);
     interrupt(&session, &prompt_id(&session), "[Request interrupted by user]");
+    passed(&session.prompt("what is this?"));
+    session.stop("a project").silent();
     passed(&session.prompt("go on with it"));
     edit(&session, &sandbox, "a.txt", "hello again\n");
     let status = sandbox.person(&["status", &session.id]);
@@ -509,6 +511,8 @@ fn a_parked_task_is_taken_up_where_its_files_are_touched() {
         edit(&session, &small, name, &"line\n".repeat(20));
     }
     interrupt(&session, &prompt_id(&session), "[Request interrupted by user]");
+    passed(&session.prompt("what is this?"));
+    session.stop("a project").silent();
     passed(&session.prompt("continue"));
     edit(&session, &small, "a.txt", "hello again\n");
     session.write("d.txt").refused(&["outgrown"]);

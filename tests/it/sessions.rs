@@ -108,7 +108,7 @@ fn a_call_is_one_line_with_its_outcome() {
     has("failed    Bash cargo test --all  exit code 101\n");
     has("no end    Read a.md\n");
     has("done      Agent prompt-hydrator\n");
-    has("refused   stop: the turn ends  [owed]");
+    has("refused   stop: the turn ends, and owes ");
     has("2. `framework`: start the agent `framework`");
     has(&refusal.replace("\nhint: ", "; "));
     assert!(!log.contains("{\"") && !log.contains("PENDING"), "no raw JSON, no inner state: {log}");

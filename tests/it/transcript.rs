@@ -47,6 +47,10 @@ fn unknown_records_are_counted_and_secrets_stay() {
     let told = sandbox.person(&["transcript", "e7440acf"]);
     told.said(&["_2 records of an unknown kind were passed over._", "[redacted:"]);
     assert!(!told.out.contains(secret) && !told.out.contains('\x1b'), "{}", told.out);
+    // What the client tells the model about an agent is no prompt.
+    let notice = "<task-notification> an agent has ended";
+    fs::write(&path, fixture("main.jsonl").replace("write a transcript", notice)).unwrap();
+    sandbox.person(&["transcript", "e7440acf"]).said(&["## Notification 01:09:00"]);
     fs::write(path, fixture("hook-records.jsonl")).unwrap();
     let told = sandbox.person(&["transcript", "e7440acf"]);
     assert!(told.code == Some(0) && !told.out.contains("unknown kind"), "{told:?}");

@@ -216,7 +216,14 @@ fn tell_event(base: Told, seen: &Seen, ended: &str) -> Told {
     let refused = spoke.is_some_and(|said| said.ruling == "deny");
     let gate = spoke.map(|said| format!("  [{}]", said.gate)).unwrap_or_default();
     let reason = spoke.map(|said| said.reason.clone()).or_else(|| seen.rehearsed.as_ref().map(would));
-    let text = if refused && word == "event" { text } else { text + &gate };
+    let owed = seen.owed.as_deref().filter(|owed| refused && word == "stop" && !owed.is_empty());
+    let text = match owed {
+        // What keeps it from ending says more than the gate, or that the work before went well.
+        Some(owed) => format!("{text}, and owes {}", owed.join(", ")),
+        None if refused && word == "event" => text,
+        None => text + &gate,
+    };
+    let ended = if owed.is_some() { "" } else { ended };
     let (word, text) = match (refused, word) {
         (false, word) => (word, text),
         (true, "event") => ("refused", text + &gate),

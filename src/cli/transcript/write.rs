@@ -8,6 +8,7 @@ use super::{CallOutcome, CallOutcomes, GateNotes};
 use crate::gate::sandbox;
 use crate::host::claude::transcript::entry::{Block, Lines, Read, TranscriptEntry, text};
 use crate::model::call::{CallKey, CallState, ToolCall};
+use crate::session::prompt::Prompt;
 use crate::text::json::{self, cut};
 use crate::text::plain::plain;
 use crate::text::redact::redact;
@@ -115,6 +116,8 @@ impl<'a> Writer<'a> {
         if words.trim().is_empty() {
             return Ok(());
         }
+        // The client tells the model that an agent has ended.
+        let who = if who == "Prompt" && Prompt::of(words) == Prompt::Machine { "Notification" } else { who };
         // Several records of one message have one heading.
         if id.is_empty() || self.last_spoke != id {
             self.page.line(format!("## {who} {when}").trim_end())?;

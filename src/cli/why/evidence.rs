@@ -75,7 +75,7 @@ impl<'a> Past<'a> {
     /// The prompt, its plan, and the review of the plan.
     fn plan(&self) -> Vec<Clue> {
         let prompt = self.entries().rev().find_map(|entry| match &entry.fact {
-            Fact::Event(seen) if EventKind::of(&seen.event) == EventKind::UserPromptSubmit => {
+            Fact::Event(seen) if seen.is_persons_prompt() => {
                 let words = one_line(&seen.words("prompt").unwrap_or_default(), 120);
                 Some(Clue { seq: Some(entry.seq), what: format!("the prompt: {words}") })
             }

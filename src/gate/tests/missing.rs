@@ -110,7 +110,7 @@ fn an_agent_that_was_stopped_has_not_reported() {
     assert!(kinds(&open, &stop(None), &plain).contains(&"verdict"), "its call has no end");
     let person = |interrupted| Context {
         prompt: Prompt::Ordinary,
-        unstopped: Some(Unstopped { interrupted, files: 0 }),
+        unstopped: Some(Unstopped { interrupted, ..Unstopped::default() }),
         ..Context::default()
     };
     assert!(kinds(&open, &event("UserPromptSubmit"), &person(true)).contains(&"verdict"));
@@ -134,7 +134,7 @@ fn an_agent_that_was_stopped_has_not_reported() {
 #[test]
 fn a_turn_without_its_stop() {
     let turn = |interrupted| Context {
-        unstopped: Some(Unstopped { interrupted, files: 4 }),
+        unstopped: Some(Unstopped { interrupted, files: 4, paths: vec!["a".into()] }),
         prompt: Prompt::Ordinary,
         ..Context::default()
     };
@@ -144,13 +144,21 @@ fn a_turn_without_its_stop() {
     assert_eq!(kinds(&owing, &event("SessionEnd"), &turn(false)), ["violation"]);
     let quiet = with(|session| session.state.task = None);
     passes(&quiet, &event("SessionEnd"), &turn(false));
-    let seen = |session: &Session, context: &Context| {
-        let said = Event { prompt: "go on".into(), prompt_id: Some("p".into()), ..event("UserPromptSubmit") };
+    let heard = |session: &Session, context: &Context, prompt: &str| {
+        let said = Event { prompt: prompt.into(), prompt_id: Some("p".into()), ..event("UserPromptSubmit") };
         let facts = facts::facts(session, &said, &Verdict::pass(), context);
         facts.into_iter().find_map(|fact| if let Fact::Event(seen) = fact { Some(seen) } else { None }).unwrap()
     };
-    let parked = seen(&owing, &turn(true));
-    assert_eq!((parked.parks, parked.goes_on, parked.unstopped), (Some(4), true, true));
+    let seen = |session: &Session, context: &Context| heard(session, context, "go on");
+    let parked = heard(&owing, &turn(true), "fix the typo");
+    assert_eq!((parked.parks, parked.parked_paths.len(), parked.resumes, parked.unstopped), (Some(4), 1, false, true));
+    let named = heard(&owing, &turn(true), "go on with the parser");
+    assert_eq!((named.parks, named.goes_on, named.resumes), (Some(4), true, false), "a plan says which");
+    let resumed = seen(&owing, &turn(true));
+    assert_eq!((resumed.parks, resumed.goes_on, resumed.resumes), (None, false, true));
+    let untouched = Unstopped { interrupted: true, ..Unstopped::default() };
+    let untouched = Context { unstopped: Some(untouched), ..turn(true) };
+    assert_eq!(heard(&owing, &untouched, "fix the typo").parks, None, "nothing is left of it");
     let missed = seen(&quiet, &turn(false));
     assert_eq!((missed.parks, missed.owed, missed.prompt_sha256.is_some()), (None, Some(Vec::new()), true));
     let with_parked = with(|session| session.memory.parked = vec![Parked::default()]);

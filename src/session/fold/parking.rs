@@ -31,6 +31,9 @@ impl Session {
             (how, Some(at)) => {
                 let task = self.memory.parked.remove(at);
                 self.memory.parked.push(Parked { wanted: how == TaskMove::Want, ..task });
+                if how == TaskMove::Resume && chosen.alone {
+                    self.leave_finished();
+                }
                 if how == TaskMove::Resume {
                     self.take_up();
                 }
@@ -40,7 +43,7 @@ impl Session {
     }
 
     /// The task in hand is set aside, and the next prompt starts at zero.
-    pub(super) fn park_task(&mut self, files: u64) {
+    pub(super) fn park_task(&mut self, files: u64, paths: &[String]) {
         if !self.is_unfinished() {
             return;
         }
@@ -55,6 +58,7 @@ impl Session {
             hydrated_intent: hydration.hydrated_intent,
             intent: task.intent,
             original_prompt: hydration.original_prompt,
+            paths: paths.to_vec(),
             phase,
             progress: Box::new(TaskProgress { agents: Vec::new(), before: None, ..self.memory.progress.clone() }),
             sandbox,
@@ -69,7 +73,7 @@ impl Session {
     }
 
     /// No task is in hand any more.
-    fn leave_task(&mut self) {
+    pub(super) fn leave_task(&mut self) {
         self.begin_task("");
         self.state.state.current_workflow = None;
         self.state.audit.due = false;
@@ -115,6 +119,23 @@ impl Session {
         let idle = self.memory.progress.before.is_some_and(|(phase, _)| phase == Phase::Idle);
         let unchanged = self.state.task.as_ref().is_none_or(|task| task.writes == 0);
         unchanged && self.memory.parked.last().is_some_and(|parked| parked.wanted || idle)
+    }
+
+    /// The parked task at this place is in hand again. What is over by then does not count with it.
+    pub(super) fn take_up_at(&mut self, at: Option<u64>) -> bool {
+        let at = at.and_then(|at| usize::try_from(at).ok()).filter(|at| *at < self.memory.parked.len());
+        let Some(at) = at else { return false };
+        self.leave_finished();
+        let task = self.memory.parked.remove(at);
+        self.memory.parked.push(task);
+        self.take_up();
+        true
+    }
+
+    fn leave_finished(&mut self) {
+        if !self.is_unfinished() {
+            self.begin_task("");
+        }
     }
 
     /// The newest parked task is in hand again, together with what was done meanwhile.

@@ -22,6 +22,11 @@ impl Session {
             Prompt::Machine | Prompt::Ours => {}
             // Older versions began a task of its own for every command, and recorded no meaning.
             Prompt::Command if meant.is_some() && self.has_open_task() => {}
+            Prompt::Ordinary if seen.resumes && self.is_unfinished() => self.continue_task(prompt),
+            Prompt::Ordinary if seen.takes_up.is_some() => {
+                self.begin_small_task(prompt);
+                self.take_up_at(seen.takes_up);
+            }
             Prompt::Ordinary if self.plans_first() => self.await_plan(prompt),
             Prompt::Ordinary if self.is_unfinished() && !seen.anew => self.continue_task(prompt),
             Prompt::Ordinary => self.begin_small_task(prompt),
@@ -193,14 +198,17 @@ impl Session {
     pub(super) fn apply_stop(&mut self, seen: &Seen, refused: bool) {
         let Some(owed) = &seen.owed else { return };
         self.memory.progress.told_no_git |= seen.no_git;
+        let waits = self.awaits_plan_of().is_some_and(|agent| owed.iter().any(|debt| debt == agent));
         let stop = &mut self.state.stop;
-        if owed.len() < stop.owed.len() {
+        let planned = is_owed_plan(&stop.owed) && !waits && self.memory.run.is_none();
+        if owed.len() < stop.owed.len() || planned {
             stop.refusals = 0;
         }
         stop.owed.clone_from(owed);
         if refused {
             stop.refusals += 1;
             self.state.phase = match owed.iter().map(String::as_str).find(|debt| *debt != "format") {
+                _ if waits => self.state.phase,
                 Some("checks") => Phase::Intervene,
                 Some("custodiet" | "evidence" | "qa-verifier") => Phase::Verify,
                 Some("framework") => Phase::Reflect,
@@ -258,4 +266,9 @@ impl Session {
             _ => {}
         }
     }
+}
+
+/// What the last Stop owed was the plan's review, or a better plan.
+pub fn is_owed_plan(owed: &[String]) -> bool {
+    matches!(owed, [only] if matches!(only.as_str(), "critic" | "prompt-hydrator"))
 }

@@ -128,6 +128,7 @@ impl Session {
 
     fn apply_finding(&mut self, ts: &str, report: &Reported, finding: &AgentReport) {
         match report.agent.as_str() {
+            "prompt-hydrator" if self.take_up_at(report.takes_up) && !self.memory.progress.unplanned => {}
             "prompt-hydrator" => {
                 if !self.apply_plan(finding, report.replans) {
                     return;

@@ -37,6 +37,17 @@ impl Session {
         self.state.task.is_some() && self.state.hydration.hydrated_intent.is_some()
     }
 
+    /// The agent of ours whose word the task's plan waits for: until then the task neither goes on nor is verified.
+    pub fn awaits_plan_of(&self) -> Option<&'static str> {
+        let sent_back = self.state.hydration.critic_verdict.as_deref() == Some("REVISE");
+        match self.state.phase {
+            _ if !self.is_planned() || !self.is_shut() || self.memory.run.is_some() => None,
+            Phase::Review => Some("critic"),
+            Phase::Hydrate if sent_back => Some("prompt-hydrator"),
+            _ => None,
+        }
+    }
+
     /// Work is weighed: a small edit needs no plan.
     pub fn weighs(&self) -> bool {
         self.mode() == ModeLevel::Loop && self.policy().gates.sandbox != Level::Off

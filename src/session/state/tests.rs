@@ -101,6 +101,7 @@ fn full() -> (State, Memory) {
             hydrated_intent: text(),
             intent: text(),
             original_prompt: text(),
+            paths: vec!["f".to_owned()],
             wanted: true,
             workflow: text(),
             ..Parked::default()

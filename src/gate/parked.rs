@@ -1,0 +1,87 @@
+//! What a prompt or a plan means for tasks that the person interrupted.
+//!
+//! Reads session, prompt and plan; writes nothing. Invariants: a task of which nothing is left is not parked; in mode `strict`
+//! only a plan goes on with an earlier one.
+
+use super::{Context, Unstopped};
+use crate::model::event::Event;
+use crate::session::agent_report::AgentReport;
+use crate::session::fact::{Fact, Seen, TaskChosen, TaskMove};
+use crate::session::fold::Session;
+use crate::session::memory::Parked;
+use crate::session::prompt::Prompt;
+
+/// Letters by which two words are the same: `refactor`, `refactoring`.
+const ALIKE: usize = 5;
+
+/// Parked tasks of which nothing is left: they are over. The newest first, so that places stay as they are.
+pub(super) fn over(context: &Context) -> impl Iterator<Item = Fact> {
+    let drop = |at: &u64| {
+        let by = "aops-hook: everything is committed, so it".to_owned();
+        Fact::Task(TaskChosen { alone: false, at: Some(*at), by, how: TaskMove::Drop })
+    };
+    context.over.iter().rev().map(drop)
+}
+
+/// Whether a prompt goes on with the task that was just interrupted, or with one that is parked.
+pub(super) fn hear(session: &Session, event: &Event, context: &Context, seen: &mut Seen) {
+    let Some(named) = Prompt::goes_on_with(&event.prompt).filter(|_| context.prompt == Prompt::Ordinary) else {
+        return;
+    };
+    let interrupted = context.unstopped.as_ref().is_some_and(|turn| turn.interrupted);
+    let planned = !session.state.state.hydration_pending && context.stage.is_none();
+    let clear = named.is_empty() || !session.plans_first();
+    seen.resumes = interrupted && planned && clear && session.is_unfinished();
+    let free = !interrupted && !session.plans_first() && !session.is_unfinished() && context.stage.is_none();
+    seen.takes_up = if free { named_task(session, context, &named) } else { None };
+    let parked = interrupted || !session.memory.parked.is_empty();
+    seen.goes_on = parked && !seen.resumes && seen.takes_up.is_none();
+}
+
+/// The parked task that these words name; without words the newest one, where a person or the agent asked for it before.
+fn named_task(session: &Session, context: &Context, named: &[String]) -> Option<u64> {
+    let living: Vec<&Parked> =
+        (0..).zip(&session.memory.parked).filter(|(at, _)| !context.over.contains(at)).map(|(_, task)| task).collect();
+    let fits = |task: &Parked| {
+        let texts = [&task.intent, &task.original_prompt].into_iter().flatten();
+        let words: Vec<String> = texts.flat_map(|text| words(text)).collect();
+        named.iter().any(|word| words.iter().any(|other| are_alike(word, other)))
+    };
+    let at = if named.is_empty() {
+        living.len().checked_sub(1).filter(|at| living[*at].wanted)
+    } else {
+        living.iter().rposition(|task| fits(task))
+    };
+    at.and_then(|at| u64::try_from(at).ok())
+}
+
+fn words(text: &str) -> impl Iterator<Item = String> + use<'_> {
+    text.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase)
+}
+
+fn are_alike(one: &str, other: &str) -> bool {
+    let begins = |text: &str| text.chars().take(ALIKE).collect::<String>();
+    one.chars().count() >= ALIKE && begins(one) == begins(other) || one.len() > 2 && one == other
+}
+
+/// The person interrupted a turn: its task is parked, or over where nothing is left of it. In mode `strict` the next plan says
+/// whether such a task goes on.
+pub(super) fn park(session: &Session, turn: &Unstopped, seen: &mut Seen) {
+    if seen.resumes {
+        return;
+    }
+    if turn.files > 0 {
+        (seen.parks, seen.parked_paths) = (Some(turn.files), turn.paths.clone());
+    } else {
+        seen.leaves = !session.plans_first();
+    }
+}
+
+/// The parked task that a plan goes on with: the one that it names, or the newest where the person asked for it and what is in
+/// hand is over.
+pub(super) fn planned(session: &Session, plan: &AgentReport) -> Option<u64> {
+    let parked = &session.memory.parked;
+    let wanted = parked.last().is_some_and(|task| task.wanted) && !session.is_unfinished();
+    let newest = (wanted && plan.task.as_deref() == Some("continue")).then_some(1);
+    (parked.len() as u64).checked_sub(plan.parked.or(newest)?)
+}

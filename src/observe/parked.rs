@@ -1,0 +1,100 @@
+//! What is left of interrupted tasks in the working tree.
+//!
+//! Reads the tree, where a task is parked or about to be; writes nothing. Invariants: only a task's own files count; what is
+//! committed or as it was is not left; without git nothing is known to be over.
+
+use super::real_paths;
+use crate::gate::Context;
+use crate::model::event::{Event, EventKind};
+use crate::session::fold::Session;
+use crate::session::memory::Parked;
+use crate::session::prompt::Prompt;
+use crate::system::env::Env;
+use crate::system::git::{self, Status};
+use std::path::{Path, PathBuf};
+
+/// Most paths that are listed of a task; the others are only counted.
+const MOST: usize = 32;
+
+/// A prompt of a person comes, and tasks are parked: which of them are over?
+pub(super) fn look(env: &Env, session: &Session, event: &Event, context: &mut Context) {
+    let prompts = event.kind == EventKind::UserPromptSubmit && context.prompt != Prompt::Machine;
+    if prompts && !session.memory.parked.is_empty() && context.stage.is_none() {
+        let living = living(env, Some(Path::new(&event.cwd)), session);
+        let over = |at: &u64| !living.iter().any(|(living, _)| *living as u64 == *at);
+        context.over = (0..session.memory.parked.len() as u64).filter(over).collect();
+    }
+}
+
+/// The parked tasks of which something is left: their places, and how many files.
+pub fn living(env: &Env, cwd: Option<&Path>, session: &Session) -> Vec<(usize, u64)> {
+    let parked = &session.memory.parked;
+    let status = cwd.filter(|_| !parked.is_empty()).and_then(|cwd| git::status(env, cwd));
+    let tree = status.as_ref().map(|status| Tree::of(status, session));
+    let left = |task: &Parked| tree.as_ref().map_or(task.files, |tree| tree.left(task));
+    let all = parked.iter().map(left).enumerate();
+    all.filter(|(_, files)| tree.is_none() || *files > 0).collect()
+}
+
+/// The files of the task in hand that are not committed: those that are listed, and how many there are.
+pub(super) fn left_of_task(env: &Env, session: &Session, event: &Event, context: &Context) -> (Vec<String>, u64) {
+    let grown = &session.memory.progress.grown;
+    let Some(status) = git::status(env, Path::new(&event.cwd)) else {
+        return (grown.files.iter().map(|file| file.path.clone()).collect(), grown.count().0);
+    };
+    let tree = Tree::of(&status, session);
+    if grown.count().0 > 0 {
+        let paths: Vec<String> =
+            grown.files.iter().map(|file| &file.path).filter(|path| tree.is_left(path)).cloned().collect();
+        let files = paths.len() as u64 + grown.more_files;
+        return (paths, files);
+    }
+    // Nothing is measured here: what is not committed and was not so when the task began.
+    let all = &context.tree.uncommitted;
+    (all.iter().take(MOST).map(|path| tree.tell(path)).collect(), all.len() as u64)
+}
+
+/// The working tree around a project, which may be larger than that.
+struct Tree<'a> {
+    project: PathBuf,
+    status: &'a Status,
+}
+
+impl<'a> Tree<'a> {
+    fn of(status: &'a Status, session: &Session) -> Self {
+        let root = Path::new(&session.memory.root);
+        Self { project: real_paths::real(root).unwrap_or_else(|| root.to_owned()), status }
+    }
+
+    fn left(&self, task: &Parked) -> u64 {
+        let measured = task.progress.grown.files.iter().map(|file| &file.path);
+        let paths: Vec<&String> = if task.paths.is_empty() { measured.collect() } else { task.paths.iter().collect() };
+        if self.status.dirty.is_empty() || task.files == 0 {
+            return paths.into_iter().filter(|path| self.is_outside(path) && task.files > 0).count() as u64;
+        }
+        let unlisted = if paths.len() >= MOST { task.files.saturating_sub(paths.len() as u64) } else { 0 };
+        if paths.is_empty() {
+            return task.files;
+        }
+        paths.into_iter().filter(|path| self.is_left(path)).count() as u64 + unlisted
+    }
+
+    /// Git does not know what is done there.
+    fn is_outside(&self, path: &str) -> bool {
+        !self.project.join(path).starts_with(&self.status.root)
+    }
+
+    fn is_left(&self, path: &str) -> bool {
+        let place = self.project.join(path);
+        match place.strip_prefix(&self.status.root) {
+            Ok(inside) => self.status.dirty.iter().any(|dirty| Path::new(dirty) == inside),
+            Err(_) => true,
+        }
+    }
+
+    /// A path of git as it is listed: from the project.
+    fn tell(&self, path: &str) -> String {
+        let place = Path::new(&self.status.root).join(path);
+        place.strip_prefix(&self.project).unwrap_or(&place).to_string_lossy().into_owned()
+    }
+}
