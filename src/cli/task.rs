@@ -108,7 +108,7 @@ fn describe_changes(io: &Io, found: &SessionOnDisk, known: &Session, project: Op
     let baseline = sessions::baseline(found, known).filter(|_| worked && files == 0);
     match project.zip(baseline) {
         Some((project, baseline)) => {
-            let uncommitted = git::owed(io.env, project, &baseline).uncommitted.len();
+            let uncommitted = git::owed(io.env, project, project, &baseline).uncommitted.len();
             format!("{} changed, not committed", count(uncommitted as u64, "file"))
         }
         None => format!("{}, {}", count(files, "file"), count(lines, "line")),

@@ -132,13 +132,7 @@ fn reported(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
     if session.awaited(id, agent.name).is_none() || context.unproven.is_some() {
         return unawaited_block(session, agent, report, context);
     }
-    let (finding, problem) = match report {
-        Ok(_) if agent.name == "qa-verifier" && session.awaits_plan_of().is_some() => {
-            (None, Some(UNREVIEWED.to_owned()))
-        }
-        Ok(finding) => (Some(finding.clone()), None),
-        Err(problem) => (None, Some(cut(problem, 600).to_owned())),
-    };
+    let (finding, problem) = found(session, agent, report);
     let blocks = finding.as_ref().filter(|finding| finding.verdict.as_deref() == Some("BLOCK"));
     let block =
         blocks.map(|finding| Fact::Block(Blocked { by: agent.name.to_owned(), reason: finding.problems.join("; ") }));
@@ -168,6 +162,21 @@ fn reported(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
         tree,
     };
     [Fact::Verdict(fact)].into_iter().chain(block).collect()
+}
+
+/// What a report says, or why it says nothing.
+fn found(
+    session: &Session,
+    agent: &Agent,
+    report: &Result<AgentReport, String>,
+) -> (Option<AgentReport>, Option<String>) {
+    match report {
+        Ok(_) if agent.name == "qa-verifier" && session.awaits_plan_of().is_some() => {
+            (None, Some(UNREVIEWED.to_owned()))
+        }
+        Ok(finding) => (Some(finding.clone()), None),
+        Err(problem) => (None, Some(cut(problem, 600).to_owned())),
+    }
 }
 
 /// The verdict of an agent whose start we did not see changes nothing, but its BLOCK stands: the session's lock may have

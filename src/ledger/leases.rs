@@ -121,7 +121,8 @@ pub fn give_back(env: &Env, tree: &Path, session_id: &str, only: Option<&[String
 
 /// The files of this tree that other sessions wrote since then.
 pub fn written_by_others(env: &Env, tree: &Path, session_id: &str, since_ms: i64) -> BTreeSet<String> {
-    let Some((_held, _file, leases)) = open(env, tree, false) else { return BTreeSet::new() };
+    // Where nobody can be asked, what changed counts as the task's own.
+    let Ok(Some((_held, _list, leases))) = open(env, tree, false) else { return BTreeSet::new() };
     let theirs = |lease: &Lease| lease.session_id != session_id && lease.since_ms >= since_ms;
     leases.into_iter().filter(theirs).map(|lease| lease.path).collect()
 }

@@ -3,7 +3,6 @@
 //! Reads the end of the client's transcript, and the working tree; both only where a prompt, start or end of the session comes
 //! after such a turn. Invariant: without the client's own word it was no interrupt.
 
-use crate::gate::owed::own_files;
 use crate::gate::{Context, Unstopped, is_waiting};
 use crate::host::claude::transcript::is_interrupted;
 use crate::ledger::open::Ledger;
@@ -39,8 +38,7 @@ pub(super) fn look(env: &Env, ledger: &Ledger, event: &Event, context: &mut Cont
     let changes = |open: &OpenCall| open.effect.is_some_and(Effect::is_write);
     let may_have = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
     if may_have || session.memory.calls.iter().any(changes) {
-        let project = Path::new(&session.memory.root);
-        context.tree = git::owed(env, Path::new(&event.cwd), project, &ledger.baseline()?);
+        context.tree = left_in_tree(env, ledger, event)?;
     }
     let next = event.prompt_id.as_deref().filter(|_| event.kind == EventKind::UserPromptSubmit);
     let interrupted = is_interrupted(&event.transcript_path, &turn.id, &turn.sha256, next);
