@@ -19,8 +19,8 @@ use crate::model::event::{Event, EventKind};
 use crate::observe::jailed::Looked;
 use crate::observe::tampering;
 use crate::observe::{
-    authority, brought, client, draw, evidence, executable, foreign_agents, growth, jailed, keys, leases, named, parked,
-    plan, plugins, questions, real_paths, same_project, scratch, settings_edit, unended, unfinished, unstopped,
+    authority, brought, client, draw, evidence, executable, foreign_agents, growth, jailed, keys, leases, named,
+    parked, plan, plugins, questions, real_paths, same_project, scratch, settings_edit, unended, unfinished, unstopped,
     verified,
 };
 use crate::session::agent_report::{self, AgentReport};
