@@ -80,8 +80,7 @@ fn ending(session: &Session, context: &Context) -> Verdict {
     let progress = &session.memory.progress;
     if progress.rounds >= MOST_ROUNDS && names.first() == Some(&"qa-verifier") {
         let issues = one_line(&progress.problems.join("; "), 400);
-        let values =
-            vec![("rounds", progress.rounds.to_string()), ("issues", issues), ("owed", names.join(", "))];
+        let values = vec![("rounds", progress.rounds.to_string()), ("issues", issues), ("owed", names.join(", "))];
         let phrase = Some(Phrase::new("refusals/stop-unverified.md", values));
         return Verdict { gate: GATE, phrase, ..Verdict::pass() };
     }

@@ -25,7 +25,9 @@ pub(super) fn over(context: &Context) -> impl Iterator<Item = Fact> {
 
 /// Whether a prompt goes on with the task that was just interrupted, or with one that is parked.
 pub(super) fn hear(session: &Session, event: &Event, context: &Context, seen: &mut Seen) {
-    let Some(named) = Prompt::goes_on_with(&event.prompt).filter(|_| context.prompt == Prompt::Ordinary) else { return };
+    let Some(named) = Prompt::goes_on_with(&event.prompt).filter(|_| context.prompt == Prompt::Ordinary) else {
+        return;
+    };
     let interrupted = context.unstopped.as_ref().is_some_and(|turn| turn.interrupted);
     let planned = !session.state.state.hydration_pending && context.stage.is_none();
     let clear = named.is_empty() || !session.plans_first();
