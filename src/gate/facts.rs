@@ -9,17 +9,17 @@ pub use crate::gate::settle::{abandoned, rejected};
 use crate::gate::settle::{in_flight, settle, settle_answered, settled};
 use crate::gate::timers::{listed_timers, new_timers, scheduled, set_timer};
 use crate::gate::{
-    Context, Evidence, Unstopped, jail, parked, profile, questions, reflection, repeat, sandbox, unreported, way_out,
+    Context, Evidence, Unstopped, jail, parked, profile, questions, reflection, repeat, sandbox, unreported, verdicts,
+    way_out,
 };
-use crate::model::agent::{Agent, ours};
+use crate::model::agent::ours;
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
 use crate::model::call::{Effect, ToolCall};
 use crate::model::event::{Event, EventKind};
 use crate::model::phase::Sandbox;
 use crate::model::profile::{Profile, line_digest};
 use crate::model::verdict::{Ruling, Verdict};
-use crate::session::agent_report::AgentReport;
-use crate::session::fact::{Blocked, Checked, Fact, Reported, Said, Seen, Starts, Step, Violation};
+use crate::session::fact::{Blocked, Checked, Fact, Said, Seen, Starts, Step, Violation};
 use crate::session::fold::Session;
 use crate::session::memory::{OpenCall, Waiver};
 use crate::session::prompt::Prompt;
@@ -27,9 +27,6 @@ use crate::text::json::{self, cut, quoted};
 use crate::text::redact::redact;
 use crate::text::sha256::sha256;
 use serde_json::value::RawValue;
-
-/// Why a verification does not count.
-const UNREVIEWED: &str = "the plan of this task is not in force yet, so nothing is verified";
 
 /// Most calls in flight; one more settles the oldest.
 const MOST_OPEN: usize = 256;
@@ -78,7 +75,7 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
                 seen.plan_hook.clone_from(&context.plan_hook);
             }
             facts.push(Fact::Event(Box::new(seen)));
-            facts.extend(reported(session, event, verdict, context));
+            facts.extend(verdicts::reported(session, event, verdict, context));
             facts.extend(waived(session, verdict, context));
             facts
         }
@@ -123,75 +120,6 @@ fn is_awaited(session: &Session, event: &Event) -> bool {
 /// The main agent shows the plan that it made in plan mode.
 pub fn is_plan_question(event: &Event) -> bool {
     event.agent_id.is_none() && event.call.as_ref().is_some_and(|call| call.key.tool == "ExitPlanMode")
-}
-
-/// The verdict of one of our agents, or that its report held none. A BLOCK is a block at once, in the same batch.
-fn reported(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<Fact> {
-    let (Some(report), Some(id)) = (&context.report, event.agent_id.as_deref()) else { return Vec::new() };
-    let Some(agent) = event.agent_type.as_deref().and_then(ours) else { return Vec::new() };
-    if session.awaited(id, agent.name).is_none() || context.unproven.is_some() {
-        return unawaited_block(session, agent, report, context);
-    }
-    let (finding, problem) = found(session, agent, report);
-    let blocks = finding.as_ref().filter(|finding| finding.verdict.as_deref() == Some("BLOCK"));
-    let block =
-        blocks.map(|finding| Fact::Block(Blocked { by: agent.name.to_owned(), reason: finding.problems.join("; ") }));
-    let sent_on = verdict.ruling == Ruling::Deny;
-    let audited = agent.name == "custodiet" && finding.is_some();
-    let (agent, agent_id) = (agent.name.to_owned(), id.to_owned());
-    let closes = agent == "framework" && finding.is_some();
-    let goes_on = |finding: &AgentReport| finding.task.as_deref() == Some("continue");
-    let sent_back = session.state.hydration.critic_verdict.as_deref() == Some("REVISE");
-    let replans = sent_back && agent == "prompt-hydrator" && finding.as_ref().is_some_and(goes_on);
-    let (tree, as_result) = (context.verified_tree.clone(), true);
-    let takes_up = finding.as_ref().filter(|_| agent == "prompt-hydrator" && !replans);
-    let takes_up = takes_up.and_then(|finding| parked::planned(session, finding));
-    let todos = finding.as_ref().and_then(|finding| session.planned_todos(&agent, finding));
-    let fact = Reported {
-        agent,
-        agent_id,
-        as_result,
-        audited,
-        closes,
-        finding,
-        problem,
-        replans,
-        sent_on,
-        takes_up,
-        todos,
-        tree,
-    };
-    [Fact::Verdict(fact)].into_iter().chain(block).collect()
-}
-
-/// What a report says, or why it says nothing.
-fn found(
-    session: &Session,
-    agent: &Agent,
-    report: &Result<AgentReport, String>,
-) -> (Option<AgentReport>, Option<String>) {
-    match report {
-        Ok(_) if agent.name == "qa-verifier" && session.awaits_plan_of().is_some() => {
-            (None, Some(UNREVIEWED.to_owned()))
-        }
-        Ok(finding) => (Some(finding.clone()), None),
-        Err(problem) => (None, Some(cut(problem, 600).to_owned())),
-    }
-}
-
-/// The verdict of an agent whose start we did not see changes nothing, but its BLOCK stands: the session's lock may have
-/// been held at the start, and an audit that stops too much only asks a person.
-fn unawaited_block(
-    session: &Session,
-    agent: &Agent,
-    report: &Result<AgentReport, String>,
-    context: &Context,
-) -> Vec<Fact> {
-    let foreign = context.renamed.iter().any(|name| name == agent.name);
-    let found = report.as_ref().ok().filter(|_| agent.name == "custodiet" && !foreign && session.blocked().is_none());
-    let blocks = found.filter(|finding| finding.verdict.as_deref() == Some("BLOCK"));
-    let block = blocks.map(|finding| Blocked { by: agent.name.to_owned(), reason: finding.problems.join("; ") });
-    block.map(Fact::Block).into_iter().collect()
 }
 
 /// A prompt that lifts the whole loop for its task is a waiver, like one for a gate and a time.

@@ -26,6 +26,7 @@ pub mod questions;
 pub mod settle;
 mod timers;
 mod parked;
+mod verdicts;
 pub mod facts;
 pub mod audit;
 pub mod agentless;

@@ -16,7 +16,6 @@ use crate::model::call::{Effect, ToolCall};
 use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
-use crate::model::worktree::Worktree;
 use crate::observe::jailed::Looked;
 use crate::observe::tampering;
 use crate::observe::{
@@ -74,18 +73,12 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
             context.verified_tree = verified::of_report(env, session, event, context.report.as_ref());
         }
         EventKind::Stop if !event.busy && may_owe(session, &context) => {
-            (context.tree, context.asks) = (left_in_tree(env, ledger, event)?, asks(event));
+            (context.tree, context.asks) = (unstopped::left_in_tree(env, ledger, event)?, asks(event));
         }
         _ => {}
     }
     look_back(env, ledger, event, &mut context)?;
     Ok(context)
-}
-
-/// What the session left in the working tree.
-pub(super) fn left_in_tree(env: &Env, ledger: &Ledger, event: &Event) -> Result<Worktree, Failure> {
-    let project = Path::new(&ledger.session().memory.root);
-    Ok(git::owed(env, Path::new(&event.cwd), project, &ledger.baseline()?))
 }
 
 /// The last words of the turn are a question.

@@ -10,6 +10,7 @@ use crate::model::call::Effect;
 use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
+use crate::model::worktree::Worktree;
 use crate::observe::{authority, parked};
 use crate::session::memory::OpenCall;
 use crate::session::prompt::Prompt;
@@ -45,4 +46,10 @@ pub(super) fn look(env: &Env, ledger: &Ledger, event: &Event, context: &mut Cont
     let (paths, files) = if interrupted { parked::left_of_task(env, session, event, context) } else { <_>::default() };
     context.unstopped = Some(Unstopped { interrupted, files, paths });
     Ok(())
+}
+
+/// What the session left in the working tree.
+pub(super) fn left_in_tree(env: &Env, ledger: &Ledger, event: &Event) -> Result<Worktree, Failure> {
+    let project = Path::new(&ledger.session().memory.root);
+    Ok(git::owed(env, Path::new(&event.cwd), project, &ledger.baseline()?))
 }

@@ -7,6 +7,7 @@
 mod checked;
 mod opened;
 mod seen;
+mod reported;
 mod task_chosen;
 mod taken;
 mod unasked;
@@ -14,6 +15,7 @@ mod unasked;
 pub use crate::session::said::Said;
 pub use checked::Checked;
 pub use opened::{Opened, Previous};
+pub use reported::Reported;
 pub use taken::Taken;
 pub use task_chosen::{TaskChosen, TaskMove};
 pub use unasked::Unasked;
@@ -380,43 +382,6 @@ pub struct Starts {
     /// The client's process.
     pub client: String,
     pub name: String,
-}
-
-/// The verdict of one of our agents, or that it ended without one.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Reported {
-    pub agent: String,
-    pub agent_id: String,
-    /// Its word is the `result` of the agent in the state, but for the critic's. Older versions called each a `verdict`.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub as_result: bool,
-    /// An audit is done with any verdict. Older versions counted only an OK.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub audited: bool,
-    /// A reflection that counts begins the close. Older versions waited for the end of the turn.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub closes: bool,
-    /// Left out where the agent was sent on or given up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub finding: Option<AgentReport>,
-    /// What was wrong with its report.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub problem: Option<String>,
-    /// A plan that the critic had sent back is made again for the same task. Older versions went on with the one that was sent
-    /// back, and so nowhere.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub replans: bool,
-    /// It goes on and will report again.
-    pub sent_on: bool,
-    /// The place of the parked task that the plan goes on with. Older versions recorded none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub takes_up: Option<u64>,
-    /// The steps of the plan as todos: done, all. Older versions counted none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub todos: Option<(u64, u64)>,
-    /// With VERIFIED: the digest of the tree that was looked at. Older versions recorded none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tree: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,0 +1,85 @@
+//! The facts of a report of one of our agents.
+//!
+//! Reads session, event and report; writes nothing. Invariants: only the agent that is awaited moves the loop; a BLOCK always
+//! stands.
+
+use super::{Context, parked};
+use crate::model::agent::{Agent, ours};
+use crate::model::event::Event;
+use crate::model::verdict::{Ruling, Verdict};
+use crate::session::agent_report::AgentReport;
+use crate::session::fact::{Blocked, Fact, Reported};
+use crate::session::fold::Session;
+use crate::text::json::cut;
+
+/// Why a verification does not count.
+const UNREVIEWED: &str = "the plan of this task is not in force yet, so nothing is verified";
+
+/// The verdict of one of our agents, or that its report held none. A BLOCK is a block at once, in the same batch.
+pub(super) fn reported(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<Fact> {
+    let (Some(report), Some(id)) = (&context.report, event.agent_id.as_deref()) else { return Vec::new() };
+    let Some(agent) = event.agent_type.as_deref().and_then(ours) else { return Vec::new() };
+    if session.awaited(id, agent.name).is_none() || context.unproven.is_some() {
+        return unawaited_block(session, agent, report, context);
+    }
+    let (finding, problem) = found(session, agent, report);
+    let blocks = finding.as_ref().filter(|finding| finding.verdict.as_deref() == Some("BLOCK"));
+    let block =
+        blocks.map(|finding| Fact::Block(Blocked { by: agent.name.to_owned(), reason: finding.problems.join("; ") }));
+    let sent_on = verdict.ruling == Ruling::Deny;
+    let audited = agent.name == "custodiet" && finding.is_some();
+    let (agent, agent_id) = (agent.name.to_owned(), id.to_owned());
+    let closes = agent == "framework" && finding.is_some();
+    let goes_on = |finding: &AgentReport| finding.task.as_deref() == Some("continue");
+    let sent_back = session.state.hydration.critic_verdict.as_deref() == Some("REVISE");
+    let replans = sent_back && agent == "prompt-hydrator" && finding.as_ref().is_some_and(goes_on);
+    let (tree, as_result) = (context.verified_tree.clone(), true);
+    let takes_up = finding.as_ref().filter(|_| agent == "prompt-hydrator" && !replans);
+    let takes_up = takes_up.and_then(|finding| parked::planned(session, finding));
+    let todos = finding.as_ref().and_then(|finding| session.planned_todos(&agent, finding));
+    let fact = Reported {
+        agent,
+        agent_id,
+        as_result,
+        audited,
+        closes,
+        finding,
+        problem,
+        replans,
+        sent_on,
+        takes_up,
+        todos,
+        tree,
+    };
+    [Fact::Verdict(fact)].into_iter().chain(block).collect()
+}
+
+/// What a report says, or why it says nothing.
+fn found(
+    session: &Session,
+    agent: &Agent,
+    report: &Result<AgentReport, String>,
+) -> (Option<AgentReport>, Option<String>) {
+    match report {
+        Ok(_) if agent.name == "qa-verifier" && session.awaits_plan_of().is_some() => {
+            (None, Some(UNREVIEWED.to_owned()))
+        }
+        Ok(finding) => (Some(finding.clone()), None),
+        Err(problem) => (None, Some(cut(problem, 600).to_owned())),
+    }
+}
+
+/// The verdict of an agent whose start we did not see changes nothing, but its BLOCK stands: the session's lock may have
+/// been held at the start, and an audit that stops too much only asks a person.
+fn unawaited_block(
+    session: &Session,
+    agent: &Agent,
+    report: &Result<AgentReport, String>,
+    context: &Context,
+) -> Vec<Fact> {
+    let foreign = context.renamed.iter().any(|name| name == agent.name);
+    let found = report.as_ref().ok().filter(|_| agent.name == "custodiet" && !foreign && session.blocked().is_none());
+    let blocks = found.filter(|finding| finding.verdict.as_deref() == Some("BLOCK"));
+    let block = blocks.map(|finding| Blocked { by: agent.name.to_owned(), reason: finding.problems.join("; ") });
+    block.map(Fact::Block).into_iter().collect()
+}

@@ -1,0 +1,41 @@
+//! The report of one of our agents. Stored type: fields in sorted order.
+
+use crate::session::agent_report::AgentReport;
+use serde::{Deserialize, Serialize};
+
+/// The verdict of one of our agents, or that it ended without one.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Reported {
+    pub agent: String,
+    pub agent_id: String,
+    /// Its word is the `result` of the agent in the state, but for the critic's. Older versions called each a `verdict`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub as_result: bool,
+    /// An audit is done with any verdict. Older versions counted only an OK.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub audited: bool,
+    /// A reflection that counts begins the close. Older versions waited for the end of the turn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closes: bool,
+    /// Left out where the agent was sent on or given up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finding: Option<AgentReport>,
+    /// What was wrong with its report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// A plan that the critic had sent back is made again for the same task. Older versions went on with the one that was sent
+    /// back, and so nowhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replans: bool,
+    /// It goes on and will report again.
+    pub sent_on: bool,
+    /// The place of the parked task that the plan goes on with. Older versions recorded none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takes_up: Option<u64>,
+    /// The steps of the plan as todos: done, all. Older versions counted none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub todos: Option<(u64, u64)>,
+    /// With VERIFIED: the digest of the tree that was looked at. Older versions recorded none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
+}
