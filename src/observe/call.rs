@@ -28,7 +28,7 @@ use crate::session::fact::{Step, Unasked};
 use crate::session::fold::Session;
 use crate::session::memory::{OpenCall, RunStep};
 use crate::session::prompt::Prompt;
-use crate::system::{env::Env, files, git};
+use crate::system::{env::Env, files};
 use crate::text::{json, sha256::sha256};
 use crate::tool::table::{self, ToolTouches};
 use crate::tool::targets::{self, CommandRun, Targets};
@@ -73,18 +73,12 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
             context.verified_tree = verified::of_report(env, session, event, context.report.as_ref());
         }
         EventKind::Stop if !event.busy && may_owe(session, &context) => {
-            (context.tree, context.asks) = (unstopped::left_in_tree(env, ledger, event)?, asks(event));
+            (context.tree, context.asks) = (unstopped::left_in_tree(env, ledger, event)?, unstopped::asks(event));
         }
         _ => {}
     }
     look_back(env, ledger, event, &mut context)?;
     Ok(context)
-}
-
-/// The last words of the turn are a question.
-fn asks(event: &Event) -> bool {
-    let words = json::read(&event.about).ok().and_then(|about| about.text_of("last_assistant_message"));
-    words.is_some_and(|words| words.trim_end().ends_with('?'))
 }
 
 /// What came before this event: a turn without its end, calls without theirs, the same call.

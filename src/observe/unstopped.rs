@@ -15,6 +15,7 @@ use crate::observe::{authority, parked};
 use crate::session::memory::OpenCall;
 use crate::session::prompt::Prompt;
 use crate::system::{env::Env, git};
+use crate::text::json;
 use std::path::Path;
 
 pub(super) fn look(env: &Env, ledger: &Ledger, event: &Event, context: &mut Context) -> Result<(), Failure> {
@@ -52,4 +53,10 @@ pub(super) fn look(env: &Env, ledger: &Ledger, event: &Event, context: &mut Cont
 pub(super) fn left_in_tree(env: &Env, ledger: &Ledger, event: &Event) -> Result<Worktree, Failure> {
     let project = Path::new(&ledger.session().memory.root);
     Ok(git::owed(env, Path::new(&event.cwd), project, &ledger.baseline()?))
+}
+
+/// The last words of the turn are a question.
+pub(super) fn asks(event: &Event) -> bool {
+    let words = json::read(&event.about).ok().and_then(|about| about.text_of("last_assistant_message"));
+    words.is_some_and(|words| words.trim_end().ends_with('?'))
 }
