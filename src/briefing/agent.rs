@@ -341,7 +341,7 @@ fn parked(session: &Session) -> String {
         format!("- parked {n}: {} ({}{files})", one_line(about, 300), count(task.files, "changed file"))
     };
     let lines: Vec<String> = (1..).zip(session.memory.parked.iter().rev()).map(tell).collect();
-    if lines.is_empty() { "none".to_owned() } else { lines.join("\n") }
+    if lines.is_empty() { "none".to_owned() } else { format!("\n{}", lines.join("\n")) }
 }
 
 fn waivers(session: &Session) -> String {

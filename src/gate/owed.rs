@@ -28,8 +28,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         return Verdict::pass();
     }
     let mut verdict = ending(session, context);
-    let left = || left_uncommitted(session, context).or_else(|| left_unfinished(session, context));
-    if let Some(words) = left().filter(|_| verdict == Verdict::pass()) {
+    if let Some(words) = left_uncommitted(session, context).filter(|_| verdict == Verdict::pass()) {
         verdict = Verdict::notice(GATE, words);
     }
     if !without_git(session, context) {
@@ -61,22 +60,6 @@ fn left_uncommitted(session: &Session, context: &Context) -> Option<String> {
     let files = own_files(session, &context.tree.uncommitted);
     let told = session.mode() == ModeLevel::Loop && large && ends && wrote && !owed && files > 0;
     told.then(|| format!("{} changed, not committed", count(files, "file")))
-}
-
-/// What the person is told once where a prompt was answered while the task before it is unfinished: it is not lost.
-fn left_unfinished(session: &Session, context: &Context) -> Option<String> {
-    let progress = &session.memory.progress;
-    let was_at_work = progress.before.is_some_and(|(phase, _)| !matches!(phase, Phase::Done | Phase::Idle));
-    let is_first = progress.prompt_count == progress.task_prompt_count + 1;
-    let task = session.state.task.as_ref().filter(|task| task.writes > 0 && task.waiver.is_none())?;
-    let files = own_files(session, &context.tree.uncommitted);
-    let intent = one_line(task.intent.as_deref().unwrap_or_default(), 80);
-    (was_at_work && is_first && files > 0).then(|| {
-        let files = count(files, "file");
-        format!(
-            "the task before this is unfinished: {files} changed, not committed ({intent})\nhint: say `go on with it`"
-        )
-    })
 }
 
 /// How many of these uncommitted files the task in hand changed itself, as far as that was measured. Its files are named from

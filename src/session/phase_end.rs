@@ -72,6 +72,8 @@ impl PhaseEnd {
         let verify = Self::new(Phase::Verify, if verified { "PASS" } else { MENDS });
         let own = match before {
             Phase::Verify => None,
+            // A newer prompt waits for its plan, and the verdict is about the task before it.
+            Phase::Hydrate if before == after => None,
             // Sent back from behind the verification.
             Phase::Reflect | Phase::Close if before == after => None,
             Phase::Reflect | Phase::Close => Some(Self::new(before, MENDS)),
@@ -106,7 +108,7 @@ impl PhaseChange {
             Some(verified) => PhaseEnd::of_verdict(before.phase, after.phase, verified),
             None => [PhaseEnd::of(before.phase, after.phase, fact), None],
         };
-        let again = verdict == Some(false) && before.phase == after.phase;
+        let again = verdict == Some(false) && before.phase == after.phase && after.phase != Phase::Hydrate;
         Self { also_ended, ended, entered: entered.filter(|_| again || before.phase != after.phase) }
     }
 
@@ -147,13 +149,13 @@ fn is_walked(phase: Phase) -> bool {
     !matches!(phase, Phase::Idle | Phase::Done | Phase::Halted)
 }
 
-/// A critic let the plan go; in a run the driver says that its step has ended.
+/// A critic let the plan go. In a run it is the driver's word that ends the step.
 fn is_reviewed(fact: &Fact) -> bool {
     let proceeds = |report: &Reported| {
         let verdict = report.finding.as_ref().and_then(|finding| finding.verdict.as_deref());
         report.agent == "critic" && verdict == Some("PROCEED")
     };
-    matches!(fact, Fact::Run(_)) || matches!(fact, Fact::Verdict(report) if proceeds(report))
+    matches!(fact, Fact::Verdict(report) if proceeds(report))
 }
 
 /// Forward in the loop, to its end, or from mending back to verifying.
@@ -209,8 +211,6 @@ mod tests {
             let said = Fact::Verdict(Reported { agent: agent.to_owned(), finding, ..Reported::default() });
             assert_eq!(outcome(Phase::Review, Phase::Execute, &said).as_deref(), Some(wanted), "{agent}");
         }
-        let step = Fact::Run(Staged::default());
-        assert_eq!(outcome(Phase::Review, Phase::Execute, &step).as_deref(), Some("PASS"));
         let approved = Fact::Call(Step::default());
         assert_eq!(outcome(Phase::Review, Phase::Execute, &approved).as_deref(), Some("ASK_USER"));
         let (prompt, end) = (event("UserPromptSubmit"), event("SessionEnd"));

@@ -1,7 +1,7 @@
 //! What commands print: what a `find` may find (its roots, any depth below, the names it asks for), arguments, known text,
 //! numbers.
 
-use super::tree::{Command, Redirect, Statement};
+use super::tree::{Command, List, Redirect, Statement};
 use super::word::Run;
 use super::{Bit, Simple, Word};
 use std::rc::Rc;
@@ -174,19 +174,13 @@ fn said(simple: &Simple) -> Option<String> {
 
 /// The text that one plain `echo` or `printf` prints, if it is all of this program. `commands` are those of it.
 pub(super) fn echoed(run: &Run, commands: &[Simple], functions: &[String]) -> Option<String> {
-    let parsed;
-    let program = match run {
-        Run::Tree(program) => *program,
-        Run::Text(text) => {
-            parsed = super::reader::parse(text).ok()?;
-            &parsed
-        }
+    let [simple] = commands else { return None };
+    let is_alone = match run {
+        Run::Tree(program) => is_plain_command(program),
+        // It was read once already: without these it is one command that is given its words and nothing else.
+        Run::Text(text) => !text.contains([';', '|', '&', '<', '>', '=', '(', '{', '\n']),
     };
-    let ([Statement { pipelines, background: false }], [simple]) = (program.as_slice(), commands) else { return None };
-    let [(_, stages)] = pipelines.as_slice() else { return None };
-    let [Command::Simple(only)] = stages.as_slice() else { return None };
     let texts: Vec<String> = simple.words.iter().skip(1).map(Word::literal).collect::<Option<_>>()?;
-    let is_plain = only.redirects.is_empty() && only.assignments.is_empty() && !simple.function;
     let is_known = match (simple.name()?, texts.as_slice()) {
         ("echo", _) => !texts.iter().any(|text| text.contains('\\')),
         ("printf", [format]) => !format.contains('%'),
@@ -194,7 +188,14 @@ pub(super) fn echoed(run: &Run, commands: &[Simple], functions: &[String]) -> Op
         _ => false,
     };
     let is_function = functions.iter().any(|known| matches!(known.as_str(), "echo" | "printf"));
-    said(simple).filter(|_| is_plain && is_known && !is_function)
+    said(simple).filter(|_| is_alone && !simple.function && is_known && !is_function)
+}
+
+fn is_plain_command(program: &List) -> bool {
+    let [Statement { pipelines, background: false }] = program.as_slice() else { return false };
+    let [(_, stages)] = pipelines.as_slice() else { return false };
+    let [Command::Simple(only)] = stages.as_slice() else { return false };
+    only.redirects.is_empty() && only.assignments.is_empty()
 }
 
 /// What a program prints, where its text leaves no doubt.
