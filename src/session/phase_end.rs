@@ -72,10 +72,9 @@ impl PhaseEnd {
         let verify = Self::new(Phase::Verify, if verified { "PASS" } else { MENDS });
         let own = match before {
             Phase::Verify => None,
-            // A newer prompt waits for its plan, and the verdict is about the task before it.
-            Phase::Hydrate if before == after => None,
-            // Sent back from behind the verification.
-            Phase::Reflect | Phase::Close if before == after => None,
+            // Sent back from behind the verification; or a newer prompt waits for its plan, and the verdict is about the
+            // task before it.
+            Phase::Hydrate | Phase::Reflect | Phase::Close if before == after => None,
             Phase::Reflect | Phase::Close => Some(Self::new(before, MENDS)),
             _ => is_walked(before).then(|| Self::new(before, "PASS")),
         };
