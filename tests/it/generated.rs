@@ -1,19 +1,12 @@
 //! Generated files are nobody's work: a virtual environment and `node_modules` in a repository without a `.gitignore`.
 
-use crate::support::{Sandbox, Session};
+use crate::support::Sandbox;
 use serde_json::json;
 
 fn in_mode(level: &str) -> Sandbox {
     let sandbox = Sandbox::repository("0.0");
     sandbox.configure(&format!("[audit]\nrate = 0.0\n[mode]\nlevel = \"{level}\"\n[gates]\ncommit = \"enforce\"\n"));
     sandbox
-}
-
-fn begun<'s>(sandbox: &'s Sandbox, prompt: &str) -> Session<'s> {
-    let session = sandbox.session();
-    let _ = session.start("startup");
-    let _ = session.prompt(prompt);
-    session
 }
 
 /// A shell line that a session runs, as unknown to us as `pip install` is.
@@ -37,7 +30,7 @@ fn generated_files_are_nobodys_work() {
         sandbox.git(&["add", "-A"]);
         sandbox.git(&["commit", "-q", "-m", "script"]);
         sandbox.git(&["push", "-q"]);
-        let session = begun(&sandbox, "set it up");
+        let session = sandbox.begun("set it up");
         session.hydrate("minor-edit", "new");
         session.bash(MAKES);
         if mode == "loop" {
@@ -63,14 +56,14 @@ fn generated_files_are_nobodys_work() {
 fn generated_files_have_no_weight() {
     let sandbox = in_mode("loop");
     sandbox.put("make.sh", SCRIPT);
-    let session = begun(&sandbox, "set it up");
+    let session = sandbox.begun("set it up");
     session.bash(MAKES);
     session.write("node_modules/p1/patch.js").silent();
     let state = session.state();
     assert_eq!((&state["task"]["writes"], &state["sandbox"]), (&json!(0), &json!("open")));
     session.stop("Done.").silent();
     // No two sessions wait for each other there.
-    let (one, two) = (begun(&sandbox, "build"), begun(&sandbox, "build"));
+    let (one, two) = (sandbox.begun("build"), sandbox.begun("build"));
     one.write("dist/out.js").silent();
     two.write("dist/out.js").silent();
 }
@@ -83,7 +76,7 @@ fn what_git_tracks_is_work_whatever_its_folder_is_called() {
     }
     sandbox.git(&["add", "-Af"]);
     sandbox.git(&["commit", "-q", "-m", "kept"]);
-    let session = begun(&sandbox, "change it");
+    let session = sandbox.begun("change it");
     let writes = || session.state()["task"]["writes"].clone();
     for (n, name) in ["dist/kept.js", "dist/new.js", "src/build/new.rs"].into_iter().enumerate() {
         session.write(name).silent();

@@ -12,13 +12,6 @@ fn in_loop() -> Sandbox {
     sandbox
 }
 
-fn begun<'s>(sandbox: &'s Sandbox, prompt: &str) -> Session<'s> {
-    let session = sandbox.session();
-    let _ = session.start("startup");
-    let _ = session.prompt(prompt);
-    session
-}
-
 fn lines(n: usize) -> String {
     (0..n).fold(String::new(), |text, n| text + &format!("line {n}\n"))
 }
@@ -100,7 +93,7 @@ fn what_git_brings_is_not_the_tasks() {
             sandbox.git(&["commit", "-q", "-m", "mine"]);
         }
         long_ago(&sandbox);
-        let session = begun(&sandbox, "bring it up to date and mend it");
+        let session = sandbox.begun("bring it up to date and mend it");
         session.bash(line);
         assert!(sandbox.project().join("theirs/f19").exists(), "{line}");
         put(&sandbox, &session, "a.txt", "one\n").silent();
@@ -124,7 +117,7 @@ fn a_task_does_not_shed_its_own_size_by_git() {
         let sandbox = in_loop();
         others_work(&sandbox, "theirs");
         long_ago(&sandbox);
-        let session = begun(&sandbox, "make files");
+        let session = sandbox.begun("make files");
         for n in 0..3 {
             put(&sandbox, &session, &format!("own{n}"), &lines(15)).silent();
         }
@@ -135,7 +128,7 @@ fn a_task_does_not_shed_its_own_size_by_git() {
     }
     // What one command makes and commits, and then leaves and takes up again.
     let sandbox = in_loop();
-    let session = begun(&sandbox, "make files");
+    let session = sandbox.begun("make files");
     session.bash(
         "git checkout -q -b side && for n in 1 2 3 4 5; do seq 28 > f$n; done && git add -A && git commit -q -m own \
          && git checkout -q main && git merge -q side",
@@ -157,7 +150,7 @@ fn a_stash_counts_for_who_made_it() {
     }
     // By a date of long ago: within one second nobody knows which was first.
     sandbox.command("git").env("GIT_COMMITTER_DATE", "2020-01-01T00:00:00Z").args(["stash", "-q"]).assert().success();
-    let session = begun(&sandbox, "go on with what I stashed");
+    let session = sandbox.begun("go on with what I stashed");
     let call = session.call("Bash", json!({"command": "git stash pop"}));
     session.pre(&call).silent();
     let said = sandbox.git(&["stash", "pop"]);
@@ -175,7 +168,7 @@ fn a_stash_counts_for_who_made_it() {
 #[test]
 fn what_a_person_saves_between_calls_is_not_the_tasks() {
     let sandbox = in_loop();
-    let session = begun(&sandbox, "mend it");
+    let session = sandbox.begun("mend it");
     put(&sandbox, &session, "a.txt", "one\n").silent();
     for n in 0..6 {
         sandbox.put(&format!("person{n}"), &lines(80));
@@ -195,7 +188,7 @@ fn what_a_person_saves_between_calls_is_not_the_tasks() {
 fn what_another_session_writes_meanwhile_is_not_the_tasks() {
     for ends in [false, true] {
         let sandbox = in_loop();
-        let (one, two) = (begun(&sandbox, "write five files"), begun(&sandbox, "build it"));
+        let (one, two) = (sandbox.begun("write five files"), sandbox.begun("build it"));
         let call = two.call("Bash", json!({"command": "sh build.sh"}));
         two.pre(&call).silent();
         for n in 0..5 {
@@ -219,7 +212,7 @@ fn what_another_session_writes_meanwhile_is_not_the_tasks() {
 #[test]
 fn what_a_background_command_writes_later_counts() {
     let sandbox = in_loop();
-    let session = begun(&sandbox, "watch it");
+    let session = sandbox.begun("watch it");
     let call = session.call("Bash", json!({"command": "sh watch.sh", "run_in_background": true}));
     session.pre(&call).silent();
     let _ = session.post(&call);
@@ -240,7 +233,7 @@ fn a_moved_folder_counts() {
     }
     sandbox.git(&["add", "-A"]);
     sandbox.git(&["commit", "-q", "-m", "files"]);
-    let session = begun(&sandbox, "rename the folder");
+    let session = sandbox.begun("rename the folder");
     let_time_pass(&sandbox, &sandbox.project().join("src/f4"));
     session.bash("mv src lib");
     session.ask_bash("touch more").refused(&["(10 files, 310 lines; small is 3 and 60)"]);
@@ -250,7 +243,7 @@ fn a_moved_folder_counts() {
 #[test]
 fn the_next_task_does_not_name_the_files_of_the_last() {
     let sandbox = in_loop();
-    let session = begun(&sandbox, "one");
+    let session = sandbox.begun("one");
     for (prompt, names, said) in [
         ("one", ["a", "b", "c"], "3 files changed, not committed"),
         ("two", ["d", "e", "e"], "2 files changed, not committed"),
@@ -270,7 +263,7 @@ fn the_next_task_does_not_name_the_files_of_the_last() {
 fn reviewers_see_the_task_and_not_the_one_before() {
     let sandbox = Sandbox::repository("0.0");
     sandbox.put("README.md", "# the person's words\n");
-    let session = begun(&sandbox, "first");
+    let session = sandbox.begun("first");
     let context =
         |kind: &str, verdict: &str| session.agent_reports(kind, &fenced(json!({"verdict": verdict, "issues": []}))).0;
     let finish = |name: &str| {

@@ -53,11 +53,17 @@ impl Sandbox {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// A session that was started and prompted, with a plan that needs no review.
-    pub(crate) fn working(&self) -> Session<'_> {
+    /// A session that was started and prompted.
+    pub(crate) fn begun(&self, prompt: &str) -> Session<'_> {
         let session = self.session();
         let _ = session.start("startup");
-        let _ = session.prompt("add a greeting");
+        let _ = session.prompt(prompt);
+        session
+    }
+
+    /// The same with a plan that needs no review.
+    pub(crate) fn working(&self) -> Session<'_> {
+        let session = self.begun("add a greeting");
         session.hydrate("minor-edit", "new");
         session
     }

@@ -109,13 +109,16 @@ fn one_that_pauses_stops_the_rest_or_not() {
     assert_eq!(runs(&world), expected(&ids, &[stuck, stuck, (1, "other thing", "TERMINAL", "PASS")]));
 }
 
+fn commit(world: &World, message: &str) {
+    world.sandbox.git(&["add", "-A"]);
+    world.sandbox.git(&["commit", "-q", "--allow-empty", "-m", message]);
+}
+
 #[test]
 fn nothing_ready_is_said() {
     let (world, ids) = world(&["only thing"]);
     world.mb(&["close", &ids[0]]);
-    for arguments in [&["add", "-A"][..], &["commit", "-q", "--allow-empty", "-m", "closed"]] {
-        assert!(world.sandbox.command("git").args(arguments).output().unwrap().status.success());
-    }
+    commit(&world, "closed");
     world
         .sandbox
         .person(&["run", "--from-tracker", "ready", "--workflow", "do"])
@@ -132,16 +135,12 @@ fn what_we_filed_ourselves_is_never_taken_up() {
     world.enqueue(Item::Issue { title: "scope left".to_owned(), body, kind: "bug".to_owned(), priority: 1, labels });
     let seen = world.refresh();
     assert_eq!((seen.ready.total, seen.ours), (1, 2), "{seen:?}");
-    for arguments in [&["add", "-A"][..], &["commit", "-q", "-m", "filed"]] {
-        assert!(world.sandbox.command("git").args(arguments).output().unwrap().status.success());
-    }
+    commit(&world, "filed");
     let answer = run(&world);
     assert_eq!(answer.code, Some(0), "{answer:?}");
     assert_eq!(runs(&world), expected(&ids, &[(1, "true thing", "TERMINAL", "PASS")]));
     world.mb(&["close", &ids[1]]);
-    for arguments in [&["add", "-A"][..], &["commit", "-q", "--allow-empty", "-m", "closed"]] {
-        assert!(world.sandbox.command("git").args(arguments).output().unwrap().status.success());
-    }
+    commit(&world, "closed");
     world
         .sandbox
         .person(&["run", "--from-tracker", "ready", "--workflow", "do"])
