@@ -37,22 +37,27 @@ impl<'a> Deref for Terminal<'a> {
 }
 
 impl Terminal<'_> {
-    /// A prompt, as typed.
+    /// A prompt, as typed, on an empty line: the key of an answer that was pressed twice may stand there.
     pub(crate) fn type_prompt(&self, text: &str) {
+        self.press("C-u");
         self.enter(text);
         self.shows(&[text]);
         self.press("Enter");
     }
 
     /// Presses the key of an answer until the question is gone: a dialog that just appeared ignores keys, so that nobody
-    /// answers it unseen.
+    /// answers it unseen. A client that is only slow gets time to take the first key.
     pub(crate) fn answer(&self, question: &str, key: &str) {
         self.shows(&[question]);
         let began = Instant::now();
+        let mut pressed: Option<Instant> = None;
         while self.screen().contains(question) {
             assert!(began.elapsed() < PATIENCE, "`{key}` is not taken:\n{}", self.screen());
-            self.press(key);
-            thread::sleep(Duration::from_secs(1));
+            if pressed.is_none_or(|pressed| pressed.elapsed() > Duration::from_secs(3)) {
+                self.press(key);
+                pressed = Some(Instant::now());
+            }
+            thread::sleep(Duration::from_millis(50));
         }
     }
 }

@@ -315,7 +315,9 @@ proptest! {
         let said = hook::judge(&env, &session, &event, &context).unwrap();
         prop_assert_eq!(said.ruling, verdict.ruling);
         if said.ruling > Ruling::Allow {
-            prop_assert!(said.reason.contains("\nhint: "), "no next step: {:?}", said);
+            // A dialog speaks to the person, who approves or not; anything else to the model.
+            let next = if said.ruling == Ruling::Ask && context.attended { "\nApprove only if " } else { "\nhint: " };
+            prop_assert!(said.reason.contains(next), "no next step: {:?}", said);
             prop_assert!(theirs || !said.reason.contains("{{"), "not filled in: {:?}", said);
             prop_assert!(event.name != "Stop" || said.reason.chars().count() < 1500, "too long: {:?}", said);
         } else {
