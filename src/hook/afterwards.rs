@@ -201,7 +201,7 @@ fn conclude(turn: &mut Turn) -> Verdict {
     let said = Path::new(&turn.event.transcript_path);
     let kept = || collect::transcript_at(turn.env, &turn.ledger.place().path, &turn.event.session_id);
     let transcript = if said.as_os_str().is_empty() { kept() } else { said.to_owned() };
-    let until = turn.locked + turn.event.kind.time_locked() / 2;
+    let until = turn.locked + turn.env.at_most(turn.event.kind.time_locked()) / 2;
     match collect::conclude(turn.env, &mut turn.ledger, &transcript, Some(until)) {
         Ok(_) => Verdict::pass(),
         Err(failure) => Verdict::notice(
@@ -262,7 +262,7 @@ fn want_jail(turn: &mut Turn) -> Verdict {
 }
 
 fn keep_checkpoint(turn: &mut Turn) -> Verdict {
-    let (before, until) = (turn.before, turn.locked + turn.event.kind.time_locked());
+    let (before, until) = (turn.before, turn.locked + turn.env.at_most(turn.event.kind.time_locked()));
     checkpoint::rollback::at_phase_change(turn.env, &mut turn.ledger, turn.event, before, until)
 }
 

@@ -289,6 +289,15 @@ impl Env {
         Duration::from_secs(15)
     }
 
+    /// How long something that this takes may last. Tests run beside many others and give it more.
+    pub fn at_most(&self, limit: Duration) -> Duration {
+        #[cfg(test_switches)]
+        if let Some(times) = std::env::var("AOPS_TEST_PATIENCE").ok().and_then(|v| v.parse::<u32>().ok()) {
+            return limit * times;
+        }
+        limit
+    }
+
     pub fn on_path(&self, name: &str) -> Option<PathBuf> {
         let found = |path: &PathBuf| path.is_absolute() && path.is_file();
         std::env::split_paths(&self.search_path()).map(|folder| folder.join(name)).find(found)

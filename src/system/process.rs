@@ -1,8 +1,8 @@
 //! Starts a program, feeds its input, waits for it with a timeout, and returns its output.
 //!
-//! The one place that starts processes, each of a [`program::Program`]. The child gets a process group of its own, unless it is to share ours, and sees
-//! only the variables it is given. Invariants: output beyond the bound is read and dropped, so no child blocks on a full
-//! pipe; at the timeout the whole group is killed.
+//! The one place that starts processes, each of a [`program::Program`]. The child gets a process group of its own, unless
+//! it is to share ours, and sees only the variables it is given. Invariants: output beyond the bound is read and dropped,
+//! so no child blocks on a full pipe; at the timeout the whole group is killed; what it said before its end is read.
 
 #![expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
 
@@ -12,14 +12,16 @@ pub mod kin;
 
 use crate::system::signal;
 use program::Program;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, ioctl_fionbio};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -92,9 +94,8 @@ fn run_as(task: &Task, own: bool, whole: bool) -> io::Result<Outcome> {
     let mut child = started?;
     let end = Instant::now() + task.timeout;
     feed(task, &mut child);
-    let stdout = Reader::start(child.stdout.take(), task.keep, whole);
-    let stderr = Reader::start(child.stderr.take(), task.keep, whole);
-    let mut status = wait(&mut child, end);
+    let mut output = Output::of(&mut child, task.keep, whole)?;
+    let mut status = output.read_until_exit(&mut child, end);
     if whole || !matches!(status, Ok(Some(_))) {
         let kill = if own { kill_process_group } else { kill_process };
         let _ = pid.map(|pid| kill(pid, Signal::KILL));
@@ -106,10 +107,10 @@ fn run_as(task: &Task, own: bool, whole: bool) -> io::Result<Outcome> {
         signal::take_along(None);
     }
     let ending = status?.map_or(Ending::TimedOut, ending);
-    let end = Instant::now() + AFTERWARDS;
-    let (stdout, stderr) = (stdout.take(end), stderr.take(end));
+    output.read_the_rest();
+    let Output { stdout, stderr } = output;
     let cut = stdout.cut || stderr.cut;
-    Ok(Outcome { ending, stdout: stdout.bytes.into(), stderr: stderr.bytes.into(), cut })
+    Ok(Outcome { ending, stdout: stdout.kept.into(), stderr: stderr.kept.into(), cut })
 }
 
 fn pid(child: &Child) -> Option<Pid> {
@@ -156,6 +157,10 @@ impl Program {
 }
 
 fn wait(child: &mut Child, end: Instant) -> io::Result<Option<ExitStatus>> {
+    wait_in_steps(child, end, thread::sleep)
+}
+
+fn wait_in_steps(child: &mut Child, end: Instant, mut step: impl FnMut(Duration)) -> io::Result<Option<ExitStatus>> {
     let mut pause = Duration::from_micros(500);
     loop {
         if let Some(status) = child.try_wait()? {
@@ -164,7 +169,7 @@ fn wait(child: &mut Child, end: Instant) -> io::Result<Option<ExitStatus>> {
         if Instant::now() >= end {
             return Ok(None);
         }
-        thread::sleep(pause);
+        step(pause);
         pause = (pause * 2).min(Duration::from_millis(10));
     }
 }
@@ -173,44 +178,99 @@ fn ending(status: ExitStatus) -> Ending {
     status.code().map_or_else(|| Ending::Signal(status.signal().unwrap_or_default()), Ending::Exit)
 }
 
-/// A stream that a thread reads to its end.
-struct Reader {
-    read: Arc<Mutex<Bytes>>,
-    ended: mpsc::Receiver<()>,
+/// What a child says, read as it comes, so that it never waits for us.
+struct Output {
+    stdout: Stream,
+    stderr: Stream,
 }
 
-#[derive(Default)]
-struct Bytes {
-    bytes: VecDeque<u8>,
+impl Output {
+    fn of(child: &mut Child, keep: usize, last: bool) -> io::Result<Self> {
+        let stdout = Stream::new(child.stdout.take().map(OwnedFd::from), keep, last)?;
+        let stderr = Stream::new(child.stderr.take().map(OwnedFd::from), keep, last)?;
+        Ok(Self { stdout, stderr })
+    }
+
+    /// Its status, or nothing if it did not exit in time.
+    fn read_until_exit(&mut self, child: &mut Child, end: Instant) -> io::Result<Option<ExitStatus>> {
+        wait_in_steps(child, end, |pause| {
+            self.wait(pause);
+            self.read();
+        })
+    }
+
+    /// After its end: first what it has said itself, however late we look, then what is said by those that hold its streams.
+    fn read_the_rest(&mut self) {
+        let end = Instant::now() + AFTERWARDS;
+        self.read();
+        while (self.stdout.is_open() || self.stderr.is_open()) && Instant::now() < end {
+            self.wait(Duration::from_millis(10));
+            self.read();
+        }
+    }
+
+    fn read(&mut self) {
+        self.stdout.read();
+        self.stderr.read();
+    }
+
+    /// Until something is said, a stream ends, or this time has passed.
+    fn wait(&self, pause: Duration) {
+        let open = [&self.stdout, &self.stderr].into_iter().filter_map(|stream| stream.from.as_ref());
+        let mut open: Vec<PollFd> = open.map(|from| PollFd::new(from, PollFlags::IN)).collect();
+        if open.is_empty() {
+            thread::sleep(pause);
+        } else {
+            // A signal ends the wait early; whoever waits looks again.
+            let _ = poll(&mut open, Timespec::try_from(pause).ok().as_ref());
+        }
+    }
+}
+
+struct Stream {
+    /// Nothing once it has ended.
+    from: Option<OwnedFd>,
+    kept: VecDeque<u8>,
+    keep: usize,
+    /// The last bytes are kept, not the first.
+    last: bool,
     cut: bool,
 }
 
-impl Reader {
-    /// Keeps the first bytes or the last.
-    fn start(stream: Option<impl Read + Send + 'static>, keep: usize, last: bool) -> Self {
-        let (sender, ended) = mpsc::channel();
-        let read = Arc::new(Mutex::new(Bytes::default()));
-        let shared = Arc::clone(&read);
-        thread::spawn(move || {
-            let Some(mut stream) = stream else { return };
-            let mut chunk = vec![0; 64 << 10];
-            while let Ok(n @ 1..) = stream.read(&mut chunk) {
-                let mut read = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                let room = if last { n } else { n.min(keep.saturating_sub(read.bytes.len())) };
-                read.bytes.extend(&chunk[..room]);
-                let old = read.bytes.len().saturating_sub(keep);
-                read.bytes.drain(..old);
-                read.cut |= room < n || old > 0;
-            }
-            let _ = sender.send(());
-        });
-        Self { read, ended }
+impl Stream {
+    fn new(from: Option<OwnedFd>, keep: usize, last: bool) -> io::Result<Self> {
+        if let Some(from) = &from {
+            ioctl_fionbio(from, true)?;
+        }
+        Ok(Self { from, kept: VecDeque::new(), keep, last, cut: false })
     }
 
-    /// What was read by the end of the stream, or by `end` where a process still holds it open.
-    fn take(&self, end: Instant) -> Bytes {
-        let _ = self.ended.recv_timeout(end.saturating_duration_since(Instant::now()));
-        std::mem::take(&mut self.read.lock().unwrap_or_else(PoisonError::into_inner))
+    fn is_open(&self) -> bool {
+        self.from.is_some()
+    }
+
+    /// All that is there now, and no more than a pipe holds: one that is written to for ever does not keep us.
+    fn read(&mut self) {
+        let mut chunk = [0; 8 << 10];
+        let mut more = 128;
+        while let (Some(from), 1..) = (&self.from, more) {
+            match rustix::io::read(from, &mut chunk) {
+                Ok(0) => self.from = None,
+                Ok(n) => self.take(&chunk[..n]),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                Err(_) => self.from = None,
+            }
+            more -= 1;
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        let room = if self.last { bytes.len() } else { bytes.len().min(self.keep.saturating_sub(self.kept.len())) };
+        self.kept.extend(&bytes[..room]);
+        let old = self.kept.len().saturating_sub(self.keep);
+        self.kept.drain(..old);
+        self.cut |= room < bytes.len() || old > 0;
     }
 }
 

@@ -242,6 +242,7 @@ impl Sandbox {
             ("TZ".into(), "UTC0".into()),
             // The lot falls on no change, unless it must: at rate 1, or after too many.
             ("AOPS_TEST_LOT".into(), u32::MAX.to_string().into()),
+            ("AOPS_TEST_PATIENCE".into(), "20".into()),
         ];
         // A superuser's session makes this folder, so as to guard it.
         if !self.variables.iter().any(|(name, _)| name == "AOPS_TEST_ROOT") {

@@ -52,7 +52,7 @@ impl Own {
         let id = progress.start.as_deref().filter(|_| session.measures() && event.by_our_agent().is_none())?;
         let store = Store::look(&root(env, session, event)?).ok()??;
         let start = store.read(&Id::read(id)?).ok()?;
-        let limits = Limits { sync: false, until: Some(Instant::now() + LONGEST), ..Limits::none() };
+        let limits = Limits { sync: false, until: Some(Instant::now() + env.at_most(LONGEST)), ..Limits::none() };
         let changes = changed_since(env, &store, &start.artifacts, &limits).ok()?;
         // Of files that are only counted nobody knows whose they are.
         let since_ms = open.since_ms.filter(|_| progress.grown.more_files == 0);
