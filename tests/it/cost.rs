@@ -52,6 +52,7 @@ struct Measured {
 }
 
 #[test]
+#[ignore = "takes minutes: run `tests/long-run`"]
 fn every_task_in_every_mode() {
     let rows = list_rows(&measure_all());
     println!("{}\n{}", to_text(&rows, &[&COUNTS[..], &SENT].concat()), to_json(&rows));

@@ -47,13 +47,24 @@ const TARGETS: [Target; 8] = [
     ("strict", feature, &[("feature", 12)]),
 ];
 
-/// How many requests more than a plain client.
+/// How many requests more than a plain client the loop takes; `tests/long-run` measures every mode.
 #[test]
 fn what_the_loop_costs_in_a_terminal() {
+    insta::assert_snapshot!(more_than_plain(|mode| mode == "loop"));
+}
+
+#[test]
+#[ignore = "takes minutes: run `tests/long-run`"]
+fn what_every_mode_costs_in_a_terminal() {
+    insta::assert_snapshot!(more_than_plain(|_| true));
+}
+
+/// The table, once every target in it is held.
+fn more_than_plain(wanted: impl Fn(&str) -> bool) -> String {
     let mut held = true;
     let mut table = vec!["mode | task | agent | more requests | agents".to_owned()];
     let plain = [typo_and_follow_up as Prompts, feature].map(|prompts| measure(prompts, None, Temperament::Realistic));
-    for (mode, prompts, most) in TARGETS {
+    for (mode, prompts, most) in TARGETS.into_iter().filter(|(mode, ..)| wanted(mode)) {
         // Where nothing is asked of it, an obedient agent does what any does.
         let is_free = matches!(mode, "observe" | "guard");
         for temperament in [Temperament::Obedient, Temperament::Realistic].into_iter().skip(usize::from(is_free)) {
@@ -66,7 +77,8 @@ fn what_the_loop_costs_in_a_terminal() {
             }
         }
     }
-    println!("{}\n", table.join("\n"));
-    assert!(held, "a target is missed:\n{}", table.join("\n"));
-    insta::assert_snapshot!(table.join("\n"));
+    let table = table.join("\n");
+    println!("{table}\n");
+    assert!(held, "a target is missed:\n{table}");
+    table
 }

@@ -47,6 +47,7 @@ fn an_ordinary_user_is_held_too() {
 }
 
 #[test]
+#[ignore = "takes minutes: run `tests/long-run`"]
 fn an_ordinary_user_is_held_where_no_jail_waits() {
     run_all(&[(UNPREPARED, "1")]);
 }
