@@ -168,6 +168,7 @@ fn the_deb_installs_in_an_empty_root() {
 }
 
 #[test]
+#[ignore = "takes minutes: run `tests/long-run`"]
 fn the_rpm_installs_in_an_empty_root() {
     let bench = Bench::new();
     let rpm = bench.pack("rpm", ".rpm");
@@ -357,6 +358,7 @@ fn tiny(bench: &Bench) -> PathBuf {
 
 /// Another folder, umask, time zone and moment give the same bytes.
 #[test]
+#[ignore = "takes minutes: run `tests/long-run`"]
 fn two_packings_give_the_same_bytes() {
     let bench = Bench::new();
     let tiny = tiny(&bench);

@@ -27,7 +27,7 @@ impl Dice {
 
 #[test]
 fn every_effect_once_whoever_is_killed() {
-    let (runs, workers) = (number("AOPS_FLEET_RUNS", 10), number("AOPS_FLEET_WORKERS", 3));
+    let (runs, workers) = (number("AOPS_FLEET_RUNS", 6), number("AOPS_FLEET_WORKERS", 3));
     let mut dice = Dice(number("AOPS_FLEET_SEED", 1));
     // Every fourth run asks a person once.
     let asks = r#"case $AOPS_RUN in *[048c]) test -e "$EFFECTS/asked-$AOPS_RUN" || { : > "$EFFECTS/asked-$AOPS_RUN"; kill -9 $$; };; esac; "#;

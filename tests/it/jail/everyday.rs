@@ -260,11 +260,13 @@ fn lines_of_cargo_and_make_are_as_without_the_jail() {
 }
 
 #[test]
+#[ignore = "takes minutes: run `tests/long-run`"]
 fn lines_of_npm_are_as_without_the_jail() {
     behave_the_same(&["npm"]);
 }
 
 #[test]
+#[ignore = "takes minutes: run `tests/long-run`"]
 fn lines_of_python_and_others_are_as_without_the_jail() {
     behave_the_same(&["python", "go, docker, ssh and others"]);
 }

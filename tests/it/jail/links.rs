@@ -53,6 +53,7 @@ fn fetch(program: &str, arguments: &[&str]) {
 }
 
 #[test]
+#[ignore = "takes minutes: run `tests/long-run`"]
 fn tools_of_npm_and_python_link_from_their_caches() {
     let mut world = Jailed::new();
     let [pnpm, uv] = programs();

@@ -75,12 +75,23 @@ fn sound(sandbox: &Sandbox, session: &Session, case: &str) {
 }
 
 #[test]
+fn killed_at_system_calls_of_signing() {
+    killed_while_signing(4);
+}
+
+#[test]
+#[ignore = "takes minutes: run `tests/long-run`"]
 fn killed_at_every_system_call_of_signing() {
+    killed_while_signing(1);
+}
+
+/// At one of so many system calls.
+fn killed_while_signing(every: usize) {
     let sandbox = world();
     let session = session(&sandbox);
     let mut heads = Heads::default();
     heads.see(&sandbox, "before");
-    for point in points(&sandbox, &session) {
+    for point in points(&sandbox, &session).into_iter().step_by(every) {
         let case = format!("killed at {point:?}");
         let end = strace::inject(&sandbox, &point, "signal=KILL", "Stop", &a_stop(&session));
         assert!(end.signal == Some(9) || end.code == Some(0), "{case}: {end:?}");

@@ -135,11 +135,13 @@ fn a_driver_killed_while_the_model_thinks() {
 }
 
 #[test]
+#[ignore = "takes minutes: run `tests/long-run`"]
 fn a_driver_killed_halfway_through_an_answer() {
     killed_at_every_answer(true, DRIVER);
 }
 
 #[test]
+#[ignore = "takes minutes: run `tests/long-run`"]
 fn a_client_killed_while_the_model_thinks() {
     killed_at_every_answer(false, PROGRAM);
 }
