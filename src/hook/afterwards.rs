@@ -262,7 +262,7 @@ fn want_jail(turn: &mut Turn) -> Verdict {
 }
 
 fn keep_checkpoint(turn: &mut Turn) -> Verdict {
-    let (before, until) = (turn.before, turn.locked + turn.event.kind.time_locked());
+    let (before, until) = ((turn.before, turn.ended.take()), turn.locked + turn.event.kind.time_locked());
     checkpoint::rollback::at_phase_change(turn.env, &mut turn.ledger, turn.event, before, until)
 }
 
