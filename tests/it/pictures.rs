@@ -77,7 +77,7 @@ fn guard() {
     let lines = each.map(|line| format!("printf '\\033[1;32m$\\033[0m %s\\n' '{line}'; {line}"));
     let back = screen(&sandbox, &format!("sh -c \"{}\"", lines.join("; ")), 110);
     assert!(back.matches("Said by hand").count() == 1, "it is back: {back}");
-    fs::write(folder().join("guard.ansi"), sandbox.scrub(&format!("{asked}\n\n{back}"))).unwrap();
+    fs::write(folder().join("guard.ansi"), sandbox.scrub(&format!("{}\n\n{back}", asked.trim_end()))).unwrap();
 }
 
 /// The cockpit with three sessions: one that works, one that is blocked, one that ended.
