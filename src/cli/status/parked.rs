@@ -26,7 +26,7 @@ pub(super) fn describe_parked(files: u64, about: &str) -> String {
 }
 
 /// What a parked task left; without git how many files is not always known.
-pub fn describe_changed(files: u64) -> String {
+pub(in crate::cli) fn describe_changed(files: u64) -> String {
     match files {
         0 => "something changed".to_owned(),
         files => format!("{} changed, not committed", count(files, "file")),
