@@ -39,9 +39,9 @@ fn describe_checkpoints(env: &Env) -> String {
         [] => String::new(),
         lists => format!("; the line `{HIDDEN}`, which hides them from git, in {}", name_few(lists)),
     };
-    let folders = name_few(&folders);
+    let (folders, then) = (name_few(&folders), if line.is_empty() { "" } else { ", then the line in an editor," });
     format!(
-        "\nkept in your projects: checkpoints in {folders}{line}\nhint: remove such a folder with `rm -r`, then the line in an editor, if you want nothing of them back"
+        "\nkept in your projects: checkpoints in {folders}{line}\nhint: remove such a folder with `rm -r`{then} if you want nothing of them back"
     )
 }
 
