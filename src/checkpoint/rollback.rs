@@ -8,7 +8,7 @@ mod finish;
 mod start;
 mod begin;
 
-pub use begin::{Before, Order, Preview, RolledBack, at_phase_change, preview, roll_back, tell};
+pub use begin::{Before, Order, Preview, RolledBack, at_phase_change, ended_by, preview, roll_back, tell};
 pub use finish::{finish_pending, resume};
 pub use start::root;
 

@@ -13,7 +13,7 @@ use crate::ledger::lock::Lock;
 use crate::model::error::{Code, Failure};
 use crate::system::git::git_common_folder;
 use crate::system::{env::Env, files, folder};
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{Access, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Write};
@@ -54,9 +54,19 @@ impl Store {
         for name in names(&store.spare)? {
             let _ = rustix::fs::unlinkat(&store.spare, name, AtFlags::empty());
         }
-        hide_from_git(root);
+        store.hide_from_git();
         store.adopt(env)?;
         Ok(store)
+    }
+
+    /// Makes git ignore the store: by a list of its own, for a folder that becomes a repository later, and by a line in the
+    /// repository's. What is read-only is left as it is.
+    fn hide_from_git(&self) {
+        if rustix::fs::accessat(&self.dir, IGNORE, Access::EXISTS, AtFlags::empty()) == Err(Errno::NOENT) {
+            let _ = self.put(&self.dir, IGNORE, |file| file.write_all(b"*\n").map(|()| true));
+        }
+        let Some(folder) = self.root.ancestors().find_map(git_common_folder) else { return };
+        let _ = files::add_line(&folder.join("info/exclude"), HIDDEN);
     }
 
     /// Opens it for reading, without the lock; `None` where there is no store.
@@ -216,8 +226,5 @@ pub fn names(dir: &OwnedFd) -> Result<Vec<String>, Failure> {
 /// Anywhere in the repository: a project can begin below its root.
 pub const HIDDEN: &str = "**/.claude/checkpoints/";
 
-/// Makes git ignore the store, by a line in the repository's own list. A read-only repository is left as it is.
-fn hide_from_git(root: &Path) {
-    let Some(folder) = root.ancestors().find_map(git_common_folder) else { return };
-    let _ = files::add_line(&folder.join("info/exclude"), HIDDEN);
-}
+/// Git's list of what it ignores in a folder.
+const IGNORE: &str = ".gitignore";

@@ -16,6 +16,7 @@ use crate::checkpoint::tree::{self, Artifacts, Delta, File, Folder, name};
 use crate::config::texts;
 use crate::model::error::{Code, Failure};
 use crate::text::diff::unified;
+use crate::text::json::cut;
 use crate::text::plain::count;
 use crate::text::template::one_line;
 use crate::text::time;
@@ -166,22 +167,30 @@ fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         let tone = if row.trigger == "failure" { Tone::Bad } else { Tone::Plain };
         let name = row.name.clone().unwrap_or_default();
         let kept = store.as_ref().and_then(|store| store.read(&Id::read(&row.id)?).ok());
-        let prompt = kept.as_ref().map(prompt_of).unwrap_or_default();
+        let prompt = kept.as_ref().map(|kept| prompt_of(kept, if io.terminal { 60 } else { 2048 })).unwrap_or_default();
         let tree = kept.map(|kept| kept.artifacts);
         let changed = tree.as_ref().map(|tree| describe_change(before.as_ref(), tree)).unwrap_or_default();
         before = tree;
         let (age, why) = (Cell::new(age, Tone::Quiet), Cell::new(&row.trigger, tone));
-        [number.to_string().into(), (&row.id).into(), name.into(), age, why, prompt.into(), changed.into()]
+        [number.to_string().into(), shorten(&row.id, io).into(), name.into(), age, why, prompt.into(), changed.into()]
     };
     let mut rows: Vec<_> = rows.iter().map(row).collect();
     rows.reverse();
-    io.table(["#", "checkpoint", "name", "age", "why", "prompt", "changed"], rows)
+    io.table_within(["#", "checkpoint", "name", "age", "why", "prompt", "changed"], rows, &[2, 5])
+}
+
+/// An id as it is shown on a terminal: a session by the beginning of its name, which finds it too.
+fn shorten(id: &str, io: &Io) -> String {
+    match id.split_once('/') {
+        Some((run, rest)) if io.terminal && run.len() > 20 => format!("{}/{rest}", cut(run, 8)),
+        _ => id.to_owned(),
+    }
 }
 
 /// The prompt, or in a run the task, that it belongs to.
-fn prompt_of(one: &Checkpoint) -> String {
+fn prompt_of(one: &Checkpoint, longest: usize) -> String {
     let asked = one.orchestrator.intake_summary.prompt.as_ref().or(one.orchestrator.task.as_ref());
-    asked.map(|asked| one_line(asked, 60)).unwrap_or_default()
+    asked.map(|asked| one_line(asked, longest)).unwrap_or_default()
 }
 
 /// How many files are not as in the checkpoint before, and the first of them.

@@ -4,7 +4,7 @@
 //! Reads the table of commands and what lies on disk, writes nothing. Invariants: every command and option of the table is
 //! known here by itself; whatever is broken on disk, there is an answer, if an empty one.
 
-use super::{COMMANDS, Command, Io, operand, parser};
+use super::{COMMANDS, Command, Io, SAME, operand, parser};
 use crate::checkpoint::store::Store;
 use crate::cli::control::GATES;
 use crate::config::in_force;
@@ -125,7 +125,7 @@ impl Place {
             return listed;
         }
         match (self.path.first().map(String::as_str), arg.get_id().as_str()) {
-            (_, "session") => sessions_now(env),
+            (_, "session" | SAME) => sessions_now(env),
             (Some("waive"), "gate") => GATES.iter().map(|gate| ((*gate).to_owned(), String::new())).collect(),
             (Some("workflow"), "id") | (_, "workflow") => workflows(env),
             (Some("checkpoint"), "id" | "other") => checkpoints(env),

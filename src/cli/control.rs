@@ -3,7 +3,7 @@
 //! Each writes one entry; a block also writes the head. Invariants: blocking is allowed inside a tool call too, since it
 //! only tightens; a waiver ends by itself, it says why, and what protects the guard cannot be lifted at all.
 
-use super::{Command, Io, operand, option, refused, session, session_operand, session_option, text};
+use super::{Command, Io, named_session, operand, option, refused, session, session_arguments, session_option, text};
 use crate::ledger::heads::{self, Head};
 use crate::ledger::open::Ledger;
 use crate::ledger::sessions;
@@ -11,6 +11,7 @@ use crate::proof::append;
 use crate::session::fact::{Blocked, Fact, Unblocked};
 use crate::session::fold::Session;
 use crate::session::memory::Waiver;
+use crate::system::env::east_of_utc;
 use crate::text::json::cut;
 use crate::text::redact::redact;
 use crate::text::sha256::NO_DIGEST;
@@ -29,7 +30,7 @@ pub const BLOCK: Command = Command {
     ],
     arguments: |row| {
         let reason = option("reason", "TEXT", "Why; shown to the agent and the user").required(true);
-        row.arg(session_operand()).arg(reason)
+        row.args(session_arguments()).arg(reason)
     },
     run: block,
 };
@@ -41,7 +42,7 @@ pub const CLEAR_BLOCK: Command = Command {
         ("aops-hook clear-block", "clear the block of the newest session of this project"),
         ("aops-hook clear-block 3f2a --yes", "the same for one session, from your own script"),
     ],
-    arguments: |row| row.arg(session_operand()),
+    arguments: |row| row.args(session_arguments()),
     run: clear_block,
 };
 
@@ -99,7 +100,7 @@ fn block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 /// The only way out of a block. Works from the exported head where the folder is gone: the loss is then known to a
 /// person, and the session may begin anew.
 fn clear_block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let exported = text(given, "session").and_then(|name| sessions::exported(io.env, name));
+    let exported = named_session(given).and_then(|name| sessions::exported(io.env, name));
     let (id, was) = match (session(given, io), exported) {
         (Ok(found), _) => {
             // Read without the lock: a person takes their time.
@@ -151,9 +152,9 @@ fn waive(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let mut ledger = Ledger::at(io.env, &found.path, &found.session_id)?;
     let waiver = Waiver { gate: gate.to_owned(), reason: reason.clone(), until_ms };
     ledger.append(io.env, vec![Fact::Waive(waiver)])?;
-    let (id, until) = (&found.session_id, time::timestamp(until_ms));
+    let (id, until) = (&found.session_id, time::local_stamp(until_ms, east_of_utc(until_ms)));
     let words = format!("`{gate}` is waived for {} (until {until}) in session {id}", time::age(long));
-    io.answer(&json!({"session_id": id, "gate": gate, "reason": reason, "until": until}), words)
+    io.answer(&json!({"session_id": id, "gate": gate, "reason": reason, "until": time::timestamp(until_ms)}), words)
 }
 
 fn check_gate(gate: &str) -> anyhow::Result<&str> {

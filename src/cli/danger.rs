@@ -5,7 +5,7 @@
 
 use super::range;
 use super::table::{Cell, Tone};
-use super::{Command, Io, allowed, flag, operand, policy_here, refused, text, who_may, yes};
+use super::{Command, Io, allowed, flag, merge, operand, policy_here, refused, text, who_may, yes};
 use crate::config::in_force::{CONFIG_FILE, InForce, read_policy};
 use crate::config::policy::{DangerLevel, Folder, Layer, Source, choose};
 use crate::insight::document::RuleCounts;
@@ -15,6 +15,7 @@ use anyhow::{Context, bail};
 use aops_shell::danger::{RULES, Rule, rule};
 use clap::ArgMatches;
 use serde_json::{Value, json};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -23,11 +24,15 @@ pub const COMMAND: Command = Command {
     about: "Show the danger rules, and switch one off, on, to ask or to deny",
     examples: &[
         ("aops-hook danger", "every rule, its setting, where that comes from, and what it stopped in the last 30 days"),
+        ("aops-hook danger git-discard", "one rule: what it finds, what passes, how to switch it"),
         ("aops-hook danger off git-discard --here", "`git reset --hard` passes in this project"),
         ("aops-hook danger deny publish-package", "never publish, without a question"),
         ("aops-hook danger on git-discard", "as it is shipped"),
     ],
-    arguments: |row| row.arg(yes().global(true)).subcommands(VERBS.iter().map(|verb| (verb.arguments)(verb.row()))),
+    arguments: |row| {
+        let id = operand("rule", "RULE", "Show this rule alone");
+        row.args([yes().global(true), id]).subcommands(VERBS.iter().map(|verb| (verb.arguments)(verb.row())))
+    },
     run,
 };
 
@@ -44,28 +49,28 @@ pub(super) static VERBS: &[Command] = &[
         about: "Let pass what a rule finds",
         examples: &[("aops-hook danger off git-discard --here", "in this project alone")],
         arguments,
-        run: |given, io| switch(given, io, |_| DangerLevel::Off),
+        run: |given, io| switch(given, io, Some(DangerLevel::Off)),
     },
     Command {
         name: "on",
         about: "Set a rule as it is shipped",
         examples: &[("aops-hook danger on git-discard", "a person is asked again")],
         arguments,
-        run: |given, io| switch(given, io, shipped),
+        run: |given, io| switch(given, io, None),
     },
     Command {
         name: "ask",
         about: "Ask a person about what a rule finds; block it where none is there",
         examples: &[("aops-hook danger ask rm-system", "instead of blocking it at once")],
         arguments,
-        run: |given, io| switch(given, io, |_| DangerLevel::Ask),
+        run: |given, io| switch(given, io, Some(DangerLevel::Ask)),
     },
     Command {
         name: "deny",
         about: "Block what a rule finds, without a question",
         examples: &[("aops-hook danger deny git-force-push", "no person is asked any more")],
         arguments,
-        run: |given, io| switch(given, io, |_| DangerLevel::Deny),
+        run: |given, io| switch(given, io, Some(DangerLevel::Deny)),
     },
 ];
 
@@ -79,7 +84,15 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return Ok(code);
     }
     allowed("danger list", who_may("danger list"), io)?;
-    list(io)
+    match text(given, "rule") {
+        Some(id) => show(named(id)?, io),
+        None => list(io),
+    }
+}
+
+fn named(id: &str) -> anyhow::Result<&'static Rule> {
+    let none = || refused(format!("no danger rule `{}`\nhint: `aops-hook danger` lists them", id.escape_default()));
+    rule(id.strip_prefix("danger.").unwrap_or(id)).map_or_else(none, Ok)
 }
 
 fn shipped(rule: &Rule) -> DangerLevel {
@@ -89,8 +102,8 @@ fn shipped(rule: &Rule) -> DangerLevel {
 /// How long back it is counted.
 const LATELY_MS: i64 = 30 * 86_400_000;
 
-fn list(io: &mut Io) -> anyhow::Result<u8> {
-    let now = policy_here(io)?;
+/// What each rule did lately.
+fn count_lately(io: &Io) -> BTreeMap<String, RuleCounts> {
     let found = range::all(io.env, Some(io.env.now_ms - LATELY_MS));
     let mut counts: BTreeMap<String, RuleCounts> = BTreeMap::new();
     for insights in threads::map(&found, |found| found.known_insights(io.env).ok()) {
@@ -102,28 +115,65 @@ fn list(io: &mut Io) -> anyhow::Result<u8> {
             }
         }
     }
-    let none = RuleCounts::default();
+    counts
+}
+
+fn to_json(now: &InForce, rule: &Rule, lately: &RuleCounts) -> Value {
+    json!({
+        "rule": rule.id(), "level": now.policy.danger_level(rule), "shipped": shipped(rule),
+        "from": from_json(now, rule), "severity": rule.severity.word(), "reason": rule.reason,
+        "instead": rule.instead, "lately": lately,
+    })
+}
+
+fn describe_counts(RuleCounts { asked, refused, .. }: &RuleCounts) -> String {
+    match (asked, refused) {
+        (0, 0) => String::new(),
+        (0, refused) => format!("{refused} stopped"),
+        (asked, refused) => format!("{asked} asked, {refused} stopped"),
+    }
+}
+
+fn show(rule: &Rule, io: &mut Io) -> anyhow::Result<u8> {
+    let now = policy_here(io)?;
+    let (id, lately) = (rule.id(), count_lately(io).remove(rule.id()).unwrap_or_default());
+    if io.json {
+        let more = json!({"examples": rule.examples, "passes": rule.counter});
+        return io.print(merge(to_json(&now, rule, &lately), more));
+    }
+    let level = now.policy.danger_level(rule);
+    let means = match level {
+        DangerLevel::Off => "passes",
+        DangerLevel::Ask => "needs your approval; blocked where nobody is there to ask",
+        DangerLevel::Deny => "blocked",
+    };
+    let lines = |lines: &[&str]| lines.iter().map(|line| format!("`{line}`")).collect::<Vec<_>>().join(", ");
+    io.facts([
+        ("rule", format!("{id} ({}): {}", rule.severity.word(), rule.reason), Tone::Strong),
+        ("setting", format!("{}, {}: {means}", level.name(), from(&now, rule)), Tone::Plain),
+        ("finds", lines(rule.examples), Tone::Plain),
+        ("passes", lines(rule.counter), Tone::Plain),
+        ("instead", rule.instead.to_owned(), Tone::Plain),
+        ("lately", describe_counts(&lately), Tone::Plain),
+        (
+            "change",
+            format!("`aops-hook danger off|on|ask|deny {id}`, with `--here` for this project alone"),
+            Tone::Quiet,
+        ),
+    ])
+}
+
+fn list(io: &mut Io) -> anyhow::Result<u8> {
+    let now = policy_here(io)?;
+    let (counts, none) = (count_lately(io), RuleCounts::default());
     let lately = |rule: &Rule| counts.get(rule.id()).unwrap_or(&none);
     if io.json {
-        let row = |rule: &Rule| {
-            json!({
-                "rule": rule.id(), "level": now.policy.danger_level(rule), "shipped": shipped(rule),
-                "from": from_json(&now, rule), "severity": rule.severity.word(), "reason": rule.reason,
-                "instead": rule.instead, "lately": lately(rule),
-            })
-        };
-        return io.print(RULES.iter().map(row).collect::<Value>());
+        return io.print(RULES.iter().map(|rule| to_json(&now, rule, lately(rule))).collect::<Value>());
     }
     let row = |rule: &Rule| {
         let level = now.policy.danger_level(rule);
         let tone = if level == shipped(rule) { Tone::Plain } else { Tone::Warn };
-        let RuleCounts { asked, refused, .. } = *lately(rule);
-        let did = match (asked, refused) {
-            (0, 0) => String::new(),
-            (0, refused) => format!("{refused} stopped"),
-            (asked, refused) => format!("{asked} asked, {refused} stopped"),
-        };
-        let level = Cell::new(level.name(), tone);
+        let (level, did) = (Cell::new(level.name(), tone), describe_counts(lately(rule)));
         [rule.id().into(), level, from(&now, rule).into(), did.into(), rule.reason.into()]
     };
     let rows = RULES.iter().map(row).collect();
@@ -145,12 +195,11 @@ fn from_json(now: &InForce, rule: &Rule) -> Value {
     places.map(|place| json!({"layer": place.layer, "file": place.file, "line": place.line})).collect()
 }
 
-fn switch(given: &ArgMatches, io: &mut Io, level: fn(&Rule) -> DangerLevel) -> anyhow::Result<u8> {
-    let id = text(given, "rule").unwrap_or_default();
-    let Some(rule) = rule(id.strip_prefix("danger.").unwrap_or(id)) else {
-        return refused(format!("no danger rule `{}`\nhint: `aops-hook danger` lists them", id.escape_default()));
-    };
-    let wanted = Wanted { rule, level: level(rule), here: given.get_flag("here") };
+/// Without a level: as it is shipped.
+fn switch(given: &ArgMatches, io: &mut Io, level: Option<DangerLevel>) -> anyhow::Result<u8> {
+    let rule = named(text(given, "rule").unwrap_or_default())?;
+    let (here, as_shipped) = (given.get_flag("here"), level.is_none());
+    let wanted = Wanted { rule, level: level.unwrap_or_else(|| shipped(rule)), as_shipped, here };
     let project = policy_here(io)?.project;
     let (place, home) = (project.to_string_lossy(), io.env.home.to_string_lossy());
     let folder = Folder { path: &place, home: &home };
@@ -170,7 +219,8 @@ fn switch(given: &ArgMatches, io: &mut Io, level: fn(&Rule) -> DangerLevel) -> a
     }
     let verb = if old == new { "was set already" } else { "is set" };
     let for_folder = if wanted.here { format!(" for `{}`", choose::shorten(folder)) } else { String::new() };
-    let words = format!("danger rule `{}`: `{}` {verb}{for_folder} in `{shown}`", rule.id(), wanted.level.name());
+    let place = wanted.describe_place(&shown, &old, &new);
+    let words = format!("danger rule `{}`: `{}` {verb}{for_folder}{place}", rule.id(), wanted.level.name());
     let value = json!({
         "rule": rule.id(), "level": wanted.level, "here": wanted.here, "file": file.path, "changed": old != new,
         "in_force": in_force,
@@ -182,6 +232,8 @@ fn switch(given: &ArgMatches, io: &mut Io, level: fn(&Rule) -> DangerLevel) -> a
 struct Wanted {
     rule: &'static Rule,
     level: DangerLevel,
+    /// Nothing is to be said about it any more, where that is the same.
+    as_shipped: bool,
     /// In this project alone.
     here: bool,
 }
@@ -197,10 +249,10 @@ impl Wanted {
         let file = files::find(&path).with_context(|| format!("`{shown}`"))?;
         let old = String::from_utf8(file.bytes.clone().unwrap_or_default()).with_context(|| format!("`{shown}`"))?;
         let (id, level) = (self.rule.id(), self.level);
-        let new = if self.here {
-            choose::set_folder_danger(&old, folder, id, level)
-        } else {
-            choose::set_danger(&old, id, level)
+        let new = match self.without(io, folder, &shown, &old) {
+            Some(new) => Some(new),
+            None if self.here => choose::set_folder_danger(&old, folder, id, level),
+            None => choose::set_danger(&old, id, level),
         };
         let Some(new) = new else {
             return refused(format!(
@@ -209,6 +261,28 @@ impl Wanted {
             ));
         };
         Ok((file, old, new))
+    }
+
+    /// The text that says nothing about the rule, where it is as it is shipped then.
+    fn without(&self, io: &Io, folder: Folder, file: &str, old: &str) -> Option<String> {
+        if !self.as_shipped {
+            return None;
+        }
+        let id = self.rule.id();
+        let unset =
+            if self.here { choose::unset_folder_danger(old, folder, id) } else { choose::unset_danger(old, id) };
+        let text = unset.unwrap_or_else(|| old.to_owned());
+        let read = || read_policy(io.env, Path::new(folder.path), Some(Source { file, text: &text })).ok();
+        let is_shipped = !self.here || read().is_some_and(|(policy, _)| policy.danger_level(self.rule) == self.level);
+        is_shipped.then_some(text)
+    }
+
+    fn describe_place(&self, file: &str, old: &str, new: &str) -> String {
+        match (self.as_shipped, new.len().cmp(&old.len())) {
+            (true, Ordering::Less) => format!(", as it is shipped: its line was removed from `{file}`"),
+            (true, Ordering::Equal) if old == new => ", as it is shipped".to_owned(),
+            _ => format!(" in `{file}`"),
+        }
     }
 
     /// The level in this folder afterwards, and what is to be said about it. What cannot hold is refused.

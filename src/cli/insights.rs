@@ -16,6 +16,7 @@ use crate::insight::collect;
 use crate::insight::document::{COMPLETED, Insights, RuleCounts, check_rich, describe_counts};
 use crate::ledger::open::Ledger;
 use crate::ledger::sessions;
+use crate::model::phase::Phase;
 use crate::proof::health::Health;
 use crate::session::reflection::to_markdown;
 use crate::system::files::Scratch;
@@ -23,7 +24,7 @@ use crate::system::process::program::{Identity, Program};
 use crate::system::process::{self, Ending, Task};
 use crate::text::json::cut;
 use crate::text::plain::{count, plain};
-use crate::text::template::{Phrase, quote};
+use crate::text::template::{Phrase, one_line, quote};
 use crate::text::time;
 use anyhow::Context;
 use clap::ArgMatches;
@@ -97,7 +98,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         }
         io.print(value)?;
     } else {
-        show(io, &insights)?;
+        show(io, &insights, describe_halt(&found))?;
     }
     Ok(damage.map_or(0, |damage| tell_damage(&damage, &found.session_id)))
 }
@@ -185,8 +186,21 @@ fn draw_bar(n: usize, all: usize, session_id: &str) {
     }
 }
 
-fn show(io: &mut Io, insights: &Insights) -> anyhow::Result<u8> {
+/// Why nothing goes on in a session, where that is so.
+fn describe_halt(found: &FoundSession) -> Option<NamedFact> {
+    let session = sessions::session(found.shelved.as_ref()?)?;
+    let (word, why) = match (session.blocked(), session.state.phase) {
+        (Some(why), _) => ("blocked", why.to_owned()),
+        (None, Phase::Halted) => ("halted", session.memory.progress.problems.join("; ")),
+        _ => return None,
+    };
+    let hint = format!("  (`aops-hook status {}` has the way out)", found.session_id);
+    Some((word, one_line(&why, 600) + &hint, Tone::Bad))
+}
+
+fn show(io: &mut Io, insights: &Insights, halt: Option<NamedFact>) -> anyhow::Result<u8> {
     let mut rows = describe(insights);
+    drop(rows.splice(2..2, halt));
     rows.extend(usage(insights));
     rows.extend(insights.stop_reason.clone().map(|reason| ("last turn", reason, Tone::Plain)));
     rows.extend(insights.end_reason.clone().map(|reason| ("ended", reason, Tone::Plain)));
@@ -200,6 +214,19 @@ fn show(io: &mut Io, insights: &Insights) -> anyhow::Result<u8> {
     }
 }
 
+/// `critic PROCEED, qa-verifier VERIFIED`
+fn describe_verdicts(insights: &Insights) -> String {
+    let blocks = match insights.custodiet_blocks {
+        0 => None,
+        1 => Some("BLOCK".to_owned()),
+        n => Some(format!("BLOCK {n} times")),
+    };
+    let (critic, qa) = (insights.critic_verdict.clone(), insights.qa_verdict.clone());
+    let all = [("critic", critic), ("custodiet", blocks), ("qa-verifier", qa)];
+    let said: Vec<String> = all.into_iter().filter_map(|(name, said)| Some(format!("{name} {}", said?))).collect();
+    said.join(", ")
+}
+
 fn describe(insights: &Insights) -> Vec<NamedFact> {
     let tone = match insights.outcome.as_str() {
         "success" => Tone::Good,
@@ -208,10 +235,6 @@ fn describe(insights: &Insights) -> Vec<NamedFact> {
         _ => Tone::Warn,
     };
     let list = |items: &[String]| items.join(", ");
-    let verdicts: Vec<String> = [("critic", &insights.critic_verdict), ("qa-verifier", &insights.qa_verdict)]
-        .iter()
-        .filter_map(|(name, verdict)| Some(format!("{name} {}", verdict.as_ref()?)))
-        .collect();
     let phases: Vec<String> =
         insights.phase_ms.iter().map(|(name, ms)| format!("{name} {}", time::age(ms.cast_signed()))).collect();
     let would = Some(&insights.rehearsed).filter(|gates| gates.values().any(|n| *n > 0));
@@ -226,7 +249,7 @@ fn describe(insights: &Insights) -> Vec<NamedFact> {
         ("workflows", list(&insights.workflows_used), Tone::Plain),
         ("run", run.unwrap_or_default(), Tone::Plain),
         ("agents", list(&insights.subagents_invoked), Tone::Plain),
-        ("verdicts", verdicts.join(", "), Tone::Plain),
+        ("verdicts", describe_verdicts(insights), Tone::Plain),
         ("refusals", describe_counts(&insights.gates), Tone::Plain),
         ("questions", insights.questions.describe(), Tone::Plain),
         ("rules", describe_rules(&insights.rules), Tone::Plain),

@@ -9,6 +9,7 @@ pub mod receipt;
 pub mod placing;
 pub mod plan;
 mod undo;
+mod kept;
 mod question;
 mod other;
 mod managed;
@@ -27,9 +28,9 @@ use crate::system::env::Env;
 use crate::system::files::Found;
 use crate::text::diff::unified;
 use clap::{Arg, ArgGroup, ArgMatches};
+use kept::describe_kept;
 use managed::{MANAGED, ROOT};
 use plan::{Plan, Wanted};
-use receipt::quote_path;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use undo::Undo;
@@ -293,21 +294,11 @@ fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     let undo = Undo::make(io.env, Level::given(given))?;
     let dry_run = given.get_flag("dry-run");
-    let (value, words) = (undo.to_json(dry_run), format!("{}{}", undo.words(dry_run), kept(io.env)));
+    let (value, words) = (undo.to_json(dry_run), format!("{}{}", undo.words(dry_run), describe_kept(io.env)));
     if !dry_run {
         undo.carry_out(io.env)?;
     }
     io.answer(&value, words.trim_end())
-}
-
-/// What is the user's own and stays.
-fn kept(env: &Env) -> String {
-    let records = [env.user_config.clone(), env.config.join("aops"), env.data.clone()];
-    let there: Vec<String> = records.iter().filter(|path| path.exists()).map(|path| quote_path(path)).collect();
-    if there.is_empty() {
-        return String::new();
-    }
-    format!("\nkept, as it is yours: {}; ledgers below {}", there.join(", "), quote_path(&env.projects()))
 }
 
 fn paths(found: &[Found]) -> Vec<String> {

@@ -8,7 +8,7 @@ pub(super) mod told;
 use super::past::{open, tell_damage};
 use super::range::{since, since_option};
 use super::table::{Tone, clean, cut};
-use super::{Command, Io, flag, option, session, session_operand, text};
+use super::{Command, Io, flag, option, session, session_arguments, text};
 use crate::ledger::entry::Line;
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::proof::health::Health;
@@ -36,7 +36,7 @@ pub const COMMAND: Command = Command {
         ("aops-hook log --json | jq -r .type", "for programs: an entry a line"),
     ],
     arguments: |row| {
-        row.arg(session_operand())
+        row.args(session_arguments())
             .arg(flag("follow", "Go on as entries come, until interrupted").short('f'))
             .arg(option("lines", "N", "Only the last N lines").short('n').value_parser(value_parser!(usize)))
             .arg(flag("refused", "Only refusals, and what needed approval with its answer"))

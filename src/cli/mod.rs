@@ -315,19 +315,29 @@ pub fn yes() -> Arg {
     flag("yes", "Run without a terminal, from your own script")
 }
 
-/// For every command about one session.
-pub fn session_operand() -> Arg {
-    let help = "A session's id, the beginning of one, or nothing for the newest in this project";
-    operand("session", "SESSION", help)
+/// For every command about one session: its operand, and the option of commands whose operand is something else.
+pub fn session_arguments() -> [Arg; 2] {
+    let help = "A session's id, the beginning of one, or nothing for the newest in this project, a running one before the others";
+    let same = Arg::new(SAME).long("session").value_name("ID").help("The same as SESSION");
+    [operand("session", "SESSION", help), same.conflicts_with("session")]
 }
 
-/// The same for a command whose operand is something else.
+/// Of a command whose operand is something else.
 pub fn session_option() -> Arg {
     option("session", "ID", "A session's id or the beginning of one; else the newest in this project")
 }
 
+/// The option `--session` of a command that has the operand too.
+const SAME: &str = "same-session";
+
+/// The session that was named, in either way.
+pub fn named_session(given: &ArgMatches) -> Option<&str> {
+    let same = given.try_get_one::<String>(SAME).ok().flatten().map(String::as_str);
+    text(given, "session").or(same)
+}
+
 pub fn session(given: &ArgMatches, io: &Io) -> anyhow::Result<SessionOnDisk> {
-    ledger::sessions::pick(io.env, text(given, "session")).or_else(refused)
+    ledger::sessions::pick(io.env, named_session(given)).or_else(refused)
 }
 
 /// What is in force where the person stands, or every problem there is.

@@ -6,7 +6,7 @@
 
 use super::past::{self, Answered, Asked, Batch};
 use super::table::{Tone, clean};
-use super::{Command, Io, session, session_operand, status};
+use super::{Command, Io, session, session_arguments, status};
 use crate::config::in_force;
 use crate::config::policy::Policy;
 use crate::gate::{Context, moved};
@@ -36,7 +36,7 @@ pub const COMMAND: Command = Command {
         ("aops-hook replay", "the newest session of this project; exit 0 whether or not something changed"),
         ("aops-hook replay 3f2a --json | jq .changed", "each changed verdict of one session, for a program"),
     ],
-    arguments: |row| row.arg(session_operand()),
+    arguments: |row| row.args(session_arguments()),
     run,
 };
 

@@ -13,10 +13,11 @@ use crate::ledger::sessions::SessionOnDisk;
 use crate::proof::health::Health;
 use crate::system::env::{Env, east_of_utc};
 use crate::system::{files, threads};
+use crate::text::json::cut;
 use crate::text::plain::count;
 use anyhow::Context;
 use clap::ArgMatches;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub const COMMAND: Command = Command {
     name: "report",
@@ -24,6 +25,10 @@ pub const COMMAND: Command = Command {
     examples: &[
         ("aops-hook report -o report.html", "every session on this machine; open the file in a browser"),
         ("aops-hook report --since 7d -o week.html", "the sessions of the last week"),
+        (
+            "aops-hook report > page.html",
+            "the page too, since the file is named so; any other file or a pipe gets words",
+        ),
         ("aops-hook report --since 30d --json", "the same sums, for a program"),
     ],
     arguments: |row| {
@@ -38,7 +43,7 @@ pub const COMMAND: Command = Command {
 };
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let output = text(given, "output").or_else(|| goes_to_file().then_some("-"));
+    let output = text(given, "output").or_else(|| goes_to_page().then_some("-"));
     let found = range::choose(given, io)?;
     let mut cards = threads::map(&found, |found| card(io.env, found));
     let unreadable = found.len() - cards.len();
@@ -47,7 +52,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if io.json {
         return io.print(serde_json::to_value(Sums::of(&cards, io.env.now_ms))?);
     }
-    let Some(output) = output else { return say(io, &Sums::of(&cards, io.env.now_ms), unreadable) };
+    let Some(output) = output else { return say(io, &cards, unreadable) };
     let heading = Heading {
         made_ms: io.env.now_ms,
         since_ms: range::since(given, io)?,
@@ -66,14 +71,20 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.print(format!("wrote {} ({})", path.display(), count(cards.len(), "session")))
 }
 
-/// Standard output was sent to a file: who does that wants the page.
-fn goes_to_file() -> bool {
+/// Standard output was sent to a file that is named for a page. Any other file, such as the log of a script, gets words.
+fn goes_to_page() -> bool {
     let about = rustix::fs::fstat(std::io::stdout());
-    about.is_ok_and(|about| rustix::fs::FileType::from_raw_mode(about.st_mode) == rustix::fs::FileType::RegularFile)
+    let is_file = about
+        .is_ok_and(|about| rustix::fs::FileType::from_raw_mode(about.st_mode) == rustix::fs::FileType::RegularFile);
+    let name = std::fs::read_link("/proc/self/fd/1");
+    let is_page = |name: PathBuf| name.extension().is_some_and(|kind| kind == "html" || kind == "htm");
+    // Without `/proc` the name is not known.
+    is_file && name.map_or(true, is_page)
 }
 
 /// The sums in words: HTML is of no use on a terminal or in a pipe.
-fn say(io: &mut Io, sums: &Sums, unreadable: usize) -> anyhow::Result<u8> {
+fn say(io: &mut Io, cards: &[Card], unreadable: usize) -> anyhow::Result<u8> {
+    let sums = Sums::of(cards, io.env.now_ms);
     let damaged = if sums.damaged > 0 { count(sums.damaged, "damaged ledger") } else { String::new() };
     let unread = if unreadable > 0 { format!("{unreadable} could not be read") } else { String::new() };
     io.facts([
@@ -81,6 +92,8 @@ fn say(io: &mut Io, sums: &Sums, unreadable: usize) -> anyhow::Result<u8> {
         ("sessions", sums.sessions.to_string(), Tone::Strong),
         ("", unread, Tone::Bad),
         ("outcomes", describe_counts(&sums.outcomes), Tone::Plain),
+        ("halted", describe_halted(cards), Tone::Bad),
+        ("verdicts", describe_counts(&sums.verdicts), Tone::Plain),
         ("refusals", describe_counts(&sums.refusals), Tone::Plain),
         ("questions", sums.questions.describe(), Tone::Plain),
         ("rehearsed", describe_counts(&sums.rehearsed), Tone::Plain),
@@ -92,6 +105,20 @@ fn say(io: &mut Io, sums: &Sums, unreadable: usize) -> anyhow::Result<u8> {
         ("cost", sums.cost_usd.map(|cost| format!("${cost:.2}")).unwrap_or_default(), Tone::Plain),
     ])?;
     io.print("hint: `aops-hook report -o report.html` writes the page with all of it")
+}
+
+/// So many are named.
+const FEW: usize = 5;
+
+/// Sessions that were halted or blocked and did not come to their end, the newest first.
+fn describe_halted(cards: &[Card]) -> String {
+    let halted = || cards.iter().filter(|card| card.insights.outcome == "failure");
+    let named: Vec<&str> = halted().take(FEW).map(|card| cut(&card.insights.session_id, 8)).collect();
+    match halted().count() {
+        0 => String::new(),
+        n if n > FEW => format!("{}: {} and {} more", count(n, "session"), named.join(", "), n - FEW),
+        n => format!("{}: {} (`aops-hook status ID` says why)", count(n, "session"), named.join(", ")),
+    }
 }
 
 fn card(env: &Env, found: &FoundSession) -> Option<Card> {

@@ -10,7 +10,7 @@ use super::table::{Cell, Tone};
 use super::{Command, Io, flag, option, text, yes};
 use crate::config::policy::{Folder, choose::shorten};
 use crate::config::texts;
-use crate::ledger::clients;
+use crate::ledger::clients::is_live;
 use crate::ledger::heads::Head;
 use crate::ledger::session_folder::dashed;
 use crate::ledger::sessions::{self, SessionOnDisk};
@@ -179,12 +179,6 @@ fn outcome(state: &State) -> String {
         None => "partial",
     }
     .to_owned()
-}
-
-/// A client of this session is there, and works or waits.
-pub(super) fn is_live(session: &Session, boot: &str) -> bool {
-    let alive = session.memory.client.as_ref().is_some_and(clients::is_alive);
-    session.state.ended_at.is_none() && session.memory.boot == boot && alive
 }
 
 /// The shortest beginnings, of eight characters at least, by which these ids are told apart.

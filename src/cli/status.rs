@@ -4,15 +4,20 @@
 //! nothing to say is not there; a waiver that has run out is not there; `shut` is only said of what really refuses; `statusline` prints no error and always exits with
 //! 0, since the client shows its output in the prompt, and for an unknown state it prints nothing.
 
+mod parked;
 mod questions;
 mod shut;
+mod unfinished;
 
+pub(super) use parked::describe_changed;
+use parked::{describe_parked, find_parked};
 use questions::describe_questions;
 use shut::is_shut;
 pub use shut::{sandbox, waits_for};
+use unfinished::{describe_left, describe_task};
 
 use super::table::{NamedFact, Tone, clean};
-use super::{Command, Io, session, session_operand};
+use super::{Command, Io, session, session_arguments};
 use crate::config::bundle;
 use crate::config::policy::jail::JailLevel;
 use crate::config::policy::{Level, ModeLevel};
@@ -23,15 +28,14 @@ use crate::model::error::{Code, Failure};
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::profile::Hold;
 use crate::model::worktree::{Asked, Worktree};
-use crate::observe::parked;
 use crate::proof::health::{Health, log_damage};
 use crate::session::fold::Session;
-use crate::session::memory::{Parked, Waiver};
+use crate::session::memory::Waiver;
 use crate::session::state::{State, Subagent};
 use crate::system::env::{Env, east_of_utc};
 use crate::system::git;
 use crate::text::json::{self, Json};
-use crate::text::plain::{count, title};
+use crate::text::plain::count;
 use crate::text::template::one_line;
 use crate::text::time;
 use clap::ArgMatches;
@@ -47,7 +51,7 @@ pub const STATUS: Command = Command {
         ("aops-hook status", "the newest session of this project"),
         ("aops-hook status 3f2a --json", "the session whose id begins with 3f2a, for a program"),
     ],
-    arguments: |row| row.arg(session_operand()),
+    arguments: |row| row.args(session_arguments()),
     run: show_status,
 };
 
@@ -131,10 +135,7 @@ fn course(session: &Session, now_ms: i64) -> Vec<NamedFact> {
     };
     rows.push(("sandbox", words.to_owned(), tone));
     rows.push(("jail", describe_jail(session), Tone::Plain));
-    if let Some(task) = &state.task {
-        let intent = one_line(title(task.intent.as_deref().unwrap_or("no intent")), 200);
-        rows.push(("task", format!("{}: {intent} ({})", task.n, count(task.writes, "change")), Tone::Plain));
-    }
+    rows.extend(describe_task(session));
     if let Some(workflow) = &state.state.current_workflow {
         let gates = &session.memory.progress.gates;
         let gates = if gates.is_empty() { String::new() } else { format!(" (wants {})", gates.join(", ")) };
@@ -183,22 +184,6 @@ fn halt(session: &Session, shelved: &SessionOnDisk) -> Vec<NamedFact> {
     let why = why.map(|why| ("halted", one_line(&why, 600), Tone::Bad));
     let report = report.map(|path| ("report", path.display().to_string(), Tone::Plain));
     why.into_iter().chain(report).chain([("way out", words, Tone::Warn)]).collect()
-}
-
-/// The interrupted tasks of which something is left, the newest first: how many files, and what each is about.
-fn find_parked(env: &Env, project: Option<&Path>, session: &Session) -> Vec<(u64, String)> {
-    let living = parked::living(env, project, session);
-    let tell = |(at, files): &(usize, u64)| {
-        let Parked { intent, original_prompt, .. } = &session.memory.parked[*at];
-        let about = intent.as_deref().or(original_prompt.as_deref()).unwrap_or_default();
-        (*files, one_line(title(about), 60))
-    };
-    living.iter().rev().map(tell).collect()
-}
-
-fn describe_parked(files: u64, about: &str) -> String {
-    let changed = format!("{} changed, not committed", count(files, "file"));
-    if about.is_empty() { changed } else { format!("{changed} ({about})") }
 }
 
 /// How a person goes on without the loop, where it holds something up.
@@ -352,6 +337,7 @@ fn line(env: &Env, session: &Session, owed: &[String]) -> String {
     if !owed.is_empty() {
         parts.push(format!("owes {}", owed.join(", ")));
     }
+    parts.extend(describe_left(session));
     match (state.audit.due, session.memory.progress.auditing) {
         (true, true) => parts.push("audit under way".to_owned()),
         (true, false) => parts.push("audit due".to_owned()),

@@ -57,6 +57,16 @@ impl Io<'_> {
     /// Rows under a headline. The last column takes what room is left and is cut there; on a terminal a column that is empty
     /// in all rows is left out.
     pub fn table<const N: usize>(&mut self, head: [&str; N], rows: Vec<[Cell; N]>) -> anyhow::Result<u8> {
+        self.table_within(head, rows, &[])
+    }
+
+    /// The same where these columns are cut too, the widest first, until a row fits the terminal.
+    pub fn table_within<const N: usize>(
+        &mut self,
+        head: [&str; N],
+        rows: Vec<[Cell; N]>,
+        soft: &[usize],
+    ) -> anyhow::Result<u8> {
         if !self.terminal {
             for row in &rows {
                 writeln!(self.out, "{}", row.each_ref().map(|cell| cell.text.as_str()).join("\t"))?;
@@ -67,7 +77,10 @@ impl Io<'_> {
             std::array::from_fn(|n| rows.is_empty() || rows.iter().any(|row| !row[n].text.is_empty()));
         let rows: Vec<_> = std::iter::once(head.map(|text| Cell::new(text, Tone::Strong))).chain(rows).collect();
         let widest = |n: usize| rows.iter().map(|row| row[n].text.chars().count()).max().unwrap_or(0);
-        let widths: [usize; N] = std::array::from_fn(widest);
+        let mut widths: [usize; N] = std::array::from_fn(|n| if used[n] { widest(n) } else { 0 });
+        if let Some(width) = self.width {
+            narrow(&mut widths, &used, soft, width);
+        }
         for row in &rows {
             let line = line(row, &widths, &used, self);
             writeln!(self.out, "{}", line.trim_end())?;
@@ -92,17 +105,31 @@ impl Io<'_> {
     }
 }
 
+/// So much of a cell is always shown.
+const LEAST: usize = 8;
+
+/// Takes a character at a time from the widest of the soft columns and the last one, while a row is too wide.
+fn narrow(widths: &mut [usize], used: &[bool], soft: &[usize], width: usize) {
+    let (last, gaps) = (widths.len().saturating_sub(1), 2 * used.iter().filter(|used| **used).count());
+    let may_give = |n: &usize, widths: &[usize]| widths[*n] > LEAST && (*n == last || soft.contains(n));
+    while widths.iter().sum::<usize>() + gaps > width + 2 {
+        let widest = (0..widths.len()).filter(|n| may_give(n, widths)).max_by_key(|n| widths[*n]);
+        let Some(widest) = widest.filter(|_| !soft.is_empty()) else { return };
+        widths[widest] -= 1;
+    }
+}
+
 fn line(row: &[Cell], widths: &[usize], shown: &[bool], io: &Io) -> String {
     let mut line = String::new();
     let mut taken = 0;
     for (n, cell) in row.iter().enumerate().filter(|(n, _)| shown[*n]) {
-        let length = cell.text.chars().count();
         if n + 1 == row.len() {
-            let room = io.width.map_or(length, |width| width.saturating_sub(taken).max(8));
+            let room = io.width.map_or(usize::MAX, |width| width.saturating_sub(taken).max(LEAST));
             line.push_str(&cell.tone.paint(&cut(&cell.text, room), io));
         } else {
-            line.push_str(&cell.tone.paint(&cell.text, io));
-            line.push_str(&" ".repeat(widths[n] - length + 2));
+            let shown = cut(&cell.text, widths[n]);
+            line.push_str(&cell.tone.paint(&shown, io));
+            line.push_str(&" ".repeat(widths[n] - shown.chars().count() + 2));
             taken += widths[n] + 2;
         }
     }
@@ -149,6 +176,25 @@ mod tests {
         assert_eq!(printed(true, false, None), wanted);
         assert_eq!(printed(true, false, Some(23)).lines().nth(1), Some("a            first lin…"));
         assert!(printed(true, true, None).contains("\x1b[31mlonger-name\x1b[0m  x"));
+    }
+
+    #[test]
+    fn soft_columns_are_cut_until_a_row_fits() {
+        let (env, long) = (Env::default(), "x".repeat(60));
+        let lines = |terminal, width| {
+            let mut out = Vec::new();
+            let mut io = Io { env: &env, out: &mut out, json: false, terminal, width, color: false, yes: false };
+            let row = || ["an-id-to-copy".into(), Cell::from(""), Cell::from(&long), Cell::from(&long)];
+            io.table_within(["id", "name", "text", "changed"], vec![row()], &[1, 2]).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        for width in [40, 80, 110, 136] {
+            let shown = lines(true, Some(width));
+            assert!(shown.lines().all(|line| line.chars().count() <= width), "{width}: {shown}");
+            assert!(shown.contains("an-id-to-copy  x") && shown.contains("x…"), "{width}: {shown}");
+        }
+        assert!(!lines(true, Some(137)).contains('…'), "{}", lines(true, Some(137)));
+        assert_eq!(lines(false, None), format!("an-id-to-copy\t\t{long}\t{long}\n"));
     }
 
     #[test]

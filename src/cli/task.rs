@@ -3,7 +3,7 @@
 //! Writes one entry. Invariants: only a person lets a task go, or takes it up as it was; an agent may say of its own session that
 //! one goes on, which opens nothing: it is taken up with the first edit of its files, or by a plan that continues it.
 
-use super::status::folder;
+use super::status::{describe_changed, folder};
 use super::table::{Cell, Tone};
 use super::{Command, Io, operand, refused, session, session_option, text, yes};
 use crate::ledger::clients;
@@ -86,7 +86,7 @@ fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     let mut rows: Vec<[Cell; 4]> = parked()
         .map(|(n, (task, files)): (u64, (&Parked, u64))| {
-            let changed = format!("{} changed, not committed", count(files, "file"));
+            let changed = describe_changed(files);
             [Cell::from(n.to_string()), Cell::new("parked", Tone::Warn), Cell::from(changed), Cell::from(about(task))]
         })
         .collect();
@@ -101,17 +101,21 @@ fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.table(["n", "state", "changed", "task"], rows)
 }
 
-/// What the task in hand has changed: as it was measured, or what git sees of it.
+/// What the task in hand has changed: as it was measured, what git sees of it, or how often the ledger saw a change.
 fn describe_changes(io: &Io, found: &SessionOnDisk, known: &Session, project: Option<&Path>) -> String {
     let (files, lines) = known.memory.progress.grown.count();
-    let worked = known.state.task.as_ref().is_some_and(|task| task.writes > 0);
-    let baseline = sessions::baseline(found, known).filter(|_| worked && files == 0);
-    match project.zip(baseline) {
-        Some((project, baseline)) => {
-            let uncommitted = git::owed(io.env, project, project, &baseline).uncommitted.len();
-            format!("{} changed, not committed", count(uncommitted as u64, "file"))
-        }
-        None => format!("{}, {}", count(files, "file"), count(lines, "line")),
+    let writes = known.state.task.as_ref().map_or(0, |task| task.writes);
+    if files > 0 || writes == 0 {
+        return format!("{}, {}", count(files, "file"), count(lines, "line"));
+    }
+    let tree = project.filter(|project| git::status(io.env, project).is_some());
+    let uncommitted = tree
+        .zip(sessions::baseline(found, known))
+        .map(|(project, baseline)| git::owed(io.env, project, project, &baseline).uncommitted.len() as u64);
+    match uncommitted {
+        Some(0) => format!("{}, nothing uncommitted", count(writes, "change")),
+        Some(files) => format!("{} changed, not committed", count(files, "file")),
+        None => count(writes, "change"),
     }
 }
 

@@ -6,7 +6,7 @@
 mod write;
 
 use super::range::{self, FoundSession};
-use super::{Command, Io, flag, refused, session_operand, text};
+use super::{Command, Io, flag, named_session, refused, session_arguments};
 use crate::host::claude::transcript::entry::{Beside, Lines, Message, Read, TranscriptEntry, beside};
 use crate::insight::collect;
 use crate::ledger::recover::LEDGER_FILE;
@@ -29,12 +29,12 @@ pub const COMMAND: Command = Command {
         ("aops-hook transcript > session.md", "the newest session of this project, whole"),
         ("aops-hook transcript 3f2a --abridged", "prompts and answers, one line per call"),
     ],
-    arguments: |row| row.args([session_operand(), flag("abridged", "One line per call, without its output")]),
+    arguments: |row| row.args(session_arguments()).arg(flag("abridged", "One line per call, without its output")),
     run,
 };
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let found = range::pick(io.env, text(given, "session"))?;
+    let found = range::pick(io.env, named_session(given))?;
     let short = given.get_flag("abridged");
     if io.json {
         let mut text = Vec::new();

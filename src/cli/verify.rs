@@ -8,7 +8,10 @@ mod all;
 mod proof;
 
 use super::table::Tone;
-use super::{Command, Io, allowed, flag, merge, option, refused, session, session_operand, text, who_may, yes};
+use super::{
+    Command, Io, SAME, allowed, flag, merge, named_session, option, refused, session, session_arguments, text, who_may,
+    yes,
+};
 use crate::config::in_force;
 use crate::ledger::heads::Head;
 use crate::ledger::lock::Lock;
@@ -55,14 +58,15 @@ pub const COMMAND: Command = Command {
         let key = option("key", "KEY", "This public key must have signed the log; default: those on this machine");
         let key = key.action(ArgAction::Append);
         let seal = option("seal", "FILE", "Check the seals with the key that `key export --seal` printed");
-        let all =
-            flag("all", "Every session, and the log over all of them").conflicts_with_all(["session", "quarantine"]);
+        let all = flag("all", "Every session, and the log over all of them")
+            .conflicts_with_all(["session", SAME, "quarantine"]);
         let git = flag("git", "Check the checkpoints in the git notes of this project too, as the remote has them");
         let proof =
             option("proof", "FILE", "Check a proof that `prove` wrote, with `--key` or the keys on this machine");
-        let proof = proof.conflicts_with_all(["session", "quarantine", "all", "seal", "git"]);
+        let proof = proof.conflicts_with_all(["session", SAME, "quarantine", "all", "seal", "git"]);
         let quarantine = flag("quarantine", help);
-        row.args([git, session_operand(), all, key, seal, proof, quarantine, yes().requires("quarantine")])
+        let [session, same] = session_arguments();
+        row.args([git, session, same, all, key, seal, proof, quarantine, yes().requires("quarantine")])
     },
     run,
 };
@@ -104,7 +108,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if quarantine {
         allowed("verify --quarantine", who_may("verify --quarantine"), io)?;
     }
-    let named = text(given, "session");
+    let named = named_session(given);
     let gone = if named.is_none() { sessions::lost(io.env) } else { Vec::new() };
     let here: Vec<&Head> = gone.iter().filter(|head| is_here(io, head)).collect();
     let exported = named.and_then(|name| sessions::exported(io.env, name)).or_else(|| here.last().copied().cloned());

@@ -65,6 +65,8 @@ pub struct Context {
     pub tree: Worktree,
     /// A prompt, start or end of the session after a turn that had no Stop: how that ended, and what it owed.
     pub unstopped: Option<Unstopped>,
+    /// A question takes the place of an unfinished task: its files that are not committed, listed and counted.
+    pub left: Option<(Vec<String>, u64)>,
     /// `UserPromptSubmit`: places of parked tasks of which nothing is left uncommitted.
     pub over: Vec<u64>,
     /// `Stop`: the turn ends with a question to the user.

@@ -87,6 +87,8 @@ fn record(session: &Session, event: &Event, one: Unreported) -> Vec<Fact> {
             audited: name == "custodiet" && finding.is_some(),
             closes: false,
             finding,
+            parked_paths: Vec::new(),
+            parks: None,
             problem: Some(problem.to_owned()),
             replans: false,
             sent_on: false,

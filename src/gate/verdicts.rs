@@ -37,6 +37,8 @@ pub(super) fn reported(session: &Session, event: &Event, verdict: &Verdict, cont
     let takes_up = finding.as_ref().filter(|_| agent == "prompt-hydrator" && !replans);
     let takes_up = takes_up.and_then(|finding| parked::planned(session, finding));
     let todos = finding.as_ref().and_then(|finding| session.planned_todos(&agent, finding));
+    let left = context.left.clone().filter(|_| takes_up.is_none() && !replans && !sent_on);
+    let (parked_paths, parks) = left.map_or_else(<_>::default, |(paths, files)| (paths, Some(files)));
     let fact = Reported {
         agent,
         agent_id,
@@ -44,6 +46,8 @@ pub(super) fn reported(session: &Session, event: &Event, verdict: &Verdict, cont
         audited,
         closes,
         finding,
+        parked_paths,
+        parks,
         problem,
         replans,
         sent_on,

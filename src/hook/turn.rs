@@ -11,7 +11,7 @@ use crate::briefing::agent::SourceQuestion;
 use crate::briefing::prompt::{asks_sources, offer};
 use crate::briefing::sources::Found;
 use crate::checkpoint;
-use crate::checkpoint::rollback::Before;
+use crate::checkpoint::rollback::{Before, ended_by};
 use crate::config::policy::{Check, ModeLevel, Policy};
 use crate::config::{in_force, texts};
 use crate::gate::{self, Context, facts, rehearsal, repeat};
@@ -46,6 +46,8 @@ pub(super) struct Turn<'a> {
     pub(super) locked: Instant,
     /// Where the loop stood before this event.
     pub(super) before: Before,
+    /// The same in full, where this prompt may end what was in hand.
+    pub(super) ended: Option<Box<Session>>,
     pub(super) context: Context,
     pub(super) verdict: Verdict,
     /// What the mode that is rehearsed would refuse.
@@ -87,7 +89,7 @@ impl<'a> Turn<'a> {
         if event.kind != EventKind::SessionStart {
             jailed::tell(env, ledger.session().policy(), ledger.session().memory.jail.as_ref());
         }
-        let before = Before::of(ledger.session());
+        let (before, ended) = (Before::of(ledger.session()), ended_by(ledger.session(), event));
         let context = observe::call::look(env, &ledger, event)?;
         let begins = ledger.session().is_new();
         let asked = client::mode_asked(env, ledger.session(), event)?;
@@ -103,6 +105,7 @@ impl<'a> Turn<'a> {
             ledger: ManuallyDrop::new(ledger),
             locked,
             before,
+            ended,
             context,
             verdict: Verdict::pass(),
             rehearsed: None,

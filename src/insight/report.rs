@@ -347,6 +347,9 @@ impl Sums {
         for said in critic.chain(insights.qa_verdict.iter().map(|verdict| format!("qa-verifier {verdict}"))) {
             *self.verdicts.entry(said).or_default() += 1;
         }
+        if insights.custodiet_blocks > 0 {
+            *self.verdicts.entry("custodiet BLOCK".to_owned()).or_default() += insights.custodiet_blocks;
+        }
         for (tool, calls) in &card.story.tools {
             add_calls(self.tools.entry(tool.clone()).or_default(), calls);
         }

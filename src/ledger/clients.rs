@@ -4,6 +4,7 @@
 //! inside that session, whatever its environment says. Invariants: an id that another process has now is not the client; one
 //! question reads as many files as there are processes above, however many sessions there are.
 
+use crate::session::fold::Session;
 use crate::session::memory::ClientProcess;
 use crate::system::env::{Env, boot_id};
 use crate::system::files::{self, make_all, replace_private};
@@ -32,6 +33,12 @@ fn folder(env: &Env) -> PathBuf {
 /// The process with this id is still the one that was recorded.
 pub fn is_alive(client: &ClientProcess) -> bool {
     kin::started(client.pid).is_some_and(|started| started == client.started)
+}
+
+/// A client of this session is there, and works or waits.
+pub fn is_live(session: &Session, boot: &str) -> bool {
+    let alive = session.memory.client.as_ref().is_some_and(is_alive);
+    session.state.ended_at.is_none() && session.memory.boot == boot && alive
 }
 
 /// Remembers whose client this is, and forgets those that have ended. Best effort: the ledger has it too.

@@ -1,9 +1,10 @@
-//! The sessions on disk: by id, by the beginning of an id, or the newest of this project; and a full check of one.
+//! The sessions on disk: by id, by the beginning of an id, or the one meant in this project; and a full check of one.
 //!
 //! Reads session folders, writes nothing. Invariant: a folder that cannot be read is still listed; a session whose folder
 //! is gone is still known by its exported head.
 
 use crate::ledger::chain::Walk;
+use crate::ledger::clients;
 use crate::ledger::entry::Line;
 use crate::ledger::exporting;
 use crate::ledger::heads::{self, Head};
@@ -93,9 +94,10 @@ fn first_name(place: &SessionFolder) -> Option<String> {
     Some(json::read(line.trace_id).ok()?.text()?.into_owned())
 }
 
-/// The session with this id or prefix; without one the newest of the project around the working directory.
+/// The session with this id or prefix; without one that of the project around the working directory: of those whose client
+/// is there the newest, else the newest of all.
 pub fn pick(env: &Env, given: Option<&str>) -> Result<SessionOnDisk, String> {
-    let Some(given) = given else { return newest_here(env) };
+    let Some(given) = given else { return chosen_here(env) };
     let trace = trace_id(given);
     let mut found = all(env);
     let is_it = |session: &SessionOnDisk| session.session_id == trace;
@@ -119,14 +121,26 @@ pub fn pick(env: &Env, given: Option<&str>) -> Result<SessionOnDisk, String> {
     }
 }
 
-fn newest_here(env: &Env) -> Result<SessionOnDisk, String> {
+fn chosen_here(env: &Env) -> Result<SessionOnDisk, String> {
     for folder in env.cwd.ancestors() {
         let projects = env.projects_named(&dashed(&folder.to_string_lossy()));
-        if let Some(newest) = newest(projects.into_iter().flat_map(in_project).collect()) {
-            return Ok(newest);
+        let all: Vec<SessionOnDisk> = projects.into_iter().flat_map(in_project).collect();
+        if let Some(newest) = newest(all.clone()) {
+            let boot = boot_id();
+            return Ok(if is_live(&newest, &boot) { newest } else { newest_live(all, &boot).unwrap_or(newest) });
         }
     }
     Err("no session in this project yet\nhint: `aops-hook sessions` lists those of all projects".to_owned())
+}
+
+/// A run of `claude -p` that has ended is not what a person means while they sit before another client.
+fn newest_live(mut all: Vec<SessionOnDisk>, boot: &str) -> Option<SessionOnDisk> {
+    all.retain(|found| is_live(found, boot));
+    newest(all)
+}
+
+fn is_live(found: &SessionOnDisk, boot: &str) -> bool {
+    session(found).is_some_and(|session| clients::is_live(&session, boot))
 }
 
 /// The one whose client did something last. What a person did to a session since, such as lifting its block, makes it no

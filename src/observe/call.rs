@@ -84,6 +84,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
 /// What came before this event: a turn without its end, calls without theirs, the same call.
 fn look_back(env: &Env, ledger: &Ledger, event: &Event, context: &mut Context) -> Result<(), Failure> {
     unstopped::look(env, ledger, event, context)?;
+    unstopped::look_at_plan(env, ledger, event, context)?;
     parked::look(env, ledger.session(), event, context);
     context.decisions = questions::look(env, ledger.session(), event);
     unended::look(env, ledger.session(), event, context);

@@ -36,6 +36,17 @@ pub fn living(env: &Env, cwd: Option<&Path>, session: &Session) -> Vec<(usize, u
     all.filter(|(_, files)| tree.is_none() || *files > 0).collect()
 }
 
+/// The same where a question takes the task's place; nothing where everything is committed. Without git how many is not known.
+pub(super) fn left_by_question(
+    env: &Env,
+    session: &Session,
+    event: &Event,
+    context: &Context,
+) -> Option<(Vec<String>, u64)> {
+    let left = left_of_task(env, session, event, context);
+    (left.1 > 0 || git::status(env, Path::new(&event.cwd)).is_none()).then_some(left)
+}
+
 /// The files of the task in hand that are not committed: those that are listed, and how many there are.
 pub(super) fn left_of_task(env: &Env, session: &Session, event: &Event, context: &Context) -> (Vec<String>, u64) {
     let grown = &session.memory.progress.grown;

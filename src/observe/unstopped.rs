@@ -1,7 +1,7 @@
 //! A turn that had no Stop: whether the person interrupted it, and what is left of it in the working tree.
 //!
 //! Reads the end of the client's transcript, and the working tree; both only where a prompt, start or end of the session comes
-//! after such a turn. Invariant: without the client's own word it was no interrupt.
+//! after such a turn, the tree also where a question takes a task's place. Invariant: without the client's own word it was no interrupt.
 
 use crate::gate::{Context, Unstopped, is_waiting};
 use crate::host::claude::transcript::is_interrupted;
@@ -46,6 +46,16 @@ pub(super) fn look(env: &Env, ledger: &Ledger, event: &Event, context: &mut Cont
     let interrupted = is_interrupted(&event.transcript_path, &turn.id, &turn.sha256, next);
     let (paths, files) = if interrupted { parked::left_of_task(env, session, event, context) } else { <_>::default() };
     context.unstopped = Some(Unstopped { interrupted, files, paths });
+    Ok(())
+}
+
+/// An agent of ours reports a plan for a question: what is left of the unfinished task whose place it takes.
+pub(super) fn look_at_plan(env: &Env, ledger: &Ledger, event: &Event, context: &mut Context) -> Result<(), Failure> {
+    let session = ledger.session();
+    if matches!(&context.report, Some(Ok(plan)) if session.is_left_by(plan)) {
+        context.tree = left_in_tree(env, ledger, event)?;
+        context.left = parked::left_by_question(env, session, event, context);
+    }
     Ok(())
 }
 

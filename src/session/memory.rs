@@ -144,6 +144,9 @@ pub struct Prompted {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parked {
     pub acceptance_criteria: Vec<String>,
+    /// A question of the person took its place, and no interrupt.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asked: bool,
     /// An audit was due.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub audit_due: bool,

@@ -125,6 +125,26 @@ fn a_checkpoint_is_listed_with_its_prompt() {
     assert_eq!((row[0], row[5]), ("1", "add a greeting"), "{list}");
 }
 
+/// On a terminal a row is one line, and what it shows of an id finds the checkpoint; into a pipe nothing is cut.
+#[test]
+fn the_list_of_checkpoints_fits_the_terminal() {
+    let sandbox = in_mode("loop");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let prompt = "write a long greeting for everybody who comes by, with their names";
+    let _ = session.prompt(prompt);
+    session.write(&format!("{}.txt", "name-".repeat(12))).silent();
+    assert_eq!(sandbox.person(&["checkpoint", "create"]).code, Some(0));
+    let shown = sandbox.on_terminal("checkpoint list --color=never", "").out;
+    assert!(shown.lines().count() >= 3 && shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    assert!(shown.contains("write a") && shown.contains('…'), "{shown}");
+    let id = format!("{}/PRE_execute_v1", &session.id[..8]);
+    assert!(shown.contains(&format!("{id} ")), "{shown}");
+    sandbox.person(&["checkpoint", "show", &id]).said(&[&session.id]);
+    let piped = sandbox.person(&["checkpoint", "list"]).out;
+    assert!(piped.contains(&format!("{}/PRE_execute_v1\t", session.id)) && piped.contains(prompt), "{piped}");
+}
+
 #[test]
 fn the_log_hides_what_is_no_news() {
     let sandbox = in_mode("guard");

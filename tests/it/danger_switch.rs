@@ -45,7 +45,42 @@ fn a_rule_is_switched_everywhere() {
     let said = sandbox.person(&["danger", "on", "rm-system", "--yes", "--json"]).json();
     assert_eq!((&said["level"], &said["changed"], &said["in_force"]), (&json!("deny"), &json!(true), &json!("deny")));
     sandbox.person(&["danger", "off", "frob", "--yes"]).failed(2, &["no danger rule `frob`", "aops-hook danger"]);
-    sandbox.person(&["danger", "frob"]).failed(2, &["frob"]);
+    sandbox.person(&["danger", "frob"]).failed(2, &["no danger rule `frob`", "aops-hook danger"]);
+}
+
+#[test]
+fn switching_a_rule_on_leaves_nothing_behind() {
+    let sandbox = guarding();
+    let before = config(&sandbox);
+    for here in [&[][..], &["--here"]] {
+        let switch = |verb: &str| sandbox.person(&[&["danger", verb, "git-discard", "--yes"], here].concat());
+        switch("off").said(&["`off` is set"]);
+        switch("on").said(&["`ask` is set", "as it is shipped: its line was removed from", "config.toml"]);
+        assert_eq!(config(&sandbox), before);
+        switch("on").said(&["`ask` was set already"]);
+        assert_eq!(config(&sandbox), before);
+    }
+    // What is off everywhere is on in this folder by a row of its own.
+    sandbox.person(&["danger", "off", "git-discard", "--yes"]).said(&["is set"]);
+    sandbox.person(&["danger", "on", "git-discard", "--here", "--yes"]).said(&["`ask` is set for"]);
+    assert_eq!(row(&sandbox, "git-discard")["level"], "ask");
+}
+
+#[test]
+fn one_rule_is_shown() {
+    let sandbox = guarding();
+    sandbox.person(&["danger", "git-discard"]).said(&[
+        "rule      git-discard (high): throws away changes that are not committed",
+        "setting   ask, shipped: needs your approval",
+        "finds     `git reset --hard`, ",
+        "passes    `git checkout -b topic`, ",
+        "change    `aops-hook danger off|on|ask|deny git-discard`",
+    ]);
+    sandbox.person(&["danger", "deny", "git-discard", "--yes"]).said(&["is set"]);
+    let said = sandbox.person(&["danger", "danger.git-discard", "--json"]).json();
+    assert_eq!((&said["level"], &said["examples"][0]), (&json!("deny"), &json!("git reset --hard")));
+    assert_eq!(said["from"][0]["layer"], "user");
+    assert!(sandbox.inside(&["danger", "git-discard"]).out.contains("blocked"), "reading is free");
 }
 
 #[test]

@@ -178,6 +178,11 @@ fn outcomes() {
     assert_eq!((&found["outcome"], &found["custodiet_blocks"]), (&json!("failure"), &json!(1)));
     assert_eq!((&found["stop_reason"], &found["friction_points"]), (&json!("halted"), &json!(["out of scope"])));
 
+    sandbox.person(&["insights", &halted.id]).said(&["blocked   out of scope", "verdicts  custodiet BLOCK"]);
+    let words = sandbox.person(&["report"]).out;
+    assert!(words.contains(&format!("halted    1 session: {}", &halted.id[..8])), "{words}");
+    assert!(words.contains("custodiet BLOCK 1") && words.contains("blocks    custodiet 1"), "{words}");
+
     let broken = sandbox.session();
     let _ = broken.start("startup");
     let _ = broken.event("StopFailure", json!({"error": "rate_limit"}));

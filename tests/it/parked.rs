@@ -219,6 +219,24 @@ fn the_task_in_hand_shows_what_it_changed() {
     sandbox.person(&["task"]).said(&["in hand", "1 file changed, not committed"]);
 }
 
+/// Without git nobody knows how many files are changed, only how often something was.
+#[test]
+fn without_git_no_number_of_files_is_made_up() {
+    let sandbox = Sandbox::new();
+    sandbox.configure(NO_TRACKER);
+    let session = sandbox.working();
+    session.write("a.txt").silent();
+    let shown = sandbox.person(&["task"]).out;
+    assert!(shown.contains("\t1 change\t") && !shown.contains("file"), "{shown}");
+    // With git, and everything committed, nothing is left to be.
+    let sandbox = strict();
+    let session = sandbox.working();
+    session.write("a.txt").silent();
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "a"]);
+    sandbox.person(&["task"]).said(&["1 change, nothing uncommitted"]);
+}
+
 /// The plan that was approved, or made, goes on.
 #[test]
 fn go_on_right_after_an_interrupt_keeps_the_plan() {

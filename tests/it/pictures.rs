@@ -17,7 +17,7 @@ fn folder() -> PathBuf {
 
 /// What a command prints at a terminal of this width.
 fn screen(sandbox: &Sandbox, line: &str, width: u32) -> String {
-    let shown = format!("stty cols {width}; exec {}", line.replacen("aops-hook", BINARY, 1));
+    let shown = format!("stty cols {width}; exec {}", line.replace("aops-hook", BINARY));
     let mut script = sandbox.command("script");
     let output = script.args(["-qec", &shown, "/dev/null"]).env("TERM", "xterm-256color").output().unwrap();
     String::from_utf8(output.stdout).unwrap().replace(BINARY, "aops-hook")
@@ -53,7 +53,7 @@ fn refusal() {
     fs::write(folder().join("refusal.ansi"), sandbox.scrub(&terminal.coloured())).unwrap();
 }
 
-/// The question about a command that would lose work.
+/// The question about a command that would lose work; and, after a yes, the work that is put back.
 #[test]
 #[ignore = "docs/pictures/make draws the pictures with it"]
 fn guard() {
@@ -61,12 +61,23 @@ fn guard() {
     sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\n");
     sandbox.put("README.md", "# greet\n\nSaid by hand, and not committed.\n");
     let model =
-        Model::new([Turn::call("Bash", json!({"command": "git reset --hard"})), Turn::text("I left it as it is.")]);
+        Model::new([Turn::call("Bash", json!({"command": "git reset --hard"})), Turn::text("The tree is clean.")]);
     let client = Client::guarded(&sandbox, &model);
     let terminal = client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash"]);
     terminal.type_prompt("start again from a clean tree");
     terminal.shows(&["Do you want to"]);
-    fs::write(folder().join("guard.ansi"), sandbox.scrub(&terminal.coloured())).unwrap();
+    let asked = terminal.coloured();
+    terminal.press("Enter");
+    terminal.shows(&["The tree is clean."]);
+    sandbox.wait_until("the checkpoint of the end", || {
+        sandbox.person(&["checkpoint", "list"]).out.contains("POST_execute_v1")
+    });
+    assert!(!fs::read_to_string(sandbox.project().join("README.md")).unwrap().contains("by hand"), "it is lost");
+    let each = ["cat README.md", "aops-hook checkpoint list", "aops-hook checkpoint rollback 2 --yes", "cat README.md"];
+    let lines = each.map(|line| format!("printf '\\033[1;32m$\\033[0m %s\\n' '{line}'; {line}"));
+    let back = screen(&sandbox, &format!("sh -c \"{}\"", lines.join("; ")), 110);
+    assert!(back.matches("Said by hand").count() == 1, "it is back: {back}");
+    fs::write(folder().join("guard.ansi"), sandbox.scrub(&format!("{}\n\n{back}", asked.trim_end()))).unwrap();
 }
 
 /// The cockpit with three sessions: one that works, one that is blocked, one that ended.

@@ -88,10 +88,11 @@ fn one_session_no_session_and_a_terminal() {
     let _ = session.start("startup");
     sandbox.person(&["report", &session.id, "-o", "-"]).said(&["<title>aops report: 1 session</title>"]);
     sandbox.person(&["report", "--since", "2099-01-01", "-o", "-"]).said(&["0 sessions since 2099-01-01"]);
-    // A pipe or a terminal gets words, a file the page.
+    // A pipe, a terminal or a log gets words, a file that is named for it the page.
     let words = [
         "sessions  4",
         "outcomes  failure 1, partial 2, success 1",
+        "halted    1 session: ",
         "refusals  qa 1, sandbox 2",
         "report -o report.html",
     ];
@@ -99,6 +100,9 @@ fn one_session_no_session_and_a_terminal() {
     assert!(sandbox.on_terminal("report --color=never", "").out.contains("sessions  4"));
     let line = format!("{BINARY} report > page.html && head -c 15 page.html");
     assert_eq!(sandbox.command("sh").args(["-c", &line]).output().unwrap().stdout, b"<!doctype html>");
+    let line = format!("{BINARY} report > notes.txt && cat notes.txt");
+    let notes = sandbox.command("sh").args(["-c", &line]).output().unwrap().stdout;
+    assert_eq!(String::from_utf8(notes).unwrap(), sandbox.person(&["report"]).out);
     sandbox.person(&["report", "-o", "/nowhere/at/all.html"]).failed(1, &["/nowhere/at/all.html"]);
 }
 

@@ -49,6 +49,96 @@ fn status_has_the_contracts_keys() {
     sandbox.person(&["status"]).said(&["blocked   let me look", "clear-block"]);
 }
 
+/// A run that has ended is not what a person means while another client is open.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a client that dies")]
+fn a_running_session_comes_before_one_that_ended() {
+    let mut client = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let sandbox = Sandbox::new().of_client(client.id());
+    let (open, ended) = (sandbox.session(), sandbox.session());
+    for session in [&open, &ended] {
+        let _ = session.start("startup");
+        let _ = session.prompt("add a greeting");
+    }
+    assert_eq!(status(&sandbox)["session_id"], ended.id.as_str(), "both run: the newest");
+    let _ = ended.end();
+    assert_eq!(status(&sandbox)["session_id"], open.id.as_str());
+    // One whose client died is no longer open.
+    client.kill().unwrap();
+    client.wait().unwrap();
+    assert_eq!(status(&sandbox)["session_id"], ended.id.as_str());
+}
+
+#[test]
+fn a_session_is_named_by_an_option_too() {
+    let sandbox = Sandbox::new();
+    let first = sandbox.working();
+    let _ = sandbox.working();
+    let short = &first.id[..8];
+    for verb in ["status", "log", "transcript", "verify", "replay"] {
+        let named = sandbox.person(&[verb, "--session", short]);
+        assert_eq!((named.code, &named.out), (Some(0), &sandbox.person(&[verb, short]).out), "{verb}");
+        sandbox.person(&[verb, short, "--session", short]).failed(2, &["cannot be used with"]);
+    }
+    sandbox.person(&["block", "--session", short, "--reason", "x"]).said(&[&first.id]);
+    sandbox.person(&["clear-block", "--session", short, "--yes"]).said(&[&first.id, "no longer blocked"]);
+}
+
+/// The answer to a question ends the turn in silence; what it left is told where a person looks.
+#[test]
+fn a_task_that_a_question_left_is_shown() {
+    let sandbox = Sandbox::repository("0");
+    sandbox.configure("tracker.command = \"none\"\n");
+    let session = sandbox.working();
+    session.write("a.txt").silent();
+    let asked = json!({"session_id": session.id, "cwd": sandbox.project()}).to_string();
+    let line = || statusline(&sandbox, asked.clone()).out;
+    assert!(!line().contains("unfinished") && !sandbox.person(&["status"]).out.contains("unfinished"));
+    let _ = session.prompt("what does it do?");
+    session.stop("It greets.").silent();
+    sandbox.person(&["status"]).said(&["unfinished 1: add a greeting (1 change); `aops-hook task` shows it"]);
+    assert!(line().contains(" · unfinished: add a greeting (`aops-hook task`)"), "{}", line());
+    sandbox.person(&["task"]).said(&["in hand"]);
+    sandbox.person(&["task", "drop", "--yes"]).said(&["owes nothing more"]);
+    assert!(!sandbox.person(&["status"]).out.contains("unfinished"));
+}
+
+/// The same where the question has a plan of its own: the task is parked, and goes on when the person does.
+#[test]
+fn a_task_whose_place_a_question_took_is_parked() {
+    for sandbox in [Sandbox::repository("0"), Sandbox::new()] {
+        let in_git = sandbox.project().join(".git").exists();
+        sandbox.configure("tracker.command = \"none\"\n");
+        let session = sandbox.working();
+        session.write("a.txt").silent();
+        let _ = session.prompt("what does it do?");
+        session.hydrate("simple-question", "new");
+        session.stop("It greets.").silent();
+        let changed = if in_git { "1 file changed, not committed" } else { "something changed" };
+        let words = format!("parked    {changed} (add a greeting); `aops-hook task resume` takes it up");
+        sandbox.person(&["status"]).said(&[&words]);
+        let asked = json!({"session_id": session.id, "cwd": sandbox.project()}).to_string();
+        statusline(&sandbox, asked).said(&["unfinished: add a greeting (`aops-hook task`)"]);
+        let _ = session.prompt("now greet in French too");
+        session.hydrate("minor-edit", "continue");
+        let task = session.state()["task"].clone();
+        assert_eq!((&task["intent"], &task["writes"]), (&json!("add a greeting"), &json!(1)), "in git: {in_git}");
+        session.write("b.txt").silent();
+        session.stop("Done.").refused(&["qa-verifier"]);
+        sandbox.person(&["verify", &session.id]).said(&["intact"]);
+    }
+    // What is committed is not left.
+    let sandbox = Sandbox::repository("0");
+    sandbox.configure("tracker.command = \"none\"\n");
+    let session = sandbox.working();
+    session.write("a.txt").silent();
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "a"]);
+    let _ = session.prompt("what does it do?");
+    session.hydrate("simple-question", "new");
+    assert!(!sandbox.person(&["status"]).out.contains("parked"));
+}
+
 fn statusline(sandbox: &Sandbox, input: impl Into<Vec<u8>>) -> Answer {
     let output = sandbox.command(BINARY).arg("statusline").write_stdin(input).output();
     Answer::of("", &output.unwrap())

@@ -27,6 +27,16 @@ fn a_waiver_lifts_one_gate_and_ends_by_itself() {
     again.event("PreToolUse", call).refused(&["sandbox"]);
 }
 
+/// People read their own clock, programs UTC.
+#[test]
+fn a_waiver_says_when_it_ends() {
+    let sandbox = Sandbox::new().with("AOPS_TEST_NOW_MS", "1768298400000").with("TZ", "AAA-5:30");
+    let _ = sandbox.working();
+    let waive = ["waive", "qa", "--for", "10m", "--reason", "x", "--yes"];
+    sandbox.person(&waive).said(&["(until 2026-01-13 15:40:00 +05:30)"]);
+    assert_eq!(sandbox.person(&[&waive[..], &["--json"]].concat()).json()["until"], "2026-01-13T10:10:00.000Z");
+}
+
 #[test]
 fn a_waiver_is_a_persons_and_not_for_every_gate() {
     let sandbox = Sandbox::new();

@@ -255,8 +255,25 @@ impl Before {
     }
 }
 
+/// The session as it was before a prompt that may end what was in hand: a checkpoint of that is about its own task.
+pub fn ended_by(session: &Session, event: &Event) -> Option<Box<Session>> {
+    let may_end = event.kind == EventKind::UserPromptSubmit && walked(session.state.phase);
+    let kept = session.policy().checkpoint.interactive != Interactive::Off;
+    (may_end && kept).then(|| Box::new(session.clone()))
+}
+
+fn walked(phase: Phase) -> bool {
+    !matches!(phase, Phase::Idle | Phase::Done | Phase::Halted)
+}
+
 /// Takes the checkpoints that are due after this event, unless that takes longer than `until`. A failure becomes a notice.
-pub fn at_phase_change(env: &Env, ledger: &mut Ledger, event: &Event, before: Before, until: Instant) -> Verdict {
+pub fn at_phase_change(
+    env: &Env,
+    ledger: &mut Ledger,
+    event: &Event,
+    (before, ended): (Before, Option<Box<Session>>),
+    until: Instant,
+) -> Verdict {
     let session = ledger.session();
     let when = session.policy().checkpoint.interactive;
     let mut due = due(when, before, Before::of(session));
@@ -273,7 +290,7 @@ pub fn at_phase_change(env: &Env, ledger: &mut Ledger, event: &Event, before: Be
     let Some(root) = root(env, session, event) else { return Verdict::pass() };
     let mends = session.policy().checkpoint.intervene == Intervene::Rollback;
     let failed = due.iter().any(|(_, _, trigger)| *trigger == "failure") && session.state.phase == Phase::Intervene;
-    let done = keep(env, ledger, (&root, event), &due, until)
+    let done = keep(env, ledger, (&root, event, ended), &due, until)
         .and_then(|()| if mends && failed { by_policy(env, ledger, &root) } else { Ok(Verdict::pass()) });
     match done {
         Ok(said) => said,
@@ -296,7 +313,6 @@ fn due(when: Interactive, before: Before, now: Before) -> Vec<Due> {
         return Vec::new();
     }
     let mut due = Vec::new();
-    let walked = |phase: Phase| !matches!(phase, Phase::Idle | Phase::Done | Phase::Halted);
     let of_work = |phase: Phase, sandbox| phase == Phase::Execute && sandbox == Sandbox::Open;
     let failed = is == Phase::Halted || is == Phase::Intervene && !judged;
     let of_verdict = judged && was == Phase::Verify;
@@ -317,7 +333,7 @@ fn due(when: Interactive, before: Before, now: Before) -> Vec<Due> {
 fn keep(
     env: &Env,
     ledger: &mut Ledger,
-    (root, event): (&Path, &Event),
+    (root, event, mut ended): (&Path, &Event, Option<Box<Session>>),
     due: &[Due],
     until: Instant,
 ) -> Result<(), Failure> {
@@ -329,10 +345,14 @@ fn keep(
     let last = event.agent_id.is_none() && event.kind == EventKind::Stop && !event.report.is_empty();
     used.words = last.then(|| event.report.clone()).or(used.words);
     let mut facts = Vec::new();
+    if let Some(ended) = &mut ended {
+        ended.head.clone_from(&ledger.session().head);
+    }
     for (kind, phase, trigger) in due.iter().copied() {
-        let about = describe_trigger(ledger.session(), trigger);
+        let session = ended.as_deref().filter(|_| kind == CheckpointKind::Post).unwrap_or(ledger.session());
+        let about = describe_trigger(session, trigger);
         let wanted = Wanted { about, used: used.clone(), ..Wanted::new(&run, kind, phase.name(), trigger) };
-        let mut taken = fact(&write(env, &store, Some(ledger.session()), &wanted, (artifacts.clone(), None))?);
+        let mut taken = fact(&write(env, &store, Some(session), &wanted, (artifacts.clone(), None))?);
         if let Fact::Checkpoint(taken) = &mut taken {
             let begins = (kind, phase) == (CheckpointKind::Pre, Phase::Execute) && begins_plan(ledger.session());
             taken.measures = begins || trigger == Taken::MOVED;

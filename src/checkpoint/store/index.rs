@@ -111,7 +111,7 @@ impl Store {
         self.set_rows(rows)
     }
 
-    /// Finds a checkpoint by its id, a unique beginning of it, its id without the run, its name, or its place: `latest`
+    /// Finds a checkpoint by its id, a unique beginning of it or of its run, its id without the run, its name, or its place: `latest`
     /// or `-1` is the newest, `-2` the one before.
     pub fn pick(rows: &[IndexRow], given: &str) -> Result<Id, String> {
         let list = "`aops-hook checkpoint list` shows them all";
@@ -126,7 +126,11 @@ impl Store {
         let name = |row: &IndexRow| {
             row.name.as_deref() == Some(given) || row.id.split_once('/').is_some_and(|(_, name)| name == given)
         };
-        let meant = |row: &&IndexRow| !given.is_empty() && (row.id.starts_with(given) || name(row));
+        let short = |row: &IndexRow| {
+            let parts = row.id.split_once('/').zip(given.split_once('/'));
+            parts.is_some_and(|((run, name), (begins, wanted))| run.starts_with(begins) && name == wanted)
+        };
+        let meant = |row: &&IndexRow| !given.is_empty() && (row.id.starts_with(given) || short(row) || name(row));
         let exact = rows.iter().find(|row| row.id == given);
         let found: Vec<&IndexRow> = exact.map_or_else(|| rows.iter().filter(meant).collect(), |row| vec![row]);
         match found.as_slice() {

@@ -3,7 +3,7 @@
 //! Writes the store; `rollback` also writes the working tree, after a person saw the changes and said yes, and with the
 //! present tree archived first. Invariant of `gc`: the newest start of work of a running session stays.
 
-use super::{Command, Io, allowed, id_operand, pick_id, refused, root, size, store, text};
+use super::{Command, Io, allowed, id_operand, pick_id, refused, root, shorten, size, store, text};
 use crate::checkpoint::capture::{Limits, capture};
 use crate::checkpoint::form::{BY_HAND, Checkpoint, CheckpointKind, Id};
 use crate::checkpoint::restore::{self, Steps};
@@ -237,9 +237,10 @@ fn print_done(io: &mut Io, id: &Id, done: &RolledBack, next: Option<String>) -> 
     for folder in &done.kept_folders {
         writeln!(io.out, "kept, because it holds ignored files: {}", clean(&name::shown(folder)))?;
     }
-    writeln!(io.out, "rolled back to {id}, which is now {}", done.result)?;
+    let [id, result, archive] = [&id.to_string(), &done.result, &done.archive].map(|id| shorten(id, io));
+    writeln!(io.out, "rolled back to {id}, which is now {result}")?;
     if !done.archive.is_empty() {
-        writeln!(io.out, "to return, run `aops-hook checkpoint rollback {}`", done.archive)?;
+        writeln!(io.out, "to return, run `aops-hook checkpoint rollback {archive}`")?;
     }
     next.map_or(Ok(0), |next| io.print(next))
 }
@@ -259,7 +260,7 @@ fn show(io: &mut Io, preview: &Preview, state_only: bool) -> anyhow::Result<()> 
     let delta = preview.delta();
     let target = &preview.target;
     let taken = time::parse(&target.timing.created_at).map(|ms| time::local_stamp(ms, east_of_utc(ms)));
-    writeln!(io.out, "to {}, taken {}", target.identity.checkpoint_id, taken.unwrap_or_default())?;
+    writeln!(io.out, "to {}, taken {}", shorten(&target.identity.checkpoint_id, io), taken.unwrap_or_default())?;
     if state_only {
         return Ok(writeln!(io.out, "the loop goes back to `{}`; the files stay as they are", target.phase)?);
     }

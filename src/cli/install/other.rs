@@ -4,7 +4,7 @@
 //! a foreign agent of our name is never written over; installing twice changes nothing; `uninstall` removes only what is ours,
 //! and restores files that were not edited since.
 
-use super::kept;
+use super::kept::describe_kept;
 use super::plan::{command, read_settings, refuse_foreign, unreadable, writable};
 use super::question;
 use super::receipt::{Edited, Placed, Receipt, back_up, quote_path};
@@ -265,5 +265,5 @@ pub(super) fn uninstall(client: Client, given: &ArgMatches, io: &mut Io) -> anyh
         plan.carry_out(io.env)?;
     }
     let shown = if dry_run { diff } else { String::new() };
-    io.answer(&value, format!("{shown}{}{}", lines.join("\n"), kept(io.env)))
+    io.answer(&value, format!("{shown}{}{}", lines.join("\n"), describe_kept(io.env)))
 }

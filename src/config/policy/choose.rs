@@ -4,6 +4,10 @@
 //! Reads text, gives text. Invariant: what comes out reads as the same configuration with another mode; a text that is no
 //! TOML, or has these keys in a form we do not know, gives nothing.
 
+mod unset;
+
+pub use unset::{unset_danger, unset_folder_danger, unset_folder_mode};
+
 use super::{DangerLevel, Folder, ModeLevel};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -107,33 +111,6 @@ fn put(text: &str, item: &Spanned<DeValue>, key: &str, word: &str) -> Option<Str
         Some((_, value)) => splice(text, value.span(), word),
         None => add_key(text, table, &item.span(), key, word),
     })
-}
-
-/// The text without the row of this folder; nothing where it has none of its own, or in a form that we do not know.
-pub fn unset_folder_mode(text: &str, folder: Folder) -> Option<String> {
-    let document = DeTable::parse(text).ok()?;
-    let (_, rows) = entry(document.get_ref(), "project")?;
-    let DeValue::Array(items) = rows.get_ref() else { return None };
-    let own =
-        |item: &&Spanned<DeValue>| row(item).is_some_and(|(path, _)| [folder.path, &shorten(folder)].contains(&path));
-    let item = items.iter().rfind(own)?;
-    let DeValue::Table(table) = item.get_ref() else { return None };
-    if text[item.span()].starts_with('{') {
-        let (before, after) = (&text[..item.span().start], &text[item.span().end..]);
-        let rest = after.trim_start().strip_prefix(',').map(str::trim_start);
-        return Some(match rest {
-            Some(rest) => format!("{before}{rest}"),
-            None => format!("{}{after}", before.trim_end().trim_end_matches(',')),
-        });
-    }
-    let first = table.iter().map(|(key, _)| key.span().start).min()?;
-    let last = table.iter().map(|(_, value)| value.span().end).max()?;
-    let header = text[..first].rfind("[[")?;
-    let start = text[..header].rfind('\n').map_or(0, |at| at + 1);
-    let end = text[last..].find('\n').map_or(text.len(), |at| last + at + 1);
-    // The empty line before it came with it.
-    let blank = ["\n\n", "\r\n\r\n"].into_iter().find(|blank| text[..start].ends_with(blank));
-    Some(splice(text, start - blank.map_or(0, |blank| blank.len() / 2)..end, ""))
 }
 
 /// A folder as people write it.

@@ -181,6 +181,8 @@ fn all() -> Vec<Fact> {
             audited: true,
             closes: true,
             finding: Some(finding),
+            parked_paths: vec!["f".to_owned()],
+            parks: Some(1),
             problem: text(),
             replans: true,
             sent_on: true,

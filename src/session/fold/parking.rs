@@ -44,13 +44,19 @@ impl Session {
 
     /// The task in hand is set aside, and the next prompt starts at zero.
     pub(super) fn park_task(&mut self, files: u64, paths: &[String]) {
-        if !self.is_unfinished() {
-            return;
+        if self.is_unfinished() {
+            self.set_aside(files, paths, false);
+            self.leave_task();
         }
+    }
+
+    /// The task in hand is kept among the parked ones; what comes in its place is the caller's. `asked`: a question does.
+    pub(super) fn set_aside(&mut self, files: u64, paths: &[String], asked: bool) {
         let (phase, sandbox) = self.memory.progress.before.unwrap_or((self.state.phase, self.state.sandbox));
         let (hydration, task) = (self.state.hydration.clone(), self.state.task.clone().unwrap_or_default());
         let parked = Parked {
             acceptance_criteria: hydration.acceptance_criteria,
+            asked,
             audit_due: std::mem::take(&mut self.state.audit.due),
             baseline_sha256: self.memory.baseline_sha256.clone(),
             critic_verdict: hydration.critic_verdict,
@@ -69,7 +75,6 @@ impl Session {
         self.memory.parked.push(parked);
         let surplus = self.memory.parked.len().saturating_sub(MOST);
         self.memory.parked.drain(..surplus);
-        self.leave_task();
     }
 
     /// No task is in hand any more.
@@ -114,11 +119,12 @@ impl Session {
     }
 
     /// A plan that continues can only mean the parked task: the one in hand has changed nothing, and is the person's wish to go
-    /// on or has not begun.
+    /// on, has not begun, or is the question that took its place.
     pub(super) fn continues_parked(&self) -> bool {
         let idle = self.memory.progress.before.is_some_and(|(phase, _)| phase == Phase::Idle);
         let unchanged = self.state.task.as_ref().is_none_or(|task| task.writes == 0);
-        unchanged && self.memory.parked.last().is_some_and(|parked| parked.wanted || idle)
+        let newest = self.memory.parked.last();
+        unchanged && newest.is_some_and(|parked| parked.wanted || idle || parked.asked && self.is_mere_question())
     }
 
     /// The parked task at this place is in hand again. What is over by then does not count with it.

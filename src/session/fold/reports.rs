@@ -130,6 +130,9 @@ impl Session {
         match report.agent.as_str() {
             "prompt-hydrator" if self.take_up_at(report.takes_up) && !self.memory.progress.unplanned => {}
             "prompt-hydrator" => {
+                if let Some(files) = report.parks.filter(|_| self.is_left_by(finding)) {
+                    self.set_aside(files, &report.parked_paths, true);
+                }
                 if !self.apply_plan(finding, report.replans) {
                     return;
                 }
@@ -174,6 +177,13 @@ impl Session {
             self.set_todos((0, 0), false);
         }
         self.state.main_agent.todos_total += 1;
+    }
+
+    /// This plan is of a question that came while a task was unfinished.
+    pub fn is_left_by(&self, plan: &AgentReport) -> bool {
+        let question = plan.workflow.as_deref() == Some(QUESTION) && plan.task.as_deref() != Some("continue");
+        let worked = self.state.task.as_ref().is_some_and(|task| task.writes > 0);
+        question && worked && self.plans_first() && self.memory.progress.before.is_some() && self.is_unfinished()
     }
 
     /// Whether the plan is in force now, and not the one before. `replans`: the critic had sent the plan back, and this is

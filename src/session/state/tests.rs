@@ -95,6 +95,7 @@ fn full() -> (State, Memory) {
         marks: map(),
         policy: Some(Box::default()),
         parked: vec![Parked {
+            asked: true,
             audit_due: true,
             baseline_sha256: text(),
             critic_verdict: text(),

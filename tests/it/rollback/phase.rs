@@ -72,6 +72,35 @@ fn before_and_after_work() {
     same(&before, &picture(&sandbox.project()), "before the work");
 }
 
+/// In mode `strict` the next prompt ends the work: the checkpoint of that is about its own task, not about the prompt.
+#[test]
+fn the_end_of_a_task_is_told_by_its_own_prompt() {
+    let sandbox = Sandbox::new();
+    quiet(&sandbox);
+    furnish(&sandbox);
+    let session = sandbox.working();
+    session.write("x.txt").silent();
+    passed(&session.prompt("what does it do?"));
+    let one = told(&sandbox, &["show", &format!("{}/POST_execute_v1", session.id)]);
+    let intake = &one["orchestrator"]["intake_summary"];
+    assert_eq!((&intake["prompt"], &one["orchestrator"]["task"]), (&json!("add a greeting"), &json!("add a greeting")));
+    assert_eq!((&one["orchestrator"]["current_phase"], &one["phase"]), (&json!("execute"), &json!("execute")));
+    checkpoint(&sandbox, &["verify"]).said(&["intact"]);
+    passed(&session.end());
+    // Without the loop in between a new task begins at once: each has its own words.
+    let session = sandbox.session();
+    passed(&session.start("startup"));
+    passed(&session.prompt(". do something"));
+    write(&session);
+    passed(&session.prompt(". and something else"));
+    let prompt = |id: &str| {
+        let one = told(&sandbox, &["show", &format!("{}/{id}", session.id)]);
+        (one["orchestrator"]["intake_summary"]["prompt"].clone(), one["orchestrator"]["task_number"].clone())
+    };
+    assert_eq!(prompt("POST_execute_v1"), (json!(". do something"), json!(1)));
+    assert_eq!(prompt("PRE_execute_v2"), (json!(". and something else"), json!(2)));
+}
+
 #[test]
 fn switched_off_nothing_is_taken() {
     let sandbox = Sandbox::new();

@@ -42,6 +42,49 @@ fn git_sees_nothing_of_it() {
     assert_eq!(exclude(), once);
 }
 
+/// A folder that becomes a repository after its first checkpoint has no line in a list of git's.
+#[test]
+fn a_later_repository_sees_nothing_of_it_either() {
+    let sandbox = Sandbox::new();
+    furnish(&sandbox);
+    create(&sandbox);
+    git(&sandbox, &["init", "-q"]);
+    git(&sandbox, &["add", "-A"]);
+    let added = git(&sandbox, &["ls-files"]);
+    assert!(added.contains("a.txt") && !added.contains("checkpoints"), "{added}");
+    // One that an older version made gets it with the next checkpoint.
+    let list = sandbox.project().join(".claude/checkpoints/.gitignore");
+    fs::remove_file(&list).unwrap();
+    create(&sandbox);
+    assert_eq!(fs::read_to_string(&list).unwrap(), "*\n");
+}
+
+/// Checkpoints are the person's: what takes us out names them, wherever it is run.
+#[test]
+fn an_uninstallation_names_what_stays() {
+    let sandbox = repository();
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    create(&sandbox);
+    let store = sandbox.project().join(".claude/checkpoints");
+    let uninstall = || {
+        let mut elsewhere = sandbox.command(crate::support::BINARY);
+        let output = elsewhere.args(["uninstall", "--yes"]).current_dir(sandbox.home()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let list = sandbox.project().join(".git/info/exclude");
+    let lines = format!(
+        "kept in your projects: checkpoints in `{}`; the line `**/.claude/checkpoints/`, which hides them from git, in `{}`",
+        store.display(),
+        list.display()
+    );
+    let said = uninstall();
+    assert!(said.contains(&lines) && said.contains("\nhint: remove such a folder with `rm -r`"), "{said}");
+    assert!(store.is_dir(), "nothing is removed");
+    fs::remove_dir_all(&store).unwrap();
+    assert!(!uninstall().contains("in your projects"));
+}
+
 #[test]
 fn the_repository_is_left_alone() {
     let sandbox = repository();

@@ -272,6 +272,8 @@ fn reported() -> Reported {
         audited: true,
         closes: true,
         finding,
+        parked_paths: vec![text()],
+        parks: Some(1),
         problem: some(),
         replans: true,
         sent_on: false,
@@ -332,6 +334,7 @@ fn over() -> Prompted {
 fn parked() -> Parked {
     Parked {
         acceptance_criteria: vec![text()],
+        asked: true,
         audit_due: true,
         baseline_sha256: Some(digest()),
         critic_verdict: some(),
@@ -351,6 +354,7 @@ fn parked() -> Parked {
 
 fn unplanned() -> Parked {
     Parked {
+        asked: false,
         audit_due: false,
         baseline_sha256: None,
         critic_verdict: None,
@@ -812,6 +816,8 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
             as_result: false,
             audited: false,
             finding: None,
+            parked_paths: Vec::new(),
+            parks: None,
             takes_up: None,
             problem: None,
             replans: false,

@@ -2,9 +2,10 @@
 
 use super::refusal::last_refusal;
 use super::{Head, Health, Known, LEDGER_FILE, Life, Row, STATE_FILE, sessions};
-use crate::cli::sessions::{cost, is_live};
+use crate::cli::sessions::cost;
 use crate::cli::status;
 use crate::config::policy::{Folder, choose::shorten};
+use crate::ledger::clients::is_live;
 use crate::ledger::sessions::SessionOnDisk;
 use crate::session::fold::Session;
 use crate::system::env::Env;

@@ -1,0 +1,68 @@
+//! What an uninstallation leaves, since it is the user's: records, and checkpoints in their projects.
+//!
+//! Reads the sessions on disk for their projects; writes nothing.
+
+use super::receipt::quote_path;
+use crate::checkpoint::store::HIDDEN;
+use crate::checkpoint::tree::OURS;
+use crate::config::texts;
+use crate::ledger::sessions;
+use crate::system::env::Env;
+use crate::system::files;
+use crate::system::git::git_common_folder;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// So many folders are named.
+const FEW: usize = 5;
+
+/// What stays, and how to remove it; nothing where nothing does.
+pub(super) fn describe_kept(env: &Env) -> String {
+    let records = [env.user_config.clone(), env.config.join("aops"), env.data.clone()];
+    let there: Vec<String> = records.iter().filter(|path| path.exists()).map(|path| quote_path(path)).collect();
+    if there.is_empty() {
+        return describe_checkpoints(env);
+    }
+    let (records, ledgers) = (there.join(", "), quote_path(&env.projects()));
+    format!("\nkept, as it is yours: {records}; ledgers below {ledgers}{}", describe_checkpoints(env))
+}
+
+fn describe_checkpoints(env: &Env) -> String {
+    let projects = projects_with_checkpoints(env);
+    if projects.is_empty() {
+        return String::new();
+    }
+    let folders: Vec<PathBuf> = projects.iter().map(|project| project.join(OURS)).collect();
+    let lists: BTreeSet<PathBuf> = projects.iter().filter_map(|project| list_with_our_line(project)).collect();
+    let lists: Vec<PathBuf> = lists.into_iter().collect();
+    let line = match lists.as_slice() {
+        [] => String::new(),
+        lists => format!("; the line `{HIDDEN}`, which hides them from git, in {}", name_few(lists)),
+    };
+    let (folders, then) = (name_few(&folders), if line.is_empty() { "" } else { ", then the line in an editor," });
+    format!(
+        "\nkept in your projects: checkpoints in {folders}{line}\nhint: remove such a folder with `rm -r`{then} if you want nothing of them back"
+    )
+}
+
+/// The project here, and those of all sessions.
+fn projects_with_checkpoints(env: &Env) -> BTreeSet<PathBuf> {
+    let known = sessions::all(env).into_iter().filter_map(|found| Some(sessions::session(&found)?.memory.root));
+    let roots = known.map(PathBuf::from).chain([texts::project(env, &env.cwd)]);
+    roots.filter(|root| root.is_absolute() && root.join(OURS).is_dir()).collect()
+}
+
+/// Git's own list of the repository around a project, where we wrote our line.
+fn list_with_our_line(project: &Path) -> Option<PathBuf> {
+    let list = project.ancestors().find_map(git_common_folder)?.join("info/exclude");
+    let text = files::read(&list).ok()?;
+    text.split(|byte| *byte == b'\n').any(|line| line.trim_ascii_end() == HIDDEN.as_bytes()).then_some(list)
+}
+
+fn name_few(paths: &[PathBuf]) -> String {
+    let named: Vec<String> = paths.iter().take(FEW).map(|path| quote_path(path)).collect();
+    match paths.len().saturating_sub(FEW) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
+}

@@ -1,0 +1,35 @@
+//! The task that a later prompt left unfinished. A turn that ends with an answer says nothing about it, so these views do.
+
+use crate::cli::table::{NamedFact, Tone};
+use crate::session::fold::Session;
+use crate::text::plain::{count, title};
+use crate::text::template::one_line;
+
+/// The row of `status` about the task in hand; of one that a later prompt left, how to go on with it.
+pub(super) fn describe_task(session: &Session) -> Option<NamedFact> {
+    let task = session.state.task.as_ref()?;
+    let words = format!("{}: {} ({})", task.n, tell(task.intent.as_ref(), 200), count(task.writes, "change"));
+    if !is_left(session) {
+        return Some(("task", words, Tone::Plain));
+    }
+    let next = "`aops-hook task` shows it; ask to go on with it, or let it go with `aops-hook task drop`";
+    Some(("unfinished", format!("{words}; {next}"), Tone::Warn))
+}
+
+/// The same in the status line; also of a task whose place a question took.
+pub(super) fn describe_left(session: &Session) -> Option<String> {
+    let in_hand = session.state.task.as_ref().filter(|_| is_left(session)).map(|task| &task.intent);
+    let newest = session.memory.parked.last().filter(|parked| parked.asked && session.is_mere_question());
+    let intent = in_hand.or(newest.map(|parked| &parked.intent))?;
+    Some(format!("unfinished: {} (`aops-hook task`)", tell(intent.as_ref(), 40)))
+}
+
+fn tell(intent: Option<&String>, most: usize) -> String {
+    one_line(title(intent.map_or("no intent", String::as_str)), most)
+}
+
+/// It changed something, has not come to its end, and a newer prompt has no plan yet.
+fn is_left(session: &Session) -> bool {
+    let worked = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
+    worked && session.memory.progress.before.is_some() && session.is_unfinished()
+}
