@@ -8,6 +8,7 @@ use crate::config::texts::{self, Library};
 use crate::config::workflow::Held;
 use crate::gate::facts;
 use crate::gate::guard::{self, Protected};
+use crate::gate::{facts, jail};
 use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, Unheld};
 use crate::host;
 use crate::ledger::open::Ledger;
@@ -299,6 +300,7 @@ fn protected(env: &Env, session: &Session, event: &Event, tool: &str) -> Protect
     let mut protected = look(env, event);
     protected.real = real_paths::behind(&protected, &session.memory.linked);
     protected.registered = session.memory.held.keys().cloned().collect();
+    protected.jailed = event.call.as_ref().is_some_and(jail::runs_shell) && jail::is_on(session);
     protected
 }
 
