@@ -70,7 +70,8 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
         }
         EventKind::SubagentStop => {
             context.unproven = authority::of_agent(env, session, event);
-            context.report = report(env, session, event, context.unproven.is_none());
+            let said = report(env, session, event, context.unproven.is_none());
+            context.report = said.map(|said| evidence::borne_out(ledger, event, said?));
             context.verified_tree = verified::of_report(env, session, event, context.report.as_ref());
         }
         EventKind::Stop if !event.busy && may_owe(session, &context) => {
