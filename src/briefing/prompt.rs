@@ -204,6 +204,13 @@ fn with_prompt(
         );
         return Ok(Verdict::context("hydrate", words));
     }
+    if event.is_planning() {
+        let words = format!(
+            "Reading is free. Make the plan in plan mode and show it with `ExitPlanMode`: the plan that the user approves is the plan of this task, and no agent has to be started for it. {}",
+            owed::announce(policy, context)
+        );
+        return Ok(Verdict::context("hydrate", words.trim_end()));
+    }
     let end = ("at_the_end", owed::announce(policy, context));
     let values = vec![("agent", context.agent(hydrator.name)), ("context_file", brief.file), end];
     let words =

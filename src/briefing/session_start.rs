@@ -106,10 +106,13 @@ fn guide(env: &Env, context: &Context) -> Result<String, Failure> {
 
 /// How a task is planned that is not small.
 fn loop_guide(env: &Env, policy: &Policy, context: &Context) -> Result<String, Failure> {
+    let (most_files, most_lines) = policy.small.most();
     let values = vec![
         ("client", table::host(env.host).title.to_owned()),
         ("files", policy.small.files.to_string()),
         ("lines", policy.small.lines.to_string()),
+        ("most_files", most_files.to_string()),
+        ("most_lines", most_lines.to_string()),
         ("hydrator", context.agent("prompt-hydrator")),
         ("critic", context.agent("critic")),
         ("at_the_end", owed::announce(policy, context)),

@@ -173,6 +173,7 @@ pub(super) fn lines(marked: Option<ModeLevel>) -> [String; 4] {
 /// What the user's next prompt will be like, in one line.
 pub(super) fn next_prompt(policy: &Policy) -> String {
     let Small { files, lines, .. } = &policy.small;
+    let (most_files, most_lines) = policy.small.most();
     let words = match policy.mode.level() {
         ModeLevel::Observe => format!(
             "goes as without aops-hook; what `{}` would have refused is recorded, and `aops-hook insights` shows it",
@@ -180,7 +181,7 @@ pub(super) fn next_prompt(policy: &Policy) -> String {
         ),
         ModeLevel::Guard => "goes as without aops-hook, but for dangerous commands and what your rules and checks refuse".to_owned(),
         ModeLevel::Loop => format!(
-            "goes as ever while the task is small (up to {files} files or {lines} lines); a larger one needs a plan, and is reviewed and verified"
+            "goes as ever while the task is small (up to {files} files with {most_lines} lines, or {lines} lines in {most_files} files); a larger one needs a plan, and is reviewed and verified"
         ),
         ModeLevel::Strict => {
             "is planned by `prompt-hydrator` before anything may change, and ends verified, reflected on, committed and pushed".to_owned()

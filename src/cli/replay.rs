@@ -18,7 +18,8 @@ use crate::model::event::{Event, EventKind, Refusal};
 use crate::model::verdict::Verdict;
 use crate::model::worktree::Worktree;
 use crate::observe;
-use crate::session::fact::{Checked, Fact, Seen, Step, Violation};
+use crate::observe::evidence::FAILED_LAST;
+use crate::session::fact::{Checked, Fact, Reported, Seen, Step, Violation};
 use crate::session::fold::Session;
 use crate::system::env::Env;
 use crate::text::plain::count;
@@ -239,7 +240,9 @@ impl<'a> Replay<'a> {
             Fact::Verdict(report) => Some(report),
             _ => None,
         });
-        if let Some(report) = recorded.filter(|_| event.report.is_empty()) {
+        // How a verifier's own tests ended, the report does not say.
+        let failed = |report: &&Reported| report.problem.as_ref().is_some_and(|why| why.starts_with(FAILED_LAST));
+        if let Some(report) = recorded.filter(|report| event.report.is_empty() || failed(report)) {
             let problem = || report.problem.clone().unwrap_or_default();
             context.report = Some(report.finding.clone().ok_or_else(problem));
         }

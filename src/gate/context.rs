@@ -76,7 +76,7 @@ pub struct Context {
     /// Where an answer is not proven yet: what the client recorded about it.
     pub decisions: Vec<Decision>,
     /// `SessionEnd` that nobody watches: the last refusal, where nothing was done after it.
-    pub refused: Option<String>,
+    pub refused: Option<LastRefusal>,
     /// With VERIFIED: the digest of the tree.
     pub verified_tree: Option<String>,
     /// `ConfigChange`: the new text of the settings file, or that it is too large to be read.
@@ -127,6 +127,15 @@ pub struct CallContext {
     /// Files that no session edited before this call, and another session that edits one of its files.
     pub taken: Vec<String>,
     pub held: Held,
+}
+
+/// A refusal after which nothing was done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LastRefusal {
+    pub gate: String,
+    /// The rule of the gate, where it has several.
+    pub rule: Option<String>,
+    pub why: String,
 }
 
 /// Who edits a file of the call.

@@ -8,16 +8,21 @@ use crate::config::policy::{DangerLevel, Level};
 use crate::model::event::Event;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
+use crate::session::question::Answerer;
 use crate::text::template::{Phrase, one_line};
 use crate::tool::danger::{Danger, Rule};
 
 const GATE: &str = "danger";
+const SECRET: &str = "secret-file";
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let (Some(_), Some(seen)) = (event.asked_call(), context.call.as_ref()) else { return Verdict::pass() };
     // What signs the log is shown to no tool, whatever the user lets pass.
     let ours = seen.keys.as_ref().map(|danger| (DangerLevel::Deny, danger));
     let Some((level, danger)) = ours.or_else(|| worst(session, seen)) else { return Verdict::pass() };
+    if level == DangerLevel::Ask && seen.keys.is_none() && is_approved(session, danger) {
+        return Verdict::pass();
+    }
     let asks = level == DangerLevel::Ask && (context.attended || context.defers);
     let ruling = if asks { Ruling::Ask } else { Ruling::Deny };
     let words = match (&seen.keys, ruling) {
@@ -43,6 +48,21 @@ fn worst<'c>(session: &Session, seen: &'c CallContext) -> Option<(DangerLevel, &
         }
     }
     worst
+}
+
+/// The person has just let a tool of the client read this file of secrets, or change it as this call would: to edit a file
+/// the client reads it first, and one question is enough.
+fn is_approved(session: &Session, danger: &Danger) -> bool {
+    let Some(last) = session.memory.questions.last.as_ref() else { return false };
+    let by_person = last.allowed && matches!(last.by, Answerer::Person | Answerer::Unknown);
+    let same_rule = danger.rule.id() == SECRET && last.rule.as_deref() == Some(SECRET);
+    let (Some((tool, path)), Some((before, known))) = (danger.what.split_once(' '), last.line.split_once(' ')) else {
+        return false;
+    };
+    let root = session.memory.root.trim_end_matches('/');
+    let same_file = path == known || path.strip_prefix(root).and_then(|path| path.strip_prefix('/')) == Some(known);
+    let edits = |tool: &str| matches!(tool, "Edit" | "MultiEdit" | "Write");
+    by_person && same_rule && same_file && edits(tool) && (edits(before) || before == "Read")
 }
 
 fn values(danger: &Danger) -> Vec<(&'static str, String)> {

@@ -62,14 +62,20 @@ fn refused_path(protected: &Protected, targets: &Targets) -> Option<String> {
     let map = path::PlaceMap::new(protected);
     let (target, what) = targets.paths.iter().find_map(|target| Some((target, map.refused(target)?)))?;
     let path = clip(&target.path.lossy());
+    let unsaid = target.path.literal().is_none();
     let (is, does) = match target.act {
+        Act::Write if unsaid => ("may be", "write"),
         Act::Write => ("is", "write"),
         Act::Whole | Act::Sweep => ("is or holds", "change or remove"),
         Act::Into => ("is", "unpack into"),
         Act::Merge | Act::Become => ("is or holds", "put a whole folder into"),
         Act::Copy => ("is", "copy"),
     };
-    let visible = if what == path::SETTINGS { "show the whole change with Edit or Write, or " } else { "" };
+    let visible = match what {
+        _ if unsaid => "say the whole name in the line, or ",
+        path::SETTINGS => "show the whole change with Edit or Write, or ",
+        _ => "",
+    };
     Some(format!(
         "`{path}` {is} {what}: no tool call may {does} it, reading it is free\n\
          hint: {visible}ask the user to make this change in an editor or terminal of their own"

@@ -34,7 +34,8 @@ pub mod watch;
 pub mod rehearsal;
 
 pub use context::{
-    CallContext, Context, EndContext, Evidence, Held, Holder, SettingsEdit, StartContext, Unheld, Unstopped,
+    CallContext, Context, EndContext, Evidence, Held, Holder, LastRefusal, SettingsEdit, StartContext, Unheld,
+    Unstopped,
 };
 
 use crate::config::policy::{Level, Policy};

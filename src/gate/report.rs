@@ -61,7 +61,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
 /// No report came with this event: one that is waited for, or that should have come.
 fn judge_absence(session: &Session, event: &Event, context: &Context) -> Verdict {
     if let Some(agent) = awaited_in_background(session, event, context) {
-        let words = format!("`{}` is at work; its report brings the next step", context.agent(&agent.name));
+        let words =
+            format!("`{}` is at work; the client goes on by itself with its report", context.agent(&agent.name));
         return Verdict { halt: true, ..Verdict::notice(GATE, words) };
     }
     unreported::judge(session, event, context)

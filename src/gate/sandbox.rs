@@ -41,9 +41,10 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     {
         return Verdict::pass();
     }
-    if let Some(words) = outgrown(session, seen).filter(|_| context.stage.is_none()) {
+    if let Some(why) = outgrown(session, seen).filter(|_| context.stage.is_none()) {
         let waits = wait_for(session, context, "prompt-hydrator", &call.key.id);
-        return Verdict::refuse(GATE, waits.unwrap_or_else(|| refuse_outgrown(words, session, context)));
+        let words = waits.or_else(|| unapproved(event, call, seen));
+        return Verdict::refuse(GATE, words.unwrap_or_else(|| refuse_outgrown(why, session, context)));
     }
     if !shut {
         return if context.stage.is_none() && unreviewed(session) {
@@ -56,7 +57,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         let values = vec![("step", one_line(&stage.step, 64)), ("call", shown(call)), ("effect", seen.why.clone())];
         return Verdict::refuse(GATE, Phrase::new("refusals/sandbox-step.md", values));
     }
-    let verdict = Verdict::refuse(GATE, words(session, call, seen, context));
+    let verdict = Verdict::refuse(GATE, words(session, event, (call, seen), context));
     match session.memory.shadowed.as_deref() {
         Some(file) => verdict.join(Verdict::context(GATE, shadowed(file))),
         None => verdict,
@@ -131,7 +132,13 @@ fn shadowed(file: &str) -> String {
     )
 }
 
-fn words(session: &Session, call: &ToolCall, seen: &CallContext, context: &Context) -> Phrase {
+/// In plan mode: the plan is the client's and the person's own.
+fn unapproved(event: &Event, call: &ToolCall, seen: &CallContext) -> Option<Phrase> {
+    let values = || vec![("call", shown(call)), ("effect", seen.why.clone())];
+    event.is_planning().then(|| Phrase::new("refusals/sandbox-planning.md", values()))
+}
+
+fn words(session: &Session, event: &Event, (call, seen): (&ToolCall, &CallContext), context: &Context) -> Phrase {
     let hydrator = ("agent", context.agent("prompt-hydrator"));
     let awaited = if session.state.phase == Phase::Review { "critic" } else { "prompt-hydrator" };
     if let Some(phrase) =
@@ -141,6 +148,9 @@ fn words(session: &Session, call: &ToolCall, seen: &CallContext, context: &Conte
     }
     if session.state.phase == Phase::Review {
         return review(session, call, seen, context);
+    }
+    if let Some(phrase) = unapproved(event, call, seen).filter(|_| session.state.phase != Phase::Halted) {
+        return phrase;
     }
     let (call, effect) = (("call", shown(call)), ("effect", seen.why.clone()));
     let problems = &session.memory.progress.problems;

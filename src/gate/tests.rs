@@ -231,6 +231,11 @@ fn sandbox() {
     ] {
         refused(&shut(phase, verdict), &call("Write"), &writes(), "sandbox", words);
     }
+    let planning = Event { permission_mode: Some("plan".to_owned()), ..call("Write") };
+    for phase in [Phase::Idle, Phase::Hydrate] {
+        refused(&shut(phase, None), &planning, &writes(), "sandbox", "sandbox-planning.md");
+    }
+    refused(&shut(Phase::Review, None), &planning, &writes(), "sandbox", "sandbox-review.md");
     let request = renamed("PermissionRequest", call("Write"));
     refused(&shut(Phase::Idle, None), &request, &writes(), "sandbox", "sandbox.md");
     passes(&shut(Phase::Idle, None), &renamed("PostToolUse", call("Write")), &Context::default());

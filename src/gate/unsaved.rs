@@ -96,6 +96,10 @@ fn cause(session: &Session, event: &Event, context: &Context) -> (String, String
         }
         _ => ("this task has no plan yet", "prompt-hydrator"),
     };
+    if event.is_planning() {
+        let next = "Finish the plan in plan mode; when the user has approved it, run it again.";
+        return ("the user has not approved the plan of this task yet".to_owned(), next.to_owned());
+    }
     let call = event.call.as_ref().map(|call| call.key.id.as_str()).unwrap_or_default();
     let at_work = context.at_work(session, agent, call).is_some();
     let agent = context.agent(agent);

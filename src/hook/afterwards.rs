@@ -262,7 +262,7 @@ fn want_jail(turn: &mut Turn) -> Verdict {
 }
 
 fn keep_checkpoint(turn: &mut Turn) -> Verdict {
-let until = turn.locked + turn.env.at_most(turn.event.kind.time_locked());
+    let until = turn.locked + turn.env.at_most(turn.event.kind.time_locked());
     let before = (turn.before, turn.ended.take());
     checkpoint::rollback::at_phase_change(turn.env, &mut turn.ledger, turn.event, before, until)
 }

@@ -200,6 +200,11 @@ impl Event {
         self.call.as_ref().filter(|_| self.kind == EventKind::PreToolUse)
     }
 
+    /// The client is in plan mode: the plan is made there, and a person approves it.
+    pub fn is_planning(&self) -> bool {
+        self.permission_mode.as_deref() == Some("plan")
+    }
+
     /// One of our agents sent this, by its name: the main agent has no id.
     pub fn by_our_agent(&self) -> Option<&'static Agent> {
         self.agent_id.as_ref().and(self.agent_type.as_deref()).and_then(agent::ours)

@@ -6,9 +6,9 @@
 use crate::config::policy::Policy;
 use crate::config::texts::{self, Library};
 use crate::config::workflow::Held;
-use crate::gate::facts;
 use crate::gate::guard::{self, Protected};
 use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, Unheld};
+use crate::gate::{facts, jail};
 use crate::host;
 use crate::ledger::open::Ledger;
 use crate::model::agent::{AGENTS, PLUGIN_PREFIX, ours};
@@ -19,20 +19,20 @@ use crate::model::event::{Event, EventKind};
 use crate::observe::jailed::Looked;
 use crate::observe::tampering;
 use crate::observe::{
-    authority, brought, client, draw, evidence, executable, foreign_agents, growth, jailed, keys, leases, named,
-    parked, plan, plugins, questions, real_paths, same_project, scratch, settings_edit, unended, unfinished, unstopped,
-    verified,
+    authority, brought, client, discards, draw, evidence, executable, foreign_agents, growth, jailed, keys, leases,
+    named, parked, plan, plugins, questions, real_paths, same_project, scratch, settings_edit, unended, unfinished,
+    unstopped, verified,
 };
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fact::{Step, Unasked};
 use crate::session::fold::Session;
 use crate::session::memory::{OpenCall, RunStep};
 use crate::session::prompt::Prompt;
-use crate::system::{env::Env, files};
+use crate::system::env::Env;
 use crate::text::{json, sha256::sha256};
 use crate::tool::table::{self, ToolTouches};
 use crate::tool::targets::{self, CommandRun, Targets};
-use crate::tool::{danger, effect, tracking};
+use crate::tool::{effect, tracking};
 use aops_shell::class::{LineSetting, certain};
 use aops_shell::syntax::{Ground, Word};
 use std::collections::BTreeMap;
@@ -69,7 +69,8 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
         }
         EventKind::SubagentStop => {
             context.unproven = authority::of_agent(env, session, event);
-            context.report = report(env, session, event, context.unproven.is_none());
+            let said = report(env, session, event, context.unproven.is_none());
+            context.report = said.map(|said| evidence::borne_out(ledger, event, said?));
             context.verified_tree = verified::of_report(env, session, event, context.report.as_ref());
         }
         EventKind::Stop if !event.busy && may_owe(session, &context) => {
@@ -276,7 +277,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let Looked { unknown, unheld, lasts } = jailed::look(env, session, call, line.as_ref(), &around, class.effect);
     let place = keys::KeyPlace::of(env, session, &protected, unheld != Unheld::Nothing);
     Some(CallContext {
-        dangers: danger::of(tool, input, line.as_ref(), &ground, Some(fed)),
+        dangers: discards::left(env, call, line.as_ref(), &ground, &reach),
         keys: keys::shown(event, call, &reach, &place),
         grows: growth::of_edit(env, session, event),
         scratch: scratch::is_all(env, session, tool, line.as_ref(), &around, &reach),
@@ -300,6 +301,7 @@ fn protected(env: &Env, session: &Session, event: &Event, tool: &str) -> Protect
     let mut protected = look(env, event);
     protected.real = real_paths::behind(&protected, &session.memory.linked);
     protected.registered = session.memory.held.keys().cloned().collect();
+    protected.jailed = event.call.as_ref().is_some_and(jail::runs_shell) && jail::is_on(session);
     protected
 }
 
@@ -425,13 +427,6 @@ fn end(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> EndConte
         tampering::look(env, session, event, edited.as_deref(), &mut ended);
     }
     ended
-}
-
-/// What a file holds that a database's shell is fed with.
-fn fed(path: &str) -> Option<danger::Fed> {
-    let path = Path::new(path);
-    let text = files::read_short(path).map(danger::Fed::Text);
-    text.or_else(|| files::is_too_long(path).then_some(danger::Fed::TooLong))
 }
 
 #[cfg(test)]

@@ -1,12 +1,19 @@
-//! Whether a shell line runs the command of `evidence.test`, so that its success is evidence.
+//! Whether a shell line runs the command of `evidence.test`, so that its success is evidence; and whether a verifier's own tests
+//! bear out what it says.
 //!
-//! Reads the call alone. Invariants: the line succeeds only if the command does (`cargo test || true`, `cargo test | tail`
+//! Reads the call alone, and the end of the ledger with a VERIFIED. Invariants: the line succeeds only if the command does (`cargo test || true`, `cargo test | tail`
 //! and one in the background do not count); the command is run, not merely named (`echo cargo test`).
 
 use crate::gate::Evidence;
-use crate::model::call::ToolCall;
+use crate::ledger::open::{Ledger, Recent};
+use crate::model::call::{CallState, ToolCall};
+use crate::model::event::Event;
+use crate::session::agent_report::AgentReport;
+use crate::session::fact::{Fact, Step};
 use crate::text::json::{self, Json};
+use crate::text::template::one_line;
 use crate::tool::targets::Targets;
+use aops_shell::leftovers::only_checks;
 use aops_shell::syntax::Word;
 
 pub(super) fn of(test: &str, call: &ToolCall, reach: &Targets) -> Evidence {
@@ -23,6 +30,47 @@ pub(super) fn of(test: &str, call: &ToolCall, reach: &Targets) -> Evidence {
     }
     let decides = line.match_indices(test).any(|(at, _)| leads(&line[..at]) && follows(&line[at + test.len()..]));
     if decides && is_run(test, reach) { Evidence::Contains } else { Evidence::Other }
+}
+
+/// Begins the reason why a VERIFIED does not count.
+pub const FAILED_LAST: &str = "VERIFIED does not count, since the last test that you ran failed";
+
+/// The report of a verifier, unless it says VERIFIED and its own last test or check failed.
+pub(super) fn borne_out(ledger: &Ledger, event: &Event, report: AgentReport) -> Result<AgentReport, String> {
+    let verifies = event.by_our_agent().is_some_and(|agent| agent.name == "qa-verifier");
+    let agent_id = event.agent_id.as_deref().filter(|_| verifies && report.verdict.as_deref() == Some("VERIFIED"));
+    match agent_id.and_then(|id| failed_last(&ledger.recent(), id)) {
+        Some(line) => {
+            let line = one_line(&line, 120).replace('`', "'");
+            Err(format!("{FAILED_LAST}: `{line}`; run it again and see it pass, or report ISSUES"))
+        }
+        None => Ok(report),
+    }
+}
+
+/// The test or check of this agent that failed, where none that it ran afterwards passed.
+fn failed_last(recent: &[Recent], agent_id: &str) -> Option<String> {
+    let (mut asked, mut failed) = (Vec::new(), None);
+    let calls = recent.iter().filter_map(|entry| if let Fact::Call(step) = &entry.fact { Some(step) } else { None });
+    for step in calls.filter(|step| step.agent_id.as_deref() == Some(agent_id)) {
+        if let Some(line) = check_of(step) {
+            asked.push((&step.call, line));
+        }
+        let line = asked.iter().find(|(call, _)| *call == &step.call).map(|(_, line)| line.clone());
+        match (step.to, line) {
+            (CallState::Failed, Some(line)) => failed = Some(line),
+            (CallState::Completed, Some(_)) => failed = None,
+            _ => {}
+        }
+    }
+    failed
+}
+
+/// The line of a call that only tests or checks. `test -f x` is a question, and no test.
+fn check_of(step: &Step) -> Option<String> {
+    let input = step.input.as_ref().filter(|_| step.call.tool == "Bash")?;
+    let line = json::read(input.get()).ok()?.text_of("command")?;
+    (only_checks(&line) && !line.trim_start().starts_with("test ")).then_some(line)
 }
 
 /// What came out of a push says that the remote has commits which are not here.

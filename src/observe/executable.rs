@@ -4,7 +4,7 @@
 //! concern it. Invariants: a plain text is free, to write and to use; a text that cannot be seen is not plain.
 
 use crate::gate::guard::Protected;
-use crate::gate::guard::executable::{Executable, of_target};
+use crate::gate::guard::executable::{Executable, of_target, perhaps};
 use crate::model::agent::meant;
 use crate::model::call::ToolCall;
 use crate::observe::foreign_agents;
@@ -13,7 +13,7 @@ use crate::system::env::Env;
 use crate::system::files::read_short;
 use crate::text::frontmatter::brings;
 use crate::text::json::{self, Json};
-use crate::tool::targets::{Act, Targets};
+use crate::tool::targets::{Act, Target, Targets};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -25,25 +25,31 @@ type Found = (String, bool);
 
 /// Why this call writes executable configuration.
 pub fn written(env: &Env, protected: &Protected, call: &ToolCall, reach: &Targets) -> Option<Found> {
+    let is_there = |target: &Target| target.path.literal().is_some_and(|path| Path::new(&path).exists());
+    let mut found = |target: &Target| written_as(env, protected, call, target);
     reach.paths.iter().find_map(|target| {
-        let path = target.real.as_ref().unwrap_or(&target.path);
-        let named = path.lossy();
-        let said = |what: &str| (format!("`{named}` is {what}"), false);
-        match of_target(protected, target) {
-            Some(Executable::Always(what)) => Some(said(what)),
-            Some(Executable::Text) => text(env, call, Path::new(&named)),
-            Some(Executable::Saying(row)) => says_anew(call, Path::new(&named), row.words).then(|| said(row.what)),
-            Some(Executable::Beside(deep)) => {
-                let folder: PathBuf = Path::new(&named).components().take(deep + 1).collect();
-                let skill = folder.join("SKILL.md");
-                let what = read_short(&skill).map_or(skill.exists().then_some(UNSEEN), |text| brings(&text))?;
-                Some(said(&format!("beside a skill that brings {what}")))
-            }
-            None => {
-                Some(target.act).filter(|act| *act != Act::Copy).and_then(|_| on_path(env, Path::new(&path.literal()?)))
-            }
-        }
+        found(target).or_else(|| perhaps(target).iter().filter(|meant| is_there(meant)).find_map(&mut found))
     })
+}
+
+fn written_as(env: &Env, protected: &Protected, call: &ToolCall, target: &Target) -> Option<Found> {
+    let path = target.real.as_ref().unwrap_or(&target.path);
+    let named = path.lossy();
+    let said = |what: &str| (format!("`{named}` is {what}"), false);
+    match of_target(protected, target) {
+        Some(Executable::Always(what)) => Some(said(what)),
+        Some(Executable::Text) => text(env, call, Path::new(&named)),
+        Some(Executable::Saying(row)) => says_anew(call, Path::new(&named), row.words).then(|| said(row.what)),
+        Some(Executable::Beside(deep)) => {
+            let folder: PathBuf = Path::new(&named).components().take(deep + 1).collect();
+            let skill = folder.join("SKILL.md");
+            let what = read_short(&skill).map_or(skill.exists().then_some(UNSEEN), |text| brings(&text))?;
+            Some(said(&format!("beside a skill that brings {what}")))
+        }
+        None => {
+            Some(target.act).filter(|act| *act != Act::Copy).and_then(|_| on_path(env, Path::new(&path.literal()?)))
+        }
+    }
 }
 
 /// The call adds a line with one of these words, or what it adds cannot be seen.

@@ -15,6 +15,7 @@ mod settings_edit;
 pub mod client;
 pub mod authority;
 mod scratch;
+mod discards;
 mod verified;
 pub mod plan;
 pub mod evidence;

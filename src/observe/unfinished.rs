@@ -2,13 +2,14 @@
 //!
 //! Reads the end of the ledger; writes nothing.
 
+use crate::gate::LastRefusal;
 use crate::ledger::open::Recent;
 use crate::model::call::{CallState, Effect};
 use crate::model::event::EventKind;
 use crate::session::fact::Fact;
 
 /// The main agent's last refusal since the last prompt, where nothing was done after it.
-pub(super) fn refusal(recent: &[Recent]) -> Option<String> {
+pub(super) fn refusal(recent: &[Recent]) -> Option<LastRefusal> {
     let (mut refused, mut acting) = (None, Vec::new());
     for entry in recent {
         match &entry.fact {
@@ -17,8 +18,10 @@ pub(super) fn refusal(recent: &[Recent]) -> Option<String> {
                 if step.effect.is_some_and(|effect| effect.is_write() || effect == Effect::Spawn) {
                     acting.push(&step.call);
                 }
-                if step.to == CallState::Denied && step.gate.is_some() {
-                    refused.clone_from(&step.reason);
+                if let (CallState::Denied, Some(gate)) = (step.to, &step.gate) {
+                    let last =
+                        |why: &String| LastRefusal { gate: gate.clone(), rule: step.rule.clone(), why: why.clone() };
+                    refused = step.reason.as_ref().map(last);
                 } else if step.to == CallState::Completed && acting.contains(&&step.call) {
                     refused = None;
                 }

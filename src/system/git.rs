@@ -202,6 +202,13 @@ fn is_plain(name: &str) -> bool {
     !matches!(name, "" | ".") && !name.starts_with('-') && name.chars().all(plain)
 }
 
+/// Whether tracked files differ from the last commit or the index: of these paths, or of all where there are none. Nothing where
+/// git gave no answer.
+pub fn has_changes(env: &Env, cwd: &Path, paths: &[&str]) -> Option<bool> {
+    let args = ["status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=none", "--"];
+    git(env, cwd, &[&args, paths].concat()).map(|said| !said.is_empty())
+}
+
 pub fn dirty(env: &Env, cwd: &Path) -> Option<Vec<String>> {
     let status = status(env, cwd)?;
     Some(absolute(&status.root, status.dirty))

@@ -54,13 +54,13 @@ fn after(session: &Session, kind: &str, ms: i64) -> String {
 fn a_yes_is_recorded_and_shown_everywhere() {
     let sandbox = attended();
     let session = begun(&sandbox);
-    let call = session.call("Bash", json!({"command": format!("TOKEN={SECRET} git reset --hard")}));
+    let call = session.call("Bash", json!({"command": format!("TOKEN={SECRET} git reset --hard HEAD~1")}));
     asked(&session.pre(&call));
     let question = &facts(&session, "question")[0];
     assert_eq!((&question["gate"], &question["rule"]), (&json!("danger"), &json!("git-discard")));
     let line = question["line"].as_str().unwrap();
-    assert!(line.contains("git reset --hard") && !line.contains(SECRET), "{line}");
-    sandbox.person(&["status"]).said(&["asks you", "git reset --hard"]);
+    assert!(line.contains("git reset --hard HEAD~1") && !line.contains(SECRET), "{line}");
+    sandbox.person(&["status"]).said(&["asks you", "git reset --hard HEAD~1"]);
     let _ = session.event(
         "PermissionRequest",
         json!({"tool_name": "Bash", "tool_input": call.input, "permission_suggestions": []}),
@@ -76,12 +76,12 @@ fn a_yes_is_recorded_and_shown_everywhere() {
     let _ = session.prompt("more");
     session.stop("done").silent();
     assert_eq!(facts(&session, "answer").len(), 2, "it is proven once");
-    let shown = ["git reset --hard", "danger rule git-discard: approved by a person after"];
+    let shown = ["git reset --hard HEAD~1", "danger rule git-discard: approved by a person after"];
     sandbox.person(&["log"]).said(&shown);
     sandbox.person(&["log", "--refused"]).said(&shown);
     sandbox.person(&["why"]).said(&["`danger` asked a person about", "git-discard", "approved by a person after"]);
     assert_eq!(sandbox.person(&["why", "--json"]).json()["answer"]["by"], "person");
-    sandbox.person(&["status"]).said(&["1 asked, 1 approved, 0 rejected", "git reset --hard"]);
+    sandbox.person(&["status"]).said(&["1 asked, 1 approved, 0 rejected", "git reset --hard HEAD~1"]);
     assert_eq!(sandbox.person(&["status", "--json"]).json()["questions"]["allowed"], 1);
     let insights = sandbox.person(&["insights", "--json"]).json();
     let counts = &insights["questions"];
@@ -104,7 +104,7 @@ fn a_no_is_recorded_with_the_next_event() {
     for ends in ["prompt", "stop", "batch", "end"] {
         let sandbox = attended();
         let session = begun(&sandbox);
-        let call = session.call("Bash", json!({"command": "git reset --hard"}));
+        let call = session.call("Bash", json!({"command": "git reset --hard HEAD~1"}));
         asked(&session.pre(&call));
         decide(&sandbox, &session, &call.id, "reject", "user_reject", &after(&session, "question", 4_000));
         let _ = match ends {
@@ -119,7 +119,8 @@ fn a_no_is_recorded_with_the_next_event() {
         assert_eq!([&answer["allowed"], &answer["by"], &answer["ms"]], [&json!(false), &json!("person"), &json!(4000)]);
         assert_eq!(session.calls()[&call.id].last().unwrap(), "DENIED", "{ends}");
         let _ = session.stop("done");
-        let shown = ["git reset --hard", "danger rule git-discard: rejected by a person after 4 s", "throws away"];
+        let shown =
+            ["git reset --hard HEAD~1", "danger rule git-discard: rejected by a person after 4 s", "throws away"];
         sandbox.person(&["log", "--refused"]).said(&shown);
         sandbox.person(&["why"]).said(&["asked a person about", "rejected by a person after 4 s"]);
         sandbox.person(&["status"]).said(&["1 asked, 0 approved, 1 rejected"]);
@@ -134,7 +135,7 @@ fn a_no_is_recorded_with_the_next_event() {
 fn an_answer_that_nothing_proves_is_nobodys() {
     let sandbox = attended();
     let session = begun(&sandbox);
-    let call = session.call("Bash", json!({"command": "git reset --hard"}));
+    let call = session.call("Bash", json!({"command": "git reset --hard HEAD~1"}));
     asked(&session.pre(&call));
     let _ = session.batch(&[&call]);
     let first = &facts(&session, "answer")[0];
@@ -172,13 +173,13 @@ fn every_word_for_a_no_is_understood() {
             let fields = json!({"toolDenialKind": kind, "interruptedByShutdown": shutdown});
             add_result(&sandbox, &session, call, &at, &fields);
         };
-        let call = session.call("Bash", json!({"command": "git reset --hard"}));
+        let call = session.call("Bash", json!({"command": "git reset --hard HEAD~1"}));
         asked(&session.pre(&call));
         denied(&call.id);
         let _ = session.prompt("next");
         let answer = &facts(&session, "answer")[0];
         assert_eq!((&answer["allowed"], &answer["by"]), (&json!(false), &json!(by)), "{kind}");
-        let made = session.call("Bash", json!({"command": "git reset --hard"}));
+        let made = session.call("Bash", json!({"command": "git reset --hard HEAD~1"}));
         asked(&session.pre(&made));
         let _ = session.post(&made);
         denied(&made.id);
@@ -210,7 +211,7 @@ fn an_approved_call_without_its_end_was_made() {
 fn the_client_itself_says_no() {
     let sandbox = attended();
     let session = begun(&sandbox);
-    let call = session.call("Bash", json!({"command": "git reset --hard"}));
+    let call = session.call("Bash", json!({"command": "git reset --hard HEAD~1"}));
     asked(&session.pre(&call));
     let mut fields = call.fields();
     fields["reason"] = json!("the classifier refused it");
@@ -309,11 +310,11 @@ fn every_gate_that_asks_is_named() {
 fn a_call_reads_no_transcript() {
     let sandbox = attended();
     let session = begun(&sandbox);
-    let call = session.call("Bash", json!({"command": "git reset --hard"}));
+    let call = session.call("Bash", json!({"command": "git reset --hard HEAD~1"}));
     asked(&session.pre(&call));
     session.post(&call).silent();
     decide(&sandbox, &session, &call.id, "accept", "user_temporary", &after(&session, "answer", 0));
-    let next = session.call("Bash", json!({"command": "git reset --hard"}));
+    let next = session.call("Bash", json!({"command": "git reset --hard HEAD~1"}));
     let files = opened(&sandbox, "PreToolUse", &session.payload("PreToolUse", next.fields()));
     let name = format!("{}.jsonl", session.id);
     assert!(files.contains("ledger.jsonl") && !files.contains(&name), "{files}");
@@ -338,7 +339,7 @@ fn the_week_is_told_once_and_to_the_person() {
     let sandbox = attended();
     let first = begun(&sandbox);
     first.ask_bash("rm -rf /usr").refused(&["rm-system"]);
-    let no = first.call("Bash", json!({"command": "git reset --hard"}));
+    let no = first.call("Bash", json!({"command": "git reset --hard HEAD~1"}));
     asked(&first.pre(&no));
     first.stop("done").silent();
     // Counted once, however often the insights are made.

@@ -135,7 +135,7 @@ fn a_bundle_holds_a_danger_rule() {
     assert_eq!(fs::read_to_string(&user).unwrap(), before);
     machine.0.person(&["danger", "off", "git-clean", "--yes"]).said(&["is set"]);
     machine.0.person(&["danger", "deny", "git-discard", "--yes"]).said(&["is set"]);
-    machine.tries("git reset --hard").refused(&["git-discard"]);
+    machine.tries("git reset --hard HEAD~1").refused(&["git-discard"]);
     let list = machine.0.person(&["danger", "list", "--json"]).json();
     let row = list.as_array().unwrap().iter().find(|row| row["rule"] == "git-discard").unwrap();
     assert_eq!((&row["level"], &row["from"][0]["layer"]), (&json!("deny"), &json!("managed")), "{row}");

@@ -30,16 +30,17 @@ fn it_is_asked_where_a_person_is_there_and_refused_otherwise() {
     let sandbox = guarding("");
     let session = begun(&sandbox);
     session
-        .ask_bash("git reset --hard")
+        .ask_bash("git reset --hard HEAD~1")
         .refused(&["git-discard", "git stash push", "! command", "[danger] git-discard"]);
     let attended = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
     let session = begun(&attended);
-    asks(&session.ask_bash("git reset --hard"), &["git-discard", "throws away"]);
+    asks(&session.ask_bash("git reset --hard HEAD~1"), &["git-discard", "throws away"]);
     session.ask_bash("rm -rf /usr").refused(&["rm-system"]);
     session.ask_bash("git status").silent();
     // A mode that leaves the person nothing to answer refuses.
     let payload = |mode: &str, id: &str| {
-        let call = json!({"tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": "git reset --hard"}});
+        let call =
+            json!({"tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": "git reset --hard HEAD~1"}});
         let mut all = session.payload("PreToolUse", call);
         all["permission_mode"] = json!(mode);
         attended.hook("PreToolUse", &all)
@@ -54,7 +55,7 @@ fn the_switch_that_a_refusal_names_works() {
     let sandbox = guarding("[danger]\ngit-discard = \"off\"\ngit-drop-stash = \"deny\"\n")
         .with("CLAUDE_CODE_SESSION_ATTENDED", "1");
     let session = begun(&sandbox);
-    session.ask_bash("git reset --hard").silent();
+    session.ask_bash("git reset --hard HEAD~1").silent();
     session.ask_bash("git stash clear").refused(&["git-drop-stash"]);
     asks(&session.ask_bash("git push --force"), &["git-force-push", "--force-with-lease"]);
     // And what it says to do instead passes.
@@ -153,7 +154,7 @@ fn a_project_may_raise_a_rule_and_never_lower_it() {
     let sandbox = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
     sandbox.put(".aops/config.toml", "[danger]\ngit-discard = \"deny\"\n");
     let session = begun(&sandbox);
-    session.ask_bash("git reset --hard").refused(&["git-discard"]);
+    session.ask_bash("git reset --hard HEAD~1").refused(&["git-discard"]);
     let other = guarding("");
     other.put(".aops/config.toml", "[danger]\ngit-discard = \"off\"\n");
     other.person(&["policy"]).failed(2, &["danger.git-discard", "may only raise"]);
@@ -183,7 +184,7 @@ fn secret_files_count_for_every_tool() {
             asked(tool, input).refused(&[&format!("`{tool} "), "reads, copies or changes"]);
         }
     }
-    asked("mcp__shell__run", json!({"command": "git reset --hard"})).refused(&["git-discard"]);
+    asked("mcp__shell__run", json!({"command": "git reset --hard HEAD~1"})).refused(&["git-discard"]);
     asked("mcp__db__query", json!({"sql": "DROP TABLE users"})).refused(&["sql-destroy"]);
     asked("PowerShell", json!({"command": "Remove-Item -Recurse C:\\data"})).refused(&["windows-delete"]);
     for (tool, input) in [
@@ -192,7 +193,7 @@ fn secret_files_count_for_every_tool() {
         ("Grep", json!({"pattern": "\\.env", "path": sandbox.project()})),
         ("Edit", json!({"file_path": sandbox.project().join("a.txt"), "old_string": "rm -rf /", "new_string": ".env"})),
         ("mcp__db__query", json!({"sql": "SELECT 1"})),
-        ("mcp__tracker__create", json!({"title": "cat .env", "body": "git reset --hard"})),
+        ("mcp__tracker__create", json!({"title": "cat .env", "body": "git reset --hard HEAD~1"})),
     ] {
         asked(tool, input.clone()).silent();
     }
@@ -221,7 +222,7 @@ fn every_mode_but_observe_holds_them() {
     let sandbox = guarding("");
     sandbox.configure("tracker.command = \"none\"\nmode.level = \"observe\"\n");
     let session = begun(&sandbox);
-    session.ask_bash("git reset --hard").silent();
+    session.ask_bash("git reset --hard HEAD~1").silent();
     session.pre(&session.call("Read", json!({"file_path": sandbox.project().join(".env")}))).silent();
     let insights = sandbox.person(&["insights", "--json"]).json();
     assert_eq!(insights["rehearsed"], json!({"danger": 2}));
@@ -301,4 +302,95 @@ fn examples_of_tools_are_found() {
             if is_found { answer.refused(&[rule.id()]) } else { answer.silent() }
         }
     }
+}
+
+/// Git says that no change would be lost: nothing is asked. Where it says otherwise, or nothing, a person is.
+#[test]
+fn what_loses_nothing_is_not_asked_about() {
+    let sandbox = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    sandbox.put("a.txt", "a\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-qm", "a"]);
+    sandbox.put("untracked.txt", "stays\n");
+    let session = begun(&sandbox);
+    let of_readme = [
+        "git reset --hard",
+        "git fetch && git reset --hard HEAD",
+        "git checkout -- README.md",
+        "git checkout .",
+        "git restore README.md",
+        "git -C . restore .",
+        "cd . && git status && git checkout HEAD -- README.md",
+    ];
+    for line in of_readme {
+        session.ask_bash(line).silent();
+    }
+    let never = [
+        "git reset --hard HEAD~1",
+        "git reset --hard origin/main",
+        "echo x > README.md && git checkout -- README.md",
+        "sh make.sh; git reset --hard",
+        "GIT_WORK_TREE=/srv git reset --hard",
+        "git checkout -f",
+        "git checkout $where -- README.md",
+    ];
+    for line in never {
+        asks(&session.ask_bash(line), &["git-discard"]);
+    }
+    sandbox.put("README.md", "mine\n");
+    session.ask_bash("git checkout -- a.txt").silent();
+    for line in of_readme {
+        asks(&session.ask_bash(line), &["git-discard"]);
+    }
+    sandbox.git(&["add", "README.md"]);
+    for line in ["git reset --hard", "git checkout HEAD -- README.md", "git restore -SW README.md"] {
+        asks(&session.ask_bash(line), &["git-discard"]);
+    }
+    sandbox.git(&["commit", "-qm", "mine"]);
+    session.ask_bash("git reset --hard").silent();
+    // A git that gives no answer has not said that nothing is lost.
+    sandbox.put(".git/HEAD", "broken\n");
+    asks(&session.ask_bash("git reset --hard"), &["git-discard"]);
+}
+
+/// The client reads a file before it edits it: one question for both.
+#[test]
+fn a_file_of_secrets_is_asked_about_once() {
+    let sandbox = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    let session = begun(&sandbox);
+    let file = |name: &str| sandbox.project().join(name);
+    let edit =
+        |name: &str| session.call("Edit", json!({"file_path": file(name), "old_string": "a", "new_string": "b"}));
+    let read = session.call("Read", json!({"file_path": file(".env")}));
+    sandbox.put(".env", "a\n");
+    asks(&session.pre(&edit(".env")), &["secret-file"]);
+    let _ = session.event("PostToolBatch", json!({"tool_calls": []}));
+    asks(&session.pre(&read), &["secret-file"]);
+    let _ = session.post(&read);
+    session.pre(&edit(".env")).silent();
+    asks(&session.pre(&edit("sub/.env")), &["secret-file"]);
+    // A yes to a change is none to being shown what is in it.
+    let other = edit(".env.local");
+    asks(&session.pre(&other), &["secret-file"]);
+    let _ = session.post(&other);
+    session.pre(&edit(".env.local")).silent();
+    asks(&session.pre(&session.call("Read", json!({"file_path": file(".env.local")}))), &["secret-file"]);
+}
+
+/// Nobody was there to ask: whoever started the session reads what lets the line pass, and it does. No mode would.
+#[test]
+fn the_last_words_of_an_unwatched_session_name_a_way_that_works() {
+    let sandbox = guarding("");
+    let session = begun(&sandbox);
+    session.ask_bash("git push --force").refused(&["git-force-push"]);
+    let last = session.end();
+    let way = "`aops-hook danger off git-force-push`";
+    assert!(last.err.contains("was refused") && last.err.contains(way) && !last.err.contains("AOPS_MODE"), "{last:?}");
+    sandbox.person(&["danger", "off", "git-force-push", "--yes"]).said(&["is set"]);
+    let session = begun(&sandbox);
+    session.ask_bash("git push --force").silent();
+    // What the guard holds, it holds in every mode: only a person can do it.
+    session.ask_bash("rm -rf .claude").refused(&["settings of ours"]);
+    let last = session.end();
+    assert!(last.err.contains("in a terminal of your own") && !last.err.contains("AOPS_MODE"), "{last:?}");
 }

@@ -31,15 +31,15 @@ fn a_rule_is_switched_everywhere() {
     let sandbox = guarding();
     let before = config(&sandbox);
     let decided = |answer: Answer| answer.json()["hookSpecificOutput"]["permissionDecision"].clone();
-    assert_eq!(decided(tries(&sandbox, "git reset --hard")), "ask");
+    assert_eq!(decided(tries(&sandbox, "git reset --hard HEAD~1")), "ask");
     sandbox.person(&["danger", "off", "git-discard", "--yes"]).said(&["`git-discard`: `off` is set in", "config.toml"]);
     assert_eq!(config(&sandbox), format!("{before}\n[danger]\ngit-discard = \"off\"\n"), "the rest stays");
-    tries(&sandbox, "git reset --hard").silent();
+    tries(&sandbox, "git reset --hard HEAD~1").silent();
     sandbox.person(&["danger", "off", "git-discard", "--yes"]).said(&["was set already"]);
     sandbox.person(&["danger", "deny", "danger.git-discard", "--yes"]).said(&["`deny` is set"]);
-    tries(&sandbox, "git reset --hard").refused(&["git-discard"]);
+    tries(&sandbox, "git reset --hard HEAD~1").refused(&["git-discard"]);
     sandbox.person(&["danger", "on", "git-discard", "--yes"]).said(&["`ask` is set"]);
-    assert_eq!(decided(tries(&sandbox, "git reset --hard")), "ask");
+    assert_eq!(decided(tries(&sandbox, "git reset --hard HEAD~1")), "ask");
     // What is refused as shipped is refused again once it is on.
     sandbox.person(&["danger", "ask", "rm-system", "--yes"]).said(&["`ask` is set"]);
     let said = sandbox.person(&["danger", "on", "rm-system", "--yes", "--json"]).json();
@@ -90,7 +90,7 @@ fn a_rule_is_switched_for_one_folder() {
     said.said(&["`off` is set for `", "project` in"]);
     let text = config(&sandbox);
     assert!(text.contains("[[project]]\npath = \"") && text.contains("danger.git-discard = \"off\"\n"), "{text}");
-    tries(&sandbox, "git reset --hard").silent();
+    tries(&sandbox, "git reset --hard HEAD~1").silent();
     assert_eq!(row(&sandbox, "git-discard")["level"], "off");
     // Elsewhere it is as before.
     let elsewhere = sandbox.home().join("elsewhere");
@@ -103,13 +103,13 @@ fn a_rule_is_switched_for_one_folder() {
     // The row counts over `[danger]`, and that is said.
     let said = sandbox.person(&["danger", "deny", "git-discard", "--yes"]);
     said.said(&["`deny` is set in", "in this folder it stays `off`, by", "config.toml:"]);
-    tries(&sandbox, "git reset --hard").silent();
+    tries(&sandbox, "git reset --hard HEAD~1").silent();
     // A mode that is set for the folder is another row, and taking it out leaves the switch.
     sandbox.person(&["mode", "loop", "--project", "--yes"]).said(&["mode `loop`"]);
     sandbox.person(&["mode", "--project", "--unset", "--yes"]).said(&["was removed"]);
     assert_eq!(row(&sandbox, "git-discard")["level"], "off");
     sandbox.person(&["danger", "deny", "git-discard", "--here", "--yes"]).said(&["`deny` is set for"]);
-    tries(&sandbox, "git reset --hard").refused(&["git-discard"]);
+    tries(&sandbox, "git reset --hard HEAD~1").refused(&["git-discard"]);
     // What the project's own file holds stays.
     sandbox.put(".aops/config.toml", "danger.git-clean = \"deny\"\n");
     let said = sandbox.person(&["danger", "off", "git-clean", "--here", "--yes"]);
@@ -150,7 +150,7 @@ fn the_list_says_where_from_and_what_it_did_lately() {
     let _ = session.prompt("go");
     session.ask_bash("rm -rf /usr").refused(&["rm-system"]);
     for answer in [true, false] {
-        let call = session.call("Bash", json!({"command": "git reset --hard"}));
+        let call = session.call("Bash", json!({"command": "git reset --hard HEAD~1"}));
         let _ = session.pre(&call);
         if answer {
             session.post(&call).silent();

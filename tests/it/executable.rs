@@ -296,3 +296,24 @@ fn what_a_repository_brings_is_listed_once() {
     assert!(start().contains("s.md"), "and again when it changes");
     assert_eq!(start(), "");
 }
+
+/// A pattern of nothing but an ending names such a file only where one is there.
+#[test]
+fn an_ending_alone_is_no_executable_configuration() {
+    let sandbox = Sandbox::repository("0");
+    sandbox.put("src/a.py", "a = 1\n");
+    let session = open(&sandbox);
+    let lines = [
+        "sed -i s/a/b/ src/*.py",
+        "for f in src/*.py; do sed -i s/a/b/ $f; done",
+        "touch out/$n.py",
+        "touch out/$(basename $f).json",
+    ];
+    for line in lines {
+        ask(&session, "Bash", json!({"command": line})).silent();
+    }
+    sandbox.put("src/sitecustomize.py", "a = 1\n");
+    for line in &lines[..2] {
+        guarded(&sandbox, &session, "Bash", &json!({"command": line}), "what a tool runs when it starts");
+    }
+}

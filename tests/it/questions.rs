@@ -206,7 +206,7 @@ fn observe_refuses_nothing_but_what_is_ours() {
         "echo x >> ~/.bashrc",
         "codex exec 'do it'",
         "kill $CLAUDE_PID",
-        "git reset --hard",
+        "git reset --hard HEAD~1",
         "git push --force",
         "rm -rf .claude",
         "echo '{}' > .claude/settings.json",

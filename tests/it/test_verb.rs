@@ -17,15 +17,15 @@ fn judged(sandbox: &Sandbox, arguments: &[&str]) -> Value {
 fn it_says_what_would_happen_and_changes_nothing() {
     let sandbox = in_mode("guard");
     let before = sandbox.files();
-    sandbox.person(&["test", "git reset --hard"]).said(&[
-        "git reset --hard: needs approval: danger rule `git-discard` (mode guard)",
+    sandbox.person(&["test", "git reset --hard HEAD~1"]).said(&[
+        "git reset --hard HEAD~1: needs approval: danger rule `git-discard` (mode guard)",
         "throws away",
         "git stash push",
     ]);
-    let asked = judged(&sandbox, &["git reset --hard"]);
+    let asked = judged(&sandbox, &["git reset --hard HEAD~1"]);
     assert_eq!([&asked["outcome"], &asked["gate"], &asked["rule"]], ["ask", "danger", "git-discard"]);
     assert!(asked["reason"].as_str().unwrap().contains("throws away"), "{asked}");
-    let alone = judged(&sandbox, &["git reset --hard", "--unattended"]);
+    let alone = judged(&sandbox, &["git reset --hard HEAD~1", "--unattended"]);
     assert_eq!(alone["outcome"], "deny", "nobody is there to ask: {alone}");
     sandbox.person(&["test", "rm -rf /usr"]).said(&["blocked by danger rule `rm-system`"]);
     sandbox.person(&["test", "git status"]).said(&["git status: passes (mode guard)"]);
@@ -33,11 +33,11 @@ fn it_says_what_would_happen_and_changes_nothing() {
     sandbox.person(&["test"]).failed(2, &["nothing to test"]);
     assert_eq!(sandbox.files(), before);
     // Anyone may ask.
-    assert!(sandbox.inside(&["test", "git reset --hard"]).out.contains("git-discard"));
+    assert!(sandbox.inside(&["test", "git reset --hard HEAD~1"]).out.contains("git-discard"));
     let session = sandbox.session();
     let _ = session.start("startup");
     let _ = session.prompt("go");
-    session.ask_bash("aops-hook test 'git reset --hard'").silent();
+    session.ask_bash("aops-hook test 'git reset --hard HEAD~1'").silent();
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn several_lines_and_other_tools() {
 fn it_agrees_with_the_hook() {
     let lines = [
         "git status",
-        "git reset --hard",
+        "git reset --hard HEAD~1",
         "rm -rf /usr",
         "make build",
         "touch new.txt",
@@ -94,8 +94,8 @@ fn it_agrees_with_the_hook() {
     }
     // What the rehearsed mode would say.
     let observed = in_mode("observe");
-    observed.person(&["test", "git reset --hard"]).said(&["passes (mode observe)", "would", "ask for approval"]);
-    assert_eq!(judged(&observed, &["git reset --hard"])["rehearsed"]["rule"], "git-discard");
+    observed.person(&["test", "git reset --hard HEAD~1"]).said(&["passes (mode observe)", "would", "ask for approval"]);
+    assert_eq!(judged(&observed, &["git reset --hard HEAD~1"])["rehearsed"]["rule"], "git-discard");
 }
 
 /// Where the kernel holds commands, one that is not known is tried out before there is a plan.

@@ -71,7 +71,9 @@ fn loop_says_how_a_large_task_is_planned_and_then_nothing() {
     let session = sandbox.session();
     let guide = told(&session.start("startup"));
     assert!(guide.len() <= 1_200, "{} bytes: {guide}", guide.len());
-    for words in ["at most 2 files or 40 changed lines", "`prompt-hydrator`", "plan mode", "`critic`"] {
+    for words in
+        ["up to 2 files with 160 changed lines, or 40 lines in 8 files", "`prompt-hydrator`", "plan mode", "`critic`"]
+    {
         assert!(guide.contains(words), "no `{words}` in {guide}");
     }
     assert!(!guide.contains("Axioms") && !guide.contains("The core of it"), "{guide}");

@@ -1,6 +1,6 @@
 //! What was verified stays so while the tree is as it was then.
 
-use crate::support::{Answer, Sandbox, Session};
+use crate::support::{Answer, Call, Sandbox, Session, fenced};
 use serde_json::json;
 
 fn in_mode(level: &str) -> Sandbox {
@@ -69,4 +69,59 @@ fn a_change_voids_what_was_verified() {
         let owed = owed(&session.stop("Done."));
         assert!(owed.iter().any(|debt| debt == "qa-verifier"), "{line}: {owed:?}");
     }
+}
+
+/// A verifier of this id at work on a change, whose own test fails.
+fn failing<'a>(sandbox: &'a Sandbox, id: &str) -> (Session<'a>, Call) {
+    let session = sandbox.working();
+    session.write("a.txt").silent();
+    let _ = session.begin_agent(id, "qa-verifier");
+    let test = session.call("Bash", json!({"command": "cd . && cargo test"})).by(id, "qa-verifier");
+    session.pre(&test).silent();
+    let _ = session.fail(&test, "Exit code 101");
+    (session, test)
+}
+
+const VERIFIED: &str = "{\"verdict\": \"VERIFIED\"}";
+
+#[test]
+fn a_verifier_whose_own_test_failed_has_verified_nothing() {
+    let sandbox = in_mode("strict");
+    let (session, test) = failing(&sandbox, "q1");
+    let says = ["VERIFIED does not count", "`cd . && cargo test`", "see it pass, or report ISSUES"];
+    session.stop_agent("q1", "qa-verifier", &fenced(VERIFIED)).refused(&says);
+    // What is no test does not help, and what another one ran is not its own.
+    for (line, by) in [("git status", "q1"), ("cargo test", "q2")] {
+        let other = session.call("Bash", json!({"command": line})).by(by, "qa-verifier");
+        let _ = (session.pre(&other), session.post(&other));
+    }
+    session.stop_agent("q1", "qa-verifier", &fenced(VERIFIED)).refused(&says[..1]);
+    let again = session.call("Bash", test.input.clone()).by("q1", "qa-verifier");
+    session.pre(&again).silent();
+    session.post(&again).silent();
+    session.stop_agent("q1", "qa-verifier", &fenced(VERIFIED)).silent();
+    assert!(!owed(&session.stop("Done.")).contains(&"qa-verifier".to_owned()));
+    sandbox.person(&["replay", &session.id]).said(&["none would change"]);
+    sandbox.person(&["verify", &session.id]).said(&["intact"]);
+}
+
+/// One that insists is let go like any that gives no verdict, and so is the debt.
+#[test]
+fn a_verifier_that_insists_keeps_nobody() {
+    let sandbox = in_mode("strict");
+    let (session, _) = failing(&sandbox, "q1");
+    for _ in 0..2 {
+        session.stop_agent("q1", "qa-verifier", &fenced(VERIFIED)).refused(&["does not count"]);
+    }
+    let given_up = session.stop_agent("q1", "qa-verifier", &fenced(VERIFIED));
+    assert!(given_up.code == Some(0) && given_up.out.contains("nothing was decided"), "{given_up:?}");
+    for _ in 0..3 {
+        assert!(owed(&session.stop("Done.")).contains(&"qa-verifier".to_owned()));
+    }
+    assert!(session.stop("Done.").out.contains("ended unfinished after 3 refusals"));
+    // And one that finds fault is heard at once.
+    let sandbox = in_mode("strict");
+    let (session, _) = failing(&sandbox, "q9");
+    let issues = json!({"verdict": "ISSUES", "issues": ["the tests fail"]});
+    session.stop_agent("q9", "qa-verifier", &fenced(issues)).silent();
 }

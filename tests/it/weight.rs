@@ -341,16 +341,45 @@ fn what_is_never_small_needs_a_plan() {
     }
 }
 
+/// The command ran and left this file.
+fn ran(sandbox: &Sandbox, session: &Session, line: &str, name: &str, text: &str) {
+    let call = session.call("Bash", json!({"command": line}));
+    session.pre(&call).silent();
+    sandbox.put(name, text);
+    let _ = session.post(&call);
+}
+
+/// What a package manager writes beside a change of two lines is no part of the task's size; what a hand writes is.
+#[test]
+fn a_lock_file_that_a_package_manager_wrote_has_no_weight() {
+    for (line, name) in [
+        ("npm install zod", "package-lock.json"),
+        ("cargo add serde", "Cargo.lock"),
+        ("uv add httpx", "uv.lock"),
+        ("go get example.com/x", "sub/go.sum"),
+    ] {
+        let sandbox = in_mode("loop", "");
+        let session = begun(&sandbox);
+        session.prompt("add a dependency").silent();
+        session.write("src.txt").silent();
+        ran(&sandbox, &session, line, name, &lines(900));
+        session.write("other.txt").silent();
+        session.bash(&format!("git add {name} && git commit -qm lock"));
+        assert_eq!(session.state()["sandbox"], "open", "{line}");
+        session.stop("Done.").silent();
+        let session = sandbox.begun("change it by hand");
+        ran(&sandbox, &session, &format!("sed -i s/a/b/ {name}"), name, &lines(901));
+        session.ask_bash("touch more").refused(&["outgrown a small edit", "small.never"]);
+    }
+}
+
 /// Work that was given up, with everything committed, is over: the next prompt begins a small task, and nothing is said again.
 #[test]
 fn a_task_that_was_given_up_haunts_no_later_prompt() {
     let sandbox = in_mode("loop", "");
     let session = begun(&sandbox);
-    session.prompt("add a dependency").silent();
-    let call = session.call("Bash", json!({"command": "npm install zod"}));
-    session.pre(&call).silent();
-    sandbox.put("package-lock.json", "{}\n");
-    let _ = session.post(&call);
+    session.prompt("add a column").silent();
+    ran(&sandbox, &session, "rails generate migration AddName", "db/migrate/1_add.rb", "add\n");
     for _ in 0..3 {
         session.stop("Done.").refused(&["qa-verifier"]);
     }
@@ -643,6 +672,33 @@ fn an_approved_plan_is_in_force() {
         session.stop("Done.").refused(&["1. `qa-verifier`"]);
         let (context, _) = session.agent_reports("qa-verifier", "nothing yet");
         assert!(context.contains("it greets") && context.contains("Greet the world"), "{context}");
+    }
+}
+
+/// In plan mode the client and the person make the plan: nobody is sent to an agent for one.
+#[test]
+fn plan_mode_is_the_clients_own() {
+    for mode in ["loop", "strict"] {
+        let sandbox = in_mode(mode, "");
+        let session = begun(&sandbox);
+        let planning = |name: &str, fields: Value| {
+            let mut payload = session.payload(name, fields);
+            payload["permission_mode"] = json!("plan");
+            sandbox.hook(name, &payload)
+        };
+        let told = planning("UserPromptSubmit", json!({"prompt": "greet the world"}));
+        assert!(
+            !told.out.contains("prompt-hydrator") && told.out.contains("ExitPlanMode") == (mode == "strict"),
+            "{told:?}"
+        );
+        let big = json!({"file_path": sandbox.project().join("big.txt"), "content": lines(290)});
+        let call = json!({"tool_name": "Write", "tool_use_id": "t-big", "tool_input": big});
+        let refused = planning("PreToolUse", call);
+        refused.refused(&["has not approved the plan", "hint: finish the plan in plan mode", "ExitPlanMode"]);
+        assert!(!refused.err.contains("prompt-hydrator"), "{refused:?}");
+        // The way that it names works.
+        let _ = plan_mode(&sandbox, &session, true, "plan", PLAN);
+        put(&sandbox, &session, "big.txt", &lines(290)).silent();
     }
 }
 

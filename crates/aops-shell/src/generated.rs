@@ -46,6 +46,21 @@ const BESIDE: &[&str] = &["-journal", "-shm", "-wal"];
 /// Files that keep a folder in the repository whose content is generated.
 const KEEPERS: &[&str] = &[".gitignore", ".gitkeep", ".keep"];
 
+/// What package managers write beside the list of what is wanted. In lower case.
+#[rustfmt::skip]
+const LOCKS: &[&str] = &[
+    ".terraform.lock.hcl", "bun.lock", "bun.lockb", "cabal.project.freeze", "cargo.lock", "chart.lock", "composer.lock",
+    "conan.lock", "deno.lock", "flake.lock", "gemfile.lock", "go.sum", "go.work.sum", "gradle.lockfile", "mise.lock",
+    "mix.lock", "npm-shrinkwrap.json", "package-lock.json", "package.resolved", "packages.lock.json", "paket.lock",
+    "pdm.lock", "pipfile.lock", "pixi.lock", "pnpm-lock.yaml", "podfile.lock", "poetry.lock", "pubspec.lock", "pylock.toml",
+    "rebar.lock", "renv.lock", "shard.lock", "stack.yaml.lock", "uv.lock", "yarn.lock",
+];
+
+/// A package manager's record of what it chose. It is tracked, and yet nobody writes it by hand.
+pub fn is_lock_file(path: &str) -> bool {
+    LOCKS.contains(&path.rsplit('/').next().unwrap_or_default().to_ascii_lowercase().as_str())
+}
+
 fn name(part: &str) -> Option<Name> {
     let part = part.to_ascii_lowercase();
     FOLDERS.iter().find(|(known, _)| *known == part).map(|(_, name)| *name)
@@ -138,6 +153,10 @@ mod tests {
         assert!(!is_made_pattern("*.db") && !is_made_pattern("*.rs") && !is_made_pattern("x.pyc"));
         assert!(may_be_made("a/Vendor/x") && !may_be_made("a/b"));
         assert!(is_made_everywhere("x/node_modules") && !is_made_everywhere("x/dist"));
+        for path in ["Cargo.lock", "web/package-lock.json", "go.sum", "Package.resolved", "a/b/uv.lock"] {
+            assert!(is_lock_file(path) && !is_made_file(path), "{path}");
+        }
+        assert!(!is_lock_file("package.json") && !is_lock_file("src/lock.rs") && !is_lock_file("yarn.lock/x"));
         assert!(is_work_in("build/x") && !is_work_in("build/.gitkeep"));
     }
 }

@@ -146,7 +146,7 @@ impl Targets {
         for folder in simple.folders.iter() {
             self.target(word, folder, act);
             for named in &word.named {
-                self.target(named, folder, act);
+                self.target(&placed(word, named), folder, act);
             }
             for guess in guesses(word, folder) {
                 self.target(&guess, folder, act);
@@ -206,9 +206,18 @@ impl Targets {
     }
 }
 
+/// What a substitution in this word names, as a path: `out/$(basename src/a.json)` is `out/a.json`.
+fn placed(word: &Word, named: &Word) -> Word {
+    let at = word.bits.iter().position(|bit| *bit == Bit::Any).filter(|_| word.is_one_name());
+    let folder = at.map(|at| &word.bits[..at]).filter(|folder| folder.contains(&Bit::Char('/')));
+    folder
+        .map_or_else(|| named.clone(), |folder| Word { bits: [folder, named.last_bits()].concat(), ..Word::default() })
+}
+
 /// A path whose head only the running shell knows: what its programs name, or the folder of that, with the known tail.
 fn guesses(word: &Word, folder: &Word) -> Vec<Word> {
-    if !word.bits.contains(&Bit::Any) && !folder.bits.contains(&Bit::Any) {
+    let whole_name = word.is_one_name() && word.bits.contains(&Bit::Char('/'));
+    if !folder.bits.contains(&Bit::Any) && (whole_name || !word.bits.contains(&Bit::Any)) {
         return Vec::new();
     }
     let whole = word.from_folder(folder);

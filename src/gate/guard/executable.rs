@@ -3,8 +3,8 @@
 //! Compares a path, or a pattern of paths, with names; reads nothing. Invariant: a text that brings no program is free; whether
 //! it does is for `observe` to say.
 
-use super::path::pattern::{fits, named, unnamed};
-use super::path::{Component, Protected, components, names};
+use super::path::pattern::{ends_as, exact, fits, hints, named, unnamed};
+use super::path::{Component, Protected, components, lower, names};
 use super::started::{self, Row};
 use crate::tool::targets::{Act, Target};
 use aops_shell::syntax::{Bit, Word};
@@ -26,6 +26,7 @@ const PLUGINS: &str = "a plugin, or the list of them";
 const SNAPSHOTS: &str = "what the client sources before each command";
 const HOOKS: &str = "a script that hooks run";
 const SERVERS: &str = "a list of MCP servers";
+const SERVER_LIST: &str = ".mcp.json";
 const GIT: &str = "a hook or the configuration of git";
 const TEXTS: [&str; 3] = ["skills", "commands", "agents"];
 /// In a skill's folder: what makes it a plugin.
@@ -40,10 +41,21 @@ pub fn of_target(protected: &Protected, target: &Target) -> Option<Executable> {
     of(&target.path).or_else(|| target.real.as_ref().and_then(of))
 }
 
+/// What a pattern of nothing but an ending may mean, each a file that is executable configuration if it is there: for
+/// `src/*.py` it is `src/sitecustomize.py`.
+pub fn perhaps(target: &Target) -> Vec<Target> {
+    let path = target.real.as_ref().unwrap_or(&target.path);
+    let (last, folder) = (lower(path.last_bits()), path.folder());
+    if exact(&last) || unnamed(&last) || folder.literal().is_none() {
+        return Vec::new();
+    }
+    let meant = started::loose().chain([SERVER_LIST]).filter(|name| hints(&last, name) && fits(&last, name));
+    let target = |name| Target { path: Word::of(name).from_folder(&folder), act: target.act, real: None, stands: None };
+    meant.map(target).collect()
+}
+
 fn of_path(protected: &Protected, path: &[Component], act: Act) -> Option<Executable> {
-    let last = path.last()?;
-    let is = |part: &Component, name: &str| named(part, name);
-    if is(last, ".mcp.json") {
+    if ends_as(path, SERVER_LIST) {
         return Some(Executable::Always(SERVERS));
     }
     if of_git(path) {
@@ -58,7 +70,7 @@ fn of_path(protected: &Protected, path: &[Component], act: Act) -> Option<Execut
     if let Some(found) = in_config.then(|| of_config(&path[config.len()]).or_else(|| below(config.len()))).flatten() {
         return Some(found);
     }
-    let folders = path.iter().enumerate().filter(|(_, part)| is(part, ".claude"));
+    let folders = path.iter().enumerate().filter(|(_, part)| named(part, ".claude"));
     folders.into_iter().find_map(|(at, _)| below(at + 1))
 }
 

@@ -3,7 +3,7 @@
 //! Compares a path, or a pattern of paths, with names; reads nothing. Invariants: a file that people edit every day is in it
 //! only with the words that make something run; what is taken away starts nothing.
 
-use super::path::pattern::{fits, named};
+use super::path::pattern::{ends_as, fits, named};
 use super::path::{Component, Protected, names};
 use crate::tool::targets::Act;
 use Root::{Anywhere, Home, System};
@@ -145,6 +145,12 @@ pub(super) fn row(protected: &Protected, path: &[Component], act: Act) -> Option
     })
 }
 
+/// The names of the table that lie in any folder, by themselves.
+pub(super) fn loose() -> impl Iterator<Item = &'static str> {
+    let rows = ROWS.iter().filter(|row| row.root == Anywhere);
+    rows.flat_map(|row| row.paths.iter().copied()).filter(|path| !path.contains('/'))
+}
+
 /// Cheap, for the many paths of everyday calls.
 fn may_be_listed(path: &[Component]) -> bool {
     let hidden = |part: &Component| !matches!(part.first(), Some(Bit::Char(c)) if *c != '.');
@@ -179,7 +185,7 @@ fn meets(path: &[Component], pattern: &str, act: Act) -> bool {
 /// The end of the path is this pattern.
 fn ends_with(path: &[Component], pattern: &str, act: Act) -> bool {
     let first = pattern.split('/').next().unwrap_or(pattern);
-    (0..path.len()).rev().any(|at| named(&path[at], first) && meets_from(path, at, pattern, act))
+    (0..path.len()).rev().any(|at| ends_as(&path[..=at], first) && meets_from(path, at, pattern, act))
 }
 
 fn meets_from(path: &[Component], at: usize, pattern: &str, act: Act) -> bool {

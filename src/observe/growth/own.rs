@@ -1,8 +1,8 @@
 //! Which of the changes in a tree are the task's own: those of its edits, and those that were made while one of its commands ran.
 //!
 //! Reads the tree, the log of `HEAD` and the list of leases; starts `git` only after a command that moved `HEAD`. Invariants:
-//! what changed between calls, what another session wrote and what git took out of commits is nobody's here; what was once
-//! the task's own stays so, in commits and in a stash too.
+//! what changed between calls, what another session wrote, a package manager's lock file and what git took out of commits is
+//! nobody's here; what was once the task's own stays so, in commits and in a stash too.
 
 use super::{count, root, stays_here, stored};
 use crate::checkpoint::capture::{Change, Limits, changed_at, changed_since};
@@ -20,6 +20,7 @@ use crate::system::git::{self, Moved};
 use crate::text::json;
 use crate::text::sha256::{Sum, hex};
 use crate::text::time;
+use aops_shell::generated::is_lock_file;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -104,6 +105,7 @@ impl Own {
     /// What changed while a command of the task ran, was not its own before, and was written by no other session.
     fn new_here(&self, env: &Env, event: &Event, before: &Growth, since: i64) -> Vec<&Change> {
         let mut new = self.new_since(before, since);
+        new.retain(|one| !is_lock_written_for(event, &one.path));
         if !new.is_empty() {
             let others = leases::written_by_others(env, &self.store.root, &event.session_id, since);
             new.retain(|one| !others.contains(&*self.store.root.join(&one.path).to_string_lossy()));
@@ -133,6 +135,12 @@ impl Own {
             was: was.clone(),
         }
     }
+}
+
+/// A package manager wrote this lock file: the command changed it, and does not say its name.
+fn is_lock_written_for(event: &Event, path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    is_lock_file(path) && event.call.as_ref().is_some_and(|call| !call.input.contains(name))
 }
 
 /// A time in nanoseconds, since one in milliseconds.

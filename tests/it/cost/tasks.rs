@@ -12,7 +12,7 @@ pub(super) struct Task {
     /// What `prompt-hydrator` makes of it: a workflow, for a new task or for the one in hand.
     pub(super) workflow: &'static str,
     pub(super) is_new: bool,
-    /// More than three files or sixty lines, as anybody can see.
+    /// More than three files and sixty lines, as anybody can see.
     pub(super) is_large: bool,
     /// The person wants to see a plan first, in the client's plan mode.
     pub(super) is_planned_by_person: bool,

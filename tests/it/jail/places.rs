@@ -140,3 +140,23 @@ fn worktrees_and_other_disks_are_held() {
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "?? new\n?? try.sh\noverlay\n"), "{ran:?}");
     assert_eq!(world.tree(), before);
 }
+
+/// A name that only the running shell knows passes by its words where the jail holds, and the kernel keeps what it leads to.
+#[test]
+fn a_name_that_only_the_shell_knows_leads_to_nothing_that_guards() {
+    let world = Jailed::new();
+    world.sandbox.put("out/.keep", "");
+    world.sandbox.put("names", "one\n../.claude/settings\n../.claude/settings.local\n../../home/.claude\n../.aops/x\n");
+    let before = "{\"a\":1}\n";
+    world.sandbox.put(".claude/settings.json", before);
+    let session = world.prompted();
+    session.inner.hydrate("minor-edit", "new");
+    let ran = session.ran("while read n; do echo '{}' > out/$n.json; done < names");
+    assert_eq!(ran.profile(), "work", "{ran:?}");
+    assert_eq!(fs::read_to_string(world.project().join("out/one.json")).unwrap(), "{}\n", "{ran:?}");
+    assert_eq!(fs::read_to_string(world.project().join(".claude/settings.json")).unwrap(), before);
+    for name in [".claude/settings.local.json", ".aops/x.json"] {
+        let made = fs::read_to_string(world.project().join(name)).unwrap_or_default();
+        assert!(made.is_empty(), "{name}: {made}");
+    }
+}

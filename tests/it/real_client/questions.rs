@@ -99,6 +99,7 @@ fn the_persons_answer_is_recorded() {
     for (key, allowed) in [(YES, true), (NO, false)] {
         let sandbox = Sandbox::repository("0");
         sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\n");
+        sandbox.put("README.md", "changed\n");
         let line = json!({"command": "git reset --hard"});
         let model = Model::new([Turn::call("Bash", line), Turn::text("So be it."), Turn::text("Again.")]);
         let client = Client::guarded(&sandbox, &model);
@@ -121,6 +122,7 @@ fn the_persons_answer_is_recorded() {
 fn another_hooks_yes_is_told_to_the_person() {
     let sandbox = Sandbox::repository("0");
     sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\n");
+    sandbox.put("README.md", "changed\n");
     let allow =
         json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}});
     let hook = json!({"type": "command", "command": format!("echo '{allow}'")});
@@ -141,7 +143,27 @@ fn another_hooks_yes_is_told_to_the_person() {
 #[test]
 fn the_dialog_of_a_command_shows_the_reason() {
     let sandbox = Sandbox::repository("0");
+    sandbox.put("README.md", "changed\n");
     let dialog = answered(&sandbox, "Bash", &json!({"command": "git reset --hard"}), NO);
     assert!(dialog.contains("throws away changes") && dialog.contains("Approve only if"), "{dialog}");
     assert!(!dialog.contains("hint:"), "it speaks to the model: {dialog}");
+}
+
+/// To edit a file the client reads it first: one question for both.
+#[test]
+fn a_file_of_secrets_is_asked_about_once() {
+    let sandbox = Sandbox::repository("0");
+    sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\n");
+    sandbox.put(".env", "KEY=old\n");
+    let path = sandbox.project().join(".env");
+    let edit = json!({"file_path": path, "old_string": "old", "new_string": "new"});
+    let read = Turn::call("Read", json!({"file_path": path}));
+    let model = Model::new([read, Turn::call("Edit", edit), Turn::text("So be it.")]);
+    let client = Client::guarded(&sandbox, &model);
+    let terminal = client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Read"]);
+    terminal.type_prompt("set the key");
+    terminal.answer(QUESTION, YES);
+    terminal.wait_for("So be it.", |screen| screen.contains("So be it."));
+    assert_eq!(fs::read_to_string(path).unwrap(), "KEY=new\n");
+    assert_eq!(facts(&sandbox, "question").len(), 1);
 }

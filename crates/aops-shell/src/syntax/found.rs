@@ -210,26 +210,19 @@ pub(super) enum Prints {
 }
 
 /// Programs whose output is believed: a function of such a name would print something else.
-pub(super) const BELIEVED: [&str; 13] =
-    ["date", "echo", "git", "grep", "hostname", "id", "nproc", "pwd", "seq", "stat", "uname", "wc", "whoami"];
+pub(super) const BELIEVED: [&str; 14] = [
+    "basename", "date", "echo", "git", "grep", "hostname", "id", "nproc", "pwd", "seq", "stat", "uname", "wc", "whoami",
+];
 
 /// What this program prints: one pipeline whose last stage is a plain command, and none of `functions`.
 pub(super) fn prints(run: &Run, functions: &[String]) -> Prints {
-    let Run::Tree(program) = run else { return Prints::Anything };
-    let [Statement { pipelines, background: false }] = program.as_slice() else { return Prints::Anything };
-    let [(_, stages)] = pipelines.as_slice() else { return Prints::Anything };
-    let Some(Command::Simple(last)) = stages.last() else { return Prints::Anything };
-    let words: Vec<&str> = last.words.iter().map(|word| word.text).collect();
-    let reads = |redirect: &Redirect| matches!(redirect, Redirect::File("<", _)) || is_silenced(redirect);
     let plain = |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./:=%+~^@".contains(&byte));
-    let Some((name, words)) = words.split_first().filter(|_| last.assignments.is_empty()) else {
+    let Some((stages, name, words)) = last_stage(run, functions).filter(|(_, _, words)| words.iter().all(plain)) else {
         return Prints::Anything;
     };
-    if !last.redirects.iter().all(reads) || !words.iter().all(plain) || functions.iter().any(|known| known == name) {
-        return Prints::Anything;
-    }
-    match *name {
-        "git" if stages.len() == 1 && prints_commits(words) => Prints::Commits,
+    let words = words.as_slice();
+    match name {
+        "git" if stages == 1 && prints_commits(words) => Prints::Commits,
         "git" if words == ["rev-parse", "--show-toplevel"] => Prints::Place,
         "pwd" if matches!(words, [] | ["-P" | "-L"]) => Prints::Place,
         "whoami" | "hostname" if words.is_empty() => Prints::Commits,
@@ -237,6 +230,45 @@ pub(super) fn prints(run: &Run, functions: &[String]) -> Prints {
         name if prints_numbers(name, words) => Prints::Numbers,
         _ => Prints::Anything,
     }
+}
+
+/// The number of stages of a program that is one pipeline, and name and words of its last: a plain command, and none of
+/// `functions`.
+fn last_stage<'t>(run: &Run<'t>, functions: &[String]) -> Option<(usize, &'t str, Vec<&'t str>)> {
+    let Run::Tree(program) = run else { return None };
+    let [Statement { pipelines, background: false }] = program.as_slice() else { return None };
+    let [(_, stages)] = pipelines.as_slice() else { return None };
+    let Some(Command::Simple(last)) = stages.last() else { return None };
+    let reads = |redirect: &Redirect| matches!(redirect, Redirect::File("<", _)) || is_silenced(redirect);
+    let (name, words) = last.words.split_first().filter(|_| last.assignments.is_empty())?;
+    let is_plain = last.redirects.iter().all(reads) && !functions.iter().any(|known| known == name.text);
+    is_plain.then(|| (stages.len(), name.text, words.iter().map(|word| word.text).collect()))
+}
+
+/// No slash is in what it prints, where `kind` is what that is.
+pub(super) fn prints_name(run: &Run, kind: Prints, functions: &[String]) -> bool {
+    let Some((_, name, words)) = last_stage(run, functions) else { return false };
+    match (kind, name) {
+        (Prints::Numbers, _) | (_, "basename") => true,
+        // What is no commit, `git rev-parse` says again.
+        (Prints::Commits, _) => !words.iter().any(|word| word.contains('/')),
+        (_, "date") => matches!(words.as_slice(), [format] if is_plain_date(format)),
+        _ => false,
+    }
+}
+
+/// `+%Y-%m-%d`, in quotes or not: letters of a date that stand for no slash in any language.
+fn is_plain_date(format: &str) -> bool {
+    let text = format.trim_matches(['"', '\'']);
+    let mut letters = text.strip_prefix('+').unwrap_or_default().chars();
+    let mut known = !text.is_empty() && text.starts_with('+');
+    while let Some(letter) = letters.next() {
+        known &= match letter {
+            '%' => letters.next().is_some_and(|sign| "YmdHMSFTsjNyuVG".contains(sign)),
+            other => other.is_ascii_alphanumeric() || "-_:.".contains(other),
+        };
+    }
+    known
 }
 
 /// `2>/dev/null`

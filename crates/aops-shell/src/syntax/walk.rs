@@ -319,8 +319,9 @@ impl Walk {
             && word.unknown.is_empty()
             && word.bits.iter().filter(|bit| **bit == Bit::Any).count() == read.runs.len()
         {
-            let kinds = read.runs.iter().map(|run| found::prints(run, &scope.functions));
-            for kind in kinds {
+            for run in &read.runs {
+                let kind = found::prints(run, &scope.functions);
+                word.names += usize::from(found::prints_name(run, kind, &scope.functions));
                 word.sums += usize::from(kind == Prints::Numbers);
                 word.commits += usize::from(kind == Prints::Commits);
                 word.places += usize::from(kind == Prints::Place);

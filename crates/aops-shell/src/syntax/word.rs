@@ -73,6 +73,8 @@ pub struct Word {
     pub commits: usize,
     /// How many of its unknown bits are the folder that it runs in, or the root of the repository.
     pub places: usize,
+    /// How many of its unknown bits hold no slash: numbers, names of files without their folder.
+    pub names: usize,
     /// It stands for names of files that a listing before this command prints.
     pub lists_files: bool,
     /// It is each of several in turn: what a loop gets from a substitution or a pipe.
@@ -172,8 +174,11 @@ impl Word {
 
     /// The same word with other bits: all that is known of it beside them stays.
     fn with(&self, bits: Vec<Bit>, shifts: Option<usize>) -> Self {
+        // Which of the unknown bits is gone is not known.
+        let lost = unknown(&bits) < unknown(&self.bits);
         Self {
             bits,
+            names: if lost { 0 } else { self.names },
             named: self.named.clone(),
             said: self.said.clone(),
             printed: self.printed.clone(),
@@ -187,6 +192,17 @@ impl Word {
             lists_files: self.lists_files,
             several: self.several,
         }
+    }
+
+    /// Whatever stands in it when it runs, no slash does that the line does not say: it names a file of one known folder.
+    pub fn is_one_name(&self) -> bool {
+        let (folder, name) = self.split_last();
+        folder.iter().all(|bit| matches!(bit, Bit::Char(_))) && unknown(name) <= self.names
+    }
+
+    /// No slash stands in it, and none will.
+    pub(super) fn has_no_slash(&self) -> bool {
+        !self.bits.contains(&Bit::Char('/')) && self.is_one_name()
     }
 
     /// The words that it becomes where its one unknown bit is this text; `None` where a letter of it may mean more.
@@ -271,6 +287,10 @@ impl Word {
     }
 }
 
+fn unknown(bits: &[Bit]) -> usize {
+    bits.iter().filter(|bit| **bit == Bit::Any).count()
+}
+
 pub fn is_text(bits: &[Bit], text: &str) -> bool {
     let mut letters = text.chars();
     bits.iter().all(|bit| letters.next().is_some_and(|c| *bit == Bit::Char(c))) && letters.next().is_none()
@@ -322,6 +342,7 @@ pub(super) fn expand<'t>(raw: &'t Raw<'t>, scope: &'t Scope) -> Expanded<'t> {
     scan.read(0, raw.text.len(), scan::Quotes::None);
     let scan::Scan { pieces, mut word, mut done, vanishes, .. } = scan;
     word.sums += usize::from(is_sequence(raw.text));
+    word.names += usize::from(is_sequence(raw.text));
     // `{1..9}` is as many words.
     word.splits |= raw.text.contains('{') && raw.text.contains("..");
     let mut room = LONGEST;
@@ -330,6 +351,8 @@ pub(super) fn expand<'t>(raw: &'t Raw<'t>, scope: &'t Scope) -> Expanded<'t> {
         done.words.push(word.with(vec![Bit::Any], Some(0)));
         return done;
     };
+    // Counted over all of them, which says nothing of one.
+    word.names *= usize::from(alternatives.len() == 1);
     for pieces in alternatives {
         if done.words.len() * (word.named.len() + word.printed.len()) > LONGEST / 8 {
             done.beyond = true;
@@ -339,10 +362,12 @@ pub(super) fn expand<'t>(raw: &'t Raw<'t>, scope: &'t Scope) -> Expanded<'t> {
             // Too many values: any of them may stand there.
             done.beyond |= word.named.len() > ALTERNATIVES;
             word.named.truncate(ALTERNATIVES);
+            word.names = 0;
             word.named.extend(scan::values(&pieces).take(ALTERNATIVES));
             done.words.push(word.with(scan::unfilled(&pieces, scope), Some(0)));
             continue;
         };
+        word.names *= usize::from(fields.len() == 1);
         for Word { bits, shifts, .. } in fields {
             if bits.is_empty() && vanishes && word.splits {
                 continue;

@@ -89,3 +89,28 @@ fn a_sweep_takes_what_stands_below() {
         assert_eq!(of(&kept, "/home/u/.claude/projects/x", act), wanted, "{act:?}");
     }
 }
+
+#[test]
+fn what_only_the_running_shell_knows_is_left_to_a_jail_that_holds() {
+    let jailed = Protected { jailed: true, ..protected() };
+    let of = |line: &str| ruling_of(&jailed, "Bash", &serde_json::json!({ "command": line }).to_string());
+    for line in [
+        "echo '{}' > out/$n.json",
+        "while read n; do echo '{}' > out/$n.json; done < list",
+        "for n in $(jq -r '.[].name' a.json); do curl -s http://x/$n > \"$OUT/$n.json\"; done",
+        "mkdir -p out/${kind}s",
+    ] {
+        assert_eq!((of(line), bash(line)), (Ruling::Pass, Ruling::Deny), "{line}");
+    }
+    for line in [
+        "echo '{}' > .claude/$n.json",
+        "echo '{}' > ~/$n.json",
+        "echo '{}' > out/.claude.json",
+        "echo '{}' > \"$d/.claude/settings.json\"",
+        "for n in ../.claude/settings; do echo '{}' > out/$n.json; done",
+        "echo '{}' > out/${x}ude.json",
+        "rm -rf ${x}/.aops",
+    ] {
+        assert_eq!(of(line), Ruling::Deny, "{line}");
+    }
+}

@@ -54,6 +54,7 @@ impl Scan<'_> {
     fn computed(&mut self, from: usize, to: usize, end: usize) -> usize {
         self.sum(from, to);
         self.word.sums += 1;
+        self.word.names += 1;
         self.bit(Bit::Any);
         end
     }
@@ -107,6 +108,7 @@ impl Scan<'_> {
                     self.word.sums += only.sums;
                     self.word.commits += only.commits;
                     self.word.places += only.places;
+                    self.word.names += only.names;
                 }
                 self.word.filled.push(name.to_owned());
                 let is_one = self.scope.choices(name) > 1 && !matches!(name, "@" | "*" | "PWD");
@@ -245,7 +247,9 @@ impl Scan<'_> {
         } else {
             self.inside(begin, to);
         }
-        self.word.named.extend(self.scope.value(name).unwrap_or_default().iter().cloned());
+        let values = self.scope.value(name).unwrap_or_default();
+        self.word.names += usize::from(is_one_name(&self.raw.text[begin..to], values));
+        self.word.named.extend(values.iter().cloned());
         self.word.unknown.extend([name.to_owned(), OTHER.to_owned()]);
         self.bit(Bit::Any);
     }
@@ -253,6 +257,7 @@ impl Scan<'_> {
     /// `${#name[sum]}`, from the sign on.
     fn length(&mut self, from: usize, to: usize) {
         self.word.sums += 1;
+        self.word.names += 1;
         let open = self.raw.text[from..to].find('[').map_or(to, |open| from + open + 1);
         self.sum(open, self.raw.closing(open, to, b'[', b']').unwrap_or(to));
         self.bit(Bit::Any);
@@ -289,6 +294,11 @@ impl Scan<'_> {
         self.take(within.done);
         self.pieces.push(Piece::OneOf(vec![bits, vec![Bit::Any]], false));
     }
+}
+
+/// `${x##*/}`, or `${x%.md}` of what has no slash: what is left has none. `cut` begins behind the name.
+fn is_one_name(cut: &str, values: &[Word]) -> bool {
+    cut == "##*/" || cut.starts_with(['#', '%']) && !values.is_empty() && values.iter().all(Word::has_no_slash)
 }
 
 /// `:from` or `:from:length` in plain numbers, or nothing: all of them.
