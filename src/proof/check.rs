@@ -207,7 +207,9 @@ impl Examined {
             }
             return;
         };
-        let strays = last.into_iter().chain(&self.named).flat_map(|expected| keys.strays(expected));
+        // While a rotation is under way, the entry that names its keys may not be signed yet.
+        let named = self.named.as_ref().filter(|_| keys.unsettled().is_none());
+        let strays = last.into_iter().chain(named).flat_map(|expected| keys.strays(expected));
         let strays: BTreeSet<_> = strays.collect();
         let told = |stray: &Stray| format!("{stray}, so nothing is signed; `aops-hook key rotate` makes new keys");
         // Before what follows from it.
