@@ -24,6 +24,7 @@ use crate::model::event::{Event, EventKind};
 use crate::model::profile::JailState;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::observe::checks::About;
+use crate::observe::impostors::{self, Impostor, Registered};
 use crate::observe::{self, client, jailed, real_paths, tampering};
 use crate::session::fact::{Blocked, Fact, Opened, Seen, Violation};
 use crate::session::fold::Session;
@@ -63,6 +64,8 @@ pub(super) struct Turn<'a> {
     renewed: Option<(Option<Box<Policy>>, String)>,
     /// The jail, where the session starts.
     jail: Option<JailState>,
+    /// What registers us there, and what poses as us.
+    registered: Registered,
     /// What a turn still owes whose end could not be recorded when it came.
     pub(super) late_debts: Option<String>,
     /// This event could not be recorded when it came.
@@ -112,6 +115,7 @@ impl<'a> Turn<'a> {
             unheard,
             renewed: None,
             jail: None,
+            registered: Registered::default(),
             late_debts: None,
             is_late: false,
             said: None,
@@ -224,6 +228,7 @@ impl<'a> Turn<'a> {
         if event.kind == EventKind::SessionStart {
             briefing::session_start::export(env, &self.ledger)?;
             self.look_at_jail();
+            self.look_for_impostors();
             self.add(work::greet(env, event, &self.context));
             if let Some(words) = briefing::session_start::broken_texts(env, Path::new(&event.cwd)) {
                 self.add(Verdict::notice("workflow", words));
@@ -250,6 +255,16 @@ impl<'a> Turn<'a> {
         self.jail = jail;
         if let Some(words) = told {
             self.add(Verdict::notice("jail", words));
+        }
+    }
+
+    /// Finds what the settings run under our name. What is not ours is told to the person, and is not taken for ours later.
+    fn look_for_impostors(&mut self) {
+        let protected = tampering::protected_with_others(self.env, self.event);
+        self.registered = impostors::look(self.env, &protected);
+        let words: Vec<String> = self.registered.impostors.iter().map(Impostor::words).collect();
+        if !words.is_empty() {
+            self.add(Verdict::notice("guard", words.join("\n")));
         }
     }
 
@@ -283,6 +298,7 @@ impl<'a> Turn<'a> {
             }
             facts.extend(self.said.take());
         }
+        facts.extend(self.registered.impostors.iter().map(|one| violation_of(self.event, one.describe())));
         if let Some(mismatch) = self.elsewhere() {
             facts.insert(0, mismatch);
         }
@@ -335,8 +351,8 @@ impl<'a> Turn<'a> {
             }
             seen.root = Some(texts::project(env, cwd).display().to_string());
             let protected = tampering::protected_with_others(env, event);
-            (seen.marks, seen.held) =
-                (Some(tampering::marks(&protected, &session.memory.marks)), Some(tampering::held(&protected)));
+            seen.marks = Some(tampering::marks(&protected, &session.memory.marks));
+            seen.held = Some(self.registered.held.clone());
             seen.linked = Some(real_paths::links(&protected)).filter(|linked| !linked.is_empty());
         }
         seen.changed = work::changed_files(env, &self.ledger, event);
