@@ -24,7 +24,7 @@ use crate::model::event::{Event, EventKind};
 use crate::model::profile::JailState;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::observe::checks::About;
-use crate::observe::impostors::{self, Impostor, Registered};
+use crate::observe::impostors::Registered;
 use crate::observe::{self, client, jailed, real_paths, tampering};
 use crate::session::fact::{Blocked, Fact, Opened, Seen, Violation};
 use crate::session::fold::Session;
@@ -228,7 +228,8 @@ impl<'a> Turn<'a> {
         if event.kind == EventKind::SessionStart {
             briefing::session_start::export(env, &self.ledger)?;
             self.look_at_jail();
-            self.look_for_impostors();
+            let told = work::find_impostors(env, event, &mut self.registered);
+            self.add(told);
             self.add(work::greet(env, event, &self.context));
             if let Some(words) = briefing::session_start::broken_texts(env, Path::new(&event.cwd)) {
                 self.add(Verdict::notice("workflow", words));
@@ -255,16 +256,6 @@ impl<'a> Turn<'a> {
         self.jail = jail;
         if let Some(words) = told {
             self.add(Verdict::notice("jail", words));
-        }
-    }
-
-    /// Finds what the settings run under our name. What is not ours is told to the person, and is not taken for ours later.
-    fn look_for_impostors(&mut self) {
-        let protected = tampering::protected_with_others(self.env, self.event);
-        self.registered = impostors::look(self.env, &protected);
-        let words: Vec<String> = self.registered.impostors.iter().map(Impostor::words).collect();
-        if !words.is_empty() {
-            self.add(Verdict::notice("guard", words.join("\n")));
         }
     }
 

@@ -207,6 +207,7 @@ impl Examined {
             }
             return;
         };
+        self.explain_announced(keys.announced());
         // While a rotation is under way, the entry that names its keys may not be signed yet.
         let named = self.named.as_ref().filter(|_| keys.unsettled().is_none());
         let strays = last.into_iter().chain(named).flat_map(|expected| keys.strays(expected));

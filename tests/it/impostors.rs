@@ -273,7 +273,7 @@ fn a_program_under_our_name_is_not_pinned_as_ours() {
     assert_eq!(entries.iter().filter(recorded).count(), 1, "{entries:#?}");
     let held = entries.iter().find_map(|entry| entry["with"]["held"].as_object()).unwrap();
     let held = held[settings.to_str().unwrap()].to_string();
-    assert!(held.contains("PreToolUse=") && !held.contains("Stop="), "{held}");
+    assert!(held.contains("PreToolUse=") && !held.contains("\"Stop="), "{held}");
 }
 
 /// Ours is also what `install` recorded, as long as nobody changes it.

@@ -18,7 +18,7 @@ pub(super) enum Rotation {
     #[default]
     No,
     /// Killed before it counted: what it left is removed.
-    GivenUp,
+    GivenUp(String),
     /// These are the new keys. The entry of the log that says so may not be written yet.
     UnderWay(String),
 }
@@ -44,8 +44,13 @@ impl Keys {
         let old = old.map_err(|_| broken(NEXT))?;
         let in_force = sealed_in(&self.dir)?.and_then(|sealed| sealed.signers);
         let dir = self.dir.try_clone().map_err(|e| Failure::storage(NEXT, e))?;
-        let next = Self { dir, note, ml_dsa: Some(ml_dsa), old, rotation: Rotation::UnderWay(stored.event) };
-        if in_force == Some(next.signers()) { Ok(next) } else { Ok(Self { rotation: Rotation::GivenUp, ..self }) }
+        let next = Self { dir, note, ml_dsa: Some(ml_dsa), old, rotation: Rotation::UnderWay(stored.event.clone()) };
+        let event = stored.event;
+        if in_force == Some(next.signers()) {
+            Ok(next)
+        } else {
+            Ok(Self { rotation: Rotation::GivenUp(event), ..self })
+        }
     }
 
     /// Keeps these keys for the moment from which on they count, with the entry that tells of them.
@@ -65,7 +70,15 @@ impl Keys {
     pub fn unsettled(&self) -> Option<&str> {
         match &self.rotation {
             Rotation::UnderWay(event) => Some(event),
-            Rotation::No | Rotation::GivenUp => None,
+            Rotation::No | Rotation::GivenUp(_) => None,
+        }
+    }
+
+    /// The entry of a rotation that was killed: its leaf may be in the log, its line not.
+    pub fn announced(&self) -> Option<&str> {
+        match &self.rotation {
+            Rotation::UnderWay(event) | Rotation::GivenUp(event) => Some(event),
+            Rotation::No => None,
         }
     }
 
@@ -83,7 +96,7 @@ impl Keys {
     pub fn settle(&mut self) -> Result<(), Failure> {
         match std::mem::take(&mut self.rotation) {
             Rotation::No => return Ok(()),
-            Rotation::GivenUp => {}
+            Rotation::GivenUp(_) => {}
             Rotation::UnderWay(_) => self.put()?,
         }
         unlinkat(&self.dir, NEXT, AtFlags::empty()).map_err(|e| Failure::storage(NEXT, e))

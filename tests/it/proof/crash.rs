@@ -185,7 +185,8 @@ fn the_old_key_vouches_for_the_new_one_after_a_kill() {
     let old = super::public_key(&sandbox);
     let all = points_of(&sandbox, &ROTATE, "");
     // The state of the seal is exchanged: from then on the new keys count.
-    let at = all.iter().position(|point| point.call == "renameat2").unwrap();
+    let renames = all.iter().enumerate().filter(|(_, point)| point.call == "renameat2");
+    let (at, _) = renames.into_iter().nth(1).expect("first the new keys get their file, then the state is exchanged");
     let (point, old_now) = (&all[at + 1], super::public_key(&sandbox));
     assert_ne!(old.to_string(), old_now.to_string(), "the trace itself was a rotation");
     let inject = format!("inject={}:signal=KILL:when={}", point.call, point.nth);
