@@ -191,7 +191,10 @@ impl Examined {
             self.faults
                 .push("what the keys remember of it, `seal.json`, is gone; the next turn's end begins anew".to_owned());
         }
-        self.look_at_tiles(store, head.as_ref().map_or(0, |head| head.size));
+        // A rotation makes all tiles again, and whoever goes on with one that was killed does so too.
+        if sight.keys.as_ref().is_none_or(|keys| keys.unsettled().is_none()) {
+            self.look_at_tiles(store, head.as_ref().map_or(0, |head| head.size));
+        }
         self.origin = head.map_or(mem::take(&mut self.origin), |head| head.origin);
         self.sealed_from = trust.seal.as_ref().map(|key| key.epoch);
         self.read_events(store);
