@@ -16,7 +16,7 @@ use crate::briefing::tracker::{self, Issue, Part, SCHEMA, Snapshot, Trouble, que
 use crate::insight::collect;
 use crate::model::error::Failure;
 use crate::system::env::Env;
-use crate::system::files::make_all;
+use crate::system::files::{self, make_all};
 use crate::system::process::program::{Identity, Program};
 use crate::system::process::{Task, detached};
 use crate::text::json::cut;
@@ -162,13 +162,8 @@ fn alone(env: &Env, project: &str) -> Result<Option<File>, Failure> {
 fn lock_file(path: &Path) -> Result<File, Failure> {
     make_all(path.parent().unwrap_or(Path::new("/")))?;
     let storage = |e| Failure::storage(path.display(), e);
-    let file = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(path)
-        .map_err(storage)?;
+    let options = &mut OpenOptions::new();
+    let file = files::open_as(path, options.append(true).create(true).mode(0o600)).map_err(storage)?;
     // The umask may remove even the owner's bits.
     file.set_permissions(std::fs::Permissions::from_mode(0o600)).map_err(storage)?;
     Ok(file)

@@ -19,10 +19,8 @@ use crate::system::env::Env;
 use crate::system::files::{self, find, make_all};
 use crate::text::json::cut;
 use crate::text::template::{Phrase, one_line, quote};
-use rustix::fs::OFlags;
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Longest context, in bytes: every session pays for it in tokens.
@@ -194,10 +192,7 @@ pub fn export(env: &Env, ledger: &Ledger) -> Result<(), Failure> {
         shell(&env.data),
     );
     let storage = |e| Failure::storage(file.display(), e);
-    // Do not block on a pipe.
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let mut file_to =
-        fs::OpenOptions::new().append(true).create(true).custom_flags(flags).open(file).map_err(storage)?;
+    let mut file_to = files::open_as(file, fs::OpenOptions::new().append(true).create(true)).map_err(storage)?;
     file_to.write_all(lines.as_bytes()).map_err(storage)
 }
 

@@ -15,10 +15,10 @@ use crate::model::event::EventKind;
 use crate::session::fact::{Fact, Said, Seen, Step, Violation};
 use crate::session::fold::Session;
 use crate::session::question;
+use crate::system::files;
 use anyhow::Context;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::OpenOptionsExt;
 
 /// Entries that were committed together.
 pub type Batch = Vec<Recent>;
@@ -26,8 +26,7 @@ pub type Batch = Vec<Recent>;
 /// The ledger's lines; a link in its place is not followed.
 pub fn open(shelved: &SessionOnDisk) -> anyhow::Result<BufReader<File>> {
     let path = shelved.path.join(LEDGER_FILE);
-    let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
-    let file = File::options().read(true).custom_flags(no_follow).open(&path);
+    let file = files::open_itself(&path, File::options().read(true));
     Ok(BufReader::new(file.with_context(|| format!("`{}`", path.display()))?))
 }
 

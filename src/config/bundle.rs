@@ -6,6 +6,7 @@
 
 use super::problem::Problem;
 use crate::system::env::Env;
+use crate::system::files;
 use crate::text::sha256::sha256;
 use crate::text::stored::canonical;
 use aops_proof::key::{PublicKey, Use};
@@ -13,7 +14,6 @@ use aops_proof::note::Note;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -158,7 +158,7 @@ pub fn key(text: &str) -> Result<PublicKey, String> {
 /// The keys that this folder trusts; none where it has no list.
 pub fn trusted(folder: &Path) -> Result<Vec<PublicKey>, String> {
     let path = folder.join(KEYS);
-    match fs::read_to_string(&path) {
+    match files::read_text(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(format!("`{}` cannot be read: {error}", path.display())),
         Ok(list) => keys(&list).map_err(|why| format!("`{}`: {why}", path.display())),
@@ -187,7 +187,7 @@ pub fn in_words(env: &Env) -> String {
 
 /// The same of any folder, or why it does not count.
 pub fn in_folder(folder: &Path) -> Result<Option<(Bundle, String)>, String> {
-    match fs::read_to_string(place(folder)) {
+    match files::read_text(place(folder)) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(format!("cannot be read: {error}")),
         Ok(file) => verify(&file, &trusted(folder)?).map(Some),
@@ -234,6 +234,19 @@ mod tests {
         assert!(why(&file.replace("\"version\":3", "\"version\": 3")).contains("canonical"));
         assert!(why(&file.replace("\"version\":3", "\"version\":3,\"more\":1")).contains("unknown field"));
         assert!(why("").contains("no bundle"));
+    }
+
+    /// Nobody waits for a writer, and the machine is not without a policy.
+    #[test]
+    fn a_fifo_in_the_place_of_a_bundle_is_a_problem() {
+        let fifo = |path: &Path| {
+            rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+        };
+        let folder = tempfile::tempdir().unwrap();
+        fifo(&folder.path().join(KEYS));
+        assert!(trusted(folder.path()).unwrap_err().contains("not a regular file"));
+        fifo(&place(folder.path()));
+        assert!(in_folder(folder.path()).unwrap_err().contains("not a regular file"));
     }
 
     #[test]

@@ -24,6 +24,7 @@ use crate::model::event::{Event, EventKind};
 use crate::model::profile::JailState;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::observe::checks::About;
+use crate::observe::impostors::Registered;
 use crate::observe::{self, client, jailed, real_paths, tampering};
 use crate::session::fact::{Blocked, Fact, Opened, Seen, Violation};
 use crate::session::fold::Session;
@@ -65,6 +66,8 @@ pub(super) struct Turn<'a> {
     renewed: Option<(Option<Box<Policy>>, String)>,
     /// The jail, where the session starts.
     jail: Option<JailState>,
+    /// What registers us there, and what poses as us.
+    registered: Registered,
     /// What a turn still owes whose end could not be recorded when it came.
     pub(super) late_debts: Option<String>,
     /// This event could not be recorded when it came.
@@ -115,6 +118,7 @@ impl<'a> Turn<'a> {
             unheard,
             renewed: None,
             jail: None,
+            registered: Registered::default(),
             late_debts: None,
             is_late: false,
             said: None,
@@ -227,6 +231,8 @@ impl<'a> Turn<'a> {
         if event.kind == EventKind::SessionStart {
             briefing::session_start::export(env, &self.ledger)?;
             self.look_at_jail();
+            let told = work::find_impostors(env, event, &mut self.registered);
+            self.add(told);
             self.add(work::greet(env, event, &self.context));
             if let Some(words) = briefing::session_start::broken_texts(env, Path::new(&event.cwd)) {
                 self.add(Verdict::notice("workflow", words));
@@ -286,6 +292,7 @@ impl<'a> Turn<'a> {
             }
             facts.extend(self.said.take());
         }
+        facts.extend(self.registered.impostors.iter().map(|one| violation_of(self.event, one.describe())));
         if let Some(mismatch) = self.elsewhere() {
             facts.insert(0, mismatch);
         }
@@ -338,8 +345,8 @@ impl<'a> Turn<'a> {
             }
             seen.root = Some(texts::project(env, cwd).display().to_string());
             let protected = tampering::protected_with_others(env, event);
-            (seen.marks, seen.held) =
-                (Some(tampering::marks(&protected, &session.memory.marks)), Some(tampering::held(&protected)));
+            seen.marks = Some(tampering::marks(&protected, &session.memory.marks));
+            seen.held = Some(self.registered.held.clone());
             seen.linked = Some(real_paths::links(&protected)).filter(|linked| !linked.is_empty());
         }
         seen.changed = work::changed_files(env, &self.ledger, event);

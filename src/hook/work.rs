@@ -7,7 +7,8 @@ use crate::insight::week;
 use crate::ledger::open::Ledger;
 use crate::model::event::{Event, EventKind};
 use crate::model::verdict::Verdict;
-use crate::observe::brought;
+use crate::observe::impostors::{self, Impostor, Registered};
+use crate::observe::{brought, tampering};
 use crate::system::env::Env;
 use crate::system::git;
 use crate::text::json::cut;
@@ -24,6 +25,13 @@ pub(super) fn greet(env: &Env, event: &Event, context: &Context) -> Verdict {
     let is_person = context.attended && context.stage.is_none() && event.source != "compact";
     let week = is_person.then(|| week::tell(env)).flatten().map(|words| Verdict::notice("insights", words));
     brought.into_iter().chain(week).fold(Verdict::pass(), Verdict::join)
+}
+
+/// Finds what the settings run under our name. What is not ours is told to the person, and is not taken for ours later.
+pub(super) fn find_impostors(env: &Env, event: &Event, registered: &mut Registered) -> Verdict {
+    *registered = impostors::look(env, &tampering::protected_with_others(env, event));
+    let words: Vec<String> = registered.impostors.iter().map(Impostor::words).collect();
+    if words.is_empty() { Verdict::pass() } else { Verdict::notice("guard", words.join("\n")) }
 }
 
 /// What git sees of the work at the end of a turn: commands did it as well as edits.

@@ -21,7 +21,6 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -56,8 +55,7 @@ pub fn prices(env: &Env) -> Result<Prices, Failure> {
 
 /// Every entry of a ledger, oldest first. A line that is no entry ends it: `verify` says more about that.
 pub fn entries(ledger: &Path, mut visit: impl FnMut(&Line, &Fact)) -> io::Result<()> {
-    let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
-    let file = File::options().read(true).custom_flags(no_follow).open(ledger)?;
+    let file = files::open_itself(ledger, File::options().read(true))?;
     let mut reader = BufReader::with_capacity(256 << 10, file);
     let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line)? > 0 {

@@ -6,7 +6,6 @@
 use crate::insight::document::Worth;
 use crate::system::env::Env;
 use crate::system::files::{self, read_short};
-use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -44,9 +43,8 @@ pub fn add(env: &Env, worth: Worth) -> io::Result<()> {
         return Ok(());
     }
     let line = serde_json::to_string(&Line { at_ms: env.now_ms, told: false, worth })? + "\n";
-    let no_follow = OFlags::NOFOLLOW.bits().cast_signed();
     std::fs::create_dir_all(&env.data)?;
-    let mut file = File::options().append(true).create(true).mode(0o600).custom_flags(no_follow).open(path(env))?;
+    let mut file = files::open_itself(path(env), File::options().append(true).create(true).mode(0o600))?;
     file.write_all(line.as_bytes())?;
     if file.metadata()?.len() > LONG { write(env, by_day(env, &lines(env))) } else { Ok(()) }
 }

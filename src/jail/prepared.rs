@@ -15,6 +15,7 @@ use super::plan::{Ground, is_for_telling};
 use super::receipt::{self, MARK, Receipt, make_folder};
 use super::user::tried;
 use crate::model::profile::Profile;
+use crate::system::files;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::mount::{OpenTreeFlags, open_tree};
@@ -27,7 +28,6 @@ use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The number of the keeper's file that is the command's end of the channel between them.
@@ -213,7 +213,7 @@ fn claim(session: &Path) -> Option<(OwnedFd, PathBuf)> {
 }
 
 fn open_mark(path: &Path) -> Option<File> {
-    OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(path).ok()
+    files::open_itself(path, OpenOptions::new().read(true)).ok()
 }
 
 fn keeper_of(mark: &File) -> Option<OwnedFd> {

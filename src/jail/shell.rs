@@ -18,6 +18,7 @@ use crate::model::profile::{Hold, JailState, Profile, Proof, line_digest};
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
 use crate::system::env::{CALLED_IN, Env, JOB, SHELL_PREFIX};
+use crate::system::files;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ffi::{CStr, OsString};
@@ -298,14 +299,8 @@ fn folder_file(line: &str, ground: &Ground) -> Option<(PathBuf, File)> {
     if !is_folder_file(&path, &ground.temporary) {
         return None;
     }
-    let made = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-        .open(&path)
-        .ok()?;
+    let options = &mut OpenOptions::new();
+    let made = files::open_itself(&path, options.write(true).create(true).truncate(false).mode(0o600)).ok()?;
     is_for_telling(&made).then_some((path, made))
 }
 

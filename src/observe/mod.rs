@@ -6,6 +6,7 @@ mod hard_links;
 pub mod real_paths;
 mod named;
 pub mod tampering;
+pub mod impostors;
 pub mod foreign_agents;
 pub mod plugins;
 pub mod executable;

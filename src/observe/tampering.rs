@@ -25,7 +25,7 @@ use std::path::Path;
 const LARGEST: u64 = 8 * 1024 * 1024;
 
 /// Settings files that register our hooks, with the events they do it for.
-type Held = BTreeMap<String, Vec<String>>;
+pub type Held = BTreeMap<String, Vec<String>>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trip {
@@ -127,7 +127,7 @@ fn of_host(protected: &Protected) -> impl Iterator<Item = String> {
 }
 
 /// `digested`: with the digest of the text; our program is too long for that.
-fn mark(path: &str, digested: bool, old: &BTreeMap<String, String>) -> String {
+pub(super) fn mark(path: &str, digested: bool, old: &BTreeMap<String, String>) -> String {
     let Ok(meta) = fs::metadata(path) else { return "0:0:0:0".to_owned() };
     let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
     let mtime = nanoseconds(meta.mtime(), meta.mtime_nsec());
@@ -210,7 +210,7 @@ fn find_disarmed(path: &str, held: &Held, binaries: &[String]) -> Option<String>
     disarmed.or_else(|| is_managed(path).then(|| shuts_out(&text, held)).flatten())
 }
 
-fn is_managed(path: &str) -> bool {
+pub(super) fn is_managed(path: &str) -> bool {
     let folder = Path::new(path).parent();
     path.ends_with("/managed-settings.json") || folder.is_some_and(|folder| folder.ends_with(MANAGED_PARTS))
 }

@@ -117,6 +117,10 @@ pub struct Writer<'a> {
     written: Vec<File>,
     /// With new keys all tiles are made again: so a person mends them.
     renews: bool,
+    /// The entry that tells of new keys, which gets its line when they count.
+    announced: Option<Sum>,
+    /// The keys of before a rotation that was killed, which vouch for those of now.
+    also: Option<Keys>,
 }
 
 impl<'a> Writer<'a> {
@@ -166,8 +170,23 @@ impl<'a> Writer<'a> {
             sealed.signers = last_named(&store.text(EVENTS)?.unwrap_or_default());
         }
         let (fresh, spans, done, written) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let writer = Self { env, keys, store, sealed, size, fresh, spans, done, written, renews: false };
+        let (renews, announced, also) = (keys.unsettled().is_some(), None, None);
+        let mut writer = Self { env, keys, store, sealed, size, fresh, spans, done, written, renews, announced, also };
+        writer.go_on_rotating()?;
         Ok((writer, !found && size > 0))
+    }
+
+    /// What a rotation that was killed has left to do.
+    fn go_on_rotating(&mut self) -> Result<(), Failure> {
+        if self.keys.unsettled().is_none() {
+            return self.keys.settle();
+        }
+        self.write_announced()?;
+        let current = self.keys.current();
+        let head = self.store.checkpoint()?;
+        let is_signed = head.is_some_and(|(_, note)| note.signers(&current).is_ok_and(|by| !by.is_empty()));
+        self.also = if is_signed { None } else { self.keys.before()? };
+        Ok(())
     }
 
     fn strays(&self) -> Vec<Stray> {
@@ -259,22 +278,51 @@ impl<'a> Writer<'a> {
 
     /// An entry of the log's own.
     pub fn say(&mut self, kind: &str, with: &Value) -> Result<(), Failure> {
+        let (line, _) = self.entry(kind, with)?;
+        self.append_event(line).map(drop)
+    }
+
+    /// The entry about keys that are to count from the next signature on. Its line is kept with them until then: a rotation that
+    /// is killed before is no entry.
+    pub fn announce(&mut self, with: &Value) -> Result<(), Failure> {
+        let (line, digest) = self.entry("key", with)?;
+        self.announced = Sum::read(&digest);
+        self.keys.stage(line)
+    }
+
+    fn write_announced(&self) -> Result<(), Failure> {
+        let (Some(line), text) = (self.keys.unsettled(), self.store.text(EVENTS)?.unwrap_or_default()) else {
+            return Ok(());
+        };
+        if text.split_inclusive('\n').any(|known| known == line) {
+            return Ok(());
+        }
+        let file = self.append_event(line.to_owned())?;
+        file.sync_data().map_err(|e| Failure::storage(EVENTS, e))
+    }
+
+    fn append_event(&self, line: String) -> Result<File, Failure> {
+        let dir = folder::enter(CWD, &self.store.path, false)?;
+        let dir = dir.ok_or_else(|| Failure::storage(self.store.path.display(), "is gone"))?;
+        Ok(folder::append_line(&dir, EVENTS, line)?.0)
+    }
+
+    /// The line of an entry of the log's own, and its digest.
+    fn entry(&self, kind: &str, with: &Value) -> Result<(String, String), Failure> {
         let text = self.store.text(EVENTS)?.unwrap_or_default();
         let last = text.lines().rev().find_map(|line| Line::read(line.as_bytes()));
         let (prev, seq) = last.map_or((NO_DIGEST, 0), |line| (line.digest, line.seq));
         let (ts, with, origin) = (timestamp(self.env.now_ms), canonical(with), self.keys.origin());
         let mark = Some(Mark { state: NO_DIGEST, memory: NO_DIGEST });
         let frame = Frame { prev, seq: seq + 1, mark, trace_id: &origin, ts: &ts, kind, with: &with };
-        let dir = folder::enter(CWD, &self.store.path, false)?;
-        let dir = dir.ok_or_else(|| Failure::storage(self.store.path.display(), "is gone"))?;
-        folder::append_line(&dir, EVENTS, frame.write().0)?;
-        Ok(())
+        Ok(frame.write())
     }
 
     /// Adds also what others left, then signs. `also`: the keys of before a rotation, which sign this checkpoint too.
     pub fn sign(mut self, also: Option<&Keys>) -> Result<(), Failure> {
         let events = self.store.file(EVENTS);
         self.take(LOG, &events)?;
+        self.fresh.extend(self.announced.take());
         self.take_late();
         if !self.fresh.is_empty() {
             self.written.push(self.store.append(&self.fresh)?);
@@ -285,9 +333,10 @@ impl<'a> Writer<'a> {
         }
         let checkpoint = Checkpoint { origin: self.keys.origin(), size, root: self.sealed.frontier.root() };
         let before = self.store.checkpoint()?.map(|(known, _)| known);
+        let vouching = self.also.take();
+        let also = also.or(vouching.as_ref());
         if size == old && before.as_ref() == Some(&checkpoint) && also.is_none() && !self.sealed.rows.is_empty() {
-            self.remove_notes();
-            return Ok(());
+            return self.finish();
         }
         let row = if size > old || self.sealed.rows.is_empty() { Some(self.seal(&checkpoint)?) } else { None };
         let text = checkpoint.to_string();
@@ -304,8 +353,7 @@ impl<'a> Writer<'a> {
         for (trace, span) in &self.spans {
             Record::add(&self.store, trace, span)?;
         }
-        self.remove_notes();
-        Ok(())
+        self.finish()
     }
 
     /// Makes the state hold, and puts the seal and the tiles in their place: a checkpoint that is there has both. The state
@@ -322,10 +370,12 @@ impl<'a> Writer<'a> {
         sync_meanwhile(&tiles, || ()).0.map_err(|e| Failure::storage("the log", e))
     }
 
-    fn remove_notes(&self) {
+    fn finish(&mut self) -> Result<(), Failure> {
         for note in &self.done {
             let _ = fs::remove_file(note);
         }
+        self.write_announced()?;
+        self.keys.settle()
     }
 
     /// Seals with the key of this epoch and prepares the state that destroys it. Returns the row of the list of seals.

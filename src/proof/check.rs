@@ -191,7 +191,10 @@ impl Examined {
             self.faults
                 .push("what the keys remember of it, `seal.json`, is gone; the next turn's end begins anew".to_owned());
         }
-        self.look_at_tiles(store, head.as_ref().map_or(0, |head| head.size));
+        // A rotation makes all tiles again, and whoever goes on with one that was killed does so too.
+        if sight.keys.as_ref().is_none_or(|keys| keys.unsettled().is_none()) {
+            self.look_at_tiles(store, head.as_ref().map_or(0, |head| head.size));
+        }
         self.origin = head.map_or(mem::take(&mut self.origin), |head| head.origin);
         self.sealed_from = trust.seal.as_ref().map(|key| key.epoch);
         self.read_events(store);
@@ -207,7 +210,10 @@ impl Examined {
             }
             return;
         };
-        let strays = last.into_iter().chain(&self.named).flat_map(|expected| keys.strays(expected));
+        self.explain_announced(keys.announced());
+        // While a rotation is under way, the entry that names its keys may not be signed yet.
+        let named = self.named.as_ref().filter(|_| keys.unsettled().is_none());
+        let strays = last.into_iter().chain(named).flat_map(|expected| keys.strays(expected));
         let strays: BTreeSet<_> = strays.collect();
         let told = |stray: &Stray| format!("{stray}, so nothing is signed; `aops-hook key rotate` makes new keys");
         // Before what follows from it.

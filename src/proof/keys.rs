@@ -3,9 +3,11 @@
 //! Reads and writes that folder alone. The jail hides it from commands, the gates refuse it to tools. Invariants: folder
 //! 0700, files 0600; the state that was replaced is overwritten, so that no seal of the past can be made again.
 
+mod next;
+
 use crate::model::error::{Code, Failure};
 use crate::system::env::{Env, boot_id};
-use crate::system::files::{self, make_all, replace_private};
+use crate::system::files::{self, make_all, replace_private, replace_private_in};
 use crate::system::{folder, random, ssh_agent};
 use crate::text::sha256::sha256;
 use aops_proof::frontier::Frontier;
@@ -13,6 +15,7 @@ use aops_proof::key::{PublicKey, SecretKey, Signature, Use};
 use aops_proof::seal::SealKey;
 use aops_proof::text::{base64, from_base64};
 use aops_proof::tree::Hash;
+use next::{NEXT, Rotation};
 use rustix::fs::{CWD, OFlags};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -41,6 +44,7 @@ pub struct Keys {
     /// Signs beside it. Keys that were made before there was one have none.
     ml_dsa: Option<SecretKey>,
     old: Vec<PublicKey>,
+    rotation: Rotation,
 }
 
 /// The key that signs checkpoints with Ed25519.
@@ -219,12 +223,17 @@ impl Keys {
         let ml_dsa = read(&dir, ML_DSA)?.map(|text| SecretKey::parse(&text)).transpose();
         let ml_dsa = ml_dsa.map_err(|_| broken(ML_DSA))?;
         let old = retired_in(&dir)?;
-        Ok(Some(Self { dir, note, ml_dsa, old }))
+        Self { dir, note, ml_dsa, old, rotation: Rotation::No }.or_next().map(Some)
     }
 
-    /// New keys of this name, in the place of those that are there. `agent`: a key of an ssh-agent that signs. `old`: keys that
-    /// signed before.
+    /// New keys of this name, in the place of those that are there.
     pub fn make(env: &Env, origin: &str, agent: Option<&AgentKey>, old: &[PublicKey]) -> Result<Self, Failure> {
+        let keys = Self::draw(env, origin, agent, old)?;
+        keys.put().map(|()| keys)
+    }
+
+    /// New keys of this name, which are nowhere yet. `agent`: a key of an ssh-agent that signs. `old`: keys that signed before.
+    pub fn draw(env: &Env, origin: &str, agent: Option<&AgentKey>, old: &[PublicKey]) -> Result<Self, Failure> {
         let invalid = |what| Failure::new(Code::InputInvalid, what);
         let drawn = |used| SecretKey::new(origin, used, &draw()?).map_err(invalid);
         let ml_dsa = drawn(Use::MlDsa)?;
@@ -238,15 +247,20 @@ impl Keys {
         };
         let path = path(env);
         make_all(&path)?;
-        let storage = |e| Failure::storage(path.display(), e);
-        if !old.is_empty() {
-            let lines = lines(old);
-            replace_private(&path.join(OLD), lines.as_bytes()).map_err(storage)?;
+        let dir = folder::enter(CWD, &path, false)?.ok_or_else(|| Failure::storage(path.display(), "is gone"))?;
+        Ok(Self { dir, note, ml_dsa: Some(ml_dsa), old: old.to_vec(), rotation: Rotation::No })
+    }
+
+    /// Writes them into their files.
+    fn put(&self) -> Result<(), Failure> {
+        if !self.old.is_empty() {
+            replace_private_in(&self.dir, OLD, lines(&self.old).as_bytes())?;
         }
         // The one whose absence would be noticed comes last.
-        replace_private(&path.join(ML_DSA), format!("{}\n", ml_dsa.stored()).as_bytes()).map_err(storage)?;
-        replace_private(&path.join(NOTE), note.stored().as_bytes()).map_err(storage)?;
-        Self::open(env)?.ok_or_else(|| Failure::storage(path.display(), "is gone"))
+        if let Some(key) = &self.ml_dsa {
+            replace_private_in(&self.dir, ML_DSA, format!("{}\n", key.stored()).as_bytes())?;
+        }
+        replace_private_in(&self.dir, NOTE, self.note.stored().as_bytes())
     }
 
     pub fn origin(&self) -> String {
@@ -346,7 +360,7 @@ pub fn give_up(env: &Env, log: &Path) -> Result<(), Failure> {
     if let Ok(Some(keys)) = Keys::open(env) {
         replace_private(&log.join(OLD), lines(&keys.known()).as_bytes()).map_err(storage)?;
     }
-    for name in [NOTE, ML_DSA, SEAL, SPARE, OLD] {
+    for name in [NOTE, ML_DSA, SEAL, SPARE, OLD, NEXT] {
         let at = path.join(name);
         let done = match at.symlink_metadata() {
             Ok(meta) if meta.is_file() => std::fs::remove_file(at),

@@ -50,14 +50,19 @@ fn new_origin() -> Result<String, Failure> {
 /// A new key for the same log; the seal begins anew too. What stands in the place of a key that was to sign vouches for
 /// nothing, and the log says that the key is lost.
 pub fn rotate(env: &Env, agent: Option<&AgentKey>) -> Result<(PublicKey, PublicKey), Failure> {
-    let store = append::lock(env)?;
+    let mut store = append::lock(env)?;
+    if opened(env)?.unsettled().is_some() {
+        // One that was killed comes to its end first.
+        Writer::with_any_keys(env, opened(env)?, store)?.0.sign(None)?;
+        store = append::lock(env)?;
+    }
     let (signed, public) = (store.checkpoint()?.map(|(head, _)| head.origin), opened(env)?.note().clone());
     let (mut writer, strays) = Writer::with_any_keys(env, opened(env)?, store)?;
     let old = opened(env)?.without(&strays);
     // A key that does not belong here may have another name.
     let origin = signed.filter(|_| old.is_none()).unwrap_or_else(|| public.name.clone());
     let before = old.as_ref().map_or_else(|| keys::retired(env), |keys| Ok(keys.known()))?;
-    let keys = Keys::make(env, &origin, agent, &before)?;
+    let keys = Keys::draw(env, &origin, agent, &before)?;
     let new = keys.note().clone();
     let ml_dsa = keys.ml_dsa().map(ToString::to_string);
     writer.take_keys(keys)?;
@@ -66,7 +71,7 @@ pub fn rotate(env: &Env, agent: Option<&AgentKey>) -> Result<(PublicKey, PublicK
     if !strays.is_empty() {
         words["lost"] = json!(strays.iter().map(|stray| stray.name()).collect::<Vec<_>>());
     }
-    writer.say("key", &words)?;
+    writer.announce(&words)?;
     writer.sign(old.as_ref())?;
     Ok((public, new))
 }

@@ -285,14 +285,9 @@ fn complete(list: &[u8], rows: &[String]) -> Option<usize> {
 
 /// Writes a private file that can be made again. Nothing but a plain file is written to, and none is waited for.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<fs::File, Failure> {
-    let mut options = fs::OpenOptions::new();
-    let options = options.write(true).create(true).mode(0o600).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW);
-    let written = options.open(path).and_then(|mut file| {
-        if !file.metadata()?.is_file() {
-            return Err(std::io::Error::other("is not a plain file"));
-        }
-        file.set_len(0).and_then(|()| file.write_all(bytes)).map(|()| file)
-    });
+    let options = &mut fs::OpenOptions::new();
+    let opened = files::open_itself(path, options.write(true).create(true).truncate(false).mode(0o600));
+    let written = opened.and_then(|mut file| file.set_len(0).and_then(|()| file.write_all(bytes)).map(|()| file));
     written.map_err(|e| Failure::storage(path.display(), e))
 }
 

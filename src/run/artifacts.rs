@@ -14,7 +14,6 @@ use crate::system::{files, git};
 use crate::text::time::timestamp;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -210,9 +209,8 @@ impl RunArtifacts {
         let path = self.ledger();
         let storage = |e| Failure::storage(path.display(), e);
         self.check_folder(&path)?;
-        let mut options = OpenOptions::new();
-        let options = options.read(true).write(true).create(true).truncate(false).custom_flags(libc::O_NOFOLLOW);
-        let opened = options.open(&path);
+        let options = &mut OpenOptions::new();
+        let opened = files::open_itself(&path, options.read(true).write(true).create(true).truncate(false));
         let mut file = opened.map_err(storage)?;
         file.lock().map_err(storage)?;
         let mut bytes = Vec::new();
@@ -240,7 +238,7 @@ impl RunArtifacts {
     /// The lock of this project's only driver, held until the file is dropped.
     pub fn drive(&self) -> Result<File, Failure> {
         let path = self.folder.join(LOCK);
-        let opened = OpenOptions::new().append(true).create(true).open(&path);
+        let opened = files::open_itself(&path, OpenOptions::new().append(true).create(true));
         let file = opened.map_err(|e| Failure::storage(path.display(), e))?;
         if within(PATIENCE, || file.try_lock().is_ok()) {
             self.tidy();

@@ -23,7 +23,6 @@ use crate::text::json::{self, Json};
 use crate::text::yaml::{self, Value as Yaml};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -188,7 +187,7 @@ impl Stream {
 
     /// Reads what is new; true if there was something.
     pub fn follow(&mut self) -> bool {
-        let Ok(mut file) = File::open(&self.path) else { return false };
+        let Ok(mut file) = files::open(&self.path) else { return false };
         let mut new = Vec::new();
         let read = file.seek(SeekFrom::Start(self.at)).and_then(|_| file.read_to_end(&mut new));
         self.at += read.unwrap_or_default() as u64;

@@ -12,7 +12,7 @@ use crate::system::process::{Ending, detached, variable};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -87,7 +87,7 @@ impl JobFiles {
             return JobStatus::NotStarted;
         }
         // The watcher locks `alive` before it claims; without that file a driver claimed the job.
-        let alone = match File::open(self.file("alive")) {
+        let alone = match files::open(self.file("alive")) {
             Ok(alive) => alive.try_lock().is_ok(),
             Err(error) => error.kind() == io::ErrorKind::NotFound,
         };
@@ -99,7 +99,7 @@ impl JobFiles {
     }
 
     fn ending(&self) -> Option<Ending> {
-        let written: StoredEnding = serde_json::from_slice(&fs::read(self.file("exit")).ok()?).ok()?;
+        let written: StoredEnding = serde_json::from_slice(&files::read(self.file("exit")).ok()?).ok()?;
         Some(match written {
             StoredEnding { exit: Some(code), .. } => Ending::Exit(code),
             StoredEnding { signal: Some(signal), .. } => Ending::Signal(signal),
@@ -114,7 +114,7 @@ impl JobFiles {
 
     /// Signals the program's process group; false if it was not started yet.
     pub fn signal(&self, signal: Signal) -> bool {
-        let group = fs::read_to_string(self.file("pid")).ok();
+        let group = files::read_text(self.file("pid")).ok();
         let group = group.and_then(|pid| pid.trim().parse().ok()).and_then(Pid::from_raw);
         group.is_some_and(|group| kill_process_group(group, signal).is_ok())
     }
@@ -127,15 +127,16 @@ impl JobFiles {
     }
 
     fn watch(&self, env: &Env) -> io::Result<()> {
-        let private = |kind: &str| OpenOptions::new().append(true).create(true).mode(0o600).open(self.file(kind));
+        let private =
+            |kind: &str| files::open_itself(self.file(kind), OpenOptions::new().append(true).create(true).mode(0o600));
         let alive = private("alive")?;
         alive.lock()?;
         if !self.claim() {
             return Ok(());
         }
-        let job: Job = serde_json::from_slice(&fs::read(self.file("job"))?)?;
+        let job: Job = serde_json::from_slice(&files::read(self.file("job"))?)?;
         let timeout = Duration::from_millis(job.timeout_ms);
-        let begun = |pid: u32| fs::write(self.file("pid"), pid.to_string());
+        let begun = |pid: u32| files::replace_private(&self.file("pid"), pid.to_string().as_bytes());
         let streams = (private("out")?, private("err")?);
         // The client, or our own program around a command line: each holds what it starts.
         let ended = Program::find(env, Identity::Client(&job.program)).and_then(|program| {
@@ -150,7 +151,8 @@ impl JobFiles {
             Ok(Ending::Signal(signal)) => (None, Some(signal)),
             Ok(Ending::TimedOut) => (None, None),
             Err(error) => {
-                fs::write(self.file("err"), format!("`{}` cannot be started: {error}\n", job.program.display()))?;
+                let words = format!("`{}` cannot be started: {error}\n", job.program.display());
+                files::replace_private(&self.file("err"), words.as_bytes())?;
                 (Some(127), None)
             }
         };
@@ -173,6 +175,7 @@ pub fn run(arguments: &[String], env: &Env) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn watched(line: &str, timeout_ms: u64) -> (tempfile::TempDir, JobFiles) {
         let folder = tempfile::tempdir().unwrap();
@@ -206,6 +209,20 @@ mod tests {
         let place = JobFiles { stem: folder.path().join("step") };
         assert!(place.claim());
         assert_eq!(place.status(), JobStatus::Lost);
+    }
+
+    /// The driver looks at these again and again, and a command of the step can put anything there.
+    #[test]
+    fn a_job_does_not_wait_for_a_fifo_in_the_place_of_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = JobFiles { stem: folder.path().join("step") };
+        for kind in ["started", "exit", "alive", "pid"] {
+            let (path, fifo) = (place.file(kind), rustix::fs::FileType::Fifo);
+            rustix::fs::mknodat(rustix::fs::CWD, &path, fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+        }
+        assert_eq!(place.status(), JobStatus::Running, "nobody says that its watcher is gone");
+        assert!(!place.signal(Signal::TERM));
+        assert!(place.watch(&Env::default()).is_err());
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub fn open_any(env: &Env, url: &str) -> Result<Fleet, Error> {
 
 fn with_access(env: &Env, url: &str, open: fn(&Access) -> Result<Fleet, Error>) -> Result<Fleet, Error> {
     let file = password_file(env);
-    let password = match fs::read_to_string(&file) {
+    let password = match files::read_text(&file) {
         Ok(text) => Some(text.trim_end_matches(['\r', '\n']).to_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(Error::Refused(format!("`{}`: {error}", file.display()))),
@@ -71,7 +71,7 @@ pub fn machine(env: &Env) -> io::Result<String> {
 
 /// The line of a file, which is written if there is none.
 fn made_once(file: &Path, draw: impl FnOnce() -> io::Result<String>) -> io::Result<String> {
-    let known = fs::read_to_string(file).unwrap_or_default();
+    let known = files::read_text(file).unwrap_or_default();
     if !known.trim().is_empty() {
         return Ok(known.trim().to_owned());
     }

@@ -19,20 +19,33 @@ const LONGEST: u64 = 64 << 20;
 /// Opens a plain file for reading. A FIFO, a device, a socket or a folder in its place is an error and never waited for: a
 /// repository can bring any of them under any name.
 pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
-    open_plain(path.as_ref()).map(|(file, _)| file)
+    open_to_read(path.as_ref()).map(|(file, _)| file)
+}
+
+/// The same with these options: to write, a FIFO without a reader would be waited for as well.
+pub fn open_as(path: impl AsRef<Path>, options: &mut OpenOptions) -> io::Result<File> {
+    open_plain(path.as_ref(), options, 0).map(|(file, _)| file)
+}
+
+/// The same, where a link in the place of the file is an error too.
+pub fn open_itself(path: impl AsRef<Path>, options: &mut OpenOptions) -> io::Result<File> {
+    open_plain(path.as_ref(), options, libc::O_NOFOLLOW).map(|(file, _)| file)
 }
 
 /// And its length.
-fn open_plain(path: &Path) -> io::Result<(File, u64)> {
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+fn open_plain(path: &Path, options: &mut OpenOptions, flags: i32) -> io::Result<(File, u64)> {
+    let file = options.custom_flags(flags | libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     let known = file.metadata()?;
     if known.is_file() { Ok((file, known.len())) } else { Err(not_plain()) }
 }
 
+fn open_to_read(path: &Path) -> io::Result<(File, u64)> {
+    open_plain(path, OpenOptions::new().read(true), 0)
+}
+
 /// The bytes of a plain file; see [`open`].
 pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
-    let (file, long) = open_plain(path.as_ref())?;
+    let (file, long) = open_to_read(path.as_ref())?;
     if long > LONGEST {
         return Err(too_long());
     }
@@ -189,12 +202,12 @@ const LARGEST: u64 = 1 << 20;
 
 /// A plain file that [`read_short`] does not read for its length.
 pub fn is_too_long(path: &Path) -> bool {
-    open_plain(path).is_ok_and(|(_, long)| long > LARGEST)
+    open_to_read(path).is_ok_and(|(_, long)| long > LARGEST)
 }
 
 /// The text of a file, whatever bytes it has; nothing where it is no plain file, or absurdly long.
 pub fn read_short(path: &Path) -> Option<String> {
-    let (file, _) = open_plain(path).ok().filter(|(_, long)| *long <= LARGEST)?;
+    let (file, _) = open_to_read(path).ok().filter(|(_, long)| *long <= LARGEST)?;
     let mut bytes = Vec::new();
     file.take(LARGEST + 1).read_to_end(&mut bytes).ok().filter(|read| *read as u64 <= LARGEST)?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
@@ -374,9 +387,13 @@ mod tests {
         long.set_len(LONGEST + 1).unwrap();
         for name in ["fifo", "folder", "socket", "to_fifo", "long", "none", "/dev/zero", "/dev/tty"] {
             assert!(read(at(name)).is_err(), "{name}");
+            let write = &mut OpenOptions::new();
+            assert!(name == "long" || open_as(at(name), write.append(true)).is_err(), "{name}");
+            assert!(name == "long" || open_itself(at(name), write).is_err(), "{name}");
             assert_eq!(read_short(&at(name)), None, "{name}");
         }
         for name in ["plain", "link"] {
+            assert_eq!(open_itself(at(name), OpenOptions::new().read(true)).is_ok(), name == "plain", "{name}");
             assert_eq!((read(at(name)).unwrap(), read_text(at(name)).unwrap()), (b"text".to_vec(), "text".to_owned()));
         }
         assert!(read_text("/proc/self/stat").unwrap().contains(") "));

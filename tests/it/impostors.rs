@@ -1,6 +1,6 @@
 //! Attempts to pose as one of our agents, to brief it or to replace it.
 
-use crate::support::{Answer, Sandbox, Session};
+use crate::support::{Answer, BINARY, Sandbox, Session};
 use crate::weight::{PLAN, plan_mode};
 use serde_json::{Value, json};
 use std::fs;
@@ -243,4 +243,65 @@ fn a_taken_auditor_is_waited_for() {
     session.write("b.txt").refused(&["start the agent `aops-custodiet`"]);
     let _ = session.agent("aops-custodiet", json!({"verdict": "OK"}));
     session.write("b.txt").silent();
+}
+
+const POSES: &str = "it has our name";
+
+/// A program under our name that stands in the settings before the session starts is told and recorded, and its entries are not
+/// taken for ours.
+#[test]
+fn a_program_under_our_name_is_not_pinned_as_ours() {
+    let sandbox = Sandbox::new();
+    sandbox.person(&["install"]).said(&["registered"]);
+    let quiet = sandbox.session().start("startup");
+    assert!(!quiet.out.contains(POSES), "{quiet:?}");
+    let fake = sandbox.tmp().join("aops-hook");
+    fs::write(&fake, "#!/bin/sh\nexit 0\n").unwrap();
+    let settings = sandbox.config().join("settings.json");
+    let mut root: Value = serde_json::from_slice(&fs::read(&settings).unwrap()).unwrap();
+    let stop = root["hooks"]["Stop"].to_string();
+    root["hooks"]["Stop"] = serde_json::from_str(&stop.replace(BINARY, fake.to_str().unwrap())).unwrap();
+    fs::write(&settings, root.to_string()).unwrap();
+    let session = sandbox.session();
+    let told = session.start("startup");
+    for words in [POSES, fake.to_str().unwrap(), "for `Stop`", "hint: remove that entry"] {
+        assert!(told.out.contains(words), "{words}: {told:?}");
+    }
+    let entries = session.entries();
+    let recorded =
+        |entry: &&Value| entry["type"] == "violation" && entry["with"]["violation"].to_string().contains(POSES);
+    assert_eq!(entries.iter().filter(recorded).count(), 1, "{entries:#?}");
+    let held = entries.iter().find_map(|entry| entry["with"]["held"].as_object()).unwrap();
+    let held = held[settings.to_str().unwrap()].to_string();
+    assert!(held.contains("PreToolUse=") && !held.contains("\"Stop="), "{held}");
+}
+
+/// Ours is also what `install` recorded, as long as nobody changes it.
+#[test]
+fn a_second_program_is_ours_while_it_is_what_was_installed() {
+    let sandbox = Sandbox::new();
+    let second = sandbox.home().join("second/aops-hook");
+    fs::create_dir_all(second.parent().unwrap()).unwrap();
+    fs::copy(BINARY, &second).unwrap();
+    let install = sandbox.command(second.to_str().unwrap()).arg("install").output().unwrap();
+    assert!(install.status.success(), "{install:?}");
+    let quiet = sandbox.session().start("startup");
+    assert!(!quiet.out.contains(POSES), "{quiet:?}");
+    let mut bytes = fs::read(&second).unwrap();
+    bytes.push(0);
+    fs::write(&second, bytes).unwrap();
+    let told = sandbox.session().start("startup");
+    assert!(told.out.contains(POSES) && told.out.contains(second.to_str().unwrap()), "{told:?}");
+}
+
+/// A repository's script in the place of ours.
+#[test]
+fn another_script_of_a_project_is_not_ours() {
+    let sandbox = Sandbox::new();
+    sandbox.person(&["install", "--project"]).said(&["registered"]);
+    let quiet = sandbox.session().start("startup");
+    assert!(!quiet.out.contains(POSES), "{quiet:?}");
+    sandbox.put(".claude/aops-hook", "#!/bin/sh\nexit 0\n");
+    let told = sandbox.session().start("startup");
+    assert!(told.out.contains(POSES) && told.out.contains(".claude/aops-hook"), "{told:?}");
 }

@@ -13,6 +13,7 @@ mod halts;
 mod hydration;
 mod jail;
 mod managed;
+mod queued;
 mod questions;
 mod unsaved;
 mod whole_loop;

@@ -190,33 +190,85 @@ fn programs_are_started_in_one_place() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Where files of a project, or of the log and its sessions, are read: a repository, or a command that nothing held, can put a
-/// FIFO in the place of any of them, and `system::files` waits for none.
-const READ_PROJECTS: [&str; 14] = [
-    "src/briefing/asked.rs",
-    "src/briefing/memory.rs",
-    "src/briefing/session_start.rs",
-    "src/checkpoint/",
-    "src/cli/doctor",
-    "src/config/in_force",
-    "src/config/policy",
-    "src/config/texts",
-    "src/host/",
-    "src/ledger/leases.rs",
-    "src/observe/",
-    "src/proof/",
-    "src/run/driver/",
-    "src/system/git",
+/// Opens a path as it is: a FIFO in the place of the file is waited for, a device is read.
+const OPENS: [&str; 6] = ["fs::read(", "fs::read_to_string", "fs::write(", "File::open", "File::create(", "fs::copy("];
+/// Begins an open with options of its own.
+const BUILDERS: [&str; 2] = ["OpenOptions::new()", "File::options()"];
+/// Which files may open so, and why none of them can be made to wait.
+const OPEN_THEMSELVES: [(&str, &str); 13] = [
+    ("src/system/files.rs", "everything else goes through it"),
+    ("src/system/process/", "reads `/proc` alone"),
+    ("src/system/git/copy.rs", "writes into a private folder that it has just made"),
+    ("src/checkpoint/capture.rs", "opens without waiting, and has to stat the file anyway"),
+    ("src/cli/demo.rs", "writes into a private folder that it has just made"),
+    ("src/cli/demo/stage.rs", "writes into a private folder that it has just made"),
+    ("src/cli/world.rs", "writes into a private folder that it has just made"),
+    ("src/cli/bundle.rs", "a person names the file, which may be a pipe"),
+    ("src/cli/man.rs", "a person names the folder"),
+    ("src/cli/simulate.rs", "a person names the file, which may be a pipe"),
+    ("src/cli/verify.rs", "a person names the file, which may be a pipe"),
+    ("src/cli/verify/proof.rs", "a person names the file, which may be a pipe"),
+    ("src/run/queue.rs", "a person names the file, which may be a pipe"),
 ];
 
+/// The opens in this code that may wait. A path of the kernel's own is none, nor is a file that is new.
+fn unguarded_opens(code: &str) -> Vec<&str> {
+    let after = |word: &'static str| code.match_indices(word).map(move |(at, _)| (word, at));
+    let kernels = |at: usize| ["\"/proc/", "\"/dev/"].iter().any(|path| line_at(code, at).contains(path));
+    let plain = OPENS.iter().flat_map(|word| after(word)).filter(|(_, at)| !kernels(*at));
+    let built = BUILDERS.iter().flat_map(|word| after(word)).filter(|(_, at)| {
+        let before = code[..*at].rfind([';', '{', '}']).unwrap_or_default();
+        let rest = &code[*at..];
+        let until = rest.find(".open(").or_else(|| rest.find("files::open_")).unwrap_or(rest.len());
+        let statement = &code[before..*at + until];
+        // Options that stand in a variable are handed over a line later.
+        let handed = rest[until..].starts_with("files::open_") || statement.contains("files::open_");
+        !handed && !statement.contains("create_new(true)")
+    });
+    plain.chain(built).map(|(_, at)| line_at(code, at)).collect()
+}
+
+fn line_at(code: &str, at: usize) -> &str {
+    let begin = code[..at].rfind('\n').map_or(0, |end| end + 1);
+    code[begin..].lines().next().unwrap_or_default().trim()
+}
+
+/// A repository, or a command that nothing held, can put a FIFO in the place of any file: `system::files` waits for none.
 #[test]
-fn what_a_repository_can_bring_is_read_in_one_place() {
-    let reads = ["fs::read(", "fs::read_to_string(", "File::open("];
-    let concerns = |file: &str| READ_PROJECTS.iter().any(|place| file.starts_with(place)) && !file.contains("tests");
-    let mut wrong = Vec::new();
-    for (file, text) in rust_files("src").into_iter().filter(|(file, _)| concerns(file)) {
+fn files_are_opened_in_one_place() {
+    let excepted = |file: &str| OPEN_THEMSELVES.iter().find(|(place, _)| file.starts_with(place));
+    let (mut wrong, mut used) = (Vec::new(), Vec::new());
+    for (file, text) in rust_files("src").into_iter().filter(|(file, _)| !file.contains("tests")) {
         let code = code(&text);
-        wrong.extend(reads.iter().filter(|word| code.contains(**word)).map(|word| format!("{file}: {word}")));
+        let found = unguarded_opens(&code);
+        match excepted(&file) {
+            Some((place, _)) => used.extend(found.first().map(|_| *place)),
+            None => wrong.extend(found.iter().map(|line| format!("{file}: {line}"))),
+        }
     }
-    assert!(wrong.is_empty(), "read these with `system::files`:\n{}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "open these with `system::files`:\n{}", wrong.join("\n"));
+    let idle: Vec<_> = OPEN_THEMSELVES.iter().filter(|(place, _)| !used.contains(place)).collect();
+    assert!(idle.is_empty(), "these open nothing by themselves any more: {idle:?}");
+}
+
+#[test]
+fn an_open_that_may_wait_is_seen() {
+    for waits in [
+        "let x = fs::read(path)?;",
+        "x.map(fs::read_to_string)",
+        "let f = OpenOptions::new().append(true).open(&path)?;",
+        "let o = OpenOptions::new();\n    let f = o.read(true).open(path);",
+        "let f = files::open(&a); let g = File::options().read(true).open(b);",
+    ] {
+        assert_eq!(unguarded_opens(waits).len(), 1, "{waits}");
+    }
+    for free in [
+        "fs::read(\"/proc/self/stat\")",
+        "files::read(path)",
+        "OpenOptions::new().write(true).create_new(true).open(path)",
+        "files::open_itself(path, OpenOptions::new().read(true))",
+        "let o = &mut OpenOptions::new();\n    files::open_as(path, o.read(true))",
+    ] {
+        assert_eq!(unguarded_opens(free), [""; 0], "{free}");
+    }
 }

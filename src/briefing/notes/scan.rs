@@ -4,11 +4,11 @@
 
 use super::rank::{Candidate, Question, Totals, best_notes};
 use super::words::weigh;
-use rustix::fs::OFlags;
+use crate::system::files;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -68,11 +68,8 @@ pub(super) fn read(data: &Path, note: &Path) -> io::Result<String> {
     Ok(String::from_utf8(bytes).unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()))
 }
 
-/// A pipe that took the note's place must not hold us up.
 fn open(path: &Path) -> io::Result<File> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+    files::open_itself(path, OpenOptions::new().read(true))
 }
 
 const THREADS: usize = 2;

@@ -133,9 +133,9 @@ impl Cursor {
     /// Nothing where another process sends.
     fn take(env: &Env, what: &str, url: &str) -> Option<Self> {
         let file = database::folder(env).join(format!("{what}-{}", &sha256(&[url.as_bytes()])[..12]));
-        let mut options = File::options();
-        let options = options.append(true).create(true).mode(0o600);
-        let alone = options.open(file.with_extension("lock")).ok()?;
+        let options = &mut File::options();
+        let alone =
+            files::open_itself(file.with_extension("lock"), options.append(true).create(true).mode(0o600)).ok()?;
         alone.try_lock().ok()?;
         Some(Self { file, _alone: alone })
     }

@@ -15,7 +15,7 @@ use crate::text::json::cut;
 use crate::text::redact::redact;
 use crate::text::sha256::sha256;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -206,7 +206,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let place = path.parent().unwrap_or(Path::new("/"));
     make_all(place)?;
     replace_private(path, bytes).map_err(storage)?;
-    File::open(place).and_then(|place| place.sync_all()).map_err(storage)
+    files::sync_folder(place).map_err(storage)
 }
 
 fn remove(path: &Path) -> Result<(), Failure> {

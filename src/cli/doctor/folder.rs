@@ -12,7 +12,7 @@ use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::proof::check::{self, Trust};
 use crate::proof::health::log_damage;
 use crate::proof::{judge, tier};
-use crate::system::threads;
+use crate::system::{files, threads};
 use crate::text::plain::count;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
@@ -73,7 +73,7 @@ pub(super) fn lock(scene: &Scene) -> Report {
         return Ok("not tried: nothing is installed yet".to_owned());
     }
     let path = config.join(format!(".aops-lock-{}", std::process::id()));
-    let open = || OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+    let open = || files::open_itself(&path, OpenOptions::new().write(true).create(true).truncate(false).mode(0o600));
     let excludes = excludes(open);
     let _ = fs::remove_file(&path);
     let fix = format!("set `CLAUDE_CONFIG_DIR` to a folder on a local disk instead of `{}`", config.display());

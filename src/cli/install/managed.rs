@@ -172,7 +172,7 @@ impl Plan {
 
     /// The files that are not as they should be.
     fn changes(&self) -> Vec<&(PathBuf, String)> {
-        let differs = |(path, text): &&(PathBuf, String)| fs::read(path).ok().as_deref() != Some(text.as_bytes());
+        let differs = |(path, text): &&(PathBuf, String)| files::read(path).ok().as_deref() != Some(text.as_bytes());
         self.files.iter().filter(differs).collect()
     }
 
@@ -264,7 +264,7 @@ pub(super) fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         }
     }
     let opencode = ground.opencode_file();
-    gone.extend(Some(opencode).filter(|path| fs::read_to_string(path).is_ok_and(|text| text == ground.opencode())));
+    gone.extend(Some(opencode).filter(|path| files::read_text(path).is_ok_and(|text| text == ground.opencode())));
     if !dry_run {
         changed.iter().try_for_each(|(path, new)| put(path, new).with_context(|| quote_path(path)))?;
         gone.iter().try_for_each(|path| fs::remove_file(path).with_context(|| quote_path(path)))?;

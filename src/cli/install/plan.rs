@@ -16,6 +16,7 @@ use crate::host::claude::settings::{
     with_status_line,
 };
 use crate::model::client::Client;
+use crate::observe::impostors::program_mark;
 use crate::system::env::{Env, names_us};
 use crate::system::files::{self, Found};
 use crate::text::sha256::sha256;
@@ -40,6 +41,8 @@ pub struct Plan {
     receipt: Receipt,
     /// The client that is on `PATH`.
     client: Option<PathBuf>,
+    /// Our program, and the mark of its file.
+    program: (PathBuf, String),
 }
 
 /// What a person asked for beside the hooks.
@@ -72,6 +75,8 @@ impl Plan {
             writable(found)?;
         }
         let client = env.on_path(Client::Claude.name()).or_else(|| receipt.client_program.clone());
+        let program = PathBuf::from(program);
+        let program = (program.clone(), program_mark(&program));
         Ok(Self {
             command,
             settings,
@@ -84,11 +89,13 @@ impl Plan {
             owner,
             receipt,
             client,
+            program,
         })
     }
 
     pub fn changes(&self) -> bool {
-        let moved = self.client != self.receipt.client_program;
+        let (path, mark) = &self.program;
+        let moved = self.client != self.receipt.client_program || self.receipt.programs.get(path) != Some(mark);
         self.new != self.old || !self.texts.is_empty() || !self.stale.is_empty() || moved
     }
 
@@ -102,6 +109,8 @@ impl Plan {
         let kept = self.enter_settings(env)?;
         self.enter_texts();
         self.receipt.client_program.clone_from(&self.client);
+        let (path, mark) = self.program.clone();
+        self.receipt.programs.insert(path, mark);
         self.receipt.write(env)?;
         for (found, own) in &self.texts {
             found.replace(own.text.as_bytes(), own.mode).with_context(|| quote_path(&found.path))?;

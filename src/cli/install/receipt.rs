@@ -9,6 +9,7 @@ use crate::system::files::{self, Found};
 use crate::text::sha256::sha256;
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -24,6 +25,9 @@ pub struct Receipt {
     /// Where the client's own program is, so that nothing later on `PATH` is taken for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_program: Option<PathBuf>,
+    /// The programs that were registered, each with a mark of its file: another one under our name is not ours.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub programs: BTreeMap<PathBuf, String>,
     pub settings: Vec<Edited>,
     pub files: Vec<Placed>,
     /// Folders we made, the outermost first.
@@ -148,7 +152,7 @@ impl Edited {
 
     /// The text from before the installation; nothing if there was no file. An error if the copy is gone or broken.
     pub fn original(&self) -> io::Result<Option<String>> {
-        self.original.as_ref().map(fs::read_to_string).transpose()
+        self.original.as_ref().map(files::read_text).transpose()
     }
 }
 

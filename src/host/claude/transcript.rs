@@ -10,6 +10,7 @@ pub mod scan;
 use crate::host::claude::usage::Sum;
 use crate::host::claude::wire::answer::DECISION;
 use crate::session::question::{Answerer, Decision};
+use crate::system::files;
 use crate::text::json::{self, Json, cut};
 use crate::text::redact::redact;
 use crate::text::sha256::sha256;
@@ -58,7 +59,7 @@ pub fn last_words(transcript: &Path) -> Option<String> {
 }
 
 fn tail(path: &Path, most: u64) -> Option<String> {
-    let file = entry::open_plain(path).ok()?;
+    let file = files::open(path).ok()?;
     let long = file.metadata().ok()?.len();
     let from = long.saturating_sub(most);
     let mut bytes = vec![0; usize::try_from(long - from).ok()?];

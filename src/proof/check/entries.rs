@@ -37,6 +37,13 @@ impl Examined {
         usize::try_from(at).ok().and_then(|at| self.leaves.get(at)) == Some(digest)
     }
 
+    /// The leaf of a rotation that was killed: its line lies with the new keys.
+    pub(super) fn explain_announced(&mut self, line: Option<&str>) {
+        let read = line.and_then(|line| Line::read(line.trim_end().as_bytes()));
+        let place = read.and_then(|line| self.place(&Sum::read(line.digest)?));
+        self.explained.extend(place.map(|at| (at, 1)));
+    }
+
     /// The log's own entries: a chain, each in the log, and as many as the log has of them.
     pub(super) fn read_events(&mut self, store: &Store) {
         let text = self.unless_odd(store.text(EVENTS)).unwrap_or_default();

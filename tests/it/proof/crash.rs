@@ -15,10 +15,15 @@ fn a_stop(session: &Session) -> Value {
 
 /// The system calls of a turn's end from the moment it looks for the key.
 fn points(sandbox: &Sandbox, session: &Session) -> Vec<Point> {
+    points_of(sandbox, &["Stop"], &a_stop(session).to_string())
+}
+
+/// The same of any command.
+fn points_of(sandbox: &Sandbox, line: &[&str], input: &str) -> Vec<Point> {
     let trace = sandbox.tmp().join("trace");
     let mut strace = sandbox.command("strace");
-    strace.args(["-o", trace.to_str().unwrap(), BINARY, "Stop"]);
-    let output = strace.write_stdin(a_stop(session).to_string()).output();
+    strace.args(["-o", trace.to_str().unwrap(), BINARY]).args(line);
+    let output = strace.write_stdin(input).output();
     assert!(output.expect("`strace` is needed: install the package of that name").status.success());
     let (mut counts, mut points, mut signs) = (BTreeMap::new(), Vec::new(), false);
     for line in fs::read_to_string(&trace).unwrap().lines() {
@@ -145,6 +150,66 @@ fn trouble_with_the_disk_and_kills_while_it_is_waited_for() {
         }
     }
     sound(&sandbox, &session, "after all");
+}
+
+const ROTATE: [&str; 3] = ["key", "rotate", "--yes"];
+
+/// Either the old key is in force or the new one, and nobody is alarmed.
+#[test]
+fn a_rotation_that_is_killed_at_any_system_call_is_no_alarm() {
+    let sandbox = world();
+    let session = session(&sandbox);
+    let mut heads = Heads::default();
+    let all = points_of(&sandbox, &ROTATE, "");
+    let (mut kept, mut rotated) = (0, 0);
+    for (n, point) in all.iter().enumerate() {
+        let case = format!("killed at {point:?}");
+        let before = super::public_key(&sandbox).to_string();
+        let inject = format!("inject={}:signal=KILL:when={}", point.call, point.nth);
+        let mut strace = sandbox.command("strace");
+        let output = strace.args(["-o", "/dev/null", "-e", &inject, BINARY]).args(ROTATE).output().unwrap();
+        assert!(!String::from_utf8_lossy(&output.stderr).contains("ptrace"), "{case}: {output:?}");
+        heads.see(&sandbox, &case);
+        let said = verify(&sandbox, &["--all"]);
+        assert_eq!(said["ok"], true, "{case}: no alarm: {said}");
+        let now = super::public_key(&sandbox).to_string();
+        // Whoever comes next ends what is left of it, be it a turn's end or another rotation.
+        if n % 3 == 2 {
+            sandbox.person(&ROTATE).said(&["tell your witnesses"]);
+        } else {
+            ended(&session.stop("done"));
+            assert_eq!(super::public_key(&sandbox).to_string(), now, "{case}: the key that is in force stays");
+        }
+        assert!(!sandbox.config().join("aops/keys/next.keys").exists(), "{case}");
+        heads.see(&sandbox, &case);
+        sound(&sandbox, &session, &case);
+        *(if now == before { &mut kept } else { &mut rotated }) += 1;
+    }
+    assert!(kept > 10 && rotated > 5, "kills on both sides of the moment: {kept}, {rotated}");
+}
+
+/// The old key signs the checkpoint that holds the rotation, also where another process writes it.
+#[test]
+fn the_old_key_vouches_for_the_new_one_after_a_kill() {
+    let sandbox = world();
+    let session = session(&sandbox);
+    let old = super::public_key(&sandbox);
+    let all = points_of(&sandbox, &ROTATE, "");
+    // The state of the seal is exchanged: from then on the new keys count.
+    let renames = all.iter().enumerate().filter(|(_, point)| point.call == "renameat2");
+    let (at, _) = renames.into_iter().nth(1).expect("first the new keys get their file, then the state is exchanged");
+    let (point, old_now) = (&all[at + 1], super::public_key(&sandbox));
+    assert_ne!(old.to_string(), old_now.to_string(), "the trace itself was a rotation");
+    let inject = format!("inject={}:signal=KILL:when={}", point.call, point.nth);
+    let mut strace = sandbox.command("strace");
+    let _ = strace.args(["-o", "/dev/null", "-e", &inject, BINARY]).args(ROTATE).output().unwrap();
+    let new = super::public_key(&sandbox);
+    assert_ne!(new.to_string(), old_now.to_string(), "the new key counts");
+    ended(&session.stop("done"));
+    let text = fs::read_to_string(log(&sandbox).join("checkpoint")).unwrap();
+    let note = aops_proof::note::Note::parse(&text).unwrap();
+    assert_eq!(note.signers(&[old_now, new]).unwrap().len(), 2, "{text}");
+    sound(&sandbox, &session, "after the kill");
 }
 
 /// The disk may have taken the leaves of a turn's end, and not yet its entries.

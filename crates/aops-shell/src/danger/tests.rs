@@ -128,6 +128,52 @@ fn each_value_of_a_variable_is_judged_in_its_place() {
     assert_eq!(found(&format!("for f in {}; do echo $f; wc -l $f; done", many(200))), Vec::<&str>::new());
 }
 
+#[rustfmt::skip]
+const FILLED: &[&str] = &[
+    "if c; then a=(ls); else a=(git reset --hard); fi; \"${a[@]}\"",
+    "if c; then a=(ls -l); else a=(git reset --hard); fi; ${a[@]}",
+    "if c; then a=(ls); else a=(git reset --hard); fi; $a",
+    "a=(echo); c && a=(git reset --hard); \"${a[@]}\"",
+    "a=(git reset --hard); c && a=(echo); \"${a[@]}\"",
+    "case $x in a) a=(echo);; b) a=(git reset --hard);; esac; \"${a[@]}\"",
+    "case $x in a) a=(git status);; *) a=(git reset --hard);; esac; \"${a[@]:0}\"",
+    "a=(echo); for x in 1 2; do a=(git reset --hard); done; \"${a[@]}\"",
+    "a=(git); if c; then a+=(status); else a+=(reset --hard); fi; \"${a[@]}\"",
+    "a=(--no-pager); c && a=(); a+=(reset --hard); git \"${a[@]}\"",
+    "a=(); c && a+=(echo); a+=(git reset --hard); \"${a[@]}\"",
+    "if c; then a=(ls); else a=(git reset --hard); fi; b=(\"${a[@]}\"); \"${b[@]}\"",
+    "if c; then a=(status); else a=(reset --hard); fi; set -- \"${a[@]}\"; git \"$@\"",
+    "if c; then a=(echo); else a=(git reset); fi; a+=(--hard); \"${a[@]}\"",
+    "if c; then a=ls; else a=(git reset --hard); fi; \"${a[@]}\"",
+    "if c; then read -ra a; else a=(git reset --hard); fi; \"${a[@]}\"",
+    "if c; then a=(echo); else a=(ls); fi; if d; then a=(git reset --hard); fi; \"${a[@]}\"",
+    "f() { if c; then a=(ls); else a=(git reset --hard); fi; }; f x; \"${a[@]}\"",
+    "a=(echo reset --hard); a[0]=git; \"${a[@]}\"",
+    "a[0]=git; a[1]=reset; a[2]=--hard; \"${a[@]}\"",
+    "a=(git status --hard); c && a[1]=reset; \"${a[@]}\"",
+    "a=([2]=--hard [1]=reset [0]=git); \"${a[@]}\"",
+];
+
+/// An array that branches fill differently is each of its lists in turn, not one list of all.
+#[test]
+fn each_list_that_an_array_may_be_is_judged() {
+    for line in FILLED {
+        assert!(found(line).contains(&"git-discard"), "{line}: {:?}", found(line));
+    }
+    for line in [
+        "if c; then a=(ls -l); else a=(ls -la); fi; \"${a[@]}\"",
+        "if c; then a=(git); else a=(reset --hard); fi; echo \"${a[@]}\"",
+        "if c; then a=(echo); else a=(git diff --stat); fi; \"${a[@]}\" src",
+        "a=(); for f in *.rs; do a+=(\"$f\"); done; wc -l \"${a[@]}\"",
+        "a=(cargo test); c && a+=(--release); d && a+=(--locked); e && a+=(-q); \"${a[@]}\"",
+    ] {
+        assert_eq!(found(line), Vec::<&str>::new(), "{line}");
+    }
+    let or = |n: usize| (0..n).map(|n| format!("c{n} && a+=(--x{n}); ")).collect::<Vec<_>>().concat();
+    assert_eq!(found(&format!("a=(ls); {}\"${{a[@]}}\"", or(7))), Vec::<&str>::new());
+    assert_eq!(found(&format!("a=(ls); {}\"${{a[@]}}\"", or(12))), ["unread-line"], "more lists than are looked at");
+}
+
 /// A file is secret by where it is, though the command stands in its folder and names it alone.
 #[test]
 fn a_secret_is_known_behind_cd() {

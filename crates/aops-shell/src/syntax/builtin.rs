@@ -1,8 +1,8 @@
 //! What builtins change for the commands that follow: folders, variables, positions.
 
-use super::scope::{POSITIONS, Scope};
+use super::scope::{POSITIONS, Scope, added};
 use super::walk::Walk;
-use super::{Bit, Simple, Word};
+use super::{Bit, Held, Simple, Word};
 use std::rc::Rc;
 
 impl Walk {
@@ -58,6 +58,26 @@ impl Walk {
         }
     }
 
+    /// An array is one of these lists; `a+=()` may leave it empty.
+    pub(super) fn filled(&mut self, scope: &mut Scope, name: &str, lists: Vec<Vec<Word>>) {
+        let (empty, mut lists): (Vec<_>, Vec<_>) = lists.into_iter().partition(Vec::is_empty);
+        if lists.is_empty() {
+            return self.assigned(scope, name, Vec::new());
+        }
+        let held = lists.iter().flatten().map(Held::of).reduce(Held::and);
+        self.hold(name, held.unwrap_or(Held::ANYTHING));
+        if self.frozen.contains(name) {
+            lists = scope.lists(name).into_iter().fold(lists, added);
+        }
+        // Scopes share their variables until one of them is set, which copies them all.
+        if self.spend(1 + scope.variables.len() / 2 + lists.len()) && !scope.fill(name, lists) {
+            self.too_much();
+        }
+        if !empty.is_empty() {
+            scope.perhaps_take_away(name);
+        }
+    }
+
     /// Builtins that change what later commands see.
     pub(super) fn change(&mut self, simple: &Simple, scope: &mut Scope, own: &Scope) {
         let Some(program) = simple.name() else { return };
@@ -66,12 +86,12 @@ impl Walk {
             _ if simple.makes_links() => self.link(simple),
             "popd" => scope.back(),
             "read" | "mapfile" | "readarray" => {
-                for name in filled(simple, program) {
+                for name in read_into(simple, program) {
                     self.arrays.insert(name.clone());
                     let mut values = simple.arriving.clone();
                     let several = !simple.fed.is_empty() || !simple.arriving.is_empty();
                     values.push(Word { several, printed: simple.fed.clone(), ..Word::any() });
-                    self.assign(scope, &name, values);
+                    self.filled(scope, &name, vec![values]);
                 }
             }
             "printf" if simple.words.get(1).is_some_and(|word| word.starts_with("-v")) => {
@@ -117,7 +137,7 @@ pub(super) fn operands(simple: &Simple) -> Vec<&Word> {
 }
 
 /// The variables that `read` and `mapfile` fill: their operands, and what follows `-a`.
-fn filled(simple: &Simple, program: &str) -> Vec<String> {
+fn read_into(simple: &Simple, program: &str) -> Vec<String> {
     let (valued, usual) = if program == "read" { ("adinNptuAk", "REPLY") } else { ("dnOsucC", "MAPFILE") };
     let mut names = Vec::new();
     let mut words = simple.words.iter().skip(1);

@@ -2,7 +2,7 @@
 //!
 //! Invariant: an assignment that may not have happened adds a value and takes none away.
 
-use super::scope::{Scope, Unset, added, is_over};
+use super::scope::{Lists, Scope, Unset, added, are_over, as_lists, is_over};
 use super::{Bit, Word};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -11,6 +11,7 @@ use std::rc::Rc;
 pub(super) struct Kept {
     variables: Rc<Vec<(String, Vec<Word>)>>,
     unset: Rc<BTreeMap<String, Unset>>,
+    lists: Rc<Lists>,
     given: Rc<Vec<Vec<Word>>>,
     /// Of two ways: there may be several values.
     joined: bool,
@@ -32,30 +33,36 @@ enum State<'a> {
 impl Kept {
     pub(super) fn of(scope: &Scope) -> Self {
         let (variables, unset) = (Rc::clone(&scope.variables), Rc::clone(&scope.unset));
-        Self { variables, unset, given: Rc::clone(&scope.given), joined: false, over: false }
+        let (lists, given) = (Rc::clone(&scope.lists), Rc::clone(&scope.given));
+        Self { variables, unset, lists, given, joined: false, over: false }
     }
 
     /// `false` where there are too many values.
     pub(super) fn put(self, scope: &mut Scope) -> bool {
         scope.chooses |= self.joined;
         (scope.variables, scope.unset, scope.given) = (self.variables, self.unset, self.given);
+        scope.lists = self.lists;
         !self.over
     }
 
-    /// How many variables there are to compare.
+    /// How many variables and lists there are to compare.
     pub(super) fn len(&self) -> usize {
-        self.variables.len()
+        self.variables.len() + self.lists.values().map(|lists| 1 + lists.len() * lists.len() / 8).sum::<usize>()
     }
 
     /// Some value is none that any variable of the other has.
     pub(super) fn has_new(&self, other: &Self) -> bool {
         let known = |value: &Word| other.variables.iter().any(|(_, values)| values.contains(value));
-        self.variables.iter().flat_map(|(_, values)| values).any(|value| !known(value))
+        let longer = |(name, lists): (&String, &Vec<Vec<Word>>)| {
+            lists.iter().any(|list| other.lists.get(name).is_none_or(|known| !known.contains(list)))
+        };
+        self.variables.iter().flat_map(|(_, values)| values).any(|value| !known(value)) || self.lists.iter().any(longer)
     }
 
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let same = Rc::ptr_eq(&self.variables, &other.variables) || self.variables == other.variables;
-        same && self.unset == other.unset && self.given == other.given
+        let alike = Rc::ptr_eq(&self.lists, &other.lists) || self.lists == other.lists;
+        same && alike && self.unset == other.unset && self.given == other.given
     }
 
     /// The place is where the other way has it: most ways name the same variables in the same order.
@@ -83,17 +90,34 @@ impl Kept {
         } else {
             Rc::new(lists(&other.given).into_iter().fold(lists(&self.given), added))
         };
-        let (mut unset, mut over) = (BTreeMap::new(), self.over || other.over);
+        let (mut unset, mut lists, mut over) = (BTreeMap::new(), Lists::new(), self.over || other.over);
         let more = other.variables.iter().enumerate();
         let more = more.filter(|(at, (name, _))| matches!(self.state(*at, name), State::Unnamed));
         let mut variables = Vec::with_capacity(self.variables.len());
         for (at, (name, _)) in self.variables.iter().enumerate().chain(more) {
             let (values, state) = either(name, self.state(at, name), other.state(at, name));
             unset.extend(state.map(|state| (name.clone(), state)));
-            over |= is_over(&values);
-            variables.push((name.clone(), if is_over(&values) { Vec::new() } else { values }));
+            let mut full = is_over(&values);
+            if self.lists.contains_key(name) || other.lists.contains_key(name) {
+                let one = self.lists(name, &self.state(at, name));
+                let either = other.lists(name, &other.state(at, name)).into_iter().fold(one, added);
+                full |= are_over(&either);
+                lists.insert(name.clone(), if either.len() > 1 && !full { either } else { Vec::new() });
+            }
+            over |= full;
+            variables.push((name.clone(), if full { Vec::new() } else { values }));
         }
-        Self { variables: Rc::new(variables), unset: Rc::new(unset), given, joined: true, over }
+        let (variables, unset, lists) = (Rc::new(variables), Rc::new(unset), Rc::new(lists));
+        Self { variables, unset, lists, given, joined: true, over }
+    }
+
+    /// The lists that an array may be on this way: each is what a command may get.
+    fn lists(&self, name: &str, state: &State) -> Vec<Vec<Word>> {
+        match state {
+            State::OneOf(values, _) => as_lists(self.lists.get(name), values),
+            State::Unknown => vec![vec![unknown(name)]],
+            State::Unnamed | State::Gone => Vec::new(),
+        }
     }
 
     /// The same, of a way that sets nothing which is not set already.
@@ -108,6 +132,10 @@ impl Kept {
     }
 }
 
+fn unknown(name: &str) -> Word {
+    Word { unknown: vec![name.to_owned()], bits: vec![Bit::Any], ..Word::default() }
+}
+
 fn either(name: &str, one: State, other: State) -> (Vec<Word>, Option<Unset>) {
     match (one, other) {
         (State::OneOf(one, maybe), State::OneOf(other, perhaps)) => {
@@ -117,8 +145,7 @@ fn either(name: &str, one: State, other: State) -> (Vec<Word>, Option<Unset>) {
         (State::OneOf(values, _), State::Unnamed | State::Gone)
         | (State::Unnamed | State::Gone, State::OneOf(values, _)) => (values.to_vec(), Some(Unset::Maybe)),
         (State::OneOf(values, maybe), State::Unknown) | (State::Unknown, State::OneOf(values, maybe)) => {
-            let unknown = Word { unknown: vec![name.to_owned()], bits: vec![Bit::Any], ..Word::default() };
-            (added(values.to_vec(), unknown), maybe.then_some(Unset::Maybe))
+            (added(values.to_vec(), unknown(name)), maybe.then_some(Unset::Maybe))
         }
         (State::Gone, State::Gone) => (Vec::new(), Some(Unset::Surely)),
         _ => (Vec::new(), None),

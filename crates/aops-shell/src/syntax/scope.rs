@@ -18,6 +18,8 @@ pub(super) const POSITIONS: usize = 256;
 /// Values a variable may have, and characters in all.
 const VALUES: usize = 1024;
 const LONGEST: usize = 256 * 1024;
+/// Lists that an array may be.
+const LISTS: usize = 256;
 
 /// A variable that has no value, though the line names one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +36,16 @@ pub(super) fn whether(name: &str) -> String {
     format!("{WHETHER}{name}")
 }
 
+/// The same where one of the lists that an array may be is chosen.
+const LIST: char = '[';
+
+pub(super) fn list_of(name: &str) -> String {
+    format!("{LIST}{name}")
+}
+
+/// The variables that are arrays, with what each may be if that is more than one list. Their values are the elements of all.
+pub(super) type Lists = BTreeMap<String, Vec<Vec<Word>>>;
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
     pub(super) home: Rc<Word>,
@@ -44,6 +56,7 @@ pub(super) struct Scope {
     pub(super) forgot: bool,
     pub(super) variables: Rc<Vec<(String, Vec<Word>)>>,
     pub(super) unset: Rc<BTreeMap<String, Unset>>,
+    pub(super) lists: Rc<Lists>,
     pub(super) functions: Rc<Vec<String>>,
     /// `$0`, where the line gives it.
     pub(super) zero: Option<Rc<Word>>,
@@ -121,6 +134,9 @@ impl Scope {
         if let Some(name) = name.strip_prefix(WHETHER) {
             return 1 + usize::from(self.unset.get(name) == Some(&Unset::Maybe));
         }
+        if let Some(name) = name.strip_prefix(LIST) {
+            return self.lists.get(name).map_or(0, Vec::len);
+        }
         if name == "@" { self.given.len() } else { self.value(name).map_or(0, <[Word]>::len) }
     }
 
@@ -131,6 +147,12 @@ impl Scope {
                 Rc::make_mut(&mut self.unset).remove(name);
             } else {
                 self.take_away(name);
+            }
+        } else if let Some(name) = name.strip_prefix(LIST) {
+            if let Some(list) = self.lists.get(name).and_then(|lists| lists.get(at)).cloned() {
+                let unset = Rc::clone(&self.unset);
+                self.fill(name, vec![list]);
+                self.unset = unset;
             }
         } else if name == "@" {
             self.given = Rc::new(self.given.get(at).cloned().into_iter().collect());
@@ -147,12 +169,31 @@ impl Scope {
         if self.unset.contains_key(name) {
             Rc::make_mut(&mut self.unset).remove(name);
         }
+        if self.lists.contains_key(name) {
+            Rc::make_mut(&mut self.lists).remove(name);
+        }
         let variables = Rc::make_mut(&mut self.variables);
         match variables.iter_mut().find(|(known, _)| known == name) {
             Some((_, old)) => *old = values,
             None => variables.push((name.to_owned(), values)),
         }
         whole
+    }
+
+    /// An array is one of these lists. `false` if they are too many or too long: then it may be anything.
+    pub(super) fn fill(&mut self, name: &str, lists: Vec<Vec<Word>>) -> bool {
+        let whole = !are_over(&lists);
+        let values = if whole { elements(&lists) } else { Vec::new() };
+        if !self.set(name, values) || !whole {
+            return false;
+        }
+        Rc::make_mut(&mut self.lists).insert(name.to_owned(), if lists.len() > 1 { lists } else { Vec::new() });
+        true
+    }
+
+    /// What an array may be; of a variable that is none, each value is a list.
+    pub(super) fn lists(&self, name: &str) -> Vec<Vec<Word>> {
+        as_lists(self.lists.get(name), self.value(name).unwrap_or_default())
     }
 
     /// `unset`
@@ -172,11 +213,17 @@ impl Scope {
     /// `cd`, `pushd`
     pub(super) fn enter(&mut self, target: &Word) {
         let back = self.left.last().filter(|_| target.is("-")).cloned();
-        let there = self.folders.iter().map(|folder| target.from_folder(folder));
-        let known = |word: Word| {
-            // `cd a; cd ..` is back again, by the letters of the path.
-            let is_known = word.bits.iter().all(|bit| matches!(bit, Bit::Char(_)));
-            let word = if is_known || word.bits.len() > DEEPEST {
+        // `cd a; cd ..` is back again, by the letters of the path. A folder is tidy already: a long row of `cd` does not pay for
+        // its whole path each time.
+        let is_odd = |part: &[Bit]| matches!(part, [] | [Bit::Char('.')] | [Bit::Char('.'), Bit::Char('.')]);
+        let untidy = target.bits.split(|bit| *bit == Bit::Char('/')).any(is_odd);
+        let there = self.folders.iter().map(|folder| {
+            let ends = folder.bits.last() == Some(&Bit::Char('/'));
+            (untidy || ends, target.from_folder(folder))
+        });
+        let known = |(untidy, word): (bool, Word)| {
+            let is_known = || word.bits.iter().all(|bit| matches!(bit, Bit::Char(_)));
+            let word = if untidy && is_known() || word.bits.len() > DEEPEST {
                 Word { shifts: word.shifts, ..word.tidied() }
             } else {
                 word
@@ -231,6 +278,27 @@ impl Scope {
 /// More values than are looked at.
 pub(super) fn is_over(values: &[Word]) -> bool {
     values.len() > VALUES || values.iter().map(|word| word.bits.len()).sum::<usize>() > LONGEST
+}
+
+/// More lists than are looked at.
+pub(super) fn are_over(lists: &[Vec<Word>]) -> bool {
+    lists.len() > LISTS || lists.iter().flatten().map(|word| 1 + word.bits.len()).sum::<usize>() > LONGEST
+}
+
+/// The elements of all lists.
+fn elements(lists: &[Vec<Word>]) -> Vec<Word> {
+    match lists {
+        [only] => only.clone(),
+        several => several.iter().flatten().cloned().fold(Vec::new(), added),
+    }
+}
+
+pub(super) fn as_lists(lists: Option<&Vec<Vec<Word>>>, values: &[Word]) -> Vec<Vec<Word>> {
+    match lists {
+        None => values.iter().map(|value| vec![value.clone()]).collect(),
+        Some(only) if only.is_empty() => vec![values.to_vec()],
+        Some(several) => several.clone(),
+    }
 }
 
 /// It beside others that are not the same.

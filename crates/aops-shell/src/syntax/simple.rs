@@ -1,7 +1,7 @@
 //! Reads one simple command of the tree: its words, assignments and redirections, and what they change in the scope.
 
 use super::builtin::operands;
-use super::scope::{Scope, Unset, added};
+use super::scope::{Scope, Unset, added, is_set_by_shell};
 use super::tree::{Assignment, Raw, Redirect, SimpleCommand};
 use super::walk::Walk;
 use super::word::is_plain;
@@ -34,21 +34,8 @@ impl Walk {
         }
         let defaulted = std::mem::replace(&mut self.defaulted, around);
         self.defaults(scope, &defaulted);
-        for (name, values) in assigned {
-            self.programmed(&name, &values, scope);
-            // Before a command it holds for that command alone, but its words were read without it.
-            if simple.words.is_empty() {
-                self.assigned(scope, &name, values);
-                continue;
-            }
-            if SPECIAL.iter().any(|special| simple.words[0].is(special)) {
-                self.adds(scope, &name, &values);
-            }
-            simple.values.push(values.last().cloned().unwrap_or_default());
-            if !own.set(&name, values) {
-                self.too_much();
-            }
-            simple.assigned.push(name);
+        for (name, given) in assigned {
+            self.give_value(name, given, &mut simple, scope, &mut own);
         }
         simple.arriving.clone_from(&own.arriving);
         simple.script.clone_from(&own.script);
@@ -56,6 +43,30 @@ impl Walk {
         (simple.exported, simple.captured) = (own.exported, own.captured);
         simple.empties = empties(&command.redirects);
         self.run(simple, scope, &own);
+    }
+
+    fn give_value(&mut self, name: String, given: Given, simple: &mut Simple, scope: &mut Scope, own: &mut Scope) {
+        let values = match given {
+            Given::OneOf(values) => values,
+            Given::Lists(lists) if simple.words.is_empty() => {
+                self.programmed(&name, &lists.concat(), scope);
+                return self.filled(scope, &name, lists);
+            }
+            Given::Lists(lists) => lists.concat(),
+        };
+        self.programmed(&name, &values, scope);
+        // Before a command it holds for that command alone, but its words were read without it.
+        if simple.words.is_empty() {
+            return self.assigned(scope, &name, values);
+        }
+        if SPECIAL.iter().any(|special| simple.words[0].is(special)) {
+            self.adds(scope, &name, &values);
+        }
+        simple.values.push(values.last().cloned().unwrap_or_default());
+        if !own.set(&name, values) {
+            self.too_much();
+        }
+        simple.assigned.push(name);
     }
 
     /// `${x:=y}`: what they hold now, or something else if they were empty.
@@ -169,23 +180,37 @@ impl Walk {
         words
     }
 
-    fn assignment(&mut self, assignment: &Assignment, scope: &Scope) -> (String, Vec<Word>) {
+    fn assignment(&mut self, assignment: &Assignment, scope: &Scope) -> (String, Given) {
+        let name = assignment.name.to_owned();
         assignment.indexes.iter().for_each(|index| self.sum(index, scope));
         if assignment.is_array {
-            self.arrays.insert(assignment.name.to_owned());
+            self.arrays.insert(name.clone());
         }
-        let mut values: Vec<Word> = assignment.values.iter().flat_map(|word| self.words(word, scope)).collect();
-        if values.is_empty() && !assignment.is_array {
+        let words: Vec<Vec<Word>> = assignment.values.iter().map(|word| self.words(word, scope)).collect();
+        if assignment.is_array {
+            let values = in_order(assignment, words);
+            return (
+                name,
+                Given::Lists(if assignment.keeps { grown(assignment, scope, &values) } else { vec![values] }),
+            );
+        }
+        let mut values = words.concat();
+        if values.is_empty() {
             values.push(Word::default());
         }
         // Blanks in an assigned value do not split it.
-        if !assignment.is_array && values.len() > 1 && !assignment.values[0].text.contains('{') {
+        if values.len() > 1 && !assignment.values[0].text.contains('{') {
             values = vec![joined(&values)];
         }
-        if assignment.keeps {
-            values = kept(assignment, scope, values);
-        }
-        (assignment.name.to_owned(), values)
+        let given = match assignment.keeps {
+            true if !assignment.indexes.is_empty() => {
+                self.arrays.insert(name.clone());
+                Given::Lists(grown(assignment, scope, &values))
+            }
+            true => Given::OneOf(kept(assignment, scope, values)),
+            false => Given::OneOf(values),
+        };
+        (name, given)
     }
 
     /// `ln -s to link`, `ln -s to other folder`: a later write to the link goes to its target.
@@ -239,24 +264,61 @@ impl Walk {
     }
 }
 
-/// What `x+=value`, `x+=(value …)` and `x[1]=value` leave.
+/// What an assignment gives: one of several values, or one of several lists.
+enum Given {
+    OneOf(Vec<Word>),
+    Lists(Vec<Vec<Word>>),
+}
+
+/// The elements of `(b [3]=c …)`: in the order of their indexes, where each has a number.
+fn in_order(assignment: &Assignment, words: Vec<Vec<Word>>) -> Vec<Word> {
+    let numbers: Option<Vec<usize>> = assignment.indexes.iter().map(|index| index.text.trim().parse().ok()).collect();
+    match numbers.filter(|numbers| !numbers.is_empty() && numbers.len() == words.len()) {
+        Some(numbers) => {
+            let mut placed: Vec<_> = numbers.into_iter().zip(words).collect();
+            placed.sort_by_key(|(number, _)| *number);
+            placed.into_iter().flat_map(|(_, words)| words).collect()
+        }
+        None => words.concat(),
+    }
+}
+
+/// What `x+=value` leaves.
 fn kept(assignment: &Assignment, scope: &Scope, values: Vec<Word>) -> Vec<Word> {
     let old = scope.value(assignment.name).unwrap_or_default();
     let unset = scope.unset.get(assignment.name);
-    let is_gone = unset == Some(&Unset::Surely);
-    match (assignment.is_array, assignment.indexes.is_empty()) {
-        (true, true) if is_gone || !old.is_empty() => old.iter().cloned().chain(values).collect(),
-        (false, true) if is_gone => values,
-        (false, true) if !old.is_empty() => {
-            let glued = |old: &Word, value: &Word| Word {
-                bits: [&old.bits[..], &value.bits].concat(),
-                ..joined(&[old.clone(), value.clone()])
-            };
-            let alone = values.iter().filter(|_| unset.is_some()).cloned();
-            alone.chain(old.iter().flat_map(|old| values.iter().map(|value| glued(old, value)))).collect()
-        }
-        _ => values.into_iter().chain(old.iter().cloned()).chain([Word::any()]).collect(),
+    if unset == Some(&Unset::Surely) {
+        return values;
     }
+    if old.is_empty() {
+        return values.into_iter().chain([Word::any()]).collect();
+    }
+    let glued = |old: &Word, value: &Word| Word {
+        bits: [&old.bits[..], &value.bits].concat(),
+        ..joined(&[old.clone(), value.clone()])
+    };
+    let alone = values.iter().filter(|_| unset.is_some()).cloned();
+    alone.chain(old.iter().flat_map(|old| values.iter().map(|value| glued(old, value)))).collect()
+}
+
+/// The lists that `x+=(value …)` and `x[1]=value` leave, of each that there was.
+fn grown(assignment: &Assignment, scope: &Scope, values: &[Word]) -> Vec<Vec<Word>> {
+    let (old, unset) = (scope.lists(assignment.name), scope.unset.get(assignment.name));
+    let index = assignment.indexes.first().filter(|_| !assignment.is_array);
+    let is_new = index.is_some() && scope.value(assignment.name).is_none() && !is_set_by_shell(assignment.name);
+    if old.is_empty() && unset.is_none() && !is_new {
+        return vec![values.iter().cloned().chain([Word::any()]).collect()];
+    }
+    let empty = (old.is_empty() || unset.is_some()).then(Vec::new);
+    let Some(index) = index else {
+        return empty.into_iter().chain(old).map(|list| [&list, values].concat()).fold(Vec::new(), added);
+    };
+    let number: Option<usize> = index.text.trim().parse().ok();
+    let with = |list: Vec<Word>| match number.filter(|number| *number <= list.len()) {
+        Some(number) => [&list[..number], values, list.get(number + 1..).unwrap_or_default()].concat(),
+        None => values.iter().cloned().chain(list).chain([Word::any()]).collect(),
+    };
+    empty.into_iter().chain(old).map(with).fold(Vec::new(), added)
 }
 
 fn empties(redirects: &[Redirect]) -> bool {

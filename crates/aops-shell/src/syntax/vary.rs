@@ -23,9 +23,14 @@ impl Walk {
         let varied = std::mem::replace(&mut self.varied, around);
         let names: Vec<&String> = varied.iter().filter(|name| before.choices(name) > 1).collect();
         if !names.is_empty() {
-            // All of them at once are words of one command only in an array, and in zsh.
-            if !names.iter().any(|name| self.arrays.contains(*name)) {
+            // All of them at once are words of one command only in an array, and in zsh: those of one of its lists.
+            let (elements, others): (Vec<&String>, Vec<&String>) =
+                names.iter().partition(|name| self.arrays.contains(**name));
+            if elements.is_empty() || !others.is_empty() {
                 self.found.truncate(first);
+            }
+            if !elements.is_empty() && !others.is_empty() {
+                self.each_way(command, &before, &others, scope);
             }
             self.each_way(command, &before, &names, scope);
         }

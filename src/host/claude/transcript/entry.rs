@@ -5,13 +5,11 @@
 
 use crate::system::files;
 use memchr::memchr;
-use rustix::fs::OFlags;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, ErrorKind};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -158,16 +156,10 @@ pub struct Lines {
     pub gave_up: bool,
 }
 
-/// Opens a plain file; does not block on a pipe.
-pub(super) fn open_plain(path: &Path) -> io::Result<File> {
-    let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::new(ErrorKind::InvalidInput, "not a plain file")) }
-}
-
 impl Lines {
     pub fn open(path: &Path) -> io::Result<Self> {
         Ok(Self {
-            reader: BufReader::with_capacity(BUFFER, open_plain(path)?),
+            reader: BufReader::with_capacity(BUFFER, files::open(path)?),
             line: Vec::new(),
             too_long: 0,
             bytes: 0,

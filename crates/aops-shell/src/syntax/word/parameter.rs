@@ -2,7 +2,7 @@
 
 use super::scan::{Piece, Quotes, Scan};
 use super::{ALTERNATIVES, Run};
-use crate::syntax::scope::{Unset, whether};
+use crate::syntax::scope::{Unset, list_of, whether};
 use crate::syntax::tree::is_name_byte;
 use crate::syntax::{Bit, Word};
 
@@ -113,6 +113,7 @@ impl Scan<'_> {
                 self.word.filled.push(name.to_owned());
                 let is_one = self.scope.choices(name) > 1 && !matches!(name, "@" | "*" | "PWD");
                 self.done.varied.extend(is_one.then(|| name.to_owned()));
+                self.one_list(name);
                 self.pieces.push(Piece::OneOf(texts, !quoted));
             }
             _ => {
@@ -143,6 +144,12 @@ impl Scan<'_> {
             }
             None => false,
         }
+    }
+
+    /// Of the lists that an array may be, a command gets one.
+    fn one_list(&mut self, name: &str) {
+        let is_one = self.scope.lists.get(name).is_some_and(|lists| lists.len() > 1);
+        self.done.varied.extend(is_one.then(|| list_of(name)));
     }
 
     /// All values of a variable: as many words, or one with blanks between them.
@@ -180,6 +187,7 @@ impl Scan<'_> {
         if name == "@" && self.scope.given.len() > 1 {
             self.done.varied.push("@".to_owned());
         }
+        self.one_list(name);
         // `${@:1}` begins with `$1`, `${a[@]:1}` with the second.
         let skipped = usize::from(name == "@" && !rest.is_empty());
         self.all(name, from.saturating_sub(skipped)..to.saturating_sub(skipped), quoted && sign == b'*', quoted);
