@@ -97,10 +97,10 @@ impl<'a> Turn<'a> {
         let begins = ledger.session().is_new();
         let asked = client::mode_asked(env, ledger.session(), event)?;
         let unheard = asked.as_ref().and_then(client::unheard);
-        if begins {
-            begin(env, event, &mut ledger, &context, asked)?;
-        } else if let Some(asked) = asked {
-            ledger.append(env, vec![Fact::Mode(asked)])?;
+        match asked {
+            asked if begins => begin(env, event, &mut ledger, &context, asked)?,
+            Some(asked) => ledger.append(env, vec![Fact::Mode(asked)])?,
+            None => {}
         }
         Ok(Self {
             env,
