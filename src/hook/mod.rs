@@ -6,12 +6,14 @@
 mod identity;
 mod late;
 mod work;
+mod words;
 mod turn;
 mod cap;
 mod afterwards;
 mod spool;
 
-pub use turn::{first_entry, judge};
+pub use turn::first_entry;
+pub use words::judge;
 
 use crate::host;
 use crate::host::claude::wire::{answer, read};

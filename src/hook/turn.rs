@@ -5,6 +5,7 @@
 
 use super::identity;
 use super::late::{late_violation, tell_late, violation_of};
+use super::words::{fill_in, judge};
 use super::work;
 use crate::briefing;
 use crate::briefing::agent::SourceQuestion;
@@ -414,30 +415,4 @@ fn policy_in_force(env: &Env, cwd: &Path, chosen: Option<ModeLevel>) -> Result<(
     }
     let policy = Some(in_force.policy).filter(|policy| *policy != Policy::default());
     Ok((policy.map(Box::new), in_force.hash))
-}
-
-/// The joined verdict of the gates, with the shipped texts filled in, which never changes the ruling.
-pub fn judge(env: &Env, session: &Session, event: &Event, context: &Context) -> Result<Verdict, Failure> {
-    fill_in(env, gate::judge(session, event, context))
-}
-
-fn fill_in(env: &Env, mut verdict: Verdict) -> Result<Verdict, Failure> {
-    let Some(mut phrase) = verdict.phrase.take() else { return Ok(verdict) };
-    let mut lines = Vec::new();
-    for debt in &verdict.debts {
-        let line = debt.line.fill(&texts::template(env, debt.line.template)?);
-        lines.push(format!("{}. {line}", lines.len() + 1));
-    }
-    if !lines.is_empty() {
-        phrase.values.push(("owed", lines.join("\n")));
-    }
-    let text = phrase.fill(&texts::template(env, phrase.template)?);
-    if verdict.softened {
-        verdict.notice = format!("not enforced here, or this would be refused: {text}");
-    } else if verdict.ruling == Ruling::Pass {
-        verdict.notice = text;
-    } else {
-        verdict.reason = text;
-    }
-    Ok(verdict)
 }

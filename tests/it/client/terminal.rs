@@ -42,22 +42,36 @@ impl Terminal<'_> {
         self.press("C-u");
         self.enter(text);
         self.shows(&[text]);
-        self.press("Enter");
+        self.press_until("Enter", text, |screen| !in_box(screen).contains(text));
     }
 
     /// Presses the key of an answer until the question is gone: a dialog that just appeared ignores keys, so that nobody
     /// answers it unseen. A client that is only slow gets time to take the first key.
     pub(crate) fn answer(&self, question: &str, key: &str) {
         self.shows(&[question]);
+        self.press_until(key, question, |screen| !screen.contains(question));
+    }
+
+    fn press_until(&self, key: &str, what: &str, is_taken: impl Fn(&str) -> bool) {
         let began = Instant::now();
         let mut pressed: Option<Instant> = None;
-        while self.screen().contains(question) {
-            assert!(began.elapsed() < PATIENCE, "`{key}` is not taken:\n{}", self.screen());
+        while pressed.is_none() || !is_taken(&self.screen()) {
+            assert!(began.elapsed() < PATIENCE, "`{key}` is not taken for `{what}`:\n{}", self.screen());
             if pressed.is_none_or(|pressed| pressed.elapsed() > Duration::from_secs(3)) {
                 self.press(key);
                 pressed = Some(Instant::now());
             }
             thread::sleep(Duration::from_millis(50));
         }
+    }
+}
+
+/// What stands in the box for prompts: between the last two lines that are drawn across the screen.
+fn in_box(screen: &str) -> String {
+    let lines: Vec<&str> = screen.lines().collect();
+    let mut drawn = (0..lines.len()).rev().filter(|n| lines[*n].starts_with("────"));
+    match (drawn.next(), drawn.next()) {
+        (Some(below), Some(above)) => lines[above..below].join("\n"),
+        _ => String::new(),
     }
 }

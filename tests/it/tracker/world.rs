@@ -37,7 +37,10 @@ impl World {
         let world =
             Self { sandbox: Sandbox::repository("0.0"), command: minibeads::program().to_str().unwrap().to_owned() };
         world.mb(&["init", "--prefix", "demo"]);
-        world.sandbox.configure(&format!("[audit]\nrate = 0.0\n[tracker]\ncommand = \"{}\"\n{more}", world.command));
+        let slow = "[hydration]\ndeadline_ms = 5000\n"; // on a busy machine a memory server answers late
+        world
+            .sandbox
+            .configure(&format!("[audit]\nrate = 0.0\n{slow}[tracker]\ncommand = \"{}\"\n{more}", world.command));
         world
     }
 

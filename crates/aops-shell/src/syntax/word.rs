@@ -194,17 +194,15 @@ impl Word {
         }
     }
 
-    /// Whatever stands in it when it runs, it names a file of one known folder: no slash comes that the line does not say,
-    /// and the name cannot be `..`.
+    /// Whatever stands in it when it runs, no slash does that the line does not say: it names a file of one known folder.
     pub fn is_one_name(&self) -> bool {
         let (folder, name) = self.split_last();
-        let is_named = name.iter().any(|bit| matches!(bit, Bit::Char(letter) if *letter != '.'));
-        is_named && folder.iter().all(|bit| matches!(bit, Bit::Char(_))) && unknown(name) <= self.names
+        folder.iter().all(|bit| matches!(bit, Bit::Char(_))) && unknown(name) <= self.names
     }
 
     /// No slash stands in it, and none will.
     pub(super) fn has_no_slash(&self) -> bool {
-        !self.bits.contains(&Bit::Char('/')) && unknown(&self.bits) <= self.names
+        !self.bits.contains(&Bit::Char('/')) && self.is_one_name()
     }
 
     /// The words that it becomes where its one unknown bit is this text; `None` where a letter of it may mean more.

@@ -114,16 +114,3 @@ fn what_only_the_running_shell_knows_is_left_to_a_jail_that_holds() {
         assert_eq!(of(line), Ruling::Deny, "{line}");
     }
 }
-
-/// A name without a slash can still be `..`, and then what is moved there lands one folder higher.
-#[test]
-fn a_name_that_may_be_the_folder_above_is_not_known() {
-    for line in [
-        "mv x/settings.json .claude/foo/$(basename \"$d\")",
-        "mv x/settings.json \".claude/foo/${d##*/}\"",
-        "cp -t .claude/foo/${d##*/} x/settings.json",
-    ] {
-        assert_eq!(bash(line), Ruling::Deny, "{line}");
-    }
-    assert_eq!(bash("mv x/settings.json out/$(basename \"$d\").json"), Ruling::Pass);
-}
