@@ -215,7 +215,7 @@ impl Sandbox {
 
     /// Looks again and again until it is so.
     #[track_caller]
-    pub(crate) fn wait_until(&self, what: &str, done: impl Fn() -> bool) {
+    pub(crate) fn wait_until(&self, what: &str, mut done: impl FnMut() -> bool) {
         let end = Instant::now() + PATIENCE;
         while !done() {
             assert!(Instant::now() < end, "not so after {PATIENCE:?}: {what}; alive: {:?}", self.alive());

@@ -45,9 +45,12 @@ fn is_over(world: &Jailed) {
     world.sandbox.wait_until("nothing is left", || of_commands(world).is_empty());
 }
 
-/// Both are running: the command, and what it left behind.
-fn is_running(world: &Jailed) {
+/// Both are running: the command, and what it left behind. A command that has ended instead has said why on stderr.
+fn is_running(world: &Jailed, child: &mut Child) {
     world.sandbox.wait_until("it runs", || {
+        if let Some(status) = child.try_wait().unwrap() {
+            panic!("it ended with {status}");
+        }
         let all = of_commands(world);
         ["daemon.py", "time.sleep(1000)"].iter().all(|name| all.iter().any(|(_, line)| line.contains(name)))
     });
@@ -85,13 +88,13 @@ fn what_a_command_leaves_running_ends_with_it() {
 fn a_command_ends_with_its_keeper_and_with_its_session() {
     let world = world();
     let session = world.prompted();
-    let child = session.begin("sh run.sh");
-    is_running(&world);
+    let mut child = session.begin("sh run.sh");
+    is_running(&world, &mut child);
     kill_process(keeper(&session), Signal::KILL).unwrap();
     is_over(&world);
     assert_eq!(wait(child).signal, Some(9));
-    let child = session.begin("sh run.sh; true");
-    is_running(&world);
+    let mut child = session.begin("sh run.sh; true");
+    is_running(&world, &mut child);
     session.inner.end().silent();
     is_over(&world);
     assert_eq!(wait(child).signal, Some(9));
@@ -128,7 +131,7 @@ fn a_command_ends_with_the_client_that_started_it() {
     // In a group of its own, as the client starts it: no hangup reaches it.
     let mut client = world.started(["/bin/sh", "-c", &format!("setsid -w {BINARY} --shell '{line}'; true")]);
     let mut client = client.env(id.0, id.1).stdout(Stdio::null()).spawn().unwrap();
-    is_running(&world);
+    is_running(&world, &mut client);
     kill_process(Pid::from_child(&client), Signal::KILL).unwrap();
     client.wait().unwrap();
     // `setsid` is what waits for the command here: the client is named by its variable too.
@@ -140,8 +143,8 @@ fn a_command_ends_with_the_client_that_started_it() {
     is_over(&world);
     session.inner.pre(&session.inner.call("Bash", json!({"command": line}))).silent();
     let mut other = world.started(["/bin/sh", "-c", "read x"]).stdin(Stdio::piped()).spawn().unwrap();
-    let child = session.line(line).env("CLAUDE_PID", other.id().to_string()).stdout(Stdio::null()).spawn().unwrap();
-    is_running(&world);
+    let mut child = session.line(line).env("CLAUDE_PID", other.id().to_string()).stdout(Stdio::null()).spawn().unwrap();
+    is_running(&world, &mut child);
     other.kill().unwrap();
     other.wait().unwrap();
     is_over(&world);

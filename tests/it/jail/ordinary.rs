@@ -38,7 +38,8 @@ fn run_all(variables: &[(&str, &str)], besides: &[&str]) {
     let stand_ins = stand_ins();
     command.env(STAND_INS, stand_ins.path());
     let ran = command.envs(variables.iter().copied()).output().expect("`setpriv` is needed: install util-linux");
-    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
+    let words = [ran.stdout.as_slice(), &ran.stderr].concat();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&words));
     assert!(String::from_utf8_lossy(&ran.stdout).contains(" passed"), "{ran:?}");
 }
 
