@@ -19,7 +19,7 @@ pub fn judge(_: &Session, _: &Event, context: &Context) -> Verdict {
     Verdict { aloud: true, ..Verdict::notice("unfinished", words) }
 }
 
-/// What lets it pass the next time: a mode lifts the loop, and nothing else.
+/// How to let it pass the next time. A mode lifts the loop and nothing else.
 fn way_out(last: &LastRefusal) -> String {
     match (last.gate.as_str(), last.rule.as_deref()) {
         ("danger", Some(rule)) => format!(

@@ -1,7 +1,7 @@
-//! Whether a line that throws changes of git's working tree away has none to throw away.
+//! Whether a line that discards changes in git's working tree has any to discard.
 //!
-//! Asks git for the changes of the very paths that the line names, and only where the danger rule has found something. Invariant: a
-//! line that does anything else, a form that is not known and a git that does not answer all mean that something may be lost.
+//! Asks git about the paths that the line names, and only once the danger rule has found something. Invariant: if the line
+//! does anything else, has a form that we do not know, or git does not answer, something may be lost.
 
 use crate::model::call::ToolCall;
 use crate::system::env::Env;
@@ -11,7 +11,7 @@ use crate::tool::targets::{CommandRun, Targets};
 use aops_shell::syntax::{Ground, Line, Word};
 use std::path::{Path, PathBuf};
 
-/// What is dangerous in this call, less what throws nothing away.
+/// What is dangerous in this call, without commands that discard nothing.
 pub(super) fn left(env: &Env, call: &ToolCall, line: Option<&Line>, ground: &Ground, reach: &Targets) -> Vec<Danger> {
     let mut dangers = danger::of(&call.key.tool, &call.input, line, ground, Some(fed));
     let discards = |danger: &Danger| danger.rule.id() == "git-discard";
@@ -40,7 +40,7 @@ fn loses_nothing(env: &Env, line: &Line, reach: &Targets) -> bool {
             .all(|run| !moves_git(run) && !writes(run) && (run.reads || fetches(run) || discards_nothing(env, run)))
 }
 
-/// The words of a git command behind its verb, the verb, and the folders that it may run in.
+/// The verb of a git command, the words after it, and the folders that it may run in.
 fn git_words(run: &CommandRun) -> Option<(String, Vec<String>, Vec<PathBuf>)> {
     let simple = &run.command;
     let words: Vec<String> = simple.words.iter().filter(|word| word.is_firm()).filter_map(Word::literal).collect();
@@ -75,7 +75,7 @@ fn is_clean(env: &Env, folder: &Path, paths: &[&str]) -> bool {
     git::has_changes(env, folder, paths) == Some(false)
 }
 
-/// The paths of which a command throws changes away, none for all of them; `None` where it may lose something else.
+/// The paths whose changes a command discards; an empty list means all of them. `None` if it may lose something else.
 fn discarded<'w>(verb: &str, words: &'w [String]) -> Option<Vec<&'w str>> {
     let free: &[&str] = match verb {
         "reset" => &["--hard", "-q", "--quiet"],
@@ -91,10 +91,10 @@ fn discarded<'w>(verb: &str, words: &'w [String]) -> Option<Vec<&'w str>> {
     let behind: Vec<&str> = paths.unwrap_or_default().iter().map(String::as_str).collect();
     match (verb, before.as_slice()) {
         _ if before.iter().any(|word| word.starts_with('-')) => None,
-        // Another commit than the present one takes commits away.
+        // Resetting to another commit would drop commits.
         ("reset", [] | ["HEAD" | "@"]) if paths.is_none() && words.iter().any(|word| word == "--hard") => Some(behind),
         ("checkout", [] | ["HEAD" | "@"]) if !behind.is_empty() => Some(behind),
-        // One word is a path or a branch, of several the first may be another commit.
+        // A single word is a path or a branch; the first of several may be another commit.
         ("checkout", [path] | ["HEAD" | "@", path]) if paths.is_none() => Some(vec![path]),
         ("restore", named) if named.len() + behind.len() > 0 => Some([named, &behind].concat()),
         _ => None,

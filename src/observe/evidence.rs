@@ -1,8 +1,9 @@
-//! Whether a shell line runs the command of `evidence.test`, so that its success is evidence; and whether a verifier's own tests
-//! bear out what it says.
+//! Whether a shell line runs the command of `evidence.test`, so that its success is evidence; and whether a verifier's own
+//! tests bear out its verdict.
 //!
-//! Reads the call alone, and the end of the ledger with a VERIFIED. Invariants: the line succeeds only if the command does (`cargo test || true`, `cargo test | tail`
-//! and one in the background do not count); the command is run, not merely named (`echo cargo test`).
+//! Reads the call, and for a VERIFIED the end of the ledger. Invariants: the line succeeds only if the command does
+//! (`cargo test || true`, `cargo test | tail` and one in the background do not count); the command is run, not merely
+//! named (`echo cargo test`).
 
 use crate::gate::Evidence;
 use crate::ledger::open::{Ledger, Recent};

@@ -112,7 +112,7 @@ impl Ground<'_> {
     }
 }
 
-/// By what a program is known again: an edit in place cannot set the time of the last change of a file back.
+/// How we recognise a program: an edit in place cannot hide, since nobody can set a file's change time back.
 pub fn program_mark(path: &Path) -> String {
     tampering::mark(&path.to_string_lossy(), false, &BTreeMap::new())
 }

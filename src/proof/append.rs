@@ -117,7 +117,7 @@ pub struct Writer<'a> {
     written: Vec<File>,
     /// With new keys all tiles are made again: so a person mends them.
     renews: bool,
-    /// The entry that tells of new keys, which gets its line when they count.
+    /// The entry about new keys. Its line is written once they are in force.
     announced: Option<Sum>,
     /// The keys of before a rotation that was killed, which vouch for those of now.
     also: Option<Keys>,

@@ -289,7 +289,7 @@ impl Env {
         Duration::from_secs(15)
     }
 
-    /// How long something that this takes may last. Tests run beside many others and give it more.
+    /// How long a piece of work may take. Tests share the cores with many others and give it more.
     pub fn at_most(&self, limit: Duration) -> Duration {
         #[cfg(test_switches)]
         if let Some(times) = std::env::var("AOPS_TEST_PATIENCE").ok().and_then(|v| v.parse::<u32>().ok()) {

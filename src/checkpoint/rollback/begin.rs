@@ -255,7 +255,7 @@ impl Before {
     }
 }
 
-/// The session as it was before a prompt that may end what was in hand: a checkpoint of that is about its own task.
+/// The session as it was before a prompt that may end its task: the checkpoint of that end describes that task.
 pub fn ended_by(session: &Session, event: &Event) -> Option<Box<Session>> {
     let may_end = event.kind == EventKind::UserPromptSubmit && walked(session.state.phase);
     let kept = session.policy().checkpoint.interactive != Interactive::Off;

@@ -1,4 +1,4 @@
-//! What an uninstallation leaves, since it is the user's: records, and checkpoints in their projects.
+//! What an uninstallation leaves because it belongs to the user: records, and checkpoints in their projects.
 //!
 //! Reads the sessions on disk for their projects; writes nothing.
 
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// So many folders are named.
 const FEW: usize = 5;
 
-/// What stays, and how to remove it; nothing where nothing does.
+/// What stays and how to remove it, if anything stays.
 pub(super) fn describe_kept(env: &Env) -> String {
     let records = [env.user_config.clone(), env.config.join("aops"), env.data.clone()];
     let there: Vec<String> = records.iter().filter(|path| path.exists()).map(|path| quote_path(path)).collect();

@@ -1,11 +1,11 @@
-//! The task that a later prompt left unfinished. A turn that ends with an answer says nothing about it, so these views do.
+//! The task that a later prompt left unfinished. The end of that turn is silent about it, so these views show it.
 
 use crate::cli::table::{NamedFact, Tone};
 use crate::session::fold::Session;
 use crate::text::plain::{count, title};
 use crate::text::template::one_line;
 
-/// The row of `status` about the task in hand; of one that a later prompt left, how to go on with it.
+/// The row of `status` about the task in hand. If a later prompt left it, the row says how to go on with it.
 pub(super) fn describe_task(session: &Session) -> Option<NamedFact> {
     let task = session.state.task.as_ref()?;
     let words = format!("{}: {} ({})", task.n, tell(task.intent.as_ref(), 200), count(task.writes, "change"));

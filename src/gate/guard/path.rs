@@ -197,7 +197,8 @@ impl<'a> PlaceMap<'a> {
             Act::Become => Act::Merge,
             act => act,
         };
-        // Where a value that is not known cannot lead elsewhere, or the kernel holds what it leads to, a hint is no name.
+        // A name that only might fit counts for nothing where the unknown value cannot lead elsewhere, or the kernel holds
+        // what it leads to.
         let hinted = !(self.protected.jailed || target.path.is_one_name());
         let real = || self.covered(&components(&target.real.as_ref()?.bits), act, hinted);
         let is_ours = |name: &String| matches!(name.as_str(), "AOPS" | "AOPS_SESSION");
@@ -221,7 +222,7 @@ impl<'a> PlaceMap<'a> {
         })
     }
 
-    /// What this path is, if an act on it is refused; a mere hint of a name is one if it is `hinted`.
+    /// What this path is, if an act on it is refused. `hinted`: a name that only might fit counts too.
     fn covered(&self, path: &[Component], act: Act, hinted: bool) -> Option<&'static str> {
         if act == Act::Copy {
             let is = |(names, place): &(Vec<String>, ProtectedPlace)| {

@@ -232,8 +232,8 @@ pub(super) fn prints(run: &Run, functions: &[String]) -> Prints {
     }
 }
 
-/// The number of stages of a program that is one pipeline, and name and words of its last: a plain command, and none of
-/// `functions`.
+/// Of a program that is one pipeline: how many stages it has, and the name and words of the last one. Nothing unless that
+/// is a plain command and none of `functions`.
 fn last_stage<'t>(run: &Run<'t>, functions: &[String]) -> Option<(usize, &'t str, Vec<&'t str>)> {
     let Run::Tree(program) = run else { return None };
     let [Statement { pipelines, background: false }] = program.as_slice() else { return None };
@@ -245,19 +245,19 @@ fn last_stage<'t>(run: &Run<'t>, functions: &[String]) -> Option<(usize, &'t str
     is_plain.then(|| (stages.len(), name.text, words.iter().map(|word| word.text).collect()))
 }
 
-/// No slash is in what it prints, where `kind` is what that is.
+/// What it prints, which is of this kind, cannot contain a slash.
 pub(super) fn prints_name(run: &Run, kind: Prints, functions: &[String]) -> bool {
     let Some((_, name, words)) = last_stage(run, functions) else { return false };
     match (kind, name) {
         (Prints::Numbers, _) | (_, "basename") => true,
-        // What is no commit, `git rev-parse` says again.
+        // `git rev-parse` repeats a word that is no commit.
         (Prints::Commits, _) => !words.iter().any(|word| word.contains('/')),
         (_, "date") => matches!(words.as_slice(), [format] if is_plain_date(format)),
         _ => false,
     }
 }
 
-/// `+%Y-%m-%d`, in quotes or not: letters of a date that stand for no slash in any language.
+/// `+%Y-%m-%d`, in quotes or not: only letters that print no slash in any language.
 fn is_plain_date(format: &str) -> bool {
     let text = format.trim_matches(['"', '\'']);
     let mut letters = text.strip_prefix('+').unwrap_or_default().chars();

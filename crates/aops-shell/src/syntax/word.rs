@@ -174,7 +174,7 @@ impl Word {
 
     /// The same word with other bits: all that is known of it beside them stays.
     fn with(&self, bits: Vec<Bit>, shifts: Option<usize>) -> Self {
-        // Which of the unknown bits is gone is not known.
+        // We cannot tell which of the unknown bits was dropped.
         let lost = unknown(&bits) < unknown(&self.bits);
         Self {
             bits,
@@ -194,13 +194,13 @@ impl Word {
         }
     }
 
-    /// Whatever stands in it when it runs, no slash does that the line does not say: it names a file of one known folder.
+    /// When it runs, no slash can appear in it that the line does not show: it names a file in one known folder.
     pub fn is_one_name(&self) -> bool {
         let (folder, name) = self.split_last();
         folder.iter().all(|bit| matches!(bit, Bit::Char(_))) && unknown(name) <= self.names
     }
 
-    /// No slash stands in it, and none will.
+    /// It contains no slash, and cannot contain one when it runs.
     pub(super) fn has_no_slash(&self) -> bool {
         !self.bits.contains(&Bit::Char('/')) && self.is_one_name()
     }
@@ -351,7 +351,7 @@ pub(super) fn expand<'t>(raw: &'t Raw<'t>, scope: &'t Scope) -> Expanded<'t> {
         done.words.push(word.with(vec![Bit::Any], Some(0)));
         return done;
     };
-    // Counted over all of them, which says nothing of one.
+    // The count covers all alternatives, so it says nothing about a single one.
     word.names *= usize::from(alternatives.len() == 1);
     for pieces in alternatives {
         if done.words.len() * (word.named.len() + word.printed.len()) > LONGEST / 8 {

@@ -26,16 +26,16 @@ pub(in crate::gate::guard) fn named(part: &Component, name: &str) -> bool {
     !unnamed(part) && fits(part, name)
 }
 
-/// It does not say how the name begins, and of the rest no more than the ending, or less than half: `$n.json` is `.claude.json` as
-/// it is any other.
+/// It says nothing about how the name begins, and of the rest only the ending or less than half: `$n.json` may be
+/// `.claude.json`, or any other name.
 pub(in crate::gate::guard) fn hints(part: &Component, name: &str) -> bool {
     let known = part.iter().filter(|bit| matches!(bit, Bit::Char(_))).count();
     let ending = name.rfind('.').filter(|at| *at > 0).map_or(0, |at| name.len() - at);
     !matches!(part.first(), Some(Bit::Char(_))) && (known <= ending || known * 2 < name.len())
 }
 
-/// The end of this path is this name, or may be and says enough of it: what a pattern means in a folder that is known can be
-/// looked for, and what only the running shell knows may be any name.
+/// This path ends in this name, or may and shows enough of it. Less is enough for a pattern in a known folder, since we can
+/// look there; what only the running shell knows could be any name.
 pub(in crate::gate::guard) fn ends_as(path: &[Component], name: &str) -> bool {
     let Some((last, folder)) = path.split_last() else { return false };
     let open = |part: &Component| exact(part) || part.contains(&Bit::Any);
