@@ -4,11 +4,11 @@
 //! the target of 1 ms: the rest is a busy machine's.
 #![expect(clippy::print_stdout, reason = "a table for people")]
 
-use aops_hook::gate;
-use aops_hook::host::claude::wire::read;
-use aops_hook::observe;
-use aops_hook::session::fold::Session;
-use aops_hook::system::env::Env;
+use aops_core::gate;
+use aops_core::host::claude::wire::read;
+use aops_core::observe;
+use aops_core::session::fold::Session;
+use aops_core::system::env::Env;
 use serde_json::json;
 use std::hint::black_box;
 use std::time::{Duration, Instant};

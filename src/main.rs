@@ -5,15 +5,15 @@
 
 #![no_main]
 
-use aops_hook::briefing::refresh;
+use aops_core::hook;
+use aops_core::jail::{confined, shell};
+use aops_core::model::client::Client;
+use aops_core::model::event::EventKind;
+use aops_core::system::env::Env;
+use aops_core::system::signal;
 use aops_hook::cli::{self, complete};
-use aops_hook::hook;
-use aops_hook::jail::{confined, shell};
-use aops_hook::model::client::Client;
-use aops_hook::model::event::EventKind;
+use aops_hook::refresh;
 use aops_hook::run::job;
-use aops_hook::system::env::Env;
-use aops_hook::system::signal;
 use std::ffi::{CStr, c_char, c_int};
 use std::io::IsTerminal;
 use std::path::Path;

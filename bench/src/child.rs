@@ -12,6 +12,8 @@ pub(crate) struct Cost {
     pub(crate) cpu: Duration,
     /// The most it held at once, in kilobytes.
     pub(crate) memory: i64,
+    /// Pages that the kernel had to bring.
+    pub(crate) faults: i64,
 }
 
 /// A program, its arguments and the home it runs in; its environment is ours alone.
@@ -23,23 +25,29 @@ pub(crate) fn command(program: &Path, arguments: &[&str], home: &Path) -> Comman
 }
 
 /// Runs it with this input; anything but success ends the benchmark: a failing program measures nothing.
-pub(crate) fn run(mut command: Command, input: &[u8]) -> Cost {
+pub(crate) fn run(command: Command, input: &[u8]) -> Cost {
+    try_run(command, input).unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// The same, with the reason where it fails.
+pub(crate) fn try_run(mut command: Command, input: &[u8]) -> Result<Cost, String> {
     let began = Instant::now();
-    let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let mut child = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
     if let Some(mut stdin) = child.stdin.take() {
         // A program that does not read its input may be gone already.
         let _ = stdin.write_all(input);
     }
-    let (status, cpu, memory) = wait(child.id());
+    let (status, usage) = wait(child.id());
     let wall = began.elapsed();
     if status != 0 {
         let mut said = String::new();
         if let Some(mut stderr) = child.stderr.take() {
             let _ = std::io::Read::read_to_string(&mut stderr, &mut said);
         }
-        panic!("{command:?} ended with {status}: {said}");
+        return Err(format!("{command:?} ended with {status}: {said}"));
     }
-    Cost { wall, cpu, memory }
+    let cpu = time(usage.user) + time(usage.system);
+    Ok(Cost { wall, cpu, memory: usage.largest, faults: usage.minor + usage.major })
 }
 
 #[repr(C)]
@@ -48,20 +56,24 @@ struct Usage {
     user: [i64; 2],
     system: [i64; 2],
     largest: i64,
-    rest: [i64; 13],
+    shared: [i64; 3],
+    minor: i64,
+    major: i64,
+    rest: [i64; 8],
 }
 
 unsafe extern "C" {
     fn wait4(pid: i32, status: *mut i32, options: i32, usage: *mut Usage) -> i32;
 }
 
-fn wait(pid: u32) -> (i32, Duration, i64) {
+fn wait(pid: u32) -> (i32, Usage) {
     let (mut status, mut usage) = (0, Usage::default());
     // SAFETY: both pointers are to live values of the C types; `pid` is a child nobody else waits for.
     let waited = unsafe { wait4(pid.cast_signed(), &raw mut status, 0, &raw mut usage) };
     assert!(waited > 0, "wait4: {}", std::io::Error::last_os_error());
-    let time = |[seconds, micros]: [i64; 2]| {
-        Duration::from_micros(u64::try_from(seconds * 1_000_000 + micros).unwrap_or_default())
-    };
-    (status, time(usage.user) + time(usage.system), usage.largest)
+    (status, usage)
+}
+
+fn time([seconds, micros]: [i64; 2]) -> Duration {
+    Duration::from_micros(u64::try_from(seconds * 1_000_000 + micros).unwrap_or_default())
 }

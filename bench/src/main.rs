@@ -7,6 +7,7 @@ mod child;
 mod hydrate;
 mod jail;
 mod ledger;
+mod modes;
 
 use child::{Cost, command, run};
 use ledger::Session;
@@ -16,7 +17,7 @@ use std::time::Duration;
 
 /// One row of the table.
 struct Row<'a> {
-    name: &'a str,
+    name: String,
     turn: Box<dyn FnMut() -> Cost + 'a>,
     costs: Vec<Cost>,
 }
@@ -30,6 +31,12 @@ fn main() {
             other => panic!("`{other}` is not known"),
         };
         return measure(Path::new(hook), Path::new(home), rounds.parse().expect("rounds are a number"));
+    }
+    if let [_, word, hook, programs, home, rounds] = arguments.as_slice()
+        && word == "modes"
+    {
+        let rounds = rounds.parse().expect("rounds are a number");
+        return modes::measure(Path::new(programs), Path::new(hook), Path::new(home), rounds);
     }
     let [_, hook, programs, home, rounds, entries] = arguments.as_slice() else {
         panic!("usage: bench HOOK PROGRAMS HOME ROUNDS ENTRIES")
@@ -59,8 +66,8 @@ fn main() {
     old.verified();
 }
 
-fn row<'a>(name: &'a str, turn: impl FnMut() -> Cost + 'a) -> Row<'a> {
-    Row { name, turn: Box::new(turn), costs: Vec::new() }
+fn row<'a>(name: impl Into<String>, turn: impl FnMut() -> Cost + 'a) -> Row<'a> {
+    Row { name: name.into(), turn: Box::new(turn), costs: Vec::new() }
 }
 
 /// Every row once a round; the slow ones in every tenth.
@@ -82,7 +89,7 @@ fn print(rows: &[Row]) {
     let (cpu, wall) = (median(reader, |c| c.cpu), median(reader, |c| c.wall));
     for row in rows {
         let (c, w) = (median(row, |c| c.cpu), median(row, |c| c.wall));
-        let (runs, name) = (row.costs.len(), row.name);
+        let (runs, name) = (row.costs.len(), &row.name);
         println!("{name:<36}{runs:>6}{c:>10.0}{w:>10.0}{:>10.2}{:>10.2}", c / cpu, w / wall);
     }
     let ratio = |of: fn(&Cost) -> Duration| {

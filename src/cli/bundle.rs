@@ -4,18 +4,18 @@
 //! `make` packs can be read as configuration and texts; `verify` refuses whatever `install --managed` would.
 
 use super::{Command, Io, operand, option, refused, text, yes};
-use crate::config::bundle::{self, Bundle, Packed};
-use crate::config::in_force::CONFIG_FILE;
-use crate::config::policy::{self, Source};
-use crate::config::texts::{self, Library, Origin, read_text};
-use crate::model::refusal::Refused;
-use crate::proof::keys::Keys;
-use crate::system::env::{Env, now_ms};
-use crate::system::files;
-use crate::text::diff::unified;
-use crate::text::plain::count;
-use crate::text::time;
+use crate::refusal::Refused;
 use anyhow::Context;
+use aops_core::config::bundle::{self, Bundle, Packed};
+use aops_core::config::in_force::CONFIG_FILE;
+use aops_core::config::policy::{self, Source};
+use aops_core::config::texts::{self, Library, Origin, read_text};
+use aops_core::proof::keys::Keys;
+use aops_core::system::env::{Env, now_ms};
+use aops_core::system::files;
+use aops_core::text::diff::unified;
+use aops_core::text::plain::count;
+use aops_core::text::time;
 use aops_proof::key::PublicKey;
 use clap::{Arg, ArgAction, ArgMatches};
 use serde_json::{Value, json};

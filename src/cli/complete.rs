@@ -5,15 +5,15 @@
 //! known here by itself; whatever is broken on disk, there is an answer, if an empty one.
 
 use super::{COMMANDS, Command, Io, SAME, operand, parser};
-use crate::checkpoint::store::Store;
 use crate::cli::control::GATES;
-use crate::config::in_force;
-use crate::config::texts::{self, Library};
-use crate::ledger::sessions;
 use crate::run::artifacts::RunArtifacts;
 use crate::run::driver::project_root;
-use crate::system::env::Env;
-use crate::text::template::one_line;
+use aops_core::checkpoint::store::Store;
+use aops_core::config::in_force;
+use aops_core::config::texts::{self, Library};
+use aops_core::ledger::sessions;
+use aops_core::system::env::Env;
+use aops_core::text::template::one_line;
 use aops_shell::danger::RULES;
 use clap::{Arg, ArgMatches, value_parser};
 use clap_complete::Shell;

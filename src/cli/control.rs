@@ -4,19 +4,19 @@
 //! only tightens; a waiver ends by itself, it says why, and what protects the guard cannot be lifted at all.
 
 use super::{Command, Io, named_session, operand, option, refused, session, session_arguments, session_option, text};
-use crate::ledger::heads::{self, Head};
-use crate::ledger::open::Ledger;
-use crate::ledger::sessions;
-use crate::proof::append;
-use crate::session::fact::{Blocked, Fact, Unblocked};
-use crate::session::fold::Session;
-use crate::session::memory::Waiver;
-use crate::system::env::east_of_utc;
-use crate::text::json::cut;
-use crate::text::redact::redact;
-use crate::text::sha256::NO_DIGEST;
-use crate::text::template::one_line;
-use crate::text::time;
+use aops_core::ledger::heads::{self, Head};
+use aops_core::ledger::open::Ledger;
+use aops_core::ledger::sessions;
+use aops_core::proof::append;
+use aops_core::session::fact::{Blocked, Fact, Unblocked};
+use aops_core::session::fold::Session;
+use aops_core::session::memory::Waiver;
+use aops_core::system::env::east_of_utc;
+use aops_core::text::json::cut;
+use aops_core::text::redact::redact;
+use aops_core::text::sha256::NO_DIGEST;
+use aops_core::text::template::one_line;
+use aops_core::text::time;
 use clap::ArgMatches;
 use serde_json::json;
 use std::io::{self, IsTerminal};

@@ -6,12 +6,12 @@
 use super::range;
 use super::table::{Cell, Tone};
 use super::{Command, Io, allowed, flag, merge, operand, policy_here, refused, text, who_may, yes};
-use crate::config::in_force::{CONFIG_FILE, InForce, read_policy};
-use crate::config::policy::{DangerLevel, Folder, Layer, Source, choose};
-use crate::insight::document::RuleCounts;
-use crate::system::files::{self, Found};
-use crate::system::threads;
 use anyhow::{Context, bail};
+use aops_core::config::in_force::{CONFIG_FILE, InForce, read_policy};
+use aops_core::config::policy::{DangerLevel, Folder, Layer, Source, choose};
+use aops_core::insight::document::RuleCounts;
+use aops_core::system::files::{self, Found};
+use aops_core::system::threads;
 use aops_shell::danger::{RULES, Rule, rule};
 use clap::ArgMatches;
 use serde_json::{Value, json};

@@ -14,7 +14,7 @@ mod other;
 
 use super::table::{Tone, clean};
 use super::{Command, Io};
-use crate::model::client::Client;
+use aops_core::model::client::Client;
 use clap::ArgMatches;
 use registration::Scene;
 use serde::Serialize;
@@ -150,5 +150,5 @@ fn bad(what: impl Into<String>, fix: impl Into<String>) -> Report {
 }
 
 fn shell_word(path: &std::path::Path) -> String {
-    crate::text::plain::shell_word(&path.display().to_string())
+    aops_core::text::plain::shell_word(&path.display().to_string())
 }

@@ -12,11 +12,11 @@ mod trace;
 
 use super::range::{self, FoundSession, since_option};
 use super::{Command, Io, allowed, operand, option, refused, text};
-use crate::host::claude::usage::Sum;
-use crate::insight::document::Insights;
-use crate::ledger::recover::LEDGER_FILE;
-use crate::system::files;
-use crate::text::plain::count;
+use aops_core::host::claude::usage::Sum;
+use aops_core::insight::document::Insights;
+use aops_core::ledger::recover::LEDGER_FILE;
+use aops_core::system::files;
+use aops_core::text::plain::count;
 use aops_shell::verbs::Who;
 use clap::{ArgAction, ArgMatches};
 use form::{LOGS, METRICS, TRACES};
@@ -91,7 +91,7 @@ fn print_lines(io: &mut Io, found: &FoundSession) -> anyhow::Result<()> {
     let Some(shelved) = &found.shelved else { return Ok(()) };
     let mut reader = BufReader::new(files::open(shelved.path.join(LEDGER_FILE))?);
     let mut line = String::new();
-    let id = crate::text::json::quoted(&found.session_id);
+    let id = aops_core::text::json::quoted(&found.session_id);
     while reader.read_line(&mut line)? > 0 {
         // A torn last line is not an entry.
         if let Some(entry) = line.strip_suffix('\n') {

@@ -12,8 +12,8 @@ pub(super) use enqueue::{enqueue, names};
 
 use super::table::{Cell, Tone};
 use super::{Command, Io, policy_here, refused, yes};
-use crate::system::database;
-use crate::text::time::age;
+use crate::remote::database;
+use aops_core::text::time::age;
 use aops_fleet::approval::Answer;
 use aops_fleet::overview::{MachineRow, Overview};
 use aops_fleet::{Fleet, schema};

@@ -2,7 +2,7 @@
 
 use super::control::duration;
 use super::{Io, allowed, flag, option, refused, text};
-use crate::text::plain::count;
+use aops_core::text::plain::count;
 use aops_shell::verbs::Who;
 use clap::ArgMatches;
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@
 //! of them for its head, and so has its answer; so many connections are served at a time. For one more the oldest goes that
 //! has not sent its request, so that nobody keeps others away by being slow; where all are being answered it is told so.
 
-use crate::system::wire::Timed;
+use aops_core::system::wire::Timed;
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

@@ -4,12 +4,12 @@
 //! when a person asks, since who has it can seal from that epoch on.
 
 use super::{Command, Io, flag, option, refused, text, yes};
-use crate::proof::keys::{AgentKey, Keys};
-use crate::proof::life::{self, Standing};
-use crate::system::ssh_agent::{self, Identity};
-use crate::text::plain::count;
-use crate::text::sha256::Sum;
 use anyhow::Context;
+use aops_core::proof::keys::{AgentKey, Keys};
+use aops_core::proof::life::{self, Standing};
+use aops_core::system::ssh_agent::{self, Identity};
+use aops_core::text::plain::count;
+use aops_core::text::sha256::Sum;
 use aops_proof::text::base64;
 use clap::{Arg, ArgMatches};
 use serde_json::json;

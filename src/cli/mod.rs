@@ -46,14 +46,14 @@ pub mod watch;
 pub mod complete;
 pub mod man;
 
-pub use crate::model::refusal::{Refused, refused};
+pub use crate::refusal::{Refused, refused};
 
-use crate::config::in_force::{self, InForce};
-use crate::ledger;
-use crate::ledger::clients;
-use crate::ledger::sessions::SessionOnDisk;
-use crate::model::error::{Code, Failure};
-use crate::system::env::Env;
+use aops_core::config::in_force::{self, InForce};
+use aops_core::ledger;
+use aops_core::ledger::clients;
+use aops_core::ledger::sessions::SessionOnDisk;
+use aops_core::model::error::{Code, Failure};
+use aops_core::system::env::Env;
 use aops_shell::verbs::{VERBS, Who};
 use clap::{Arg, ArgAction, ArgMatches};
 use serde_json::Value;

@@ -5,14 +5,14 @@
 
 use super::table::Tone;
 use super::{Command, Io, allowed, flag, operand, policy_here, refused, text, yes};
-use crate::config::in_force::{CONFIG_FILE, InForce, read_policy};
-use crate::config::policy::key::KEYS;
-use crate::config::policy::{Folder, Layer, ModeLevel, Origins, Policy, Small, Source, SourceLine, choose};
-use crate::config::problem::Problem;
-use crate::config::texts;
-use crate::system::env::Env;
-use crate::system::files::{self, Found};
 use anyhow::{Context, bail};
+use aops_core::config::in_force::{CONFIG_FILE, InForce, read_policy};
+use aops_core::config::policy::key::KEYS;
+use aops_core::config::policy::{Folder, Layer, ModeLevel, Origins, Policy, Small, Source, SourceLine, choose};
+use aops_core::config::problem::Problem;
+use aops_core::config::texts;
+use aops_core::system::env::Env;
+use aops_core::system::files::{self, Found};
 use aops_shell::verbs::Who;
 use clap::ArgMatches;
 use serde_json::{Value, json};

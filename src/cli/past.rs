@@ -4,19 +4,19 @@
 //! `verify` says more about it.
 
 use super::complain;
-use crate::gate::sandbox;
-use crate::ledger::entry::Line;
-use crate::ledger::open::Recent;
-use crate::ledger::recover::LEDGER_FILE;
-use crate::ledger::sessions::SessionOnDisk;
-use crate::model::call::{CallState, ToolCall};
-use crate::model::error::Code;
-use crate::model::event::EventKind;
-use crate::session::fact::{Fact, Said, Seen, Step, Violation};
-use crate::session::fold::Session;
-use crate::session::question;
-use crate::system::files;
 use anyhow::Context;
+use aops_core::gate::sandbox;
+use aops_core::ledger::entry::Line;
+use aops_core::ledger::open::Recent;
+use aops_core::ledger::recover::LEDGER_FILE;
+use aops_core::ledger::sessions::SessionOnDisk;
+use aops_core::model::call::{CallState, ToolCall};
+use aops_core::model::error::Code;
+use aops_core::model::event::EventKind;
+use aops_core::session::fact::{Fact, Said, Seen, Step, Violation};
+use aops_core::session::fold::Session;
+use aops_core::session::question;
+use aops_core::system::files;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 

@@ -3,14 +3,14 @@
 //! Reads ledger and log; writes the file that it is told. Invariant: what is written is checked first.
 
 use super::{Command, Io, flag, operand, option, refused, text};
-use crate::ledger::sessions;
-use crate::proof::check;
-use crate::proof::prove::{entry, prove};
-use crate::proof::store::Store;
-use crate::proof::tier::Level;
-use crate::proof::trust;
-use crate::system::files::replace_private;
 use anyhow::Context;
+use aops_core::ledger::sessions;
+use aops_core::proof::check;
+use aops_core::proof::prove::{entry, prove};
+use aops_core::proof::store::Store;
+use aops_core::proof::tier::Level;
+use aops_core::proof::trust;
+use aops_core::system::files::replace_private;
 use clap::ArgMatches;
 use serde_json::json;
 use std::path::Path;

@@ -4,12 +4,12 @@
 
 use super::control::duration;
 use super::{Io, option, refused, text};
-use crate::insight::collect::{self, transcript_of};
-use crate::insight::document::Insights;
-use crate::ledger::sessions::{self, SessionOnDisk};
-use crate::model::error::Failure;
-use crate::system::env::Env;
-use crate::text::time;
+use aops_core::insight::collect::{self, transcript_of};
+use aops_core::insight::document::Insights;
+use aops_core::ledger::sessions::{self, SessionOnDisk};
+use aops_core::model::error::Failure;
+use aops_core::system::env::Env;
+use aops_core::text::time;
 use clap::{Arg, ArgMatches};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

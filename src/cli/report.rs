@@ -6,16 +6,16 @@
 use super::range::{self, FoundSession, since_option};
 use super::table::Tone;
 use super::{Command, Io, operand, option, text};
-use crate::insight::collect;
-use crate::insight::document::{Insights, describe_counts};
-use crate::insight::report::{Card, Heading, Sums, page};
-use crate::ledger::sessions::SessionOnDisk;
-use crate::proof::health::Health;
-use crate::system::env::{Env, east_of_utc};
-use crate::system::{files, threads};
-use crate::text::json::cut;
-use crate::text::plain::count;
 use anyhow::Context;
+use aops_core::insight::collect;
+use aops_core::insight::document::{Insights, describe_counts};
+use aops_core::insight::report::{Card, Heading, Sums, page};
+use aops_core::ledger::sessions::SessionOnDisk;
+use aops_core::proof::health::Health;
+use aops_core::system::env::{Env, east_of_utc};
+use aops_core::system::{files, threads};
+use aops_core::text::json::cut;
+use aops_core::text::plain::count;
 use clap::ArgMatches;
 use std::path::{Path, PathBuf};
 

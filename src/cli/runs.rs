@@ -13,10 +13,10 @@ use crate::run::attempt::{Decision, RunOutcome, RunStatus};
 use crate::run::client::usd;
 use crate::run::driver::{describe_next_step, lock_project, mark_terminated, project_root};
 use crate::run::state::{RunState, pick};
-use crate::text::json::cut;
-use crate::text::redact::redact;
-use crate::text::template::one_line;
-use crate::text::time;
+use aops_core::text::json::cut;
+use aops_core::text::redact::redact;
+use aops_core::text::template::one_line;
+use aops_core::text::time;
 use clap::{ArgGroup, ArgMatches};
 use serde_json::{Value, json};
 

@@ -5,16 +5,16 @@
 
 use super::table::{Tone, clean};
 use super::{Command, Io, flag, operand, refused, text};
-use crate::hook;
-use crate::host::claude::wire::answer::{self, Answer};
-use crate::ledger::session_folder::SessionKey;
-use crate::ledger::sessions;
-use crate::model::error::Failure;
-use crate::model::event::EventKind;
-use crate::model::verdict::{Ruling, Verdict};
-use crate::system::env::Env;
-use crate::text::json;
 use anyhow::Context;
+use aops_core::hook;
+use aops_core::host::claude::wire::answer::{self, Answer};
+use aops_core::ledger::session_folder::SessionKey;
+use aops_core::ledger::sessions;
+use aops_core::model::error::Failure;
+use aops_core::model::event::EventKind;
+use aops_core::model::verdict::{Ruling, Verdict};
+use aops_core::system::env::Env;
+use aops_core::text::json;
 use clap::ArgMatches;
 use serde_json::{Value, json};
 use std::io::Read;

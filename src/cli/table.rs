@@ -159,7 +159,7 @@ pub fn clean(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::system::env::Env;
+    use aops_core::system::env::Env;
 
     fn printed(terminal: bool, color: bool, width: Option<usize>) -> String {
         let (env, mut out) = (Env::default(), Vec::new());

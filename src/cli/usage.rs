@@ -6,11 +6,11 @@
 use super::range::{self, FoundSession, since_option};
 use super::table::{Cell, Tone};
 use super::{Command, Io, option, text};
-use crate::host::claude::usage::Sum;
-use crate::insight::document::{Insights, micros, usd};
-use crate::model::client::Client;
-use crate::system::env::Env;
-use crate::system::threads;
+use aops_core::host::claude::usage::Sum;
+use aops_core::insight::document::{Insights, micros, usd};
+use aops_core::model::client::Client;
+use aops_core::system::env::Env;
+use aops_core::system::threads;
 use clap::ArgMatches;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -150,7 +150,7 @@ fn client(env: &Env, found: &FoundSession) -> Client {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::claude::usage::Tokens;
+    use aops_core::host::claude::usage::Tokens;
 
     fn session(day: &str, model: &str, cost: Option<f64>) -> (Client, Insights) {
         let sum = Sum { input: 10, messages: 1, cost_usd: cost, ..Sum::default() };

@@ -5,9 +5,9 @@
 
 use super::http::{self, Request};
 use super::{Command, Io, option, refused, text};
-use crate::proof::serve::WitnessState;
-use crate::system::env::Env;
 use anyhow::Context;
+use aops_core::proof::serve::WitnessState;
+use aops_core::system::env::Env;
 use aops_proof::key::PublicKey;
 use clap::{ArgAction, ArgMatches};
 use serde_json::json;

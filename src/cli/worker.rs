@@ -9,7 +9,7 @@ use super::{Command, Io, flag, option, policy_here, refused, text};
 use crate::run::driver::Reporter;
 use crate::run::fleet::stop::Left;
 use crate::run::fleet::worker::{WorkerOptions, work};
-use crate::system::signal;
+use aops_core::system::signal;
 use clap::ArgMatches;
 use std::time::Duration;
 

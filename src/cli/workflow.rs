@@ -10,9 +10,9 @@ mod tests;
 
 use super::table::{Cell, Tone, clean};
 use super::{Command, Io, Refused, flag, operand, refused, text};
-use crate::config::texts::{self, Kind, Library, Origin, Text, Texts};
-use crate::config::workflow::{Gate, Held, Piece, Problem, Step, Variant, Workflow, meant, pieces};
-use crate::text::plain::count;
+use aops_core::config::texts::{self, Kind, Library, Origin, Text, Texts};
+use aops_core::config::workflow::{Gate, Held, Piece, Problem, Step, Variant, Workflow, meant, pieces};
+use aops_core::text::plain::count;
 use clap::{Arg, ArgMatches};
 use serde_json::{Value, json};
 use std::borrow::Cow;

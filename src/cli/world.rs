@@ -5,11 +5,11 @@
 //! folders.
 
 use super::merge;
-use crate::ledger::session_folder::dashed;
-use crate::system::env::Env;
-use crate::system::files::Scratch;
-use crate::system::process::program::{Identity, Program};
-use crate::system::process::{self, Outcome, Task, variable};
+use aops_core::ledger::session_folder::dashed;
+use aops_core::system::env::Env;
+use aops_core::system::files::Scratch;
+use aops_core::system::process::program::{Identity, Program};
+use aops_core::system::process::{self, Outcome, Task, variable};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::io;

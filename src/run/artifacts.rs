@@ -5,13 +5,13 @@
 //! written; a file appears whole; a line is on the disk when
 //! `append` returns; a ledger that does not verify is a failure, never a shorter ledger.
 
-use crate::model::error::{Code, Failure};
 use crate::run::attempt::{AttemptEntry, AttemptFact, Attempts, Decision, Removed, Resolved};
 use crate::run::packet::{End, Pause, StepSummary, to_yaml};
 use crate::run::state::{RunState, fold, is_intervention};
-use crate::system::env::{Env, now_ms};
-use crate::system::{files, git};
-use crate::text::time::timestamp;
+use aops_core::model::error::{Code, Failure};
+use aops_core::system::env::{Env, now_ms};
+use aops_core::system::{files, git};
+use aops_core::text::time::timestamp;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};

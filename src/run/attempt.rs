@@ -3,10 +3,10 @@
 //! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariants: a line commits to all lines before it;
 //! a torn last line is not taken for a damaged one; every status of a run but `Terminal` can be continued.
 
-use crate::model::call::CallKey;
-use crate::model::client::Client;
-use crate::model::named::named;
-use crate::text::{json, sha256::NO_DIGEST, stored::canonical};
+use aops_core::model::call::CallKey;
+use aops_core::model::client::Client;
+use aops_core::model::named::named;
+use aops_core::text::{json, sha256::NO_DIGEST, stored::canonical};
 use aops_ledger::chain::{Damage, Fold, Walk};
 use aops_ledger::entry::{Frame, Layout, Line, Part};
 use aops_ledger::failure::Kind;
@@ -353,7 +353,7 @@ impl Attempts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::sha256::sha256;
+    use aops_core::text::sha256::sha256;
 
     fn ledger() -> String {
         let deeds = [

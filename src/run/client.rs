@@ -6,21 +6,21 @@
 
 pub mod codex;
 
-pub use crate::insight::document::{micros, usd};
+pub use aops_core::insight::document::{micros, usd};
 
-use crate::config::policy::Policy;
-use crate::config::policy::jail::JailLevel;
-use crate::config::texts::{Kind, Texts};
-use crate::host;
-use crate::host::claude::settings::{self, prefix};
-use crate::model::agent::ours;
-use crate::model::client::Client;
-use crate::model::phase::Sandbox;
 use crate::run::plan::{PlannedStep, StepAction};
-use crate::system::env::{Env, names_us};
-use crate::system::files;
-use crate::text::json::{self, Json};
-use crate::text::yaml::{self, Value as Yaml};
+use aops_core::config::policy::Policy;
+use aops_core::config::policy::jail::JailLevel;
+use aops_core::config::texts::{Kind, Texts};
+use aops_core::host;
+use aops_core::host::claude::settings::{self, prefix};
+use aops_core::model::agent::ours;
+use aops_core::model::client::Client;
+use aops_core::model::phase::Sandbox;
+use aops_core::system::env::{Env, names_us};
+use aops_core::system::files;
+use aops_core::text::json::{self, Json};
+use aops_core::text::yaml::{self, Value as Yaml};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -286,7 +286,7 @@ mod tests {
             inner: None,
             does: StepAction::Client { agent: None, tools: Some(vec!["Read".to_owned()]) },
             model: None,
-            phase: crate::model::phase::Phase::Review,
+            phase: aops_core::model::phase::Phase::Review,
             sandbox: Sandbox::Shut,
             closes: false,
             verifies: false,

@@ -10,11 +10,11 @@ pub mod stop;
 mod session;
 pub mod worker;
 
-use crate::config::policy::Policy;
-use crate::model::refusal::refused;
+use crate::refusal::refused;
+use crate::remote::{copy, database};
 use crate::run::driver::{RunRequest, check_request, make_run_id};
-use crate::system::env::Env;
-use crate::system::{database, git::copy};
+use aops_core::config::policy::Policy;
+use aops_core::system::env::Env;
 use aops_fleet::Fleet;
 use aops_fleet::queue::NewRun;
 use serde::{Deserialize, Serialize};

@@ -5,10 +5,10 @@
 //! one by its lock; a program that did not end well has no process left when its end is written.
 
 use crate::run::attempt::Begun;
-use crate::system::env::{Env, JOB};
-use crate::system::files;
-use crate::system::process::program::{Identity, Program};
-use crate::system::process::{Ending, detached, variable};
+use aops_core::system::env::{Env, JOB};
+use aops_core::system::files;
+use aops_core::system::process::program::{Identity, Program};
+use aops_core::system::process::{Ending, detached, variable};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;

@@ -4,8 +4,8 @@
 //! the two fields a person may edit, and the working tree; the same packet has the same bytes.
 
 use super::attempt::{Decision, Init, RunOutcome, Trigger};
-use crate::text::yaml::{self, Node, Value as Yaml};
-use crate::text::{json::quoted, sha256::sha256, stored::canonical};
+use aops_core::text::yaml::{self, Node, Value as Yaml};
+use aops_core::text::{json::quoted, sha256::sha256, stored::canonical};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -3,13 +3,13 @@
 //! Reads a workflow, writes nothing. Invariants: the order is the workflow's own and fixed; every gate of the workflow is
 //! met by a step, or there is no plan.
 
-use crate::config::policy::{Gates, Level};
-use crate::config::workflow::{Gate, Step, Workflow};
-use crate::model::client::Client;
-use crate::model::phase::Sandbox;
-use crate::model::{agent::ours, phase::Phase, profile::Profile};
 use crate::run::state::{MOST_ROUNDS, intervention_id};
-use crate::text::template::quote;
+use aops_core::config::policy::{Gates, Level};
+use aops_core::config::workflow::{Gate, Step, Workflow};
+use aops_core::model::client::Client;
+use aops_core::model::phase::Sandbox;
+use aops_core::model::{agent::ours, phase::Phase, profile::Profile};
+use aops_core::text::template::quote;
 use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -178,7 +178,7 @@ pub fn intervention(verify: &PlannedStep, round: u64, issues: &str) -> PlannedSt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::workflow;
+    use aops_core::config::workflow;
 
     fn of(gates: &str, steps: &str) -> Result<Vec<PlannedStep>, String> {
         let text = format!(

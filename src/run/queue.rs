@@ -2,11 +2,11 @@
 //!
 //! Reads a file or stdin, or asks the tracker. Invariant: an empty list is refused.
 
-use crate::briefing::refresh;
-use crate::config::in_force;
-use crate::model::refusal::refused;
+use crate::refresh;
+use crate::refusal::refused;
 use crate::run::driver::project_root;
-use crate::system::env::Env;
+use aops_core::config::in_force;
+use aops_core::system::env::Env;
 use std::fs;
 use std::io::Read;
 use std::path::Path;

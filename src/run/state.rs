@@ -6,9 +6,9 @@ use super::attempt::{
     AttemptEntry, AttemptFact, Begun, Decision, Done, Init, Paused, Resolved, Resumed, Revised, RunOutcome, RunStatus,
     TakenBack, Trigger,
 };
-use crate::checkpoint::form::describe::RunView;
-use crate::checkpoint::form::{CheckpointKind, GateOutcome, Intake};
-use crate::text::json::cut;
+use aops_core::checkpoint::form::describe::RunView;
+use aops_core::checkpoint::form::{CheckpointKind, GateOutcome, Intake};
+use aops_core::text::json::cut;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -342,8 +342,8 @@ pub fn fold(told: &[AttemptEntry]) -> Vec<RunState> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::call::CallKey;
     use crate::run::attempt::Ended;
+    use aops_core::model::call::CallKey;
 
     fn done(step: &str, outcome: RunOutcome) -> AttemptFact {
         AttemptFact::Done(Done {

@@ -46,8 +46,8 @@ fn add_result(sandbox: &Sandbox, session: &Session, call: &str, at: &str, fields
 /// A time so many milliseconds after an entry of this kind.
 fn after(session: &Session, kind: &str, ms: i64) -> String {
     let entry = session.entries().into_iter().rfind(|entry| entry["type"] == kind).unwrap();
-    let at = aops_hook::text::time::parse(entry["ts"].as_str().unwrap()).unwrap();
-    aops_hook::text::time::timestamp(at + ms)
+    let at = aops_core::text::time::parse(entry["ts"].as_str().unwrap()).unwrap();
+    aops_core::text::time::timestamp(at + ms)
 }
 
 #[test]

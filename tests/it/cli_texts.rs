@@ -6,8 +6,8 @@
 mod page;
 
 use crate::support::{Answer, BINARY, NO_TRACKER, Sandbox, Session};
+use aops_core::model::error::Code;
 use aops_hook::cli::{COMMANDS, parser};
-use aops_hook::model::error::Code;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -12,7 +12,7 @@ pub(crate) use run::{OVER_ETC, Run};
 
 use crate::model::{Model, Turn};
 use crate::support::Sandbox;
-use aops_hook::model::event::{EVENTS, EventRow};
+use aops_core::model::event::{EVENTS, EventRow};
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::path::PathBuf;

@@ -262,7 +262,7 @@ fn the_page_has_every_rule() {
         if line.contains('`') { format!("`` {line} ``") } else { format!("`{line}`") }
     };
     let listed = |lines: &[&str]| lines.iter().map(code).collect::<Vec<_>>().join(", ");
-    for rule in aops_hook::tool::danger::RULES {
+    for rule in aops_core::tool::danger::RULES {
         let row = format!(
             "| `{}` | {} | {} | {} | {} | {} | {} |",
             rule.id(),
@@ -282,7 +282,7 @@ fn the_page_has_every_rule() {
         assert!(page.contains(&row), "no row {row}");
     }
     let rows = page.lines().filter(|line| line.starts_with("| `")).count();
-    assert_eq!(rows, aops_hook::tool::danger::RULES.len());
+    assert_eq!(rows, aops_core::tool::danger::RULES.len());
 }
 
 /// The table's examples of tools that are no shell, with the real binary.
@@ -290,7 +290,7 @@ fn the_page_has_every_rule() {
 fn examples_of_tools_are_found() {
     let sandbox = guarding("");
     let session = begun(&sandbox);
-    for rule in aops_hook::tool::danger::RULES {
+    for rule in aops_core::tool::danger::RULES {
         for (line, is_found) in rule.examples.iter().map(|l| (l, true)).chain(rule.counter.iter().map(|l| (l, false))) {
             let tools = ["Read", "Edit", "PowerShell"];
             let Some((tool, text)) = line.split_once(": ").filter(|(t, _)| tools.contains(t) || t.starts_with("mcp__"))

@@ -275,7 +275,7 @@ fn registered_twice_in_one() {
 fn registered_and_a_plugin_too() {
     let home = installed();
     let plugin = home.path("plugins/cache/m/aops/0.1.0");
-    write(&plugin.join("hooks/hooks.json"), &aops_hook::host::claude::settings::plugin_hooks());
+    write(&plugin.join("hooks/hooks.json"), &aops_core::host::claude::settings::plugin_hooks());
     fs::create_dir(plugin.join("bin")).unwrap();
     symlink(PROGRAM, plugin.join("bin/aops-hook")).unwrap();
     let list = json!({"version": 2, "plugins": {"aops@m": [{"scope": "user", "installPath": plugin}]}});

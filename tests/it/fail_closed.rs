@@ -3,7 +3,7 @@
 use crate::faults::namespace::Namespace;
 use crate::faults::{LEDGER, passed, sound};
 use crate::support::{Answer, BINARY, Sandbox, Session};
-use aops_hook::model::event::EVENTS;
+use aops_core::model::event::EVENTS;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;

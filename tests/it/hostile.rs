@@ -99,7 +99,7 @@ fn hostile_session_ids() {
     assert_eq!(outside(&sandbox), before, "something outside was touched");
     let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
     for folder in session_folders(&sandbox) {
-        assert!(aops_hook::ledger::session_folder::is_session_folder(&name(&folder)), "{folder:?}");
+        assert!(aops_core::ledger::session_folder::is_session_folder(&name(&folder)), "{folder:?}");
         let first: Value =
             serde_json::from_str(fs::read_to_string(folder.join(LEDGER)).unwrap().lines().next().unwrap()).unwrap();
         sound(first["trace_id"].as_str().unwrap(), &folder);

@@ -1,8 +1,8 @@
 //! `install` and `uninstall` with the real program in throwaway homes.
 
 use crate::support::{BINARY, real_home};
-use aops_hook::config::texts;
-use aops_hook::host::claude::settings::survey;
+use aops_core::config::texts;
+use aops_core::host::claude::settings::survey;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -391,7 +391,7 @@ fn an_older_text_of_ours_is_renewed_and_one_we_dropped_goes() {
     write(&critic, "old\n");
     write(&old, "old\n");
     let mut kept: serde_json::Value = serde_json::from_slice(&fs::read(&receipt).unwrap()).unwrap();
-    let sha256 = aops_hook::text::sha256::sha256(&[b"old\n"]);
+    let sha256 = aops_core::text::sha256::sha256(&[b"old\n"]);
     let files = kept["files"].as_array_mut().unwrap();
     files.retain(|file| file["path"] != critic.to_str().unwrap());
     files.push(serde_json::json!({"path": critic, "sha256": sha256}));

@@ -2,12 +2,12 @@
 
 use crate::faults::{ID, LEDGER, STATE, Workshop, passed, sound};
 use crate::support::{BINARY, Sandbox};
-use aops_hook::ledger::open::Ledger;
-use aops_hook::ledger::session_folder::SessionKey;
+use aops_core::ledger::open::Ledger;
+use aops_core::ledger::session_folder::SessionKey;
+use aops_core::session::fact::{Blocked, Fact, Opened, Recovered};
+use aops_core::system::env::Env;
 use aops_hook::run::artifacts::RunArtifacts;
 use aops_hook::run::attempt::{AttemptFact, Begun, Init};
-use aops_hook::session::fact::{Blocked, Fact, Opened, Recovered};
-use aops_hook::system::env::Env;
 use serde_json::json;
 use std::fs::{self, OpenOptions};
 use std::io::Write;

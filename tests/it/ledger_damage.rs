@@ -3,13 +3,13 @@
 use crate::faults::ID;
 use crate::faults::{self, Files, LEDGER, STATE, Workshop, passed, put_back, python_verifier, sound, walk};
 use crate::support::Sandbox;
-use aops_hook::ledger::open::Ledger;
-use aops_hook::ledger::sessions;
-use aops_hook::model::call::{CallKey, CallState};
-use aops_hook::model::error::Code;
-use aops_hook::session::fold::Session;
-use aops_hook::session::memory::Memory;
-use aops_hook::text::stored::digest_of;
+use aops_core::ledger::open::Ledger;
+use aops_core::ledger::sessions;
+use aops_core::model::call::{CallKey, CallState};
+use aops_core::model::error::Code;
+use aops_core::session::fold::Session;
+use aops_core::session::memory::Memory;
+use aops_core::text::stored::digest_of;
 use serde_json::json;
 use std::fs;
 
@@ -281,7 +281,7 @@ fn an_edited_state_is_rebuilt_and_only_a_block_in_it_counts() {
 
 /// The digest of the file made right again, as a careful forger would.
 fn resealed(text: &str) -> String {
-    let mut state: aops_hook::session::state::State = serde_json::from_str(text).unwrap();
+    let mut state: aops_core::session::state::State = serde_json::from_str(text).unwrap();
     state.digest = None;
     state.digest = Some(digest_of(&state));
     serde_json::to_string_pretty(&state).unwrap()
@@ -320,7 +320,7 @@ fn a_second_verifier_agrees() {
 fn ours(bytes: &[u8]) -> (Option<&'static str>, u64, usize) {
     match walk(ID, bytes) {
         Err(damage) => (Some(Code::from(damage.kind).name()), 0, 0),
-        Ok((_, rest)) if !aops_hook::ledger::chain::is_tear(&bytes[bytes.len() - rest..]) => {
+        Ok((_, rest)) if !aops_core::ledger::chain::is_tear(&bytes[bytes.len() - rest..]) => {
             (Some(Code::ChecksumMismatch.name()), 0, 0)
         }
         Ok((walk, rest)) => (None, walk.folded.seq, rest),

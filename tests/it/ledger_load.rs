@@ -4,7 +4,7 @@ use crate::faults::namespace::Namespace;
 use crate::faults::{self, ID, LEDGER, STATE, Workshop, passed, python_verifier, sound, steps, walk};
 use crate::ledger_damage::rebuilt;
 use crate::support::{Answer, BINARY, Sandbox, Session};
-use aops_hook::ledger::sessions::{self, SessionOnDisk};
+use aops_core::ledger::sessions::{self, SessionOnDisk};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;

@@ -4,9 +4,9 @@ mod learning;
 pub(crate) mod server;
 
 use crate::support::Sandbox;
-use aops_hook::briefing::memory::{Trouble, recall, store};
-use aops_hook::config::policy::Address;
-use aops_hook::system::env::Env;
+use aops_core::briefing::memory::{Trouble, recall, store};
+use aops_core::config::policy::Address;
+use aops_core::system::env::Env;
 use serde_json::json;
 use server::{Habit, Server, text};
 use std::fs;

@@ -3,7 +3,7 @@
 use crate::faults::{self, LEDGER, STATE, passed, python_verifier, sound};
 use crate::speed::counted;
 use crate::support::{Answer, Sandbox, Session};
-use aops_hook::model::event::EVENTS;
+use aops_core::model::event::EVENTS;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -7,8 +7,8 @@
 mod any;
 mod world;
 
-use aops_hook::model::verdict::{Ruling, Verdict};
-use aops_hook::session::fact::{Fact, Unblocked};
+use aops_core::model::verdict::{Ruling, Verdict};
+use aops_core::session::fact::{Fact, Unblocked};
 use proptest::prelude::*;
 use serde_json::json;
 use world::World;

@@ -1,8 +1,8 @@
 //! The search over notes: what is found, what is left out, and an index that is never trusted blindly.
 
 use crate::support::Sandbox;
-use aops_hook::briefing::notes::{FoundNotes, refresh, search};
-use aops_hook::system::env::Env;
+use aops_core::briefing::notes::{FoundNotes, refresh, search};
+use aops_core::system::env::Env;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

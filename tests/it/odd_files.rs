@@ -3,8 +3,8 @@
 
 use crate::faults::passed;
 use crate::support::{Answer, BINARY, NO_TRACKER, Sandbox, Session, fenced};
-use aops_hook::host::claude::transcript::scan::{Lens, scan};
-use aops_hook::model::event::EVENTS;
+use aops_core::host::claude::transcript::scan::{Lens, scan};
+use aops_core::model::event::EVENTS;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -192,7 +192,7 @@ fn the_image_is_whole_and_runs() {
     let blob = |about: &Value| {
         let digest = about["digest"].as_str().unwrap().strip_prefix("sha256:").unwrap();
         let bytes = read(&format!("blobs/sha256/{digest}"));
-        assert_eq!(aops_hook::text::sha256::sha256(&[&bytes]), digest);
+        assert_eq!(aops_core::text::sha256::sha256(&[&bytes]), digest);
         assert_eq!(about["size"], bytes.len());
         bytes
     };

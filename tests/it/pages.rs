@@ -173,11 +173,11 @@ pub(crate) fn split(line: &str) -> Vec<String> {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "how a person asks a test to write")]
 fn the_page_of_clients_is_current() {
-    let (begin, end) = ("<!-- from src/host/table.rs -->\n", "<!-- to here -->\n");
+    let (begin, end) = ("<!-- from crates/aops-core/src/host/table.rs -->\n", "<!-- to here -->\n");
     let text = read("docs/clients.md");
     let (before, rest) = text.split_once(begin).unwrap();
     let (there, after) = rest.split_once(end).unwrap();
-    let wanted = format!("\n{}{}\n", aops_hook::host::table::page(), aops_hook::host::shown::page());
+    let wanted = format!("\n{}{}\n", aops_core::host::table::page(), aops_core::host::shown::page());
     if std::env::var("INSTA_UPDATE").is_ok_and(|asked| asked == "always") {
         return fs::write(root().join("docs/clients.md"), format!("{before}{begin}{wanted}{end}{after}")).unwrap();
     }
@@ -188,7 +188,7 @@ fn the_page_of_clients_is_current() {
 #[test]
 fn what_was_shown_is_run() {
     for path in
-        aops_hook::host::shown::SCENARIOS.iter().flat_map(|scenario| scenario.by).filter(|by| !by.starts_with('('))
+        aops_core::host::shown::SCENARIOS.iter().flat_map(|scenario| scenario.by).filter(|by| !by.starts_with('('))
     {
         let (file, name) = path.rsplit_once("::").unwrap();
         let file = format!("tests/it/{}.rs", file.replace("::", "/"));

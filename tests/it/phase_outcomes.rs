@@ -3,9 +3,9 @@
 use crate::model::{Model, Turn};
 use crate::runs::world::{World, agent, bash, proceed, verdict};
 use crate::support::{Sandbox, Session};
-use aops_hook::model::phase::Phase;
-use aops_hook::session::fact::Fact;
-use aops_hook::session::fold;
+use aops_core::model::phase::Phase;
+use aops_core::session::fact::Fact;
+use aops_core::session::fold;
 use serde_json::{Value, json};
 
 fn is_walked(phase: Phase) -> bool {

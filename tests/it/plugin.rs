@@ -3,8 +3,8 @@
 use crate::client::{Client, install};
 use crate::model::{Model, Turn};
 use crate::support::{BINARY, Sandbox, Session};
-use aops_hook::config::texts;
-use aops_hook::host::claude::settings::plugin_hooks;
+use aops_core::config::texts;
+use aops_core::host::claude::settings::plugin_hooks;
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::symlink;

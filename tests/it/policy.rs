@@ -1,9 +1,9 @@
 //! Configuration, from file to words: `policy show|hash|diff`, the hook on a broken file, schema and documentation.
 
 use crate::support::Sandbox;
-use aops_hook::config::policy::key::{EntryField, KEYS, Key, Project};
-use aops_hook::config::policy::value::Form;
-use aops_hook::config::policy::{Policy, Source, check, project, read, rule};
+use aops_core::config::policy::key::{EntryField, KEYS, Key, Project};
+use aops_core::config::policy::value::Form;
+use aops_core::config::policy::{Policy, Source, check, project, read, rule};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;

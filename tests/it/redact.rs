@@ -1,6 +1,6 @@
 //! Secrets, thrown at the redactor by the thousand.
 
-use aops_hook::text::redact::redact;
+use aops_core::text::redact::redact;
 use proptest::prelude::*;
 use rustix::time::{ClockId, clock_gettime};
 use std::borrow::Cow;

@@ -169,9 +169,9 @@ fn an_edited_checkpoint_is_found_and_never_restored() {
     fs::write(&file, whole.replace("a.txt", "z.txt")).unwrap();
     refuse("edited");
     // Sealed again by somebody who knows how, with the index told too.
-    let mut forged: aops_hook::checkpoint::form::Checkpoint = serde_json::from_str(&whole).unwrap();
+    let mut forged: aops_core::checkpoint::form::Checkpoint = serde_json::from_str(&whole).unwrap();
     forged.artifacts.files.remove(0);
-    let (forged, text) = aops_hook::checkpoint::form::text::seal(forged, None);
+    let (forged, text) = aops_core::checkpoint::form::text::seal(forged, None);
     fs::write(&file, text.pieces().concat()).unwrap();
     fs::remove_file(store.join("index.json")).unwrap();
     refuse("sealed again");

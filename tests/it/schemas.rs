@@ -10,10 +10,10 @@ mod vectors;
 
 use crate::faults::{self, LEDGER, STATE, Workshop, passed};
 use crate::support::Sandbox;
-use aops_hook::insight::document::Insights;
-use aops_hook::model::call::CallState;
-use aops_hook::session::fact::{Fact, Staged, TaskChosen, TaskMove};
-use aops_hook::session::memory::{ModeAsked, RunStep};
+use aops_core::insight::document::Insights;
+use aops_core::model::call::CallState;
+use aops_core::session::fact::{Fact, Staged, TaskChosen, TaskMove};
+use aops_core::session::memory::{ModeAsked, RunStep};
 use infer::{Shape, object};
 use serde_json::{Value, json};
 use std::fs;

@@ -10,7 +10,7 @@ const NOBODY: u32 = 2_147_483_646;
 
 /// `sessions gc`, a hundred days from now.
 fn later(sandbox: &Sandbox, more: &[&str]) -> Answer {
-    let then = (aops_hook::system::env::now_ms() + 100 * 86_400_000).to_string();
+    let then = (aops_core::system::env::now_ms() + 100 * 86_400_000).to_string();
     let mut command = sandbox.command(BINARY);
     let line = command.args(["sessions", "gc", "--older-than", "90d"]).args(more).env("AOPS_TEST_NOW_MS", then);
     Answer::of("", &line.output().unwrap())

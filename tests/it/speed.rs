@@ -50,7 +50,7 @@ fn a_fleet_costs_an_event_nothing() {
 }
 
 /// What the program can do beside judging costs an event nothing: no library runs before `main` (each has an address in
-/// `.init_array`; the two are Rust's arguments and the C start-up), and TLS is touched by what speaks to other machines.
+/// `.init_array`; the two are Rust's arguments and the C start-up).
 #[test]
 #[cfg(target_os = "linux")]
 fn no_library_starts_with_the_program() {
@@ -64,17 +64,21 @@ fn no_library_starts_with_the_program() {
     let sections = (0..count).map(|n| table + n * size);
     let initial: usize = sections.filter(|at| number(at + 4, 4) == INIT_ARRAY).map(|at| number(at + 32, 8)).sum();
     assert_eq!(initial, 2 * 8, "bytes of addresses that are called before `main`");
-    let users = crate::tidy::rust_files("src").into_iter().filter(|(_, text)| text.contains("tls::"));
-    let users: BTreeSet<String> = users.map(|(file, _)| file).collect();
-    let known = [
-        "briefing/memory.rs",
-        "briefing/memory/http.rs",
-        "briefing/refresh/witness.rs",
-        "cli/export/send.rs",
-        "system/database.rs",
-    ];
-    let known = known.iter().chain(&["system/tls.rs"]).map(|file| format!("src/{file}")).collect();
-    assert_eq!(users, known, "who can open an encrypted connection");
+}
+
+/// The crate that serves events has no argument parser, no database, no encrypted connection and no screen.
+#[test]
+fn what_runs_at_every_event_links_none_of_the_rest() {
+    let mut cargo = assert_cmd::Command::new(env!("CARGO"));
+    cargo.args(["tree", "--locked", "--offline", "-p", "aops-core", "-e", "normal", "--prefix", "none", "-f", "{lib}"]);
+    let output = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let tree = String::from_utf8(output.stdout).unwrap();
+    let linked: BTreeSet<&str> = tree.lines().map(str::trim).collect();
+    assert!(linked.contains("aops_shell") && linked.contains("serde_json"), "{linked:?}");
+    let foreign = ["clap", "anyhow", "rustls", "ring", "tokio", "postgres", "aops_fleet", "ratatui", "crossterm"];
+    let found: Vec<_> = foreign.iter().filter(|name| linked.contains(**name)).collect();
+    assert!(found.is_empty(), "{found:?}");
 }
 
 /// The system calls of one `PreToolUse` that passes.

@@ -2,8 +2,8 @@
 
 use crate::memory::server::{Habit, Server};
 use crate::support::{Answer, Sandbox, Session};
-use aops_hook::briefing::tracker::{self, Issue, Part, SCHEMA, Snapshot};
-use aops_hook::system::env::Env;
+use aops_core::briefing::tracker::{self, Issue, Part, SCHEMA, Snapshot};
+use aops_core::system::env::Env;
 use serde_json::json;
 use std::{fs, thread};
 

@@ -8,7 +8,7 @@ mod real_client;
 mod runs;
 mod world;
 
-use aops_hook::briefing::tracker::{self, Item, Snapshot, Why};
+use aops_core::briefing::tracker::{self, Item, Snapshot, Why};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;

@@ -2,8 +2,8 @@
 //! what a newer version recorded is a clear error.
 
 use crate::support::{BINARY, Sandbox, Session};
-use aops_hook::config::texts;
-use aops_hook::ledger::entry::{Frame, Mark};
+use aops_core::config::texts;
+use aops_core::ledger::entry::{Frame, Mark};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -142,6 +142,6 @@ fn the_way_out_is_the_persons() {
 /// As versions before 0.2 called it.
 #[test]
 fn a_waiver_of_an_old_ledger_is_read() {
-    let read = aops_hook::session::fact::Fact::read("waive", r#"{"gate":"qa","reason":"r","until_ms":0}"#);
-    assert!(matches!(read, Some(aops_hook::session::fact::Fact::Waive(_))), "{read:?}");
+    let read = aops_core::session::fact::Fact::read("waive", r#"{"gate":"qa","reason":"r","until_ms":0}"#);
+    assert!(matches!(read, Some(aops_core::session::fact::Fact::Waive(_))), "{read:?}");
 }

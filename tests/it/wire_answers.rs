@@ -1,10 +1,10 @@
 //! The hook's answers, to the byte: every kind of event with every ruling, and every recorded event of the real client.
 
 use crate::support::Sandbox;
-use aops_hook::host::claude::wire::answer::{Answer, fail, spell};
-use aops_hook::model::error::{Code, Failure};
-use aops_hook::model::event::{EVENTS, EventKind};
-use aops_hook::model::verdict::{Ruling, Verdict};
+use aops_core::host::claude::wire::answer::{Answer, fail, spell};
+use aops_core::model::error::{Code, Failure};
+use aops_core::model::event::{EVENTS, EventKind};
+use aops_core::model::verdict::{Ruling, Verdict};
 use serde_json::Value;
 use std::fmt::Write;
 use std::fs;

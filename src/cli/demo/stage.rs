@@ -4,14 +4,14 @@
 
 use crate::cli::past;
 use crate::cli::world::World;
-use crate::host::claude::wire::answer::{Heard, hear};
-use crate::ledger::session_folder::SessionKey;
-use crate::ledger::sessions::{self, SessionOnDisk};
-use crate::session::fold::Session;
-use crate::system::env::Env;
-use crate::system::process::{Ending, Outcome};
-use crate::text::sha256::sha256;
 use anyhow::{Context, bail, ensure};
+use aops_core::host::claude::wire::answer::{Heard, hear};
+use aops_core::ledger::session_folder::SessionKey;
+use aops_core::ledger::sessions::{self, SessionOnDisk};
+use aops_core::session::fold::Session;
+use aops_core::system::env::Env;
+use aops_core::system::process::{Ending, Outcome};
+use aops_core::text::sha256::sha256;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fs;

@@ -5,15 +5,15 @@
 
 use super::registration::Scene;
 use super::{Report, bad, report, shell_word};
-use crate::config::policy::idle;
-use crate::config::texts::Library;
-use crate::config::{bundle, in_force};
-use crate::ledger::sessions::{self, SessionOnDisk};
-use crate::proof::check::{self, Trust};
-use crate::proof::health::log_damage;
-use crate::proof::{judge, tier};
-use crate::system::{files, threads};
-use crate::text::plain::count;
+use aops_core::config::policy::idle;
+use aops_core::config::texts::Library;
+use aops_core::config::{bundle, in_force};
+use aops_core::ledger::sessions::{self, SessionOnDisk};
+use aops_core::proof::check::{self, Trust};
+use aops_core::proof::health::log_damage;
+use aops_core::proof::{judge, tier};
+use aops_core::system::{files, threads};
+use aops_core::text::plain::count;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};

@@ -6,12 +6,12 @@ use super::registration::{HookFileKind, Scene};
 use super::{Report, bad};
 use crate::cli::install::Level;
 use crate::cli::install::plan::read_settings;
-use crate::config::in_force;
-use crate::config::policy::jail::JailLevel;
-use crate::host::claude::settings::prefix;
-use crate::jail::enter::what_each;
-use crate::jail::plan::Ground;
-use crate::system::env::names_us;
+use aops_core::config::in_force;
+use aops_core::config::policy::jail::JailLevel;
+use aops_core::host::claude::settings::prefix;
+use aops_core::jail::enter::what_each;
+use aops_core::jail::plan::Ground;
+use aops_core::system::env::names_us;
 
 pub(super) fn held(scene: &Scene) -> Report {
     let env = scene.env;

@@ -7,16 +7,16 @@ use super::registration::Scene;
 use super::{Report, bad, report};
 use crate::cli::install::receipt::Receipt;
 use crate::cli::sessions::changed_ms;
-use crate::config::in_force;
-use crate::ledger::{clients, sessions};
-use crate::model::agent::FILE_PREFIX;
-use crate::model::error::Failure;
-use crate::observe::foreign_agents;
-use crate::proof::check::{self, Examined};
-use crate::proof::life::{self, Standing};
-use crate::proof::trust;
-use crate::text::plain::count;
-use crate::text::time;
+use aops_core::config::in_force;
+use aops_core::ledger::{clients, sessions};
+use aops_core::model::agent::FILE_PREFIX;
+use aops_core::model::error::Failure;
+use aops_core::observe::foreign_agents;
+use aops_core::proof::check::{self, Examined};
+use aops_core::proof::life::{self, Standing};
+use aops_core::proof::trust;
+use aops_core::text::plain::count;
+use aops_core::text::time;
 
 /// The commands for people can be typed by their name.
 pub(super) fn on_path(scene: &Scene) -> Report {

@@ -6,11 +6,11 @@
 use super::registration::Scene;
 use super::{Report, bad, report};
 use crate::cli::world::World;
-use crate::host::codex::{hooks, trust};
-use crate::host::{self, agents, copilot, gemini, table};
-use crate::model::client::Client;
-use crate::system::files;
-use crate::system::process::Ending;
+use aops_core::host::codex::{hooks, trust};
+use aops_core::host::{self, agents, copilot, gemini, table};
+use aops_core::model::client::Client;
+use aops_core::system::files;
+use aops_core::system::process::Ending;
 use serde_json::json;
 use std::path::Path;
 use std::time::Duration;

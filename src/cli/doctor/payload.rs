@@ -4,7 +4,7 @@
 //! the common ones.
 
 use crate::cli::merge;
-use crate::model::event::EventKind;
+use aops_core::model::event::EventKind;
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -6,9 +6,9 @@
 use super::registration::{Scene, several};
 use super::{Report, bad, payload, program, report};
 use crate::cli::world::World;
-use crate::host::claude::settings::Registered;
-use crate::model::event::EVENTS;
-use crate::system::process::{Ending, Outcome};
+use aops_core::host::claude::settings::Registered;
+use aops_core::model::event::EVENTS;
+use aops_core::system::process::{Ending, Outcome};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 //!
 //! Pure. Invariants: 64-bit integers are texts; the same session gives the same ids.
 
-use crate::text::sha256::sha256;
+use aops_core::text::sha256::sha256;
 use serde_json::{Value, json};
 
 pub(super) fn attribute(key: &str, value: &str) -> Value {

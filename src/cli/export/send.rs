@@ -4,13 +4,14 @@
 //! person named; a certificate is always checked; a header's value is never printed.
 
 use super::form::{Signal, TRACES};
-use crate::briefing::memory;
 use crate::cli::http::unescape;
 use crate::cli::{Io, Refused, refused};
-use crate::config::policy::Address;
-use crate::system::lookup;
-use crate::system::tls::{self, Tls};
-use crate::text::json::cut;
+use crate::remote::tls;
+use aops_core::briefing::memory;
+use aops_core::config::policy::Address;
+use aops_core::system::lookup;
+use aops_core::system::wire::Encrypt;
+use aops_core::text::json::cut;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
@@ -22,13 +23,13 @@ pub(super) struct Collector {
     /// Of the traces.
     address: Address,
     headers: Vec<(String, String)>,
-    tls: Option<Tls>,
+    tls: Option<Box<dyn Encrypt>>,
 }
 
 impl Collector {
     pub(super) fn find(io: &Io, endpoint: &str, headers: Vec<(String, String)>) -> anyhow::Result<Self> {
         let base = endpoint.trim_end_matches('/').trim_end_matches("/v1/traces").to_owned();
-        let tls = if base.starts_with("https://") { Some(tls::trust(io.env).or_else(refused)?) } else { None };
+        let tls = tls::for_url(io.env, &base).or_else(refused)?;
         let hint = "hint: `--endpoint https://collector.example.org` or `--endpoint http://127.0.0.1:4318`";
         let look_up = |name: &str| lookup::addresses(io.env, name);
         let address = Address::of_person(&format!("{base}/v1/traces"), &look_up);
@@ -52,7 +53,7 @@ impl Collector {
         let failed = |why: String| Refused { code: 1, words: format!("`{url}` {why}\n{hint}") };
         let headers: Vec<(&str, &str)> =
             self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let sent = memory::post(&server, self.tls.as_ref(), &headers, &body.to_string(), Instant::now() + TIMEOUT);
+        let sent = memory::post(&server, self.tls.as_deref(), &headers, &body.to_string(), Instant::now() + TIMEOUT);
         let (status, said) = sent.map_err(|e| failed(e.to_string()))?;
         if status == 404 && signal.path != TRACES.path {
             return Ok(false);

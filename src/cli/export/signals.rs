@@ -3,9 +3,9 @@
 //! Pure. Invariants: the same session gives the same records; a sum counts from the session's start to its last event.
 
 use super::form::{attribute, nanos, span_id, trace_id};
-use crate::host::claude::usage::Sum;
-use crate::insight::document::Insights;
-use crate::insight::timeline::TimelineEntry;
+use aops_core::host::claude::usage::Sum;
+use aops_core::insight::document::Insights;
+use aops_core::insight::timeline::TimelineEntry;
 use serde_json::{Value, json};
 
 pub(super) fn logs(session: &str, moments: &[TimelineEntry]) -> Vec<Value> {

@@ -8,17 +8,17 @@ use super::signals::{logs, metrics};
 use super::sum;
 use crate::cli::Io;
 use crate::cli::range::FoundSession;
-use crate::host::claude::transcript::scan::phase_at;
-use crate::host::claude::usage::Sum;
-use crate::insight::collect;
-use crate::insight::document::Insights;
-use crate::insight::tally::Tally;
-use crate::ledger::recover::LEDGER_FILE;
-use crate::model::call::CallState;
-use crate::model::event::EventKind;
-use crate::session::fact::{Fact, Said, Seen, Step};
-use crate::text::json::cut;
-use crate::text::time;
+use aops_core::host::claude::transcript::scan::phase_at;
+use aops_core::host::claude::usage::Sum;
+use aops_core::insight::collect;
+use aops_core::insight::document::Insights;
+use aops_core::insight::tally::Tally;
+use aops_core::ledger::recover::LEDGER_FILE;
+use aops_core::model::call::CallState;
+use aops_core::model::event::EventKind;
+use aops_core::session::fact::{Fact, Said, Seen, Step};
+use aops_core::text::json::cut;
+use aops_core::text::time;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -306,7 +306,7 @@ impl Trace {
         match EventKind::of(&seen.event) {
             EventKind::SubagentStart => {
                 let kind = seen.agent_type.as_deref().unwrap_or("subagent");
-                let kind = crate::model::agent::bare(kind).to_owned();
+                let kind = aops_core::model::agent::bare(kind).to_owned();
                 self.agents.push(AgentSpan { id: id.clone(), kind, from_ms: at_ms, to_ms: None });
             }
             EventKind::SubagentStop => {

@@ -3,8 +3,8 @@
 use super::url;
 use crate::cli::Io;
 use crate::cli::table::{Cell, Tone};
-use crate::system::database;
-use crate::system::env::now_ms;
+use crate::remote::database;
+use aops_core::system::env::now_ms;
 use aops_fleet::{Error, Fleet, schema};
 use clap::ArgMatches;
 use serde_json::{Value, json};

@@ -3,13 +3,13 @@
 //! Reads the sessions on disk for their projects; writes nothing.
 
 use super::receipt::quote_path;
-use crate::checkpoint::store::HIDDEN;
-use crate::checkpoint::tree::OURS;
-use crate::config::texts;
-use crate::ledger::sessions;
-use crate::system::env::Env;
-use crate::system::files;
-use crate::system::git::git_common_folder;
+use aops_core::checkpoint::store::HIDDEN;
+use aops_core::checkpoint::tree::OURS;
+use aops_core::config::texts;
+use aops_core::ledger::sessions;
+use aops_core::system::env::Env;
+use aops_core::system::files;
+use aops_core::system::git::git_common_folder;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

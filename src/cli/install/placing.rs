@@ -5,13 +5,13 @@
 
 use super::Level;
 use super::receipt::{Receipt, quote_path};
-use crate::config::texts::{self, Kind};
-use crate::host::claude::settings::{SCRIPT, SCRIPT_PATH};
-use crate::model::agent::FILE_PREFIX;
-use crate::observe::foreign_agents::{clashes, rename};
-use crate::system::env::Env;
-use crate::system::files;
-use crate::text::plain::shell_word;
+use aops_core::config::texts::{self, Kind};
+use aops_core::host::claude::settings::{SCRIPT, SCRIPT_PATH};
+use aops_core::model::agent::FILE_PREFIX;
+use aops_core::observe::foreign_agents::{clashes, rename};
+use aops_core::system::env::Env;
+use aops_core::system::files;
+use aops_core::text::plain::shell_word;
 use std::path::{Path, PathBuf};
 
 /// The program in the shipped commands, as the plugin has it.

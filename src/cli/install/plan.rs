@@ -6,22 +6,22 @@
 use super::Level;
 use super::placing::{OwnText, Placing};
 use super::receipt::{Edited, Placed, Receipt, back_up, quote_path};
-use crate::config::in_force;
-use crate::config::policy::jail::JailLevel;
-use crate::config::problem::position;
-use crate::host::claude::settings::deny::with_denied;
-use crate::host::claude::settings::prefix::{self, with_prefix};
-use crate::host::claude::settings::{
+use anyhow::{Context, bail};
+use aops_core::config::in_force;
+use aops_core::config::policy::jail::JailLevel;
+use aops_core::config::problem::position;
+use aops_core::host::claude::settings::deny::with_denied;
+use aops_core::host::claude::settings::prefix::{self, with_prefix};
+use aops_core::host::claude::settings::{
     PROGRAM, SCRIPT_COMMAND, SCRIPT_IN_SHELL, StatusLine, Unreadable, register, status_line, unregister,
     with_status_line,
 };
-use crate::model::client::Client;
-use crate::observe::impostors::program_mark;
-use crate::system::env::{Env, names_us};
-use crate::system::files::{self, Found};
-use crate::text::sha256::sha256;
-use crate::text::template::one_line;
-use anyhow::{Context, bail};
+use aops_core::model::client::Client;
+use aops_core::observe::impostors::program_mark;
+use aops_core::system::env::{Env, names_us};
+use aops_core::system::files::{self, Found};
+use aops_core::text::sha256::sha256;
+use aops_core::text::template::one_line;
 use std::path::{Path, PathBuf};
 
 pub struct Plan {

@@ -6,11 +6,11 @@
 use super::{Level, SECRETS};
 use crate::cli::mode::{self, Change};
 use crate::cli::{Io, text};
-use crate::config::in_force;
-use crate::config::policy::ModeLevel;
-use crate::host::claude::settings::deny::denies_secrets as denies;
-use crate::system::env::Env;
-use crate::system::files;
+use aops_core::config::in_force;
+use aops_core::config::policy::ModeLevel;
+use aops_core::host::claude::settings::deny::denies_secrets as denies;
+use aops_core::system::env::Env;
+use aops_core::system::files;
 use clap::ArgMatches;
 use std::io::{self, IsTerminal};
 

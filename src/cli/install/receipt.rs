@@ -3,11 +3,11 @@
 //! Reads and writes `<config>/aops/installed.json` and `<config>/aops/backup/`. Invariant: a file counts as ours only while its
 //! digest is the one that we wrote.
 
-use crate::host::recorded;
-use crate::system::env::Env;
-use crate::system::files::{self, Found};
-use crate::text::sha256::sha256;
 use anyhow::{Context, bail};
+use aops_core::host::recorded;
+use aops_core::system::env::Env;
+use aops_core::system::files::{self, Found};
+use aops_core::text::sha256::sha256;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -5,12 +5,12 @@
 use super::plan::{read_settings, unreadable, writable};
 use super::receipt::{Edited, Receipt, quote_path};
 use super::{Level, paths};
-use crate::host::claude::settings::unregister;
-use crate::proof::life;
-use crate::system::env::Env;
-use crate::system::files::{self, Found};
-use crate::text::diff::unified;
 use anyhow::Context;
+use aops_core::host::claude::settings::unregister;
+use aops_core::proof::life;
+use aops_core::system::env::Env;
+use aops_core::system::files::{self, Found};
+use aops_core::text::diff::unified;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};

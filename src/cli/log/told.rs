@@ -3,15 +3,15 @@
 //! Reads lines of a ledger, writes nothing. Invariant: each entry that is no step of a call is told once, each call once.
 
 use super::{Fact, Line, Tone};
-use crate::model::call::{CallKey, CallState};
-use crate::model::event::EventKind;
-use crate::session::describe::{describe_call, describe_fact};
-use crate::session::fact::{NO_EFFECT, Said, Seen, Step};
-use crate::session::phase_end::PhaseChange;
-use crate::session::prompt::Prompt;
-use crate::session::question::{Answered, Answerer};
-use crate::text::template::one_line;
-use crate::text::time;
+use aops_core::model::call::{CallKey, CallState};
+use aops_core::model::event::EventKind;
+use aops_core::session::describe::{describe_call, describe_fact};
+use aops_core::session::fact::{NO_EFFECT, Said, Seen, Step};
+use aops_core::session::phase_end::PhaseChange;
+use aops_core::session::prompt::Prompt;
+use aops_core::session::question::{Answered, Answerer};
+use aops_core::text::template::one_line;
+use aops_core::text::time;
 use std::collections::BTreeMap;
 
 /// Longer prompts are told by their beginning.

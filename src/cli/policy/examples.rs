@@ -4,17 +4,17 @@
 
 use crate::cli::Io;
 use crate::cli::table::{Tone, clean};
-use crate::config::in_force::InForce;
-use crate::config::policy::SourceLine;
-use crate::config::policy::rule::Example;
-use crate::gate::CallContext;
-use crate::gate::rules;
-use crate::host::claude::wire::read;
-use crate::model::call::Effect;
-use crate::model::event::Event;
-use crate::observe;
-use crate::session::fold::Session;
-use crate::text::plain::count;
+use aops_core::config::in_force::InForce;
+use aops_core::config::policy::SourceLine;
+use aops_core::config::policy::rule::Example;
+use aops_core::gate::CallContext;
+use aops_core::gate::rules;
+use aops_core::host::claude::wire::read;
+use aops_core::model::call::Effect;
+use aops_core::model::event::Event;
+use aops_core::observe;
+use aops_core::session::fold::Session;
+use aops_core::text::plain::count;
 use serde_json::{Value, json};
 
 struct Tried {

@@ -1,11 +1,11 @@
 //! The rows of `status` about tasks that were set aside.
 
-use crate::observe::parked;
-use crate::session::fold::Session;
-use crate::session::memory::Parked;
-use crate::system::env::Env;
-use crate::text::plain::{count, title};
-use crate::text::template::one_line;
+use aops_core::observe::parked;
+use aops_core::session::fold::Session;
+use aops_core::session::memory::Parked;
+use aops_core::system::env::Env;
+use aops_core::text::plain::{count, title};
+use aops_core::text::template::one_line;
 use std::path::Path;
 
 /// The interrupted tasks of which something is left, the newest first: how many files, and what each is about.

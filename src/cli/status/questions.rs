@@ -1,9 +1,9 @@
 //! The rows of `status` about questions to a person.
 
 use crate::cli::table::{NamedFact, Tone};
-use crate::session::fold::Session;
-use crate::session::question::{Question, Questions};
-use crate::text::time;
+use aops_core::session::fold::Session;
+use aops_core::session::question::{Question, Questions};
+use aops_core::text::time;
 use serde_json::{Value, json};
 
 /// What the client asks its user now, and what was asked before.

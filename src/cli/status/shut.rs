@@ -2,10 +2,10 @@
 //!
 //! Reads a session, writes nothing.
 
-use crate::config::policy::Level;
-use crate::model::phase::{Phase, Sandbox};
-use crate::session::fold::Session;
-use crate::session::memory::Waiver;
+use aops_core::config::policy::Level;
+use aops_core::model::phase::{Phase, Sandbox};
+use aops_core::session::fold::Session;
+use aops_core::session::memory::Waiver;
 
 /// Shut only where changes are really refused at this time.
 pub fn sandbox(session: &Session, now_ms: i64) -> Sandbox {

@@ -1,9 +1,9 @@
 //! The task that a later prompt left unfinished. The end of that turn is silent about it, so these views show it.
 
 use crate::cli::table::{NamedFact, Tone};
-use crate::session::fold::Session;
-use crate::text::plain::{count, title};
-use crate::text::template::one_line;
+use aops_core::session::fold::Session;
+use aops_core::text::plain::{count, title};
+use aops_core::text::template::one_line;
 
 /// The row of `status` about the task in hand. If a later prompt left it, the row says how to go on with it.
 pub(super) fn describe_task(session: &Session) -> Option<NamedFact> {

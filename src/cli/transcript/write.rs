@@ -5,15 +5,15 @@
 //! around it.
 
 use super::{CallOutcome, CallOutcomes, GateNotes};
-use crate::gate::sandbox;
-use crate::host::claude::transcript::entry::{Block, Lines, Read, TranscriptEntry, text};
-use crate::model::call::{CallKey, CallState, ToolCall};
-use crate::session::prompt::Prompt;
-use crate::text::json::{self, cut};
-use crate::text::plain::plain;
-use crate::text::redact::redact;
-use crate::text::template::one_line;
-use crate::text::time;
+use aops_core::gate::sandbox;
+use aops_core::host::claude::transcript::entry::{Block, Lines, Read, TranscriptEntry, text};
+use aops_core::model::call::{CallKey, CallState, ToolCall};
+use aops_core::session::prompt::Prompt;
+use aops_core::text::json::{self, cut};
+use aops_core::text::plain::plain;
+use aops_core::text::redact::redact;
+use aops_core::text::template::one_line;
+use aops_core::text::time;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write};

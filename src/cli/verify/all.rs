@@ -5,11 +5,11 @@
 use super::print_wrong;
 use crate::cli::table::Tone;
 use crate::cli::{Io, merge};
-use crate::ledger::sessions::{self, SessionOnDisk};
-use crate::proof::check::{self, Examined, Trust};
-use crate::proof::judge;
-use crate::proof::tier::{self, Level, Lost};
-use crate::text::plain::count;
+use aops_core::ledger::sessions::{self, SessionOnDisk};
+use aops_core::proof::check::{self, Examined, Trust};
+use aops_core::proof::judge;
+use aops_core::proof::tier::{self, Level, Lost};
+use aops_core::text::plain::count;
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write, stderr};
 

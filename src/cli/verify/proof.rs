@@ -4,10 +4,10 @@
 
 use crate::cli::Io;
 use crate::cli::table::Tone;
-use crate::proof::check::Trust;
-use crate::proof::prove::{Proven, read};
-use crate::text::time::timestamp;
 use anyhow::Context;
+use aops_core::proof::check::Trust;
+use aops_core::proof::prove::{Proven, read};
+use aops_core::text::time::timestamp;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;

@@ -6,8 +6,8 @@
 
 use crate::cli::table::clean;
 use crate::cli::{COMMANDS, Command, Io, allowed, parser, who_may};
-use crate::system::env::Env;
-use crate::text::plain::shell_word;
+use aops_core::system::env::Env;
+use aops_core::text::plain::shell_word;
 use std::path::PathBuf;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ mod speak;
 use super::model::{News, Wish};
 use super::work::work;
 use crate::cli::Io;
-use crate::system::signal;
+use aops_core::system::signal;
 use speak::Speaker;
 use std::io::BufRead;
 use std::sync::mpsc::{self, RecvTimeoutError};

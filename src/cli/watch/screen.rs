@@ -8,8 +8,8 @@ use super::keys::press;
 use super::model::{Model, News, Wish};
 use super::work::work;
 use crate::cli::Io;
-use crate::system::env::Env;
-use crate::system::signal;
+use aops_core::system::env::Env;
+use aops_core::system::signal;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event};
@@ -126,7 +126,7 @@ fn take(model: &mut Model, message: Message, wishes: &Sender<Wish>) {
         Message::News(news) => model.learn(news),
         Message::Terminal(Event::Key(key)) if key.is_press() => {
             #[cfg(test_switches)]
-            crate::system::env::panic_if_wanted();
+            aops_core::system::env::panic_if_wanted();
             for wish in press(model, key) {
                 let _ = wishes.send(wish);
             }

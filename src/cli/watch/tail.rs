@@ -6,8 +6,8 @@
 use super::model::News;
 use crate::cli::log::told::{Teller, Told};
 use crate::cli::table::clean;
-use crate::ledger::recover::LEDGER_FILE;
-use crate::system::files;
+use aops_core::ledger::recover::LEDGER_FILE;
+use aops_core::system::files;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 

@@ -6,7 +6,7 @@ use super::model::{Checkpoint, News, Wish};
 use super::order::Order;
 use super::read::Reader;
 use super::tail::Tail;
-use crate::system::env::Env;
+use aops_core::system::env::Env;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};

@@ -5,20 +5,20 @@
 //! is reported as gone, never shown at a wrong line.
 
 use crate::cli::past::{Answered, Asked, Batch};
-use crate::config::in_force::{self, InForce};
-use crate::gate::{moved, rules};
-use crate::ledger::open::Recent;
-use crate::model::agent::ours;
-use crate::model::call::{CallState, Effect, ToolCall};
-use crate::model::event::{Event, EventKind};
-use crate::observe;
-use crate::session::describe::{describe_call, describe_fact};
-use crate::session::fact::{Checked, Fact, Step};
-use crate::session::fold::Session;
-use crate::system::env::Env;
-use crate::text::plain::count;
-use crate::text::template::one_line;
-use crate::text::time;
+use aops_core::config::in_force::{self, InForce};
+use aops_core::gate::{moved, rules};
+use aops_core::ledger::open::Recent;
+use aops_core::model::agent::ours;
+use aops_core::model::call::{CallState, Effect, ToolCall};
+use aops_core::model::event::{Event, EventKind};
+use aops_core::observe;
+use aops_core::session::describe::{describe_call, describe_fact};
+use aops_core::session::fact::{Checked, Fact, Step};
+use aops_core::session::fold::Session;
+use aops_core::system::env::Env;
+use aops_core::text::plain::count;
+use aops_core::text::template::one_line;
+use aops_core::text::time;
 use serde::Serialize;
 use std::path::Path;
 

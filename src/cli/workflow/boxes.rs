@@ -7,7 +7,7 @@
 
 use super::{done_by, phase};
 use crate::cli::table::{clean, cut};
-use crate::config::workflow::{Step, Workflow};
+use aops_core::config::workflow::{Step, Workflow};
 use std::collections::BTreeMap;
 
 /// Columns between two boxes. Odd, as every width here, so that centres align in one column.

@@ -5,7 +5,7 @@
 use super::{Command, Io, boxes, done_by, gates, id_operand, library, phase, refused, whole};
 use crate::cli::table::{Cell, Tone, clean};
 use crate::cli::{option, text};
-use crate::config::workflow::{Step, Workflow, meant};
+use aops_core::config::workflow::{Step, Workflow, meant};
 use clap::ArgMatches;
 use serde_json::json;
 use std::fmt::Write;

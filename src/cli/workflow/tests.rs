@@ -2,8 +2,8 @@
 
 use super::boxes::{self, Slot};
 use super::graph;
-use crate::config::texts::{ASSETS, Kind};
-use crate::config::workflow::{Workflow, read};
+use aops_core::config::texts::{ASSETS, Kind};
+use aops_core::config::workflow::{Workflow, read};
 
 fn shipped(id: &str) -> Workflow {
     let asset = ASSETS.iter().find(|asset| asset.kind() == Kind::Workflow && asset.id() == id).unwrap();

@@ -3,13 +3,13 @@
 //! Writes one line into Codex's folder of sessions. Codex names a new thread itself, and the step must be in the session's ledger
 //! before it starts: so a run makes the thread, and Codex resumes it. Invariant: a thread is made once.
 
-use crate::host::codex::rollout;
-use crate::model::client::Client;
-use crate::model::profile::Profile;
 use crate::run::plan::PlannedStep;
-use crate::system::env::{Env, RUN_KEY};
-use crate::system::files;
-use crate::text::time::timestamp;
+use aops_core::host::codex::rollout;
+use aops_core::model::client::Client;
+use aops_core::model::profile::Profile;
+use aops_core::system::env::{Env, RUN_KEY};
+use aops_core::system::files;
+use aops_core::text::time::timestamp;
 use serde_json::json;
 use std::fs;
 use std::io;

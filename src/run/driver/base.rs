@@ -4,13 +4,6 @@
 //! hooks read it and no tool call can write it. Invariant: a session has a step only while its driver works on it.
 
 use super::prepare::Prepared;
-use crate::config::in_force;
-use crate::gate::{self, facts};
-use crate::hook;
-use crate::insight::collect;
-use crate::ledger::session_folder::{SessionKey, dashed};
-use crate::ledger::{open::Ledger, sessions};
-use crate::model::{client::Client, error::Failure};
 use crate::run::attempt::{AttemptFact, POLICY_CHANGED, RunOutcome};
 use crate::run::{
     artifacts::RunArtifacts,
@@ -18,11 +11,18 @@ use crate::run::{
     plan::PlannedStep,
     state::RunState,
 };
-use crate::session::fact::{Fact, Staged};
-use crate::session::fold::Session;
-use crate::session::memory::{OpenCall, RunStep};
-use crate::system::{env::Env, files::make_all};
-use crate::text::sha256::sha256;
+use aops_core::config::in_force;
+use aops_core::gate::{self, facts};
+use aops_core::hook;
+use aops_core::insight::collect;
+use aops_core::ledger::session_folder::{SessionKey, dashed};
+use aops_core::ledger::{open::Ledger, sessions};
+use aops_core::model::{client::Client, error::Failure};
+use aops_core::session::fact::{Fact, Staged};
+use aops_core::session::fold::Session;
+use aops_core::session::memory::{OpenCall, RunStep};
+use aops_core::system::{env::Env, files::make_all};
+use aops_core::text::sha256::sha256;
 use std::fs::File;
 use std::path::PathBuf;
 

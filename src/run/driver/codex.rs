@@ -4,14 +4,14 @@
 //! Reads Codex's file of the thread and the session's ledger. Invariant: a call that a person approved is named as it was asked.
 
 use super::base::Driver;
-use crate::gate::sandbox;
-use crate::host::claude::transcript::scan::Lens;
-use crate::host::{self, codex::rollout};
-use crate::insight::collect;
-use crate::model::call::CallState;
-use crate::model::client::Client;
 use crate::run::client::{Stream, codex, micros};
-use crate::session::fact::Fact;
+use aops_core::gate::sandbox;
+use aops_core::host::claude::transcript::scan::Lens;
+use aops_core::host::{self, codex::rollout};
+use aops_core::insight::collect;
+use aops_core::model::call::CallState;
+use aops_core::model::client::Client;
+use aops_core::session::fact::Fact;
 
 impl Driver {
     /// Adds what Codex's stream leaves out.

@@ -2,17 +2,17 @@
 //!
 //! Reads its arguments, writes nothing. Invariant: only a clean end with nothing left open passes.
 
-use crate::config::policy::Check;
-use crate::config::policy::check::{Moment, Outcome as OnFailure};
-use crate::gate::{self, checks::GATE};
-use crate::model::phase::Phase;
 use crate::run::attempt::{RunOutcome, Trigger};
 use crate::run::client::Stream;
 use crate::run::plan::{PlannedStep, StepAction};
-use crate::session::fold::Session;
-use crate::session::memory::{OpenCall, RunStep};
-use crate::system::process::Ending;
-use crate::text::template::one_line;
+use aops_core::config::policy::Check;
+use aops_core::config::policy::check::{Moment, Outcome as OnFailure};
+use aops_core::gate::{self, checks::GATE};
+use aops_core::model::phase::Phase;
+use aops_core::session::fold::Session;
+use aops_core::session::memory::{OpenCall, RunStep};
+use aops_core::system::process::Ending;
+use aops_core::text::template::one_line;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StepResult {

@@ -5,12 +5,12 @@
 
 use super::prepare::project_root;
 use super::{Finish, Reporter, ResumeLimits, RunRequest, describe_next_step, resume, run};
-use crate::model::refusal::refused;
+use crate::refusal::refused;
 use crate::run::artifacts::RunArtifacts;
 use crate::run::attempt::{RunOutcome, RunStatus};
 use crate::run::state::RunState;
-use crate::system::{env::Env, signal};
-use crate::text::sha256::sha256;
+use aops_core::system::{env::Env, signal};
+use aops_core::text::sha256::sha256;
 use std::thread;
 use std::time::Duration;
 

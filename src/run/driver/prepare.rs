@@ -3,18 +3,18 @@
 //! Reads the repository, workflows and policy; writes nothing but the project's driver lock. Invariant: everything that
 //! can be refused is refused before the first artifact is written.
 
-use crate::config::in_force::{self, InForce};
-use crate::config::policy::Policy;
-use crate::config::texts::{self, Library, Origin, Texts};
-use crate::config::workflow::{Workflow, meant};
-use crate::model::error::{Code, Failure};
-use crate::model::refusal::refused;
+use crate::refusal::refused;
 use crate::run::attempt::ContextRef;
 use crate::run::plan::{PlannedStep, StepAction, plan};
 use crate::run::{artifacts::RunArtifacts, client};
-use crate::system::files;
-use crate::system::{env::Env, git};
-use crate::text::{sha256::sha256, time::day};
+use aops_core::config::in_force::{self, InForce};
+use aops_core::config::policy::Policy;
+use aops_core::config::texts::{self, Library, Origin, Texts};
+use aops_core::config::workflow::{Workflow, meant};
+use aops_core::model::error::{Code, Failure};
+use aops_core::system::files;
+use aops_core::system::{env::Env, git};
+use aops_core::text::{sha256::sha256, time::day};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -151,7 +151,7 @@ pub fn make_run_id(env: &Env) -> Result<String, Failure> {
 
 /// Random bytes as hex digits, two for each byte.
 pub fn random_hex(bytes: usize) -> Result<String, Failure> {
-    crate::system::random::hex(bytes).map_err(|e| Failure::storage("the system's random bytes", e))
+    aops_core::system::random::hex(bytes).map_err(|e| Failure::storage("the system's random bytes", e))
 }
 
 /// The files that belong to a task, with their digests.

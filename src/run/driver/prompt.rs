@@ -4,19 +4,19 @@
 //! something are listed, each once, oldest first, also where a killed client did not store how they ended.
 
 use super::base::Driver;
-use crate::config::texts::{self, Library};
-use crate::gate::sandbox;
-use crate::insight::collect;
-use crate::ledger::recover::LEDGER_FILE;
-use crate::model::call::{CallState, Effect, ToolCall};
-use crate::model::client::Client;
-use crate::model::error::Failure;
-use crate::model::phase::Sandbox;
 use crate::run::{attempt::ContextRef, plan::PlannedStep};
-use crate::session::fact::{Fact, NO_EFFECT, Step};
-use crate::system::files;
-use crate::text::json::cut;
-use crate::text::template::{Phrase, one_line, quote};
+use aops_core::config::texts::{self, Library};
+use aops_core::gate::sandbox;
+use aops_core::insight::collect;
+use aops_core::ledger::recover::LEDGER_FILE;
+use aops_core::model::call::{CallState, Effect, ToolCall};
+use aops_core::model::client::Client;
+use aops_core::model::error::Failure;
+use aops_core::model::phase::Sandbox;
+use aops_core::session::fact::{Fact, NO_EFFECT, Step};
+use aops_core::system::files;
+use aops_core::text::json::cut;
+use aops_core::text::template::{Phrase, one_line, quote};
 use std::path::PathBuf;
 
 const INNER: usize = 6_000;
@@ -102,7 +102,7 @@ impl Driver {
     }
 
     fn describe_file(&self, ContextRef { path, sha256 }: &ContextRef) -> String {
-        let now = files::read(self.root.join(path)).map(|bytes| crate::text::sha256::sha256(&[&bytes]));
+        let now = files::read(self.root.join(path)).map(|bytes| aops_core::text::sha256::sha256(&[&bytes]));
         let since = match now {
             Ok(now) if now == *sha256 => "",
             Ok(_) => " (changed since the run began)",

@@ -7,12 +7,12 @@ use super::base::Driver;
 use super::prepare::{Prepared, lock_project, project_root};
 use super::walk::mark_terminated;
 use super::{Finish, Reporter, describe_next_step};
-use crate::config::in_force;
-use crate::model::refusal::{Refused, refused};
+use crate::refusal::{Refused, refused};
 use crate::run::artifacts::RunArtifacts;
 use crate::run::attempt::{AttemptFact, Decision, Paused, Resolved, Resumed, RunOutcome, RunStatus, Trigger};
 use crate::run::state::{RunState, pick};
-use crate::system::{env::Env, git};
+use aops_core::config::in_force;
+use aops_core::system::{env::Env, git};
 use std::path::Path;
 
 /// What a resumed run may use from now on; `None` leaves it as it was.

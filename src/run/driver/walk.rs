@@ -9,18 +9,19 @@ use super::prepare::{
     Prepared, RunRequest, check_free, lock_project, make_run_id, project_root, random_hex, read_context,
 };
 use super::{Finish, Reporter, describe_next_step};
-use crate::model::{client::Client, error::Failure, refusal::refused};
+use crate::refusal::refused;
 use crate::run::artifacts::RunArtifacts;
 use crate::run::attempt::{AttemptFact, Ended, Init, Paused, Revised, RunOutcome, Trigger};
 use crate::run::job::{JobFiles, JobStatus};
 use crate::run::packet::{End, Pause, TaskSpec};
 use crate::run::plan::{PlannedStep, intervention, plan_step};
 use crate::run::state::{MOST_ROUNDS, RunState};
-use crate::system::env::{Env, RUN, now_ms};
-use crate::system::process::program::{Identity, Program};
-use crate::system::process::{self, Ending, Task, variable};
-use crate::system::{git, signal};
-use crate::text::time::timestamp;
+use aops_core::model::{client::Client, error::Failure};
+use aops_core::system::env::{Env, RUN, now_ms};
+use aops_core::system::process::program::{Identity, Program};
+use aops_core::system::process::{self, Ending, Task, variable};
+use aops_core::system::{git, signal};
+use aops_core::text::time::timestamp;
 use std::path::Path;
 use std::time::Duration;
 

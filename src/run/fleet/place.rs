@@ -3,12 +3,12 @@
 //! Invariants: two runs never share a tree; a tree that is here is kept only if the database knows nothing that it does not.
 
 use super::StoredRequest;
-use crate::model::error::Failure;
+use crate::remote::copy;
+use crate::remote::database;
 use crate::run::artifacts::{LEDGER, RunArtifacts};
-use crate::system::database;
-use crate::system::env::Env;
-use crate::system::files;
-use crate::system::git::copy;
+use aops_core::model::error::Failure;
+use aops_core::system::env::Env;
+use aops_core::system::files;
 use aops_fleet::queue::{Progress, TakenRun};
 use std::fs;
 use std::path::{Path, PathBuf};

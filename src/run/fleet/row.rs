@@ -4,7 +4,7 @@
 //! program. What its workflow does is another matter: that is what workers are for.
 
 use super::StoredRequest;
-use crate::briefing::asked::SessionQuestion;
+use crate::remote::asked::SessionQuestion;
 use crate::run::artifacts::is_file_of;
 use crate::run::attempt::{AttemptEntry, AttemptFact, Attempts};
 use aops_fleet::queue::{Progress, TakenRun};

@@ -4,20 +4,20 @@
 //! started; a call that was made or given up since is not made again.
 
 use super::stop::{Left, Stop, rejected};
-use crate::briefing::asked::{SessionQuestion, waiting};
-use crate::config::in_force;
-use crate::gate::{approval_of, facts};
-use crate::ledger::open::Ledger;
-use crate::ledger::session_folder::SessionKey;
-use crate::model::error::Failure;
+use crate::remote::asked::{SessionQuestion, waiting};
 use crate::run::attempt::RunOutcome;
 use crate::run::client;
-use crate::session::fact::Fact;
-use crate::session::memory::{OpenCall, Waiver};
-use crate::system::env::{Env, RUN, RUN_KEY};
-use crate::system::process::program::{Identity, Program};
-use crate::system::process::{self, Task};
-use crate::text::template::one_line;
+use aops_core::config::in_force;
+use aops_core::gate::{approval_of, facts};
+use aops_core::ledger::open::Ledger;
+use aops_core::ledger::session_folder::SessionKey;
+use aops_core::model::error::Failure;
+use aops_core::session::fact::Fact;
+use aops_core::session::memory::{OpenCall, Waiver};
+use aops_core::system::env::{Env, RUN, RUN_KEY};
+use aops_core::system::process::program::{Identity, Program};
+use aops_core::system::process::{self, Task};
+use aops_core::text::template::one_line;
 use aops_fleet::approval::{Answer, Answered};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -4,9 +4,10 @@
 //! nothing is written any more; when the lease runs out and cannot be renewed, the step is asked to end.
 
 use super::place::Place;
+use crate::remote::database;
 use crate::run::artifacts::within;
-use crate::system::env::Env;
-use crate::system::{database, random, signal};
+use aops_core::system::env::Env;
+use aops_core::system::{random, signal};
 use aops_fleet::queue::{Lease, Leave, Progress};
 use aops_fleet::{Error, Fleet};
 use std::sync::atomic::{AtomicBool, Ordering};

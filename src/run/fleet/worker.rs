@@ -7,18 +7,19 @@ use super::place::{self, Place};
 use super::ship::{Hold, Line, rest};
 use super::stop::{Left, Stop, rejected};
 use super::{StoredRequest, row, session};
-use crate::briefing::announce;
-use crate::briefing::asked::SessionQuestion;
-use crate::config::policy::fleet::Fleet;
-use crate::config::{bundle, in_force};
-use crate::model::refusal::Refused;
+use crate::refusal::Refused;
+use crate::remote::announce;
+use crate::remote::asked::SessionQuestion;
+use crate::remote::database;
 use crate::run::attempt::{Decision, Paused, RunOutcome, RunStatus};
 use crate::run::driver::{self, Finish, Reporter, ResumeLimits, RunRequest, StepProgress, random_hex};
 use crate::run::plan::PlannedStep;
 use crate::run::state::RunState;
-use crate::system::env::Env;
-use crate::system::{database, signal};
-use crate::text::redact::redact;
+use aops_core::config::policy::fleet::Fleet;
+use aops_core::config::{bundle, in_force};
+use aops_core::system::env::Env;
+use aops_core::system::signal;
+use aops_core::text::redact::redact;
 use aops_fleet::Error;
 use aops_fleet::approval::{Answer, Answered, token_digest};
 use aops_fleet::queue::{Leave, Progress, TakenRun, Taker};
@@ -223,7 +224,7 @@ fn question(paused: &Paused) -> Stop {
     Stop { left: Left::Asks(paused.question.clone()), about: paused.digest.clone(), pinned }
 }
 
-fn resolve(place: &Place, run: &RunState, answer: &Answered) -> Result<(), crate::model::error::Failure> {
+fn resolve(place: &Place, run: &RunState, answer: &Answered) -> Result<(), aops_core::model::error::Failure> {
     let decision = if answer.answer == Answer::Approve { Decision::Approved } else { Decision::Rejected };
     let by = format!("{} at {}", answer.who, answer.at);
     place.artifacts.resolve(run, decision, answer.note.clone(), Some(by))

@@ -4,7 +4,7 @@ use super::conversation::{Heard, hear, hear_since};
 use super::tasks::{Deed, Task};
 use crate::model::{Request, Turn};
 use crate::support::fenced;
-use aops_hook::model::agent::ours;
+use aops_core::model::agent::ours;
 use serde_json::{Value, json};
 
 /// Whose advice it takes.

@@ -5,7 +5,7 @@
 //! guards; here the client fails open, and runs the call all the same.
 
 use crate::support::{Sandbox, Session, fenced};
-use aops_hook::session::fact::{NO_EFFECT, UNREPORTED};
+use aops_core::session::fact::{NO_EFFECT, UNREPORTED};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;

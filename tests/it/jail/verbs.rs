@@ -4,7 +4,7 @@
 
 use super::world::{Jailed, JailedSession};
 use crate::support::BINARY;
-use aops_hook::model::event::EVENTS;
+use aops_core::model::event::EVENTS;
 use aops_shell::verbs::{VERBS, Who};
 use serde_json::{Value, json};
 use std::fs;

@@ -1,20 +1,20 @@
 //! A session and the world around it, moved by the library's own gates, records and fold: no process, no clock, no luck
 //! but what is given.
 
-use aops_hook::config::policy::{self, Policy, Source};
-use aops_hook::gate::{Context, checks, facts};
-use aops_hook::hook;
-use aops_hook::host::claude::wire::read;
-use aops_hook::model::event::Event;
-use aops_hook::model::verdict::{Ruling, Verdict};
-use aops_hook::model::worktree::Worktree;
-use aops_hook::observe;
-use aops_hook::session::agent_report::AgentReport;
-use aops_hook::session::fact::{Checked, Fact, Opened, Seen};
-use aops_hook::session::fold::Session;
-use aops_hook::session::growth::{ChangedFile, Growth};
-use aops_hook::session::memory::Waiver;
-use aops_hook::system::env::Env;
+use aops_core::config::policy::{self, Policy, Source};
+use aops_core::gate::{Context, checks, facts};
+use aops_core::hook;
+use aops_core::host::claude::wire::read;
+use aops_core::model::event::Event;
+use aops_core::model::verdict::{Ruling, Verdict};
+use aops_core::model::worktree::Worktree;
+use aops_core::observe;
+use aops_core::session::agent_report::AgentReport;
+use aops_core::session::fact::{Checked, Fact, Opened, Seen};
+use aops_core::session::fold::Session;
+use aops_core::session::growth::{ChangedFile, Growth};
+use aops_core::session::memory::Waiver;
+use aops_core::system::env::Env;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use tempfile::TempDir;

@@ -213,7 +213,7 @@ fn what_a_person_removes_or_sets_aside_is_no_alarm() {
     fs::write(&ledger, text.replacen("go on", "go off", 1)).unwrap();
     assert_eq!(verify(&sandbox, &["--all"])["ok"], false);
     sandbox.person(&["verify", &kept.id, "--quarantine", "--yes"]).said(&["set aside as"]);
-    let then = (aops_hook::system::env::now_ms() + 100 * 86_400_000).to_string();
+    let then = (aops_core::system::env::now_ms() + 100 * 86_400_000).to_string();
     let mut command = sandbox.command(BINARY);
     let line = command.args(["sessions", "gc", "--older-than", "90d", "--yes", "--json"]).env("AOPS_TEST_NOW_MS", then);
     let removed: Value = serde_json::from_slice(&line.output().unwrap().stdout).unwrap();

@@ -7,12 +7,12 @@ use super::proofs::Second;
 use super::witness::{Server, configure, witnessed_turn};
 use super::{key_arguments, keys, log, public_key, session, turn, world};
 use crate::support::Sandbox;
-use aops_hook::ledger::sessions::{self, SessionOnDisk};
-use aops_hook::proof::check::{Trust, read_seal_key};
-use aops_hook::proof::judge;
-use aops_hook::proof::prove;
-use aops_hook::proof::tier::Level;
-use aops_hook::system::env::Env;
+use aops_core::ledger::sessions::{self, SessionOnDisk};
+use aops_core::proof::check::{Trust, read_seal_key};
+use aops_core::proof::judge;
+use aops_core::proof::prove;
+use aops_core::proof::tier::Level;
+use aops_core::system::env::Env;
 use aops_ledger::sha256::sha256;
 use aops_ledger::spelling::is_canonical;
 use aops_proof::key::PublicKey;
@@ -166,7 +166,7 @@ fn readers(sandbox: &Sandbox, server: &Server, seal: &str, id: &str) -> Readers 
         user_config: sandbox.home().join(".config/aops"),
         data: sandbox.data(),
         cwd: sandbox.project(),
-        now_ms: aops_hook::system::env::now_ms(),
+        now_ms: aops_core::system::env::now_ms(),
         ..Env::default()
     };
     let found = sessions::pick(&env, Some(id)).unwrap();

@@ -66,7 +66,7 @@ fn before_and_after_work() {
         (&last["timing"]["started_at"], &first["timing"]["duration_ms"]),
         (&first["timing"]["created_at"], &json!(0))
     );
-    let ms = |key: &str| aops_hook::text::time::parse(last["timing"][key].as_str().unwrap()).unwrap();
+    let ms = |key: &str| aops_core::text::time::parse(last["timing"][key].as_str().unwrap()).unwrap();
     assert_eq!(last["timing"]["duration_ms"].as_i64(), Some(ms("created_at") - ms("started_at")));
     roll_back(&sandbox, &format!("{}/PRE_execute_v1", session.id));
     same(&before, &picture(&sandbox.project()), "before the work");
@@ -212,11 +212,11 @@ fn the_ledger_is_the_last_witness() {
     passed(&session.prompt(". do something"));
     let id = format!("{}/PRE_execute_v1", session.id);
     let file = sandbox.project().join(format!(".claude/checkpoints/run-{}/PRE_execute_v1.json", session.id));
-    let mut forged: aops_hook::checkpoint::form::Checkpoint =
+    let mut forged: aops_core::checkpoint::form::Checkpoint =
         serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     let old = forged.digest.clone().unwrap();
     forged.artifacts.files.remove(0);
-    let (forged, text) = aops_hook::checkpoint::form::text::seal(forged, None);
+    let (forged, text) = aops_core::checkpoint::form::text::seal(forged, None);
     fs::write(&file, text.pieces().concat()).unwrap();
     let witness = fs::read_dir(sandbox.config().join("aops/checkpoints")).unwrap().next().unwrap().unwrap().path();
     let text = fs::read_to_string(&witness).unwrap().replace(&old, forged.digest.as_ref().unwrap());
@@ -248,7 +248,7 @@ fn contents_are_named_by_their_digest() {
         all.sort();
         all
     };
-    let digest = |text: &str| aops_hook::text::sha256::sha256(&[text.as_bytes()]);
+    let digest = |text: &str| aops_core::text::sha256::sha256(&[text.as_bytes()]);
     assert_eq!(kept(), [digest("the same\n")]);
     sandbox.put("b.txt", "another\n");
     create(&sandbox);

@@ -1,13 +1,13 @@
 //! Any tree and anything done to it: a rollback gives the tree back, and the rollback's rollback gives the other one.
 
 use super::{Picture, picture, same};
-use aops_hook::checkpoint;
-use aops_hook::checkpoint::capture::Limits;
-use aops_hook::checkpoint::form::describe::Usage;
-use aops_hook::checkpoint::form::{CheckpointKind, Id};
-use aops_hook::checkpoint::rollback::{Order, Wanted};
-use aops_hook::checkpoint::store::Store;
-use aops_hook::system::env::Env;
+use aops_core::checkpoint;
+use aops_core::checkpoint::capture::Limits;
+use aops_core::checkpoint::form::describe::Usage;
+use aops_core::checkpoint::form::{CheckpointKind, Id};
+use aops_core::checkpoint::rollback::{Order, Wanted};
+use aops_core::checkpoint::store::Store;
+use aops_core::system::env::Env;
 use proptest::prelude::*;
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};

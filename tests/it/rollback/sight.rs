@@ -2,7 +2,7 @@
 
 use super::{checkpoint, create, furnish, picture, roll_back, same, told, upset};
 use crate::support::Sandbox;
-use aops_hook::text::sha256::sha256;
+use aops_core::text::sha256::sha256;
 use serde_json::json;
 use std::fs;
 

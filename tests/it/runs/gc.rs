@@ -16,7 +16,7 @@ fn later(world: &World, more: &[&str]) -> Answer {
 }
 
 fn of(world: &World, what: &str, more: &[&str]) -> Answer {
-    let now = aops_hook::system::env::now_ms();
+    let now = aops_core::system::env::now_ms();
     let mut command = world.sandbox.command(BINARY);
     let then = (now + 40 * 86_400_000).to_string();
     let line = command.args([what, "gc", "--older-than", "30d"]).args(more).env("AOPS_TEST_NOW_MS", then);

@@ -101,7 +101,7 @@ fn a_dry_run_shows_the_steps_of_every_workflow_and_does_nothing() {
     let steps: Vec<&str> = plan["steps"].as_array().unwrap().iter().map(|step| step["id"].as_str().unwrap()).collect();
     assert!(steps.contains(&"security") && !steps.contains(&"data"), "{steps:?}");
     for asset in
-        aops_hook::config::texts::ASSETS.iter().filter(|asset| asset.kind() == aops_hook::config::texts::Kind::Workflow)
+        aops_core::config::texts::ASSETS.iter().filter(|asset| asset.kind() == aops_core::config::texts::Kind::Workflow)
     {
         let answer = world.person(&["run", "x", "--workflow", asset.id(), "--dry-run"]);
         assert_eq!(answer.code, Some(0), "every shipped workflow has a step for each of its gates: {answer:?}");

@@ -25,7 +25,7 @@ fn files_of_a_task_are_named_to_its_agent_and_recorded() {
     assert!(!world.there("artifacts"), "nothing is written for a task that is refused");
     let answer = world.person(&["run", "make it", "--workflow", "w", "--context", "docs/spec.md", "--json"]);
     assert_eq!(answer.code, Some(0), "{answer:?}");
-    let digest = aops_hook::text::sha256::sha256(&[b"the spec\n"]);
+    let digest = aops_core::text::sha256::sha256(&[b"the spec\n"]);
     let context = &world.deeds()[0]["with"]["context"];
     assert_eq!(context, &json!([{"path": "docs/spec.md", "sha256": digest}]));
     let said = model.requests()[0].said_by("user").join("\n");

@@ -138,7 +138,7 @@ fn checkpoints_say_what_is_completed_and_what_passed() {
     for step in ["planning", "development"] {
         let timing = &shown(&world, &format!("{run}/POST_{step}_v1"))["timing"];
         assert_eq!(timing["started_at"], begun(step)["ts"], "{step}");
-        let ms = |key: &str| aops_hook::text::time::parse(timing[key].as_str().unwrap()).unwrap();
+        let ms = |key: &str| aops_core::text::time::parse(timing[key].as_str().unwrap()).unwrap();
         assert_eq!(timing["duration_ms"].as_i64(), Some(ms("created_at") - ms("started_at")), "{timing}");
     }
     let timing = &shown(&world, &format!("{run}/PRE_development_v1"))["timing"];

@@ -129,12 +129,12 @@ fn text(name: &str, schema: &mut Value, or_null: bool) {
 /// The lists above are those of the program.
 #[test]
 fn names_are_those_of_the_program() {
-    use aops_hook::model::call::CallState;
+    use aops_core::model::call::CallState;
     assert_eq!(CallState::ALL.map(CallState::name), CALL_STATES);
     for effect in EFFECTS {
-        serde_json::from_value::<aops_hook::model::call::Effect>(json!(effect)).unwrap();
+        serde_json::from_value::<aops_core::model::call::Effect>(json!(effect)).unwrap();
     }
     for phase in PHASES {
-        serde_json::from_value::<aops_hook::model::phase::Phase>(json!(phase)).unwrap();
+        serde_json::from_value::<aops_core::model::phase::Phase>(json!(phase)).unwrap();
     }
 }

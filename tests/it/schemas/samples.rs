@@ -1,31 +1,31 @@
 //! Every stored type twice: with all it can hold and with the least. Written out whole, so that a new field is noticed.
 
-use aops_hook::checkpoint::form::{
+use aops_core::checkpoint::form::{
     AgentState, AgentStatus, Checkpoint, CheckpointKind, GateOutcome, Governance, Identity, Intake, Invocations,
     Orchestrator, Timing, TokenUsage, ToolInvocation,
 };
-use aops_hook::checkpoint::tree::{Artifacts, File, Folder, LeftOut};
-use aops_hook::config::policy::check::Moment;
-use aops_hook::config::policy::{ModeLevel, Policy};
-use aops_hook::model::call::{CallKey, CallState, Effect, ToolResult};
-use aops_hook::model::phase::Phase;
-use aops_hook::model::phase::Sandbox;
-use aops_hook::model::profile::{Hold, JailState, Loss, Losses, LostFile, Profile, Proof};
-use aops_hook::session::agent_report::AgentReport;
-use aops_hook::session::fact::{
+use aops_core::checkpoint::tree::{Artifacts, File, Folder, LeftOut};
+use aops_core::config::policy::check::Moment;
+use aops_core::config::policy::{ModeLevel, Policy};
+use aops_core::model::call::{CallKey, CallState, Effect, ToolResult};
+use aops_core::model::phase::Phase;
+use aops_core::model::phase::Sandbox;
+use aops_core::model::profile::{Hold, JailState, Loss, Losses, LostFile, Profile, Proof};
+use aops_core::session::agent_report::AgentReport;
+use aops_core::session::fact::{
     Blocked, Checked, Concluded, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Staged, Starts,
     Step, Taken, TaskChosen, TaskMove, Unasked, Unblocked, Violation,
 };
-use aops_hook::session::growth::{ChangedFile, Growth};
-use aops_hook::session::memory::{
+use aops_core::session::growth::{ChangedFile, Growth};
+use aops_core::session::memory::{
     AtWork, ClientProcess, IssueInHand, LastRun, Memory, ModeAsked, OpenCall, Parked, PlanShown, Prompted,
     RollbackState, RunStep, Started, TaskProgress, Undone, Waiver, Witness,
 };
-use aops_hook::session::prompt::Prompt;
-use aops_hook::session::question::{Answered, Answerer, Asked, Question, Questions, Unproven};
-use aops_hook::session::state::{Audit, Flags, Hydration, MainAgent, State, Stopping, Subagent, Task};
-use aops_hook::text::sha256::{NO_DIGEST, Sum};
-use aops_hook::tool::tracking::{How, Tracks};
+use aops_core::session::prompt::Prompt;
+use aops_core::session::question::{Answered, Answerer, Asked, Question, Questions, Unproven};
+use aops_core::session::state::{Audit, Flags, Hydration, MainAgent, State, Stopping, Subagent, Task};
+use aops_core::text::sha256::{NO_DIGEST, Sum};
+use aops_core::tool::tracking::{How, Tracks};
 use aops_ledger::heads::Signed;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -503,7 +503,7 @@ fn state() -> State {
         phase: Phase::Idle,
         policy_hash: digest(),
         sandbox: Sandbox::Shut,
-        schema: aops_hook::session::state::SCHEMA,
+        schema: aops_core::session::state::SCHEMA,
         session_id: text(),
         started_at: moment(),
         state: Flags {

@@ -1,11 +1,11 @@
 //! `test_vectors/tga/state_transition_vectors.json`: which steps of a call and which facts may follow each other, run for real.
 
-use aops_hook::model::call::CallState;
-use aops_hook::model::error::Code;
-use aops_hook::session::fact::Fact;
-use aops_hook::session::fold::Session;
-use aops_hook::session::memory::OpenCall;
-use aops_hook::text::sha256::NO_DIGEST;
+use aops_core::model::call::CallState;
+use aops_core::model::error::Code;
+use aops_core::session::fact::Fact;
+use aops_core::session::fold::Session;
+use aops_core::session::memory::OpenCall;
+use aops_core::text::sha256::NO_DIGEST;
 use serde_json::{Map, Value, json};
 use std::fs;
 

@@ -3,9 +3,8 @@
 //! It reads text, not meaning: `use` trees, and paths that begin with `crate::`, `super::` or `self::` anywhere in the
 //! code. Test modules are left out wherever they stand; what follows them counts.
 
-use super::{root, rust_files};
+use super::rust_files;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
 /// The source tree: every module by its path (`ledger::chain`), with what it uses and what it declares.
 pub(super) struct Tree {
@@ -82,11 +81,6 @@ impl Tree {
     }
 }
 
-/// The folders of `lib.rs`, in order.
-pub(super) fn folders() -> Vec<String> {
-    declared(&fs::read_to_string(root().join("src/lib.rs")).unwrap())
-}
-
 fn parts(module: &str) -> Vec<&str> {
     module.split("::").filter(|part| !part.is_empty()).collect()
 }
@@ -128,7 +122,7 @@ fn item_len(text: &str) -> usize {
     text.len()
 }
 
-fn declared(code: &str) -> Vec<String> {
+pub(super) fn declared(code: &str) -> Vec<String> {
     let item = |line: &str| {
         let line = line.split("//").next()?.trim();
         let at = if line.starts_with("mod ") { 0 } else { line.find(" mod ").filter(|_| line.starts_with("pub"))? + 1 };

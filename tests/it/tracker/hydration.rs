@@ -3,7 +3,7 @@
 use super::world::World;
 use crate::memory::server::{Habit, Server};
 use crate::support::Session;
-use aops_hook::briefing::tracker;
+use aops_core::briefing::tracker;
 use serde_json::json;
 use std::fs;
 

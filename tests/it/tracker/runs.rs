@@ -2,7 +2,7 @@
 
 use super::world::World;
 use crate::support::Answer;
-use aops_hook::briefing::tracker::Item;
+use aops_core::briefing::tracker::Item;
 use serde_json::Value;
 use std::fs;
 

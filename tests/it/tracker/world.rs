@@ -2,8 +2,8 @@
 
 use super::minibeads;
 use crate::support::{BINARY, Sandbox};
-use aops_hook::briefing::tracker::{self, Item, Snapshot};
-use aops_hook::system::env::Env;
+use aops_core::briefing::tracker::{self, Item, Snapshot};
+use aops_core::system::env::Env;
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -1,9 +1,9 @@
 //! The pages, as HTML whose forms work without a script. Invariant: everything from the database is escaped.
 
 use super::LOOK;
-use crate::insight::report::escape;
-use crate::text::redact::redact;
-use crate::text::time::age;
+use aops_core::insight::report::escape;
+use aops_core::text::redact::redact;
+use aops_core::text::time::age;
 use aops_fleet::approval::{Answer, Approval};
 use aops_fleet::overview::{RunRow, SessionRow};
 

@@ -8,9 +8,9 @@ use crate::cli::watch::keys::{clear, make};
 use crate::cli::watch::model::{Checkpoint, Entry, Model, News, Timeline, Wish};
 use crate::cli::watch::order::Order;
 use crate::cli::watch::row::{Life, Row};
-use crate::system::env::east_of_utc;
-use crate::text::plain::count;
-use crate::text::time;
+use aops_core::system::env::east_of_utc;
+use aops_core::text::plain::count;
+use aops_core::text::time;
 
 /// Lines of a timeline that are said when it is opened or filtered.
 const SAID: usize = 20;

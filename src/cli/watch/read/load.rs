@@ -4,12 +4,12 @@ use super::refusal::last_refusal;
 use super::{Head, Health, Known, LEDGER_FILE, Life, Row, STATE_FILE, sessions};
 use crate::cli::sessions::cost;
 use crate::cli::status;
-use crate::config::policy::{Folder, choose::shorten};
-use crate::ledger::clients::is_live;
-use crate::ledger::sessions::SessionOnDisk;
-use crate::session::fold::Session;
-use crate::system::env::Env;
-use crate::text::template::one_line;
+use aops_core::config::policy::{Folder, choose::shorten};
+use aops_core::ledger::clients::is_live;
+use aops_core::ledger::sessions::SessionOnDisk;
+use aops_core::session::fold::Session;
+use aops_core::system::env::Env;
+use aops_core::text::template::one_line;
 use std::path::{Path, PathBuf};
 
 /// Longer prompts and refusals are told by their beginning.

@@ -1,7 +1,7 @@
 //! Finds the last refusal of a ledger without reading more of it than is new.
 
 use crate::cli::log::told::Teller;
-use crate::system::files;
+use aops_core::system::files;
 use memchr::memmem::rfind;
 use std::os::unix::fs::FileExt;
 use std::path::Path;

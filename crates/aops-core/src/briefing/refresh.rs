@@ -1,0 +1,43 @@
+//! Asks for the refresher: a process of its own that looks at the tracker, witnesses and other machines behind the hook.
+//!
+//! Starts this program with an internal verb, detached. Invariant: no event waits for it.
+
+use crate::system::env::Env;
+use crate::system::process::detached;
+use crate::system::process::program::{Identity, Program};
+use std::io;
+use std::path::Path;
+
+/// The refresher's own verb.
+pub const WATCH: &str = "__refresh";
+/// In the place of the tracker's command.
+pub const NO_TRACKER: &str = "none";
+
+/// Start a refresher for this project and go on at once.
+pub fn spawn(env: &Env, project: &Path, command: &str) -> io::Result<()> {
+    let variables = env.variables(passed_on);
+    detached::start(&Program::find(env, Identity::Own)?, &[WATCH, &project.to_string_lossy(), command], &variables)
+        .map(drop)
+}
+
+/// Variables that decide our folders, the tracker's folders, and the language.
+pub fn passed_on(name: &str) -> bool {
+    let ours = [
+        "CLAUDE_CODE_SHELL_PREFIX",
+        "CLAUDE_CONFIG_DIR",
+        "CLAUDE_PROJECT_DIR",
+        "ACA_DATA",
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "LANG",
+        "TZ",
+        "TMPDIR",
+    ];
+    let families =
+        ["BD_", "BEADS_", "XDG_", "LC_", "GIT_AUTHOR_", "GIT_COMMITTER_", "OTEL_EXPORTER_OTLP_", "SSL_CERT_"];
+    ours.contains(&name)
+        || families.iter().any(|family| name.starts_with(family))
+        || (cfg!(test_switches) && name.starts_with("AOPS_TEST_"))
+}

@@ -1,0 +1,272 @@
+//! What follows an event once it is recorded.
+//!
+//! Writes the halt report, reflections for the tracker, learnings for the memory, insights and checkpoints; starts the
+//! tracker's refresh; signs the log. Invariant: all of it ends within the time that the event may keep the session locked.
+
+use super::turn::Turn;
+use crate::briefing::agent::halt_report;
+use crate::briefing::learnings::{self, Learning};
+use crate::briefing::{reflections, refresh};
+use crate::checkpoint;
+use crate::config::policy::Policy;
+use crate::config::texts;
+use crate::gate::lease;
+use crate::insight::collect;
+use crate::jail::enter;
+use crate::ledger::leases;
+use crate::model::error::Failure;
+use crate::model::event::EventKind;
+use crate::model::profile::Profile;
+use crate::model::verdict::{Ruling, Verdict};
+use crate::proof::append;
+use crate::session::fact::{Fact, Reported};
+use crate::session::memory::OpenCall;
+use crate::system::env::{Env, Trial};
+use crate::system::files::make_all;
+use crate::system::fleet_home;
+use std::collections::BTreeMap;
+use std::mem::ManuallyDrop;
+use std::path::{Path, PathBuf};
+
+/// The workflow whose result is context, and so is remembered.
+const BOOTSTRAP: &str = "context-bootstrap";
+
+/// When it applies, and what is done then. The event is recorded, so a failure is only a notice in the answer.
+type Follows = (fn(&Turn) -> bool, fn(&mut Turn) -> Verdict);
+
+/// The first rows also follow an event that is recorded late.
+const LATE: usize = 4;
+
+static FOLLOWS: &[Follows] = &[
+    (ends_session, end_trials),
+    (gives_back, give_back),
+    (is_blocked, write_halt_report),
+    (may_reflect, queue_reflection),
+    (ends_turn, conclude),
+    // A run takes checkpoints around its steps itself.
+    (|turn| turn.context.stage.is_none(), keep_checkpoint),
+    (|turn| ends_turn(turn) || is_blocked(turn) && !turn.env.dry_run, sign),
+    // The witnesses see what was signed.
+    (wants_refresh, refresh_behind),
+    (lets_try, want_jail),
+];
+
+impl Turn<'_> {
+    /// Does what follows, in the order of the table, and returns the answer. A head that could not be exported is an error.
+    pub(super) fn afterwards(mut self) -> Result<Verdict, Failure> {
+        // The head of the event itself; below, that of the insights.
+        self.ledger.exported()?;
+        for (applies, follow) in FOLLOWS {
+            if applies(&self) {
+                let more = follow(&mut self);
+                self.add(more);
+            }
+        }
+        self.ledger.exported()?;
+        Ok(self.keep_learnings())
+    }
+
+    /// The end of an event that was recorded late: the next one takes the lock.
+    pub(super) fn close(mut self) -> Result<Verdict, Failure> {
+        for (applies, follow) in &FOLLOWS[..LATE] {
+            if applies(&self) {
+                follow(&mut self);
+            }
+        }
+        let exported = self.ledger.exported();
+        let learnings = self.learnings();
+        let (policy, project) = self.of_project();
+        drop(ManuallyDrop::into_inner(self.ledger));
+        let trouble = keep_all(self.env, &policy, &project, &learnings);
+        exported.map(|()| self.verdict.join(trouble))
+    }
+
+    /// Stores what was learnt with the session unlocked: a memory server may be slow.
+    fn keep_learnings(self) -> Verdict {
+        let learnings = self.learnings();
+        if learnings.is_empty() {
+            return self.verdict;
+        }
+        let (policy, project) = self.of_project();
+        drop(ManuallyDrop::into_inner(self.ledger));
+        self.verdict.join(keep_all(self.env, &policy, &project, &learnings))
+    }
+
+    fn of_project(&self) -> (Policy, PathBuf) {
+        (self.session().policy().clone(), texts::project(self.env, Path::new(&self.event.cwd)))
+    }
+
+    /// What the reflections of this event teach, if they count and are new.
+    fn learnings(&self) -> Vec<Learning> {
+        let (state, progress) = (&self.session().state, &self.session().memory.progress);
+        // The one made from the ledger is made where the task is done.
+        let counts = |fact: &&Fact| progress.reflected || matches!(fact, Fact::Event(_));
+        let reflections: Vec<_> = self.recorded.iter().filter(counts).filter_map(reflection).collect();
+        if reflections.is_empty() || self.env.dry_run {
+            return Vec::new();
+        }
+        let recent = self.ledger.recent();
+        let once = |one: &Reflection| recent.iter().filter(|entry| reflection(&entry.fact) == Some(*one)).count() < 2;
+        let (_, project) = self.of_project();
+        let bootstraps = state.state.current_workflow.as_deref() == Some(BOOTSTRAP);
+        let kind = progress.kind.as_deref().or(bootstraps.then_some("context"));
+        let learning = |one: Reflection| learnings::learning(&project, kind, one);
+        reflections.into_iter().filter(|one| once(one)).filter_map(learning).collect()
+    }
+
+    fn tracker(&self) -> Option<&str> {
+        Some(&self.session().policy().tracker).filter(|tracker| !tracker.is_none()).map(|t| t.command.as_str())
+    }
+}
+
+type Reflection<'a> = &'a BTreeMap<String, String>;
+
+/// The reflection that this fact holds: an agent's, or the one made from the ledger at a stop.
+fn reflection(fact: &Fact) -> Option<Reflection<'_>> {
+    match fact {
+        Fact::Verdict(Reported { finding: Some(finding), sent_on: false, .. }) => Some(&finding.reflection),
+        Fact::Event(seen) => seen.reflection.as_ref(),
+        _ => None,
+    }
+    .filter(|fields| !fields.is_empty())
+}
+
+fn keep_all(env: &Env, policy: &Policy, project: &Path, learnings: &[Learning]) -> Verdict {
+    let failed = learnings.iter().find_map(|learning| learnings::keep(env, policy, project, learning).err());
+    failed.map_or_else(Verdict::pass, |failure| {
+        Verdict::notice("reflect", format!("what was learnt was not kept: {failure}\nhint: {}", failure.code.way_out()))
+    })
+}
+
+fn is_blocked(turn: &Turn) -> bool {
+    turn.recorded.iter().any(|fact| matches!(fact, Fact::Block(_)))
+}
+
+fn write_halt_report(turn: &mut Turn) -> Verdict {
+    let Err(failure) = halt_report(turn.env, &turn.ledger, turn.event) else { return Verdict::pass() };
+    let words = format!("the halt report was not written: {failure}\nhint: {}", failure.code.way_out());
+    Verdict::notice("block", words)
+}
+
+/// A reflection that came too early does not count.
+fn may_reflect(turn: &Turn) -> bool {
+    !turn.env.dry_run && turn.session().memory.progress.reflected && turn.tracker().is_some()
+}
+
+/// Not that of an agent that was sent on. It is in the ledger already; a full queue is reported by the next context.
+fn queue_reflection(turn: &mut Turn) -> Verdict {
+    let project = texts::project(turn.env, Path::new(&turn.event.cwd));
+    for fact in &turn.recorded {
+        if let Fact::Verdict(Reported { finding: Some(finding), sent_on: false, .. }) = fact
+            && !finding.reflection.is_empty()
+        {
+            let _ = reflections::queue_reflection(turn.env, &project, &turn.session().state.session_id, finding);
+        }
+    }
+    Verdict::pass()
+}
+
+fn ends_session(turn: &Turn) -> bool {
+    turn.event.kind == EventKind::SessionEnd && !turn.env.dry_run
+}
+
+/// Nothing goes on that was tried out in this session.
+fn end_trials(turn: &mut Turn) -> Verdict {
+    enter::end_all(&turn.ledger.place().path);
+    Verdict::pass()
+}
+
+fn ends_turn(turn: &Turn) -> bool {
+    let over = matches!(turn.event.kind, EventKind::Stop | EventKind::StopFailure | EventKind::SessionEnd);
+    over && turn.verdict.ruling != Ruling::Deny && !turn.env.dry_run
+}
+
+/// The turn is over, or the call that took files is refused.
+fn gives_back(turn: &Turn) -> bool {
+    let refused =
+        turn.verdict.ruling == Ruling::Deny && turn.context.call.as_ref().is_some_and(|call| !call.taken.is_empty());
+    !turn.env.dry_run && lease::is_kept(turn.session()) && (refused || ends_turn(turn) && !turn.event.busy)
+}
+
+fn give_back(turn: &mut Turn) -> Verdict {
+    let (tree, id) = (Path::new(&turn.session().memory.root), &turn.event.session_id);
+    leases::give_back(turn.env, tree, id, turn.context.call.as_ref().map(|call| call.taken.as_slice()));
+    Verdict::pass()
+}
+
+/// Makes the session's insights in half of the time; a checkpoint may follow. Without them the turn ends all the same.
+fn conclude(turn: &mut Turn) -> Verdict {
+    let said = Path::new(&turn.event.transcript_path);
+    let kept = || collect::transcript_at(turn.env, &turn.ledger.place().path, &turn.event.session_id);
+    let transcript = if said.as_os_str().is_empty() { kept() } else { said.to_owned() };
+    let until = turn.locked + turn.env.at_most(turn.event.kind.time_locked()) / 2;
+    match collect::conclude(turn.env, &mut turn.ledger, &transcript, Some(until)) {
+        Ok(_) => Verdict::pass(),
+        Err(failure) => Verdict::notice(
+            "insights",
+            format!(
+                "the insights were not written: {failure}\nhint: once that is mended, `aops-hook insights` writes them"
+            ),
+        ),
+    }
+}
+
+/// The tracker may say something else now: a session began, a turn ended, or a call talked to it.
+fn wants_refresh(turn: &Turn) -> bool {
+    let at = matches!(turn.event.kind, EventKind::SessionStart | EventKind::Stop);
+    let ends = turn.event.kind == EventKind::SessionEnd && sends(turn);
+    // Its report is waited for there, and no turn of a blocked session may end.
+    let halts = turn.event.kind == EventKind::SubagentStop && turn.session().blocked().is_some();
+    (at || ends || halts || turn.context.ended.tracked) && !turn.env.dry_run
+}
+
+/// Witnesses are asked, or something goes to a database or a collector.
+fn sends(turn: &Turn) -> bool {
+    let policy = turn.session().policy();
+    policy.witness.is_asked() || policy.fleet.sends()
+}
+
+/// In a process of its own. A tracker that cannot be asked is one line in the next context.
+fn refresh_behind(turn: &mut Turn) -> Verdict {
+    let sends = sends(turn);
+    if turn.session().policy().fleet.sends() {
+        let _ = make_all(&fleet_home::folder(turn.env));
+    }
+    if let Some(command) = turn.tracker().or(sends.then_some(refresh::NO_TRACKER)) {
+        let _ = refresh::spawn(turn.env, &texts::project(turn.env, Path::new(&turn.event.cwd)), command);
+    }
+    Verdict::pass()
+}
+
+/// The command of this call is tried out, without the machine's network.
+fn lets_try(turn: &Turn) -> bool {
+    let before = turn.event.kind == EventKind::PreToolUse && turn.verdict.ruling != Ruling::Deny && !turn.env.dry_run;
+    let Some(call) = turn.event.call.as_ref().filter(|_| before) else { return false };
+    let (memory, policy) = (&turn.session().memory, &turn.session().policy().jail);
+    let holds = memory.jail.as_ref().is_some_and(|jail| jail.trial);
+    let tried = |open: &&OpenCall| open.call.id == call.key.id && open.jail == Some(Profile::Trial);
+    let open = memory.calls.iter().rev().find(tried);
+    holds && open.is_some_and(|open| open.agent_id.is_none() || !policy.test_network)
+}
+
+/// It is made once the answer is given.
+fn want_jail(turn: &mut Turn) -> Verdict {
+    let (session, memory) = (turn.ledger.place().path.clone(), &turn.session().memory);
+    let project = memory.jail.as_ref().map(|jail| PathBuf::from(&jail.project)).unwrap_or_default();
+    let layer_mb = turn.session().policy().jail.layer_mb;
+    let _ = turn.env.trial.set(Trial { session, project, layer_mb });
+    Verdict::pass()
+}
+
+fn keep_checkpoint(turn: &mut Turn) -> Verdict {
+    let until = turn.locked + turn.env.at_most(turn.event.kind.time_locked());
+    let before = (turn.before, turn.ended.take());
+    checkpoint::rollback::at_phase_change(turn.env, &mut turn.ledger, turn.event, before, until)
+}
+
+/// The log gets what the session has recorded, and its head is signed. Without a key nothing happens.
+fn sign(turn: &mut Turn) -> Verdict {
+    let (trace, folder) = (&turn.session().state.session_id, &turn.ledger.place().path);
+    let Err(failure) = append::add(turn.env, trace, folder) else { return Verdict::pass() };
+    Verdict::notice("log", append::unsigned(&failure))
+}

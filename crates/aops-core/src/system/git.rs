@@ -1,0 +1,367 @@
+//! The state of a git working tree: uncommitted changes of a session, unpushed commits, the tracked files.
+//!
+//! Starts `git` (no hook, no file-system monitor, no optional lock), which writes nothing but for `exclude`. Invariants: a git
+//! that could not be asked is not "no repository", so what it would have said is not taken for "nothing is owed"; an answer
+//! is whole or there is none, but for `beginning`, whose callers tell that they cut.
+
+mod place;
+mod made;
+mod moved;
+mod baseline;
+pub mod notes;
+
+pub use baseline::diff;
+pub use made::is_made;
+pub use moved::Moved;
+pub use place::{git_common_folder, git_folder};
+
+use crate::model::error::{Code, Failure};
+use crate::model::worktree::{Asked, Worktree};
+use crate::system::env::Env;
+use crate::system::files::{self, Scratch};
+use crate::system::process::program::{Identity, Program};
+use crate::system::process::{self, Ending, Outcome, Task, variable};
+use crate::text::template::one_line;
+use baseline::{HEAD, is_new};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    pub root: String,
+    pub head: String,
+    pub branch: String,
+    pub upstream: bool,
+    pub ahead: u64,
+    pub behind: u64,
+    /// Tracked ones first.
+    pub dirty: Vec<String>,
+}
+
+/// Nothing where git gave no answer.
+pub fn status(env: &Env, cwd: &Path) -> Option<Status> {
+    ask_status(env, cwd).ok()
+}
+
+/// Generated files that are not tracked are nobody's, and are left out. Without an answer: why.
+fn ask_status(env: &Env, cwd: &Path) -> Result<Status, Asked> {
+    let root = String::from_utf8_lossy(&ask(env, cwd, &["rev-parse", "--show-toplevel"])?).into_owned();
+    let root = root.trim_end_matches('\n').to_owned();
+    let said = ask(env, cwd, &["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all"])?;
+    let (status, mut untracked) = parse(&said);
+    made::leave_out(env, Path::new(&root), &mut untracked);
+    let dirty = [status.dirty, untracked].concat();
+    Ok(Status { root, dirty, ..status })
+}
+
+/// The status, and beside it the untracked files.
+fn parse(said: &[u8]) -> (Status, Vec<String>) {
+    let (mut status, mut untracked) = (Status::default(), Vec::new());
+    let mut fields = said.split(|b| *b == 0).map(String::from_utf8_lossy);
+    while let Some(field) = fields.next() {
+        let path = |skip: usize| field.splitn(skip + 1, ' ').nth(skip).unwrap_or_default().to_owned();
+        match field.split(' ').next().unwrap_or_default() {
+            "#" => header(&mut status, &field),
+            "1" => status.dirty.push(path(8)),
+            "2" => {
+                status.dirty.push(path(9));
+                status.dirty.extend(fields.next().map(std::borrow::Cow::into_owned));
+            }
+            "u" => status.dirty.push(path(10)),
+            "?" => untracked.push(path(1)),
+            _ => {}
+        }
+    }
+    (status, untracked)
+}
+
+fn header(status: &mut Status, field: &str) {
+    let mut words = field.split(' ').skip(1);
+    match (words.next().unwrap_or_default(), words.next().unwrap_or_default()) {
+        ("branch.oid", oid) => oid.clone_into(&mut status.head),
+        ("branch.head", name) => name.clone_into(&mut status.branch),
+        ("branch.upstream", _) => status.upstream = true,
+        ("branch.ab", ahead) => {
+            let count = |text: &str| text.trim_start_matches(['+', '-']).parse().unwrap_or(0);
+            (status.ahead, status.behind) = (count(ahead), words.next().map_or(0, count));
+        }
+        _ => {}
+    }
+}
+
+/// The worktree around `cwd`, where that is another one than the project's own tree: one that the client made in it, or one
+/// elsewhere, which has a plain file in the place of a `.git` folder. Inside of the project nothing is looked at.
+pub fn worktree_at(project: &Path, cwd: &Path) -> Option<PathBuf> {
+    if let Ok(inside) = cwd.strip_prefix(project) {
+        let name = inside.strip_prefix(".claude/worktrees").ok()?.components().next()?;
+        return Some(project.join(".claude/worktrees").join(name));
+    }
+    let mut above = cwd.ancestors().take_while(|_| cwd.is_absolute());
+    let found = above.find_map(|folder| Some((folder, folder.join(".git").symlink_metadata().ok()?)));
+    found.filter(|(_, about)| about.is_file()).map(|(folder, _)| folder.to_owned())
+}
+
+/// The uncommitted changes of this moment, by path, and the commit; to be held against later ones.
+pub fn baseline(env: &Env, cwd: &Path) -> Option<BTreeMap<String, String>> {
+    status(env, cwd).map(|status| baseline::record(&status))
+}
+
+/// What is owed where the client stands. Where that is in no repository and the session began in one, the project is asked.
+pub fn owed(env: &Env, cwd: &Path, project: &Path, baseline: &BTreeMap<String, String>) -> Worktree {
+    let tree = owed_in(env, cwd, baseline);
+    if tree.asked != Asked::NoRepository || !baseline.contains_key(HEAD) {
+        return tree;
+    }
+    let elsewhere = Some(project).filter(|project| project.is_absolute() && *project != cwd);
+    let tree = elsewhere.map_or(tree, |project| owed_in(env, project, baseline));
+    match tree.asked {
+        Asked::NoRepository => unasked("the repository in which the session began is gone"),
+        _ => tree,
+    }
+}
+
+fn unasked(why: &str) -> Worktree {
+    Worktree { asked: Asked::Unasked(why.to_owned()), ..Worktree::default() }
+}
+
+fn owed_in(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> Worktree {
+    let status = match ask_status(env, cwd) {
+        Ok(status) => status,
+        // A folder without a repository needs no git that says so.
+        Err(Asked::Unasked(_)) if !has_repository(cwd) => {
+            return Worktree { asked: Asked::NoRepository, ..Worktree::default() };
+        }
+        Err(asked) => return Worktree { asked, ..Worktree::default() },
+    };
+    let root = Path::new(&status.root);
+    let uncommitted: Vec<String> = status.dirty.iter().filter(|path| is_new(baseline, root, path)).cloned().collect();
+    let moved = baseline.get(HEAD).is_none_or(|head| *head != status.head);
+    let unpushed = moved && (!status.upstream || status.ahead > 0);
+    let wanted = status.branch != "(detached)" && (unpushed || !uncommitted.is_empty());
+    let push = if wanted { push_advice(env, cwd, &status) } else { Ok(None) };
+    let (push, asked) = push.map_or_else(|asked| (None, asked), |push| (push, Asked::Answered));
+    let behind = if push.is_some() { status.behind } else { 0 };
+    let others = status.dirty.len() > uncommitted.len();
+    Worktree { behind, others, uncommitted, push, asked }
+}
+
+/// A `.git` of any kind lies here or above, or cannot be looked for.
+fn has_repository(cwd: &Path) -> bool {
+    let is_none = |path: PathBuf| {
+        path.symlink_metadata()
+            .is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
+    };
+    !cwd.ancestors().all(|folder| is_none(folder.join(".git")))
+}
+
+/// The command that pushes the branch, and what it is for; `None` where there is no remote.
+fn push_advice(env: &Env, cwd: &Path, status: &Status) -> Result<Option<(String, String)>, Asked> {
+    let Some(remote) = ask_remote(env, cwd, &status.branch)? else { return Ok(None) };
+    let command =
+        if status.upstream { "git push".to_owned() } else { format!("git push -u {remote} {}", status.branch) };
+    let ahead = match (status.upstream, status.ahead) {
+        (true, 0) => "the commit to come is".to_owned(),
+        (true, 1) => "1 commit is".to_owned(),
+        (true, n) => format!("{n} commits are"),
+        (false, _) => "this branch is".to_owned(),
+    };
+    Ok(Some((command, ahead)))
+}
+
+/// Nothing where there is none, or git gave no answer.
+pub fn remote(env: &Env, cwd: &Path, branch: &str) -> Option<String> {
+    ask_remote(env, cwd, branch).ok().flatten()
+}
+
+/// As in git's manual: the branch's `pushRemote`, `remote.pushDefault`, the branch's `remote`, the only remote, `origin`.
+fn ask_remote(env: &Env, cwd: &Path, branch: &str) -> Result<Option<String>, Asked> {
+    let names = String::from_utf8_lossy(&ask(env, cwd, &["remote"])?).into_owned();
+    let names: Vec<&str> = names.lines().collect();
+    let wanted = r"^(branch\..*\.(push)?remote|remote\.pushdefault)$";
+    let config = git(env, cwd, &["config", "-z", "--get-regexp", wanted]).unwrap_or_default();
+    let config = String::from_utf8_lossy(&config);
+    let value = |key: String| {
+        let mut entries = config.split('\0').filter_map(|entry| entry.split_once('\n'));
+        entries.rfind(|(known, _)| *known == key).map(|(_, value)| value)
+    };
+    let keys =
+        [format!("branch.{branch}.pushremote"), "remote.pushdefault".to_owned(), format!("branch.{branch}.remote")];
+    let configured = keys.into_iter().filter_map(value).find(|name| is_plain(name));
+    let only = if let [only] = names.as_slice() { *only } else { "origin" };
+    Ok((!names.is_empty()).then(|| configured.unwrap_or(only).to_owned()))
+}
+
+/// A name or address that a shell takes as one word. `.` is this repository, to which nothing is pushed.
+fn is_plain(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._/:@+~-".contains(c);
+    !matches!(name, "" | ".") && !name.starts_with('-') && name.chars().all(plain)
+}
+
+/// Whether tracked files differ from the last commit or the index: of these paths, or of all where there are none. Nothing where
+/// git gave no answer.
+pub fn has_changes(env: &Env, cwd: &Path, paths: &[&str]) -> Option<bool> {
+    let args = ["status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=none", "--"];
+    git(env, cwd, &[&args, paths].concat()).map(|said| !said.is_empty())
+}
+
+pub fn dirty(env: &Env, cwd: &Path) -> Option<Vec<String>> {
+    let status = status(env, cwd)?;
+    Some(absolute(&status.root, status.dirty))
+}
+
+/// The absolute paths of all changes since the session began, committed or not.
+pub fn changed(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> Option<Vec<String>> {
+    let Status { root, mut dirty, head, .. } = status(env, cwd)?;
+    let since = baseline.get(HEAD).filter(|head| *head != "(initial)")?;
+    dirty.extend(between(env, Path::new(&root), since, &head)?);
+    Some(absolute(&root, dirty))
+}
+
+fn absolute(root: &str, paths: Vec<String>) -> Vec<String> {
+    paths.into_iter().map(|path| Path::new(root).join(path).to_string_lossy().into_owned()).collect()
+}
+
+fn between(env: &Env, root: &Path, old: &str, new: &str) -> Option<Vec<String>> {
+    let said = git(env, root, &["diff", "--name-only", "-z", old, new, "--"])?;
+    let names = said.split(|b| *b == 0).filter(|name| !name.is_empty());
+    Some(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+}
+
+/// The name of the tree object that a commit of everything would have; the repository itself is not written.
+pub fn tree(env: &Env, root: &Path) -> Option<String> {
+    let scratch = Scratch::new("tree").ok()?;
+    let objects = git_line(env, root, &["rev-parse", "--path-format=absolute", "--git-path", "objects"])?;
+    let (index, own) = (scratch.0.join("index"), scratch.0.join("objects"));
+    std::fs::create_dir(&own).ok()?;
+    let variables = [
+        variable("GIT_INDEX_FILE", index),
+        variable("GIT_OBJECT_DIRECTORY", own),
+        variable("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects),
+    ];
+    let git = |args: &[&str]| git_with(env, root, args, &variables, Duration::from_mins(2));
+    // Fails in a repository without a commit, whose index is empty anyway.
+    let _ = git(&["read-tree", "HEAD"]);
+    git(&["add", "--all", "--", "."])?;
+    String::from_utf8(git(&["write-tree"])?).ok().map(|name| name.trim_end().to_owned())
+}
+
+/// Paths that were changed since a baseline was taken, committed or not.
+pub fn touched(env: &Env, root: &Path, before: &BTreeMap<String, String>) -> Vec<String> {
+    let Some(after) = status(env, root) else { return Vec::new() };
+    let top = Path::new(&after.root);
+    let dirty: BTreeSet<&String> = after.dirty.iter().collect();
+    let new = dirty.iter().copied().filter(|path| is_new(before, top, path));
+    let clean_now = baseline::paths(before).filter(|path| !dirty.contains(path));
+    let mut changed: BTreeSet<String> = new.chain(clean_now).cloned().collect();
+    if let Some(old) = before.get(HEAD).filter(|old| **old != after.head) {
+        changed.extend(between(env, root, old, &after.head).unwrap_or_default());
+    }
+    changed.into_iter().collect()
+}
+
+/// Adds a folder of this project to the repository's own ignore list (`info/exclude`), which is not tracked.
+pub fn exclude(env: &Env, root: &Path, folder: &str) -> Option<()> {
+    let file = git_line(env, root, &["rev-parse", "--path-format=absolute", "--git-path", "info/exclude"])?;
+    let line = format!("/{}{folder}/", git_line(env, root, &["rev-parse", "--show-prefix"])?);
+    files::add_line(Path::new(&file), &line).ok()
+}
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+/// No list of paths is longer. It bounds memory against a repository that is made to fill it.
+const LONGEST: usize = 256 << 20;
+/// Of a text for people.
+const BEGINNING: usize = 1 << 20;
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// The whole answer, or why there is none.
+fn ask(env: &Env, cwd: &Path, args: &[&str]) -> Result<Vec<u8>, Asked> {
+    match tried(env, cwd, args, &[], (PATIENCE, LONGEST))? {
+        said if said.cut => Err(Asked::Unasked(format!("`git {}` says too much", args[0]))),
+        said => Ok(said.stdout),
+    }
+}
+
+/// `None`: no git, no repository, an error, or no answer in time.
+fn git(env: &Env, cwd: &Path, args: &[&str]) -> Option<Vec<u8>> {
+    git_with(env, cwd, args, &[], PATIENCE)
+}
+
+/// Without the line feed at the end.
+fn git_line(env: &Env, cwd: &Path, args: &[&str]) -> Option<String> {
+    String::from_utf8(git(env, cwd, args)?).ok().map(|said| said.trim_end_matches('\n').to_owned())
+}
+
+fn git_with(
+    env: &Env,
+    cwd: &Path,
+    args: &[&str],
+    variables: &[(String, OsString)],
+    timeout: Duration,
+) -> Option<Vec<u8>> {
+    start(env, cwd, args, variables, (timeout, LONGEST)).filter(|said| !said.cut).map(|said| said.stdout)
+}
+
+/// At most the first mebibyte.
+fn beginning(env: &Env, cwd: &Path, args: &[&str]) -> String {
+    let said = start(env, cwd, args, &[], (PATIENCE, BEGINNING));
+    said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned()).unwrap_or_default()
+}
+
+/// Everything that is tracked in this folder or below, even if it is deleted: relative paths, each followed by a zero
+/// byte. `None` where git does not answer.
+pub fn tracked(env: &Env, folder: &Path) -> Result<Option<Vec<u8>>, Failure> {
+    match start(env, folder, &["ls-files", "-z", "--cached"], &[], (PATIENCE, LONGEST)) {
+        Some(said) if said.cut => {
+            let what = format!("`{}`: git tracks more than {} MB of paths", folder.display(), LONGEST >> 20);
+            Err(Failure::new(Code::StorageFailed, what))
+        }
+        said => Ok(said.map(|said| said.stdout)),
+    }
+}
+
+fn start(
+    env: &Env,
+    cwd: &Path,
+    args: &[&str],
+    more: &[(String, OsString)],
+    bounds: (Duration, usize),
+) -> Option<Outcome> {
+    tried(env, cwd, args, more, bounds).ok()
+}
+
+fn tried(
+    env: &Env,
+    cwd: &Path,
+    words: &[&str],
+    more: &[(String, OsString)],
+    (timeout, keep): (Duration, usize),
+) -> Result<Outcome, Asked> {
+    let failed = |what: &str| Asked::Unasked(format!("`git {}` {what}", words.first().unwrap_or(&"")));
+    let unstarted = |error: &dyn std::fmt::Display| Asked::Unasked(format!("`git` cannot be started: {error}"));
+    let program = Program::find(env, Identity::OnPath("git")).map_err(|error| unstarted(&error))?;
+    let quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-optional-locks"];
+    let args: Vec<String> = quiet.iter().chain(words).map(|arg| (*arg).to_owned()).collect();
+    let mut variables = vec![variable("HOME", &env.home), variable("PATH", env.search_path()), variable("LC_ALL", "C")];
+    variables.extend_from_slice(more);
+    // One of them moves the user's configuration and ignore list of git; the others are for the jail.
+    let moved = env.folders.iter().filter(|(name, _)| name != "HOME");
+    variables.extend(moved.map(|(name, value)| variable(name, value)));
+    if !env.project.as_os_str().is_empty() {
+        variables.push(variable("CLAUDE_PROJECT_DIR", &env.project));
+    }
+    let task = Task { keep, ..Task::new(&program, &args, cwd, &variables, timeout) };
+    let said = process::run(&task).map_err(|error| unstarted(&error))?;
+    let why = String::from_utf8_lossy(&said.stderr);
+    match said.ending {
+        Ending::Exit(0) => Ok(said),
+        Ending::Exit(128) if why.contains("not a git repository") => Err(Asked::NoRepository),
+        Ending::Exit(_) => Err(failed(&format!("failed: {}", one_line(why.lines().next().unwrap_or_default(), 160)))),
+        Ending::Signal(_) => Err(failed("was killed")),
+        Ending::TimedOut => Err(failed("did not end in time")),
+    }
+}

@@ -1,0 +1,19 @@
+//! The operating system: environment, clock, random bytes, signals, processes, files, locks, git.
+//!
+//! The folders above this one are pure.
+
+pub use aops_ledger::{folder, lock};
+
+pub mod env;
+pub mod random;
+pub mod limits;
+pub mod signal;
+pub mod threads;
+pub mod superusers;
+pub mod process;
+pub mod files;
+pub mod git;
+pub mod lookup;
+pub mod fleet_home;
+pub mod wire;
+pub mod ssh_agent;

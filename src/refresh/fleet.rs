@@ -1,0 +1,212 @@
+//! Sends what sessions come to behind the hooks: heads, checkpoints and insights to the database that machines share, traces to
+//! a collector. Each once, in the order in which it was written.
+//!
+//! Connects to the database, starts `export`; keeps how far it came beside the machine's name. Invariants: only the refresher
+//! does this, so no event waits for it; what could not be sent is sent next time; one process sends at a time.
+
+use crate::remote::announce::announce;
+use crate::remote::asked;
+use crate::remote::database;
+use aops_core::config::bundle;
+use aops_core::config::in_force::{self, InForce};
+use aops_core::config::policy::fleet::Fleet as Wanted;
+use aops_core::insight::collect;
+use aops_core::ledger::heads::{self, Head};
+use aops_core::ledger::session_folder;
+use aops_core::ledger::sessions::{self, SessionOnDisk};
+use aops_core::proof::store::Store;
+use aops_core::system::env::Env;
+use aops_core::system::process::program::{Identity, Program};
+use aops_core::system::process::{self, Ending, Task};
+use aops_core::system::{files, fleet_home, random};
+use aops_core::text::sha256::sha256;
+use aops_fleet::Fleet;
+use aops_fleet::approval::{Question, token_digest};
+use aops_fleet::session::{Machine, SessionHead};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Instant, UNIX_EPOCH};
+
+/// Heads in one transaction. Each reads the state of its session.
+const BATCH: usize = 100;
+
+/// Whatever goes wrong is tried again after the next turn. Without the folder, which the hook makes where something is to be
+/// sent, no configuration is read.
+pub(super) fn ship(env: &Env, project: &str, end: Instant) {
+    if !fleet_home::folder(env).is_dir() {
+        return;
+    }
+    let Ok(in_force) = in_force::load(env, Path::new(project)) else { return };
+    let Wanted { url, otlp, .. } = &in_force.policy.fleet;
+    let _ = url.as_ref().and_then(|url| send(env, url, &in_force));
+    let _ = otlp.as_ref().and_then(|url| export(env, url, end));
+}
+
+fn send(env: &Env, url: &str, in_force: &InForce) -> Option<()> {
+    let machine = database::machine(env).ok()?;
+    let cursor = Cursor::take(env, "sent", url)?;
+    let mut fleet = database::open(env, url).ok()?;
+    let bundle = bundle::in_words(env);
+    let me = Machine {
+        name: &machine,
+        version: env!("CARGO_PKG_VERSION"),
+        labels: None,
+        policy: &in_force.hash,
+        bundle: &bundle,
+    };
+    fleet.register(&me).ok()?;
+    let mut place = cursor.read().parse().unwrap_or_default();
+    loop {
+        let (batch, end) = heads::at(env).after(place, BATCH).ok()?;
+        if batch.is_empty() {
+            break;
+        }
+        let found = newest(&batch).into_iter().map(|head| (head, on_disk(env, head)));
+        let found: Vec<(&Head, Option<SessionOnDisk>)> = found.collect();
+        let told: Vec<SessionHead> = found.iter().map(|(head, found)| describe(head, found.as_ref())).collect();
+        fleet.report(&machine, &told).ok()?;
+        for found in found.iter().filter_map(|(_, found)| found.as_ref()) {
+            ask(env, &mut fleet, &machine, found, &in_force.policy.fleet).ok()?;
+        }
+        // What is sent stays sent, also where the rest takes longer than there is time for.
+        cursor.keep(&end.to_string())?;
+        place = end;
+    }
+    send_checkpoint(env, &mut fleet, &machine)?;
+    let cursor = Cursor::take(env, "insights", url)?;
+    for Concluded { session, text, place } in concluded(env, &cursor.read()) {
+        fleet.conclude(&machine, &session, &text).ok()?;
+        cursor.keep(&place)?;
+    }
+    Some(())
+}
+
+/// Puts what a session asks into the database, and tells people.
+fn ask(env: &Env, fleet: &mut Fleet, machine: &str, found: &SessionOnDisk, wanted: &Wanted) -> anyhow::Result<()> {
+    let asked = if wanted.defer { asked::of(env, found) } else { None };
+    let Some((asked, question)) = asked else { return Ok(()) };
+    let (run, request, token) = (asked.id(), serde_json::to_string(&asked)?, random::hex(32)?);
+    let (repository, about, digest) = (asked.cwd.as_str(), asked.call.as_str(), token_digest(&token));
+    let row =
+        Question { run: &run, machine, repository, request: &request, question: &question, about, token: &digest };
+    if fleet.ask(&row)? {
+        announce(env, wanted, [&format!("{run}-0"), &run, repository, &question], &token);
+    }
+    Ok(())
+}
+
+/// The newest checkpoint of the log covers every one before it.
+fn send_checkpoint(env: &Env, fleet: &mut Fleet, machine: &str) -> Option<()> {
+    let Some(store) = Store::look(env).ok()? else { return Some(()) };
+    let Some((checkpoint, note)) = store.checkpoint().ok()? else { return Some(()) };
+    let size = i64::try_from(checkpoint.size).ok()?;
+    fleet.checkpoint(machine, &checkpoint.origin, size, &note.to_string()).ok()
+}
+
+/// Sends the trace of each session that ended. A session that cannot be read stands in nobody's way.
+fn export(env: &Env, url: &str, end: Instant) -> Option<()> {
+    let cursor = Cursor::take(env, "otlp", url)?;
+    let program = Program::find(env, Identity::Own).ok()?;
+    let variables = env.variables(super::passed_on);
+    for Concluded { session, place, .. } in concluded(env, &cursor.read()) {
+        let timeout = end.checked_duration_since(Instant::now())?;
+        let words = ["export", &session, "--format", "otlp", "--endpoint", url].map(str::to_owned);
+        let task = Task::new(&program, &words, Path::new("/"), &variables, timeout);
+        // 1: the collector did not take it.
+        if !matches!(process::run(&task).ok()?.ending, Ending::Exit(code) if code != 1) {
+            return None;
+        }
+        cursor.keep(&place)?;
+    }
+    Some(())
+}
+
+/// How far something was sent to one address; another has seen nothing yet.
+struct Cursor {
+    file: PathBuf,
+    _alone: File,
+}
+
+impl Cursor {
+    /// Nothing where another process sends.
+    fn take(env: &Env, what: &str, url: &str) -> Option<Self> {
+        let file = fleet_home::folder(env).join(format!("{what}-{}", &sha256(&[url.as_bytes()])[..12]));
+        let options = &mut File::options();
+        let alone =
+            files::open_itself(file.with_extension("lock"), options.append(true).create(true).mode(0o600)).ok()?;
+        alone.try_lock().ok()?;
+        Some(Self { file, _alone: alone })
+    }
+
+    fn read(&self) -> String {
+        files::read_text(&self.file).unwrap_or_default().trim().to_owned()
+    }
+
+    fn keep(&self, place: &str) -> Option<()> {
+        files::find(&self.file).ok()?.replace(place.as_bytes(), 0o600).ok()
+    }
+}
+
+/// The insights of a session.
+struct Concluded {
+    session: String,
+    text: String,
+    /// When they were written, and their file: sorted as text, so are they.
+    place: String,
+}
+
+/// Insights that were written after this place, in their order.
+fn concluded(env: &Env, after: &str) -> impl Iterator<Item = Concluded> + use<> {
+    let items = fs::read_dir(collect::folder(env)).into_iter().flatten().flatten();
+    let mut places: Vec<(String, PathBuf)> = items
+        .filter_map(|item| {
+            let written = item.metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+            let place = format!("{:024} {}", written.as_nanos(), item.file_name().to_string_lossy());
+            let path = item.path();
+            (place.as_str() > after && path.extension() == Some(OsStr::new("json"))).then_some((place, path))
+        })
+        .collect();
+    places.sort();
+    let read = |(place, path): (String, PathBuf)| {
+        let document = collect::kept(&path)?;
+        let session = document.get("session_id")?.as_str()?.to_owned();
+        Some(Concluded { session, text: document.to_string(), place })
+    };
+    places.into_iter().filter_map(read)
+}
+
+/// The last head of each session, in the order of these.
+fn newest(batch: &[Head]) -> Vec<&Head> {
+    let last: BTreeMap<&str, u64> = batch.iter().map(|head| (head.session_id.as_str(), head.seq)).collect();
+    batch.iter().filter(|head| last.get(head.session_id.as_str()) == Some(&head.seq)).collect()
+}
+
+fn describe(head: &Head, found: Option<&SessionOnDisk>) -> SessionHead {
+    let known = found.and_then(sessions::session);
+    let cost = known.as_ref().and_then(|session| {
+        let insights: serde_json::Value = serde_json::from_str(session.state.insights.as_ref()?.get()).ok()?;
+        insights["cost_usd"].as_f64()
+    });
+    #[expect(clippy::cast_possible_truncation, reason = "millionths of a dollar")]
+    let cost = (cost.unwrap_or_default() * 1_000_000.0) as i64;
+    SessionHead {
+        id: head.session_id.clone(),
+        project: head.project.clone(),
+        entries: i64::try_from(head.seq).unwrap_or(i64::MAX),
+        head: head.digest.clone(),
+        phase: known.as_ref().map(|session| session.state.phase.name().to_owned()).unwrap_or_default(),
+        mode: known.as_ref().map(|session| session.policy().mode.level().name().to_owned()).unwrap_or_default(),
+        cost,
+        ts: head.ts.clone(),
+    }
+}
+
+fn on_disk(env: &Env, head: &Head) -> Option<SessionOnDisk> {
+    let projects = env.projects_named(&head.project).into_iter();
+    let places = projects.flat_map(|project| session_folder::find_in(env, &project, &head.session_id));
+    let found = places.flatten().filter_map(|place| sessions::on_disk(place.path));
+    found.into_iter().find(|found| found.session_id == head.session_id)
+}

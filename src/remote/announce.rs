@@ -1,0 +1,37 @@
+//! Tells people of a question: runs the command under `[fleet] announce` with JSON on its input.
+//!
+//! Starts that command; makes the key that signs. Invariants: its failure changes nothing, and the question stays where it
+//! is; the token in it answers this question, once.
+
+use crate::remote::database;
+use aops_core::config::policy::fleet::Fleet;
+use aops_core::system::env::Env;
+use aops_core::system::process::program::{Identity, Program};
+use aops_core::system::process::{self, Task, variable};
+use aops_core::text::redact::redact;
+use aops_fleet::approval::sign;
+use serde_json::json;
+use std::path::Path;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+/// `sha256=` and the HMAC of the input, under the key.
+const SIGNATURE: &str = "AOPS_SIGNATURE";
+
+/// A question of a run, by its own id, in this repository.
+pub fn announce(env: &Env, fleet: &Fleet, [id, run, repository, question]: [&str; 4], token: &str) {
+    let (Some(command), Ok(key)) = (&fleet.announce, database::secret(env, "fleet.key")) else { return };
+    let (repository, question) = (redact(repository), redact(question));
+    let mut said = json!({"id": id, "run": run, "repository": repository, "question": question, "token": token});
+    if let Some(page) = &fleet.page {
+        said["link"] = format!("{}/#{token}", page.trim_end_matches('/')).into();
+    }
+    let said = said.to_string();
+    let signature = format!("sha256={}", sign(key.as_bytes(), said.as_bytes()));
+    let mut variables = env.variables(|name| name != SIGNATURE);
+    variables.push(variable(SIGNATURE, signature));
+    let args = ["-c".to_owned(), command.to_owned()];
+    let Ok(program) = Program::find(env, Identity::At(Path::new("/bin/sh"))) else { return };
+    let task = Task::new(&program, &args, Path::new("/"), &variables, PATIENCE);
+    let _ = process::run(&Task { input: said.as_bytes(), ..task });
+}

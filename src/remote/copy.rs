@@ -1,0 +1,217 @@
+//! A working tree for a run of its own: cloned, described so that another machine can have it, and made again there.
+//!
+//! Starts `git`. Invariants: a clone appears whole or not at all, and only for its owner; a described tree is what a commit of
+//! everything would hold, so ignored files are not in it; the repository that is cloned from is never written; where the jail
+//! holds, only what speaks to another machine runs outside of it, in a clone in which nothing was checked out yet, and that
+//! only with a git that no agent can have put there.
+
+use aops_core::system::env::Env;
+use aops_core::system::files::{Scratch, make_all};
+use aops_core::system::git;
+use aops_core::system::process::program::{Identity, Program, search_path_of_system};
+use aops_core::system::process::{self, Ending, Task, variable};
+use aops_fleet::queue::Snapshot;
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+/// The commit in which a tree travels.
+const REF: &str = "refs/aops/tree";
+const PATIENCE: Duration = Duration::from_mins(10);
+/// Names the project to the jail.
+const PROJECT: &str = "CLAUDE_PROJECT_DIR";
+
+/// Where a repository is, as another machine would name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The URL of its remote, without user and password; without a remote, its own folder.
+    pub repository: String,
+    pub commit: String,
+    /// From the repository's top to the project.
+    pub folder: String,
+    pub has_remote: bool,
+    /// The URL here has a user or a password that is not in it.
+    pub has_secret: bool,
+}
+
+/// Where this project comes from. Refuses a commit that its remote does not have.
+pub fn origin(env: &Env, root: &Path) -> Result<Origin, String> {
+    let commit = line(env, root, &["rev-parse", "HEAD"])?;
+    let folder = line(env, root, &["rev-parse", "--show-prefix"])?;
+    let branch = line(env, root, &["symbolic-ref", "--short", "-q", "HEAD"]).unwrap_or_default();
+    let Some(remote) = git::remote(env, root, &branch) else {
+        let repository = line(env, root, &["rev-parse", "--show-toplevel"])?;
+        return Ok(Origin { repository, commit, folder, has_remote: false, has_secret: false });
+    };
+    let mut repository = line(env, root, &["remote", "get-url", &remote])?;
+    if Path::new(&repository).is_relative() && !repository.contains(':') {
+        let top = line(env, root, &["rev-parse", "--show-toplevel"])?;
+        repository = Path::new(&top).join(&repository).to_string_lossy().into_owned();
+    }
+    let holds = format!("--contains={commit}");
+    if line(env, root, &["for-each-ref", "--count=1", &holds, &format!("refs/remotes/{remote}")])?.is_empty() {
+        return Err(format!(
+            "the commit {} is not pushed\nhint: `git push`, so that other machines have it",
+            &commit[..12]
+        ));
+    }
+    let open = without_secret(&repository);
+    Ok(Origin { has_secret: open != repository, repository: open, commit, folder, has_remote: true })
+}
+
+/// The address without its user and password: `https://me:token@host/x` is `https://host/x`. Over SSH the user stays, who is
+/// the same for everybody.
+fn without_secret(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let Some((user, host)) = authority.rsplit_once('@') else { return url.to_owned() };
+    let user = user.split(':').next().filter(|user| scheme.ends_with("ssh") && !user.is_empty());
+    let user = user.map(|user| format!("{user}@")).unwrap_or_default();
+    format!("{scheme}://{user}{host}{path}")
+}
+
+/// Clones a repository, with this commit checked out on a branch of its own, or with the tree that was described, if there is
+/// one.
+pub fn clone(
+    env: &Env,
+    repository: &str,
+    commit: &str,
+    branch: &str,
+    described: Option<&Snapshot>,
+    to: &Path,
+) -> Result<(), String> {
+    let beside = to.with_extension("new");
+    let _ = fs::remove_dir_all(&beside);
+    make_all(&beside).map_err(|failure| failure.to_string())?;
+    let reach = if Path::new(repository).is_absolute() { git } else { reach };
+    reach(env, &beside, &["clone", "--quiet", "--no-checkout", "--", repository, "."])?;
+    if git(env, &beside, &["cat-file", "-e", &format!("{commit}^{{commit}}")]).is_err() {
+        reach(env, &beside, &["fetch", "--quiet", "--", "origin", commit])?;
+    }
+    match described {
+        Some(Snapshot { head, bundle: Some(bundle), .. }) => restore(env, &beside, (branch, head), bundle)?,
+        _ => git(env, &beside, &["checkout", "--quiet", "-B", branch, commit])?,
+    }
+    fs::rename(&beside, to).map_err(|error| format!("`{}`: {error}", to.display()))
+}
+
+/// Describes the tree: what differs from the commit `base` is in the bundle, if that has at most `largest` bytes.
+pub fn describe(env: &Env, root: &Path, base: &str, largest: usize) -> Result<(Snapshot, bool), String> {
+    let head = line(env, root, &["rev-parse", "HEAD"])?;
+    let scratch = Scratch::new("tree").map_err(|error| error.to_string())?;
+    let with_index = [variable("GIT_INDEX_FILE", scratch.0.join("index"))];
+    git_with(env, root, &["read-tree", "HEAD"], &with_index, 0)?;
+    git_with(env, root, &["add", "--all", "--", ":/"], &with_index, 0)?;
+    let tree = text(&git_with(env, root, &["write-tree"], &with_index, 4096)?.0);
+    if head == base && tree == line(env, root, &["rev-parse", &format!("{base}^{{tree}}")])? {
+        return Ok((Snapshot { head, tree, bundle: None }, true));
+    }
+    // The same tree on the same commit is the same commit, at any time and on any machine.
+    let same = [("NAME", "aops"), ("EMAIL", "aops@localhost"), ("DATE", "@1 +0000")];
+    let names: Vec<(String, OsString)> = ["AUTHOR", "COMMITTER"]
+        .into_iter()
+        .flat_map(|who| same.map(|(what, value)| variable(&format!("GIT_{who}_{what}"), value)))
+        .collect();
+    let commit = text(&git_with(env, root, &["commit-tree", &tree, "-p", &head, "-m", "tree"], &names, 4096)?.0);
+    git(env, root, &["update-ref", REF, &commit])?;
+    let (bundle, is_whole) =
+        git_with(env, root, &["bundle", "create", "--quiet", "-", REF, &format!("^{base}")], &[], largest)?;
+    Ok((Snapshot { head, tree, bundle: is_whole.then_some(bundle) }, is_whole))
+}
+
+/// Makes a tree that was described, in a clone of the same repository in which nothing is checked out: what is protected in a
+/// project can be made there, and not changed.
+fn restore(env: &Env, root: &Path, (branch, head): (&str, &str), bundle: &[u8]) -> Result<(), String> {
+    let scratch = Scratch::new("bundle").map_err(|error| error.to_string())?;
+    let file = scratch.0.join("bundle");
+    fs::write(&file, bundle).map_err(|error| error.to_string())?;
+    git(env, root, &["fetch", "--quiet", "--", &file.to_string_lossy(), &format!("+{REF}:{REF}")])?;
+    git(env, root, &["update-ref", &format!("refs/heads/{branch}"), head])?;
+    git(env, root, &["symbolic-ref", "HEAD", &format!("refs/heads/{branch}")])?;
+    git(env, root, &["read-tree", "--reset", "-u", REF])?;
+    git(env, root, &["reset", "--quiet"])
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim_end().to_owned()
+}
+
+fn line(env: &Env, cwd: &Path, args: &[&str]) -> Result<String, String> {
+    git_with(env, cwd, args, &[], 1 << 20).map(|(said, _)| text(&said))
+}
+
+fn git(env: &Env, cwd: &Path, args: &[&str]) -> Result<(), String> {
+    git_with(env, cwd, args, &[], 4096).map(drop)
+}
+
+/// The same outside of the jail, with the system's own git. Remotes are reached as the user would: with their agent and their
+/// settings.
+fn reach(env: &Env, cwd: &Path, args: &[&str]) -> Result<(), String> {
+    start(env, Identity::System("git"), cwd, args, &[], 4096).map(drop)
+}
+
+/// Transports that are a program or an open file.
+const NEVER: [&str; 4] = ["-c", "protocol.ext.allow=never", "-c", "protocol.fd.allow=never"];
+
+/// What it printed, and whether that is all.
+fn git_with(
+    env: &Env,
+    cwd: &Path,
+    args: &[&str],
+    more: &[(String, OsString)],
+    keep: usize,
+) -> Result<(Vec<u8>, bool), String> {
+    start(env, Identity::OnPath("git"), cwd, args, more, keep)
+}
+
+fn start(
+    env: &Env,
+    git: Identity,
+    cwd: &Path,
+    args: &[&str],
+    more: &[(String, OsString)],
+    keep: usize,
+) -> Result<(Vec<u8>, bool), String> {
+    let guarded = Env { project: cwd.to_owned(), ..env.clone() };
+    let program = Program::find(&guarded, git).map_err(|error| error.to_string())?;
+    let quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0"];
+    let words: Vec<String> = quiet.iter().chain(&NEVER).chain(args).map(|arg| (*arg).to_owned()).collect();
+    let own = |name: &str| name.starts_with("GIT_") && name != "GIT_SSH_COMMAND" || name == PROJECT;
+    let mut variables = env.variables(|name| !own(name));
+    variables.extend([variable("GIT_TERMINAL_PROMPT", "0"), variable(PROJECT, cwd)]);
+    if env.is_driving && !program.is_held() && matches!(git, Identity::System(_)) {
+        variables.push(variable("PATH", search_path_of_system(env)));
+    }
+    variables.extend_from_slice(more);
+    let task = Task { keep: keep.max(4096), ..Task::new(&program, &words, cwd, &variables, PATIENCE) };
+    let said = process::run(&task).map_err(|error| format!("git: {error}"))?;
+    if said.ending == Ending::Exit(0) {
+        let is_whole = said.stdout.len() <= keep.max(4096) && !said.cut;
+        return Ok((said.stdout, is_whole));
+    }
+    let why = String::from_utf8_lossy(&said.stderr);
+    let why = why.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it failed");
+    Err(format!("git {}: {}", args.first().unwrap_or(&""), why.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_no_secret() {
+        for (url, open) in [
+            ("https://me:token@host/x.git", "https://host/x.git"),
+            ("https://ghp_token@host:8443/x?a#b", "https://host:8443/x?a#b"),
+            ("http://a:b@c@host", "http://host"),
+            ("ssh://git:word@host:22/x", "ssh://git@host:22/x"),
+            ("ssh://git@host/x", "ssh://git@host/x"),
+            ("https://host/a@b:c", "https://host/a@b:c"),
+            ("git@host:x.git", "git@host:x.git"),
+            ("/srv/x@y", "/srv/x@y"),
+        ] {
+            assert_eq!(without_secret(url), open);
+        }
+    }
+}

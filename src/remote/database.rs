@@ -1,0 +1,79 @@
+//! The database that machines share (`[fleet]`). No hook opens it.
+//!
+//! Reads the password beside the keys and the system's authorities; writes the name of this machine. Invariants: the password
+//! is never printed; a machine keeps its name, and no two have the same.
+
+use crate::remote::tls;
+use aops_core::system::env::Env;
+use aops_core::system::fleet_home::folder;
+use aops_core::system::{files, random};
+use aops_fleet::{Access, Error, Fleet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Hidden from commands of an agent, as all keys are.
+pub fn password_file(env: &Env) -> PathBuf {
+    secret_file(env, "fleet.password")
+}
+
+/// A secret of this machine, beside the other keys: made once.
+pub fn secret(env: &Env, name: &str) -> io::Result<String> {
+    made_once(&secret_file(env, name), || random::hex(32))
+}
+
+pub fn secret_file(env: &Env, name: &str) -> PathBuf {
+    env.config.join("aops/keys").join(name)
+}
+
+/// The working trees of runs that this machine took.
+pub fn trees(env: &Env) -> PathBuf {
+    env.home.join(".local/state/aops/runs")
+}
+
+/// Opens a connection; the tables must be of our version.
+pub fn open(env: &Env, url: &str) -> Result<Fleet, Error> {
+    with_access(env, url, Fleet::open)
+}
+
+/// The same, whatever the tables are.
+pub fn open_any(env: &Env, url: &str) -> Result<Fleet, Error> {
+    with_access(env, url, Fleet::open_any)
+}
+
+fn with_access(env: &Env, url: &str, open: fn(&Access) -> Result<Fleet, Error>) -> Result<Fleet, Error> {
+    let file = password_file(env);
+    let password = match files::read_text(&file) {
+        Ok(text) => Some(text.trim_end_matches(['\r', '\n']).to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(Error::Refused(format!("`{}`: {error}", file.display()))),
+    };
+    let opened = open(&Access { url, password: password.as_deref(), trust: &|| tls::trust(env).map(|tls| tls.0) });
+    opened.map_err(|error| match error {
+        Error::Refused(words) if words.contains("password") && !words.contains("hint:") => {
+            let what = if password.is_some() { "correct" } else { "write it into" };
+            Error::Refused(format!("{words}\nhint: {what} `{}` (mode 600)", file.display()))
+        }
+        error => error,
+    })
+}
+
+/// The name of this machine, for this user: made once.
+pub fn machine(env: &Env) -> io::Result<String> {
+    made_once(&folder(env).join("machine"), || {
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        Ok(format!("{host}-{}", random::hex(3)?))
+    })
+}
+
+/// The line of a file, which is written if there is none.
+fn made_once(file: &Path, draw: impl FnOnce() -> io::Result<String>) -> io::Result<String> {
+    let known = files::read_text(file).unwrap_or_default();
+    if !known.trim().is_empty() {
+        return Ok(known.trim().to_owned());
+    }
+    let made = draw()?;
+    fs::create_dir_all(file.parent().unwrap_or(file))?;
+    files::find(file)?.replace(format!("{made}\n").as_bytes(), 0o600)?;
+    Ok(made)
+}
