@@ -103,13 +103,21 @@ pub(crate) fn measure(programs: &Path, hook: &Path, home: &Path, rounds: usize) 
             rows.push(row(format!("{name} {} {tool}", guarded.mode), move || guarded.call(fields)));
         }
     }
-    for _ in 0..rounds {
-        for row in &mut rows {
+    // Each in another place every round: what runs after a large program finds the caches empty.
+    let count = rows.len();
+    for round in 0..rounds {
+        let step = (1..count).filter(|step| coprime(*step, count)).cycle().nth(round).unwrap_or(1);
+        for n in 0..count {
+            let row = &mut rows[(round + n * step) % count];
             let cost = (row.turn)();
             row.costs.push(cost);
         }
     }
     print(&rows);
+}
+
+fn coprime(a: usize, b: usize) -> bool {
+    if b == 0 { a == 1 } else { coprime(b, a % b) }
 }
 
 fn print(rows: &[Row]) {

@@ -360,7 +360,8 @@ fn it_is_written_down_what_is_behind_each_bound() {
             } else if path.extension().is_some_and(|kind| kind == "rs") {
                 let text = fs::read_to_string(&path).unwrap();
                 // What reads lines and calls has bounds under other names too.
-                let reads = shown.starts_with("crates/aops-shell/src") || shown == "crates/aops-core/src/tool/danger.rs";
+                let reads =
+                    shown.starts_with("crates/aops-shell/src") || shown == "crates/aops-core/src/tool/danger.rs";
                 let is_number = |kind: &str| kind.trim_start().starts_with("usize");
                 let names = text.lines().filter_map(|line| line.split_once("const ")?.1.split_once(':'));
                 let names =

@@ -53,7 +53,7 @@ static FOLLOWS: &[Follows] = &[
 
 impl Turn<'_> {
     /// Does what follows, in the order of the table, and returns the answer. A head that could not be exported is an error.
-    pub(super) fn afterwards(mut self) -> Result<Verdict, Failure> {
+    pub(super) fn afterwards(mut self: Box<Self>) -> Result<Verdict, Failure> {
         // The head of the event itself; below, that of the insights.
         self.ledger.exported()?;
         for (applies, follow) in FOLLOWS {
@@ -67,7 +67,7 @@ impl Turn<'_> {
     }
 
     /// The end of an event that was recorded late: the next one takes the lock.
-    pub(super) fn close(mut self) -> Result<Verdict, Failure> {
+    pub(super) fn close(mut self: Box<Self>) -> Result<Verdict, Failure> {
         for (applies, follow) in &FOLLOWS[..LATE] {
             if applies(&self) {
                 follow(&mut self);
@@ -77,12 +77,12 @@ impl Turn<'_> {
         let learnings = self.learnings();
         let (policy, project) = self.of_project();
         drop(ManuallyDrop::into_inner(self.ledger));
-        let trouble = keep_all(self.env, &policy, &project, &learnings);
-        exported.map(|()| self.verdict.join(trouble))
+        let verdict = self.verdict.join(keep_all(self.env, &policy, &project, &learnings));
+        exported.map(|()| verdict)
     }
 
     /// Stores what was learnt with the session unlocked: a memory server may be slow.
-    fn keep_learnings(self) -> Verdict {
+    fn keep_learnings(self: Box<Self>) -> Verdict {
         let learnings = self.learnings();
         if learnings.is_empty() {
             return self.verdict;

@@ -106,6 +106,7 @@ fn read_kept(env: &Env, path: &Path, session_id: &str) -> Option<Event> {
     (ends && event.session_id == session_id).then_some(event)
 }
 
+#[inline(never)] // almost never called, and a turn needs a large frame
 fn record(env: &Env, path: &Path, event: &Event) -> Result<Option<String>, Failure> {
     let mut turn = Turn::open(env, event)?;
     // Another event may have recorded it while this one waited for the lock.

@@ -39,6 +39,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Instant;
 
+/// Some kilobytes, and handed on from step to step: in a box, or each step would touch as many pages of the stack again.
 pub(super) struct Turn<'a> {
     pub(super) env: &'a Env,
     pub(super) event: &'a Event,
@@ -82,7 +83,7 @@ pub(super) struct Turn<'a> {
 impl<'a> Turn<'a> {
     /// Locks the session, finishes an interrupted rollback, observes, and writes the first entry of a new ledger before
     /// anything is judged: a block that outlived its ledger, or that a fork inherits, binds at once.
-    pub(super) fn open(env: &'a Env, event: &'a Event) -> Result<Self, Failure> {
+    pub(super) fn open(env: &'a Env, event: &'a Event) -> Result<Box<Self>, Failure> {
         let mut ledger = Ledger::lock(env, key(event), starts_or_prompts(event))?;
         let locked = Instant::now();
         // Lives as long as the process, which ends with its answer.
@@ -103,7 +104,7 @@ impl<'a> Turn<'a> {
             Some(asked) => ledger.append(env, vec![Fact::Mode(asked)])?,
             None => {}
         }
-        Ok(Self {
+        Ok(Box::new(Self {
             env,
             event,
             ledger: ManuallyDrop::new(ledger),
@@ -124,7 +125,7 @@ impl<'a> Turn<'a> {
             is_late: false,
             said: None,
             recorded: Vec::new(),
-        })
+        }))
     }
 
     pub(super) fn session(&self) -> &Session {
@@ -133,7 +134,7 @@ impl<'a> Turn<'a> {
 
     /// Asks the gates. Checks that they want are run, and sources are asked, with the session unlocked; then everything is
     /// looked at again.
-    pub(super) fn judge(mut self) -> Result<Self, Failure> {
+    pub(super) fn judge(mut self: Box<Self>) -> Result<Box<Self>, Failure> {
         loop {
             let (env, event) = (self.env, self.event);
             if self.session().blocked().is_none() && repeat::is_same_prompt(self.session(), event) {
@@ -156,10 +157,10 @@ impl<'a> Turn<'a> {
             }
             let about = About::of(&self.ledger, event, &self.context)?;
             let mut checks = mem::take(&mut self.context.checks);
-            drop(ManuallyDrop::into_inner(self.ledger));
+            let late_debts = self.unlock();
             checks.extend(observe::checks::run(env, &about, &wanted));
-            let late_debts = self.late_debts;
-            self = Self { late_debts, ..Self::open(env, event)? };
+            self = Self::open(env, event)?;
+            self.late_debts = late_debts;
             self.context.checks = checks;
         }
         if self.verdict == Verdict::pass()
@@ -172,7 +173,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Judges an event that is over: checks are not run any more, and an agent that has gone is not sent on.
-    pub(super) fn judge_late(mut self) -> Result<Self, Failure> {
+    pub(super) fn judge_late(mut self: Box<Self>) -> Result<Box<Self>, Failure> {
         self.is_late = true;
         self.verdict = judge(self.env, self.session(), self.event, &self.context)?;
         if self.event.kind == EventKind::SubagentStop {
@@ -199,16 +200,24 @@ impl<'a> Turn<'a> {
     }
 
     /// Asks tracker, memory and notes with the session unlocked, and opens it again.
-    fn ask_sources(mut self) -> Result<Self, Failure> {
+    fn ask_sources(mut self: Box<Self>) -> Result<Box<Self>, Failure> {
         let (env, event) = (self.env, self.event);
         let question = SourceQuestion::of(env, &self.ledger, event);
         let checks = mem::take(&mut self.context.checks);
-        drop(ManuallyDrop::into_inner(self.ledger));
+        let late_debts = self.unlock();
         let found = question.ask(env);
-        let late_debts = self.late_debts;
-        self = Self { late_debts, ..Self::open(env, event)? };
-        (self.context.checks, self.found) = (checks, Some(found));
+        self = Self::open(env, event)?;
+        self.late_debts = late_debts;
+        self.context.checks = checks;
+        self.found = Some(found);
         Ok(self)
+    }
+
+    /// Lets the session go. Returns what the next look at it must not forget.
+    fn unlock(self: Box<Self>) -> Option<String> {
+        let Self { ledger, late_debts, .. } = *self;
+        drop(ManuallyDrop::into_inner(ledger));
+        late_debts
     }
 
     pub(super) fn add(&mut self, more: Verdict) {
@@ -216,7 +225,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Adds what the model and the user are told beside the ruling.
-    pub(super) fn say(mut self) -> Result<Self, Failure> {
+    pub(super) fn say(mut self: Box<Self>) -> Result<Box<Self>, Failure> {
         if self.repeated {
             return Ok(self);
         }
@@ -282,7 +291,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Commits the event's facts in one batch.
-    pub(super) fn record(mut self) -> Result<Self, Failure> {
+    pub(super) fn record(mut self: Box<Self>) -> Result<Box<Self>, Failure> {
         let mut facts = Vec::new();
         if !self.repeated {
             facts = facts::facts(self.session(), self.event, &self.verdict, &self.context);
