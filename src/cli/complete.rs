@@ -5,13 +5,13 @@
 //! known here by itself; whatever is broken on disk, there is an answer, if an empty one.
 
 use super::{COMMANDS, Command, Io, SAME, operand, parser};
-use crate::cli::control::GATES;
 use crate::run::artifacts::RunArtifacts;
 use crate::run::driver::project_root;
 use aops_core::checkpoint::store::Store;
 use aops_core::config::in_force;
 use aops_core::config::texts::{self, Library};
 use aops_core::ledger::sessions;
+use aops_core::model::gate_id::GateId;
 use aops_core::system::env::Env;
 use aops_core::text::template::one_line;
 use aops_shell::danger::RULES;
@@ -126,7 +126,7 @@ impl Place {
         }
         match (self.path.first().map(String::as_str), arg.get_id().as_str()) {
             (_, "session" | SAME) => sessions_now(env),
-            (Some("waive"), "gate") => GATES.iter().map(|gate| ((*gate).to_owned(), String::new())).collect(),
+            (Some("waive"), "gate") => GateId::WAIVABLE.iter().map(|gate| (gate.to_string(), String::new())).collect(),
             (Some("workflow"), "id") | (_, "workflow") => workflows(env),
             (Some("checkpoint"), "id" | "other") => checkpoints(env),
             (Some("danger"), "rule") => {

@@ -7,6 +7,7 @@ use super::{Command, Io, named_session, operand, option, refused, session, sessi
 use aops_core::ledger::heads::{self, Head};
 use aops_core::ledger::open::Ledger;
 use aops_core::ledger::sessions;
+use aops_core::model::gate_id::GateId;
 use aops_core::proof::append;
 use aops_core::session::fact::{Blocked, Fact, Unblocked};
 use aops_core::session::fold::Session;
@@ -70,15 +71,12 @@ pub const WAIVE: Command = Command {
     run: waive,
 };
 
-/// Gates that can be waived; a prompt that begins with a dot waives them all.
-pub(super) const GATES: [&str; 9] = ["sandbox", "audit", "checks", "qa", "reflect", "close", "commit", "push", "lease"];
-
 /// Gates that cannot be waived, and why.
-const NEVER: [(&str, &str); 4] = [
-    ("block", "clear the block with `aops-hook clear-block`"),
-    ("guard", "it protects the ledger and the settings; edit those files yourself"),
-    ("danger", "run the command yourself, or set that rule in `[danger]` of your configuration"),
-    ("rules", "change the rule in your configuration"),
+const NEVER: [(GateId, &str); 4] = [
+    (GateId::Block, "clear the block with `aops-hook clear-block`"),
+    (GateId::Guard, "it protects the ledger and the settings; edit those files yourself"),
+    (GateId::Danger, "run the command yourself, or set that rule in `[danger]` of your configuration"),
+    (GateId::Rules, "change the rule in your configuration"),
 ];
 
 /// For longer than this, change the configuration instead.
@@ -150,18 +148,24 @@ fn waive(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let until_ms = io.env.now_ms.saturating_add(long);
     let reason = cut(&redact(reason), 500).to_owned();
     let mut ledger = Ledger::at(io.env, &found.path, &found.session_id)?;
-    let waiver = Waiver { gate: gate.to_owned(), reason: reason.clone(), until_ms };
+    let waiver = Waiver { gate: gate.into(), reason: reason.clone(), until_ms };
     ledger.append(io.env, vec![Fact::Waive(waiver)])?;
     let (id, until) = (&found.session_id, time::local_stamp(until_ms, east_of_utc(until_ms)));
     let words = format!("`{gate}` is waived for {} (until {until}) in session {id}", time::age(long));
-    io.answer(&json!({"session_id": id, "gate": gate, "reason": reason, "until": time::timestamp(until_ms)}), words)
+    io.answer(
+        &json!({"session_id": id, "gate": gate.name(), "reason": reason, "until": time::timestamp(until_ms)}),
+        words,
+    )
 }
 
-fn check_gate(gate: &str) -> anyhow::Result<&str> {
-    match NEVER.iter().find(|(name, _)| *name == gate) {
-        _ if GATES.contains(&gate) => Ok(gate),
-        Some((name, why)) => refused(format!("`{name}` cannot be waived\nhint: {why}")),
-        None => refused(format!("no gate `{gate}`\nhint: one of {}", GATES.join(", "))),
+fn check_gate(name: &str) -> anyhow::Result<GateId> {
+    let gate = GateId::of(name);
+    match NEVER.iter().find(|(never, _)| Some(*never) == gate) {
+        Some((_, why)) => refused(format!("`{name}` cannot be waived\nhint: {why}")),
+        None => gate.filter(|gate| GateId::WAIVABLE.contains(gate)).map_or_else(
+            || refused(format!("no gate `{name}`\nhint: one of {}", GateId::WAIVABLE.map(GateId::name).join(", "))),
+            Ok,
+        ),
     }
 }
 

@@ -13,6 +13,9 @@ use aops_core::ledger::sessions::SessionOnDisk;
 use aops_core::model::call::{CallState, ToolCall};
 use aops_core::model::error::Code;
 use aops_core::model::event::EventKind;
+use aops_core::model::gate_id::GateId;
+use aops_core::model::named::Stored;
+use aops_core::model::verdict::Ruling;
 use aops_core::session::fact::{Fact, Said, Seen, Step, Violation};
 use aops_core::session::fold::Session;
 use aops_core::session::question;
@@ -69,8 +72,9 @@ pub struct Answered<'a> {
     pub asked: Asked<'a>,
     /// The agent inside which it was asked; nothing for the main one.
     pub agent: Option<&'a str>,
-    pub ruling: &'a str,
-    pub gate: &'a str,
+    pub ruling: Stored<Ruling>,
+    /// The empty name where nobody spoke.
+    pub gate: Stored<GateId>,
     pub reason: &'a str,
     /// Mode `observe`: what the mode that is rehearsed would have said.
     pub rehearsed: Option<&'a Said>,
@@ -86,14 +90,14 @@ pub enum Asked<'a> {
 
 impl Answered<'_> {
     pub fn refused(&self) -> bool {
-        self.ruling == "deny"
+        self.ruling == Ruling::Deny
     }
 
     /// The same with what the rehearsed mode would have said, where it was let pass.
     #[must_use]
     pub fn as_rehearsed(self) -> Self {
         match self.rehearsed {
-            Some(would) if !self.refused() => Self { gate: &would.gate, reason: &would.reason, ..self },
+            Some(would) if !self.refused() => Self { gate: would.gate.clone(), reason: &would.reason, ..self },
             _ => Self { rehearsed: None, ..self },
         }
     }
@@ -122,7 +126,7 @@ pub fn human_answer<'a>(answered: &Answered, since: &'a [Batch]) -> Option<&'a q
         Fact::Answer(given) if given.call == asked.call => Some(given),
         _ => None,
     });
-    answers.next_back().filter(|_| answered.ruling == "ask")
+    answers.next_back().filter(|_| answered.ruling == Ruling::Ask)
 }
 
 fn call<'a>(batch: &'a Batch, first: &'a Recent, asked: &'a Step) -> Answered<'a> {
@@ -133,12 +137,12 @@ fn call<'a>(batch: &'a Batch, first: &'a Recent, asked: &'a Step) -> Answered<'a
     let (entry, step) = later.next_back().unwrap_or((first, asked));
     Answered {
         agent: asked.agent_id.as_ref().and(asked.agent_type.as_deref()),
-        ruling: match step.to {
-            CallState::Denied => "deny",
-            CallState::Pending => "ask",
-            _ => "pass",
-        },
-        gate: step.gate.as_deref().unwrap_or_default(),
+        ruling: Stored::Known(match step.to {
+            CallState::Denied => Ruling::Deny,
+            CallState::Pending => Ruling::Ask,
+            _ => Ruling::Pass,
+        }),
+        gate: step.gate.clone().unwrap_or_default(),
         reason: step.reason.as_deref().unwrap_or_default(),
         rehearsed: asked.rehearsed.as_ref(),
         ..answer(entry, "PreToolUse", Asked::Call(asked), None)
@@ -146,7 +150,9 @@ fn call<'a>(batch: &'a Batch, first: &'a Recent, asked: &'a Step) -> Answered<'a
 }
 
 fn answer<'a>(entry: &'a Recent, event: &'a str, asked: Asked<'a>, said: Option<&'a Said>) -> Answered<'a> {
-    let (ruling, gate, reason) = said.map_or(("pass", "", ""), |said| (&said.ruling, &said.gate, &said.reason));
+    let ruling = said.map_or(Ruling::Pass.into(), |said| said.ruling.clone());
+    let gate = said.map(|said| said.gate.clone()).unwrap_or_default();
+    let reason = said.map_or("", |said| &said.reason);
     Answered { seq: entry.seq, ts: &entry.ts, event, asked, agent: None, ruling, gate, reason, rehearsed: None }
 }
 

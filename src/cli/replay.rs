@@ -15,7 +15,8 @@ use aops_core::host::claude::wire::read;
 use aops_core::ledger::sessions;
 use aops_core::model::error::Failure;
 use aops_core::model::event::{Event, EventKind, Refusal};
-use aops_core::model::verdict::Verdict;
+use aops_core::model::named::Stored;
+use aops_core::model::verdict::{Ruling, Verdict};
 use aops_core::model::worktree::Worktree;
 use aops_core::observe;
 use aops_core::observe::evidence::FAILED_LAST;
@@ -87,10 +88,10 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 
 /// Another ruling, or another gate that refuses. Other words are no change.
 fn differs(answered: &Answered, now: &Verdict) -> Option<ChangedVerdict> {
-    let silent = |ruling: &str| matches!(ruling, "pass" | "allow");
-    let ruling = now.ruling.name();
-    let same = answered.ruling == ruling || silent(answered.ruling) && silent(ruling);
-    if same && (silent(answered.ruling) || answered.gate == now.gate) {
+    let silent = |ruling: Option<Ruling>| matches!(ruling, Some(Ruling::Pass | Ruling::Allow));
+    let (was_silent, gate) = (silent(answered.ruling.known()), Stored::from(now.gate));
+    let same = answered.ruling == now.ruling || was_silent && silent(Some(now.ruling));
+    if same && (was_silent || answered.gate == gate) {
         return None;
     }
     Some(ChangedVerdict {
@@ -98,8 +99,8 @@ fn differs(answered: &Answered, now: &Verdict) -> Option<ChangedVerdict> {
         ts: answered.ts.to_owned(),
         event: answered.event.to_owned(),
         asked: past::describe_question(answered),
-        was: [answered.ruling, answered.gate, answered.reason].map(str::to_owned),
-        now: [ruling, now.gate, &now.reason].map(str::to_owned),
+        was: [answered.ruling.name(), answered.gate.name(), answered.reason].map(str::to_owned),
+        now: [now.ruling.name(), gate.name(), &now.reason].map(str::to_owned),
     })
 }
 
@@ -198,7 +199,7 @@ impl<'a> Replay<'a> {
         let then = time::parse(answered.ts).unwrap_or(self.env.now_ms);
         let mut context = observe::call::again(self.env, &session, &event, then);
         // Attendance is not recorded, but a question to a person is.
-        context.attended |= answered.ruling == "ask";
+        context.attended |= answered.ruling == Ruling::Ask;
         self.recall(&mut context, &event, answered, batch);
         context.checks = checks(&session, batch);
         match hook::judge(self.env, &session, &event, &context) {

@@ -12,6 +12,8 @@ use aops_core::ledger::session_folder::SessionKey;
 use aops_core::ledger::sessions;
 use aops_core::model::error::Failure;
 use aops_core::model::event::EventKind;
+use aops_core::model::gate_id::GateId;
+use aops_core::model::named::Stored;
 use aops_core::model::verdict::{Ruling, Verdict};
 use aops_core::system::env::Env;
 use aops_core::text::json;
@@ -104,12 +106,12 @@ fn to_json(event: &PayloadHead, known: bool, said: &Result<Verdict, Failure>, an
     json!({
         "session_id": event.session_id, "known": known, "event": event.name,
         "ruling": verdict.map(|verdict| verdict.ruling.name()),
-        "gate": text(|verdict| verdict.gate),
+        "gate": verdict.and_then(|verdict| verdict.gate).map(GateId::name),
         "reason": text(|verdict| &verdict.reason),
         "context": text(|verdict| &verdict.context),
         "notice": text(|verdict| &verdict.notice),
         "rehearsed": verdict.and_then(|verdict| verdict.rehearsed.as_ref()).map(|would| {
-            json!({"ruling": would.ruling.name(), "gate": would.gate, "reason": would.reason})
+            json!({"ruling": would.ruling.name(), "gate": Stored::from(would.gate), "reason": would.reason})
         }),
         "ends_turn": verdict.is_some_and(|verdict| verdict.halt),
         "failure": said.as_ref().err().map(ToString::to_string),
@@ -132,15 +134,17 @@ fn print(
         Ok(Ruling::Pass | Ruling::Allow) => ("passes", Tone::Good),
         Err(_) => ("cannot be judged", Tone::Bad),
     };
-    let by = said.as_ref().ok().filter(|verdict| verdict.ruling != Ruling::Pass && !verdict.gate.is_empty());
-    let by = by.map(|verdict| format!(" by `{}`", verdict.gate)).unwrap_or_default();
+    let by = said.as_ref().ok().filter(|verdict| verdict.ruling != Ruling::Pass).and_then(|verdict| verdict.gate);
+    let by = by.map(|gate| format!(" by `{gate}`")).unwrap_or_default();
     let (whose, word) = (if known { "session" } else { "a new session" }, tone.paint(word, io));
     writeln!(io.out, "{} in {whose} {}: {word}{by}", clean(&event.name), clean(&event.session_id))?;
     let failure = said.as_ref().err().map(ToString::to_string).unwrap_or_default();
     let text = |of: fn(&Verdict) -> &str| said.as_ref().map_or("", of);
     let would = said.as_ref().ok().and_then(|verdict| verdict.rehearsed.as_ref());
     let would = would
-        .map(|would| format!("in the mode that is rehearsed `{}` would say: {}", would.gate, would.reason))
+        .map(|would| {
+            format!("in the mode that is rehearsed `{}` would say: {}", Stored::from(would.gate), would.reason)
+        })
         .unwrap_or_default();
     io.beside("would", would.lines())?;
     io.beside("reason", text(|verdict| &verdict.reason).lines())?;

@@ -17,6 +17,8 @@ use aops_core::jail::plan::Ground;
 use aops_core::ledger::sessions;
 use aops_core::model::client::Client;
 use aops_core::model::event::Event;
+use aops_core::model::gate_id::GateId;
+use aops_core::model::named::Stored;
 use aops_core::model::profile::{JailState, Profile};
 use aops_core::model::verdict::{Ruling, Verdict};
 use aops_core::observe::{call, tampering};
@@ -186,13 +188,13 @@ impl Judged {
         let (reason, hint) = split(&self.verdict.reason);
         let would = |verdict: &Verdict| {
             let (reason, hint) = split(&verdict.reason);
-            json!({"ruling": verdict.ruling.name(), "gate": verdict.gate, "rule": verdict.rule, "reason": reason, "hint": hint})
+            json!({"ruling": verdict.ruling.name(), "gate": verdict.gate.map(GateId::name), "rule": verdict.rule, "reason": reason, "hint": hint})
         };
         let stops = self.verdict.ruling > Ruling::Allow;
         json!({
             "line": self.line, "tool": self.tool, "outcome": self.outcome(),
             "mode": session.policy().mode.level(),
-            "gate": Some(self.verdict.gate).filter(|_| stops), "rule": self.verdict.rule.as_ref().filter(|_| stops),
+            "gate": self.verdict.gate.filter(|_| stops).map(GateId::name), "rule": self.verdict.rule.as_ref().filter(|_| stops),
             "reason": Some(reason).filter(|_| stops), "hint": hint.filter(|_| stops),
             "notice": Some(&self.verdict.notice).filter(|notice| !notice.is_empty()),
             "jail": self.profile, "rehearsed": self.rehearsed.as_ref().map(would),
@@ -227,10 +229,11 @@ impl Judged {
 
 /// `danger rule git-discard`, `the guard`.
 fn asker(verdict: &Verdict) -> String {
-    match (&verdict.rule, verdict.gate) {
-        (Some(rule), "rules") => format!("your rule `{rule}`"),
-        (Some(rule), gate) => format!("{gate} rule `{rule}`"),
-        (None, gate) => format!("gate `{gate}`"),
+    let gate = Stored::from(verdict.gate);
+    match &verdict.rule {
+        Some(rule) if gate == GateId::Rules => format!("your rule `{rule}`"),
+        Some(rule) => format!("{gate} rule `{rule}`"),
+        None => format!("gate `{gate}`"),
     }
 }
 

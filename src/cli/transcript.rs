@@ -11,6 +11,7 @@ use aops_core::host::claude::transcript::entry::{Beside, Lines, Message, Read, T
 use aops_core::insight::collect;
 use aops_core::ledger::recover::LEDGER_FILE;
 use aops_core::model::call::CallState;
+use aops_core::model::verdict::Ruling;
 use aops_core::session::fact::{Fact, Seen, Step};
 use aops_core::session::reflection::{self, to_markdown};
 use aops_core::text::time;
@@ -149,7 +150,7 @@ impl GateNotes {
 
 fn tell_event(seen: &Seen, say: &mut dyn FnMut(String, bool)) {
     if let Some(said) = seen.said.as_ref().filter(|said| !said.reason.is_empty()) {
-        say(format!("`{}` {} {}: {}", said.gate, past_tense(&said.ruling), seen.event, said.reason), false);
+        say(format!("`{}` {} {}: {}", said.gate, past_tense(said.ruling.known()), seen.event, said.reason), false);
     }
     if let Some(would) = &seen.rehearsed {
         say(format!("`{}` would {} {}: {}", would.gate, would.verb(), seen.event, would.reason), false);
@@ -162,10 +163,10 @@ fn tell_event(seen: &Seen, say: &mut dyn FnMut(String, bool)) {
     }
 }
 
-fn past_tense(ruling: &str) -> &'static str {
+fn past_tense(ruling: Option<Ruling>) -> &'static str {
     match ruling {
-        "deny" => "refused",
-        "ask" => "asked about",
+        Some(Ruling::Deny) => "refused",
+        Some(Ruling::Ask) => "asked about",
         _ => "spoke at",
     }
 }

@@ -11,6 +11,7 @@ use super::table::{Tone, clean};
 use super::{Command, Io, operand, refused, session_option, status, text};
 use aops_core::ledger::sessions::{self, SessionOnDisk};
 use aops_core::model::event::EventKind;
+use aops_core::model::verdict::Ruling;
 use aops_core::session::describe::describe_fact;
 use aops_core::session::fact::Fact;
 use aops_core::session::fold::Session;
@@ -118,7 +119,7 @@ fn last_in_project(io: &Io) -> anyhow::Result<Looked> {
 }
 
 fn last_refusal(batches: &[Batch]) -> Option<usize> {
-    let stops = |answered: Answered| answered.refused() || answered.ruling == "ask";
+    let stops = |answered: Answered| answered.refused() || answered.ruling == Ruling::Ask;
     batches.iter().rposition(|batch| past::find_answer(batch).is_some_and(stops))
 }
 
@@ -184,7 +185,7 @@ fn to_json(id: &str, answered: &Answered, clues: &[Clue], before: &Session) -> V
     json!({
         "session_id": id, "seq": answered.seq, "ts": answered.ts,
         "event": answered.event, "asked": past::describe_question(answered), "by": describe_speaker(answered),
-        "ruling": answered.ruling, "rehearsed": answered.rehearsed.map(|would| &would.ruling), "gate": Some(answered.gate).filter(|gate| !gate.is_empty()),
+        "ruling": answered.ruling, "rehearsed": answered.rehearsed.map(|would| &would.ruling), "gate": Some(&answered.gate).filter(|gate| !gate.name().is_empty()),
         "evidence": clues, "reason": said, "next": next,
         "phase": before.state.phase, "sandbox": status::sandbox(before, time_of(answered)),
     })
@@ -192,14 +193,14 @@ fn to_json(id: &str, answered: &Answered, clues: &[Clue], before: &Session) -> V
 
 /// The gate and what it did.
 fn describe_ruling(answered: &Answered, io: &Io) -> String {
-    let (verdict, tone) = match answered.ruling {
-        "deny" => ("refused", Tone::Bad),
-        "ask" => ("asked a person about", Tone::Warn),
+    let (verdict, tone) = match answered.ruling.known() {
+        Some(Ruling::Deny) => ("refused", Tone::Bad),
+        Some(Ruling::Ask) => ("asked a person about", Tone::Warn),
         _ => ("let pass", Tone::Good),
     };
-    let gate = answered.gate;
+    let gate = &answered.gate;
     match answered.rehearsed {
-        _ if gate.is_empty() => format!("no gate objected, so it {}", tone.paint("passed", io)),
+        _ if gate.name().is_empty() => format!("no gate objected, so it {}", tone.paint("passed", io)),
         Some(would) => {
             let words = format!("would {} this, but mode `observe` let it pass", would.verb());
             format!("`{gate}` {}", Tone::Warn.paint(&words, io))

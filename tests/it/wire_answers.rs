@@ -4,6 +4,7 @@ use crate::support::Sandbox;
 use aops_core::host::claude::wire::answer::{Answer, fail, spell};
 use aops_core::model::error::{Code, Failure};
 use aops_core::model::event::{EVENTS, EventKind};
+use aops_core::model::gate_id::GateId;
 use aops_core::model::verdict::{Ruling, Verdict};
 use serde_json::Value;
 use std::fmt::Write;
@@ -13,17 +14,17 @@ use std::path::Path;
 /// The rows of the matrix.
 fn said(kind: EventKind) -> Vec<(&'static str, Answer)> {
     let reason = "why not\nhint: do this";
-    let ruled = |ruling| Verdict { ruling, gate: "rules", reason: reason.to_owned(), ..Verdict::default() };
-    let deny = Verdict::deny("rules", reason);
-    let context = Verdict::context("block", "for the model");
-    let notice = Verdict::notice("block", "for the user");
+    let ruled = |ruling| Verdict { ruling, gate: Some(GateId::Rules), reason: reason.to_owned(), ..Verdict::default() };
+    let deny = Verdict::deny(GateId::Rules, reason);
+    let context = Verdict::context(GateId::Block, "for the model");
+    let notice = Verdict::notice(GateId::Block, "for the user");
     let cases = [
         ("pass", Verdict::pass()),
         ("allow", ruled(Ruling::Allow)),
         ("ask", ruled(Ruling::Ask)),
         ("defer", ruled(Ruling::Defer)),
         ("deny", deny.clone()),
-        ("deny and halt", Verdict::halt("block", reason)),
+        ("deny and halt", Verdict::halt(GateId::Block, reason)),
         ("context", context.clone()),
         ("notice", notice.clone()),
         ("deny, context, notice", deny.join(context).join(notice)),
@@ -99,9 +100,9 @@ fn the_wire_forms_of_the_contract() {
 fn nothing_endless_and_no_escapes() {
     let nasty = format!("\u{1b}[2J\u{202e}\0\u{7}{}\u{1b}]0;x\u{7}\nhint: the end", "é🦀".repeat(20_000));
     for kind in EVENTS {
-        let verdict = Verdict::halt("rules", &nasty)
-            .join(Verdict::context("rules", &nasty))
-            .join(Verdict::notice("rules", &nasty));
+        let verdict = Verdict::halt(GateId::Rules, &nasty)
+            .join(Verdict::context(GateId::Rules, &nasty))
+            .join(Verdict::notice(GateId::Rules, &nasty));
         for answer in [spell(kind.kind, &verdict), fail(kind.kind, &Failure::new(Code::Panic, &nasty))] {
             assert!(!answer.stdout.contains("\\u001b") && !answer.stdout.contains('\u{1b}'), "{}", kind.name);
             assert!(!answer.stderr.contains(['\u{1b}', '\0', '\u{7}', '\u{202e}']), "{}", kind.name);

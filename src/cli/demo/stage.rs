@@ -181,7 +181,7 @@ impl Stage {
     pub(super) fn gate(&self) -> anyhow::Result<String> {
         let batches = past::batches(&self.on_disk()?)?;
         let last = batches.iter().rev().find_map(past::find_answer);
-        Ok(last.map(|answered| answered.gate.to_owned()).unwrap_or_default())
+        Ok(last.map(|answered| answered.gate.to_string()).unwrap_or_default())
     }
 
     /// Paths as a person in the project would write them.

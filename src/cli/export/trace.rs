@@ -16,6 +16,8 @@ use aops_core::insight::tally::Tally;
 use aops_core::ledger::recover::LEDGER_FILE;
 use aops_core::model::call::CallState;
 use aops_core::model::event::EventKind;
+use aops_core::model::gate_id::GateId;
+use aops_core::model::named::Stored;
 use aops_core::session::fact::{Fact, Said, Seen, Step};
 use aops_core::text::json::cut;
 use aops_core::text::time;
@@ -76,12 +78,12 @@ impl SpanWriter<'_> {
             .first
             .reason
             .as_ref()
-            .map(|reason| ("ask", call.first.gate.as_deref().unwrap_or_default(), reason.as_str()));
+            .map(|reason| ("ask", call.first.gate.as_ref().map_or("", Stored::name), reason.as_str()));
         let denied = (call.last.to == CallState::Denied).then(|| {
-            ("deny", call.last.gate.as_deref().unwrap_or_default(), call.last.reason.as_deref().unwrap_or_default())
+            ("deny", call.last.gate.as_ref().map_or("", Stored::name), call.last.reason.as_deref().unwrap_or_default())
         });
         let would = call.first.rehearsed.as_ref();
-        let would = would.map(|would| ("audit", would.gate.as_str(), would.reason.as_str()));
+        let would = would.map(|would| ("audit", would.gate.name(), would.reason.as_str()));
         let (verdict, gate, reason) = denied.or(asked).or(would)?;
         let at = if verdict == "deny" { call.to_ms.unwrap_or(call.from_ms) } else { call.from_ms };
         let parent = format!("call {n} {}", call.first.call.id);
@@ -99,7 +101,7 @@ impl SpanWriter<'_> {
     /// A refused prompt, stop or other event.
     fn refusal(&self, n: usize, (at, event, said): &(i64, String, Said)) -> Value {
         let what = format!("guardrail event {n} {at}");
-        self.judgement(&what, &self.parent_at(*at), &said.gate, "deny", &said.reason, (*at, *at), event)
+        self.judgement(&what, &self.parent_at(*at), said.gate.name(), "deny", &said.reason, (*at, *at), event)
     }
 
     #[expect(clippy::too_many_arguments, reason = "each is one attribute of the span")]
@@ -165,9 +167,9 @@ impl SpanWriter<'_> {
             attribute("aops.call.state", last.to.name()),
         ];
         let ended = call.to_ms.map(|_| last);
-        attributes.extend(ended.and_then(|last| last.gate.as_ref()).map(|gate| attribute("aops.gate", gate)));
+        attributes.extend(ended.and_then(|last| last.gate.as_ref()).map(|gate| attribute("aops.gate", gate.name())));
         let would = call.first.rehearsed.as_ref();
-        attributes.extend(would.map(|would| attribute("aops.rehearsed.gate", &would.gate)));
+        attributes.extend(would.map(|would| attribute("aops.rehearsed.gate", would.gate.name())));
         let error = match last.to {
             CallState::Failed => Some("tool_error"),
             CallState::Denied => Some("denied"),
@@ -234,8 +236,9 @@ fn session_attributes(insights: &Insights) -> Vec<Value> {
 
 /// The rule that spoke: a rule, a check or a danger rule by its id, else the gate.
 fn rule_of(gate: &str, reason: &str) -> String {
+    use GateId::{Checks, Danger, Owed, Rules, Sandbox};
     let named = ["rule `", "check `"].iter().find_map(|word| reason.split_once(word)?.1.split('`').next());
-    let named = named.filter(|_| matches!(gate, "rules" | "checks" | "danger" | "owed" | "sandbox"));
+    let named = named.filter(|_| matches!(GateId::of(gate), Some(Rules | Checks | Danger | Owed | Sandbox)));
     named.map_or_else(|| gate.to_owned(), |id| format!("{gate}/{}", cut(id, 64)))
 }
 
@@ -279,7 +282,7 @@ impl Trace {
                     if let [_, id, span, _] = parts[..] {
                         trace.parent = Some((id.to_owned(), span.to_owned()));
                     }
-                    let refused = seen.said.as_ref().filter(|said| said.ruling == "deny");
+                    let refused = seen.said.as_ref().filter(|said| said.refuses());
                     trace.refused.extend(refused.map(|said| (at_ms, seen.event.clone(), said.clone())));
                 }
                 _ => {}

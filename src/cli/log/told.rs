@@ -5,6 +5,7 @@
 use super::{Fact, Line, Tone};
 use aops_core::model::call::{CallKey, CallState};
 use aops_core::model::event::EventKind;
+use aops_core::model::verdict::Ruling;
 use aops_core::session::describe::{describe_call, describe_fact};
 use aops_core::session::fact::{NO_EFFECT, Said, Seen, Step};
 use aops_core::session::phase_end::PhaseChange;
@@ -172,7 +173,7 @@ fn tell_call(base: Told, first: &Step, last: &Step, answer: Option<&Answered>, e
     let long = last.duration_ms.and_then(|ms| i64::try_from(ms).ok()).filter(|ms| *ms >= 1000);
     text.extend(long.map(|ms| format!("  {}", time::age(ms))));
     let refused = last.to == CallState::Denied;
-    let gate = last.gate.as_deref().filter(|_| refused).map(|gate| format!("  [{gate}]"));
+    let gate = last.gate.as_ref().filter(|_| refused).map(|gate| format!("  [{gate}]"));
     text.extend(gate);
     text.extend(answer.map(|answer| format!("  [{}: {}]", answer.asker(), answer.describe())));
     text.push_str(ended);
@@ -212,8 +213,8 @@ fn tell_event(base: Told, seen: &Seen, ended: &str) -> Told {
         EventKind::StopFailure => ("failed", format!("the turn broke off: {}", one_line(&about("error"), 300))),
         _ => ("event", seen.event.clone()),
     };
-    let spoke = seen.said.as_ref().filter(|said| said.ruling != "pass");
-    let refused = spoke.is_some_and(|said| said.ruling == "deny");
+    let spoke = seen.said.as_ref().filter(|said| said.ruling != Ruling::Pass);
+    let refused = seen.is_refused();
     let gate = spoke.map(|said| format!("  [{}]", said.gate)).unwrap_or_default();
     let reason = spoke.map(|said| said.reason.clone()).or_else(|| seen.rehearsed.as_ref().map(would));
     let owed = seen.owed.as_deref().filter(|owed| refused && word == "stop" && !owed.is_empty());
@@ -254,7 +255,7 @@ fn tool(fact: &Fact) -> String {
 }
 
 fn is_refusal(fact: &Fact) -> bool {
-    let denied = |said: &Option<Said>| said.as_ref().is_some_and(|said| said.ruling == "deny");
+    let denied = |said: &Option<Said>| said.as_ref().is_some_and(Said::refuses);
     match fact {
         Fact::Call(step) => step.to == CallState::Denied || step.rehearsed.is_some(),
         Fact::Event(seen) => denied(&seen.said) || seen.rehearsed.is_some(),
@@ -266,9 +267,9 @@ fn is_refusal(fact: &Fact) -> bool {
 
 fn tone(fact: &Fact) -> Tone {
     match fact {
-        Fact::Event(seen) => match seen.said.as_ref().map(|said| said.ruling.as_str()) {
-            Some("deny") => Tone::Bad,
-            Some("ask" | "defer") => Tone::Warn,
+        Fact::Event(seen) => match seen.said.as_ref().and_then(|said| said.ruling.known()) {
+            Some(Ruling::Deny) => Tone::Bad,
+            Some(Ruling::Ask | Ruling::Defer) => Tone::Warn,
             _ if seen.rehearsed.is_some() => Tone::Warn,
             _ if EventKind::of(&seen.event) == EventKind::UserPromptSubmit => Tone::Strong,
             _ => Tone::Plain,

@@ -3,14 +3,13 @@
 //! Reads a session, writes nothing.
 
 use aops_core::config::policy::Level;
+use aops_core::model::gate_id::GateId;
 use aops_core::model::phase::{Phase, Sandbox};
 use aops_core::session::fold::Session;
-use aops_core::session::memory::Waiver;
 
 /// Shut only where changes are really refused at this time.
 pub fn sandbox(session: &Session, now_ms: i64) -> Sandbox {
-    let lifts = |waiver: &Waiver| waiver.gate == "sandbox" && waiver.until_ms > now_ms;
-    let waived = session.memory.progress.waivers.iter().any(lifts);
+    let waived = session.is_waived_by_person(GateId::Sandbox, now_ms);
     let enforced = session.policy().gates.sandbox == Level::Enforce && !waived;
     let held = enforced && session.is_shut() || session.blocked().is_some();
     if held || session.memory.run.is_some() { session.state.sandbox } else { Sandbox::Open }

@@ -11,6 +11,7 @@ use aops_core::ledger::open::Recent;
 use aops_core::model::agent::ours;
 use aops_core::model::call::{CallState, Effect, ToolCall};
 use aops_core::model::event::{Event, EventKind};
+use aops_core::model::gate_id::GateId;
 use aops_core::observe;
 use aops_core::session::describe::{describe_call, describe_fact};
 use aops_core::session::fact::{Checked, Fact, Step};
@@ -31,17 +32,17 @@ pub(super) struct Clue {
 
 pub(super) fn of_ledger(answered: &Answered, before: &[Batch], session: &Session) -> Vec<Clue> {
     let past = Past { before, session };
-    match answered.gate {
-        "sandbox" if answered.agent.and_then(ours).is_some() => {
+    match answered.gate.known() {
+        Some(GateId::Sandbox) if answered.agent.and_then(ours).is_some() => {
             vec![missing("our own agents review and verify; they do not change what they look at")]
         }
-        "sandbox" => past.plan(),
-        "audit" => past.audit(),
-        "block" => past.last(|fact| matches!(fact, Fact::Block(_))).into_iter().collect(),
-        "owed" | "qa" | "reflect" | "commit" | "push" => past.work(),
-        "report" => past.report(answered),
-        "repeat" => past.same_call(answered),
-        "guard" => past.began(answered),
+        Some(GateId::Sandbox) => past.plan(),
+        Some(GateId::Audit) => past.audit(),
+        Some(GateId::Block) => past.last(|fact| matches!(fact, Fact::Block(_))).into_iter().collect(),
+        Some(GateId::Owed | GateId::Qa | GateId::Reflect | GateId::Commit | GateId::Push) => past.work(),
+        Some(GateId::Report) => past.report(answered),
+        Some(GateId::Repeat) => past.same_call(answered),
+        Some(GateId::Guard) => past.began(answered),
         _ => Vec::new(),
     }
 }
@@ -185,7 +186,7 @@ pub(super) fn own(env: &Env, answered: &Answered, batch: &Batch, before: &[Batch
         _ => None,
     });
     let failed: Vec<(u64, &Checked)> = failed.collect();
-    let of_rules = answered.gate == "rules";
+    let of_rules = answered.gate == GateId::Rules;
     if failed.is_empty() && !of_rules {
         return Vec::new();
     }

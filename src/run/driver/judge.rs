@@ -204,8 +204,8 @@ impl Evidence<'_> {
         let check_of = |id: &String| self.checks.iter().find(|check| check.id == *id);
         let ends = |check: &Check| matches!(check.on, Moment::Stop | Moment::Prompt);
         let asks = |check: &Check| ends(check) && check.outcome == OnFailure::AskUser;
-        let owed = session.state.stop.owed.iter().any(|name| name == GATE);
-        let refused = step.refused_by.as_deref() == Some(GATE);
+        let owed = session.state.stop.owed.iter().any(|name| name == GATE.name());
+        let refused = step.refused_by.as_ref().is_some_and(|gate| *gate == GATE);
         if !owed && !refused && !step.failing.iter().filter_map(check_of).any(asks) {
             return None;
         }

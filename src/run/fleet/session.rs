@@ -8,12 +8,12 @@ use crate::remote::asked::{SessionQuestion, waiting};
 use crate::run::attempt::RunOutcome;
 use crate::run::client;
 use aops_core::config::in_force;
-use aops_core::gate::{approval_of, facts};
+use aops_core::gate::facts;
 use aops_core::ledger::open::Ledger;
 use aops_core::ledger::session_folder::SessionKey;
 use aops_core::model::error::Failure;
 use aops_core::session::fact::Fact;
-use aops_core::session::memory::{OpenCall, Waiver};
+use aops_core::session::memory::{OpenCall, Waived, Waiver};
 use aops_core::system::env::{Env, RUN, RUN_KEY};
 use aops_core::system::process::program::{Identity, Program};
 use aops_core::system::process::{self, Task};
@@ -69,7 +69,7 @@ fn record(env: &Env, asked: &SessionQuestion, answer: &Answered) -> Result<Optio
     let note = answer.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
     let by = format!("{} at {}{note}", answer.who, answer.at);
     let facts = if answer.answer == Answer::Approve {
-        let gate = approval_of(&open.call.id);
+        let gate = Waived::Call(open.call.id.clone());
         vec![Fact::Waive(Waiver { gate, reason: by, until_ms: env.now_ms + HOLDS_MS })]
     } else {
         facts::rejected(&open, format!("rejected by {by}"))

@@ -185,7 +185,7 @@ impl World {
 
     pub(super) fn waive(&mut self, gate: &str) {
         let until_ms = self.env.now_ms + 1;
-        self.fold(&Fact::Waive(Waiver { gate: gate.to_owned(), reason: "r".to_owned(), until_ms }));
+        self.fold(&Fact::Waive(Waiver { gate: gate.to_owned().into(), reason: "r".to_owned(), until_ms }));
     }
 
     pub(super) fn prompt(&mut self, words: &str) -> Verdict {

@@ -8,6 +8,7 @@ use aops_core::checkpoint::tree::{Artifacts, File, Folder, LeftOut};
 use aops_core::config::policy::check::Moment;
 use aops_core::config::policy::{ModeLevel, Policy};
 use aops_core::model::call::{CallKey, CallState, Effect, ToolResult};
+use aops_core::model::named::{Named, Stored};
 use aops_core::model::phase::Phase;
 use aops_core::model::phase::Sandbox;
 use aops_core::model::profile::{Hold, JailState, Loss, Losses, LostFile, Profile, Proof};
@@ -40,6 +41,10 @@ fn some() -> Option<String> {
     Some(text())
 }
 
+fn stored<T: Named>() -> Stored<T> {
+    Stored::of(&text())
+}
+
 fn digest() -> String {
     NO_DIGEST.to_owned()
 }
@@ -61,7 +66,7 @@ fn key() -> CallKey {
 }
 
 fn said() -> Said {
-    Said { gate: text(), reason: text(), ruling: text() }
+    Said { gate: stored(), reason: text(), ruling: stored() }
 }
 
 fn changed() -> ChangedFile {
@@ -94,7 +99,7 @@ fn calls() -> Vec<OpenCall> {
         jail: Some(Profile::Trial),
         line_sha256: Some(digest()),
         prompt_id: some(),
-        question: Some(Question { gate: text(), line: text(), rule: some(), since: moment() }),
+        question: Some(Question { gate: stored(), line: text(), rule: some(), since: moment() }),
         reason: some(),
         since_ms: Some(1),
         state: CallState::Pending,
@@ -117,12 +122,20 @@ fn calls() -> Vec<OpenCall> {
         tracks: Vec::new(),
         ..full.clone()
     };
-    let guarded = Question { gate: text(), line: text(), rule: None, since: moment() };
+    let guarded = Question { gate: stored(), line: text(), rule: None, since: moment() };
     vec![OpenCall { question: Some(guarded), ..full.clone() }, full, least]
 }
 
 fn answered() -> Answered {
-    Answered { allowed: true, by: Answerer::Person, call: key(), gate: text(), line: text(), ms: Some(1), rule: some() }
+    Answered {
+        allowed: true,
+        by: Answerer::Person,
+        call: key(),
+        gate: stored(),
+        line: text(),
+        ms: Some(1),
+        rule: some(),
+    }
 }
 
 fn questions() -> Questions {
@@ -208,7 +221,7 @@ fn stage() -> RunStep {
         phase: Phase::Execute,
         prompted: false,
         refused: some(),
-        refused_by: some(),
+        refused_by: Some(stored()),
         run_id: text(),
         sandbox: Sandbox::Open,
         step: text(),
@@ -226,7 +239,7 @@ fn begun() -> RunStep {
 }
 
 fn waiver() -> Waiver {
-    Waiver { gate: text(), reason: text(), until_ms: 1 }
+    Waiver { gate: text().into(), reason: text(), until_ms: 1 }
 }
 
 fn undone() -> Undone {
@@ -628,7 +641,7 @@ fn step() -> Step {
         effect: Some(Effect::Write),
         formats: true,
         from: Some(CallState::Pending),
-        gate: some(),
+        gate: Some(stored()),
         grown: Some(growth()),
         grows: Some(changed()),
         input: Some(raw()),
@@ -805,8 +818,8 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Call(Step { grown: Some(short()), ..unstepped() }),
         Fact::Call(step()),
         Fact::Call(Step { jailed: Some(Proof::of(Hold::Namespaces, Profile::Trial)), ..unstepped() }),
-        Fact::Question(Asked { call: key(), gate: text(), line: text(), rule: some() }),
-        Fact::Question(Asked { call: key(), gate: text(), line: text(), rule: None }),
+        Fact::Question(Asked { call: key(), gate: stored(), line: text(), rule: some() }),
+        Fact::Question(Asked { call: key(), gate: stored(), line: text(), rule: None }),
         Fact::Answer(answered()),
         Fact::Answer(Answered { ms: None, rule: None, ..answered() }),
         Fact::Block(Blocked { by: text(), reason: text() }),

@@ -17,6 +17,7 @@ use crate::model::agent::Agent;
 use crate::model::call::CallState;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
+use crate::model::named::Stored;
 use crate::session::describe::describe_deed;
 use crate::session::fact::Fact;
 use crate::session::fold::Session;
@@ -304,10 +305,10 @@ fn count_by(recent: &[Recent], name: fn(&Fact) -> Option<&str>) -> String {
 
 fn refusing_gate(fact: &Fact) -> Option<&str> {
     match fact {
-        Fact::Call(step) if step.to == CallState::Denied => step.gate.as_deref(),
+        Fact::Call(step) if step.to == CallState::Denied => step.gate.as_ref().map(Stored::name),
         Fact::Event(seen) => match (&seen.said, &seen.owed) {
-            (Some(said), Some(owed)) if said.ruling == "deny" => owed.first().map(|debt| gate_of_debt(debt)),
-            (Some(said), None) if said.ruling == "deny" => Some(&said.gate),
+            (Some(said), Some(owed)) if said.refuses() => owed.first().map(|debt| gate_of_debt(debt)),
+            (Some(said), None) if said.refuses() => Some(said.gate.name()),
             _ => None,
         },
         _ => None,

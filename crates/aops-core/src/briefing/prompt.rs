@@ -14,10 +14,10 @@ use crate::ledger::open::Ledger;
 use crate::model::agent::{Agent, meant, ours};
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
+use crate::model::gate_id::GateId;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
-use crate::session::memory::Waiver;
 use crate::session::prompt::Prompt;
 use crate::system::env::Env;
 use crate::text::json::{self, cut, quoted};
@@ -39,7 +39,7 @@ pub fn offer(
     found: Option<Found>,
 ) -> Result<Verdict, Failure> {
     if way_out::is_told(ledger.session(), event, context, &verdict) {
-        return Ok(verdict.join(Verdict::notice("hydrate", way_out::WORDS)));
+        return Ok(verdict.join(Verdict::notice(GateId::Hydrate, way_out::WORDS)));
     }
     if verdict.ruling != Ruling::Pass || ledger.session().blocked().is_some() {
         return Ok(verdict);
@@ -47,7 +47,7 @@ pub fn offer(
     if let Some(notice) = notice_shadowed(env, event, context)? {
         return Ok(verdict.join(notice));
     }
-    let context_of = |words| Verdict::context("hydrate", words);
+    let context_of = |words| Verdict::context(GateId::Hydrate, words);
     let extra = match event.kind {
         EventKind::UserPromptSubmit if context.prompt == Prompt::Machine => {
             plan_in_force(env, policy, ledger.session(), event, context).map(context_of)
@@ -84,7 +84,7 @@ fn notice_shadowed(env: &Env, event: &Event, context: &Context) -> Result<Option
     let name = context.start.clashes.first().cloned().unwrap_or_default();
     let values = vec![("file", one_line(file, 300)), ("agent", name)];
     let words = Phrase::new("", values).fill(&texts::template(env, "refusals/agent-shadowed.md")?);
-    Ok(Some(Verdict::notice("report", words)))
+    Ok(Some(Verdict::notice(GateId::Report, words)))
 }
 
 fn announce_audit(policy: &Policy, context: &Context) -> Verdict {
@@ -93,7 +93,7 @@ fn announce_audit(policy: &Policy, context: &Context) -> Verdict {
         context.agent("custodiet"),
         policy.audit.grace,
     );
-    Verdict::context("audit", words)
+    Verdict::context(GateId::Audit, words)
 }
 
 /// The call that a plan came with has ended, or the client tells the end of the agent that made it in the background.
@@ -196,32 +196,31 @@ fn with_prompt(
     let brief = brief(env, ledger, event, hydrator, found)?;
     if policy.mode.level() != ModeLevel::Strict || !holds_sandbox(policy, ledger.session(), context) {
         let hits = hits::choose(&event.prompt, &brief.leads);
-        return Ok(hits.map_or_else(Verdict::pass, |hits| Verdict::context("hydrate", hits)));
+        return Ok(hits.map_or_else(Verdict::pass, |hits| Verdict::context(GateId::Hydrate, hits)));
     }
     if let Some(why) = &ledger.session().memory.agentless {
         let words = format!(
             "Reading and answering are free. Changes are refused in this session: they need a plan, only an agent can make one, and this client cannot start agents ({why}). If the prompt asks for a change, say plainly that you cannot make it."
         );
-        return Ok(Verdict::context("hydrate", words));
+        return Ok(Verdict::context(GateId::Hydrate, words));
     }
     if event.is_planning() {
         let words = format!(
             "Reading is free. Make the plan in plan mode and show it with `ExitPlanMode`: the plan that the user approves is the plan of this task, and no agent has to be started for it. {}",
             owed::announce(policy, context)
         );
-        return Ok(Verdict::context("hydrate", words.trim_end()));
+        return Ok(Verdict::context(GateId::Hydrate, words.trim_end()));
     }
     let end = ("at_the_end", owed::announce(policy, context));
     let values = vec![("agent", context.agent(hydrator.name)), ("context_file", brief.file), end];
     let words =
         Phrase::new("hydration-instruction.md", values).fill(&texts::template(env, "hydration-instruction.md")?);
-    Ok(Verdict::context("hydrate", words))
+    Ok(Verdict::context(GateId::Hydrate, words))
 }
 
 /// A task without a plan is refused its changes, and no person waived that.
 fn holds_sandbox(policy: &Policy, session: &Session, context: &Context) -> bool {
-    let waived = |waiver: &Waiver| waiver.gate == "sandbox" && waiver.until_ms > context.now_ms;
-    policy.gates.sandbox == Level::Enforce && !session.memory.progress.waivers.iter().any(waived)
+    policy.gates.sandbox == Level::Enforce && !session.is_waived_by_person(GateId::Sandbox, context.now_ms)
 }
 
 /// Below mode `loop` our agents are like any other, unless a gate that waits for this one was switched on.

@@ -6,6 +6,7 @@
 
 use super::{Context, audit, sandbox};
 use crate::model::event::Event;
+use crate::model::gate_id::GateId;
 use crate::model::phase::Phase;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
@@ -29,14 +30,14 @@ pub fn judge_sandbox(session: &Session, event: &Event, context: &Context) -> Ver
         None => "changes need a plan".to_owned(),
     };
     if session.memory.agentless.is_none() {
-        return refuse_missing("sandbox", shown, cause, why, awaited);
+        return refuse_missing(GateId::Sandbox, shown, cause, why, awaited);
     }
     let told = format!(
         "refused: `{shown}`, since {cause}, and this client cannot start the agent that makes one ({why})\n\
          hint: plan mode, a prompt that begins with `.`, or a start with `AOPS_MODE=guard` lets it work"
     );
     let phrase = Phrase::new("refusals/agentless.md", vec![("call", shown), ("cause", cause), ("why", why)]);
-    Verdict { notice: told, aloud: true, ..Verdict::refuse("sandbox", phrase) }
+    Verdict { notice: told, aloud: true, ..Verdict::refuse(GateId::Sandbox, phrase) }
 }
 
 /// Why this agent of ours has no name here.
@@ -45,8 +46,8 @@ fn taken(session: &Session, context: &Context, name: &str) -> Option<String> {
     Some(format!("`{}` takes the name of an agent of ours, which is not installed under another", one_line(file, 300)))
 }
 
-fn refuse_missing(gate: &'static str, shown: String, cause: String, why: String, agent: &str) -> Verdict {
-    let by_plan = gate == "sandbox";
+fn refuse_missing(gate: GateId, shown: String, cause: String, why: String, agent: &str) -> Verdict {
+    let by_plan = gate == GateId::Sandbox;
     let told = format!(
         "blocked: `{shown}`, since {cause}, and the agent that does it cannot be started here: {why}\n\
          hint: run `aops-hook install` in this folder, {}or start a prompt with `.`",
@@ -67,7 +68,7 @@ pub fn judge_audit(session: &Session, event: &Event, context: &Context) -> Verdi
     match (taken(session, context, "custodiet"), &event.call) {
         (Some(why), Some(call)) if said.ruling == Ruling::Deny => {
             let cause = "an audit was drawn and has not begun".to_owned();
-            refuse_missing("audit", sandbox::shown(call), cause, why, "custodiet")
+            refuse_missing(GateId::Audit, sandbox::shown(call), cause, why, "custodiet")
         }
         _ => said,
     }

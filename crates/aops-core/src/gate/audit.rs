@@ -6,12 +6,13 @@
 use super::{Context, is_waived, profile, sandbox};
 use crate::model::call::Effect;
 use crate::model::event::Event;
+use crate::model::gate_id::GateId;
 use crate::model::profile::Profile;
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
 use crate::text::template::Phrase;
 
-const GATE: &str = "audit";
+const GATE: GateId = GateId::Audit;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let Some(call) = event.asked_call() else { return Verdict::pass() };

@@ -5,11 +5,12 @@
 
 use super::Context;
 use crate::model::event::{Event, EventKind};
+use crate::model::gate_id::GateId;
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
 use crate::text::json::cut;
 
-const GATE: &str = "block";
+const GATE: GateId = GateId::Block;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let Some(reason) = session.blocked() else { return name_blocked_beside(context) };

@@ -4,11 +4,12 @@
 //! be repaired while it fails; a prompt that waives the loop goes without checks. Before a stop a failing check is one more
 //! debt: see `owed`.
 
-use super::{Context, is_waiting, is_waived, is_waived_by_person};
+use super::{Context, is_waiting, is_waived};
 use crate::config::policy::check::Moment;
 use crate::config::policy::{Check, Level};
 use crate::model::call::Effect;
 use crate::model::event::{Event, EventKind};
+use crate::model::gate_id::GateId;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::Checked;
@@ -16,7 +17,7 @@ use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
 use crate::text::template::{Phrase, one_line, quote};
 
-pub const GATE: &str = "checks";
+pub const GATE: GateId = GateId::Checks;
 
 /// The checks this event waits for and that have not been run yet, given what the gates say without them.
 pub fn wanted(session: &Session, event: &Event, context: &Context, verdict: &Verdict) -> Vec<Check> {
@@ -39,7 +40,7 @@ fn moments(session: &Session, event: &Event, context: &Context, verdict: &Verdic
     if event.kind == EventKind::UserPromptSubmit {
         // A person who waives the loop goes without: else a check that cannot pass would leave no way to mend it.
         let asks = matches!(context.prompt, Prompt::Ordinary | Prompt::Command) && verdict.ruling != Ruling::Deny;
-        let lifted = is_waived_by_person(session, context, GATE);
+        let lifted = session.is_waived_by_person(GATE, context.now_ms);
         return if asks && !lifted { vec![Moment::Prompt] } else { Vec::new() };
     }
     if is_waived(session, context, GATE) {
@@ -88,7 +89,7 @@ pub fn judge(_: &Session, event: &Event, context: &Context) -> Verdict {
         EventKind::UserPromptSubmit => failed.fold(Verdict::pass(), |verdict, run| verdict.join(before_model(run))),
         EventKind::Stop => failed.filter(|run| is_over(run, context)).fold(Verdict::pass(), |verdict, run| {
             let said = Phrase::new("refusals/check-halt.md", values(run));
-            verdict.join(Verdict { gate: GATE, phrase: Some(said), ..Verdict::pass() })
+            verdict.join(Verdict { gate: Some(GATE), phrase: Some(said), ..Verdict::pass() })
         }),
         _ => Verdict::pass(),
     }
@@ -130,7 +131,7 @@ fn refusal(run: &Checked, context: &Context) -> Verdict {
     };
     let ruling = if asks { Ruling::Ask } else { Ruling::Deny };
     let phrase = Some(Phrase::new(template, values(run)));
-    Verdict { ruling, gate: GATE, phrase, halt: run.outcome == "HALT", ..Verdict::pass() }
+    Verdict { ruling, gate: Some(GATE), phrase, halt: run.outcome == "HALT", ..Verdict::pass() }
 }
 
 fn values(run: &Checked) -> Vec<(&'static str, String)> {

@@ -6,6 +6,8 @@
 use super::guard::Protected;
 use crate::model::agent::FILE_PREFIX;
 use crate::model::call::Effect;
+use crate::model::gate_id::GateId;
+use crate::model::named::Stored;
 use crate::model::profile::Proof;
 use crate::model::worktree::Worktree;
 use crate::session::agent_report::AgentReport;
@@ -132,7 +134,7 @@ pub struct CallContext {
 /// A refusal after which nothing was done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastRefusal {
-    pub gate: String,
+    pub gate: Stored<GateId>,
     /// The rule of the gate, where it has several.
     pub rule: Option<String>,
     pub why: String,

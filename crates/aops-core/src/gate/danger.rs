@@ -6,13 +6,14 @@
 use super::{CallContext, Context, level};
 use crate::config::policy::{DangerLevel, Level};
 use crate::model::event::Event;
+use crate::model::gate_id::GateId;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
 use crate::session::question::Answerer;
 use crate::text::template::{Phrase, one_line};
 use crate::tool::danger::{Danger, Rule};
 
-const GATE: &str = "danger";
+const GATE: GateId = GateId::Danger;
 const SECRET: &str = "secret-file";
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
@@ -32,7 +33,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     };
     let phrase = Some(Phrase::new(words, values(danger)));
     let rule = Some(danger.rule.id().to_owned());
-    Verdict { ruling, gate: GATE, rule, phrase, ..Verdict::pass() }
+    Verdict { ruling, gate: Some(GATE), rule, phrase, ..Verdict::pass() }
 }
 
 /// Of the rules that are on and found something, the strictest, then the gravest.

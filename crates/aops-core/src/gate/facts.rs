@@ -16,12 +16,14 @@ use crate::model::agent::ours;
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
 use crate::model::call::{Effect, ToolCall};
 use crate::model::event::{Event, EventKind};
+use crate::model::gate_id::GateId;
+use crate::model::named::Stored;
 use crate::model::phase::Sandbox;
 use crate::model::profile::{Profile, line_digest};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::{Blocked, Checked, Fact, Said, Seen, Starts, Step, Violation};
 use crate::session::fold::Session;
-use crate::session::memory::{OpenCall, Waiver};
+use crate::session::memory::{OpenCall, Waived, Waiver};
 use crate::session::prompt::Prompt;
 use crate::text::json::{self, cut, quoted};
 use crate::text::redact::redact;
@@ -130,7 +132,7 @@ fn waived(session: &Session, verdict: &Verdict, context: &Context) -> Option<Fac
         _ => return None,
     };
     let passes = verdict.ruling != Ruling::Deny && context.stage.is_none();
-    let waiver = Waiver { gate: Waiver::TASK.to_owned(), reason: reason.to_owned(), until_ms: 0 };
+    let waiver = Waiver { gate: Waived::Task, reason: reason.to_owned(), until_ms: 0 };
     passes.then_some(Fact::Waive(waiver))
 }
 
@@ -158,16 +160,16 @@ fn said(verdict: &Verdict) -> Option<Said> {
     let texts = [&verdict.notice, &verdict.context, &verdict.feedback];
     let silent = verdict.ruling == Ruling::Pass && texts.into_iter().all(String::is_empty);
     (!silent).then(|| Said {
-        gate: verdict.gate.to_owned(),
+        gate: verdict.gate.into(),
         reason: cut(&redact(&verdict.reason), 2048).to_owned(),
-        ruling: verdict.ruling.name().to_owned(),
+        ruling: verdict.ruling.into(),
     })
 }
 
 /// A refusal of the mode that is rehearsed. At the end of a turn the gate is that of the first debt.
 fn rehearsed(verdict: &Verdict) -> Option<Said> {
     let said = said(verdict)?;
-    let gate = verdict.debts.first().map_or(said.gate, |debt| gate_of_debt(debt.name).to_owned());
+    let gate = verdict.debts.first().map_or(said.gate, |debt| Stored::of(gate_of_debt(debt.name)));
     Some(Said { gate, ..said })
 }
 
@@ -205,7 +207,7 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
     if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| told) {
         last.told = true;
     }
-    if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| verdict.gate == "sandbox") {
+    if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| verdict.gate == Some(GateId::Sandbox)) {
         let seen = context.call.as_ref().filter(|_| last.to == Denied && context.stage.is_none());
         last.outgrown = seen.and_then(|seen| sandbox::outgrown(session, seen));
     }
@@ -276,10 +278,10 @@ fn give_up_oldest(session: &Session, event: &Event, context: &Context) -> Vec<Fa
     facts
 }
 
-fn spoken(verdict: &Verdict) -> (Option<String>, Option<String>) {
+fn spoken(verdict: &Verdict) -> (Option<Stored<GateId>>, Option<String>) {
     let said = !verdict.reason.is_empty();
     let reason = said.then(|| cut(&redact(&verdict.reason), 2048).to_owned());
-    (said.then(|| verdict.gate.to_owned()), reason)
+    (said.then(|| verdict.gate.into()), reason)
 }
 
 /// What the verdict makes of a call that waits for it.
@@ -330,11 +332,11 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     if context.ended.unproven {
         let why = "a command ran without the jail that the session has";
         facts.push(violation(event, call, None, why));
-        let block = Blocked { by: "jail".to_owned(), reason: why.to_owned() };
+        let block = Blocked { by: GateId::Jail.to_string(), reason: why.to_owned() };
         facts.extend(jail::blocks(session).then_some(Fact::Block(block)));
     }
     let disarmed = context.ended.disarmed.clone();
-    facts.extend(disarmed.map(|reason| Fact::Block(Blocked { by: "guard".to_owned(), reason })));
+    facts.extend(disarmed.map(|reason| Fact::Block(Blocked { by: GateId::Guard.to_string(), reason })));
     facts
 }
 

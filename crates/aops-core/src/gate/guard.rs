@@ -4,6 +4,7 @@
 //! Way out: none for a tool call; a person edits the file or runs the verb in a terminal of their own.
 
 use crate::model::client::Client;
+use crate::model::gate_id::GateId;
 use crate::model::verdict::Verdict;
 use crate::tool::targets::{Act, Targets};
 
@@ -37,7 +38,7 @@ pub fn judge(protected: &Protected, targets: &Targets) -> Verdict {
     let typed = || interactive::refused(targets).or_else(|| interactive::patches(targets));
     let typed = || typed().filter(|_| protected.host == Client::Codex && !protected.own_alone);
     let refusal = over.or_else(path).or_else(verb).or_else(hidden).or_else(typed);
-    refusal.map_or_else(Verdict::pass, |words| Verdict::deny("guard", words))
+    refusal.map_or_else(Verdict::pass, |words| Verdict::deny(GateId::Guard, words))
 }
 
 /// The call edits one settings file of the client, and nothing else.

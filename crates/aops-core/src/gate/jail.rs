@@ -8,12 +8,13 @@ use crate::config::policy::ModeLevel;
 use crate::config::policy::jail::JailLevel;
 use crate::model::call::ToolCall;
 use crate::model::event::{Event, EventKind};
+use crate::model::gate_id::GateId;
 use crate::model::profile::JailState;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
 use crate::text::template::one_line;
 
-const GATE: &str = "jail";
+const GATE: GateId = GateId::Jail;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     match event.kind {

@@ -5,13 +5,14 @@
 use super::{Context, Held, is_waived};
 use crate::config::policy::ModeLevel;
 use crate::model::event::Event;
+use crate::model::gate_id::GateId;
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
 use crate::text::json::cut;
 use crate::text::template::one_line;
 use crate::text::time;
 
-const GATE: &str = "lease";
+const GATE: GateId = GateId::Lease;
 
 /// Whether leases are kept: nothing is told in the modes below.
 pub fn is_kept(session: &Session) -> bool {

@@ -41,32 +41,27 @@ pub use context::{
 use crate::config::policy::{Level, Policy};
 use crate::model::call::{CallState, ToolCall};
 use crate::model::event::Event;
+use crate::model::gate_id::GateId;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
-use crate::session::memory::OpenCall;
-use crate::session::memory::Waiver;
+use crate::session::memory::{OpenCall, Waived, Waiver};
 
 /// Waived for this task by its prompt, or by a person for a limited time.
-pub fn is_waived(session: &Session, context: &Context, gate: &str) -> bool {
+pub fn is_waived(session: &Session, context: &Context, gate: GateId) -> bool {
     let by_prompt = session.state.task.as_ref().is_some_and(|task| task.waiver.is_some());
-    by_prompt && !session.state.state.hydration_pending || is_waived_by_person(session, context, gate)
-}
-
-fn is_waived_by_person(session: &Session, context: &Context, gate: &str) -> bool {
-    let holds = |waiver: &Waiver| waiver.gate == gate && waiver.until_ms > context.now_ms;
-    session.memory.progress.waivers.iter().any(holds)
+    by_prompt && !session.state.state.hydration_pending || session.is_waived_by_person(gate, context.now_ms)
 }
 
 /// How strictly a gate is held. `block`, `guard` and `repeat` are always enforced; `owed` asks for each debt by itself;
 /// `report` is held where any gate waits for one of our agents.
-fn level(policy: &Policy, gate: &str) -> Level {
+fn level(policy: &Policy, gate: GateId) -> Level {
     match gate {
-        "sandbox" => policy.gates.sandbox,
-        "audit" => policy.gates.audit,
-        "checks" => policy.gates.checks,
-        "critic" => policy.gates.critic,
-        "rules" | "danger" => policy.mode.level().default_for(gate),
-        "report" => {
+        GateId::Sandbox => policy.gates.sandbox,
+        GateId::Audit => policy.gates.audit,
+        GateId::Checks => policy.gates.checks,
+        GateId::Critic => policy.gates.critic,
+        GateId::Rules | GateId::Danger => policy.mode.level().default_for(gate),
+        GateId::Report => {
             let gates = &policy.gates;
             let waiting = [gates.sandbox, gates.critic, gates.audit, gates.qa, gates.reflect].into_iter().max();
             waiting.unwrap_or_default().max(policy.mode.level().default_for(gate))
@@ -75,30 +70,40 @@ fn level(policy: &Policy, gate: &str) -> Level {
     }
 }
 
-/// One named rule.
 pub struct Gate {
-    pub name: &'static str,
-    pub judge: fn(&Session, &Event, &Context) -> Verdict,
+    pub id: GateId,
+    pub judges: &'static [fn(&Session, &Event, &Context) -> Verdict],
 }
 
-/// In the order in which they are asked, each with what it refuses: of two refusals the first is reported.
+/// In the order in which they are asked, each with what it refuses: of two refusals the first is reported. The place of a row
+/// is the number of its `GateId`.
 pub static GATES: &[Gate] = &[
-    Gate { name: "block", judge: block::judge }, // everything, until a person clears the block
-    Gate { name: "guard", judge: moved::judge }, // being moved away from one's own state
-    Gate { name: "guard", judge: watch::judge }, // writes to what guards, and a person's verbs
-    Gate { name: "guard", judge: questions::judge }, // nothing: tells who answered in a person's place
-    Gate { name: "repeat", judge: repeat::judge }, // a call that already ended, or an id used twice
-    Gate { name: "rules", judge: rules::judge }, // what the user's own rules say
-    Gate { name: "jail", judge: jail::judge },   // commands that the jail must hold and cannot
-    Gate { name: "jail", judge: unsaved::judge }, // nothing: it says what a command changed and is gone
-    Gate { name: "danger", judge: danger::judge }, // what loses work, breaks the system or gives secrets away
-    Gate { name: "lease", judge: lease::judge }, // a file that another session edits, in mode `strict`
-    Gate { name: "sandbox", judge: agentless::judge_sandbox }, // changes before the task has a reviewed plan
-    Gate { name: "audit", judge: agentless::judge_audit }, // changes while a drawn audit has not begun
-    Gate { name: "checks", judge: checks::judge }, // what a failing check of the user's guards
-    Gate { name: "report", judge: report::judge }, // the end of an agent of ours without its verdict
-    Gate { name: "owed", judge: owed::judge },   // the end of a turn while the task owes something
-    Gate { name: "unfinished", judge: unfinished::judge }, // nothing: tells whoever started a session that nobody watched
+    // Everything, until a person clears the block.
+    Gate { id: GateId::Block, judges: &[block::judge] },
+    // Being moved away from one's own state; writes to what guards, and a person's verbs. Tells who answered in a person's place.
+    Gate { id: GateId::Guard, judges: &[moved::judge, watch::judge, questions::judge] },
+    // A call that already ended, or an id used twice.
+    Gate { id: GateId::Repeat, judges: &[repeat::judge] },
+    // What the user's own rules say.
+    Gate { id: GateId::Rules, judges: &[rules::judge] },
+    // Commands that the jail must hold and cannot. Tells what a command changed that is gone.
+    Gate { id: GateId::Jail, judges: &[jail::judge, unsaved::judge] },
+    // What loses work, breaks the system or gives secrets away.
+    Gate { id: GateId::Danger, judges: &[danger::judge] },
+    // A file that another session edits, in mode `strict`.
+    Gate { id: GateId::Lease, judges: &[lease::judge] },
+    // Changes before the task has a reviewed plan.
+    Gate { id: GateId::Sandbox, judges: &[agentless::judge_sandbox] },
+    // Changes while a drawn audit has not begun.
+    Gate { id: GateId::Audit, judges: &[agentless::judge_audit] },
+    // What a failing check of the user's guards.
+    Gate { id: GateId::Checks, judges: &[checks::judge] },
+    // The end of an agent of ours without its verdict.
+    Gate { id: GateId::Report, judges: &[report::judge] },
+    // The end of a turn while the task owes something.
+    Gate { id: GateId::Owed, judges: &[owed::judge] },
+    // Nothing: tells whoever started a session that nobody watched.
+    Gate { id: GateId::Unfinished, judges: &[unfinished::judge] },
 ];
 
 /// In a run there is no person to answer, so a question pauses the run, unless a person has approved the call already.
@@ -133,19 +138,14 @@ pub fn is_waiting(open: &OpenCall) -> bool {
     open.deferred && open.state == CallState::Pending
 }
 
-/// What a waiver is called by which a person lets one call be made.
-pub fn approval_of(call: &str) -> String {
-    format!("call {call}")
-}
-
 /// Who approved this very call, which the client deferred, and when.
 fn answered(session: &Session, event: &Event, context: &Context) -> Option<String> {
     let asked = |call: &ToolCall| {
         let open = session.open_call(&call.key)?;
-        (open.deferred && open.input_sha256 == call.input_sha256).then(|| approval_of(&call.key.id))
+        (open.deferred && open.input_sha256 == call.input_sha256).then(|| Waived::Call(call.key.id.clone()))
     };
-    let name = event.call.as_ref().and_then(asked)?;
-    let holds = |waiver: &&Waiver| waiver.gate == name && waiver.until_ms > context.now_ms;
+    let call = event.call.as_ref().and_then(asked)?;
+    let holds = |waiver: &&Waiver| waiver.lifts(&call, context.now_ms);
     let waiver = session.memory.progress.waivers.iter().find(holds)?;
     Some(format!("approved by {}", waiver.reason))
 }
@@ -155,15 +155,16 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let mut verdict = Verdict::pass();
     let policy = session.policy();
     for gate in GATES {
-        let said = (gate.judge)(session, event, context);
-        let said = in_run(said, session, event, context);
-        verdict = verdict.join(match level(policy, gate.name) {
-            Level::Enforce => said,
-            Level::Warn => said.soften(),
-            Level::Off => Verdict::pass(),
-        });
-        if verdict.ruling == Ruling::Deny {
-            break;
+        for judge in gate.judges {
+            let said = in_run(judge(session, event, context), session, event, context);
+            verdict = verdict.join(match level(policy, gate.id) {
+                Level::Enforce => said,
+                Level::Warn => said.soften(),
+                Level::Off => Verdict::pass(),
+            });
+            if verdict.ruling == Ruling::Deny {
+                return verdict;
+            }
         }
     }
     verdict

@@ -5,6 +5,7 @@
 
 use super::Context;
 use crate::model::event::Event;
+use crate::model::gate_id::GateId;
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
 use crate::text::json::cut;
@@ -23,7 +24,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let name = moved.map_or("", String::as_str);
     let shown = |value: Option<&String>| value.map_or("unset".to_owned(), |v| format!("`{}`", cut(v, 200)));
     Verdict::deny(
-        "guard",
+        GateId::Guard,
         format!(
             "`{name}` is now {}, but this session began with {}: {WHY}\nhint: ask the user to take `{name}` out of the settings' `env`, or to start a new session",
             shown(context.folders.get(name)),

@@ -7,6 +7,7 @@ use super::{Context, checks, is_waiting, is_waived};
 use crate::config::policy::{Level, ModeLevel, Policy};
 use crate::model::agent::ours;
 use crate::model::event::{Event, EventKind};
+use crate::model::gate_id::GateId;
 use crate::model::phase::Phase;
 use crate::model::verdict::{Debt, Verdict};
 use crate::model::worktree::Asked;
@@ -15,7 +16,7 @@ use crate::session::memory::RunStep;
 use crate::text::plain::{count, shell_word};
 use crate::text::template::{Phrase, one_line};
 
-const GATE: &str = "owed";
+const GATE: GateId = GateId::Owed;
 const MOST_ROUNDS: u64 = 3;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
@@ -95,12 +96,12 @@ fn ending(session: &Session, context: &Context) -> Verdict {
         let issues = one_line(&progress.problems.join("; "), 400);
         let values = vec![("rounds", progress.rounds.to_string()), ("issues", issues), ("owed", names.join(", "))];
         let phrase = Some(Phrase::new("refusals/stop-unverified.md", values));
-        return Verdict { gate: GATE, phrase, ..Verdict::pass() };
+        return Verdict { gate: Some(GATE), phrase, ..Verdict::pass() };
     }
     if tired {
         let values = vec![("refusals", stop.refusals.to_string()), ("owed", names.join(", "))];
         let phrase = Some(Phrase::new("refusals/stop-let-go.md", values));
-        return Verdict { gate: GATE, phrase, ..Verdict::pass() };
+        return Verdict { gate: Some(GATE), phrase, ..Verdict::pass() };
     }
     refuse(debts)
 }
@@ -189,7 +190,7 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
         return if how == Level::Enforce && !context.asks { vec![Debt { name: agent, line }] } else { Vec::new() };
     }
     let mut debts = Vec::new();
-    let held = |level: Level, gate: &str| level == how && !is_waived(session, context, gate);
+    let held = |level: Level, gate: GateId| level == how && !is_waived(session, context, gate);
     let small = session.is_small();
     let ends = ending_level(session, context) == how;
     let format = session.policy().close.format.as_deref().filter(|_| !small && ends && !progress.formatted);
@@ -212,19 +213,19 @@ fn run(name: &'static str, template: &'static str, command: &str) -> Debt {
 }
 
 /// What other agents owe the task: audit, verification, reflection.
-fn reviews(session: &Session, context: &Context, held: impl Fn(Level, &str) -> bool) -> Vec<Debt> {
+fn reviews(session: &Session, context: &Context, held: impl Fn(Level, GateId) -> bool) -> Vec<Debt> {
     let (gates, progress) = (&session.policy().gates, &session.memory.progress);
     let mut debts = Vec::new();
-    if session.state.audit.due && held(gates.audit, "audit") {
+    if session.state.audit.due && held(gates.audit, GateId::Audit) {
         let line = Phrase::new("owed/custodiet.md", vec![("agent", context.agent("custodiet"))]);
         debts.push(Debt { name: "custodiet", line });
     }
-    if session.owes_qa() && !progress.verified && held(gates.qa, "qa") {
+    if session.owes_qa() && !progress.verified && held(gates.qa, GateId::Qa) {
         debts.push(Debt { name: "qa-verifier", line: qa(session, context) });
     }
     // In mode `loop` an agent reflects only on what did not go smoothly; the rest is written from the ledger.
     let smooth = session.mode() == ModeLevel::Loop && !progress.friction;
-    if !progress.reflected && !smooth && held(gates.reflect, "reflect") {
+    if !progress.reflected && !smooth && held(gates.reflect, GateId::Reflect) {
         let line = Phrase::new("owed/framework.md", vec![("agent", context.agent("framework"))]);
         debts.push(Debt { name: "framework", line });
     }
@@ -234,7 +235,7 @@ fn reviews(session: &Session, context: &Context, held: impl Fn(Level, &str) -> b
 /// In a run each step owes the verdict of its own agent, and the closing step also commit and push.
 fn of_step(session: &Session, stage: &RunStep, context: &Context) -> Vec<Debt> {
     let mut debts = Vec::new();
-    if stage.verifies && !session.memory.progress.verified && !is_waived(session, context, "qa") {
+    if stage.verifies && !session.memory.progress.verified && !is_waived(session, context, GateId::Qa) {
         debts.push(Debt { name: "qa-verifier", line: qa(session, context) });
     }
     let owing = stage.agent.as_deref().filter(|_| stage.verdict.is_none());
@@ -247,7 +248,7 @@ fn of_step(session: &Session, stage: &RunStep, context: &Context) -> Vec<Debt> {
     }
     let gates = &session.policy().gates;
     if gates.checks == Level::Enforce && !is_waived(session, context, checks::GATE) {
-        debts.extend(checks::owed(context).map(|line| Debt { name: checks::GATE, line }));
+        debts.extend(checks::owed(context).map(|line| Debt { name: "checks", line }));
     }
     if stage.closes {
         debts.extend(closing(session, context, Level::Enforce));
@@ -258,14 +259,14 @@ fn of_step(session: &Session, stage: &RunStep, context: &Context) -> Vec<Debt> {
 /// How strictly commit and push are held; a person can waive each, and both as `close`.
 fn closing_levels(session: &Session, context: &Context) -> (Level, Level) {
     let gates = &session.policy().gates;
-    let waived = |gate: &str| is_waived(session, context, gate) || is_waived(session, context, "close");
-    let of = |level: Level, gate: &str| if waived(gate) { Level::Off } else { level };
-    (of(gates.commit(), "commit"), of(gates.push(), "push"))
+    let waived = |gate: GateId| is_waived(session, context, gate) || is_waived(session, context, GateId::Close);
+    let of = |level: Level, gate: GateId| if waived(gate) { Level::Off } else { level };
+    (of(gates.commit(), GateId::Commit), of(gates.push(), GateId::Push))
 }
 
 /// How strictly the rest is held that ends planned work: as strictly as the commit or the verification.
 fn ending_level(session: &Session, context: &Context) -> Level {
-    let qa = if is_waived(session, context, "qa") { Level::Off } else { session.policy().gates.qa };
+    let qa = if is_waived(session, context, GateId::Qa) { Level::Off } else { session.policy().gates.qa };
     closing_levels(session, context).0.max(qa)
 }
 

@@ -7,6 +7,7 @@ use super::Context;
 use crate::model::call::CallState::Pending;
 use crate::model::call::ToolCall;
 use crate::model::event::{Event, EventKind};
+use crate::model::gate_id::GateId;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::describe::describe_call;
 use crate::session::fact::{Fact, Step, Violation};
@@ -15,7 +16,7 @@ use crate::session::memory::OpenCall;
 use crate::session::question::{Answered, Answerer, Asked, Decision};
 use crate::text::template::one_line;
 
-const GATE: &str = "guard";
+const GATE: GateId = GateId::Guard;
 
 /// Tells the person that another hook answered for them.
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
@@ -36,7 +37,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
 
 /// The question that this verdict puts to a person, about the call that waits for it.
 pub fn asked(session: &Session, first: &Step, verdict: &Verdict) -> Option<Fact> {
-    let (gate, rule) = (verdict.gate.to_owned(), verdict.rule.clone());
+    let (gate, rule) = (verdict.gate.into(), verdict.rule.clone());
     let line = || describe_call(first, &session.memory.root);
     (verdict.ruling == Ruling::Ask)
         .then(|| Fact::Question(Asked { call: first.call.clone(), gate, line: line(), rule }))

@@ -5,6 +5,7 @@
 
 use super::{Context, is_waived};
 use crate::config::policy::{Level, ModeLevel};
+use crate::model::gate_id::GateId;
 use crate::model::phase::Phase;
 use crate::session::fold::Session;
 use crate::text::redact::redact;
@@ -17,7 +18,7 @@ pub fn written(session: &Session, context: &Context, owed: &[String]) -> Option<
     let task = state.task.as_ref().filter(|task| task.writes > 0 && task.waiver.is_none())?;
     let over = matches!(state.phase, Phase::Done | Phase::Halted | Phase::Hydrate);
     let ours = session.mode() == ModeLevel::Loop && session.policy().gates.reflect != Level::Off;
-    if !owed.is_empty() || over || !ours || progress.reflected || is_waived(session, context, "reflect") {
+    if !owed.is_empty() || over || !ours || progress.reflected || is_waived(session, context, GateId::Reflect) {
         return None;
     }
     let (files, lines) = progress.grown.count();

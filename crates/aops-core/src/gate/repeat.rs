@@ -7,6 +7,7 @@ use super::Context;
 use crate::model::call::{ToolCall, ToolResult};
 use crate::model::error::Code;
 use crate::model::event::{Event, EventKind};
+use crate::model::gate_id::GateId;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::Step;
 use crate::session::fold::Session;
@@ -14,7 +15,7 @@ use crate::session::memory::OpenCall;
 use crate::text::json::cut;
 use crate::text::sha256::sha256;
 
-const GATE: &str = "repeat";
+const GATE: GateId = GateId::Repeat;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let Some(call) = event.asked_call() else { return Verdict::pass() };
@@ -68,7 +69,7 @@ pub fn same_answer(session: &Session, event: &Event) -> Option<Verdict> {
     let same = |open: &&OpenCall| open.input_sha256 == call.input_sha256 && !open.deferred;
     let open = session.open_call(&call.key).filter(same)?;
     Some(match &open.reason {
-        Some(reason) => Verdict { ruling: Ruling::Ask, gate: GATE, reason: reason.clone(), ..Verdict::default() },
+        Some(reason) => Verdict { ruling: Ruling::Ask, gate: Some(GATE), reason: reason.clone(), ..Verdict::default() },
         None => Verdict::pass(),
     })
 }

@@ -8,13 +8,14 @@ use super::{Context, unreported};
 use crate::model::agent::{meant, ours};
 use crate::model::call::ToolCall;
 use crate::model::event::{Event, EventKind};
+use crate::model::gate_id::GateId;
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
 use crate::session::memory::AtWork;
 use crate::text::json;
 use crate::text::template::{Phrase, one_line};
 
-const GATE: &str = "report";
+const GATE: GateId = GateId::Report;
 pub const MOST_TIMES: u64 = 2;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
@@ -55,7 +56,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     }
     let values = vec![name, fault, ("times", started.sent_on.saturating_add(1).to_string())];
     let phrase = Some(Phrase::new("refusals/verdict-given-up.md", values));
-    Verdict { gate: GATE, phrase, ..Verdict::pass() }
+    Verdict { gate: Some(GATE), phrase, ..Verdict::pass() }
 }
 
 /// No report came with this event: one that is waited for, or that should have come.

@@ -6,11 +6,12 @@
 use super::Context;
 use crate::config::policy::rule::{Action, Called};
 use crate::model::event::Event;
+use crate::model::gate_id::GateId;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
 use crate::text::template::{Phrase, one_line};
 
-const GATE: &str = "rules";
+const GATE: GateId = GateId::Rules;
 
 /// The call of this event as rules see it.
 pub fn called<'a>(session: &'a Session, event: &'a Event, context: &'a Context) -> Option<Called<'a>> {
@@ -43,7 +44,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         let asks = ruling == Ruling::Ask && context.attended;
         let phrase = Phrase::new(if asks { "refusals/rule-ask.md" } else { "refusals/rule.md" }, values);
         let id = Some(one_line(&rule.id, 64));
-        let said = Verdict { ruling, gate: GATE, rule: id, phrase: Some(phrase), ..Verdict::pass() };
+        let said = Verdict { ruling, gate: Some(GATE), rule: id, phrase: Some(phrase), ..Verdict::pass() };
         if verdict.phrase.is_none() || ruling > verdict.ruling { said } else { verdict }
     })
 }

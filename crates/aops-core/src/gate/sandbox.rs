@@ -9,6 +9,7 @@ use crate::config::policy::Level;
 use crate::model::agent::May;
 use crate::model::call::{Effect, ToolCall};
 use crate::model::event::Event;
+use crate::model::gate_id::GateId;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
@@ -18,7 +19,7 @@ use crate::tool::table::looks;
 use crate::tool::tracking::How;
 use serde_json::{Map, Value};
 
-const GATE: &str = "sandbox";
+const GATE: GateId = GateId::Sandbox;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let (Some(call), Some(seen)) = (&event.call, &context.call) else { return Verdict::pass() };
@@ -113,7 +114,7 @@ fn refuse_outgrown(why: String, session: &Session, context: &Context) -> Phrase 
 
 /// The workflow wants a review, the critic gate only warns, and there was no review.
 fn unreviewed(session: &Session) -> bool {
-    let warns = level(session.policy(), "critic") == Level::Warn;
+    let warns = level(session.policy(), GateId::Critic) == Level::Warn;
     let reviewed = session.state.hydration.critic_verdict.as_deref() == Some("PROCEED");
     warns && !reviewed && session.memory.progress.gates.iter().any(|gate| gate == "critic")
 }

@@ -6,6 +6,7 @@ use crate::gate::{Context, questions};
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
 use crate::model::call::Effect;
 use crate::model::event::{Event, EventKind};
+use crate::model::gate_id::GateId;
 use crate::session::fact::{Fact, NO_EFFECT, Step, UNREPORTED};
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
@@ -81,7 +82,7 @@ pub(super) fn in_flight(session: &Session) -> impl Iterator<Item = &OpenCall> {
 pub fn rejected(open: &OpenCall, reason: String) -> Vec<Fact> {
     let mut facts = if open.state == Pending { settle(open) } else { Vec::new() };
     if let Some(Fact::Call(step)) = facts.last_mut() {
-        (step.gate, step.reason) = (Some("run".to_owned()), Some(reason));
+        (step.gate, step.reason) = (Some(GateId::Run.into()), Some(reason));
     }
     facts
 }

@@ -89,7 +89,7 @@ fn writes() -> Context {
 fn said(session: &Session, event: &Event, context: &Context) -> (&'static str, Ruling, String) {
     let verdict = judge(session, event, context);
     let words = verdict.phrase.map(|phrase| phrase.template.to_owned());
-    (verdict.gate, verdict.ruling, words.unwrap_or(verdict.reason + &verdict.notice))
+    (verdict.gate.map_or("", GateId::name), verdict.ruling, words.unwrap_or(verdict.reason + &verdict.notice))
 }
 
 #[track_caller]
@@ -254,7 +254,7 @@ fn sandbox() {
     };
     told(&unreviewed(None), &call("Write"), &writes(), "sandbox", "sandbox-review.md");
     passes(&unreviewed(Some("PROCEED")), &call("Write"), &writes());
-    let waiver = Waiver { gate: "sandbox".into(), until_ms: 1, ..Waiver::default() };
+    let waiver = Waiver { gate: GateId::Sandbox.into(), until_ms: 1, ..Waiver::default() };
     passes(
         &with(|s| {
             s.state.sandbox = Sandbox::Shut;

@@ -4,6 +4,7 @@
 
 use super::{Context, LastRefusal};
 use crate::model::event::Event;
+use crate::model::gate_id::GateId;
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
 use crate::text::template::one_line;
@@ -16,18 +17,23 @@ pub fn judge(_: &Session, _: &Event, context: &Context) -> Verdict {
         one_line(&last.why, 300),
         way_out(last)
     );
-    Verdict { aloud: true, ..Verdict::notice("unfinished", words) }
+    Verdict { aloud: true, ..Verdict::notice(GateId::Unfinished, words) }
 }
 
 /// How to let it pass the next time. A mode lifts the loop and nothing else.
 fn way_out(last: &LastRefusal) -> String {
-    match (last.gate.as_str(), last.rule.as_deref()) {
-        ("danger", Some(rule)) => format!(
+    match (last.gate.known(), last.rule.as_deref()) {
+        (Some(GateId::Danger), Some(rule)) => format!(
             "run it yourself, start the client at a terminal to be asked, or let it pass with `aops-hook danger off {rule}`"
         ),
-        ("sandbox" | "audit" | "critic" | "owed" | "report" | "lease", _) => {
+        (Some(gate), _) if is_of_loop(gate) => {
             "with `AOPS_MODE=guard`, or a prompt that begins with `.`, there is no loop".to_owned()
         }
-        (gate, _) => format!("`{gate}` refuses this in every mode, so do it yourself in a terminal of your own"),
+        _ => format!("`{}` refuses this in every mode, so do it yourself in a terminal of your own", last.gate),
     }
+}
+
+fn is_of_loop(gate: GateId) -> bool {
+    use GateId::{Audit, Critic, Lease, Owed, Report, Sandbox};
+    matches!(gate, Sandbox | Audit | Critic | Owed | Report | Lease)
 }

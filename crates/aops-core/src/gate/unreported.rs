@@ -6,6 +6,7 @@
 use super::Context;
 use crate::model::agent::{Agent, ours};
 use crate::model::event::{AgentEnd, AgentEndKind, Event, EventKind};
+use crate::model::gate_id::GateId;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::agent_report::{AgentReport, read_refusal};
 use crate::session::fact::{Blocked, Fact, Reported, Violation};
@@ -14,7 +15,7 @@ use crate::session::memory::{AtWork, Started};
 use crate::session::prompt::Prompt;
 use crate::text::json::{self, Json};
 
-const GATE: &str = "report";
+const GATE: GateId = GateId::Report;
 
 /// One agent that is over without its own end.
 struct Unreported {

@@ -5,6 +5,7 @@
 
 use super::Context;
 use crate::model::event::Event;
+use crate::model::gate_id::GateId;
 use crate::model::phase::Phase;
 use crate::model::profile::{Losses, Profile};
 use crate::model::verdict::Verdict;
@@ -12,7 +13,7 @@ use crate::session::fold::Session;
 use crate::text::json;
 use crate::text::template::one_line;
 
-const GATE: &str = "jail";
+const GATE: GateId = GateId::Jail;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     match &context.ended.jailed {

@@ -8,13 +8,14 @@ use crate::config::policy::ModeLevel;
 use crate::gate::guard::Protected;
 use crate::host::claude::disarm;
 use crate::model::event::{Event, EventKind};
+use crate::model::gate_id::GateId;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
 use crate::text::template::{Phrase, one_line};
 use crate::tool::danger::{Rule, Severity};
 
-const GATE: &str = "guard";
+const GATE: GateId = GateId::Guard;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     match (event.kind, &context.call) {

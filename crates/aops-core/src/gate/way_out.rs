@@ -4,6 +4,7 @@
 
 use super::Context;
 use crate::model::event::Event;
+use crate::model::gate_id::GateId;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
 
@@ -11,10 +12,10 @@ pub const WORDS: &str = "aops-hook refused a step of this task, and told the mod
                          hint: a prompt that begins with `.` lets one task go without that; `aops-hook mode` sets how much is asked";
 
 /// Gates that a prompt can waive.
-const WAIVABLE: [&str; 3] = ["sandbox", "audit", "checks"];
+const WAIVABLE: [GateId; 3] = [GateId::Sandbox, GateId::Audit, GateId::Checks];
 
 pub fn is_told(session: &Session, event: &Event, context: &Context, verdict: &Verdict) -> bool {
-    let by_loop = verdict.ruling == Ruling::Deny && WAIVABLE.contains(&verdict.gate);
+    let by_loop = verdict.ruling == Ruling::Deny && verdict.gate.is_some_and(|gate| WAIVABLE.contains(&gate));
     let by_worker = event.asked_call().is_some() && event.by_our_agent().is_none();
     by_loop && by_worker && context.stage.is_none() && !session.memory.told_way_out
 }

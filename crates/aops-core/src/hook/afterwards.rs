@@ -16,6 +16,7 @@ use crate::jail::enter;
 use crate::ledger::leases;
 use crate::model::error::Failure;
 use crate::model::event::EventKind;
+use crate::model::gate_id::GateId;
 use crate::model::profile::Profile;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::proof::append;
@@ -134,7 +135,10 @@ fn reflection(fact: &Fact) -> Option<Reflection<'_>> {
 fn keep_all(env: &Env, policy: &Policy, project: &Path, learnings: &[Learning]) -> Verdict {
     let failed = learnings.iter().find_map(|learning| learnings::keep(env, policy, project, learning).err());
     failed.map_or_else(Verdict::pass, |failure| {
-        Verdict::notice("reflect", format!("what was learnt was not kept: {failure}\nhint: {}", failure.code.way_out()))
+        Verdict::notice(
+            GateId::Reflect,
+            format!("what was learnt was not kept: {failure}\nhint: {}", failure.code.way_out()),
+        )
     })
 }
 
@@ -145,7 +149,7 @@ fn is_blocked(turn: &Turn) -> bool {
 fn write_halt_report(turn: &mut Turn) -> Verdict {
     let Err(failure) = halt_report(turn.env, &turn.ledger, turn.event) else { return Verdict::pass() };
     let words = format!("the halt report was not written: {failure}\nhint: {}", failure.code.way_out());
-    Verdict::notice("block", words)
+    Verdict::notice(GateId::Block, words)
 }
 
 /// A reflection that came too early does not count.
@@ -203,7 +207,7 @@ fn conclude(turn: &mut Turn) -> Verdict {
     match collect::conclude(turn.env, &mut turn.ledger, &transcript, Some(until)) {
         Ok(_) => Verdict::pass(),
         Err(failure) => Verdict::notice(
-            "insights",
+            GateId::Insights,
             format!(
                 "the insights were not written: {failure}\nhint: once that is mended, `aops-hook insights` writes them"
             ),
@@ -268,5 +272,5 @@ fn keep_checkpoint(turn: &mut Turn) -> Verdict {
 fn sign(turn: &mut Turn) -> Verdict {
     let (trace, folder) = (&turn.session().state.session_id, &turn.ledger.place().path);
     let Err(failure) = append::add(turn.env, trace, folder) else { return Verdict::pass() };
-    Verdict::notice("log", append::unsigned(&failure))
+    Verdict::notice(GateId::Log, append::unsigned(&failure))
 }

@@ -3,6 +3,7 @@
 use super::turn::Turn;
 use crate::host::table;
 use crate::model::event::EventKind;
+use crate::model::gate_id::GateId;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::{Fact, Seen};
 
@@ -18,7 +19,7 @@ pub(super) fn hold(mut turn: Box<Turn>) -> Box<Turn> {
     let words = format!(
         "the turn ended unfinished: its end was refused {MOST} times since your prompt\nhint: `aops-hook status` shows what is owed; your next prompt starts a new task"
     );
-    turn.verdict = Verdict::notice("owed", words);
+    turn.verdict = Verdict::notice(GateId::Owed, words);
     turn
 }
 
@@ -29,8 +30,6 @@ fn refusals(turn: &Turn) -> usize {
         _ => None,
     });
     let since = seen.take_while(|seen| EventKind::of(&seen.event) != EventKind::UserPromptSubmit);
-    let denied = |seen: &&Seen| {
-        EventKind::of(&seen.event) == EventKind::Stop && seen.said.as_ref().is_some_and(|said| said.ruling == "deny")
-    };
+    let denied = |seen: &&Seen| EventKind::of(&seen.event) == EventKind::Stop && seen.is_refused();
     since.filter(denied).count()
 }

@@ -1,6 +1,7 @@
 //! What is recorded and said of an event that could not be recorded when it came.
 
 use crate::model::event::Event;
+use crate::model::gate_id::GateId;
 use crate::model::verdict::Verdict;
 use crate::session::fact::{Fact, Violation};
 
@@ -18,5 +19,5 @@ pub(super) fn tell_late(event: &Event, owed: &str) -> Verdict {
     let words = format!(
         "aops-hook could not write this session's record when the last turn ended, so this was not asked then. {owed}"
     );
-    if event.kind.row().context { Verdict::context("owed", words) } else { Verdict::notice("owed", words) }
+    if event.kind.row().context { Verdict::context(GateId::Owed, words) } else { Verdict::notice(GateId::Owed, words) }
 }

@@ -22,6 +22,7 @@ use crate::ledger::open::Ledger;
 use crate::ledger::session_folder::{self, SessionKey};
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
+use crate::model::gate_id::GateId;
 use crate::model::profile::JailState;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::observe::checks::About;
@@ -147,7 +148,7 @@ impl<'a> Turn<'a> {
             if wanted.is_empty() || env.dry_run {
                 for check in wanted {
                     let notice = format!("check `{}` would be run first", check.id);
-                    self.add(Verdict::notice("checks", notice));
+                    self.add(Verdict::notice(GateId::Checks, notice));
                 }
                 if self.found.is_none() && self.wants_sources() {
                     self = self.ask_sources()?;
@@ -236,7 +237,7 @@ impl<'a> Turn<'a> {
             self.add(tell_late(event, &owed));
         }
         if let Some(words) = self.unheard.take() {
-            self.add(Verdict::notice("mode", words));
+            self.add(Verdict::notice(GateId::Mode, words));
         }
         if event.kind == EventKind::SessionStart {
             briefing::session_start::export(env, &self.ledger)?;
@@ -245,12 +246,12 @@ impl<'a> Turn<'a> {
             self.add(told);
             self.add(work::greet(env, event, &self.context));
             if let Some(words) = briefing::session_start::broken_texts(env, Path::new(&event.cwd)) {
-                self.add(Verdict::notice("workflow", words));
+                self.add(Verdict::notice(GateId::Workflow, words));
             }
             if self.session().blocked().is_none() {
                 let text = briefing::session_start::context(env, self.policy(), self.session(), event, &self.context)?;
                 if !text.is_empty() {
-                    self.add(Verdict::context("hydrate", text));
+                    self.add(Verdict::context(GateId::Hydrate, text));
                 }
             }
         }
@@ -268,7 +269,7 @@ impl<'a> Turn<'a> {
         jailed::tell(self.env, self.policy(), jail.as_ref());
         self.jail = jail;
         if let Some(words) = told {
-            self.add(Verdict::notice("jail", words));
+            self.add(Verdict::notice(GateId::Jail, words));
         }
     }
 

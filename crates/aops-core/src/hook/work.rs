@@ -6,6 +6,7 @@ use crate::gate::Context;
 use crate::insight::week;
 use crate::ledger::open::Ledger;
 use crate::model::event::{Event, EventKind};
+use crate::model::gate_id::GateId;
 use crate::model::verdict::Verdict;
 use crate::observe::impostors::{self, Impostor, Registered};
 use crate::observe::{brought, tampering};
@@ -21,9 +22,9 @@ const LONGEST_PATH: usize = 300;
 
 /// What the project brings; and once a week, for a person who sits at the client, what was done for them.
 pub(super) fn greet(env: &Env, event: &Event, context: &Context) -> Verdict {
-    let brought = brought::notice(env, Path::new(&event.cwd)).map(|words| Verdict::notice("guard", words));
+    let brought = brought::notice(env, Path::new(&event.cwd)).map(|words| Verdict::notice(GateId::Guard, words));
     let is_person = context.attended && context.stage.is_none() && event.source != "compact";
-    let week = is_person.then(|| week::tell(env)).flatten().map(|words| Verdict::notice("insights", words));
+    let week = is_person.then(|| week::tell(env)).flatten().map(|words| Verdict::notice(GateId::Insights, words));
     brought.into_iter().chain(week).fold(Verdict::pass(), Verdict::join)
 }
 
@@ -31,7 +32,7 @@ pub(super) fn greet(env: &Env, event: &Event, context: &Context) -> Verdict {
 pub(super) fn find_impostors(env: &Env, event: &Event, registered: &mut Registered) -> Verdict {
     *registered = impostors::look(env, &tampering::protected_with_others(env, event));
     let words: Vec<String> = registered.impostors.iter().map(Impostor::words).collect();
-    if words.is_empty() { Verdict::pass() } else { Verdict::notice("guard", words.join("\n")) }
+    if words.is_empty() { Verdict::pass() } else { Verdict::notice(GateId::Guard, words.join("\n")) }
 }
 
 /// What git sees of the work at the end of a turn: commands did it as well as edits.

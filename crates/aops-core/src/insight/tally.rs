@@ -130,8 +130,8 @@ impl Tally {
             }
             // What is asked again is counted once.
             Fact::Violation(second) if second.violation != Violation::ENDED => {
-                let said = second.said.iter().filter(|said| said.ruling == "deny");
-                said.for_each(|said| self.count_refusal(&said.gate));
+                let said = second.said.iter().filter(|said| said.refuses());
+                said.for_each(|said| self.count_refusal(said.gate.name()));
             }
             _ => {}
         }
@@ -153,9 +153,9 @@ impl Tally {
 
     fn count_event(&mut self, seen: &Seen) {
         self.count_rehearsed(seen.rehearsed.as_ref());
-        let refused = seen.said.as_ref().filter(|said| said.ruling == "deny");
+        let refused = seen.said.as_ref().filter(|said| said.refuses());
         if let Some(said) = refused {
-            let gate = match (said.gate.as_str(), seen.owed.as_ref().and_then(|owed| owed.first())) {
+            let gate = match (said.gate.name(), seen.owed.as_ref().and_then(|owed| owed.first())) {
                 ("owed", Some(first)) => gate_of_debt(first),
                 (gate, _) => gate,
             };
@@ -238,8 +238,8 @@ impl Tally {
         }
         if !matches!(step.to, CallState::Completed | CallState::Failed) {
             if let Some(gate) = &step.gate {
-                self.count_refusal(gate);
-                self.rule(gate, step.rule.as_deref()).refused += 1;
+                self.count_refusal(gate.name());
+                self.rule(gate.name(), step.rule.as_deref()).refused += 1;
             }
             return;
         }
@@ -265,7 +265,7 @@ impl Tally {
 
     fn count_question(&mut self, asked: &Asked) {
         self.insights.questions.asked += 1;
-        self.rule(&asked.gate, asked.rule.as_deref()).asked += 1;
+        self.rule(asked.gate.name(), asked.rule.as_deref()).asked += 1;
     }
 
     /// The last answer to a call counts; whether there was one before.
@@ -279,7 +279,7 @@ impl Tally {
             add(&mut questions.refused, no);
             add(&mut questions.overridden, u64::from(one.is_overridden()));
             add(&mut questions.waited_ms, one.ms.unwrap_or(0));
-            let rule = self.rule(&one.gate, one.rule.as_deref());
+            let rule = self.rule(one.gate.name(), one.rule.as_deref());
             add(&mut rule.allowed, yes);
             add(&mut rule.refused, no);
         }
@@ -318,7 +318,7 @@ impl Tally {
     /// The mode that is rehearsed would have refused this.
     fn count_rehearsed(&mut self, would: Option<&Said>) {
         if let Some(would) = would {
-            count_one(&mut self.insights.rehearsed, &would.gate);
+            count_one(&mut self.insights.rehearsed, would.gate.name());
         }
     }
 

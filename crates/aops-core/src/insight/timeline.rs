@@ -44,7 +44,7 @@ fn describe_event(seen: &Seen) -> Option<(&'static str, String)> {
     if let Some(would) = &seen.rehearsed {
         return Some(("rehearsed", describe_rehearsed(&seen.event, would)));
     }
-    if let Some(said) = seen.said.as_ref().filter(|said| said.ruling == "deny") {
+    if let Some(said) = seen.said.as_ref().filter(|said| said.refuses()) {
         // The list itself: the first line of the reason only says that there is one.
         let owed = seen.owed.as_ref().filter(|owed| !owed.is_empty());
         let why =

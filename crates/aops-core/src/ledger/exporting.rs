@@ -19,7 +19,7 @@ pub fn exports(fact: &Fact) -> bool {
         | Fact::Violation(_)
         | Fact::Insights(_) => true,
         Fact::Call(step) => step.to == CallState::Denied,
-        Fact::Event(seen) => seen.ends_turn() || seen.said.as_ref().is_some_and(|said| said.ruling == "deny"),
+        Fact::Event(seen) => seen.ends_turn() || seen.is_refused(),
         _ => false,
     }
 }

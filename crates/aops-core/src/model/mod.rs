@@ -11,4 +11,5 @@ pub mod worktree;
 pub mod agent;
 pub mod call;
 pub mod event;
+pub mod gate_id;
 pub mod verdict;

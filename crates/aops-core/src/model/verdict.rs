@@ -2,6 +2,7 @@
 //!
 //! Reads nothing, writes nothing. Invariant: joining never makes anything laxer, and `Pass` is silence.
 
+use crate::model::gate_id::GateId;
 use crate::model::named::named;
 use crate::text::template::Phrase;
 
@@ -32,8 +33,8 @@ named! {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     pub ruling: Ruling,
-    /// The gate that spoke; empty on silence.
-    pub gate: &'static str,
+    /// Who spoke; nobody on silence.
+    pub gate: Option<GateId>,
     /// The rule of that gate, where it has several.
     pub rule: Option<String>,
     /// For the model: what was refused and the next step.
@@ -65,30 +66,30 @@ impl Verdict {
         Self::default()
     }
 
-    pub fn deny(gate: &'static str, reason: impl Into<String>) -> Self {
-        Self { ruling: Ruling::Deny, gate, reason: reason.into(), ..Self::default() }
+    pub fn deny(gate: GateId, reason: impl Into<String>) -> Self {
+        Self { ruling: Ruling::Deny, gate: Some(gate), reason: reason.into(), ..Self::default() }
     }
 
     /// A refusal in the words of a shipped text.
-    pub fn refuse(gate: &'static str, phrase: Phrase) -> Self {
-        Self { ruling: Ruling::Deny, gate, phrase: Some(phrase), ..Self::default() }
+    pub fn refuse(gate: GateId, phrase: Phrase) -> Self {
+        Self { ruling: Ruling::Deny, gate: Some(gate), phrase: Some(phrase), ..Self::default() }
     }
 
     /// A refusal that also ends the turn.
-    pub fn halt(gate: &'static str, reason: impl Into<String>) -> Self {
+    pub fn halt(gate: GateId, reason: impl Into<String>) -> Self {
         Self { halt: true, ..Self::deny(gate, reason) }
     }
 
-    pub fn notice(gate: &'static str, text: impl Into<String>) -> Self {
-        Self { gate, notice: text.into(), ..Self::default() }
+    pub fn notice(gate: GateId, text: impl Into<String>) -> Self {
+        Self { gate: Some(gate), notice: text.into(), ..Self::default() }
     }
 
-    pub fn feedback(gate: &'static str, text: impl Into<String>) -> Self {
-        Self { gate, feedback: text.into(), ..Self::default() }
+    pub fn feedback(gate: GateId, text: impl Into<String>) -> Self {
+        Self { gate: Some(gate), feedback: text.into(), ..Self::default() }
     }
 
-    pub fn context(gate: &'static str, text: impl Into<String>) -> Self {
-        Self { gate, context: text.into(), ..Self::default() }
+    pub fn context(gate: GateId, text: impl Into<String>) -> Self {
+        Self { gate: Some(gate), context: text.into(), ..Self::default() }
     }
 
     /// A refusal as a mere warning.
@@ -109,9 +110,7 @@ impl Verdict {
     #[must_use]
     pub fn join(self, other: Self) -> Self {
         let (mut first, second) = if other.ruling > self.ruling { (other, self) } else { (self, other) };
-        if first.gate.is_empty() {
-            first.gate = second.gate;
-        }
+        first.gate = first.gate.or(second.gate);
         first.aloud |= second.aloud;
         first.halt |= second.halt;
         first.softened |= second.softened && first.ruling == Ruling::Pass;

@@ -6,6 +6,7 @@ use crate::config::policy::Level;
 use crate::gate::{Context, is_waived, rehearsal};
 use crate::model::call::Effect;
 use crate::model::event::Event;
+use crate::model::gate_id::GateId;
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
 
@@ -22,7 +23,7 @@ pub(super) fn draw(session: &Session, event: &Event, open: &OpenCall, context: &
     if policy.gates.audit == Level::Off
         || session.state.audit.due
         || session.is_small()
-        || is_waived(session, context, "audit")
+        || is_waived(session, context, GateId::Audit)
     {
         return None;
     }

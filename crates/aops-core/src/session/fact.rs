@@ -23,6 +23,8 @@ pub use unasked::Unasked;
 use crate::config::policy::Policy;
 use crate::model::agent::ours;
 use crate::model::call::{CallKey, CallState, Effect, ToolResult};
+use crate::model::gate_id::GateId;
+use crate::model::named::Stored;
 use crate::model::profile::{JailState, Losses, Profile, Proof};
 use crate::session::agent_report::AgentReport;
 use crate::session::growth::{ChangedFile, Growth};
@@ -275,7 +277,7 @@ pub struct Step {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<CallState>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gate: Option<String>,
+    pub gate: Option<Stored<GateId>>,
     /// With the end of a command: all that the task changed so far, where that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grown: Option<Growth>,

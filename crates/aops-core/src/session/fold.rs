@@ -18,9 +18,10 @@ use crate::model::agent;
 use crate::model::call::{CallKey, CallState};
 use crate::model::error::Code;
 use crate::model::event::EventKind;
+use crate::model::gate_id::GateId;
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::fact::{Fact, Opened, Seen, Step, Violation};
-use crate::session::memory::{Memory, OpenCall, Prompted, Waiver};
+use crate::session::memory::{Memory, OpenCall, Prompted, Waived};
 use crate::session::state::{Shown, State};
 use crate::session::timer::{self, TimerMark};
 use crate::text::json;
@@ -65,6 +66,12 @@ impl Session {
         self.memory.calls.iter().find(|open| open.call == *key)
     }
 
+    /// A person waived this gate for a time that is not over.
+    pub fn is_waived_by_person(&self, gate: GateId, now_ms: i64) -> bool {
+        let gate = gate.into();
+        self.memory.progress.waivers.iter().any(|waiver| waiver.lifts(&gate, now_ms))
+    }
+
     /// One more entry: its number, its time, its fact. `trace` is the session's name.
     pub fn apply(&mut self, trace: &str, ts: &str, fact: &Fact) -> Result<(), Code> {
         if self.is_new() != matches!(fact, Fact::Open(_)) {
@@ -81,7 +88,7 @@ impl Session {
             Fact::Unblock(_) => self.block(None),
             Fact::Verdict(report) => self.apply_report(ts, report),
             // The task that its prompt waived holds that itself.
-            Fact::Waive(waiver) if waiver.gate == Waiver::TASK => {}
+            Fact::Waive(waiver) if waiver.gate == Waived::Task => {}
             Fact::Waive(waiver) => {
                 self.memory.progress.waivers.retain(|old| old.gate != waiver.gate);
                 self.memory.progress.waivers.push(waiver.clone());
@@ -153,7 +160,7 @@ impl Session {
     }
 
     fn apply_event(&mut self, ts: &str, seen: &Seen) {
-        let refused = seen.said.as_ref().is_some_and(|said| said.ruling == "deny");
+        let refused = seen.is_refused();
         if let Some(hash) = &seen.policy_hash {
             self.state.policy_hash.clone_from(hash);
             self.memory.policy.clone_from(&seen.policy);
@@ -273,7 +280,7 @@ impl Session {
         if let (Some(agent), Some(report), false) = (agent, seen.words("last_assistant_message"), seen.uncounted) {
             agent.result = Some(json::cut(&report, 200).to_owned());
         }
-        let refused = seen.said.as_ref().is_some_and(|said| said.ruling == "deny");
+        let refused = seen.is_refused();
         if let Some(id) = seen.agent_id.as_deref().filter(|_| seen.uncounted && !refused) {
             self.end_unheard(id);
         }

@@ -7,6 +7,8 @@ pub use aops_ledger::heads::Signed;
 
 use crate::config::policy::{ModeLevel, Policy, is_default};
 use crate::model::call::{CallKey, CallState, Effect};
+use crate::model::gate_id::GateId;
+use crate::model::named::Stored;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::profile::{JailState, Profile};
 use crate::session::agent_report::AgentReport;
@@ -16,6 +18,7 @@ use crate::session::timer::TimerMark;
 use crate::tool::tracking::Tracks;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// What this file says about the ledger beside it, and the part of the fold that is not public.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -348,15 +351,65 @@ pub struct AtWork {
 /// A gate that a person waived for a limited time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiver {
-    pub gate: String,
+    pub gate: Waived,
     pub reason: String,
     /// Milliseconds since 1970; 0 where it ends with its task.
     pub until_ms: i64,
 }
 
 impl Waiver {
-    /// In the place of a gate's name: the whole loop, for one task.
-    pub const TASK: &str = "task";
+    pub fn lifts(&self, what: &Waived, now_ms: i64) -> bool {
+        self.gate == *what && self.until_ms > now_ms
+    }
+}
+
+/// What a person lets go. Stored as one text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum Waived {
+    /// The whole loop, for one task.
+    Task,
+    /// One call, by its id.
+    Call(String),
+    Gate(Stored<GateId>),
+}
+
+impl Default for Waived {
+    fn default() -> Self {
+        Self::Gate(Stored::default())
+    }
+}
+
+impl From<GateId> for Waived {
+    fn from(gate: GateId) -> Self {
+        Self::Gate(gate.into())
+    }
+}
+
+impl From<String> for Waived {
+    fn from(stored: String) -> Self {
+        match stored.strip_prefix("call ") {
+            Some(id) => Self::Call(id.to_owned()),
+            None if stored == "task" => Self::Task,
+            None => Self::Gate(Stored::of(&stored)),
+        }
+    }
+}
+
+impl From<Waived> for String {
+    fn from(waived: Waived) -> Self {
+        waived.to_string()
+    }
+}
+
+impl fmt::Display for Waived {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Task => f.write_str("task"),
+            Self::Call(id) => write!(f, "call {id}"),
+            Self::Gate(gate) => gate.fmt(f),
+        }
+    }
 }
 
 /// One step of a run, as its driver began it and as it went so far.
@@ -381,7 +434,7 @@ pub struct RunStep {
     /// The last refusal, as long as nothing was done after it.
     pub refused: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refused_by: Option<String>,
+    pub refused_by: Option<Stored<GateId>>,
     pub run_id: String,
     pub sandbox: Sandbox,
     pub step: String,

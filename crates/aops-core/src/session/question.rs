@@ -4,7 +4,8 @@
 //! the client's own record may prove it later, and then that counts.
 
 use crate::model::call::CallKey;
-use crate::model::named::named;
+use crate::model::gate_id::GateId;
+use crate::model::named::{Stored, named};
 use crate::text::template::one_line;
 use crate::text::time;
 use serde::{Deserialize, Serialize};
@@ -31,7 +32,7 @@ named! {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     pub call: CallKey,
-    pub gate: String,
+    pub gate: Stored<GateId>,
     /// The call on one line, redacted.
     pub line: String,
     /// The rule of the gate, where it has several.
@@ -45,7 +46,7 @@ pub struct Answered {
     pub allowed: bool,
     pub by: Answerer,
     pub call: CallKey,
-    pub gate: String,
+    pub gate: Stored<GateId>,
     pub line: String,
     /// From the question to the answer, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,7 +58,7 @@ pub struct Answered {
 /// A question that waits for its answer, with its call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
-    pub gate: String,
+    pub gate: Stored<GateId>,
     pub line: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
@@ -130,10 +131,10 @@ impl Answered {
 
     /// What asked: `danger rule git-discard`, `guard`.
     pub fn asker(&self) -> String {
-        match (&self.rule, self.gate.as_str()) {
-            (Some(rule), "rules") => format!("rule {rule}"),
-            (Some(rule), gate) => format!("{gate} rule {rule}"),
-            (None, gate) => gate.to_owned(),
+        match &self.rule {
+            Some(rule) if self.gate == GateId::Rules => format!("rule {rule}"),
+            Some(rule) => format!("{} rule {rule}", self.gate),
+            None => self.gate.to_string(),
         }
     }
 

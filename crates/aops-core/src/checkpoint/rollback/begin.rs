@@ -17,6 +17,7 @@ use crate::checkpoint::tree::{Artifacts, Delta, find, is_below, is_foreign, miss
 use crate::config::policy::{Interactive, Intervene};
 use crate::ledger::open::Ledger;
 use crate::model::error::{Code, Failure};
+use crate::model::gate_id::GateId;
 use crate::model::phase::Sandbox;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::model::{
@@ -295,7 +296,7 @@ pub fn at_phase_change(
     match done {
         Ok(said) => said,
         Err(failure) => Verdict::notice(
-            "checkpoint",
+            GateId::Checkpoint,
             format!("no checkpoint was taken; the work goes on: {failure}\nhint: {}", failure.code.way_out()),
         ),
     }
@@ -379,7 +380,7 @@ fn describe_trigger(session: &Session, trigger: &str) -> Vec<(&'static str, Stri
 /// if another session works in the tree.
 fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Failure> {
     let own = ledger.session().state.session_id.clone();
-    let word = |text: String| Ok(Verdict::notice("checkpoint", text));
+    let word = |text: String| Ok(Verdict::notice(GateId::Checkpoint, text));
     if sessions_in(env, root, "").iter().any(|on_disk| on_disk.session_id != own) {
         return word("issues were found; the tree was not rolled back, since another session works in it".to_owned());
     }
@@ -420,7 +421,7 @@ pub fn tell(session: &Session, event: &Event, verdict: Verdict) -> (Verdict, Opt
     };
     let words = format!("{what}\nhint: read files again before you change them; the later phases have to be repeated");
     let told = Fact::Rollback(Undone { stage: RollbackState::Told, ..undone.clone() });
-    (verdict.join(Verdict::context("rollback", words)), Some(told))
+    (verdict.join(Verdict::context(GateId::Rollback, words)), Some(told))
 }
 
 #[cfg(test)]

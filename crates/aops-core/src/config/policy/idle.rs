@@ -5,6 +5,7 @@
 use super::jail::JailLevel;
 use super::key::KEYS;
 use super::{Level, ModeLevel, Origins, Policy, SourceLine};
+use crate::model::gate_id::GateId;
 use std::fmt;
 
 /// A setting without effect, and why.
@@ -32,7 +33,7 @@ pub fn find<'a>(policy: &Policy, origins: &'a Origins) -> Vec<Idle<'a>> {
         name(key.name, why_key(key.name, policy, origins));
     }
     for check in &policy.checks {
-        let is_off = !is_held(policy, "checks", policy.gates.checks);
+        let is_off = !is_held(policy, GateId::Checks, policy.gates.checks);
         name(&format!("check.{}", check.id), is_off.then_some("`gates.checks` is off"));
     }
     let why = "the administrator's bundle holds something stricter";
@@ -41,7 +42,7 @@ pub fn find<'a>(policy: &Policy, origins: &'a Origins) -> Vec<Idle<'a>> {
 }
 
 /// A gate is held at some level, or in mode observe rehearsed.
-fn is_held(policy: &Policy, gate: &str, level: Level) -> bool {
+fn is_held(policy: &Policy, gate: GateId, level: Level) -> bool {
     let rehearsed = || policy.mode.rehearse.level().default_for(gate) != Level::Off;
     level != Level::Off || policy.mode.level() == ModeLevel::Observe && rehearsed()
 }
@@ -50,18 +51,18 @@ fn why_key(key: &str, policy: &Policy, origins: &Origins) -> Option<&'static str
     let (mode, gates) = (policy.mode.level(), &policy.gates);
     let looped =
         mode == ModeLevel::Loop || mode == ModeLevel::Observe && policy.mode.rehearse.level() == ModeLevel::Loop;
-    let audits = is_held(policy, "audit", gates.audit);
+    let audits = is_held(policy, GateId::Audit, gates.audit);
     match key {
         "mode.rehearse" if mode != ModeLevel::Observe => Some("only mode `observe` rehearses another"),
         "small.files" | "small.lines" | "small.never" if !looped => Some("only mode `loop` knows small tasks"),
-        "small.files" | "small.lines" | "small.never" if !is_held(policy, "sandbox", gates.sandbox) => {
+        "small.files" | "small.lines" | "small.never" if !is_held(policy, GateId::Sandbox, gates.sandbox) => {
             Some("`gates.sandbox` is off, so no task needs a plan")
         }
         "audit.rate" | "audit.at_least_every" | "audit.grace" if !audits => Some("`gates.audit` is off"),
         "audit.at_least_every" | "audit.grace" if policy.audit.rate.in_millionths() == 0 => {
             Some("`audit.rate` is 0, so no audit is drawn")
         }
-        "gates.critic" if gates.critic != Level::Off && !is_held(policy, "sandbox", gates.sandbox) => {
+        "gates.critic" if gates.critic != Level::Off && !is_held(policy, GateId::Sandbox, gates.sandbox) => {
             Some("`gates.sandbox` is off, so nothing waits for a review")
         }
         "gates.audit" if gates.audit != Level::Off && policy.audit.rate.in_millionths() == 0 => {
@@ -72,8 +73,10 @@ fn why_key(key: &str, policy: &Policy, origins: &Origins) -> Option<&'static str
         {
             Some("`jail.level` is off")
         }
-        "checkpoint.intervene" if !is_held(policy, "qa", gates.qa) => Some("`gates.qa` is off"),
-        "close.format" if !is_held(policy, "commit", gates.commit()) && !is_held(policy, "qa", gates.qa) => {
+        "checkpoint.intervene" if !is_held(policy, GateId::Qa, gates.qa) => Some("`gates.qa` is off"),
+        "close.format"
+            if !is_held(policy, GateId::Commit, gates.commit()) && !is_held(policy, GateId::Qa, gates.qa) =>
+        {
             Some("`gates.commit` and `gates.qa` are off")
         }
         "stop.refusals" if !owes(policy) => Some("nothing can be owed at a stop"),
@@ -88,7 +91,12 @@ fn why_key(key: &str, policy: &Policy, origins: &Origins) -> Option<&'static str
 /// Something can be owed when a turn ends.
 fn owes(policy: &Policy) -> bool {
     let gates = &policy.gates;
-    let held = [("qa", gates.qa), ("reflect", gates.reflect), ("commit", gates.commit()), ("push", gates.push())];
+    let held = [
+        (GateId::Qa, gates.qa),
+        (GateId::Reflect, gates.reflect),
+        (GateId::Commit, gates.commit()),
+        (GateId::Push, gates.push()),
+    ];
     held.into_iter().any(|(gate, level)| is_held(policy, gate, level))
         || policy.evidence.test.is_some()
         || !policy.checks.is_empty()

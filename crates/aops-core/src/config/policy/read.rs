@@ -9,6 +9,7 @@ use super::origins::{Layer, Origins, SourceLine};
 use super::value::{Parts, Value};
 use super::{Check, Folder, Gates, ModeLevel, Policy, Rule, check, effects, project, rule};
 use crate::config::problem::{Problem, nearest, position};
+use crate::model::gate_id::GateId;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -83,7 +84,8 @@ fn rehearsed(policy: &Policy, origins: &Origins) -> Option<Gates> {
 /// Gives every gate that no file has named the level of a mode.
 fn give_levels(policy: &mut Policy, origins: &Origins, mode: ModeLevel) {
     for key in KEYS.iter().filter(|key| key.table() == "gates" && origins.of(key.name).is_empty()) {
-        key.set(policy, Value::Text(mode.default_for(key.last()).name().to_owned()));
+        let level = GateId::of(key.last()).map(|gate| mode.default_for(gate));
+        key.set(policy, Value::Text(level.unwrap_or_default().name().to_owned()));
     }
     policy.gates.close = policy.gates.commit().min(policy.gates.push());
 }

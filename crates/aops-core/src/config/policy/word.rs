@@ -1,5 +1,6 @@
 //! Values that a configuration spells as one of a few words: levels of gates and modes, and the like.
 
+use crate::model::gate_id::GateId;
 use serde::{Deserialize, Serialize};
 
 /// An enum that a configuration spells as one of a few words, the laxest first where that matters.
@@ -77,10 +78,10 @@ words! {
 
 impl ModeLevel {
     /// The level of a gate that no file names. The rules, shipped and own, have the level of `checks`.
-    pub fn default_for(self, gate: &str) -> Level {
+    pub fn default_for(self, gate: GateId) -> Level {
         let from = match gate {
-            "checks" | "rules" | "danger" => ModeLevel::Guard,
-            "commit" | "push" | "close" => ModeLevel::Strict,
+            GateId::Checks | GateId::Rules | GateId::Danger => ModeLevel::Guard,
+            GateId::Commit | GateId::Push | GateId::Close => ModeLevel::Strict,
             _ => ModeLevel::Loop,
         };
         if self >= from { Level::Enforce } else { Level::Off }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::config::policy::ModeLevel;
 use crate::gate::facts::facts;
+use crate::model::gate_id::GateId;
 use crate::session::fact::{Fact, Seen, Step};
 use crate::session::prompt::Prompt;
 use crate::session::timer::TimerMark;
@@ -138,8 +139,8 @@ fn a_timer_too_many_is_recorded_as_lost() {
         (schedules.is_some(), *timers_lost)
     };
     assert_eq!(set(&full, &Verdict::pass()), (true, true));
-    assert_eq!(set(&full, &Verdict::deny("x", "no")), (false, false), "a refused one pushes out none");
-    assert_eq!(set(&working(), &Verdict::deny("x", "no")), (true, false));
+    assert_eq!(set(&full, &Verdict::deny(GateId::Guard, "no")), (false, false), "a refused one pushes out none");
+    assert_eq!(set(&working(), &Verdict::deny(GateId::Guard, "no")), (true, false));
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn checks_before_a_model_and_before_the_first_change() {
         assert_eq!(!wanted(&asked, &prompt, &meaning(meant)).is_empty(), runs, "{meant:?}");
     }
     let mut lifted = asked.clone();
-    let waiver = Waiver { gate: "checks".into(), reason: "r".into(), until_ms: 1 };
+    let waiver = Waiver { gate: GateId::Checks.into(), reason: "r".into(), until_ms: 1 };
     lifted.memory.progress.waivers.push(waiver);
     assert!(wanted(&lifted, &prompt, &meaning(Prompt::Ordinary)).is_empty());
     let saves = || calls(CallContext { effect: Effect::Write, saves: Some("/a".into()), ..CallContext::default() });

@@ -83,7 +83,7 @@ fn the_jail_refuses_what_it_cannot_hold() {
         let session = with(|session| {
             (session.memory.policy, session.memory.jail) = (Some(Box::new(policy.clone())), state);
         });
-        assert_eq!(judge(&session, &call("Bash"), &line(Effect::Read, false)).gate, "jail");
+        assert_eq!(judge(&session, &call("Bash"), &line(Effect::Read, false)).gate, Some(GateId::Jail));
         assert_eq!(judge(&session, &call("Read"), &line(Effect::Read, false)), Verdict::pass());
     }
 }
@@ -96,7 +96,7 @@ fn what_an_unheld_program_is_told_to_run_is_known_or_a_persons_to_allow() {
     assert_eq!(jail::judge(&on, &call("Bash"), &line(false, None)), Verdict::pass());
     for (attended, ruling, hint) in [(true, Ruling::Ask, "Approve only"), (false, Ruling::Deny, "ask the user")] {
         let said = jail::judge(&on, &call("Bash"), &line(attended, Some("./x.sh")));
-        assert_eq!((said.gate, said.ruling), ("jail", ruling));
+        assert_eq!((said.gate, said.ruling), (Some(GateId::Jail), ruling));
         assert!(said.reason.contains("`sudo` runs outside of the jail, and `./x.sh` is not known"), "{said:?}");
         assert!(said.reason.contains(hint), "{said:?}");
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::event::{AgentEnd, AgentEndKind};
+use crate::model::gate_id::GateId;
 use crate::session::fact::{Fact, NO_EFFECT, UNREPORTED};
 use crate::session::growth::ChangedFile;
 use crate::session::memory::{AtWork, Parked, Prompted};
@@ -99,7 +100,7 @@ fn an_agent_that_was_stopped_has_not_reported() {
     assert!(!over(&stops("TaskStop", "no JSON"), &plain));
     assert!(!over(&stops("Read", r#"{"file_path": "a"}"#), &plain));
     let refused =
-        facts::facts(&session, &stops("TaskStop", r#"{"task_id": "a"}"#), &Verdict::deny("rules", "no"), &plain);
+        facts::facts(&session, &stops("TaskStop", r#"{"task_id": "a"}"#), &Verdict::deny(GateId::Rules, "no"), &plain);
     assert!(!refused.iter().any(|fact| matches!(fact, Fact::Verdict(_))));
     let stop = |running: Option<&[&str]>| Event {
         running: running.map(|ids| ids.iter().map(|id| (*id).to_owned()).collect()),

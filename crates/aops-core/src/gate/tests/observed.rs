@@ -3,6 +3,7 @@
 use super::*;
 use crate::config::policy::{ModeLevel, Rehearse};
 use crate::gate::rehearsal;
+use crate::model::gate_id::GateId;
 use crate::session::growth::Growth;
 use crate::session::memory::AtWork;
 
@@ -49,8 +50,8 @@ fn the_rehearsed_mode_says_what_it_would_refuse() {
         rehearsal::verdict(&stage, &call("Write"), &writes(), said)
     };
     let strict = observing(Rehearse::Strict);
-    assert_eq!(would(&strict, &Verdict::pass()).map(|verdict| verdict.gate), Some("sandbox"));
-    assert_eq!(would(&strict, &Verdict::deny("guard", "no")), None, "it was refused anyway");
+    assert_eq!(would(&strict, &Verdict::pass()).and_then(|verdict| verdict.gate), Some(GateId::Sandbox));
+    assert_eq!(would(&strict, &Verdict::deny(GateId::Guard, "no")), None, "it was refused anyway");
     let mut planned = strict.clone();
     planned.state.hydration.hydrated_intent = Some("i".into());
     assert_eq!(would(&planned, &Verdict::pass()), None);

@@ -3,12 +3,13 @@
 use super::*;
 use crate::gate::facts::facts;
 use crate::gate::questions::judge as tell;
+use crate::model::gate_id::GateId;
 use crate::session::fact::Fact;
 use crate::session::question::{Answered, Answerer, Decision, Question, Unproven};
 
 fn asked_about(rule: Option<&str>) -> OpenCall {
     let question = Question {
-        gate: "danger".to_owned(),
+        gate: GateId::Danger.into(),
         line: "Bash git reset --hard".to_owned(),
         rule: rule.map(str::to_owned),
         since: "1970-01-01T00:00:01.000Z".to_owned(),
@@ -36,7 +37,8 @@ fn kinds(facts: &[Fact]) -> Vec<&'static str> {
 
 #[test]
 fn a_question_is_opened_by_an_ask_alone() {
-    let ask = |ruling| Verdict { ruling, rule: Some("git-discard".to_owned()), ..Verdict::deny("danger", "may it?") };
+    let ask =
+        |ruling| Verdict { ruling, rule: Some("git-discard".to_owned()), ..Verdict::deny(GateId::Danger, "may it?") };
     let of = |ruling| facts(&working(), &call("Bash"), &ask(ruling), &writes());
     assert_eq!(kinds(&of(Ruling::Ask)), ["call", "question"]);
     assert_eq!(kinds(&of(Ruling::Defer)), ["call"]);
@@ -100,12 +102,12 @@ fn another_hooks_yes_is_told() {
     assert_eq!(kinds(&all)[..2], ["answer", "violation"]);
     // The same for one that was answered before, and for several.
     let answered =
-        Answered { allowed: true, call: CallKey::of("Bash", "t"), gate: "guard".to_owned(), ..Answered::default() };
+        Answered { allowed: true, call: CallKey::of("Bash", "t"), gate: GateId::Guard.into(), ..Answered::default() };
     let known =
         Unproven { answered: answered.clone(), since: "1970-01-01T00:00:01.000Z".to_owned(), ..Unproven::default() };
     let late = with(|session| session.memory.questions.unproven = vec![known.clone()]);
     assert!(tell(&late, &stop, &context).notice.contains("(guard)"));
-    let of_rule = Answered { rule: Some("mine".to_owned()), gate: "rules".to_owned(), ..answered };
+    let of_rule = Answered { rule: Some("mine".to_owned()), gate: GateId::Rules.into(), ..answered };
     let many = with(|session| {
         let second = Unproven { answered: of_rule.clone(), ..known.clone() };
         session.memory.questions.unproven = vec![second, known.clone()];

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::gate::facts::{abandoned, facts, rejected};
+use crate::model::gate_id::GateId;
 use crate::model::profile::{Hold, JailState, Profile};
 use crate::session::fact::{Fact, NO_EFFECT, Step};
 
@@ -43,10 +44,10 @@ fn a_call_is_asked_and_answered() {
     let passed = asked(&working(), &call("Bash"), &Verdict::pass());
     let all = [(None, Pending), (Some(Pending), Authorized), (Some(Authorized), Executing)];
     assert_eq!(steps(&passed), all);
-    let denied = asked(&working(), &call("Bash"), &Verdict::deny("rules", "no"));
+    let denied = asked(&working(), &call("Bash"), &Verdict::deny(GateId::Rules, "no"));
     assert_eq!(steps(&denied), [(None, Pending), (Some(Pending), Denied)]);
     for ruling in [Ruling::Ask, Ruling::Defer] {
-        let waits = asked(&working(), &call("Bash"), &Verdict { ruling, ..Verdict::deny("rules", "may it?") });
+        let waits = asked(&working(), &call("Bash"), &Verdict { ruling, ..Verdict::deny(GateId::Rules, "may it?") });
         assert_eq!((steps(&waits).len(), first(&waits).reason.as_deref()), (1, Some("may it?")));
         assert_eq!(first(&waits).deferred.is_some(), ruling == Ruling::Defer);
     }
@@ -90,14 +91,14 @@ fn a_question_holds_what_is_needed_later() {
     assert_eq!(jailed(Effect::Read, "{}"), (Some(Profile::Read), None, false));
     assert_eq!(jailed(Effect::Read, "no JSON"), (Some(Profile::Read), None, false));
     let said = |debts| {
-        let would = Verdict { debts, ..Verdict::deny("owed", "not yet") };
+        let would = Verdict { debts, ..Verdict::deny(GateId::Owed, "not yet") };
         let verdict = Verdict { rehearsed: Some(Box::new(would)), ..Verdict::pass() };
         let event = call("Write");
         first(&facts(&working(), &event, &verdict, &writes())).rehearsed.clone().map(|said| said.gate)
     };
-    assert_eq!(said(Vec::new()).as_deref(), Some("owed"));
+    assert_eq!(said(Vec::new()), Some(GateId::Owed.into()));
     let debt = Debt { name: "qa-verifier", line: Phrase::new("owed/qa-verifier.md", Vec::new()) };
-    assert_eq!(said(vec![debt]).as_deref(), Some("qa"));
+    assert_eq!(said(vec![debt]), Some(GateId::Qa.into()));
     let silent = Verdict { rehearsed: Some(Box::new(Verdict::pass())), ..Verdict::pass() };
     assert!(first(&facts(&working(), &call("Write"), &silent, &writes())).rehearsed.is_none());
 }
@@ -122,7 +123,7 @@ fn a_call_ends_once() {
     assert_eq!(kinds(&done(&working(), &post, &before)), ["event"], "it ended before");
     let refused = Context { past: Some(Step { to: CallState::Denied, ..Step::default() }), ..Context::default() };
     assert_eq!(kinds(&done(&working(), &post, &refused)), ["violation"], "it was refused, and ran");
-    let again = facts(&working(), &call("Read"), &Verdict::deny("repeat", "no".to_owned()), &refused);
+    let again = facts(&working(), &call("Read"), &Verdict::deny(GateId::Repeat, "no".to_owned()), &refused);
     assert_eq!(kinds(&again), ["violation"], "what is recorded of it stays");
     let marks = |value: &str| Some(BTreeMap::from([("f".to_owned(), value.to_owned())]));
     let marked = with(|session| {
@@ -170,7 +171,7 @@ fn what_gets_no_further_event_is_settled() {
     assert_eq!((given_up(None), given_up(Some(RunStep::default()))), (1, 0), "a session goes on without it");
     assert_eq!(steps(&facts(&waits, &event("SessionEnd"), &Verdict::pass(), &context(Prompt::Ordinary))).len(), 0);
     let no = rejected(&deferred, "not so".into());
-    assert_eq!((first(&no).gate.as_deref(), first(&no).reason.as_deref()), (Some("run"), Some("not so")));
+    assert_eq!((&first(&no).gate, first(&no).reason.as_deref()), (&Some(GateId::Run.into()), Some("not so")));
     assert!(rejected(&open("t", Executing), "not so".into()).is_empty());
 }
 
@@ -184,7 +185,7 @@ fn prompts_waive_and_stops_owe() {
     assert_eq!(of(&working(), submit, &Verdict::pass(), &prompt(Prompt::Waived)), ["event", "waiver"]);
     assert_eq!(of(&Session::default(), submit, &Verdict::pass(), &prompt(Prompt::Command)), ["event", "waiver"]);
     assert_eq!(of(&working(), submit, &Verdict::pass(), &prompt(Prompt::Command)), ["event"], "inside the task");
-    assert_eq!(of(&working(), submit, &Verdict::deny("block", "no"), &prompt(Prompt::Waived)), ["event"]);
+    assert_eq!(of(&working(), submit, &Verdict::deny(GateId::Block, "no"), &prompt(Prompt::Waived)), ["event"]);
     let stage = Some(RunStep { run_id: "r".into(), ..RunStep::default() });
     let in_run = Context { stage, ..prompt(Prompt::Waived) };
     assert_eq!(of(&working(), submit, &Verdict::pass(), &in_run), ["event"], "its prompt is the step's");
@@ -225,8 +226,12 @@ fn a_report_is_a_verdict_of_the_agent_that_owes_one() {
         of(&started("custodiet"), &custodiet, &pass, &report(Ok(found("BLOCK")))),
         ["event", "verdict", "block"]
     );
-    let sent_on =
-        facts(&started("critic"), &by(Some("critic")), &Verdict::deny("report", "form"), &report(Err("no".into())));
+    let sent_on = facts(
+        &started("critic"),
+        &by(Some("critic")),
+        &Verdict::deny(GateId::Report, "form"),
+        &report(Err("no".into())),
+    );
     let Some(Fact::Verdict(said)) = sent_on.last() else { panic!("{sent_on:?}") };
     assert!(said.sent_on && !said.audited && said.problem.as_deref() == Some("no"), "{said:?}");
     assert_eq!(of(&started("custodiet"), &by(None), &pass, &report(Ok(found("OK")))), ["event"]);

@@ -94,7 +94,7 @@ fn a_step_owes_the_verdict_of_its_agent_and_the_last_one_the_rest() {
     passes(&working(), &stop, &closing(|step| (step.agent, step.closes) = (None, false)));
     let free = with_policy(|policy| (policy.gates.commit, policy.gates.push) = (Some(Level::Off), Some(Level::Off)));
     assert_eq!(owes(&free, &closing(|_| {})), ["qa-verifier"]);
-    let close = Waiver { gate: "close".into(), until_ms: 1, ..Waiver::default() };
+    let close = Waiver { gate: GateId::Close.into(), until_ms: 1, ..Waiver::default() };
     let waived = with(|session| session.memory.progress.waivers = vec![close]);
     assert_eq!(owes(&waived, &closing(|_| {})), ["qa-verifier"]);
 }
@@ -119,7 +119,7 @@ fn an_approved_call_of_a_session_is_allowed() {
     let rule = Rule { action: Action::Ask, id: "r".into(), tool: vec!["Bash".into()], ..Rule::default() };
     let mut asked = with_policy(|policy| policy.rules = vec![rule]);
     asked.memory.calls.push(OpenCall { call: CallKey::of("Bash", "t"), deferred: true, ..OpenCall::default() });
-    let waiver = Waiver { gate: approval_of("t"), reason: "eve at noon".into(), until_ms: 10 };
+    let waiver = Waiver { gate: Waived::Call("t".to_owned()), reason: "eve at noon".into(), until_ms: 10 };
     asked.memory.progress.waivers.push(waiver);
     let at = |now_ms| Context { attended: false, defers: true, now_ms, ..writes() };
     let alone = at(9);
@@ -131,7 +131,10 @@ fn an_approved_call_of_a_session_is_allowed() {
         judge(&other, &call("Bash"), context).ruling
     };
     assert_eq!(ruling(&|_| (), &at(10)), Ruling::Defer, "its time is over");
-    assert_eq!(ruling(&|other| other.memory.progress.waivers[0].gate = approval_of("u"), &alone), Ruling::Defer);
+    assert_eq!(
+        ruling(&|other| other.memory.progress.waivers[0].gate = Waived::Call("u".to_owned()), &alone),
+        Ruling::Defer
+    );
     assert_eq!(ruling(&|other| other.memory.calls[0].input_sha256 = "other".into(), &alone), Ruling::Deny);
     assert_eq!(ruling(&|other| other.memory.calls[0].deferred = false, &alone), Ruling::Defer);
     passes(&asked, &event("Stop"), &alone);
@@ -218,6 +221,6 @@ fn a_step_owes_what_its_checks_ask_for_and_a_last_verification() {
     let verifies = || step(|step| step.verifies = true);
     assert_eq!(owes(&working(), &verifies()), ["qa-verifier"]);
     assert!(owes(&with(|session| session.memory.progress.verified = true), &verifies()).is_empty());
-    let qa = Waiver { gate: "qa".into(), until_ms: 1, ..Waiver::default() };
+    let qa = Waiver { gate: GateId::Qa.into(), until_ms: 1, ..Waiver::default() };
     assert!(owes(&with(|session| session.memory.progress.waivers = vec![qa]), &verifies()).is_empty());
 }

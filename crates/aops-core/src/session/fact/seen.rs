@@ -1,6 +1,6 @@
 //! What an event tells.
 
-use super::Seen;
+use super::{Said, Seen};
 use crate::model::event::EventKind;
 use crate::session::prompt::Prompt;
 use crate::text::json;
@@ -9,6 +9,10 @@ impl Seen {
     /// The end of a turn or of the session.
     pub fn ends_turn(&self) -> bool {
         matches!(EventKind::of(&self.event), EventKind::Stop | EventKind::SessionEnd)
+    }
+
+    pub fn is_refused(&self) -> bool {
+        self.said.as_ref().is_some_and(Said::refuses)
     }
 
     /// A prompt that the client did not make itself, such as the notice that an agent has ended.

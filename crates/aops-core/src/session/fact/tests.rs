@@ -2,6 +2,7 @@ use super::*;
 use crate::config::policy::ModeLevel;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::profile::{Hold, Loss, Losses, LostFile};
+use crate::model::verdict::Ruling;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::TaskProgress;
 use crate::text::json;
@@ -28,7 +29,7 @@ fn all() -> Vec<Fact> {
     let text = || Some("x".to_owned());
     let map = || BTreeMap::from([("a".to_owned(), "b".to_owned())]);
     let raw = || RawValue::from_string("{}".to_owned()).unwrap();
-    let said = || Some(Said { gate: "g".to_owned(), reason: "r".to_owned(), ruling: "deny".to_owned() });
+    let said = || Some(Said { gate: GateId::Rules.into(), reason: "r".to_owned(), ruling: Ruling::Deny.into() });
     let step = Step {
         agent_id: text(),
         agent_type: text(),
@@ -39,7 +40,7 @@ fn all() -> Vec<Fact> {
         effect: Some(Effect::Write),
         formats: true,
         from: Some(CallState::Pending),
-        gate: text(),
+        gate: Some(GateId::Rules.into()),
         grown: Some(Growth { files: vec![ChangedFile::default()], more_files: 1, more_lines: 1 }),
         grows: Some(ChangedFile::default()),
         input: Some(raw()),

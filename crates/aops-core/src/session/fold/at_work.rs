@@ -45,7 +45,7 @@ impl Session {
     }
 
     fn follow_event(&mut self, seen: &Seen) {
-        let refused = seen.said.as_ref().is_some_and(|said| said.ruling == "deny");
+        let refused = seen.is_refused();
         let name = seen.agent_type.as_deref().and_then(ours).map(|agent| agent.name);
         let at_work = &mut self.memory.at_work;
         match EventKind::of(&seen.event) {

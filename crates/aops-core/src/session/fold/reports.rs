@@ -5,11 +5,12 @@
 
 use crate::config::policy::Level;
 use crate::model::agent::ours;
+use crate::model::gate_id::GateId;
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::agent_report::AgentReport;
 use crate::session::fact::Reported;
 use crate::session::fold::Session;
-use crate::session::memory::{Started, Waiver};
+use crate::session::memory::Started;
 use crate::text::time;
 
 /// Most agents remembered; the oldest one that has ended is dropped first. The BLOCK of one that was dropped still stands.
@@ -334,8 +335,7 @@ impl Session {
     /// Verification is owed, enforced and not waived at this time; otherwise a reflection need not wait for it.
     fn holds_qa(&self, ts: &str) -> bool {
         let (policy, now_ms) = (self.policy(), time::parse(ts).unwrap_or(i64::MAX));
-        let waived = |waiver: &Waiver| waiver.gate == "qa" && waiver.until_ms > now_ms;
         let enforced = policy.gates.qa == Level::Enforce;
-        self.owes_qa() && enforced && !self.memory.progress.waivers.iter().any(waived)
+        self.owes_qa() && enforced && !self.is_waived_by_person(GateId::Qa, now_ms)
     }
 }

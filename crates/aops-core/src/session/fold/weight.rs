@@ -6,6 +6,7 @@
 use super::parking;
 use crate::config::policy::{Level, ModeLevel, Rehearse, glob};
 use crate::model::call::CallState;
+use crate::model::gate_id::GateId;
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::fact::{Seen, Step, Taken};
 use crate::session::fold::Session;
@@ -203,8 +204,8 @@ impl Session {
         if let Some(words) = &step.outgrown {
             self.outgrow(words.clone());
         }
-        let Some(gate) = step.gate.as_deref() else { return };
-        if gate != "repeat" && !(gate == "sandbox" && self.memory.progress.unplanned) {
+        let Some(gate) = &step.gate else { return };
+        if *gate != GateId::Repeat && !(*gate == GateId::Sandbox && self.memory.progress.unplanned) {
             self.note_friction();
         }
     }

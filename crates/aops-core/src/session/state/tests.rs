@@ -1,6 +1,7 @@
 use super::*;
 use crate::config::policy::ModeLevel;
 use crate::model::call::{CallKey, CallState, Effect};
+use crate::model::gate_id::GateId;
 use crate::model::profile::{Hold, JailState, Profile};
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::*;
@@ -121,7 +122,7 @@ fn full() -> (State, Memory) {
             failing: vec!["f".to_owned()],
             note: text(),
             refused: text(),
-            refused_by: text(),
+            refused_by: Some(GateId::Rules.into()),
             verifies: true,
             waived: vec!["w".to_owned()],
             ..RunStep::default()

@@ -9,6 +9,7 @@
 use crate::host::words::NOT_YET;
 use crate::model::error::Failure;
 use crate::model::event::{EventKind, EventRow, Refusal};
+use crate::model::gate_id::GateId;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::text::json::{self, Json};
 use crate::text::plain::plain;
@@ -98,10 +99,10 @@ pub fn broken(kind: EventKind, failure: &Failure) -> Verdict {
         let words = format!(
             "aops-hook is broken and refuses until it is mended (no rule was broken): {failure}\nhint: {way_out}"
         );
-        return Verdict::deny("failure", words);
+        return Verdict::deny(GateId::Failure, words);
     }
     let words = format!("aops-hook is broken and let `{}` go unrecorded: {failure}\nhint: {way_out}", row.name);
-    Verdict::notice("failure", &words)
+    Verdict::notice(GateId::Failure, &words)
 }
 
 /// The answer to an event that aops-hook itself failed on.
@@ -250,7 +251,10 @@ mod tests {
     #[test]
     fn every_refusal_is_heard() {
         for kind in EVENTS.iter().filter(|kind| kind.refusal != Refusal::None) {
-            let answer = spell(kind.kind, &Verdict::halt("x", "no\nhint: y").join(Verdict::notice("x", "told")));
+            let answer = spell(
+                kind.kind,
+                &Verdict::halt(GateId::Guard, "no\nhint: y").join(Verdict::notice(GateId::Guard, "told")),
+            );
             let heard = hear(&answer.stdout, &answer.stderr, answer.exit.into());
             let both = Heard {
                 refused: true,
@@ -269,9 +273,14 @@ mod tests {
     fn silence_context_and_questions() {
         let pre = crate::model::event::EventKind::PreToolUse;
         assert_eq!(hear("", "", 0), Heard::default());
-        let context = spell(pre, &Verdict::context("x", "know this"));
+        let context = spell(pre, &Verdict::context(GateId::Guard, "know this"));
         assert_eq!(hear(&context.stdout, "", 0).context, "know this");
-        let ask = Verdict { ruling: Ruling::Ask, gate: "x", reason: "may it?".to_owned(), ..Verdict::default() };
+        let ask = Verdict {
+            ruling: Ruling::Ask,
+            gate: Some(GateId::Guard),
+            reason: "may it?".to_owned(),
+            ..Verdict::default()
+        };
         let heard = hear(&spell(pre, &ask).stdout, "", 0);
         assert!(heard.asks && !heard.refused && heard.reason == "may it?", "{heard:?}");
     }
