@@ -13,6 +13,7 @@ use aops_core::gate::{Context, moved};
 use aops_core::hook;
 use aops_core::host::claude::wire::read;
 use aops_core::ledger::sessions;
+use aops_core::model::debt::DebtId;
 use aops_core::model::error::Failure;
 use aops_core::model::event::{Event, EventKind, Refusal};
 use aops_core::model::named::Stored;
@@ -228,12 +229,12 @@ impl<'a> Replay<'a> {
         }
         let Asked::Event(seen) = answered.asked else { return };
         if let Some(owed) = &seen.owed {
-            let owes = |name: &str| owed.iter().any(|owed| owed == name);
+            let owes = |id: DebtId| owed.contains(&id.into());
             context.tree = Worktree {
-                behind: u64::from(owes("pull")),
+                behind: u64::from(owes(DebtId::Pull)),
                 others: false,
-                uncommitted: owes("commit").then(|| "as then".to_owned()).into_iter().collect(),
-                push: owes("push").then(|| ("git push".to_owned(), "as then".to_owned())),
+                uncommitted: owes(DebtId::Commit).then(|| "as then".to_owned()).into_iter().collect(),
+                push: owes(DebtId::Push).then(|| ("git push".to_owned(), "as then".to_owned())),
                 ..Worktree::default()
             };
         }

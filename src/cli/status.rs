@@ -24,6 +24,7 @@ use aops_core::config::policy::{Level, ModeLevel};
 use aops_core::gate::{Context, owed};
 use aops_core::ledger::session_folder::{SessionKey, dashed};
 use aops_core::ledger::sessions::{self, SessionOnDisk};
+use aops_core::model::debt::DebtId;
 use aops_core::model::error::{Code, Failure};
 use aops_core::model::phase::{Phase, Sandbox};
 use aops_core::model::profile::Hold;
@@ -210,7 +211,7 @@ fn describe_mode(session: &Session) -> String {
 }
 
 /// What the loop wants next.
-fn demands(session: &Session, owed: &[String], now_ms: i64) -> Vec<NamedFact> {
+fn demands(session: &Session, owed: &[&str], now_ms: i64) -> Vec<NamedFact> {
     let state = &session.state;
     let mut rows = vec![("waits for", waits_for(session, now_ms).to_owned(), Tone::Warn)];
     if owed.is_empty() {
@@ -315,7 +316,7 @@ fn find_asked(env: &Env, input: &str) -> Option<Session> {
     sessions::find_near(env, &session_id, folders.iter().flatten().flat_map(key).collect())
 }
 
-fn line(env: &Env, session: &Session, owed: &[String]) -> String {
+fn line(env: &Env, session: &Session, owed: &[&str]) -> String {
     if let Some(reason) = session.blocked() {
         return format!("aops: blocked: {} · clear it with `aops-hook clear-block`", one_line(reason, 80));
     }
@@ -365,32 +366,36 @@ pub fn folder(env: &Env, shelved: &SessionOnDisk, session: &Session) -> Option<P
 }
 
 /// What the task owes now. Without a folder to look at, commit and push are as the last Stop found them.
-pub(super) fn owed(env: &Env, session: &Session, tree: Option<(&Path, &BTreeMap<String, String>)>) -> Vec<String> {
-    let last = |name: &str| session.state.stop.owed.iter().any(|owed| owed == name);
+pub(super) fn owed(
+    env: &Env,
+    session: &Session,
+    tree: Option<(&Path, &BTreeMap<String, String>)>,
+) -> Vec<&'static str> {
+    let last = |id: DebtId| session.state.stop.owed.contains(&id.into());
     let tree = match tree {
         Some((folder, baseline)) if session.state.task.as_ref().is_some_and(|task| task.writes > 0) => {
             git::owed(env, folder, Path::new(&session.memory.root), baseline)
         }
         _ => Worktree {
-            behind: u64::from(last("pull")),
+            behind: u64::from(last(DebtId::Pull)),
             others: false,
-            uncommitted: last("commit").then(String::new).into_iter().collect(),
-            push: last("push").then(Default::default),
+            uncommitted: last(DebtId::Commit).then(String::new).into_iter().collect(),
+            push: last(DebtId::Push).then(Default::default),
             asked: Asked::Answered,
         },
     };
     let context = Context { now_ms: env.now_ms, tree, ..Context::default() };
     let debts = owed::debts(session, &context);
     // Checks are not run just to show the state: show what the last Stop found.
-    let checks = last("checks").then_some("checks").filter(|_| session.state.task.is_some());
-    checks.into_iter().chain(debts.iter().map(|debt| debt.name)).map(str::to_owned).collect()
+    let checks = last(DebtId::Checks).then_some(DebtId::Checks.name()).filter(|_| session.state.task.is_some());
+    checks.into_iter().chain(debts.iter().map(|debt| debt.id.name())).collect()
 }
 
 fn waivers<'a>(env: &Env, session: &'a Session) -> Vec<&'a Waiver> {
     session.memory.progress.waivers.iter().filter(|waiver| waiver.until_ms > env.now_ms).collect()
 }
 
-fn to_json(env: &Env, session: &Session, owed: &[String]) -> Value {
+fn to_json(env: &Env, session: &Session, owed: &[&str]) -> Value {
     let (state, flags) = (&session.state, &session.state.state);
     let waiver = |w: &Waiver| json!({"gate": w.gate, "reason": w.reason, "until": time::timestamp(w.until_ms)});
     let waivers: Vec<Value> = waivers(env, session).into_iter().map(waiver).collect();

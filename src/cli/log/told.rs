@@ -5,6 +5,7 @@
 use super::{Fact, Line, Tone};
 use aops_core::model::call::{CallKey, CallState};
 use aops_core::model::event::EventKind;
+use aops_core::model::named::join_names;
 use aops_core::model::verdict::Ruling;
 use aops_core::session::describe::{describe_call, describe_fact};
 use aops_core::session::fact::{NO_EFFECT, Said, Seen, Step};
@@ -220,7 +221,7 @@ fn tell_event(base: Told, seen: &Seen, ended: &str) -> Told {
     let owed = seen.owed.as_deref().filter(|owed| refused && word == "stop" && !owed.is_empty());
     let text = match owed {
         // What keeps it from ending says more than the gate, or that the work before went well.
-        Some(owed) => format!("{text}, and owes {}", owed.join(", ")),
+        Some(owed) => format!("{text}, and owes {}", join_names(owed)),
         None if refused && word == "event" => text,
         None => text + &gate,
     };

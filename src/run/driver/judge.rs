@@ -8,6 +8,8 @@ use crate::run::plan::{PlannedStep, StepAction};
 use aops_core::config::policy::Check;
 use aops_core::config::policy::check::{Moment, Outcome as OnFailure};
 use aops_core::gate::{self, checks::GATE};
+use aops_core::model::debt::DebtId;
+use aops_core::model::named::join_names;
 use aops_core::model::phase::Phase;
 use aops_core::session::fold::Session;
 use aops_core::session::memory::{OpenCall, RunStep};
@@ -204,7 +206,7 @@ impl Evidence<'_> {
         let check_of = |id: &String| self.checks.iter().find(|check| check.id == *id);
         let ends = |check: &Check| matches!(check.on, Moment::Stop | Moment::Prompt);
         let asks = |check: &Check| ends(check) && check.outcome == OnFailure::AskUser;
-        let owed = session.state.stop.owed.iter().any(|name| name == GATE.name());
+        let owed = session.state.stop.owed.contains(&DebtId::Checks.into());
         let refused = step.refused_by.as_ref().is_some_and(|gate| *gate == GATE);
         if !owed && !refused && !step.failing.iter().filter_map(check_of).any(asks) {
             return None;
@@ -240,7 +242,7 @@ impl Evidence<'_> {
     }
 
     fn debts(&self) -> Option<StepResult> {
-        let owed = self.session?.state.stop.owed.join(", ");
+        let owed = join_names(&self.session?.state.stop.owed);
         (!owed.is_empty()).then(|| StepResult::Blocked(format!("step `{}` ended owing {owed}", self.step.id)))
     }
 

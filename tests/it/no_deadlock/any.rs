@@ -9,6 +9,7 @@ use aops_core::hook;
 use aops_core::host::claude::wire::read;
 use aops_core::model::call::{CallKey, CallState, Effect, ToolCall};
 use aops_core::model::event::{EVENTS, Event};
+use aops_core::model::named::Stored;
 use aops_core::model::phase::Phase;
 use aops_core::model::phase::Sandbox;
 use aops_core::model::verdict::Ruling;
@@ -171,7 +172,8 @@ fn set(session: &mut Session, odd: Odd) {
     state.state.hydration_pending = odd.pending;
     state.hydration.critic_verdict = odd.verdict;
     (state.audit.due, course.auditing, state.audit.writes_since) = odd.audit;
-    (state.stop.refusals, state.stop.owed) = odd.stop;
+    state.stop.refusals = odd.stop.0;
+    state.stop.owed = odd.stop.1.iter().map(|name| Stored::of(name)).collect();
     course.rounds = odd.rounds;
     (course.verified, course.reflected) = odd.flags;
     course.gates = vec!["qa".to_owned(), "critic".to_owned()].into_iter().take(odd.texts.len()).collect();

@@ -525,7 +525,7 @@ fn state() -> State {
             custodiet_blocked: false,
             hydration_pending: false,
         },
-        stop: Stopping { owed: vec![text()], refusals: 0 },
+        stop: Stopping { owed: vec![stored()], refusals: 0 },
         subagents: BTreeMap::from([("critic".to_owned(), full), ("other".to_owned(), least)]),
         task: Some(Task { intent: some(), n: 1, waiver: some(), writes: 0 }),
     }
@@ -604,7 +604,7 @@ fn seen() -> Seen {
         meant: Some(Prompt::Command),
         mode: some(),
         no_git: true,
-        owed: Some(vec![text()]),
+        owed: Some(vec![stored()]),
         parked_paths: vec![text()],
         parks: Some(1),
         policy: policy(),

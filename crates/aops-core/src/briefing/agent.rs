@@ -10,14 +10,14 @@ use crate::briefing::sources::{self, Found};
 use crate::briefing::tracker::{self, Item, dialect};
 use crate::config::policy::Policy;
 use crate::config::texts;
-use crate::gate::owed::gate_of_debt;
 use crate::host::claude::transcript;
 use crate::ledger::open::{Ledger, Recent};
 use crate::model::agent::Agent;
 use crate::model::call::CallState;
+use crate::model::debt::DebtId;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
-use crate::model::named::Stored;
+use crate::model::named::{Stored, join_names};
 use crate::session::describe::describe_deed;
 use crate::session::fact::Fact;
 use crate::session::fold::Session;
@@ -144,7 +144,7 @@ fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -
         quote(&items.iter().map(|item| format!("- {}", one_line(item, 500))).collect::<Vec<_>>().join("\n"))
     };
     let text = |text: Option<&String>| quote(cut(&redact(text.map_or("", String::as_str)), PART));
-    let names = |items: &[String]| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
+    let or_none = |names: String| if names.is_empty() { "none".to_owned() } else { names };
     let prompt = prompt(session, event);
     let mut values = vec![
         ("at", timestamp(env.now_ms)),
@@ -155,11 +155,11 @@ fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -
         ("prompt", text(prompt)),
         ("task", task(session)),
         ("parked", parked(session)),
-        ("owed", names(&state.stop.owed)),
+        ("owed", or_none(join_names(&state.stop.owed))),
         ("problems", list(&course.problems)),
         ("issues", list(&course.problems)),
         ("workflow", state.state.current_workflow.clone().unwrap_or_else(|| "none".to_owned())),
-        ("gates", names(&course.gates)),
+        ("gates", or_none(course.gates.join(", "))),
         ("intent", text(state.hydration.hydrated_intent.as_ref())),
         ("criteria", list(&state.hydration.acceptance_criteria)),
         ("steps", list(&course.steps)),
@@ -307,7 +307,7 @@ fn refusing_gate(fact: &Fact) -> Option<&str> {
     match fact {
         Fact::Call(step) if step.to == CallState::Denied => step.gate.as_ref().map(Stored::name),
         Fact::Event(seen) => match (&seen.said, &seen.owed) {
-            (Some(said), Some(owed)) if said.refuses() => owed.first().map(|debt| gate_of_debt(debt)),
+            (Some(said), Some(owed)) if said.refuses() => owed.first().map(DebtId::gate_name),
             (Some(said), None) if said.refuses() => Some(said.gate.name()),
             _ => None,
         },

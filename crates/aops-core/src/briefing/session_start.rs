@@ -13,6 +13,7 @@ use crate::model::agent::AGENTS;
 use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::Event;
+use crate::model::named::join_names;
 use crate::model::phase::Phase;
 use crate::session::fold::Session;
 use crate::system::env::Env;
@@ -130,7 +131,7 @@ fn standing(session: &Session) -> Option<String> {
     let owed = if session.state.stop.owed.is_empty() {
         String::new()
     } else {
-        format!("; owed: {}", session.state.stop.owed.join(", "))
+        format!("; owed: {}", join_names(&session.state.stop.owed))
     };
     Some(format!("The loop stands at `{phase}`, sandbox `{sandbox}`; task {}: {intent}{owed}", task.n))
 }

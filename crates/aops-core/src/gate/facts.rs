@@ -3,7 +3,7 @@
 //! Reads session, event and verdict; writes nothing. Invariants: every event leaves a fact; every call that is asked is
 //! settled by some later event (`settle`); the answer stands beside the question.
 
-use crate::gate::owed::{debts, gate_of_debt, without_git};
+use crate::gate::owed::{debts, without_git};
 use crate::gate::report::{self, started};
 pub use crate::gate::settle::{abandoned, rejected};
 use crate::gate::settle::{in_flight, settle, settle_answered, settled};
@@ -15,9 +15,10 @@ use crate::gate::{
 use crate::model::agent::ours;
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
 use crate::model::call::{Effect, ToolCall};
+use crate::model::debt::DebtId;
 use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
-use crate::model::named::Stored;
+use crate::model::named::{Stored, join_names};
 use crate::model::phase::Sandbox;
 use crate::model::profile::{Profile, line_digest};
 use crate::model::verdict::{Ruling, Verdict};
@@ -59,7 +60,7 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
                 facts.extend(unstopped(session, event, turn, context, &mut seen));
             }
             if event.kind == EventKind::Stop && !event.busy {
-                let owed: Vec<String> = debts(session, context).iter().map(|debt| debt.name.to_owned()).collect();
+                let owed = owed_now(session, context);
                 seen.reflection = reflection::written(session, context, &owed);
                 seen.shuts = owed.is_empty() && session.plans_first() && session.state.sandbox == Sandbox::Open;
                 // A task that was let go is over, whatever it still owes.
@@ -84,6 +85,10 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
     }
 }
 
+fn owed_now(session: &Session, context: &Context) -> Vec<Stored<DebtId>> {
+    debts(session, context).iter().map(|debt| debt.id.into()).collect()
+}
+
 /// The client in which one of our agents starts.
 fn starter(event: &Event, context: &Context) -> Option<String> {
     let starts = event.kind == EventKind::SubagentStart && context.unproven.is_none();
@@ -105,8 +110,8 @@ fn unstopped(session: &Session, event: &Event, turn: &Unstopped, context: &Conte
         parked::park(session, turn, seen);
         return None;
     }
-    let owed: Vec<String> = debts(session, context).iter().map(|debt| debt.name.to_owned()).collect();
-    let words = if owed.is_empty() { "nothing".to_owned() } else { owed.join(", ") };
+    let owed = owed_now(session, context);
+    let words = if owed.is_empty() { "nothing".to_owned() } else { join_names(&owed) };
     seen.owed = Some(owed);
     let violation = format!("{}; it owed {words}", Violation::NO_STOP);
     Some(Fact::Violation(Violation { event: event.name.clone(), violation, ..Violation::default() }))
@@ -169,7 +174,7 @@ fn said(verdict: &Verdict) -> Option<Said> {
 /// A refusal of the mode that is rehearsed. At the end of a turn the gate is that of the first debt.
 fn rehearsed(verdict: &Verdict) -> Option<Said> {
     let said = said(verdict)?;
-    let gate = verdict.debts.first().map_or(said.gate, |debt| Stored::of(gate_of_debt(debt.name)));
+    let gate = verdict.debts.first().map_or(said.gate, |debt| debt.id.gate().into());
     Some(Said { gate, ..said })
 }
 

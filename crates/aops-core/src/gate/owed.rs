@@ -6,10 +6,11 @@
 use super::{Context, checks, is_waiting, is_waived};
 use crate::config::policy::{Level, ModeLevel, Policy};
 use crate::model::agent::ours;
+use crate::model::debt::{Debt, DebtId};
 use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
 use crate::model::phase::Phase;
-use crate::model::verdict::{Debt, Verdict};
+use crate::model::verdict::Verdict;
 use crate::model::worktree::Asked;
 use crate::session::fold::{Session, is_owed_plan};
 use crate::session::memory::RunStep;
@@ -42,7 +43,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
 /// What the person is told where a turn had no Stop and owed something: nothing is refused for it.
 fn unstopped(session: &Session, context: &Context) -> Option<String> {
     context.unstopped.as_ref().filter(|turn| !turn.interrupted)?;
-    let names: Vec<&str> = debts(session, context).iter().map(|debt| debt.name).collect();
+    let names: Vec<&str> = debts(session, context).iter().map(|debt| debt.id.name()).collect();
     (!names.is_empty()).then(|| {
         format!(
             "The last turn ended without its Stop hook, and it still owes: {}.\nhint: if you did not stop it yourself, something killed the hook or the client; `aops-hook status` shows where the task stands",
@@ -80,19 +81,19 @@ fn ending(session: &Session, context: &Context) -> Verdict {
     if debts.is_empty() {
         return warned(session, context);
     }
-    let names: Vec<&str> = debts.iter().map(|debt| debt.name).collect();
+    let names: Vec<&str> = debts.iter().map(|debt| debt.id.name()).collect();
     let stop = &session.state.stop;
     let planned = is_owed_plan(&stop.owed) && session.awaits_plan_of().is_none() && context.stage.is_none();
     let progress = names.len() < stop.owed.len() || planned;
     // No agent can be started, so asking for its report would change nothing.
-    let stuck = session.memory.agentless.is_some() && names.iter().any(|name| ours(name).is_some());
+    let stuck = session.memory.agentless.is_some() && debts.iter().any(|debt| debt.id.is_report());
     let tired = stop.refusals >= session.policy().stop.refusals && !progress || stuck;
     if tired && session.memory.progress.let_go {
         // It was said when the turn before ended.
         return Verdict::pass();
     }
     let progress = &session.memory.progress;
-    if progress.rounds >= MOST_ROUNDS && names.first() == Some(&"qa-verifier") {
+    if progress.rounds >= MOST_ROUNDS && debts[0].id == DebtId::QaVerifier {
         let issues = one_line(&progress.problems.join("; "), 400);
         let values = vec![("rounds", progress.rounds.to_string()), ("issues", issues), ("owed", names.join(", "))];
         let phrase = Some(Phrase::new("refusals/stop-unverified.md", values));
@@ -104,20 +105,6 @@ fn ending(session: &Session, context: &Context) -> Verdict {
         return Verdict { gate: Some(GATE), phrase, ..Verdict::pass() };
     }
     refuse(debts)
-}
-
-/// What a refused Stop is counted under: the gate that asks for the debt. Formatting is asked for by two, so it is its own.
-pub fn gate_of_debt(debt: &str) -> &str {
-    match debt {
-        "custodiet" => "audit",
-        "prompt-hydrator" => "sandbox",
-        "qa-verifier" => "qa",
-        "framework" => "reflect",
-        "evidence" => "checks",
-        "tracker" => "commit",
-        "pull" | "sync" => "push",
-        other => other,
-    }
 }
 
 /// What this task still owes, in the order in which to do it.
@@ -185,20 +172,21 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     }
     if let Some(agent) = session.awaits_plan_of() {
         // Half of the work is not verified, and nothing of it is committed: first its plan.
-        let line = Phrase::new("owed/plan.md", vec![("name", agent.to_owned()), ("agent", context.agent(agent))]);
+        let line =
+            Phrase::new("owed/plan.md", vec![("name", agent.to_string()), ("agent", context.agent(agent.name()))]);
         // A question to the user may come first.
-        return if how == Level::Enforce && !context.asks { vec![Debt { name: agent, line }] } else { Vec::new() };
+        return if how == Level::Enforce && !context.asks { vec![Debt { id: agent.into(), line }] } else { Vec::new() };
     }
     let mut debts = Vec::new();
     let held = |level: Level, gate: GateId| level == how && !is_waived(session, context, gate);
     let small = session.is_small();
     let ends = ending_level(session, context) == how;
     let format = session.policy().close.format.as_deref().filter(|_| !small && ends && !progress.formatted);
-    debts.extend(format.map(|command| run("format", "owed/format.md", command)));
+    debts.extend(format.map(|command| run(DebtId::Format, "owed/format.md", command)));
     if held(session.policy().gates.checks, checks::GATE) {
-        debts.extend(checks::owed(context).map(|line| Debt { name: "checks", line }));
+        debts.extend(checks::owed(context).map(|line| Debt { id: DebtId::Checks, line }));
         let test = session.policy().evidence.test.as_deref().filter(|_| !progress.tested);
-        debts.extend(test.map(|command| run("evidence", "owed/evidence.md", command)));
+        debts.extend(test.map(|command| run(DebtId::Evidence, "owed/evidence.md", command)));
     }
     if !small {
         debts.extend(reviews(session, context, held));
@@ -208,8 +196,8 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
 }
 
 /// A command that is to be run.
-fn run(name: &'static str, template: &'static str, command: &str) -> Debt {
-    Debt { name, line: Phrase::new(template, vec![("command", one_line(command, 200))]) }
+fn run(id: DebtId, template: &'static str, command: &str) -> Debt {
+    Debt { id, line: Phrase::new(template, vec![("command", one_line(command, 200))]) }
 }
 
 /// What other agents owe the task: audit, verification, reflection.
@@ -218,16 +206,16 @@ fn reviews(session: &Session, context: &Context, held: impl Fn(Level, GateId) ->
     let mut debts = Vec::new();
     if session.state.audit.due && held(gates.audit, GateId::Audit) {
         let line = Phrase::new("owed/custodiet.md", vec![("agent", context.agent("custodiet"))]);
-        debts.push(Debt { name: "custodiet", line });
+        debts.push(Debt { id: DebtId::Custodiet, line });
     }
     if session.owes_qa() && !progress.verified && held(gates.qa, GateId::Qa) {
-        debts.push(Debt { name: "qa-verifier", line: qa(session, context) });
+        debts.push(Debt { id: DebtId::QaVerifier, line: qa(session, context) });
     }
     // In mode `loop` an agent reflects only on what did not go smoothly; the rest is written from the ledger.
     let smooth = session.mode() == ModeLevel::Loop && !progress.friction;
     if !progress.reflected && !smooth && held(gates.reflect, GateId::Reflect) {
         let line = Phrase::new("owed/framework.md", vec![("agent", context.agent("framework"))]);
-        debts.push(Debt { name: "framework", line });
+        debts.push(Debt { id: DebtId::Framework, line });
     }
     debts
 }
@@ -236,19 +224,19 @@ fn reviews(session: &Session, context: &Context, held: impl Fn(Level, GateId) ->
 fn of_step(session: &Session, stage: &RunStep, context: &Context) -> Vec<Debt> {
     let mut debts = Vec::new();
     if stage.verifies && !session.memory.progress.verified && !is_waived(session, context, GateId::Qa) {
-        debts.push(Debt { name: "qa-verifier", line: qa(session, context) });
+        debts.push(Debt { id: DebtId::QaVerifier, line: qa(session, context) });
     }
     let owing = stage.agent.as_deref().filter(|_| stage.verdict.is_none());
     debts.extend(owing.and_then(ours).map(|agent| {
         let values = vec![("name", agent.name.to_owned()), ("agent", context.agent(agent.name))];
-        Debt { name: agent.name, line: Phrase::new("owed/step-agent.md", values) }
+        Debt { id: agent.id.into(), line: Phrase::new("owed/step-agent.md", values) }
     }));
     if checks::halts(session, context) {
         return debts;
     }
     let gates = &session.policy().gates;
     if gates.checks == Level::Enforce && !is_waived(session, context, checks::GATE) {
-        debts.extend(checks::owed(context).map(|line| Debt { name: "checks", line }));
+        debts.extend(checks::owed(context).map(|line| Debt { id: DebtId::Checks, line }));
     }
     if stage.closes {
         debts.extend(closing(session, context, Level::Enforce));
@@ -276,11 +264,11 @@ fn closing(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     let (progress, tree) = (&session.memory.progress, &context.tree);
     let mut debts = Vec::new();
     if ending_level(session, context) == how && !progress.issues.is_empty() {
-        debts.push(Debt { name: "tracker", line: issues(session) });
+        debts.push(Debt { id: DebtId::Tracker, line: issues(session) });
     }
     if commit == how && !tree.uncommitted.is_empty() {
         let files = one_line(&tree.uncommitted.join(", "), 200);
-        debts.push(Debt { name: "commit", line: Phrase::new("owed/commit.md", vec![("files", files)]) });
+        debts.push(Debt { id: DebtId::Commit, line: Phrase::new("owed/commit.md", vec![("files", files)]) });
     }
     let to_push = tree.push.as_ref().filter(|_| push == how);
     if to_push.is_some() && (tree.behind > 0 || progress.rejected) {
@@ -292,22 +280,22 @@ fn closing(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
         // A rebase would put them aside and back, and then they would look like this session's.
         let command = if tree.others { "git pull --no-rebase --no-edit" } else { "git pull --rebase" };
         let values = vec![("command", command.to_owned()), ("why", why)];
-        debts.push(Debt { name: "pull", line: Phrase::new("owed/pull.md", values) });
+        debts.push(Debt { id: DebtId::Pull, line: Phrase::new("owed/pull.md", values) });
     }
     if let Some(program) = progress.unsynced.as_deref().filter(|_| commit == how) {
-        debts.push(run("sync", "owed/sync.md", &format!("{} sync", shell_word(program))));
+        debts.push(run(DebtId::Sync, "owed/sync.md", &format!("{} sync", shell_word(program))));
     }
     if let Asked::Unasked(why) = &tree.asked {
         let is_commit = commit == how && tree.uncommitted.is_empty();
-        let name = if is_commit { Some("commit") } else { (push == how).then_some("push") };
-        debts.extend(name.map(|name| {
-            let values = vec![("name", name.to_owned()), ("why", one_line(why, 200))];
-            Debt { name, line: Phrase::new("owed/unasked.md", values) }
+        let id = if is_commit { Some(DebtId::Commit) } else { (push == how).then_some(DebtId::Push) };
+        debts.extend(id.map(|id| {
+            let values = vec![("name", id.to_string()), ("why", one_line(why, 200))];
+            Debt { id, line: Phrase::new("owed/unasked.md", values) }
         }));
     }
     if let Some((command, ahead)) = to_push {
         let values = vec![("command", command.clone()), ("ahead", ahead.clone())];
-        debts.push(Debt { name: "push", line: Phrase::new("owed/push.md", values) });
+        debts.push(Debt { id: DebtId::Push, line: Phrase::new("owed/push.md", values) });
     }
     debts
 }

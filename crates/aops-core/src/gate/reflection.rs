@@ -5,7 +5,9 @@
 
 use super::{Context, is_waived};
 use crate::config::policy::{Level, ModeLevel};
+use crate::model::debt::DebtId;
 use crate::model::gate_id::GateId;
+use crate::model::named::Stored;
 use crate::model::phase::Phase;
 use crate::session::fold::Session;
 use crate::text::redact::redact;
@@ -13,7 +15,7 @@ use crate::text::template::one_line;
 use std::collections::BTreeMap;
 
 /// The seven fields, where a task of mode `loop` ends now and owes nothing.
-pub fn written(session: &Session, context: &Context, owed: &[String]) -> Option<BTreeMap<String, String>> {
+pub fn written(session: &Session, context: &Context, owed: &[Stored<DebtId>]) -> Option<BTreeMap<String, String>> {
     let (state, progress) = (&session.state, &session.memory.progress);
     let task = state.task.as_ref().filter(|task| task.writes > 0 && task.waiver.is_none())?;
     let over = matches!(state.phase, Phase::Done | Phase::Halted | Phase::Hydrate);

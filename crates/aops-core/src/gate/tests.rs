@@ -19,9 +19,9 @@ use crate::config::policy::check::Moment;
 use crate::config::policy::rule::Action;
 use crate::config::policy::{Check, Rule};
 use crate::model::call::{CallKey, CallState, Effect, ToolCall, ToolResult};
+use crate::model::debt::{Debt, DebtId};
 use crate::model::event::EventKind;
 use crate::model::phase::{Phase, Sandbox};
-use crate::model::verdict::Debt;
 use crate::model::worktree::{Asked, Worktree};
 use crate::session::agent_report::AgentReport;
 use crate::session::fact::Checked;
@@ -349,7 +349,7 @@ fn owed() {
         })
     };
     refused(&owing(0, 0), &stop, &full, "owed", "stop-owed.md");
-    let names: Vec<_> = judge(&owing(0, 1), &stop, &full).debts.iter().map(|debt| debt.name).collect();
+    let names: Vec<_> = judge(&owing(0, 1), &stop, &full).debts.iter().map(|debt| debt.id.name()).collect();
     assert_eq!(names, ["qa-verifier", "framework", "commit", "push"]);
     told(&owing(3, 0), &stop, &full, "owed", "stop-let-go.md");
     told(&owing(0, 3), &stop, &full, "owed", "stop-unverified.md");

@@ -6,14 +6,15 @@
 use super::document::{Audits, Calls, Insights, NO_SUMMARY, RuleCounts};
 use super::outcome::outcome;
 use super::timeline::{TimelineEntry, describe_moment, spent};
-use crate::gate::owed::gate_of_debt;
 use crate::host::claude::transcript::scan::MAIN;
 use crate::host::claude::usage::Usage;
 use crate::host::codex::rollout;
 use crate::ledger::entry::Line;
 use crate::model::agent::{bare, ours};
 use crate::model::call::{CallKey, CallState, Effect};
+use crate::model::debt::DebtId;
 use crate::model::event::EventKind;
+use crate::model::gate_id::GateId;
 use crate::session::fact::{Fact, Reported, Said, Seen, Staged, Step, Violation};
 use crate::session::memory::RollbackState;
 use crate::session::question::{Answered, Asked};
@@ -155,9 +156,9 @@ impl Tally {
         self.count_rehearsed(seen.rehearsed.as_ref());
         let refused = seen.said.as_ref().filter(|said| said.refuses());
         if let Some(said) = refused {
-            let gate = match (said.gate.name(), seen.owed.as_ref().and_then(|owed| owed.first())) {
-                ("owed", Some(first)) => gate_of_debt(first),
-                (gate, _) => gate,
+            let gate = match seen.owed.as_ref().and_then(|owed| owed.first()) {
+                Some(first) if said.gate == GateId::Owed => DebtId::gate_name(first),
+                _ => said.gate.name(),
             };
             self.count_refusal(gate);
         }

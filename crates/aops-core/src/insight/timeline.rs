@@ -2,6 +2,7 @@
 //!
 //! Pure. Invariant: a call that succeeded has no entry, a refused one has.
 
+use crate::model::named::join_names;
 use crate::model::{call::CallState, event::EventKind};
 use crate::session::fact::{Fact, Said, Seen, Step};
 use crate::session::prompt::Prompt;
@@ -48,7 +49,7 @@ fn describe_event(seen: &Seen) -> Option<(&'static str, String)> {
         // The list itself: the first line of the reason only says that there is one.
         let owed = seen.owed.as_ref().filter(|owed| !owed.is_empty());
         let why =
-            owed.map_or_else(|| first_line(&said.reason).to_owned(), |owed| format!("still owes {}", owed.join(", ")));
+            owed.map_or_else(|| first_line(&said.reason).to_owned(), |owed| format!("still owes {}", join_names(owed)));
         return Some(("refusal", format!("{} at {}: {why}", said.gate, seen.event)));
     }
     match EventKind::of(&seen.event) {

@@ -3,6 +3,7 @@
 //! Reads nothing, writes nothing. Invariant: a verdict counts under the bare name, with our plugin's prefix, or with the one
 //! that our file has where the bare name is taken, and in no other spelling; a call that starts an agent may use any spelling that the client accepts.
 
+use crate::model::named::named;
 use unicode_normalization::UnicodeNormalization;
 
 /// Before our agents' names where they come from our plugin.
@@ -10,8 +11,19 @@ pub const PLUGIN_PREFIX: &str = "aops:";
 /// Before the name of one whose bare name a foreign file has taken.
 pub const FILE_PREFIX: &str = "aops-";
 
+named! {
+    pub enum AgentId {
+        Hydrator = "prompt-hydrator",
+        Critic = "critic",
+        Custodiet = "custodiet",
+        QaVerifier = "qa-verifier",
+        Framework = "framework",
+    }
+}
+
 #[derive(Debug, PartialEq, Eq)]
 pub struct Agent {
+    pub id: AgentId,
     pub name: &'static str,
     /// May change nothing but the tracker and the memory, or run tests.
     pub may: May,
@@ -29,27 +41,32 @@ pub enum May {
 
 pub static AGENTS: &[Agent] = &[
     Agent {
-        name: "prompt-hydrator",
+        id: AgentId::Hydrator,
+        name: AgentId::Hydrator.name(),
         may: May::Track,
         form: r#"{"workflow": "ID", "intent": "TEXT", "task": "new" or "continue", "acceptance_criteria": ["TEXT"], "steps": ["TEXT"]}"#,
     },
     Agent {
-        name: "critic",
+        id: AgentId::Critic,
+        name: AgentId::Critic.name(),
         may: May::OnlyRead,
         form: r#"{"verdict": "PROCEED", "REVISE" or "HALT", "acceptance_criteria": ["TEXT"], "problems": ["TEXT"]}"#,
     },
     Agent {
-        name: "custodiet",
+        id: AgentId::Custodiet,
+        name: AgentId::Custodiet.name(),
         may: May::OnlyRead,
         form: r#"{"verdict": "OK"} or {"verdict": "BLOCK", "violation": "TEXT"}"#,
     },
     Agent {
-        name: "qa-verifier",
+        id: AgentId::QaVerifier,
+        name: AgentId::QaVerifier.name(),
         may: May::RunTests,
         form: r#"{"verdict": "VERIFIED"} or {"verdict": "ISSUES", "issues": ["TEXT"]}"#,
     },
     Agent {
-        name: "framework",
+        id: AgentId::Framework,
+        name: AgentId::Framework.name(),
         may: May::Track,
         form: r#"{"reflection": {"request": "TEXT", "guidance_received": "TEXT", "followed": "Yes, No or Partial …", "outcome": "success, partial or failure", "accomplishment": "TEXT", "root_cause": "TEXT", "proposed_change": "TEXT"}}"#,
     },

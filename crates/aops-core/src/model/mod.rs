@@ -12,4 +12,5 @@ pub mod agent;
 pub mod call;
 pub mod event;
 pub mod gate_id;
+pub mod debt;
 pub mod verdict;

@@ -131,6 +131,11 @@ impl<'de, T: Named> Deserialize<'de> for Stored<T> {
     }
 }
 
+/// `commit, push`
+pub fn join_names<T: Named>(all: &[Stored<T>]) -> String {
+    all.iter().map(Stored::name).collect::<Vec<_>>().join(", ")
+}
+
 struct NameReader<T>(PhantomData<T>);
 
 impl<T: Named> Visitor<'_> for NameReader<T> {

@@ -2,16 +2,10 @@
 //!
 //! Reads nothing, writes nothing. Invariant: joining never makes anything laxer, and `Pass` is silence.
 
+use crate::model::debt::Debt;
 use crate::model::gate_id::GateId;
 use crate::model::named::named;
 use crate::text::template::Phrase;
-
-/// One thing a task owes: its name, and the shipped line that says how to give it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Debt {
-    pub name: &'static str,
-    pub line: Phrase,
-}
 
 named! {
     /// From silence to refusal. The order is the strictness.

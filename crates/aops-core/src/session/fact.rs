@@ -23,6 +23,7 @@ pub use unasked::Unasked;
 use crate::config::policy::Policy;
 use crate::model::agent::ours;
 use crate::model::call::{CallKey, CallState, Effect, ToolResult};
+use crate::model::debt::DebtId;
 use crate::model::gate_id::GateId;
 use crate::model::named::Stored;
 use crate::model::profile::{JailState, Losses, Profile, Proof};
@@ -181,7 +182,7 @@ pub struct Seen {
     pub no_git: bool,
     /// What was still owed at a Stop, or where one is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owed: Option<Vec<String>>,
+    pub owed: Option<Vec<Stored<DebtId>>>,
     /// With `parks`: these files, as far as they are listed. Older versions recorded none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parked_paths: Vec<String>,

@@ -3,6 +3,8 @@
 //! Reads nothing, writes nothing. Stored type, version `schema`. Invariant: fields stand in sorted order, so the plain
 //! serialisation *is* the RFC 8785 form; a test holds every stored type to that.
 
+use crate::model::debt::DebtId;
+use crate::model::named::Stored;
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::memory::Witness;
 use serde::{Deserialize, Serialize, Serializer};
@@ -72,7 +74,7 @@ pub struct Flags {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stopping {
-    pub owed: Vec<String>,
+    pub owed: Vec<Stored<DebtId>>,
     pub refusals: u64,
 }
 

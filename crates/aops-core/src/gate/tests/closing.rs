@@ -1,11 +1,13 @@
 //! What the end of a task owes beyond its reviews: format, tracker, pull, sync; and how that is announced.
 
 use super::*;
-use crate::gate::owed::{announce, debts, gate_of_debt};
+use crate::gate::owed::{announce, debts};
+use crate::model::debt::DebtId;
+use crate::model::named::Stored;
 use crate::session::memory::IssueInHand;
 
 fn names(session: &Session, context: &Context) -> Vec<&'static str> {
-    debts(session, context).iter().map(|debt| debt.name).collect()
+    debts(session, context).iter().map(|debt| debt.id.name()).collect()
 }
 
 #[test]
@@ -47,7 +49,7 @@ fn each_debt_has_its_gate() {
         ("sync", "push"),
         ("checks", "checks"),
     ] {
-        assert_eq!(gate_of_debt(debt), gate);
+        assert_eq!(DebtId::gate_name(&Stored::of(debt)), gate);
     }
 }
 

@@ -97,7 +97,7 @@ fn a_question_holds_what_is_needed_later() {
         first(&facts(&working(), &event, &verdict, &writes())).rehearsed.clone().map(|said| said.gate)
     };
     assert_eq!(said(Vec::new()), Some(GateId::Owed.into()));
-    let debt = Debt { name: "qa-verifier", line: Phrase::new("owed/qa-verifier.md", Vec::new()) };
+    let debt = Debt { id: DebtId::QaVerifier, line: Phrase::new("owed/qa-verifier.md", Vec::new()) };
     assert_eq!(said(vec![debt]), Some(GateId::Qa.into()));
     let silent = Verdict { rehearsed: Some(Box::new(Verdict::pass())), ..Verdict::pass() };
     assert!(first(&facts(&working(), &call("Write"), &silent, &writes())).rehearsed.is_none());
@@ -192,7 +192,7 @@ fn prompts_waive_and_stops_owe() {
     let tree = Worktree { uncommitted: vec!["a".into()], ..Worktree::default() };
     let owing = facts(&working(), &event("Stop"), &Verdict::pass(), &Context { tree, ..Context::default() });
     let Some(Fact::Event(seen)) = owing.last() else { panic!("{owing:?}") };
-    assert!(seen.owed.as_ref().unwrap().contains(&"commit".to_owned()), "{seen:?}");
+    assert!(seen.owed.as_ref().unwrap().contains(&DebtId::Commit.into()), "{seen:?}");
     let run = |ending: &str| Checked { id: "c".into(), ending: ending.into(), ..Checked::default() };
     let checks = vec![run(Checked::NOT_CONCERNED), run("exit 0")];
     let checked = Context { checks, ..Context::default() };

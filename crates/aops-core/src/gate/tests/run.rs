@@ -79,7 +79,7 @@ fn a_step_owes_the_verdict_of_its_agent_and_the_last_one_the_rest() {
     let tree =
         Worktree { uncommitted: vec!["a".into()], push: Some(("git push".into(), "x".into())), ..Worktree::default() };
     let owes = |session: &Session, context: &Context| {
-        judge(session, &stop, context).debts.iter().map(|debt| debt.name).collect::<Vec<_>>()
+        judge(session, &stop, context).debts.iter().map(|debt| debt.id.name()).collect::<Vec<_>>()
     };
     let closing = |change: fn(&mut RunStep)| Context {
         tree: tree.clone(),
@@ -200,7 +200,7 @@ fn checks_are_run_before_the_stop_of_a_step() {
 #[test]
 fn a_step_owes_what_its_checks_ask_for_and_a_last_verification() {
     let owes = |session: &Session, context: &Context| {
-        judge(session, &event("Stop"), context).debts.iter().map(|debt| debt.name).collect::<Vec<_>>()
+        judge(session, &event("Stop"), context).debts.iter().map(|debt| debt.id.name()).collect::<Vec<_>>()
     };
     let ran = |outcome: &str| {
         let run = Checked {

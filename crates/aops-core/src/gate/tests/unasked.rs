@@ -29,7 +29,7 @@ fn what_git_could_not_be_asked_is_owed() {
         Context { tree, ..Context::default() }
     };
     let names = |session: &Session, context: &Context| -> Vec<&str> {
-        judge(session, &stop, context).debts.iter().map(|debt| debt.name).collect()
+        judge(session, &stop, context).debts.iter().map(|debt| debt.id.name()).collect()
     };
     refused(&working(), &stop, &unasked(&[]), "owed", "stop-owed.md");
     assert_eq!(names(&working(), &unasked(&[])), ["commit"]);

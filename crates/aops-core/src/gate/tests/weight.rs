@@ -111,7 +111,7 @@ fn an_outgrown_task_is_tested_and_closed_but_not_changed() {
 
 fn debts(session: &Session) -> Vec<&'static str> {
     let tree = Worktree { uncommitted: vec!["a".into()], push: Some(<_>::default()), ..Worktree::default() };
-    owed::debts(session, &Context { tree, ..Context::default() }).iter().map(|debt| debt.name).collect()
+    owed::debts(session, &Context { tree, ..Context::default() }).iter().map(|debt| debt.id.name()).collect()
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_reflection_is_written_once_and_only_where_no_agent_gives_one() {
     ] {
         assert_eq!(written(&done), None);
     }
-    assert_eq!(reflection::written(&small(|_| {}), &context, &["commit".to_owned()]), None);
+    assert_eq!(reflection::written(&small(|_| {}), &context, &[DebtId::Commit.into()]), None);
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn all() -> Vec<Fact> {
         meant: Some(Prompt::Command),
         mode: text(),
         no_git: true,
-        owed: Some(vec!["commit".to_owned()]),
+        owed: Some(vec![DebtId::Commit.into()]),
         parked_paths: vec!["f".to_owned()],
         parks: Some(1),
         policy: Some(Box::default()),

@@ -6,6 +6,8 @@
 use super::closing::is_by_ours;
 use crate::config::policy::Level;
 use crate::model::call::{CallState, Effect};
+use crate::model::debt::DebtId;
+use crate::model::named::Stored;
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::fact::{Checked, NO_EFFECT, Seen, Staged, Step};
 use crate::session::fold::Session;
@@ -198,7 +200,7 @@ impl Session {
     pub(super) fn apply_stop(&mut self, seen: &Seen, refused: bool) {
         let Some(owed) = &seen.owed else { return };
         self.memory.progress.told_no_git |= seen.no_git;
-        let waits = self.awaits_plan_of().is_some_and(|agent| owed.iter().any(|debt| debt == agent));
+        let waits = self.awaits_plan_of().is_some_and(|agent| owed.contains(&DebtId::from(agent).into()));
         let stop = &mut self.state.stop;
         let planned = is_owed_plan(&stop.owed) && !waits && self.memory.run.is_none();
         if owed.len() < stop.owed.len() || planned {
@@ -207,11 +209,11 @@ impl Session {
         stop.owed.clone_from(owed);
         if refused {
             stop.refusals += 1;
-            self.state.phase = match owed.iter().map(String::as_str).find(|debt| *debt != "format") {
+            self.state.phase = match owed.iter().find(|debt| **debt != DebtId::Format).map(Stored::known) {
                 _ if waits => self.state.phase,
-                Some("checks") => Phase::Intervene,
-                Some("custodiet" | "evidence" | "qa-verifier") => Phase::Verify,
-                Some("framework") => Phase::Reflect,
+                Some(Some(DebtId::Checks)) => Phase::Intervene,
+                Some(Some(DebtId::Custodiet | DebtId::Evidence | DebtId::QaVerifier)) => Phase::Verify,
+                Some(Some(DebtId::Framework)) => Phase::Reflect,
                 None if !owed.is_empty() => Phase::Verify,
                 _ => Phase::Close,
             };
@@ -269,6 +271,6 @@ impl Session {
 }
 
 /// What the last Stop owed was the plan's review, or a better plan.
-pub fn is_owed_plan(owed: &[String]) -> bool {
-    matches!(owed, [only] if matches!(only.as_str(), "critic" | "prompt-hydrator"))
+pub fn is_owed_plan(owed: &[Stored<DebtId>]) -> bool {
+    matches!(owed, [Stored::Known(DebtId::Critic | DebtId::Hydrator)])
 }

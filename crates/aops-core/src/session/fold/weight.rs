@@ -5,6 +5,7 @@
 
 use super::parking;
 use crate::config::policy::{Level, ModeLevel, Rehearse, glob};
+use crate::model::agent::AgentId;
 use crate::model::call::CallState;
 use crate::model::gate_id::GateId;
 use crate::model::phase::{Phase, Sandbox};
@@ -39,12 +40,12 @@ impl Session {
     }
 
     /// The agent of ours whose word the task's plan waits for: until then the task neither goes on nor is verified.
-    pub fn awaits_plan_of(&self) -> Option<&'static str> {
+    pub fn awaits_plan_of(&self) -> Option<AgentId> {
         let sent_back = self.state.hydration.critic_verdict.as_deref() == Some("REVISE");
         match self.state.phase {
             _ if !self.is_planned() || !self.is_shut() || self.memory.run.is_some() => None,
-            Phase::Review => Some("critic"),
-            Phase::Hydrate if sent_back => Some("prompt-hydrator"),
+            Phase::Review => Some(AgentId::Critic),
+            Phase::Hydrate if sent_back => Some(AgentId::Hydrator),
             _ => None,
         }
     }
