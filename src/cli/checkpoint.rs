@@ -15,6 +15,7 @@ use aops_core::checkpoint::store::index::IndexRow;
 use aops_core::checkpoint::tree::{self, Artifacts, Delta, File, Folder, name};
 use aops_core::config::texts;
 use aops_core::model::error::{Code, Failure};
+use aops_core::model::outcome::PhaseOutcome;
 use aops_core::text::diff::unified;
 use aops_core::text::json::cut;
 use aops_core::text::plain::count;
@@ -242,7 +243,7 @@ fn describe(one: &Checkpoint) -> Vec<(&str, String)> {
     let notes = one.metadata.iter().filter(|(key, _)| *key != "trigger");
     lines.extend(notes.map(|(key, text)| (key.as_str(), text.clone())));
     for (label, all) in [("gate", &one.governance.gates), ("check", &one.governance.checks)] {
-        for found in all.iter().filter(|found| found.outcome != "PASS") {
+        for found in all.iter().filter(|found| found.outcome != PhaseOutcome::Pass) {
             let why = found.reason.as_deref().unwrap_or_default();
             lines.push((label, format!("{} {} {why}", found.name, found.outcome)));
         }

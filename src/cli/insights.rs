@@ -14,9 +14,11 @@ use aops_core::briefing::reflections;
 use aops_core::config::in_force;
 use aops_core::config::texts;
 use aops_core::insight::collect;
-use aops_core::insight::document::{COMPLETED, Insights, RuleCounts, check_rich, describe_counts};
+use aops_core::insight::document::{Insights, RuleCounts, check_rich, describe_counts};
 use aops_core::ledger::open::Ledger;
 use aops_core::ledger::sessions;
+use aops_core::model::named::Stored;
+use aops_core::model::outcome::{AgentVerdict, SessionOutcome};
 use aops_core::model::phase::Phase;
 use aops_core::proof::health::Health;
 use aops_core::session::reflection::to_markdown;
@@ -218,20 +220,21 @@ fn show(io: &mut Io, insights: &Insights, halt: Option<NamedFact>) -> anyhow::Re
 fn describe_verdicts(insights: &Insights) -> String {
     let blocks = match insights.custodiet_blocks {
         0 => None,
-        1 => Some("BLOCK".to_owned()),
-        n => Some(format!("BLOCK {n} times")),
+        1 => Some(AgentVerdict::Block.to_string()),
+        n => Some(format!("{} {n} times", AgentVerdict::Block)),
     };
-    let (critic, qa) = (insights.critic_verdict.clone(), insights.qa_verdict.clone());
+    let word = |said: &Option<Stored<AgentVerdict>>| said.as_ref().map(ToString::to_string);
+    let (critic, qa) = (word(&insights.critic_verdict), word(&insights.qa_verdict));
     let all = [("critic", critic), ("custodiet", blocks), ("qa-verifier", qa)];
     let said: Vec<String> = all.into_iter().filter_map(|(name, said)| Some(format!("{name} {}", said?))).collect();
     said.join(", ")
 }
 
 fn describe(insights: &Insights) -> Vec<NamedFact> {
-    let tone = match insights.outcome.as_str() {
-        "success" => Tone::Good,
-        "failure" => Tone::Bad,
-        COMPLETED => Tone::Plain,
+    let tone = match insights.outcome.known() {
+        Some(SessionOutcome::Success) => Tone::Good,
+        Some(SessionOutcome::Failure) => Tone::Bad,
+        Some(SessionOutcome::Completed) => Tone::Plain,
         _ => Tone::Warn,
     };
     let list = |items: &[String]| items.join(", ");
@@ -239,12 +242,12 @@ fn describe(insights: &Insights) -> Vec<NamedFact> {
         insights.phase_ms.iter().map(|(name, ms)| format!("{name} {}", time::age(ms.cast_signed()))).collect();
     let would = Some(&insights.rehearsed).filter(|gates| gates.values().any(|n| *n > 0));
     let would = would.map(|gates| format!("would refuse: {}", describe_counts(gates)));
-    let ended = insights.run_outcome.as_deref().unwrap_or("under way");
+    let ended = insights.run_outcome.as_ref().map_or("under way", Stored::name);
     let run = insights.run_id.as_ref().map(|id| format!("{id}: {ended}"));
     let todos = (insights.todos_total > 0).then(|| format!("{} of {}", insights.todos_completed, insights.todos_total));
     vec![
         ("session", insights.session_id.clone(), Tone::Plain),
-        ("outcome", insights.outcome.clone(), tone),
+        ("outcome", insights.outcome.to_string(), tone),
         ("summary", insights.summary.clone().unwrap_or_default(), Tone::Plain),
         ("workflows", list(&insights.workflows_used), Tone::Plain),
         ("run", run.unwrap_or_default(), Tone::Plain),

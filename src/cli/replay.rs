@@ -17,6 +17,7 @@ use aops_core::model::debt::DebtId;
 use aops_core::model::error::Failure;
 use aops_core::model::event::{Event, EventKind, Refusal};
 use aops_core::model::named::Stored;
+use aops_core::model::outcome::PhaseOutcome;
 use aops_core::model::verdict::{Ruling, Verdict};
 use aops_core::model::worktree::Worktree;
 use aops_core::observe;
@@ -289,8 +290,8 @@ fn checks(session: &Session, batch: &Batch) -> Vec<Checked> {
         _ => None,
     });
     run.map(|(run, check)| {
-        let outcome = if run.failed() { check.outcome.name() } else { Checked::PASS };
-        Checked { outcome: outcome.to_owned(), ..run.clone() }
+        let outcome = if run.failed() { check.outcome.into() } else { PhaseOutcome::Pass };
+        Checked { outcome: outcome.into(), ..run.clone() }
     })
     .collect()
 }

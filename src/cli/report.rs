@@ -11,6 +11,7 @@ use aops_core::insight::collect;
 use aops_core::insight::document::{Insights, describe_counts};
 use aops_core::insight::report::{Card, Heading, Sums, page};
 use aops_core::ledger::sessions::SessionOnDisk;
+use aops_core::model::outcome::SessionOutcome;
 use aops_core::proof::health::Health;
 use aops_core::system::env::{Env, east_of_utc};
 use aops_core::system::{files, threads};
@@ -112,7 +113,7 @@ const FEW: usize = 5;
 
 /// Sessions that were halted or blocked and did not come to their end, the newest first.
 fn describe_halted(cards: &[Card]) -> String {
-    let halted = || cards.iter().filter(|card| card.insights.outcome == "failure");
+    let halted = || cards.iter().filter(|card| card.insights.outcome == SessionOutcome::Failure);
     let named: Vec<&str> = halted().take(FEW).map(|card| cut(&card.insights.session_id, 8)).collect();
     match halted().count() {
         0 => String::new(),

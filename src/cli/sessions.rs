@@ -14,6 +14,8 @@ use aops_core::ledger::clients::is_live;
 use aops_core::ledger::heads::Head;
 use aops_core::ledger::session_folder::dashed;
 use aops_core::ledger::sessions::{self, SessionOnDisk};
+use aops_core::model::named::Stored;
+use aops_core::model::outcome::SessionOutcome;
 use aops_core::model::phase::Phase;
 use aops_core::proof::health::{Health, QUICK};
 use aops_core::session::fold::Session;
@@ -144,7 +146,7 @@ fn lost_to_json(head: &Head) -> Value {
         "project": null, "started_at": null, "changed_at": head.ts, "prompt": null,
         "session_id": head.session_id, "folder": null,
         "date": head.ts.get(..10), "phase": head.blocked.then_some(Phase::Halted),
-        "blocked": head.blocked, "outcome": head.blocked.then_some("failure"), "ended_at": null,
+        "blocked": head.blocked, "outcome": head.blocked.then_some(SessionOutcome::Failure.name()), "ended_at": null,
         "lost": true, "mode": null, "rehearsed": null,
     })
 }
@@ -171,14 +173,13 @@ fn rehearsed(state: &State) -> Value {
 }
 
 /// From the last insights; without any, from the state.
-fn outcome(state: &State) -> String {
+fn outcome(state: &State) -> Stored<SessionOutcome> {
     let said = insights(state);
     match said.as_ref().and_then(|said| said.get("outcome")?.as_str()) {
-        _ if state.phase == Phase::Halted => "failure",
-        Some(said) => said,
-        None => "partial",
+        _ if state.phase == Phase::Halted => SessionOutcome::Failure.into(),
+        Some(said) => Stored::of(said),
+        None => SessionOutcome::Partial.into(),
     }
-    .to_owned()
 }
 
 /// The shortest beginnings, of eight characters at least, by which these ids are told apart.

@@ -6,6 +6,7 @@
 use aops_core::model::call::CallKey;
 use aops_core::model::client::Client;
 use aops_core::model::named::named;
+pub use aops_core::model::outcome::RunOutcome;
 use aops_core::text::{json, sha256::NO_DIGEST, stored::canonical};
 use aops_ledger::chain::{Damage, Fold, Walk};
 use aops_ledger::entry::{Frame, Layout, Line, Part};
@@ -25,21 +26,6 @@ named! {
         Terminal = "TERMINAL",
         /// Its driver died. A person must resume it.
         Terminated = "TERMINATED",
-    }
-}
-
-named! {
-    #[derive(Serialize, Deserialize)]
-    #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-    pub enum RunOutcome {
-        Pass = "PASS",
-        Blocked = "BLOCKED",
-        /// A person must allow a call, or waive a failed check.
-        WaiverRequested = "WAIVER_REQUESTED",
-        /// Of a step: the verifier found issues, and an intervention follows.
-        InterventionRequired = "INTERVENTION_REQUIRED",
-        /// A person must look: budget or time ran out, or a process was killed.
-        EscalationRequested = "ESCALATION_REQUESTED",
     }
 }
 
@@ -82,26 +68,6 @@ pub const POLICY_CHANGED: &str = "POLICY_CHANGED_MID_RUN";
 impl RunStatus {
     pub fn is_driven(self) -> bool {
         matches!(self, RunStatus::Init | RunStatus::Running | RunStatus::Resumed)
-    }
-}
-
-impl RunOutcome {
-    /// The word of a checkpoint's gate.
-    pub fn gate_word(self) -> &'static str {
-        match self {
-            RunOutcome::Pass => "PASS",
-            RunOutcome::Blocked => "HALT",
-            RunOutcome::InterventionRequired => "INTERVENTION_REQUIRED",
-            RunOutcome::WaiverRequested | RunOutcome::EscalationRequested => "ASK_USER",
-        }
-    }
-
-    pub fn exit(self) -> u8 {
-        match self {
-            RunOutcome::Pass => 0,
-            RunOutcome::Blocked | RunOutcome::InterventionRequired => 1,
-            RunOutcome::WaiverRequested | RunOutcome::EscalationRequested => 3,
-        }
     }
 }
 

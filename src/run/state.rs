@@ -278,7 +278,7 @@ impl RunState {
         let gate = |step: &String| {
             let done = self.done.get(step)?;
             let reason = Some(done.reason.clone()).filter(|reason| !reason.is_empty());
-            Some(GateOutcome { name: step.clone(), outcome: done.outcome.gate_word().to_owned(), reason })
+            Some(GateOutcome { name: step.clone(), outcome: done.outcome.of_phase().into(), reason })
         };
         let (completed, incomplete) = self.init.steps.iter().cloned().partition(|step| self.has_passed(step));
         RunView {

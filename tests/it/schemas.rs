@@ -12,6 +12,7 @@ use crate::faults::{self, LEDGER, STATE, Workshop, passed};
 use crate::support::Sandbox;
 use aops_core::insight::document::Insights;
 use aops_core::model::call::CallState;
+use aops_core::model::named::Stored;
 use aops_core::session::fact::{Fact, Staged, TaskChosen, TaskMove};
 use aops_core::session::memory::{ModeAsked, RunStep};
 use infer::{Shape, object};
@@ -121,7 +122,7 @@ fn schemas_are_current() {
 #[test]
 fn the_insights_schema_is_of_the_type() {
     let schema = insights_schema();
-    let insights = Insights { outcome: "partial".to_owned(), date: "2026-01-13".to_owned(), ..Insights::new() };
+    let insights = Insights { outcome: Stored::of("partial"), date: "2026-01-13".to_owned(), ..Insights::new() };
     let mut value = serde_json::to_value(insights).unwrap();
     let mut required: Vec<&str> =
         schema["required"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();

@@ -73,7 +73,7 @@ fn count(insights: &Insights) -> [(&'static str, &'static str, Counts); 5] {
     let refusals: Counts = insights.gates.iter().map(|(gate, n)| (with("aops.gate", gate), *n)).collect();
     let audits = [("drawn", insights.audits.drawn), ("done", insights.audits.done)];
     [
-        ("aops.sessions", "{session}", vec![(with("aops.outcome", &insights.outcome), 1)]),
+        ("aops.sessions", "{session}", vec![(with("aops.outcome", insights.outcome.name()), 1)]),
         ("aops.tool_calls", "{call}", outcomes.map(|(word, n)| (with("aops.call.outcome", word), n)).to_vec()),
         ("aops.refusals", "{refusal}", refusals),
         ("aops.audits", "{audit}", audits.map(|(word, n)| (with("aops.audit", word), n)).to_vec()),

@@ -18,6 +18,7 @@ use aops_core::model::call::CallState;
 use aops_core::model::event::EventKind;
 use aops_core::model::gate_id::GateId;
 use aops_core::model::named::Stored;
+use aops_core::model::outcome::SessionOutcome;
 use aops_core::session::fact::{Fact, Said, Seen, Step};
 use aops_core::text::json::cut;
 use aops_core::text::time;
@@ -41,7 +42,7 @@ pub(super) fn tell(io: &Io, found: &FoundSession) -> anyhow::Result<Option<Told>
     let policy = tally.session.state.policy_hash.clone();
     let insights = collect::finish(io.env, tally, &found.transcript, None)?;
     let writer = SpanWriter { session: &found.session_id, phases: &phases, agents: &agents, end, policy: &policy };
-    let halted = Some("halted").filter(|_| insights.outcome == "failure");
+    let halted = Some("halted").filter(|_| insights.outcome == SessionOutcome::Failure);
     let name = "invoke_agent claude-code";
     let mut spans = vec![writer.span("session", None, name, (began, Some(end)), session_attributes(&insights), halted)];
     let ends = phases.iter().skip(1).map(|(at, _)| *at).chain([end]);
@@ -222,7 +223,7 @@ fn session_attributes(insights: &Insights) -> Vec<Value> {
         // The conventions' name, and the one that is proposed.
         number("gen_ai.usage.cache_creation.input_tokens", sum(|sum| sum.cache_write)),
         number("gen_ai.usage.cache_write.input_tokens", sum(|sum| sum.cache_write)),
-        attribute("aops.outcome", &insights.outcome),
+        attribute("aops.outcome", insights.outcome.name()),
         attribute("aops.project", &insights.project),
     ];
     let would = insights.rehearsed.values().sum::<u64>();

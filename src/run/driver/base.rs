@@ -177,9 +177,9 @@ impl Driver {
         facts.extend(facts::abandoned(ledger.session()));
         let (run_id, task) = (self.run.run_id.clone(), self.describe_task());
         let open = ledger.session().memory.run.as_ref();
-        let outcome = open.and_then(|open| self.run.outcome_of(&open.step)).map(|word| word.gate_word().to_owned());
+        let outcome = open.and_then(|open| self.run.outcome_of(&open.step)).map(|outcome| outcome.of_phase().into());
         let (workflow, ends) = (Some(self.run.init.workflow.clone()), run_outcome.is_some());
-        let run_outcome = run_outcome.map(|outcome| outcome.name().to_owned());
+        let run_outcome = run_outcome.map(Into::into);
         facts.push(Fact::Run(Staged { outcome, run_id, run_outcome, stage, task, workflow }));
         ledger.append(env, facts)?;
         if ends {

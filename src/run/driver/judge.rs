@@ -10,6 +10,7 @@ use aops_core::config::policy::check::{Moment, Outcome as OnFailure};
 use aops_core::gate::{self, checks::GATE};
 use aops_core::model::debt::DebtId;
 use aops_core::model::named::join_names;
+use aops_core::model::outcome::AgentVerdict;
 use aops_core::model::phase::Phase;
 use aops_core::session::fold::Session;
 use aops_core::session::memory::{OpenCall, RunStep};
@@ -184,15 +185,16 @@ impl Evidence<'_> {
     /// The step's agent gave no verdict, or one that stops the run.
     fn bad_verdict(&self) -> Option<StepResult> {
         let agent = self.step.verdict_of()?;
-        match self.run_step().and_then(|step| step.verdict.as_deref()) {
+        let said = self.run_step().and_then(|step| step.verdict.as_deref());
+        match said.map(AgentVerdict::of) {
             None => {
                 let id = &self.step.id;
                 Some(StepResult::Blocked(format!("step `{id}` owes the verdict of `{agent}`, and there is none")))
             }
-            Some("ISSUES") if agent == "qa-verifier" => Some(StepResult::Issues(self.problems(1000))),
-            Some("REVISE") if agent == "critic" => Some(StepResult::Revise(self.problems(1000))),
-            Some("HALT") if agent == "critic" => Some(StepResult::Halt(self.problems(1000))),
-            Some(bad @ ("REVISE" | "HALT" | "ISSUES" | "BLOCK")) => {
+            Some(Some(AgentVerdict::Issues)) if agent == "qa-verifier" => Some(StepResult::Issues(self.problems(1000))),
+            Some(Some(AgentVerdict::Revise)) if agent == "critic" => Some(StepResult::Revise(self.problems(1000))),
+            Some(Some(AgentVerdict::Halt)) if agent == "critic" => Some(StepResult::Halt(self.problems(1000))),
+            Some(Some(bad)) if bad.refuses() => {
                 Some(StepResult::Blocked(format!("{agent} says {bad}: {}", self.problems(400))))
             }
             Some(_) => None,

@@ -76,7 +76,7 @@ impl Driver {
         let mut view = self.run.view(&step.id);
         let Some(result) = result else { return view };
         let reason = result.reason().map(str::to_owned);
-        let outcome = result.outcome().gate_word().to_owned();
+        let outcome = result.outcome().of_phase().into();
         view.gates.retain(|gate| gate.name != step.id);
         view.gates.push(GateOutcome { name: step.id.clone(), outcome, reason });
         if *result == StepResult::Passed && view.incomplete.contains(&step.id) {

@@ -170,7 +170,7 @@ fn set(session: &mut Session, odd: Odd) {
     // The words of a state that was cut.
     state.state.custodiet_block_reason = odd.blocked.filter(|words| words != "1");
     state.state.hydration_pending = odd.pending;
-    state.hydration.critic_verdict = odd.verdict;
+    state.hydration.critic_verdict = odd.verdict.as_deref().map(Stored::of);
     (state.audit.due, course.auditing, state.audit.writes_since) = odd.audit;
     state.stop.refusals = odd.stop.0;
     state.stop.owed = odd.stop.1.iter().map(|name| Stored::of(name)).collect();
@@ -272,7 +272,12 @@ fn laid_out(mut context: Context, event: &Event, seen: Seen) -> Context {
     context.checks = seen
         .checks
         .into_iter()
-        .map(|(outcome, ending, on)| Checked { outcome, ending, on: moments[on.index(3)], ..Checked::default() })
+        .map(|(outcome, ending, on)| Checked {
+            outcome: Stored::of(&outcome),
+            ending,
+            on: moments[on.index(3)],
+            ..Checked::default()
+        })
         .collect();
     context.past = seen.past.zip(event.call.as_ref()).map(|(reason, call)| Step {
         call: call.key.clone(),

@@ -6,6 +6,7 @@ use aops_core::gate::{Context, checks, facts};
 use aops_core::hook;
 use aops_core::host::claude::wire::read;
 use aops_core::model::event::Event;
+use aops_core::model::outcome::PhaseOutcome;
 use aops_core::model::verdict::{Ruling, Verdict};
 use aops_core::model::worktree::Worktree;
 use aops_core::observe;
@@ -161,13 +162,13 @@ impl World {
         loop {
             let wanted = checks::wanted(&self.session, &event, &context, &verdict);
             let Some(check) = wanted.first() else { break };
-            let outcome = if self.checks_pass { Checked::PASS } else { check.outcome.name() };
+            let outcome = if self.checks_pass { PhaseOutcome::Pass } else { check.outcome.into() };
             let ending = if self.checks_pass { "exit 0" } else { "exit 1" };
             context.checks.push(Checked {
                 ending: ending.to_owned(),
                 id: check.id.clone(),
                 on: check.on,
-                outcome: outcome.to_owned(),
+                outcome: outcome.into(),
                 run: check.run.clone(),
                 ..Checked::default()
             });

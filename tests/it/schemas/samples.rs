@@ -9,6 +9,7 @@ use aops_core::config::policy::check::Moment;
 use aops_core::config::policy::{ModeLevel, Policy};
 use aops_core::model::call::{CallKey, CallState, Effect, ToolResult};
 use aops_core::model::named::{Named, Stored};
+use aops_core::model::outcome::PhaseOutcome;
 use aops_core::model::phase::Phase;
 use aops_core::model::phase::Sandbox;
 use aops_core::model::profile::{Hold, JailState, Loss, Losses, LostFile, Profile, Proof};
@@ -161,7 +162,7 @@ fn course() -> TaskProgress {
         auditing: false,
         baseline_before: Some(digest()),
         before: Some((Phase::Execute, Sandbox::Open)),
-        checks: [(text(), LastRun { ending: text(), outcome: text() })].into(),
+        checks: [(text(), LastRun { ending: text(), outcome: stored() })].into(),
         prompt_count: 1,
         formatted: true,
         friction: true,
@@ -202,7 +203,7 @@ fn checked() -> Checked {
         id: text(),
         ms: 1,
         on: Moment::Stop,
-        outcome: Checked::PASS.to_owned(),
+        outcome: PhaseOutcome::Pass.into(),
         output: text(),
         path: some(),
         run: text(),
@@ -271,7 +272,7 @@ fn report() -> AgentReport {
         reflection: map(),
         steps: vec![text()],
         task: some(),
-        verdict: some(),
+        verdict: Some(stored()),
         workflow: some(),
     }
 }
@@ -350,7 +351,7 @@ fn parked() -> Parked {
         asked: true,
         audit_due: true,
         baseline_sha256: Some(digest()),
-        critic_verdict: some(),
+        critic_verdict: Some(stored()),
         files: 1,
         hydrated_intent: some(),
         intent: some(),
@@ -506,7 +507,7 @@ fn state() -> State {
         ended_at: Some(moment()),
         hydration: Hydration {
             acceptance_criteria: vec![text()],
-            critic_verdict: some(),
+            critic_verdict: Some(stored()),
             hydrated_intent: some(),
             original_prompt: some(),
         },
@@ -848,9 +849,9 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Mode(asked()),
         Fact::Mode(unheld()),
         Fact::Run(Staged {
-            outcome: some(),
+            outcome: Some(stored()),
             run_id: text(),
-            run_outcome: some(),
+            run_outcome: Some(stored()),
             stage: None,
             task: text(),
             workflow: some(),
@@ -902,12 +903,12 @@ pub(crate) fn checkpoints() -> Vec<Value> {
         summary: some(),
         token_usage: TokenUsage { input: 1000, output: 200 },
         tokens: 1200,
-        tool_invocations: Invocations::List(vec![ToolInvocation { id: text(), outcome: text(), tool: text() }]),
+        tool_invocations: Invocations::List(vec![ToolInvocation { id: text(), outcome: stored(), tool: text() }]),
     };
     let idle = AgentState { status: AgentStatus::Pending, summary: None, ..agent.clone() };
     let file = File { mode: 0o644, path: text(), sha256: Sum::default(), size: 17, target: None };
     let link = File { mode: 0o777, target: some(), ..file.clone() };
-    let outcome = GateOutcome { name: text(), outcome: text(), reason: some() };
+    let outcome = GateOutcome { name: text(), outcome: stored(), reason: some() };
     let passed = GateOutcome { reason: None, ..outcome.clone() };
     let first = Checkpoint {
         agents: vec![agent, idle],

@@ -7,7 +7,9 @@ pub mod text;
 
 use crate::checkpoint::tree::Artifacts;
 use crate::config::workflow::is_plain;
-use crate::model::named::named;
+use crate::model::call::CallState;
+use crate::model::named::{Stored, named};
+use crate::model::outcome::PhaseOutcome;
 use crate::model::phase::Sandbox;
 use crate::text::time;
 use serde::{Deserialize, Serialize};
@@ -87,8 +89,8 @@ impl Invocations {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolInvocation {
     pub id: String,
-    /// Where the call stands: `COMPLETED`, `FAILED`, `DENIED`, or not that far yet.
-    pub outcome: String,
+    /// Where the call stands.
+    pub outcome: Stored<CallState>,
     pub tool: String,
 }
 
@@ -111,11 +113,10 @@ pub struct Governance {
     pub passed: bool,
 }
 
-/// `PASS`, `ASK_USER`, `INTERVENTION_REQUIRED` or `HALT`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateOutcome {
     pub name: String,
-    pub outcome: String,
+    pub outcome: Stored<PhaseOutcome>,
     pub reason: Option<String>,
 }
 

@@ -189,7 +189,7 @@ fn calls_and_phases(ledger: &Ledger) -> (Calls, BTreeMap<String, String>) {
 }
 
 fn add_call(calls: &mut Calls, step: Step) {
-    let outcome = step.to.name().to_owned();
+    let outcome = step.to.into();
     if let Some(known) = calls.values_mut().flatten().rfind(|known| known.id == step.call.id) {
         known.outcome = outcome;
         return;

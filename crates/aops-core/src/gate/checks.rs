@@ -10,6 +10,7 @@ use crate::config::policy::{Check, Level};
 use crate::model::call::Effect;
 use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
+use crate::model::outcome::PhaseOutcome;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::Checked;
@@ -78,8 +79,8 @@ fn leaves_sandbox(session: &Session, event: &Event, context: &Context) -> bool {
 
 /// This check let the work begin already; in a run a person's answer does so too.
 fn has_let_out(session: &Session, context: &Context, id: &str) -> bool {
-    let last = session.memory.progress.checks.get(id).map(|last| last.outcome.as_str());
-    last == Some(Checked::PASS) || context.stage.is_some() && last == Some("ASK_USER")
+    let Some(last) = session.memory.progress.checks.get(id) else { return false };
+    last.outcome == PhaseOutcome::Pass || context.stage.is_some() && last.outcome == PhaseOutcome::AskUser
 }
 
 pub fn judge(_: &Session, event: &Event, context: &Context) -> Verdict {
@@ -97,7 +98,7 @@ pub fn judge(_: &Session, event: &Event, context: &Context) -> Verdict {
 
 /// What the agent can repair it is told; the rest is the person's, and the prompt waits.
 fn before_model(run: &Checked) -> Verdict {
-    if run.outcome != "INTERVENTION_REQUIRED" {
+    if run.outcome != PhaseOutcome::InterventionRequired {
         return Verdict::refuse(GATE, Phrase::new("refusals/check-prompt.md", values(run)));
     }
     let Checked { id, ending, .. } = run;
@@ -110,28 +111,29 @@ fn before_model(run: &Checked) -> Verdict {
 
 /// The agent can do nothing about it: the turn ends and the user is told; in a run, by its driver.
 fn is_over(run: &Checked, context: &Context) -> bool {
-    run.outcome == "HALT" || run.outcome == "ASK_USER" && (context.attended || context.stage.is_some())
+    run.outcome == PhaseOutcome::Halt
+        || run.outcome == PhaseOutcome::AskUser && (context.attended || context.stage.is_some())
 }
 
 /// A check that was run for this event ends the work.
 pub fn halts(session: &Session, context: &Context) -> bool {
     let enforced = super::level(session.policy(), GATE) == Level::Enforce;
-    enforced && context.checks.iter().any(|run| run.outcome == "HALT")
+    enforced && context.checks.iter().any(|run| run.outcome == PhaseOutcome::Halt)
 }
 
 fn refusal(run: &Checked, context: &Context) -> Verdict {
-    let asks = run.outcome == "ASK_USER" && (context.attended || context.defers);
+    let asks = run.outcome == PhaseOutcome::AskUser && (context.attended || context.defers);
     let template = match run.on {
         _ if asks && context.attended => "refusals/check-ask.md",
-        _ if run.ending == Checked::CUT_OFF && run.outcome != "HALT" => "refusals/check-late.md",
-        _ if run.outcome == "HALT" => "refusals/check-halt.md",
+        _ if run.ending == Checked::CUT_OFF && run.outcome != PhaseOutcome::Halt => "refusals/check-late.md",
+        _ if run.outcome == PhaseOutcome::Halt => "refusals/check-halt.md",
         Moment::Save => "refusals/check-save.md",
         Moment::Sandbox => "refusals/check-sandbox.md",
         _ => "refusals/check-failed.md",
     };
     let ruling = if asks { Ruling::Ask } else { Ruling::Deny };
     let phrase = Some(Phrase::new(template, values(run)));
-    Verdict { ruling, gate: Some(GATE), phrase, halt: run.outcome == "HALT", ..Verdict::pass() }
+    Verdict { ruling, gate: Some(GATE), phrase, halt: run.outcome == PhaseOutcome::Halt, ..Verdict::pass() }
 }
 
 fn values(run: &Checked) -> Vec<(&'static str, String)> {

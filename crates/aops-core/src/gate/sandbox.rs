@@ -10,6 +10,7 @@ use crate::model::agent::May;
 use crate::model::call::{Effect, ToolCall};
 use crate::model::event::Event;
 use crate::model::gate_id::GateId;
+use crate::model::outcome::AgentVerdict;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
@@ -115,7 +116,7 @@ fn refuse_outgrown(why: String, session: &Session, context: &Context) -> Phrase 
 /// The workflow wants a review, the critic gate only warns, and there was no review.
 fn unreviewed(session: &Session) -> bool {
     let warns = level(session.policy(), GateId::Critic) == Level::Warn;
-    let reviewed = session.state.hydration.critic_verdict.as_deref() == Some("PROCEED");
+    let reviewed = session.state.hydration.critic_said(AgentVerdict::Proceed);
     warns && !reviewed && session.memory.progress.gates.iter().any(|gate| gate == "critic")
 }
 
@@ -157,7 +158,7 @@ fn words(session: &Session, event: &Event, (call, seen): (&ToolCall, &CallContex
     let problems = &session.memory.progress.problems;
     match session.state.phase {
         Phase::Halted => Phrase::new("refusals/halted.md", vec![("reason", one_line(&problems.join("; "), 600))]),
-        Phase::Hydrate if session.state.hydration.critic_verdict.as_deref() == Some("REVISE") => {
+        Phase::Hydrate if session.state.hydration.critic_said(AgentVerdict::Revise) => {
             let lines: Vec<String> = problems.iter().map(|problem| format!("- {}", one_line(problem, 300))).collect();
             Phrase::new("refusals/sandbox-revise.md", vec![("problems", lines.join("\n")), hydrator])
         }

@@ -21,6 +21,7 @@ use crate::config::policy::{Check, Rule};
 use crate::model::call::{CallKey, CallState, Effect, ToolCall, ToolResult};
 use crate::model::debt::{Debt, DebtId};
 use crate::model::event::EventKind;
+use crate::model::named::Stored;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::worktree::{Asked, Worktree};
 use crate::session::agent_report::AgentReport;
@@ -217,7 +218,7 @@ fn sandbox() {
     let shut = |phase, verdict: Option<&str>| {
         with(|session| {
             (session.state.phase, session.state.sandbox) = (phase, Sandbox::Shut);
-            session.state.hydration.critic_verdict = verdict.map(str::to_owned);
+            session.state.hydration.critic_verdict = verdict.map(Stored::of);
             session.memory.progress.problems = vec!["p".into()];
         })
     };
@@ -249,7 +250,7 @@ fn sandbox() {
     let unreviewed = |verdict: Option<&str>| {
         let mut session = with_policy(|policy| policy.gates.critic = Level::Warn);
         session.memory.progress.gates = vec!["critic".into()];
-        session.state.hydration.critic_verdict = verdict.map(str::to_owned);
+        session.state.hydration.critic_verdict = verdict.map(Stored::of);
         session
     };
     told(&unreviewed(None), &call("Write"), &writes(), "sandbox", "sandbox-review.md");

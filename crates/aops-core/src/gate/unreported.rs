@@ -7,6 +7,7 @@ use super::Context;
 use crate::model::agent::{Agent, ours};
 use crate::model::event::{AgentEnd, AgentEndKind, Event, EventKind};
 use crate::model::gate_id::GateId;
+use crate::model::outcome::AgentVerdict;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::agent_report::{AgentReport, read_refusal};
 use crate::session::fact::{Blocked, Fact, Reported, Violation};
@@ -40,7 +41,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let lost = find(session, event, context).into_iter().filter(|one| one.why == Why::Lost);
     let say = |one: Unreported| {
         let name = one.agent.name;
-        let Some(verdict) = one.finding.as_ref().and_then(|finding| finding.verdict.as_deref()) else {
+        let Some(verdict) = one.finding.as_ref().and_then(|finding| finding.verdict.as_ref()) else {
             let words = format!(
                 "`{name}` ended, but its report did not arrive: the `SubagentStop` hook was killed or did not run. Its verdict does not count.\nhint: start `{}` again",
                 context.agent(name)
@@ -71,7 +72,7 @@ fn record(session: &Session, event: &Event, one: Unreported) -> Vec<Fact> {
         let (agent_id, event) = (one.agent_id.clone(), event.name.clone());
         Fact::Violation(Violation { agent_id, event, violation, ..Violation::default() })
     });
-    let blocks = one.finding.as_ref().filter(|finding| finding.verdict.as_deref() == Some("BLOCK"));
+    let blocks = one.finding.as_ref().filter(|finding| finding.says(AgentVerdict::Block));
     let blocks = blocks.filter(|_| session.blocked().is_none());
     let block = blocks.map(|finding| Blocked { by: name.to_owned(), reason: finding.problems.join("; ") });
     let problem = match one.why {

@@ -6,6 +6,7 @@
 use super::Context;
 use crate::model::event::Event;
 use crate::model::gate_id::GateId;
+use crate::model::outcome::AgentVerdict;
 use crate::model::phase::Phase;
 use crate::model::profile::{Losses, Profile};
 use crate::model::verdict::Verdict;
@@ -89,7 +90,7 @@ fn cause(session: &Session, event: &Event, context: &Context) -> (String, String
             let next = next.replace("{}", &context.agent("prompt-hydrator"));
             return ("a question changes nothing".to_owned(), next);
         }
-        Phase::Hydrate if session.state.hydration.critic_verdict.as_deref() == Some("REVISE") => {
+        Phase::Hydrate if session.state.hydration.critic_said(AgentVerdict::Revise) => {
             ("the review sent the plan of this task back", "prompt-hydrator")
         }
         _ if progress.outgrown.is_some() => {

@@ -6,6 +6,7 @@
 use super::{Context, parked};
 use crate::model::agent::{Agent, ours};
 use crate::model::event::Event;
+use crate::model::outcome::AgentVerdict;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::agent_report::AgentReport;
 use crate::session::fact::{Blocked, Fact, Reported};
@@ -23,7 +24,7 @@ pub(super) fn reported(session: &Session, event: &Event, verdict: &Verdict, cont
         return unawaited_block(session, agent, report, context);
     }
     let (finding, problem) = found(session, agent, report);
-    let blocks = finding.as_ref().filter(|finding| finding.verdict.as_deref() == Some("BLOCK"));
+    let blocks = finding.as_ref().filter(|finding| finding.says(AgentVerdict::Block));
     let block =
         blocks.map(|finding| Fact::Block(Blocked { by: agent.name.to_owned(), reason: finding.problems.join("; ") }));
     let sent_on = verdict.ruling == Ruling::Deny;
@@ -31,7 +32,7 @@ pub(super) fn reported(session: &Session, event: &Event, verdict: &Verdict, cont
     let (agent, agent_id) = (agent.name.to_owned(), id.to_owned());
     let closes = agent == "framework" && finding.is_some();
     let goes_on = |finding: &AgentReport| finding.task.as_deref() == Some("continue");
-    let sent_back = session.state.hydration.critic_verdict.as_deref() == Some("REVISE");
+    let sent_back = session.state.hydration.critic_said(AgentVerdict::Revise);
     let replans = sent_back && agent == "prompt-hydrator" && finding.as_ref().is_some_and(goes_on);
     let (tree, as_result) = (context.verified_tree.clone(), true);
     let takes_up = finding.as_ref().filter(|_| agent == "prompt-hydrator" && !replans);
@@ -83,7 +84,7 @@ fn unawaited_block(
 ) -> Vec<Fact> {
     let foreign = context.renamed.iter().any(|name| name == agent.name);
     let found = report.as_ref().ok().filter(|_| agent.name == "custodiet" && !foreign && session.blocked().is_none());
-    let blocks = found.filter(|finding| finding.verdict.as_deref() == Some("BLOCK"));
+    let blocks = found.filter(|finding| finding.says(AgentVerdict::Block));
     let block = blocks.map(|finding| Blocked { by: agent.name.to_owned(), reason: finding.problems.join("; ") });
     block.map(Fact::Block).into_iter().collect()
 }

@@ -7,12 +7,13 @@
 use crate::host::claude::transcript::scan::{Lens, Scan, phase_at};
 use crate::host::claude::usage::{Prices, Tokens};
 use crate::host::{codex::rollout, scan};
-use crate::insight::document::{COMPLETED, Insights, NO_SUMMARY};
+use crate::insight::document::{Insights, NO_SUMMARY};
 use crate::insight::{tally::Tally, week};
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::ledger::{entry::Line, open::Ledger, recover::LEDGER_FILE, session_folder::dashed};
 use crate::model::client::Client;
 use crate::model::error::{Code, Failure};
+use crate::model::outcome::SessionOutcome;
 use crate::session::fact::{Concluded, Fact};
 use crate::system::env::Env;
 use crate::system::files;
@@ -133,7 +134,7 @@ pub fn of_transcript(env: &Env, transcript: &Path, session_id: &str) -> Result<I
     began.as_deref().map_or("1970-01-01", |at| json::cut(at, 10)).clone_into(&mut insights.date);
     (insights.started_at, insights.ended_at) = (began, ended);
     cwd.rsplit('/').next().unwrap_or_default().clone_into(&mut insights.project);
-    COMPLETED.clone_into(&mut insights.outcome);
+    insights.outcome = SessionOutcome::Completed.into();
     let last = told.prompts.last().map(|prompt| crate::text::template::one_line(prompt, 300));
     insights.summary = Some(last.unwrap_or_else(|| NO_SUMMARY.to_owned()));
     insights.user_prompts = told.prompts;

@@ -4,6 +4,8 @@
 //! empty or null; a check is about forms, not about words, and an unknown field is kept.
 
 use crate::host::claude::usage::Tokens;
+use crate::model::named::Stored;
+use crate::model::outcome::{AgentVerdict, RunOutcome, SessionOutcome};
 use crate::text::json::{self, cut};
 use crate::text::plain::{count, is_zero};
 use crate::text::redact::redact;
@@ -28,7 +30,7 @@ pub struct Insights {
     pub context_gaps: Value,
     pub conversation_flow: Value,
     pub cost_usd: Option<f64>,
-    pub critic_verdict: Option<String>,
+    pub critic_verdict: Option<Stored<AgentVerdict>>,
     pub custodiet_blocks: u64,
     pub date: String,
     /// Why the session ended, as its client said it.
@@ -40,11 +42,11 @@ pub struct Insights {
     pub learning_observations: Value,
     /// The last entry this is made of; nothing for a session without a ledger.
     pub ledger_head: Option<String>,
-    pub outcome: String,
+    pub outcome: Stored<SessionOutcome>,
     pub phase_ms: BTreeMap<String, u64>,
     pub project: String,
     pub proposed_changes: Vec<String>,
-    pub qa_verdict: Option<String>,
+    pub qa_verdict: Option<Stored<AgentVerdict>>,
     /// What people were asked about calls, and what they answered.
     pub questions: QuestionCounts,
     /// The framework agent's seven fields, as it gave them last.
@@ -54,7 +56,7 @@ pub struct Insights {
     pub rules: BTreeMap<String, RuleCounts>,
     /// The run that the session belongs to, and what that came to.
     pub run_id: Option<String>,
-    pub run_outcome: Option<String>,
+    pub run_outcome: Option<Stored<RunOutcome>>,
     pub schema: u32,
     pub session_id: String,
     pub skill_compliance: Value,
@@ -284,10 +286,6 @@ fn redact_all(value: &Value) -> Value {
         plain => plain.clone(),
     }
 }
-
-/// `completed`: no loop was enforced, so nothing was to be verified.
-pub const OUTCOMES: [&str; 4] = ["success", "partial", "failure", COMPLETED];
-pub const COMPLETED: &str = "completed";
 
 /// A field that an analysis fills, not the ledger.
 struct Rich {

@@ -2,32 +2,35 @@
 //!
 //! Pure.
 
-use super::document::COMPLETED;
 use crate::config::policy::{Level, ModeLevel};
+use crate::model::named::Stored;
+use crate::model::outcome::{RunOutcome, SessionOutcome};
 use crate::model::phase::Phase;
 use crate::session::fold::Session;
 
 /// What the session came to; `of_run` is what its run came to.
-pub(super) fn outcome(session: &Session, of_run: Option<&str>) -> &'static str {
+pub(super) fn outcome(session: &Session, of_run: Option<&Stored<RunOutcome>>) -> SessionOutcome {
     if let Some(of_run) = of_run {
         return outcome_of_run(of_run);
     }
     match session.state.phase {
-        Phase::Halted => "failure",
-        _ if session.blocked().is_some() => "failure",
-        _ if !has_loop(session) => COMPLETED,
-        Phase::Done if session.is_small() => "success",
-        Phase::Done if session.memory.progress.verified && session.state.stop.owed.is_empty() => "success",
-        _ => "partial",
+        Phase::Halted => SessionOutcome::Failure,
+        _ if session.blocked().is_some() => SessionOutcome::Failure,
+        _ if !has_loop(session) => SessionOutcome::Completed,
+        Phase::Done if session.is_small() => SessionOutcome::Success,
+        Phase::Done if session.memory.progress.verified && session.state.stop.owed.is_empty() => {
+            SessionOutcome::Success
+        }
+        _ => SessionOutcome::Partial,
     }
 }
 
 /// A run knows better than its session what it came to; one that waits for a person is not over.
-fn outcome_of_run(outcome: &str) -> &'static str {
-    match outcome {
-        "PASS" => "success",
-        "BLOCKED" => "failure",
-        _ => "partial",
+fn outcome_of_run(outcome: &Stored<RunOutcome>) -> SessionOutcome {
+    match outcome.known() {
+        Some(RunOutcome::Pass) => SessionOutcome::Success,
+        Some(RunOutcome::Blocked) => SessionOutcome::Failure,
+        _ => SessionOutcome::Partial,
     }
 }
 

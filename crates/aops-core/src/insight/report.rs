@@ -7,8 +7,9 @@
 mod chart;
 
 use crate::host::claude::usage::Sum;
-use crate::insight::document::{COMPLETED, Calls, Insights, OUTCOMES, QuestionCounts, RuleCounts, Worth, micros, usd};
+use crate::insight::document::{Calls, Insights, QuestionCounts, RuleCounts, Worth, micros, usd};
 use crate::insight::tally::{Followed, Story};
+use crate::model::outcome::SessionOutcome;
 use crate::model::phase::Phase;
 use crate::text::plain::count;
 use crate::text::time;
@@ -100,10 +101,10 @@ fn head(out: &mut String, sums: &Sums, heading: &Heading) {
     out.push_str("<dl class=\"tiles\">");
     let cost = sums.cost_usd.map_or("–".to_owned(), |cost| format!("${cost:.2}"));
     // Without a loop there is nothing to verify.
-    let judged = sums.sessions - sums.outcome(COMPLETED);
-    let share = (sums.outcome("success") * 100).checked_div(judged).map(|share| format!("{share}%"));
+    let judged = sums.sessions - sums.outcome(SessionOutcome::Completed);
+    let share = (sums.outcome(SessionOutcome::Success) * 100).checked_div(judged).map(|share| format!("{share}%"));
     let tiles = share.map(|share| ("verified and closed", share)).into_iter().chain([
-        ("halted", sums.outcome("failure").to_string()),
+        ("halted", sums.outcome(SessionOutcome::Failure).to_string()),
         ("refusals", sums.refusals.values().sum::<u64>().to_string()),
         ("files changed", sums.files.len().to_string()),
         ("tokens", short(sums.tokens)),
@@ -301,9 +302,9 @@ impl Sums {
         let mut millionths: Option<u64> = None;
         for card in cards {
             let insights = &card.insights;
-            *sums.outcomes.entry(insights.outcome.clone()).or_default() += 1;
-            let outcome = OUTCOMES.iter().position(|name| *name == insights.outcome).unwrap_or(1);
-            days.entry(insights.date.clone()).or_default()[outcome] += 1;
+            *sums.outcomes.entry(insights.outcome.to_string()).or_default() += 1;
+            let outcome = insights.outcome.known().unwrap_or(SessionOutcome::Partial);
+            days.entry(insights.date.clone()).or_default()[outcome as usize] += 1;
             for (name, ms) in &insights.phase_ms {
                 *phases.entry(name.as_str()).or_default() += ms;
             }
@@ -366,8 +367,8 @@ impl Sums {
         }
     }
 
-    fn outcome(&self, name: &str) -> u64 {
-        self.outcomes.get(name).copied().unwrap_or(0)
+    fn outcome(&self, outcome: SessionOutcome) -> u64 {
+        self.outcomes.get(outcome.name()).copied().unwrap_or(0)
     }
 
     /// The tools that were called most; the rest together.

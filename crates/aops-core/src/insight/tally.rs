@@ -15,6 +15,7 @@ use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::debt::DebtId;
 use crate::model::event::EventKind;
 use crate::model::gate_id::GateId;
+use crate::model::outcome::SessionOutcome;
 use crate::session::fact::{Fact, Reported, Said, Seen, Staged, Step, Violation};
 use crate::session::memory::RollbackState;
 use crate::session::question::{Answered, Asked};
@@ -368,8 +369,8 @@ impl Tally {
         let todos = &state.main_agent;
         (insights.todos_completed, insights.todos_total) = (todos.todos_completed, todos.todos_total);
         insights.ledger_head = Some(self.session.head.clone());
-        insights.outcome = outcome(&self.session, insights.run_outcome.as_deref()).to_owned();
-        if insights.outcome == "failure" {
+        insights.outcome = outcome(&self.session, insights.run_outcome.as_ref()).into();
+        if insights.outcome == SessionOutcome::Failure {
             insights.stop_reason = Some("halted".to_owned());
         }
         let wanted = insights.accomplishments.last().or(state.hydration.hydrated_intent.as_ref());

@@ -2,7 +2,7 @@
 //!
 //! Pure. Invariant: a call that succeeded has no entry, a refused one has.
 
-use crate::model::named::join_names;
+use crate::model::named::{Stored, join_names};
 use crate::model::{call::CallState, event::EventKind};
 use crate::session::fact::{Fact, Said, Seen, Step};
 use crate::session::prompt::Prompt;
@@ -23,7 +23,7 @@ pub fn describe_moment(fact: &Fact) -> Option<(&'static str, String)> {
         Fact::Call(step) => describe_call(step),
         Fact::Verdict(report) if !report.sent_on => {
             let finding = report.finding.as_ref()?;
-            let said = finding.verdict.as_deref().or(finding.workflow.as_deref());
+            let said = finding.verdict.as_ref().map(Stored::name).or(finding.workflow.as_deref());
             let said = said.or(finding.reflection.get("outcome").map(String::as_str)).unwrap_or_default();
             let more = finding.problems.first().or(finding.intent.as_ref());
             let more = more.map(|more| format!(": {more}")).unwrap_or_default();

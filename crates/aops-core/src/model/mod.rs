@@ -5,6 +5,7 @@
 pub mod named;
 pub mod client;
 pub mod error;
+pub mod outcome;
 pub mod phase;
 pub mod profile;
 pub mod worktree;

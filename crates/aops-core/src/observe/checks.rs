@@ -9,6 +9,7 @@ use crate::gate::Context;
 use crate::ledger::open::Ledger;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
+use crate::model::outcome::PhaseOutcome;
 use crate::session::fact::Checked;
 use crate::system::files;
 use crate::system::process::program::{Identity, Program};
@@ -84,16 +85,16 @@ pub fn run(env: &Env, about: &About, checks: &[Check]) -> Vec<Checked> {
             if concerns(check) {
                 return run_one(env, about, check, &folder);
             }
-            Checked { ending: Checked::NOT_CONCERNED.to_owned(), ..as_checked(check, Checked::PASS) }
+            Checked { ending: Checked::NOT_CONCERNED.to_owned(), ..as_checked(check, PhaseOutcome::Pass) }
         })
         .collect()
 }
 
-fn as_checked(check: &Check, outcome: &str) -> Checked {
+fn as_checked(check: &Check, outcome: PhaseOutcome) -> Checked {
     Checked {
         id: check.id.clone(),
         on: check.on,
-        outcome: outcome.to_owned(),
+        outcome: outcome.into(),
         run: redact(&check.run).into_owned(),
         timeout_ms: check.timeout_ms,
         ..Checked::default()
@@ -128,7 +129,7 @@ fn run_one(env: &Env, about: &About, check: &Check, folder: &Path) -> Checked {
         ms: began.elapsed().as_millis().try_into().unwrap_or(u64::MAX),
         output: if passed { String::new() } else { last_lines(&said) },
         path: about.saves.as_ref().map(|(path, _)| path.clone()),
-        ..as_checked(check, if passed { Checked::PASS } else { check.outcome.name() })
+        ..as_checked(check, if passed { PhaseOutcome::Pass } else { check.outcome.into() })
     }
 }
 

@@ -9,6 +9,7 @@ use crate::gate::Evidence;
 use crate::ledger::open::{Ledger, Recent};
 use crate::model::call::{CallState, ToolCall};
 use crate::model::event::Event;
+use crate::model::outcome::AgentVerdict;
 use crate::session::agent_report::AgentReport;
 use crate::session::fact::{Fact, Step};
 use crate::text::json::{self, Json};
@@ -39,7 +40,7 @@ pub const FAILED_LAST: &str = "VERIFIED does not count, since the last test that
 /// The report of a verifier, unless it says VERIFIED and its own last test or check failed.
 pub(super) fn borne_out(ledger: &Ledger, event: &Event, report: AgentReport) -> Result<AgentReport, String> {
     let verifies = event.by_our_agent().is_some_and(|agent| agent.name == "qa-verifier");
-    let agent_id = event.agent_id.as_deref().filter(|_| verifies && report.verdict.as_deref() == Some("VERIFIED"));
+    let agent_id = event.agent_id.as_deref().filter(|_| verifies && report.says(AgentVerdict::Verified));
     match agent_id.and_then(|id| failed_last(&ledger.recent(), id)) {
         Some(line) => {
             let line = one_line(&line, 120).replace('`', "'");

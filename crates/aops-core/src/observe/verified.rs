@@ -8,6 +8,7 @@ use crate::checkpoint::rollback::root;
 use crate::checkpoint::store::Store;
 use crate::model::call::Effect;
 use crate::model::event::Event;
+use crate::model::outcome::AgentVerdict;
 use crate::session::agent_report::AgentReport;
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
@@ -30,7 +31,7 @@ pub(super) fn of_report(
     event: &Event,
     report: Option<&Result<AgentReport, String>>,
 ) -> Option<String> {
-    let found = report?.as_ref().ok().filter(|found| found.verdict.as_deref() == Some("VERIFIED"));
+    let found = report?.as_ref().ok().filter(|found| found.says(AgentVerdict::Verified));
     found.and_then(|_| digest(env, session, event))
 }
 

@@ -3,7 +3,9 @@
 //! Reads nothing, writes nothing. Invariants: exactly one fence with the info string `aops`, followed by nothing but white
 //! space; a missing or ill-typed key is an error, an unknown key is ignored. The error tells the agent what to fix.
 
-use crate::model::agent::Agent;
+use crate::model::agent::{Agent, AgentId};
+use crate::model::named::Stored;
+use crate::model::outcome::AgentVerdict;
 use crate::session::reflection::FIELDS;
 use crate::text::json::{self, Json};
 use crate::text::redact::redact;
@@ -43,11 +45,16 @@ pub struct AgentReport {
     /// `new` or `continue`, from the hydrator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// PROCEED, REVISE, HALT, OK, BLOCK, VERIFIED, ISSUES.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<String>,
+    pub verdict: Option<Stored<AgentVerdict>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<String>,
+}
+
+impl AgentReport {
+    pub fn says(&self, verdict: AgentVerdict) -> bool {
+        self.verdict.as_ref().is_some_and(|said| *said == verdict)
+    }
 }
 
 /// Kinds of work after which the memory is updated.
@@ -64,30 +71,30 @@ pub fn read(agent: &Agent, report: &str, workflows: &BTreeMap<String, Vec<String
     if let Some(name) = said_twice(&json) {
         return Err(format!("`{}` stands twice in the `aops` block; it must stand once", json::cut(&name, 64)));
     }
-    match agent.name {
-        "prompt-hydrator" => hydration(&json, workflows),
-        "critic" => critic(&json),
-        "custodiet" => custodiet(&json),
-        "qa-verifier" => qa(&json),
-        _ => reflection(&json),
+    match agent.id {
+        AgentId::Hydrator => hydration(&json, workflows),
+        AgentId::Critic => critic(&json),
+        AgentId::Custodiet => custodiet(&json),
+        AgentId::QaVerifier => qa(&json),
+        AgentId::Framework => reflection(&json),
     }
 }
 
 /// What a report says that no event of its own brought, as far as it forbids something: BLOCK, HALT, REVISE, ISSUES. Nothing
 /// else in it counts, so its form does not matter: a BLOCK in prose or between two blocks is one.
 pub fn read_refusal(agent: &Agent, report: &str) -> Option<AgentReport> {
-    let forbids: &[&str] = match agent.name {
-        "custodiet" => &["BLOCK"],
-        "critic" => &["HALT", "REVISE"],
-        "qa-verifier" => &["ISSUES"],
-        _ => return None,
+    let forbids: &[AgentVerdict] = match agent.id {
+        AgentId::Custodiet => &[AgentVerdict::Block],
+        AgentId::Critic => &[AgentVerdict::Halt, AgentVerdict::Revise],
+        AgentId::QaVerifier => &[AgentVerdict::Issues],
+        AgentId::Hydrator | AgentId::Framework => return None,
     };
     let whole = read(agent, report, &BTreeMap::new());
     if let Ok(finding) = whole {
-        let refuses = finding.verdict.as_deref().is_some_and(|verdict| forbids.contains(&verdict));
+        let refuses = forbids.iter().any(|verdict| finding.says(*verdict));
         return refuses.then_some(finding);
     }
-    let (verdict, at) = forbids.iter().find_map(|verdict| Some((*verdict, says(report, verdict)?)))?;
+    let (verdict, at) = forbids.iter().find_map(|verdict| Some((*verdict, says(report, verdict.name())?)))?;
     let object = object_around(report, at);
     let listed = |name: &str| object.as_ref().and_then(|json| texts(json, name).ok()).unwrap_or_default();
     let violation = object.as_ref().and_then(|json| text(json, "violation").ok());
@@ -96,7 +103,7 @@ pub fn read_refusal(agent: &Agent, report: &str) -> Option<AgentReport> {
     if problems.is_empty() {
         problems.push(format!("`{}` said {verdict}; its report was not delivered whole", agent.name));
     }
-    Some(AgentReport { problems, verdict: Some(verdict.to_owned()), ..AgentReport::default() })
+    Some(AgentReport { problems, verdict: Some(verdict.into()), ..AgentReport::default() })
 }
 
 /// Where `"verdict": "WORD"` stands, with any white space.
@@ -208,33 +215,33 @@ fn critic(json: &Json) -> Result<AgentReport, String> {
     Ok(AgentReport {
         acceptance_criteria: texts(json, "acceptance_criteria")?,
         problems: texts(json, "problems")?,
-        verdict: Some(one_of(json, "verdict", &["PROCEED", "REVISE", "HALT"])?),
+        verdict: Some(verdict(json, &[AgentVerdict::Proceed, AgentVerdict::Revise, AgentVerdict::Halt])?.into()),
         ..AgentReport::default()
     })
 }
 
 fn custodiet(json: &Json) -> Result<AgentReport, String> {
-    let verdict = one_of(json, "verdict", &["OK", "BLOCK"])?;
+    let verdict = verdict(json, &[AgentVerdict::Ok, AgentVerdict::Block])?;
     let problems = match json.get("violation") {
-        None | Some(Json::Null) if verdict == "OK" => Vec::new(),
+        None | Some(Json::Null) if verdict == AgentVerdict::Ok => Vec::new(),
         _ => vec![text(json, "violation")?],
     };
-    if verdict == "BLOCK" && problems.iter().all(|violation| violation.trim().is_empty()) {
+    if verdict == AgentVerdict::Block && problems.iter().all(|violation| violation.trim().is_empty()) {
         return Err("`violation` is empty; BLOCK must say what was violated".to_owned());
     }
-    Ok(AgentReport { problems, verdict: Some(verdict), ..AgentReport::default() })
+    Ok(AgentReport { problems, verdict: Some(verdict.into()), ..AgentReport::default() })
 }
 
 fn qa(json: &Json) -> Result<AgentReport, String> {
-    let verdict = one_of(json, "verdict", &["VERIFIED", "ISSUES"])?;
+    let verdict = verdict(json, &[AgentVerdict::Verified, AgentVerdict::Issues])?;
     let problems = match json.get("issues") {
-        None if verdict == "VERIFIED" => Vec::new(),
+        None if verdict == AgentVerdict::Verified => Vec::new(),
         _ => texts(json, "issues")?,
     };
-    if verdict == "ISSUES" && problems.is_empty() {
+    if verdict == AgentVerdict::Issues && problems.is_empty() {
         return Err("`issues` is empty; ISSUES must list at least one".to_owned());
     }
-    Ok(AgentReport { problems, verdict: Some(verdict), ..AgentReport::default() })
+    Ok(AgentReport { problems, verdict: Some(verdict.into()), ..AgentReport::default() })
 }
 
 fn reflection(json: &Json) -> Result<AgentReport, String> {
@@ -275,9 +282,10 @@ fn kept(text: &Json, longest: usize) -> Option<String> {
     Some(json::cut(&redact(&text.text()?), longest).to_owned())
 }
 
-fn one_of(json: &Json, name: &str, words: &[&str]) -> Result<String, String> {
-    let said = text(json, name)?;
-    if words.contains(&said.as_str()) { Ok(said) } else { Err(format!("`{name}` must be one of {}", words.join(", "))) }
+fn verdict(json: &Json, of: &[AgentVerdict]) -> Result<AgentVerdict, String> {
+    let said = AgentVerdict::of(&text(json, "verdict")?).filter(|said| of.contains(said));
+    let names = || of.iter().map(|verdict| verdict.name()).collect::<Vec<_>>().join(", ");
+    said.ok_or_else(|| format!("`verdict` must be one of {}", names()))
 }
 
 #[cfg(test)]

@@ -24,7 +24,10 @@ pub fn describe_fact(fact: &Fact, longest: usize) -> String {
         Fact::Block(block) => format!("by {}: {}", block.by, block.reason),
         Fact::Unblock(unblock) => format!("by {}", unblock.by),
         Fact::Verdict(report) => {
-            let said = report.finding.as_ref().and_then(|f| f.verdict.clone().or_else(|| f.workflow.clone()));
+            let said = report
+                .finding
+                .as_ref()
+                .and_then(|f| f.verdict.as_ref().map(ToString::to_string).or_else(|| f.workflow.clone()));
             let said = said.or_else(|| report.problem.clone()).unwrap_or_else(|| "a reflection".to_owned());
             format!("{}: {said}", report.agent)
         }

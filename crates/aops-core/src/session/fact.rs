@@ -26,6 +26,7 @@ use crate::model::call::{CallKey, CallState, Effect, ToolResult};
 use crate::model::debt::DebtId;
 use crate::model::gate_id::GateId;
 use crate::model::named::Stored;
+use crate::model::outcome::{PhaseOutcome, RunOutcome};
 use crate::model::profile::{JailState, Losses, Profile, Proof};
 use crate::session::agent_report::AgentReport;
 use crate::session::growth::{ChangedFile, Growth};
@@ -403,11 +404,11 @@ pub struct Unblocked {
 pub struct Staged {
     /// The outcome of the step that was under way, as its driver judged it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<String>,
+    pub outcome: Option<Stored<PhaseOutcome>>,
     pub run_id: String,
-    /// With the run's end, or where it pauses: PASS, BLOCKED, …
+    /// With the run's end, or where it pauses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run_outcome: Option<String>,
+    pub run_outcome: Option<Stored<RunOutcome>>,
     /// Nothing: no step is under way any more.
     pub stage: Option<RunStep>,
     pub task: String,

@@ -9,6 +9,7 @@ use crate::config::policy::{ModeLevel, Policy, is_default};
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::gate_id::GateId;
 use crate::model::named::Stored;
+use crate::model::outcome::{AgentVerdict, PhaseOutcome};
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::profile::{JailState, Profile};
 use crate::session::agent_report::AgentReport;
@@ -156,7 +157,7 @@ pub struct Parked {
     /// The uncommitted files that were not its own, by their digest; older versions recorded none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_sha256: Option<String>,
-    pub critic_verdict: Option<String>,
+    pub critic_verdict: Option<Stored<AgentVerdict>>,
     /// How many files it changed that are not committed.
     pub files: u64,
     pub hydrated_intent: Option<String>,
@@ -314,7 +315,7 @@ pub struct IssueInHand {
 pub struct LastRun {
     /// `exit 1`, `signal 9`, `cut off`, or why it did not start.
     pub ending: String,
-    pub outcome: String,
+    pub outcome: Stored<PhaseOutcome>,
 }
 
 /// One of our agents, from its start on.

@@ -7,6 +7,8 @@
 //! does not read it: older ledgers have none.
 
 use crate::model::event::EventKind;
+use crate::model::named::Stored;
+use crate::model::outcome::{AgentVerdict, PhaseOutcome};
 use crate::model::phase::Phase;
 use crate::session::fact::{Fact, Reported, Staged};
 use crate::text::stored::canonical;
@@ -16,8 +18,7 @@ use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseEnd {
-    /// `PASS`, `ASK_USER`, `INTERVENTION_REQUIRED` or `HALT`.
-    pub outcome: String,
+    pub outcome: Stored<PhaseOutcome>,
     pub phase: Phase,
 }
 
@@ -43,8 +44,8 @@ pub struct PhaseChange {
 }
 
 impl PhaseEnd {
-    fn new(phase: Phase, outcome: &str) -> Self {
-        Self { outcome: outcome.to_owned(), phase }
+    fn new(phase: Phase, outcome: PhaseOutcome) -> Self {
+        Self { outcome: outcome.into(), phase }
     }
 
     /// The phase that this fact ended, if it did.
@@ -54,14 +55,14 @@ impl PhaseEnd {
             return None;
         }
         let outcome = match (event, after) {
-            (_, Phase::Halted) => "HALT",
+            (_, Phase::Halted) => PhaseOutcome::Halt,
             // What comes next is for the user to say, or they have said it.
-            (EventKind::SessionEnd | EventKind::UserPromptSubmit, _) => "ASK_USER",
+            (EventKind::SessionEnd | EventKind::UserPromptSubmit, _) => PhaseOutcome::AskUser,
             (_, Phase::Intervene) => MENDS,
             // A person approved the plan in plan mode.
-            _ if before == Phase::Review && matches!(fact, Fact::Call(_)) => "ASK_USER",
+            _ if before == Phase::Review && matches!(fact, Fact::Call(_)) => PhaseOutcome::AskUser,
             _ if before == Phase::Review && !is_reviewed(fact) => MENDS,
-            _ if goes_on(before, after) => "PASS",
+            _ if goes_on(before, after) => PhaseOutcome::Pass,
             _ => MENDS,
         };
         Some(Self::new(before, outcome))
@@ -69,14 +70,14 @@ impl PhaseEnd {
 
     /// The verdict of the verifier ends `verify`, and first the phase in which the loop stood.
     fn of_verdict(before: Phase, after: Phase, verified: bool) -> [Option<Self>; 2] {
-        let verify = Self::new(Phase::Verify, if verified { "PASS" } else { MENDS });
+        let verify = Self::new(Phase::Verify, if verified { PhaseOutcome::Pass } else { MENDS });
         let own = match before {
             Phase::Verify => None,
             // Sent back from behind the verification; or a newer prompt waits for its plan, and the verdict is about the
             // task before it.
             Phase::Hydrate | Phase::Reflect | Phase::Close if before == after => None,
             Phase::Reflect | Phase::Close => Some(Self::new(before, MENDS)),
-            _ => is_walked(before).then(|| Self::new(before, "PASS")),
+            _ => is_walked(before).then(|| Self::new(before, PhaseOutcome::Pass)),
         };
         match own {
             Some(own) => [Some(own), Some(verify)],
@@ -85,14 +86,14 @@ impl PhaseEnd {
     }
 }
 
-const MENDS: &str = "INTERVENTION_REQUIRED";
+const MENDS: PhaseOutcome = PhaseOutcome::InterventionRequired;
 
 impl PhaseChange {
     pub fn of(before: Standing, after: Standing, fact: &Fact) -> Self {
         if let Fact::Run(Staged { outcome, stage, .. }) = fact {
             // Without the driver's word it was cut off, and a person let it go on.
-            let outcome = outcome.as_deref().unwrap_or("ASK_USER");
-            let ended = before.step.map(|phase| PhaseEnd::new(phase, outcome));
+            let outcome = outcome.clone().unwrap_or(PhaseOutcome::AskUser.into());
+            let ended = before.step.map(|phase| PhaseEnd { outcome, phase });
             return Self { ended, entered: stage.as_ref().map(|stage| stage.phase), ..Self::default() };
         }
         if before.step.is_some() || before.over && after.over {
@@ -138,7 +139,7 @@ impl PhaseChange {
 fn verdict(fact: &Fact) -> Option<bool> {
     match fact {
         Fact::Verdict(Reported { agent, finding: Some(finding), sent_on: false, .. }) if agent == "qa-verifier" => {
-            Some(finding.verdict.as_deref() == Some("VERIFIED"))
+            Some(finding.says(AgentVerdict::Verified))
         }
         _ => None,
     }
@@ -151,8 +152,8 @@ fn is_walked(phase: Phase) -> bool {
 /// A critic let the plan go. In a run it is the driver's word that ends the step.
 fn is_reviewed(fact: &Fact) -> bool {
     let proceeds = |report: &Reported| {
-        let verdict = report.finding.as_ref().and_then(|finding| finding.verdict.as_deref());
-        report.agent == "critic" && verdict == Some("PROCEED")
+        let proceeds = report.finding.as_ref().is_some_and(|finding| finding.says(AgentVerdict::Proceed));
+        report.agent == "critic" && proceeds
     };
     matches!(fact, Fact::Verdict(report) if proceeds(report))
 }
@@ -179,8 +180,8 @@ mod tests {
         PhaseChange::of(at(before), at(after), fact)
     }
 
-    fn outcome(before: Phase, after: Phase, fact: &Fact) -> Option<String> {
-        change(before, after, fact).ended.map(|end| end.outcome)
+    fn outcome(before: Phase, after: Phase, fact: &Fact) -> Option<&'static str> {
+        change(before, after, fact).ended.and_then(|end| Some(end.outcome.known()?.name()))
     }
 
     #[test]
@@ -201,20 +202,20 @@ mod tests {
             (Phase::Close, Phase::Done, "PASS"),
             (Phase::Execute, Phase::Idle, "PASS"),
         ] {
-            assert_eq!(outcome(before, after, &any).as_deref(), Some(wanted), "{before:?} to {after:?}");
+            assert_eq!(outcome(before, after, &any), Some(wanted), "{before:?} to {after:?}");
         }
         for (agent, verdict, wanted) in
             [("critic", "PROCEED", "PASS"), ("prompt-hydrator", "PROCEED", "INTERVENTION_REQUIRED")]
         {
-            let finding = Some(AgentReport { verdict: Some(verdict.to_owned()), ..AgentReport::default() });
+            let finding = Some(AgentReport { verdict: Some(Stored::of(verdict)), ..AgentReport::default() });
             let said = Fact::Verdict(Reported { agent: agent.to_owned(), finding, ..Reported::default() });
-            assert_eq!(outcome(Phase::Review, Phase::Execute, &said).as_deref(), Some(wanted), "{agent}");
+            assert_eq!(outcome(Phase::Review, Phase::Execute, &said), Some(wanted), "{agent}");
         }
         let approved = Fact::Call(Step::default());
-        assert_eq!(outcome(Phase::Review, Phase::Execute, &approved).as_deref(), Some("ASK_USER"));
+        assert_eq!(outcome(Phase::Review, Phase::Execute, &approved), Some("ASK_USER"));
         let (prompt, end) = (event("UserPromptSubmit"), event("SessionEnd"));
-        assert_eq!(outcome(Phase::Execute, Phase::Hydrate, &prompt).as_deref(), Some("ASK_USER"));
-        assert_eq!(outcome(Phase::Verify, Phase::Verify, &end).as_deref(), Some("ASK_USER"));
+        assert_eq!(outcome(Phase::Execute, Phase::Hydrate, &prompt), Some("ASK_USER"));
+        assert_eq!(outcome(Phase::Verify, Phase::Verify, &end), Some("ASK_USER"));
         for before in [Phase::Idle, Phase::Done, Phase::Halted] {
             assert_eq!(outcome(before, Phase::Hydrate, &prompt), None, "{before:?}");
             assert_eq!(outcome(before, before, &end), None, "{before:?}");
@@ -226,7 +227,7 @@ mod tests {
     #[test]
     fn a_verdict_ends_verify_wherever_the_loop_stood() {
         let said = |verdict: &str| {
-            let finding = Some(AgentReport { verdict: Some(verdict.to_owned()), ..AgentReport::default() });
+            let finding = Some(AgentReport { verdict: Some(Stored::of(verdict)), ..AgentReport::default() });
             Fact::Verdict(Reported { agent: "qa-verifier".to_owned(), finding, ..Reported::default() })
         };
         let (good, bad) = (said("VERIFIED"), said("ISSUES"));
@@ -248,15 +249,18 @@ mod tests {
     #[test]
     fn in_a_run_only_the_driver_ends_a_phase() {
         let stage = |phase| Some(RunStep { phase, ..RunStep::default() });
-        let run = |word: Option<&str>, stage| {
-            Fact::Run(Staged { outcome: word.map(str::to_owned), stage, ..Staged::default() })
-        };
+        let run =
+            |word: Option<&str>, stage| Fact::Run(Staged { outcome: word.map(Stored::of), stage, ..Staged::default() });
         let within = Standing { phase: Phase::Execute, step: Some(Phase::Review), over: true };
         let next = PhaseChange::of(within, within, &run(Some("PASS"), stage(Phase::Execute)));
-        assert_eq!(next.ended, Some(PhaseEnd::new(Phase::Review, "PASS")), "also after the client's session end");
+        assert_eq!(
+            next.ended,
+            Some(PhaseEnd::new(Phase::Review, PhaseOutcome::Pass)),
+            "also after the client's session end"
+        );
         assert_eq!(next.entered, Some(Phase::Execute));
         let cut_off = PhaseChange::of(within, within, &run(None, stage(Phase::Review)));
-        assert_eq!(cut_off.ended, Some(PhaseEnd::new(Phase::Review, "ASK_USER")));
+        assert_eq!(cut_off.ended, Some(PhaseEnd::new(Phase::Review, PhaseOutcome::AskUser)));
         let between = Standing { step: None, ..within };
         assert_eq!(PhaseChange::of(between, within, &run(None, stage(Phase::Review))).ended, None);
         let moved = Standing { phase: Phase::Reflect, ..within };
@@ -275,7 +279,7 @@ mod tests {
 
     #[test]
     fn an_entry_says_it_in_its_place() {
-        let end = PhaseEnd { outcome: "PASS".to_owned(), phase: Phase::Hydrate };
+        let end = PhaseEnd { outcome: PhaseOutcome::Pass.into(), phase: Phase::Hydrate };
         let change = PhaseChange { ended: Some(end), entered: Some(Phase::Review), also_ended: None };
         let with = change.join(r#"{"about":{"z":1,"a":2},"event":"Stop"}"#.to_owned());
         let wanted =

@@ -5,6 +5,7 @@
 
 use crate::model::debt::DebtId;
 use crate::model::named::Stored;
+use crate::model::outcome::AgentVerdict;
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::memory::Witness;
 use serde::{Deserialize, Serialize, Serializer};
@@ -52,9 +53,15 @@ pub struct Audit {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hydration {
     pub acceptance_criteria: Vec<String>,
-    pub critic_verdict: Option<String>,
+    pub critic_verdict: Option<Stored<AgentVerdict>>,
     pub hydrated_intent: Option<String>,
     pub original_prompt: Option<String>,
+}
+
+impl Hydration {
+    pub fn critic_said(&self, verdict: AgentVerdict) -> bool {
+        self.critic_verdict.as_ref().is_some_and(|said| *said == verdict)
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,6 +7,8 @@ use super::{
     ToolInvocation,
 };
 use crate::host::claude::usage::Sum;
+use crate::model::gate_id::GateId;
+use crate::model::outcome::{AgentVerdict, PhaseOutcome};
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::fold::Session;
 use crate::session::memory::LastRun;
@@ -135,48 +137,52 @@ pub fn describe_run(session: &Session, view: &RunView) -> (Orchestrator, Governa
         ..describe_loop(session)
     };
     let mut said = describe_gates(session);
-    said.gates.retain(|gate| matches!(gate.name.as_str(), "block" | "audit"));
+    said.gates.retain(|gate| matches!(GateId::of(&gate.name), Some(GateId::Block | GateId::Audit)));
     said.gates.extend(view.gates.iter().cloned());
     for check in said.checks.iter_mut().filter(|check| view.waived.contains(&check.name)) {
-        (check.outcome, check.reason) = ("PASS".to_owned(), Some("waived by a person".to_owned()));
+        (check.outcome, check.reason) = (PhaseOutcome::Pass.into(), Some("waived by a person".to_owned()));
     }
-    said.passed = said.gates.iter().chain(&said.checks).all(|one| one.outcome == "PASS");
+    said.passed = said.gates.iter().chain(&said.checks).all(|one| one.outcome == PhaseOutcome::Pass);
     (orchestrator, said)
 }
 
 pub fn describe_gates(session: &Session) -> Governance {
-    const MENDS: &str = "INTERVENTION_REQUIRED";
+    const MENDS: PhaseOutcome = PhaseOutcome::InterventionRequired;
     let (state, course) = (&session.state, &session.memory.progress);
-    let gate = |name: &str, outcome: &str, reason: Option<String>| GateOutcome {
-        name: name.to_owned(),
-        outcome: outcome.to_owned(),
+    let gate = |gate: GateId, outcome: PhaseOutcome, reason: Option<String>| GateOutcome {
+        name: gate.to_string(),
+        outcome: outcome.into(),
         reason: reason.filter(|reason| !reason.is_empty()),
     };
-    let or_pass = |name: &str, outcome: &str, reason: Option<String>| {
-        gate(name, if reason.is_some() { outcome } else { "PASS" }, reason)
+    let or_pass = |id: GateId, outcome: PhaseOutcome, reason: Option<String>| {
+        gate(id, if reason.is_some() { outcome } else { PhaseOutcome::Pass }, reason)
     };
     let problems = || Some(cut(&course.problems.join("; "), 500).to_owned());
     // Only what the phases so far owe: before the work no plan is asked for, and before its end no verification.
     let works = matches!(state.phase, Phase::Execute | Phase::Verify | Phase::Intervene);
     let shut = (works && state.sandbox != Sandbox::Open).then(|| "no plan is in force".to_owned());
-    let mut gates =
-        vec![or_pass("block", "HALT", session.blocked().map(str::to_owned)), or_pass("sandbox", MENDS, shut)];
-    gates.extend(state.hydration.critic_verdict.as_deref().map(|verdict| match verdict {
-        "PROCEED" => gate("critic", "PASS", None),
-        "HALT" => gate("critic", "HALT", problems()),
-        _ => gate("critic", MENDS, problems()),
+    let mut gates = vec![
+        or_pass(GateId::Block, PhaseOutcome::Halt, session.blocked().map(str::to_owned)),
+        or_pass(GateId::Sandbox, MENDS, shut),
+    ];
+    gates.extend(state.hydration.critic_verdict.as_ref().map(|verdict| match verdict.known() {
+        Some(AgentVerdict::Proceed) => gate(GateId::Critic, PhaseOutcome::Pass, None),
+        Some(AgentVerdict::Halt) => gate(GateId::Critic, PhaseOutcome::Halt, problems()),
+        _ => gate(GateId::Critic, MENDS, problems()),
     }));
-    gates.push(or_pass("audit", MENDS, state.audit.due.then(|| "an audit is due".to_owned())));
+    gates.push(or_pass(GateId::Audit, MENDS, state.audit.due.then(|| "an audit is due".to_owned())));
     let ends = matches!(state.phase, Phase::Reflect | Phase::Close | Phase::Done);
     if session.owes_qa() && (ends || course.rounds > 0) {
         let reason = if course.rounds > 0 { problems() } else { Some("not verified yet".to_owned()) };
-        let open = if course.rounds >= 3 { "ASK_USER" } else { MENDS };
-        gates.push(or_pass("qa", open, reason.filter(|_| !course.verified)));
+        let open = if course.rounds >= 3 { PhaseOutcome::AskUser } else { MENDS };
+        gates.push(or_pass(GateId::Qa, open, reason.filter(|_| !course.verified)));
     }
     // Only checks that ran in this task.
-    let ending = |run: &LastRun| (run.outcome != "PASS").then(|| run.ending.clone());
-    let checks: Vec<GateOutcome> =
-        course.checks.iter().map(|(name, run)| gate(name, &run.outcome, ending(run))).collect();
-    let passed = gates.iter().chain(&checks).all(|one| one.outcome == "PASS");
+    let check = |(name, run): (&String, &LastRun)| {
+        let reason = Some(&run.ending).filter(|ending| run.outcome != PhaseOutcome::Pass && !ending.is_empty());
+        GateOutcome { name: name.clone(), outcome: run.outcome.clone(), reason: reason.cloned() }
+    };
+    let checks: Vec<GateOutcome> = course.checks.iter().map(check).collect();
+    let passed = gates.iter().chain(&checks).all(|one| one.outcome == PhaseOutcome::Pass);
     Governance { checks, gates, passed }
 }

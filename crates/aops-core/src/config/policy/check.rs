@@ -6,6 +6,7 @@
 use super::key::EntryField;
 use super::value::{Form, Parts};
 use super::{glob, words};
+use crate::model::outcome::PhaseOutcome;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +39,16 @@ words! {
         #[default]
         InterventionRequired = "INTERVENTION_REQUIRED",
         Halt = "HALT",
+    }
+}
+
+impl From<Outcome> for PhaseOutcome {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::AskUser => Self::AskUser,
+            Outcome::InterventionRequired => Self::InterventionRequired,
+            Outcome::Halt => Self::Halt,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The user's checks: when each is wanted, and what its failure means.
 
 use super::*;
+use crate::model::named::Stored;
 
 #[test]
 fn checks() {
@@ -34,7 +35,7 @@ fn checks() {
         let run = Checked {
             id: "c".into(),
             on,
-            outcome: outcome.into(),
+            outcome: Stored::of(outcome),
             ending: ending.into(),
             output: "o\n\n".into(),
             ..Checked::default()
@@ -93,7 +94,7 @@ fn checks_before_a_model_and_before_the_first_change() {
     assert!(wanted(&lifted, &call("Write"), &saves()).is_empty());
     let failed = |outcome: &str, on| {
         let run =
-            Checked { id: "c".into(), on, outcome: outcome.into(), ending: "exit 1".into(), ..Checked::default() };
+            Checked { id: "c".into(), on, outcome: Stored::of(outcome), ending: "exit 1".into(), ..Checked::default() };
         Context { checks: vec![run], ..writes() }
     };
     for outcome in ["HALT", "ASK_USER"] {
@@ -109,7 +110,7 @@ fn checks_before_a_model_and_before_the_first_change() {
     assert!(wanted(&fresh, &call("Read"), &Context::default()).is_empty());
     let last = |outcome: &str| {
         let mut session = fresh.clone();
-        let run = LastRun { ending: "exit 1".into(), outcome: outcome.into() };
+        let run = LastRun { ending: "exit 1".into(), outcome: Stored::of(outcome) };
         session.memory.progress.checks.insert("sandbox".into(), run);
         session
     };

@@ -4,6 +4,7 @@ use super::*;
 use crate::config::policy::ModeLevel;
 use crate::config::policy::jail::JailLevel;
 use crate::gate::{Unheld, jail, profile};
+use crate::model::named::Stored;
 use crate::model::profile::{Hold, JailState, Loss, Losses, LostFile, Profile, Proof};
 
 fn jailed(hold: Hold, trial: bool, change: impl FnOnce(&mut Session)) -> Session {
@@ -192,7 +193,7 @@ fn a_result_that_is_gone_is_said_with_its_reason_and_the_next_step() {
     ] {
         let session = jailed(Hold::Namespaces, true, |session| {
             (session.state.phase, session.state.sandbox) = (phase, sandbox);
-            session.state.hydration.critic_verdict = revise.then(|| "REVISE".to_owned());
+            session.state.hydration.critic_verdict = revise.then(|| Stored::of("REVISE"));
             session.memory.progress.outgrown = outgrown.then(|| "5 files".to_owned());
         });
         let words = judge(&session, &ended, &context).feedback;

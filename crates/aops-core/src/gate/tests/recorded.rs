@@ -3,6 +3,7 @@
 use super::*;
 use crate::gate::facts::{abandoned, facts, rejected};
 use crate::model::gate_id::GateId;
+use crate::model::named::Stored;
 use crate::model::profile::{Hold, JailState, Profile};
 use crate::session::fact::{Fact, NO_EFFECT, Step};
 
@@ -211,7 +212,7 @@ fn a_report_is_a_verdict_of_the_agent_that_owes_one() {
         ..event("SubagentStop")
     };
     let found = |verdict: &str| AgentReport {
-        verdict: Some(verdict.into()),
+        verdict: Some(Stored::of(verdict)),
         problems: vec!["too much".into()],
         ..AgentReport::default()
     };

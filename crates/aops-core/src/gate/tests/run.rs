@@ -1,6 +1,7 @@
 //! Inside a run: the step is the loop, and a question pauses it because no person is there to answer.
 
 use super::*;
+use crate::model::named::Stored;
 use crate::session::memory::RunStep;
 
 fn step(change: impl FnOnce(&mut RunStep)) -> Context {
@@ -207,7 +208,7 @@ fn a_step_owes_what_its_checks_ask_for_and_a_last_verification() {
             ending: "exit 1".into(),
             id: "c".into(),
             on: Moment::Stop,
-            outcome: outcome.into(),
+            outcome: Stored::of(outcome),
             ..Checked::default()
         };
         Context { attended: false, checks: vec![run], ..step(|_| {}) }

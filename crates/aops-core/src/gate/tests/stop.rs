@@ -1,6 +1,7 @@
 //! Corners of a stop: a prompt in between, and a check that said nothing.
 
 use super::*;
+use crate::model::named::Stored;
 
 /// A new prompt came, and it is not known yet whether it continues the task: a question is answered freely.
 #[test]
@@ -24,7 +25,7 @@ fn a_check_is_owed_with_its_last_words_if_it_had_any() {
         let run = Checked {
             id: "c".into(),
             on: Moment::Stop,
-            outcome: "INTERVENTION_REQUIRED".into(),
+            outcome: Stored::of("INTERVENTION_REQUIRED"),
             ending: "exit 1".into(),
             output: output.into(),
             run: "make".into(),
@@ -44,7 +45,7 @@ fn a_block_stands_without_a_start() {
     let stop = Event { agent_id: Some("a".into()), agent_type: Some("custodiet".into()), ..event("SubagentStop") };
     let said = |verdict: &str| {
         let report =
-            AgentReport { problems: vec!["p".into()], verdict: Some(verdict.into()), ..AgentReport::default() };
+            AgentReport { problems: vec!["p".into()], verdict: Some(Stored::of(verdict)), ..AgentReport::default() };
         Context { report: Some(Ok(report)), ..Context::default() }
     };
     let kinds = |session: &Session, context: &Context| -> Vec<&'static str> {

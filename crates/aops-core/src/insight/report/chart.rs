@@ -3,7 +3,8 @@
 //! Writes to a text. Invariant: every bar says its number in words, for a pointer and for a reader.
 
 use super::{Card, short, span};
-use crate::insight::document::{OUTCOMES, describe_counts};
+use crate::insight::document::describe_counts;
+use crate::model::outcome::SessionOutcome;
 use crate::text::{template::one_line, time};
 use std::fmt::Write;
 
@@ -65,7 +66,7 @@ fn bars(out: &mut String, rows: &[Bar], none: &str) {
 /// A figure of one column a day, stacked.
 pub(super) fn columns(out: &mut String, id: &str, title: &str, days: &[(String, [u64; 4])]) {
     let _ = writeln!(out, "<figure id=\"{id}\"><figcaption>{title}</figcaption>");
-    legend(out, &OUTCOMES.map(|class| (class, class)));
+    legend(out, &SessionOutcome::ALL.map(|outcome| (outcome.name(), outcome.name())));
     let (Some((first, _)), Some((last, _))) = (days.first(), days.last()) else {
         out.push_str("<p class=\"quiet\">no session yet</p>\n</figure>\n");
         return;
@@ -87,7 +88,7 @@ pub(super) fn columns(out: &mut String, id: &str, title: &str, days: &[(String, 
         let _ =
             write!(out, "<g><title>{day}: {good} success, {partial} partial, {bad} failure, {free} completed</title>");
         let mut from = 100;
-        for (class, value) in OUTCOMES.iter().zip(counts).filter(|(_, value)| **value > 0) {
+        for (class, value) in SessionOutcome::ALL.iter().zip(counts).filter(|(_, value)| **value > 0) {
             let high = scale(*value, most, 99).max(2).min(from);
             from -= high;
             let x = n * 10 + 1;
@@ -169,7 +170,7 @@ fn write_headline(out: &mut String, card: &Card, east: fn(i64) -> i32) {
     let _ = writeln!(
         out,
         "<details class=\"session\" data-project=\"{4}\" data-cost=\"{5}\" data-refusals=\"{6}\"><summary><b class=\"dot {0}\">{0}</b><time>{1}</time><span class=\"p\" title=\"{4}\">{2}</span><span class=\"s\">{3}</span>{mark}<span class=\"c\">{cost}</span></summary>",
-        escape(&insights.outcome),
+        escape(insights.outcome.name()),
         escape(&day.unwrap_or_else(|| insights.date.clone())),
         escape(&one_line(&insights.project, 40)),
         escape(&one_line(summary, 110)),

@@ -101,7 +101,7 @@ fn each_agents_form() {
 fn what_forbids_is_read_in_any_form() {
     let agent = |name: &str| crate::model::agent::ours(name).unwrap();
     let said = |name: &str, report: &str| {
-        read_refusal(agent(name), report).map(|f| (f.verdict.unwrap(), f.problems.join("; ")))
+        read_refusal(agent(name), report).map(|f| (f.verdict.unwrap().to_string(), f.problems.join("; ")))
     };
     let found = |verdict: &str, problem: &str| Some((verdict.to_owned(), problem.to_owned()));
     let fence = |block: &str| format!("Report.\n\n```aops\n{block}\n```\n");

@@ -1,6 +1,8 @@
 //! How one of the user's checks ended. Stored type: fields in sorted order.
 
 use crate::config::policy::check::Moment;
+use crate::model::named::Stored;
+use crate::model::outcome::PhaseOutcome;
 use serde::{Deserialize, Serialize};
 
 /// One run of a `[[check]]` of the user's.
@@ -11,8 +13,7 @@ pub struct Checked {
     pub id: String,
     pub ms: u64,
     pub on: Moment,
-    /// One of the four: `PASS`, or what its failure means.
-    pub outcome: String,
+    pub outcome: Stored<PhaseOutcome>,
     /// The end of what it said, where it failed: redacted and clipped.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
@@ -24,7 +25,6 @@ pub struct Checked {
 }
 
 impl Checked {
-    pub const PASS: &str = "PASS";
     /// How one ended that used up its time.
     pub const CUT_OFF: &str = "cut off";
 
@@ -32,6 +32,6 @@ impl Checked {
     pub const NOT_CONCERNED: &str = "not concerned";
 
     pub fn failed(&self) -> bool {
-        self.outcome != Self::PASS
+        self.outcome != PhaseOutcome::Pass
     }
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::config::policy::ModeLevel;
+use crate::model::outcome::AgentVerdict;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::profile::{Hold, Loss, Losses, LostFile};
 use crate::model::verdict::Ruling;
@@ -150,7 +151,7 @@ fn all() -> Vec<Fact> {
         reflection: map(),
         steps: vec!["s".to_owned()],
         task: text(),
-        verdict: text(),
+        verdict: Some(AgentVerdict::Ok.into()),
         workflow: text(),
     };
     let previous = Previous { folder: "f".to_owned(), head: "h".to_owned(), seq: 3 };
@@ -195,7 +196,11 @@ fn all() -> Vec<Fact> {
         Fact::Task(TaskChosen { alone: true, at: Some(1), by: "b".to_owned(), how: TaskMove::Drop }),
         Fact::Check(Checked { output: "x".to_owned(), path: Some("y".to_owned()), ..Checked::default() }),
         Fact::Mode(ModeAsked { asked: "loop".to_owned(), level: Some(ModeLevel::Loop), refused: text() }),
-        Fact::Run(Staged { outcome: Some("PASS".into()), stage: Some(RunStep::default()), ..Staged::default() }),
+        Fact::Run(Staged {
+            outcome: Some(PhaseOutcome::Pass.into()),
+            stage: Some(RunStep::default()),
+            ..Staged::default()
+        }),
         Fact::Violation(Violation {
             agent_id: text(),
             call: Some(CallKey::of("Bash", "t")),

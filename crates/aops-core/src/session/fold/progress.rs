@@ -8,6 +8,7 @@ use crate::config::policy::Level;
 use crate::model::call::{CallState, Effect};
 use crate::model::debt::DebtId;
 use crate::model::named::Stored;
+use crate::model::outcome::PhaseOutcome;
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::fact::{Checked, NO_EFFECT, Seen, Staged, Step};
 use crate::session::fold::Session;
@@ -139,13 +140,13 @@ impl Session {
         if checked.failed() {
             self.note_friction();
         }
-        match checked.outcome.as_str() {
+        match checked.outcome.known() {
             _ if !held => {}
-            "HALT" => {
+            Some(PhaseOutcome::Halt) => {
                 self.memory.progress.problems = vec![format!("check `{}` failed", checked.id)];
                 (self.state.phase, self.state.sandbox) = (Phase::Halted, Sandbox::Shut);
             }
-            "INTERVENTION_REQUIRED"
+            Some(PhaseOutcome::InterventionRequired)
                 if matches!(self.state.phase, Phase::Execute | Phase::Verify | Phase::Reflect | Phase::Close) =>
             {
                 self.state.phase = Phase::Intervene;

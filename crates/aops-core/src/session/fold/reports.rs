@@ -6,6 +6,7 @@
 use crate::config::policy::Level;
 use crate::model::agent::ours;
 use crate::model::gate_id::GateId;
+use crate::model::outcome::AgentVerdict;
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::agent_report::AgentReport;
 use crate::session::fact::Reported;
@@ -108,7 +109,7 @@ impl Session {
         }
         progress.auditing &= report.agent != "custodiet";
         let Some(finding) = &report.finding else { return };
-        let said = finding.verdict.clone().or_else(|| finding.workflow.clone());
+        let said = finding.verdict.as_ref().map(ToString::to_string).or_else(|| finding.workflow.clone());
         if let Some(stage) = self.memory.run.as_mut().filter(|stage| stage.agent.as_ref() == Some(&report.agent)) {
             stage.verdict = said.clone().or_else(|| finding.reflection.get("outcome").cloned());
         }
@@ -157,7 +158,7 @@ impl Session {
     /// The steps of a new plan are todos; they are done when the work is verified. Where the client makes a list of its own,
     /// that counts.
     pub fn planned_todos(&self, agent: &str, finding: &AgentReport) -> Option<(u64, u64)> {
-        let verified = finding.verdict.as_deref() == Some("VERIFIED");
+        let verified = finding.says(AgentVerdict::Verified);
         let all = match agent {
             "prompt-hydrator" => finding.steps.len() as u64,
             "qa-verifier" if verified && self.memory.progress.planned_todos => self.state.main_agent.todos_total,
@@ -263,7 +264,7 @@ impl Session {
     fn take_up_plan(&mut self) {
         let needs_review = self.state.phase == Phase::Idle
             && self.wants_review()
-            && self.state.hydration.critic_verdict.as_deref() != Some("PROCEED");
+            && !self.state.hydration.critic_said(AgentVerdict::Proceed);
         let question = self.state.state.current_workflow.as_deref() == Some(QUESTION);
         (self.state.phase, self.state.sandbox) = match (needs_review, question) {
             (true, _) => (Phase::Review, Sandbox::Shut),
@@ -282,19 +283,19 @@ impl Session {
         let verdict = finding.verdict.clone().unwrap_or_default();
         self.state.hydration.critic_verdict = Some(verdict.clone());
         self.memory.progress.problems.clone_from(&finding.problems);
-        if verdict != "PROCEED" {
+        if verdict != AgentVerdict::Proceed {
             self.note_friction();
         }
-        match verdict.as_str() {
-            "PROCEED" if self.task_phase() == Phase::Review => {
+        match verdict.known() {
+            Some(AgentVerdict::Proceed) if self.task_phase() == Phase::Review => {
                 self.state.hydration.acceptance_criteria.clone_from(&finding.acceptance_criteria);
                 self.move_task(Phase::Execute, Some(Sandbox::Open));
             }
-            "REVISE" => {
+            Some(AgentVerdict::Revise) => {
                 self.state.state.hydration_pending = true;
                 (self.state.phase, self.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
             }
-            "HALT" => {
+            Some(AgentVerdict::Halt) => {
                 self.memory.progress.before = None;
                 (self.state.phase, self.state.sandbox) = (Phase::Halted, Sandbox::Shut);
             }
@@ -303,7 +304,7 @@ impl Session {
     }
 
     fn apply_audit(&mut self, finding: &AgentReport, audited: bool) {
-        if audited || finding.verdict.as_deref() == Some("OK") {
+        if audited || finding.says(AgentVerdict::Ok) {
             self.state.audit.done += 1;
             self.state.audit.due = false;
             self.state.audit.writes_since = 0;
@@ -312,7 +313,7 @@ impl Session {
     }
 
     fn apply_verification(&mut self, finding: &AgentReport, tree: Option<&String>) {
-        let verified = finding.verdict.as_deref() == Some("VERIFIED");
+        let verified = finding.says(AgentVerdict::Verified);
         self.memory.progress.verified = verified;
         self.memory.progress.verified_tree = tree.filter(|_| verified).cloned();
         self.memory.progress.problems.clone_from(&finding.problems);

@@ -8,6 +8,7 @@ use crate::config::policy::{Level, ModeLevel, Rehearse, glob};
 use crate::model::agent::AgentId;
 use crate::model::call::CallState;
 use crate::model::gate_id::GateId;
+use crate::model::outcome::AgentVerdict;
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::fact::{Seen, Step, Taken};
 use crate::session::fold::Session;
@@ -41,7 +42,7 @@ impl Session {
 
     /// The agent of ours whose word the task's plan waits for: until then the task neither goes on nor is verified.
     pub fn awaits_plan_of(&self) -> Option<AgentId> {
-        let sent_back = self.state.hydration.critic_verdict.as_deref() == Some("REVISE");
+        let sent_back = self.state.hydration.critic_said(AgentVerdict::Revise);
         match self.state.phase {
             _ if !self.is_planned() || !self.is_shut() || self.memory.run.is_some() => None,
             Phase::Review => Some(AgentId::Critic),

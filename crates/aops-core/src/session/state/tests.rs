@@ -2,6 +2,7 @@ use super::*;
 use crate::config::policy::ModeLevel;
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::gate_id::GateId;
+use crate::model::outcome::AgentVerdict;
 use crate::model::profile::{Hold, JailState, Profile};
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::*;
@@ -99,7 +100,7 @@ fn full() -> (State, Memory) {
             asked: true,
             audit_due: true,
             baseline_sha256: text(),
-            critic_verdict: text(),
+            critic_verdict: Some(AgentVerdict::Revise.into()),
             hydrated_intent: text(),
             intent: text(),
             original_prompt: text(),
