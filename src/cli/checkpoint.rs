@@ -16,6 +16,7 @@ use aops_core::checkpoint::tree::{self, Artifacts, Delta, File, Folder, name};
 use aops_core::config::texts;
 use aops_core::model::error::{Code, Failure};
 use aops_core::model::outcome::PhaseOutcome;
+use aops_core::model::trigger::CheckpointTrigger;
 use aops_core::text::diff::unified;
 use aops_core::text::json::cut;
 use aops_core::text::plain::count;
@@ -165,14 +166,14 @@ fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let mut before = None;
     let row = |(number, row): &(usize, IndexRow)| {
         let age = time::parse(&row.created_at).map(|at| time::age(io.env.now_ms - at)).unwrap_or_default();
-        let tone = if row.trigger == "failure" { Tone::Bad } else { Tone::Plain };
+        let tone = if row.trigger == CheckpointTrigger::Failure { Tone::Bad } else { Tone::Plain };
         let name = row.name.clone().unwrap_or_default();
         let kept = store.as_ref().and_then(|store| store.read(&Id::read(&row.id)?).ok());
         let prompt = kept.as_ref().map(|kept| prompt_of(kept, if io.terminal { 60 } else { 2048 })).unwrap_or_default();
         let tree = kept.map(|kept| kept.artifacts);
         let changed = tree.as_ref().map(|tree| describe_change(before.as_ref(), tree)).unwrap_or_default();
         before = tree;
-        let (age, why) = (Cell::new(age, Tone::Quiet), Cell::new(&row.trigger, tone));
+        let (age, why) = (Cell::new(age, Tone::Quiet), Cell::new(row.trigger.name(), tone));
         [number.to_string().into(), shorten(&row.id, io).into(), name.into(), age, why, prompt.into(), changed.into()]
     };
     let mut rows: Vec<_> = rows.iter().map(row).collect();

@@ -26,13 +26,14 @@ use aops_core::ledger::session_folder::{SessionKey, dashed};
 use aops_core::ledger::sessions::{self, SessionOnDisk};
 use aops_core::model::debt::DebtId;
 use aops_core::model::error::{Code, Failure};
+use aops_core::model::named::join_names;
 use aops_core::model::phase::{Phase, Sandbox};
 use aops_core::model::profile::Hold;
 use aops_core::model::worktree::{Asked, Worktree};
 use aops_core::proof::health::{Health, log_damage};
 use aops_core::session::fold::Session;
 use aops_core::session::memory::Waiver;
-use aops_core::session::state::{State, Subagent};
+use aops_core::session::state::{State, Subagent, TaskWaiver};
 use aops_core::system::env::{Env, east_of_utc};
 use aops_core::system::git;
 use aops_core::text::json::{self, Json};
@@ -139,7 +140,7 @@ fn course(session: &Session, now_ms: i64) -> Vec<NamedFact> {
     rows.extend(describe_task(session));
     if let Some(workflow) = &state.state.current_workflow {
         let gates = &session.memory.progress.gates;
-        let gates = if gates.is_empty() { String::new() } else { format!(" (wants {})", gates.join(", ")) };
+        let gates = if gates.is_empty() { String::new() } else { format!(" (wants {})", join_names(gates)) };
         rows.push(("workflow", format!("{workflow}{gates}"), Tone::Plain));
     }
     rows
@@ -242,8 +243,8 @@ fn demands(session: &Session, owed: &[&str], now_ms: i64) -> Vec<NamedFact> {
 
 fn describe_waivers(io: &Io, session: &Session) -> Vec<NamedFact> {
     let row = |words| ("waived", words, Tone::Warn);
-    let by_prompt = session.state.task.as_ref().and_then(|task| task.waiver.as_deref()).map(|waiver| {
-        let by = if waiver == "command" { "a slash command" } else { "its prompt" };
+    let by_prompt = session.state.task.as_ref().and_then(|task| task.waiver.as_ref()).map(|waiver| {
+        let by = if *waiver == TaskWaiver::Command { "a slash command" } else { "its prompt" };
         row(format!("the whole loop, for this task, by {by}"))
     });
     let by_person = waivers(io.env, session).into_iter().map(|waiver| {

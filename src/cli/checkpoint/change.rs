@@ -22,6 +22,7 @@ use aops_core::ledger::open::Ledger;
 use aops_core::ledger::sessions::{self, SessionOnDisk};
 use aops_core::model::error::{Code, Failure};
 use aops_core::model::phase::Phase;
+use aops_core::model::trigger::CheckpointTrigger;
 use aops_core::system::env::east_of_utc;
 use aops_core::system::files;
 use aops_core::text::plain::count;
@@ -115,7 +116,11 @@ fn create(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         let phase = ledger.as_ref().map_or(Phase::default(), |ledger| ledger.session().state.phase);
         let used = ledger.as_ref().map(rollback::used).unwrap_or_default();
         let about = about.clone();
-        let wanted = Wanted { about, used, ..Wanted::new(BY_HAND, CheckpointKind::Post, phase.name(), "by hand") };
+        let wanted = Wanted {
+            about,
+            used,
+            ..Wanted::new(BY_HAND, CheckpointKind::Post, phase.name(), CheckpointTrigger::ByHand)
+        };
         let until = brief.then(|| Instant::now() + BRIEF);
         let limits = Limits { until, ..limits.clone() };
         match rollback::take(env, &store, ledger.as_mut(), &limits, &wanted) {

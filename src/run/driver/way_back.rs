@@ -19,6 +19,7 @@ use aops_core::checkpoint::form::{Checkpoint, CheckpointKind, GateOutcome};
 use aops_core::checkpoint::rollback::{self, LOOP_PHASE, STEP, Wanted};
 use aops_core::checkpoint::store::Store;
 use aops_core::model::error::Failure;
+use aops_core::model::trigger::CheckpointTrigger;
 use aops_core::system::env::Env;
 use aops_core::text::json::cut;
 use aops_core::text::redact::redact;
@@ -52,23 +53,24 @@ impl Driver {
     }
 
     /// Why it is taken: with the error of a failure, and with who approved what.
-    fn describe_occasion(&mut self, step: &PlannedStep, result: Option<&StepResult>) -> (&'static str, About) {
+    fn describe_occasion(&mut self, step: &PlannedStep, result: Option<&StepResult>) -> (CheckpointTrigger, About) {
         let said = |text: &str| redact(cut(text, 500)).into_owned();
         match result {
             None => match self.approval.take() {
-                None => ("run", Vec::new()),
+                None => (CheckpointTrigger::Run, Vec::new()),
                 Some((what, note)) => {
                     let note = note.map(|note| ("note", said(&note)));
                     let by = [("approved", said(&what)), ("approved_by", "a person".to_owned())];
-                    ("approval", by.into_iter().chain(note).collect())
+                    (CheckpointTrigger::Approval, by.into_iter().chain(note).collect())
                 }
             },
-            Some(StepResult::Passed) if step.verdict_of() == Some("critic") => {
-                ("approval", vec![("approved", said(&step.name)), ("approved_by", "critic".to_owned())])
-            }
-            Some(StepResult::Passed) => ("run", Vec::new()),
-            Some(StepResult::Pause(request)) => ("pause", vec![("error", said(&request.question))]),
-            Some(failed) => ("failure", vec![("error", said(failed.reason().unwrap_or_default()))]),
+            Some(StepResult::Passed) if step.verdict_of() == Some("critic") => (
+                CheckpointTrigger::Approval,
+                vec![("approved", said(&step.name)), ("approved_by", "critic".to_owned())],
+            ),
+            Some(StepResult::Passed) => (CheckpointTrigger::Run, Vec::new()),
+            Some(StepResult::Pause(request)) => (CheckpointTrigger::Pause, vec![("error", said(&request.question))]),
+            Some(failed) => (CheckpointTrigger::Failure, vec![("error", said(failed.reason().unwrap_or_default()))]),
         }
     }
 
@@ -156,6 +158,6 @@ fn completed_at(run: &RunState, target: &Checkpoint) -> Vec<String> {
         return steps.iter().filter(|step| target.orchestrator.completed.contains(step)).cloned().collect();
     }
     let at = target.metadata.get(STEP).and_then(|step| steps.iter().position(|known| known == step)).unwrap_or(0);
-    let passed = target.kind == CheckpointKind::Post && target.trigger() == "run";
+    let passed = target.kind == CheckpointKind::Post && target.trigger() == CheckpointTrigger::Run;
     steps[..at + usize::from(passed)].to_vec()
 }

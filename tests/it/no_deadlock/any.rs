@@ -176,9 +176,10 @@ fn set(session: &mut Session, odd: Odd) {
     state.stop.owed = odd.stop.1.iter().map(|name| Stored::of(name)).collect();
     course.rounds = odd.rounds;
     (course.verified, course.reflected) = odd.flags;
-    course.gates = vec!["qa".to_owned(), "critic".to_owned()].into_iter().take(odd.texts.len()).collect();
+    course.gates = ["qa", "critic"].map(Stored::of).into_iter().take(odd.texts.len()).collect();
     course.problems = odd.texts;
-    state.task = odd.task.map(|(writes, waiver)| Task { intent: None, n: 1, waiver, writes });
+    state.task =
+        odd.task.map(|(writes, waiver)| Task { intent: None, n: 1, waiver: waiver.as_deref().map(Stored::of), writes });
     let agents = odd.started.into_iter().map(|(agent_id, name, sent_on)| Started {
         agent_id,
         name,

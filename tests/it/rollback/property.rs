@@ -7,6 +7,7 @@ use aops_core::checkpoint::form::describe::Usage;
 use aops_core::checkpoint::form::{CheckpointKind, Id};
 use aops_core::checkpoint::rollback::{Order, Wanted};
 use aops_core::checkpoint::store::Store;
+use aops_core::model::trigger::CheckpointTrigger;
 use aops_core::system::env::Env;
 use proptest::prelude::*;
 use std::ffi::OsStr;
@@ -114,7 +115,7 @@ fn take(env: &Env, root: &Path) -> Id {
         run: "manual",
         kind: CheckpointKind::Post,
         phase: "execute",
-        trigger: "a test",
+        trigger: CheckpointTrigger::ByHand,
         about: Vec::new(),
         used: Usage::default(),
         view: None,

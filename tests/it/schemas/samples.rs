@@ -166,10 +166,10 @@ fn course() -> TaskProgress {
         prompt_count: 1,
         formatted: true,
         friction: true,
-        gates: vec![text()],
+        gates: vec![stored()],
         grown: growth(),
         issues: vec![IssueInHand { id: text(), prompt_count: 1 }],
-        kind: some(),
+        kind: Some(stored()),
         let_go: false,
         moved: 1,
         outgrown: some(),
@@ -262,16 +262,16 @@ fn undone() -> Undone {
 fn report() -> AgentReport {
     AgentReport {
         acceptance_criteria: vec![text()],
-        gates: vec![text()],
+        gates: vec![stored()],
         intent: some(),
         issue: some(),
-        kind: some(),
+        kind: Some(stored()),
         parked: Some(1),
         patterns: vec![text()],
         problems: vec![text()],
         reflection: map(),
         steps: vec![text()],
-        task: some(),
+        task: Some(stored()),
         verdict: Some(stored()),
         workflow: some(),
     }
@@ -528,7 +528,7 @@ fn state() -> State {
         },
         stop: Stopping { owed: vec![stored()], refusals: 0 },
         subagents: BTreeMap::from([("critic".to_owned(), full), ("other".to_owned(), least)]),
-        task: Some(Task { intent: some(), n: 1, waiver: some(), writes: 0 }),
+        task: Some(Task { intent: some(), n: 1, waiver: Some(stored()), writes: 0 }),
     }
 }
 
@@ -864,8 +864,8 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Violation(violation),
         Fact::Recovery(Recovered { what: text(), ..Recovered::default() }),
         Fact::Recovery(recovered),
-        Fact::Checkpoint(Taken { digest: digest(), id: text(), measures: true, trigger: text() }),
-        Fact::Checkpoint(Taken { digest: digest(), id: text(), measures: false, trigger: text() }),
+        Fact::Checkpoint(Taken { digest: digest(), id: text(), measures: true, trigger: stored() }),
+        Fact::Checkpoint(Taken { digest: digest(), id: text(), measures: false, trigger: stored() }),
         Fact::Rollback(undone()),
         Fact::Insights(Concluded { insights: raw() }),
         Fact::Snapshot(Box::new(Snapshot { memory: memory().into(), state: state().into() })),

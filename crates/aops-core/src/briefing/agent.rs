@@ -159,7 +159,7 @@ fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -
         ("problems", list(&course.problems)),
         ("issues", list(&course.problems)),
         ("workflow", state.state.current_workflow.clone().unwrap_or_else(|| "none".to_owned())),
-        ("gates", or_none(course.gates.join(", "))),
+        ("gates", or_none(join_names(&course.gates))),
         ("intent", text(state.hydration.hydrated_intent.as_ref())),
         ("criteria", list(&state.hydration.acceptance_criteria)),
         ("steps", list(&course.steps)),
@@ -348,7 +348,7 @@ fn parked(session: &Session) -> String {
 fn waivers(session: &Session) -> String {
     let mut all: Vec<String> =
         session.memory.progress.waivers.iter().map(|w| format!("{}: {}", w.gate, one_line(&w.reason, 100))).collect();
-    all.extend(session.state.task.as_ref().and_then(|task| task.waiver.clone()));
+    all.extend(session.state.task.as_ref().and_then(|task| Some(task.waiver.as_ref()?.to_string())));
     if all.is_empty() { "none".to_owned() } else { all.join("; ") }
 }
 

@@ -11,6 +11,7 @@ use crate::model::call::CallState;
 use crate::model::named::{Stored, named};
 use crate::model::outcome::PhaseOutcome;
 use crate::model::phase::Sandbox;
+use crate::model::trigger::CheckpointTrigger;
 use crate::text::time;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -182,8 +183,8 @@ impl Checkpoint {
         Id::new(&self.identity.run_id, self.kind, &self.phase, self.version)
     }
 
-    pub fn trigger(&self) -> &str {
-        self.metadata.get("trigger").map(String::as_str).unwrap_or_default()
+    pub fn trigger(&self) -> Stored<CheckpointTrigger> {
+        self.metadata.get("trigger").map(|name| Stored::of(name)).unwrap_or_default()
     }
 
     pub fn tokens(&self) -> u64 {

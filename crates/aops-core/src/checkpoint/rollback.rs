@@ -23,6 +23,7 @@ use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::ledger::{entry::Line, open::Ledger, recover::LEDGER_FILE};
 use crate::model::agent::bare;
 use crate::model::error::{Code, Failure};
+use crate::model::trigger::CheckpointTrigger;
 use crate::session::fact::{Fact, Step, Taken};
 use crate::session::fold::Session;
 use crate::session::phase_end::PhaseChange;
@@ -46,7 +47,7 @@ pub struct Wanted<'a> {
     pub run: &'a str,
     pub kind: CheckpointKind,
     pub phase: &'a str,
-    pub trigger: &'a str,
+    pub trigger: CheckpointTrigger,
     /// Metadata besides the trigger.
     pub about: Vec<(&'static str, String)>,
     pub used: Usage,
@@ -59,7 +60,7 @@ pub struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    pub fn new(run: &'a str, kind: CheckpointKind, phase: &'a str, trigger: &'a str) -> Self {
+    pub fn new(run: &'a str, kind: CheckpointKind, phase: &'a str, trigger: CheckpointTrigger) -> Self {
         let (about, used) = (Vec::new(), Usage::default());
         Self { run, kind, phase, trigger, about, used, view: None, parent: None, started: None }
     }
@@ -70,7 +71,7 @@ impl<'a> Wanted<'a> {
         target: &'a Checkpoint,
         session: Option<&Session>,
         at: Option<(CheckpointKind, &'a str)>,
-        trigger: &'a str,
+        trigger: CheckpointTrigger,
     ) -> Self {
         let of_loop = session.filter(|_| !target.metadata.contains_key(STEP)).map(|session| session.state.phase.name());
         let (kind, phase) = at.unwrap_or((CheckpointKind::Post, of_loop.unwrap_or(&target.phase)));
@@ -131,7 +132,8 @@ fn describe_now(env: &Env, store: &Store, session: &Session, wanted: &Wanted) ->
     let entered = wanted.used.entered.get(wanted.phase).filter(|_| wanted.kind == CheckpointKind::Post);
     let started_at = wanted.started.as_ref().or(entered).unwrap_or(&created_at).clone();
     let duration_ms = time::parse(&started_at).map_or(0, |began| env.now_ms - began);
-    let about = wanted.about.iter().map(|(name, text)| (*name, text.as_str())).chain([("trigger", wanted.trigger)]);
+    let about =
+        wanted.about.iter().map(|(name, text)| (*name, text.as_str())).chain([("trigger", wanted.trigger.name())]);
     Checkpoint {
         agents: describe::describe_agents(session, &wanted.used),
         governance,
@@ -206,7 +208,7 @@ pub fn fact(checkpoint: &Checkpoint) -> Fact {
         digest: checkpoint.digest.clone().unwrap_or_default(),
         id: checkpoint.identity.checkpoint_id.clone(),
         measures: false,
-        trigger: checkpoint.trigger().to_owned(),
+        trigger: checkpoint.trigger(),
     })
 }
 

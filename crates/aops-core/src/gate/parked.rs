@@ -82,6 +82,6 @@ pub(super) fn park(session: &Session, turn: &Unstopped, seen: &mut Seen) {
 pub(super) fn planned(session: &Session, plan: &AgentReport) -> Option<u64> {
     let parked = &session.memory.parked;
     let wanted = parked.last().is_some_and(|task| task.wanted) && !session.is_unfinished();
-    let newest = (wanted && plan.task.as_deref() == Some("continue")).then_some(1);
+    let newest = (wanted && plan.continues()).then_some(1);
     (parked.len() as u64).checked_sub(plan.parked.or(newest)?)
 }

@@ -5,6 +5,7 @@
 
 use super::{Context, judge};
 use crate::config::policy::{Level, ModeLevel, Policy};
+use crate::config::workflow::Gate;
 use crate::model::call::Effect;
 use crate::model::event::{Event, EventKind};
 use crate::model::phase::{Phase, Sandbox};
@@ -42,7 +43,7 @@ pub fn stand(session: &Session, policy: Policy) -> Session {
     if plans_first {
         session.state.state.hydration_pending = true;
         (session.state.phase, session.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
-        session.memory.progress.gates = vec!["qa".to_owned()];
+        session.memory.progress.gates = vec![Gate::Qa.into()];
     } else if session.memory.progress.outgrown.is_none() {
         let words = session.weigh(&session.memory.progress.grown);
         session.memory.progress.outgrown = words;

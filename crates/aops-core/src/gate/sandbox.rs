@@ -6,6 +6,7 @@
 use super::report::wait_for;
 use super::{CallContext, Context, Evidence, is_waived, jail, level, owed};
 use crate::config::policy::Level;
+use crate::config::workflow::Gate;
 use crate::model::agent::May;
 use crate::model::call::{Effect, ToolCall};
 use crate::model::event::Event;
@@ -117,7 +118,7 @@ fn refuse_outgrown(why: String, session: &Session, context: &Context) -> Phrase 
 fn unreviewed(session: &Session) -> bool {
     let warns = level(session.policy(), GateId::Critic) == Level::Warn;
     let reviewed = session.state.hydration.critic_said(AgentVerdict::Proceed);
-    warns && !reviewed && session.memory.progress.gates.iter().any(|gate| gate == "critic")
+    warns && !reviewed && session.memory.progress.wants(Gate::Critic)
 }
 
 fn review(session: &Session, call: &ToolCall, seen: &CallContext, context: &Context) -> Phrase {

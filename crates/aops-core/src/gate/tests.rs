@@ -249,7 +249,7 @@ fn sandbox() {
     assert!(judge(&shadowed, &call("Write"), &writes()).context.contains("`critic.md`"));
     let unreviewed = |verdict: Option<&str>| {
         let mut session = with_policy(|policy| policy.gates.critic = Level::Warn);
-        session.memory.progress.gates = vec!["critic".into()];
+        session.memory.progress.gates = vec![Stored::of("critic")];
         session.state.hydration.critic_verdict = verdict.map(Stored::of);
         session
     };
@@ -342,7 +342,7 @@ fn owed() {
     let full = Context { tree, ..Context::default() };
     let owing = |refusals, rounds| {
         with(|session| {
-            session.memory.progress.gates = vec!["qa".into()];
+            session.memory.progress.gates = vec![Stored::of("qa")];
             session.memory.progress.reflected = false;
             session.memory.progress.rounds = rounds;
             session.memory.progress.problems = vec!["p".into()];
@@ -359,7 +359,7 @@ fn owed() {
     passes(&with(|s| s.state.task = None), &stop, &full);
     passes(&with(|s| s.state.phase = Phase::Halted), &stop, &full);
     passes(
-        &with(|s| s.state.task = Some(Task { waiver: Some("prompt".into()), writes: 1, ..Task::default() })),
+        &with(|s| s.state.task = Some(Task { waiver: Some(Stored::of("prompt")), writes: 1, ..Task::default() })),
         &stop,
         &full,
     );

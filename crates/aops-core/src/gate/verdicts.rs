@@ -31,9 +31,8 @@ pub(super) fn reported(session: &Session, event: &Event, verdict: &Verdict, cont
     let audited = agent.name == "custodiet" && finding.is_some();
     let (agent, agent_id) = (agent.name.to_owned(), id.to_owned());
     let closes = agent == "framework" && finding.is_some();
-    let goes_on = |finding: &AgentReport| finding.task.as_deref() == Some("continue");
     let sent_back = session.state.hydration.critic_said(AgentVerdict::Revise);
-    let replans = sent_back && agent == "prompt-hydrator" && finding.as_ref().is_some_and(goes_on);
+    let replans = sent_back && agent == "prompt-hydrator" && finding.as_ref().is_some_and(AgentReport::continues);
     let (tree, as_result) = (context.verified_tree.clone(), true);
     let takes_up = finding.as_ref().filter(|_| agent == "prompt-hydrator" && !replans);
     let takes_up = takes_up.and_then(|finding| parked::planned(session, finding));

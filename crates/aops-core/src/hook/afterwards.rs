@@ -17,6 +17,7 @@ use crate::ledger::leases;
 use crate::model::error::Failure;
 use crate::model::event::EventKind;
 use crate::model::gate_id::GateId;
+use crate::model::named::Stored;
 use crate::model::profile::Profile;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::proof::append;
@@ -110,7 +111,7 @@ impl Turn<'_> {
         let once = |one: &Reflection| recent.iter().filter(|entry| reflection(&entry.fact) == Some(*one)).count() < 2;
         let (_, project) = self.of_project();
         let bootstraps = state.state.current_workflow.as_deref() == Some(BOOTSTRAP);
-        let kind = progress.kind.as_deref().or(bootstraps.then_some("context"));
+        let kind = progress.kind.as_ref().map(Stored::name).or(bootstraps.then_some("context"));
         let learning = |one: Reflection| learnings::learning(&project, kind, one);
         reflections.into_iter().filter(|one| once(one)).filter_map(learning).collect()
     }

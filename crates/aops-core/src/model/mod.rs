@@ -6,6 +6,7 @@ pub mod named;
 pub mod client;
 pub mod error;
 pub mod outcome;
+pub mod trigger;
 pub mod phase;
 pub mod profile;
 pub mod worktree;

@@ -5,7 +5,7 @@
 
 use crate::config::policy::Policy;
 use crate::config::texts::{self, Library};
-use crate::config::workflow::Held;
+use crate::config::workflow::{Gate, Held};
 use crate::gate::guard::{self, Protected};
 use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, Unheld};
 use crate::gate::{facts, jail};
@@ -386,11 +386,10 @@ fn report(env: &Env, session: &Session, event: &Event, proven: bool) -> Option<R
 }
 
 /// Ids and gates of the workflows in force: a project's version of a shipped one keeps that one's gates.
-fn workflows(env: &Env, event: &Event) -> BTreeMap<String, Vec<String>> {
+fn workflows(env: &Env, event: &Event) -> BTreeMap<String, Vec<Gate>> {
     let library = Library::read(env, &texts::project(env, Path::new(&event.cwd)));
     let gates = |held: &Held| {
-        let mut gates: Vec<String> =
-            held.workflow.gates.iter().chain(&held.owed).map(|gate| gate.name().to_owned()).collect();
+        let mut gates: Vec<Gate> = held.workflow.gates.iter().chain(&held.owed).copied().collect();
         gates.sort();
         gates.dedup();
         gates

@@ -3,8 +3,10 @@
 //! Reads one file below the client's `plans` folder, where the client's question holds no text. Invariants: it is the plan of
 //! a call that a person was asked about; what was written into the file after the question does not count; its workflow is `feature-dev` unless a line about the workflow names another that is known; the review was the person's.
 
+use crate::config::workflow::Gate;
 use crate::model::event::Event;
-use crate::session::agent_report::AgentReport;
+use crate::model::named::Stored;
+use crate::session::agent_report::{AgentReport, PlanFor};
 use crate::session::fold::Session;
 use crate::session::memory::PlanShown;
 use crate::system::env::Env;
@@ -20,7 +22,7 @@ const LONGEST: usize = 2000;
 const MOST: usize = 40;
 
 /// What the person reads who is asked about this plan: the text in the question; without one, the plan's file as it is now.
-pub(super) fn shown(env: &Env, event: &Event, workflows: impl FnOnce() -> BTreeMap<String, Vec<String>>) -> PlanShown {
+pub(super) fn shown(env: &Env, event: &Event, workflows: impl FnOnce() -> BTreeMap<String, Vec<Gate>>) -> PlanShown {
     let input = event.call.as_ref().and_then(|call| json::read(&call.input).ok());
     let text = input.and_then(|input| input.text_of("plan")).filter(|text| !text.trim().is_empty());
     text.map_or(PlanShown::File(env.now_ms), |text| PlanShown::Text(Box::new(of_text(&redact(&text), &workflows()))))
@@ -31,7 +33,7 @@ pub(super) fn approved(
     env: &Env,
     session: &Session,
     event: &Event,
-    workflows: impl FnOnce() -> BTreeMap<String, Vec<String>>,
+    workflows: impl FnOnce() -> BTreeMap<String, Vec<Gate>>,
 ) -> Option<AgentReport> {
     let call = event.call.as_ref().filter(|call| call.key.tool == "ExitPlanMode" && event.agent_id.is_none())?;
     let progress = &session.memory.progress;
@@ -56,9 +58,10 @@ fn read_unchanged(env: &Env, file: &str, asked_ms: i64) -> Option<String> {
     read_short(&path).filter(|_| changed_ms < asked_ms)
 }
 
-fn of_text(text: &str, workflows: &BTreeMap<String, Vec<String>>) -> AgentReport {
+fn of_text(text: &str, workflows: &BTreeMap<String, Vec<Gate>>) -> AgentReport {
     let workflow = named_workflow(text, workflows).unwrap_or(WORKFLOW);
-    let gates = workflows.get(workflow).into_iter().flatten().filter(|gate| *gate != "critic").cloned().collect();
+    let gates = workflows.get(workflow).into_iter().flatten().filter(|gate| **gate != Gate::Critic);
+    let gates = gates.copied().map(Stored::from).collect();
     let (criteria, steps) = items(text);
     let criteria = if criteria.is_empty() { vec![cut(text.trim(), LONGEST).to_owned()] } else { criteria };
     AgentReport {
@@ -66,14 +69,14 @@ fn of_text(text: &str, workflows: &BTreeMap<String, Vec<String>>) -> AgentReport
         gates,
         intent: Some(cut(text.trim(), LONGEST).to_owned()),
         steps,
-        task: Some("new".to_owned()),
+        task: Some(PlanFor::New.into()),
         workflow: Some(workflow.to_owned()),
         ..AgentReport::default()
     }
 }
 
 /// The known workflow that a line with the word `workflow` names.
-fn named_workflow<'a>(text: &str, workflows: &'a BTreeMap<String, Vec<String>>) -> Option<&'a str> {
+fn named_workflow<'a>(text: &str, workflows: &'a BTreeMap<String, Vec<Gate>>) -> Option<&'a str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let about = text.lines().filter(|line| line.to_ascii_lowercase().contains("workflow"));
     let mut words = about.flat_map(|line| line.split(move |c| !plain(c)));
@@ -114,9 +117,8 @@ fn item(line: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn known() -> BTreeMap<String, Vec<String>> {
-        let gates = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        [("feature-dev", gates(&["critic", "qa"])), ("debugging", gates(&["qa"]))]
+    fn known() -> BTreeMap<String, Vec<Gate>> {
+        [("feature-dev", vec![Gate::Critic, Gate::Qa]), ("debugging", vec![Gate::Qa])]
             .map(|(id, gates)| (id.to_owned(), gates))
             .into()
     }
@@ -127,7 +129,7 @@ mod tests {
             "# Greet\n\nSay hello.\n\n## Steps\n1. write it\n- [ ] show it\n\n## Verification\n* it greets\n- \n",
             &known(),
         );
-        assert_eq!((plan.workflow.as_deref(), &plan.gates[..]), (Some("feature-dev"), &["qa".to_owned()][..]));
+        assert_eq!((plan.workflow.as_deref(), &plan.gates[..]), (Some("feature-dev"), &[Stored::Known(Gate::Qa)][..]));
         assert_eq!((plan.acceptance_criteria, plan.steps.len()), (vec!["it greets".to_owned()], 2));
         assert!(plan.intent.unwrap().starts_with("# Greet"));
     }

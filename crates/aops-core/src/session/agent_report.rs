@@ -3,8 +3,9 @@
 //! Reads nothing, writes nothing. Invariants: exactly one fence with the info string `aops`, followed by nothing but white
 //! space; a missing or ill-typed key is an error, an unknown key is ignored. The error tells the agent what to fix.
 
+use crate::config::workflow::Gate;
 use crate::model::agent::{Agent, AgentId};
-use crate::model::named::Stored;
+use crate::model::named::{Stored, named};
 use crate::model::outcome::AgentVerdict;
 use crate::session::reflection::FIELDS;
 use crate::text::json::{self, Json};
@@ -20,15 +21,15 @@ pub struct AgentReport {
     pub acceptance_criteria: Vec<String>,
     /// Hydrator: the workflow's gates, as they were then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub gates: Vec<String>,
+    pub gates: Vec<Stored<Gate>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<String>,
     /// Hydrator: the tracker's issue that the task is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issue: Option<String>,
-    /// Hydrator: the kind of work whose result is worth remembering, one of `REMEMBERED`.
+    /// Hydrator: the kind of work whose result is worth remembering.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<String>,
+    pub kind: Option<Stored<WorkKind>>,
     /// Hydrator: the parked task that goes on, by its number in the list, the newest first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parked: Option<u64>,
@@ -42,29 +43,48 @@ pub struct AgentReport {
     pub reflection: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<String>,
-    /// `new` or `continue`, from the hydrator.
+    /// Hydrator: whether the task in hand goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task: Option<String>,
+    pub task: Option<Stored<PlanFor>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Stored<AgentVerdict>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<String>,
 }
 
+named! {
+    /// The task that a plan is for.
+    pub enum PlanFor {
+        New = "new",
+        Continue = "continue",
+    }
+}
+
 impl AgentReport {
+    pub fn continues(&self) -> bool {
+        self.task.as_ref().is_some_and(|task| *task == PlanFor::Continue)
+    }
+
     pub fn says(&self, verdict: AgentVerdict) -> bool {
         self.verdict.as_ref().is_some_and(|said| *said == verdict)
     }
 }
 
-/// Kinds of work after which the memory is updated.
-pub const REMEMBERED: [&str; 3] = ["architecture", "domain", "refactor"];
+named! {
+    /// A kind of work after which the memory is updated.
+    pub enum WorkKind {
+        Architecture = "architecture",
+        Domain = "domain",
+        Refactor = "refactor",
+    }
+}
+
 /// Longest text and list kept of a report; the rest is cut off.
 const LONGEST: usize = 2000;
 const MOST: usize = 40;
 
 /// What this agent's report says. `workflows` are the ids and gates a hydrator may choose from.
-pub fn read(agent: &Agent, report: &str, workflows: &BTreeMap<String, Vec<String>>) -> Result<AgentReport, String> {
+pub fn read(agent: &Agent, report: &str, workflows: &BTreeMap<String, Vec<Gate>>) -> Result<AgentReport, String> {
     let block = fenced(report)?;
     let json = json::read(block).map_err(|e| format!("the `aops` block is not JSON: {e}"))?;
     let Json::Object(_) = json else { return Err("the `aops` block is not one JSON object".to_owned()) };
@@ -179,7 +199,7 @@ fn fenced(report: &str) -> Result<&str, String> {
     }
 }
 
-fn hydration(json: &Json, workflows: &BTreeMap<String, Vec<String>>) -> Result<AgentReport, String> {
+fn hydration(json: &Json, workflows: &BTreeMap<String, Vec<Gate>>) -> Result<AgentReport, String> {
     let workflow = text(json, "workflow")?;
     let Some(gates) = workflows.get(&workflow) else {
         let known: Vec<&str> = workflows.keys().map(String::as_str).collect();
@@ -189,25 +209,26 @@ fn hydration(json: &Json, workflows: &BTreeMap<String, Vec<String>>) -> Result<A
     let (task, parked) = task(json)?;
     Ok(AgentReport {
         acceptance_criteria: texts(json, "acceptance_criteria")?,
-        gates: gates.clone(),
+        gates: gates.iter().copied().map(Stored::from).collect(),
         intent: Some(text(json, "intent")?),
         issue: json.text_of("issue").filter(|id| is_id(id)),
-        kind: json.text_of("kind").filter(|kind| REMEMBERED.contains(&kind.as_str())),
+        kind: json.text_of("kind").and_then(|kind| WorkKind::of(&kind)).map(Stored::from),
         parked,
         steps: texts(json, "steps")?,
-        task: Some(task),
+        task: Some(task.into()),
         workflow: Some(workflow),
         ..AgentReport::default()
     })
 }
 
 /// `new`, `continue`, or `parked N`: that goes on with the parked task of this number.
-fn task(json: &Json) -> Result<(String, Option<u64>), String> {
+fn task(json: &Json) -> Result<(PlanFor, Option<u64>), String> {
     let said = text(json, "task")?;
     match said.strip_prefix("parked ").map(|n| n.trim().parse::<u64>()) {
-        Some(Ok(n)) if n > 0 => Ok(("continue".to_owned(), Some(n))),
-        _ if matches!(said.as_str(), "new" | "continue") => Ok((said, None)),
-        _ => Err("`task` must be one of new, continue, parked N (the number of a parked task)".to_owned()),
+        Some(Ok(n)) if n > 0 => Ok((PlanFor::Continue, Some(n))),
+        _ => PlanFor::of(&said)
+            .map(|task| (task, None))
+            .ok_or_else(|| "`task` must be one of new, continue, parked N (the number of a parked task)".to_owned()),
     }
 }
 

@@ -6,13 +6,14 @@
 pub use aops_ledger::heads::Signed;
 
 use crate::config::policy::{ModeLevel, Policy, is_default};
+use crate::config::workflow::Gate;
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::gate_id::GateId;
 use crate::model::named::Stored;
 use crate::model::outcome::{AgentVerdict, PhaseOutcome};
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::profile::{JailState, Profile};
-use crate::session::agent_report::AgentReport;
+use crate::session::agent_report::{AgentReport, WorkKind};
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::question::{Question, Questions};
 use crate::session::timer::TimerMark;
@@ -223,7 +224,7 @@ pub struct TaskProgress {
     /// Something went against the grain: a refusal, a failed check, an objection. Kept in mode `loop`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub friction: bool,
-    pub gates: Vec<String>,
+    pub gates: Vec<Stored<Gate>>,
     /// What the task changed so far, where that is measured.
     #[serde(default, skip_serializing_if = "is_default")]
     pub grown: Growth,
@@ -232,7 +233,7 @@ pub struct TaskProgress {
     pub issues: Vec<IssueInHand>,
     /// The kind of work, where its result is worth remembering.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<String>,
+    pub kind: Option<Stored<WorkKind>>,
     /// Stop was let go although something was owed.
     pub let_go: bool,
     /// How often git brought commits into the tree: each time the measure begins anew.
@@ -292,6 +293,13 @@ pub struct TaskProgress {
     pub writes_at_prompt: u64,
     /// Write-class calls since the last draw.
     pub writes_since_draw: u64,
+}
+
+impl TaskProgress {
+    /// The plan's workflow asks for this gate.
+    pub fn wants(&self, gate: Gate) -> bool {
+        self.gates.contains(&gate.into())
+    }
 }
 
 /// What a person reads who is asked to approve a plan.

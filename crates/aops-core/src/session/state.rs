@@ -4,7 +4,7 @@
 //! serialisation *is* the RFC 8785 form; a test holds every stored type to that.
 
 use crate::model::debt::DebtId;
-use crate::model::named::Stored;
+use crate::model::named::{Stored, named};
 use crate::model::outcome::AgentVerdict;
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::memory::Witness;
@@ -108,8 +108,18 @@ impl Subagent {
 pub struct Task {
     pub intent: Option<String>,
     pub n: u64,
-    pub waiver: Option<String>,
+    pub waiver: Option<Stored<TaskWaiver>>,
     pub writes: u64,
+}
+
+named! {
+    /// What lets a whole task go without the loop.
+    pub enum TaskWaiver {
+        /// It begins with a dot.
+        Prompt = "prompt",
+        /// A slash command.
+        Command = "command",
+    }
 }
 
 /// The state in a fold. It notices by itself that it is touched: every way to change it leads through `deref_mut`.

@@ -6,6 +6,7 @@ use super::{
     AgentState, AgentStatus, CheckpointKind, GateOutcome, Governance, Intake, Invocations, Orchestrator, TokenUsage,
     ToolInvocation,
 };
+use crate::config::workflow::Gate;
 use crate::host::claude::usage::Sum;
 use crate::model::gate_id::GateId;
 use crate::model::outcome::{AgentVerdict, PhaseOutcome};
@@ -22,10 +23,10 @@ const WALK: [Phase; 6] = [Phase::Hydrate, Phase::Review, Phase::Execute, Phase::
 
 pub fn describe_loop(session: &Session) -> Orchestrator {
     let state = &session.state;
-    let gates = &session.memory.progress.gates;
+    let course = &session.memory.progress;
     let asked = |phase: &Phase| match phase {
-        Phase::Review => gates.iter().any(|gate| gate == "critic"),
-        Phase::Verify => gates.iter().any(|gate| gate == "qa"),
+        Phase::Review => course.wants(Gate::Critic),
+        Phase::Verify => course.wants(Gate::Qa),
         _ => true,
     };
     // An intervention belongs to `verify`. Before a task begins, and after a halt, nothing is complete.

@@ -19,12 +19,13 @@ use crate::ledger::open::Ledger;
 use crate::model::error::{Code, Failure};
 use crate::model::gate_id::GateId;
 use crate::model::phase::Sandbox;
+use crate::model::trigger::CheckpointTrigger;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::model::{
     event::{Event, EventKind},
     phase::Phase,
 };
-use crate::session::fact::{Fact, Taken};
+use crate::session::fact::Fact;
 use crate::session::fold::Session;
 use crate::session::memory::{RollbackState, Undone};
 use crate::system::env::Env;
@@ -209,7 +210,8 @@ fn carry_out(
         let view = order.view.clone();
         let at = order.view.as_ref().map(|view| (view.kind, view.current_phase.as_str()));
         let used = own.map(|at| used(ledgers[at])).unwrap_or_default();
-        let wanted = Wanted { about, used, view, ..Wanted::archive(&target, session, at, "before a rollback") };
+        let wanted =
+            Wanted { about, used, view, ..Wanted::archive(&target, session, at, CheckpointTrigger::BeforeRollback) };
         archive = Some(write(env, store, session, &wanted, (Artifacts::default(), Some(&now)))?);
     }
     let archived = archive.as_ref().map(|archive| archive.identity.checkpoint_id.clone()).unwrap_or_default();
@@ -280,17 +282,18 @@ pub fn at_phase_change(
     let mut due = due(when, before, Before::of(session));
     due.retain(|(kind, ..)| is_wanted(session, *kind));
     if when != Interactive::Off && begins_work(session, event) {
-        due.push((CheckpointKind::Pre, Phase::Execute, Taken::START));
+        due.push((CheckpointKind::Pre, Phase::Execute, CheckpointTrigger::Start));
     }
     if when != Interactive::Off && session.memory.progress.moved > before.moved {
-        due.push((CheckpointKind::Pre, Phase::Execute, Taken::MOVED));
+        due.push((CheckpointKind::Pre, Phase::Execute, CheckpointTrigger::Moved));
     }
     if due.is_empty() || env.dry_run {
         return Verdict::pass();
     }
     let Some(root) = root(env, session, event) else { return Verdict::pass() };
     let mends = session.policy().checkpoint.intervene == Intervene::Rollback;
-    let failed = due.iter().any(|(_, _, trigger)| *trigger == "failure") && session.state.phase == Phase::Intervene;
+    let failed = due.iter().any(|(_, _, trigger)| *trigger == CheckpointTrigger::Failure)
+        && session.state.phase == Phase::Intervene;
     let done = keep(env, ledger, (&root, event, ended), &due, until)
         .and_then(|()| if mends && failed { by_policy(env, ledger, &root) } else { Ok(Verdict::pass()) });
     match done {
@@ -302,7 +305,7 @@ pub fn at_phase_change(
     }
 }
 
-type Due = (CheckpointKind, Phase, &'static str);
+type Due = (CheckpointKind, Phase, CheckpointTrigger);
 
 fn due(when: Interactive, before: Before, now: Before) -> Vec<Due> {
     let (was, is) = (before.phase, now.phase);
@@ -318,15 +321,27 @@ fn due(when: Interactive, before: Before, now: Before) -> Vec<Due> {
     let failed = is == Phase::Halted || is == Phase::Intervene && !judged;
     let of_verdict = judged && was == Phase::Verify;
     if walked(was) && !of_verdict && (failed || when == Interactive::All || of_work(was, before.sandbox)) {
-        due.push((CheckpointKind::Post, was, if failed { "failure" } else { "phase" }));
+        due.push((
+            CheckpointKind::Post,
+            was,
+            if failed { CheckpointTrigger::Failure } else { CheckpointTrigger::Phase },
+        ));
     }
     // The tree that the verifier looked at, whatever it said.
     if judged {
-        due.push((CheckpointKind::Post, Phase::Verify, if issues { "failure" } else { "phase" }));
+        due.push((
+            CheckpointKind::Post,
+            Phase::Verify,
+            if issues { CheckpointTrigger::Failure } else { CheckpointTrigger::Phase },
+        ));
     }
     if walked(is) && (was != is || another_task) && (when == Interactive::All || of_work(is, now.sandbox)) {
         let approved = was == Phase::Review && is == Phase::Execute;
-        due.push((CheckpointKind::Pre, is, if approved { "approval" } else { "phase" }));
+        due.push((
+            CheckpointKind::Pre,
+            is,
+            if approved { CheckpointTrigger::Approval } else { CheckpointTrigger::Phase },
+        ));
     }
     due
 }
@@ -356,7 +371,7 @@ fn keep(
         let mut taken = fact(&write(env, &store, Some(session), &wanted, (artifacts.clone(), None))?);
         if let Fact::Checkpoint(taken) = &mut taken {
             let begins = (kind, phase) == (CheckpointKind::Pre, Phase::Execute) && begins_plan(ledger.session());
-            taken.measures = begins || trigger == Taken::MOVED;
+            taken.measures = begins || trigger == CheckpointTrigger::Moved;
         }
         facts.push(taken);
     }
@@ -364,11 +379,11 @@ fn keep(
 }
 
 /// A failure with its error, an approval with who approved what.
-fn describe_trigger(session: &Session, trigger: &str) -> Vec<(&'static str, String)> {
+fn describe_trigger(session: &Session, trigger: CheckpointTrigger) -> Vec<(&'static str, String)> {
     let said = |text: &str| redact(cut(text, 500)).into_owned();
     match trigger {
-        "failure" => vec![("error", said(&session.memory.progress.problems.join("; ")))],
-        "approval" => {
+        CheckpointTrigger::Failure => vec![("error", said(&session.memory.progress.problems.join("; ")))],
+        CheckpointTrigger::Approval => {
             let intent = session.state.hydration.hydrated_intent.as_deref().unwrap_or_default();
             vec![("approved", said(intent)), ("approved_by", "critic".to_owned())]
         }
@@ -387,7 +402,8 @@ fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Fai
     let run = run_of(ledger.session());
     let rows = Store::open(env, root)?.rows()?;
     let began = |row: &&IndexRow| {
-        let by_loop = matches!(row.trigger.as_str(), "phase" | "approval" | Taken::START);
+        use CheckpointTrigger::{Approval, Phase as OfPhase, Start};
+        let by_loop = matches!(row.trigger.known(), Some(OfPhase | Approval | Start));
         row.run() == run && row.kind == CheckpointKind::Pre && row.phase == Phase::Execute.name() && by_loop
     };
     let Some(id) = rows.iter().rfind(began).and_then(|row| Id::read(&row.id)) else {
@@ -441,14 +457,22 @@ mod tests {
             assert_eq!(due(when, work, work), []);
             assert_eq!(due(when, plan, plan), []);
         }
-        assert_eq!(due(Execute, plan, work), [(CheckpointKind::Pre, Phase::Execute, "phase")]);
-        assert_eq!(due(Execute, at(Phase::Review, shut, 1), work), [(CheckpointKind::Pre, Phase::Execute, "approval")]);
-        assert_eq!(due(Execute, work, at(Phase::Verify, open, 1)), [(CheckpointKind::Post, Phase::Execute, "phase")]);
+        assert_eq!(due(Execute, plan, work), [(CheckpointKind::Pre, Phase::Execute, CheckpointTrigger::Phase)]);
+        assert_eq!(
+            due(Execute, at(Phase::Review, shut, 1), work),
+            [(CheckpointKind::Pre, Phase::Execute, CheckpointTrigger::Approval)]
+        );
+        assert_eq!(
+            due(Execute, work, at(Phase::Verify, open, 1)),
+            [(CheckpointKind::Post, Phase::Execute, CheckpointTrigger::Phase)]
+        );
         let issues = Before { rounds: 1, ..at(Phase::Intervene, open, 1) };
         let verified = Before { verified: true, ..at(Phase::Reflect, open, 1) };
-        let (verify, failed) =
-            ((CheckpointKind::Post, Phase::Verify, "phase"), (CheckpointKind::Post, Phase::Verify, "failure"));
-        let worked = (CheckpointKind::Post, Phase::Execute, "phase");
+        let (verify, failed) = (
+            (CheckpointKind::Post, Phase::Verify, CheckpointTrigger::Phase),
+            (CheckpointKind::Post, Phase::Verify, CheckpointTrigger::Failure),
+        );
+        let worked = (CheckpointKind::Post, Phase::Execute, CheckpointTrigger::Phase);
         assert_eq!(due(Execute, at(Phase::Verify, open, 1), issues), [failed]);
         assert_eq!(due(Execute, at(Phase::Verify, open, 1), verified), [verify]);
         assert_eq!(due(Execute, work, issues), [worked, failed], "without a stop before");
@@ -459,9 +483,15 @@ mod tests {
         assert_eq!(due(Execute, plan, at(Phase::Execute, shut, 1)), [], "a question changes nothing");
         assert_eq!(
             due(Execute, work, at(Phase::Execute, open, 2)),
-            [(CheckpointKind::Post, Phase::Execute, "phase"), (CheckpointKind::Pre, Phase::Execute, "phase")]
+            [
+                (CheckpointKind::Post, Phase::Execute, CheckpointTrigger::Phase),
+                (CheckpointKind::Pre, Phase::Execute, CheckpointTrigger::Phase)
+            ]
         );
-        assert_eq!(due(All, at(Phase::Idle, shut, 0), plan), [(CheckpointKind::Pre, Phase::Hydrate, "phase")]);
+        assert_eq!(
+            due(All, at(Phase::Idle, shut, 0), plan),
+            [(CheckpointKind::Pre, Phase::Hydrate, CheckpointTrigger::Phase)]
+        );
         assert_eq!(due(Off, plan, work), []);
     }
 }

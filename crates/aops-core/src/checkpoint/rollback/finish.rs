@@ -14,6 +14,7 @@ use crate::checkpoint::tree::{Artifacts, Delta, Folder, diff, find, is_below};
 use crate::ledger::open::Ledger;
 use crate::model::error::{Code, Failure};
 use crate::model::phase::{Phase, Sandbox};
+use crate::model::trigger::CheckpointTrigger;
 use crate::session::memory::{RollbackState, Undone};
 use crate::session::{fact::Fact, fold::Session};
 use crate::system::env::Env;
@@ -142,7 +143,7 @@ fn result(
     let of_step = [STEP, LOOP_PHASE].into_iter().filter_map(|key| Some((key, target.metadata.get(key)?.clone())));
     about.extend(of_step);
     let (used, parent) = (own.map(used).unwrap_or_default(), Some(plan.target.clone()));
-    let new = Wanted::new(&target.identity.run_id, target.kind, &target.phase, "rollback");
+    let new = Wanted::new(&target.identity.run_id, target.kind, &target.phase, CheckpointTrigger::Rollback);
     let view = target.metadata.contains_key(STEP).then(|| view_of(target));
     let wanted = Wanted { about, used, view, parent, ..new };
     write(env, store, own.map(Ledger::session), &wanted, files)
@@ -176,7 +177,7 @@ fn folders_on_the_way<'a>(plan: &RollbackPlan, delta: &Delta, target: &'a Artifa
 /// The result that this rollback had written before it was interrupted.
 fn find_result(store: &Store, id: &str) -> Result<Option<Checkpoint>, Failure> {
     let rows = store.rows()?;
-    let row = rows.iter().rev().take(2).find(|row| row.trigger == "rollback");
+    let row = rows.iter().rev().take(2).find(|row| row.trigger == CheckpointTrigger::Rollback);
     let result = row.and_then(|row| store.read(&Id::read(&row.id)?).ok());
     Ok(result.filter(|result| result.metadata.get("rollback").map(String::as_str) == Some(id)))
 }
@@ -197,7 +198,7 @@ fn archive_later_changes(
     // As the archive of the first attempt is named.
     let first = Id::read(first);
     let at = first.as_ref().map(|id| (id.kind, id.phase.as_str()));
-    let wanted = Wanted::archive(target, session, at, "changed while a rollback was interrupted");
+    let wanted = Wanted::archive(target, session, at, CheckpointTrigger::Interrupted);
     write(env, store, session, &wanted, (present, None)).map(Some)
 }
 

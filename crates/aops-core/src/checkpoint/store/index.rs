@@ -6,6 +6,8 @@
 use super::{Store, Unseal, read_file};
 use crate::checkpoint::form::{Checkpoint, CheckpointKind, Id, text};
 use crate::model::error::{Code, Failure};
+use crate::model::named::Stored;
+use crate::model::trigger::CheckpointTrigger;
 use crate::system::env::Env;
 use crate::system::{files, folder};
 use crate::text::{plain::count, sha256::sha256, stored::canonical};
@@ -38,7 +40,7 @@ pub struct IndexRow {
     pub parent: Option<String>,
     pub phase: String,
     pub session_id: String,
-    pub trigger: String,
+    pub trigger: Stored<CheckpointTrigger>,
     #[serde(rename = "type")]
     pub kind: CheckpointKind,
     pub version: u64,
@@ -54,7 +56,7 @@ impl IndexRow {
             parent: checkpoint.parent.clone(),
             phase: checkpoint.phase.clone(),
             session_id: checkpoint.identity.session_id.clone(),
-            trigger: checkpoint.trigger().to_owned(),
+            trigger: checkpoint.trigger(),
             kind: checkpoint.kind,
             version: checkpoint.version,
         }

@@ -4,6 +4,7 @@ use super::*;
 use crate::config::policy::{ModeLevel, Rehearse};
 use crate::gate::rehearsal;
 use crate::model::gate_id::GateId;
+use crate::model::named::Stored;
 use crate::session::growth::Growth;
 use crate::session::memory::AtWork;
 
@@ -56,7 +57,7 @@ fn the_rehearsed_mode_says_what_it_would_refuse() {
     planned.state.hydration.hydrated_intent = Some("i".into());
     assert_eq!(would(&planned, &Verdict::pass()), None);
     let mut waived = strict;
-    waived.state.task.as_mut().unwrap().waiver = Some("prompt".into());
+    waived.state.task.as_mut().unwrap().waiver = Some(Stored::of("prompt"));
     assert_eq!(would(&waived, &Verdict::pass()), None);
     let small = observing(Rehearse::Loop);
     assert_eq!(would(&small, &Verdict::pass()), None);
@@ -100,7 +101,7 @@ fn a_client_without_agents_is_not_sent_to_one() {
     passes(&due, &call("Write"), &writes());
     // At the end no report is asked for that cannot come.
     let owing = agentless(&|session| {
-        session.memory.progress.gates = vec!["qa".into()];
+        session.memory.progress.gates = vec![Stored::of("qa")];
         session.memory.progress.reflected = false;
     });
     told(&owing, &event("Stop"), &Context::default(), "owed", "stop-let-go.md");

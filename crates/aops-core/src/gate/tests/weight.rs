@@ -3,6 +3,7 @@
 use super::*;
 use crate::config::policy::ModeLevel;
 use crate::gate::{facts, reflection};
+use crate::model::named::Stored;
 use crate::model::worktree::Asked;
 use crate::session::fact::Fact;
 use crate::session::growth::{ChangedFile, Growth};
@@ -122,7 +123,7 @@ fn who_owes_what() {
         small(|session| {
             session.memory.progress.unplanned = false;
             session.memory.progress.friction = friction;
-            session.memory.progress.gates = vec!["qa".to_owned()];
+            session.memory.progress.gates = vec![Stored::of("qa")];
             session.state.hydration.hydrated_intent = Some("i".to_owned());
         })
     };

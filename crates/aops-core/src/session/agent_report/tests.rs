@@ -1,8 +1,8 @@
 use super::*;
 use crate::model::agent::ours;
 
-fn flows() -> BTreeMap<String, Vec<String>> {
-    BTreeMap::from([("feature-dev".to_owned(), vec!["critic".to_owned(), "qa".to_owned()])])
+fn flows() -> BTreeMap<String, Vec<Gate>> {
+    BTreeMap::from([("feature-dev".to_owned(), Gate::ALL.to_vec())])
 }
 
 fn check(agent: &str, report: &str) -> Result<AgentReport, String> {

@@ -1,5 +1,7 @@
 //! A checkpoint, as the ledger names it.
 
+use crate::model::named::Stored;
+use crate::model::trigger::CheckpointTrigger;
 use serde::{Deserialize, Serialize};
 
 /// A checkpoint was taken. One whose digest is another now was edited.
@@ -10,12 +12,5 @@ pub struct Taken {
     /// What a task with a plan changes is measured against it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub measures: bool,
-    pub trigger: String,
-}
-
-impl Taken {
-    /// Its trigger where a task is about to make its first change.
-    pub const START: &str = "start";
-    /// Its trigger where git brought commits into the tree: from then on the task is measured against it.
-    pub const MOVED: &str = "moved";
+    pub trigger: Stored<CheckpointTrigger>,
 }

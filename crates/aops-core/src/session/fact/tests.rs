@@ -1,9 +1,12 @@
 use super::*;
 use crate::config::policy::ModeLevel;
+use crate::config::workflow::Gate;
 use crate::model::outcome::AgentVerdict;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::profile::{Hold, Loss, Losses, LostFile};
+use crate::model::trigger::CheckpointTrigger;
 use crate::model::verdict::Ruling;
+use crate::session::agent_report::{PlanFor, WorkKind};
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::TaskProgress;
 use crate::text::json;
@@ -141,16 +144,16 @@ fn all() -> Vec<Fact> {
     };
     let finding = AgentReport {
         acceptance_criteria: vec!["c".to_owned()],
-        gates: vec!["qa".to_owned()],
+        gates: vec![Gate::Qa.into()],
         intent: text(),
         issue: text(),
-        kind: text(),
+        kind: Some(WorkKind::Domain.into()),
         parked: Some(1),
         patterns: vec!["p".to_owned()],
         problems: vec!["p".to_owned()],
         reflection: map(),
         steps: vec!["s".to_owned()],
-        task: text(),
+        task: Some(PlanFor::New.into()),
         verdict: Some(AgentVerdict::Ok.into()),
         workflow: text(),
     };
@@ -210,7 +213,12 @@ fn all() -> Vec<Fact> {
             violation: "v".to_owned(),
         }),
         Fact::Recovery(recovered),
-        Fact::Checkpoint(Taken { digest: "d".to_owned(), id: "i".to_owned(), measures: true, trigger: "t".to_owned() }),
+        Fact::Checkpoint(Taken {
+            digest: "d".to_owned(),
+            id: "i".to_owned(),
+            measures: true,
+            trigger: CheckpointTrigger::Start.into(),
+        }),
         Fact::Rollback(undone()),
         Fact::Insights(Concluded { insights: raw() }),
         Fact::Snapshot(Box::new(Snapshot { memory: memory.into(), state: state.into() })),

@@ -14,7 +14,7 @@ use crate::session::fact::{Checked, NO_EFFECT, Seen, Staged, Step};
 use crate::session::fold::Session;
 use crate::session::memory::{IssueInHand, LastRun, OpenCall, RollbackState, TaskProgress, Undone};
 use crate::session::prompt::Prompt;
-use crate::session::state::{Stopping, Task};
+use crate::session::state::{Stopping, Task, TaskWaiver};
 use crate::text::json::cut;
 
 impl Session {
@@ -33,8 +33,8 @@ impl Session {
             Prompt::Ordinary if self.plans_first() => self.await_plan(prompt),
             Prompt::Ordinary if self.is_unfinished() && !seen.anew => self.continue_task(prompt),
             Prompt::Ordinary => self.begin_small_task(prompt),
-            Prompt::Waived => self.begin_waived_task(prompt, "prompt", None),
-            Prompt::Command => self.begin_waived_task(prompt, "command", Some("direct-skill")),
+            Prompt::Waived => self.begin_waived_task(prompt, TaskWaiver::Prompt, None),
+            Prompt::Command => self.begin_waived_task(prompt, TaskWaiver::Command, Some("direct-skill")),
         }
     }
 
@@ -52,13 +52,13 @@ impl Session {
     }
 
     /// A task without the loop, on the user's authority.
-    fn begin_waived_task(&mut self, prompt: &str, waiver: &str, workflow: Option<&str>) {
+    fn begin_waived_task(&mut self, prompt: &str, waiver: TaskWaiver, workflow: Option<&str>) {
         self.memory.progress.prompt_count += 1;
         self.begin_task(cut(prompt, 500));
         self.state.hydration.original_prompt = Some(cut(prompt, 2048).to_owned());
         self.state.state.current_workflow = workflow.map(str::to_owned);
         if let Some(task) = &mut self.state.task {
-            task.waiver = Some(waiver.to_owned());
+            task.waiver = Some(waiver.into());
         }
         (self.state.phase, self.state.sandbox) = (Phase::Execute, Sandbox::Open);
     }

@@ -4,6 +4,7 @@
 //! the same task keeps the task's debts.
 
 use crate::config::policy::Level;
+use crate::config::workflow::Gate;
 use crate::model::agent::ours;
 use crate::model::gate_id::GateId;
 use crate::model::outcome::AgentVerdict;
@@ -183,7 +184,7 @@ impl Session {
 
     /// This plan is of a question that came while a task was unfinished.
     pub fn is_left_by(&self, plan: &AgentReport) -> bool {
-        let question = plan.workflow.as_deref() == Some(QUESTION) && plan.task.as_deref() != Some("continue");
+        let question = plan.workflow.as_deref() == Some(QUESTION) && !plan.continues();
         let worked = self.state.task.as_ref().is_some_and(|task| task.writes > 0);
         question && worked && self.plans_first() && self.memory.progress.before.is_some() && self.is_unfinished()
     }
@@ -191,14 +192,14 @@ impl Session {
     /// Whether the plan is in force now, and not the one before. `replans`: the critic had sent the plan back, and this is
     /// another one for the same task.
     pub(super) fn apply_plan(&mut self, finding: &AgentReport, replans: bool) -> bool {
-        if !replans && finding.task.as_deref() == Some("continue") && self.goes_on() {
+        if !replans && finding.continues() && self.goes_on() {
             return false;
         }
         let progress = &self.memory.progress;
         let intent = finding.intent.clone().unwrap_or_default();
         // No new prompt since this task began, or it had no plan yet: a plan for the same task, with its debts.
         let same_prompt = progress.task_prompt_count == progress.prompt_count;
-        let continues = progress.unplanned && (!self.plans_first() || finding.task.as_deref() == Some("continue"));
+        let continues = progress.unplanned && (!self.plans_first() || finding.continues());
         if self.state.task.is_some() && (same_prompt || continues || replans) {
             self.state.state.hydration_pending = false;
             self.memory.progress.before = None;
@@ -276,7 +277,7 @@ impl Session {
     /// The plan in force must be reviewed before work begins.
     fn wants_review(&self) -> bool {
         let wanted = self.policy().gates.critic == Level::Enforce;
-        wanted && self.memory.progress.gates.iter().any(|gate| gate == "critic")
+        wanted && self.memory.progress.wants(Gate::Critic)
     }
 
     fn apply_review(&mut self, finding: &AgentReport) {
@@ -329,7 +330,7 @@ impl Session {
         let waived = self.state.task.as_ref().is_none_or(|task| task.waiver.is_some());
         // Older versions asked for none, and the shipped policy does not name its version.
         let older = self.memory.policy.as_ref().is_none_or(|policy| policy.mode.level.is_none());
-        let wanted = self.memory.progress.gates.iter().any(|gate| gate == "qa");
+        let wanted = self.memory.progress.wants(Gate::Qa);
         wanted || !self.is_planned() && !waived && !older && !self.is_small()
     }
 

@@ -10,6 +10,7 @@ use crate::model::call::CallState;
 use crate::model::gate_id::GateId;
 use crate::model::outcome::AgentVerdict;
 use crate::model::phase::{Phase, Sandbox};
+use crate::model::trigger::CheckpointTrigger;
 use crate::session::fact::{Seen, Step, Taken};
 use crate::session::fold::Session;
 use crate::session::growth::Growth;
@@ -138,7 +139,7 @@ impl Session {
     }
 
     pub(super) fn apply_checkpoint(&mut self, taken: &Taken) {
-        if taken.trigger == Taken::START || taken.measures {
+        if taken.trigger == CheckpointTrigger::Start || taken.measures {
             self.memory.progress.start = Some(taken.id.clone());
         }
     }

@@ -4,6 +4,7 @@ use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::gate_id::GateId;
 use crate::model::outcome::AgentVerdict;
 use crate::model::profile::{Hold, JailState, Profile};
+use crate::session::agent_report::WorkKind;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::*;
 use crate::session::question::{Answered, Question, Questions, Unproven};
@@ -66,7 +67,7 @@ fn full() -> (State, Memory) {
             formatted: true,
             friction: true,
             issues: vec![IssueInHand::default()],
-            kind: text(),
+            kind: Some(WorkKind::Domain.into()),
             rejected: true,
             unsynced: text(),
             grown: Growth { files: vec![ChangedFile::default()], more_files: 1, more_lines: 1 },
