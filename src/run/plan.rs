@@ -6,6 +6,7 @@
 use crate::run::state::{MOST_ROUNDS, intervention_id};
 use aops_core::config::policy::{Gates, Level};
 use aops_core::config::workflow::{Gate, Step, Workflow};
+use aops_core::model::agent::AgentId;
 use aops_core::model::client::Client;
 use aops_core::model::phase::Sandbox;
 use aops_core::model::{agent::ours, phase::Phase, profile::Profile};
@@ -48,9 +49,9 @@ const CHANGING: [&str; 6] = ["Write", "Edit", "MultiEdit", "NotebookEdit", "Bash
 
 impl PlannedStep {
     /// Our agent whose verdict the step owes.
-    pub fn verdict_of(&self) -> Option<&'static str> {
+    pub fn verdict_of(&self) -> Option<AgentId> {
         match &self.does {
-            StepAction::Client { agent: Some(agent), .. } => ours(agent).map(|agent| agent.name),
+            StepAction::Client { agent: Some(agent), .. } => ours(agent).map(|agent| agent.id),
             _ => None,
         }
     }
@@ -92,8 +93,8 @@ pub fn plan(workflow: &Workflow, owed: &[Gate], gates: &Gates) -> Result<Vec<Pla
     };
     for gate in owed {
         let (level, agent, when) = match gate {
-            Gate::Critic => (gates.critic, "critic", "before its first change"),
-            Gate::Qa => (gates.qa, "qa-verifier", "after its last change"),
+            Gate::Critic => (gates.critic, AgentId::Critic, "before its first change"),
+            Gate::Qa => (gates.qa, AgentId::QaVerifier, "after its last change"),
         };
         let served = match gate {
             _ if level != Level::Enforce => true,
@@ -148,7 +149,7 @@ fn planned(step: &Step) -> PlannedStep {
 /// Where the plan that a critic reviews is made, among the steps before that review: the first client step of phase `hydrate`
 /// after the last planner's, or that planner's itself.
 pub fn plan_step(before: &[PlannedStep]) -> Option<usize> {
-    let is_planner = |step: &PlannedStep| step.verdict_of() == Some("prompt-hydrator");
+    let is_planner = |step: &PlannedStep| step.verdict_of() == Some(AgentId::Hydrator);
     let plans = |step: &PlannedStep| step.phase == Phase::Hydrate && matches!(step.does, StepAction::Client { .. });
     let planner = before.iter().rposition(is_planner);
     let after = planner.map_or(0, |at| at + 1);
@@ -208,7 +209,7 @@ mod tests {
             steps.iter().filter(|step| step.sandbox == Sandbox::Open).map(|step| step.id.as_str()).collect();
         assert_eq!(open, ["plain", "works", "runs"]);
         assert!(steps[6].closes && !steps[0].closes);
-        assert_eq!((steps[5].verdict_of(), steps[0].verdict_of()), (Some("critic"), None));
+        assert_eq!((steps[5].verdict_of(), steps[0].verdict_of()), (Some(AgentId::Critic), None));
     }
 
     #[test]

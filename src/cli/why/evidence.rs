@@ -8,7 +8,7 @@ use crate::cli::past::{Answered, Asked, Batch};
 use aops_core::config::in_force::{self, InForce};
 use aops_core::gate::{moved, rules};
 use aops_core::ledger::open::Recent;
-use aops_core::model::agent::ours;
+use aops_core::model::agent::{AgentId, ours};
 use aops_core::model::call::{CallState, Effect, ToolCall};
 use aops_core::model::event::{Event, EventKind};
 use aops_core::model::gate_id::GateId;
@@ -84,7 +84,7 @@ impl<'a> Past<'a> {
         });
         let since = prompt.as_ref().and_then(|clue| clue.seq).unwrap_or(0);
         let mut clues: Vec<Clue> = prompt.into_iter().collect();
-        let Some(plan) = self.report_of("prompt-hydrator", since) else {
+        let Some(plan) = self.report_of(AgentId::Hydrator, since) else {
             clues.push(missing("no report of `prompt-hydrator`"));
             return clues;
         };
@@ -93,7 +93,7 @@ impl<'a> Past<'a> {
         if self.session.state.state.current_workflow.as_deref() == Some("simple-question") {
             return clues;
         }
-        let review = self.report_of("critic", planned);
+        let review = self.report_of(AgentId::Critic, planned);
         clues.push(review.unwrap_or_else(|| missing("no verdict of `critic` on that plan")));
         clues
     }
@@ -131,7 +131,7 @@ impl<'a> Past<'a> {
             }
             None => (0, Vec::new()),
         };
-        let wanted = self.session.owes_qa().then_some("qa-verifier").into_iter().chain(["framework"]);
+        let wanted = self.session.owes_qa().then_some(AgentId::QaVerifier).into_iter().chain([AgentId::Framework]);
         let report = |agent| self.report_of(agent, last).unwrap_or_else(|| missing(&format!("no report of `{agent}`")));
         clues.extend(wanted.map(report));
         clues

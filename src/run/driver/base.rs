@@ -115,7 +115,7 @@ impl Driver {
     /// Records that a step begins. The hooks accept only a client that has the key.
     pub(super) fn enter_step(&self, step: &PlannedStep, key: &str, approved: Option<String>) -> Result<(), Failure> {
         let run_step = RunStep {
-            agent: step.verdict_of().map(str::to_owned),
+            agent: step.verdict_of().map(Into::into),
             approved,
             closes: step.closes,
             key_sha256: sha256(&[key.as_bytes()]),

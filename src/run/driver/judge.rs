@@ -8,6 +8,7 @@ use crate::run::plan::{PlannedStep, StepAction};
 use aops_core::config::policy::Check;
 use aops_core::config::policy::check::{Moment, Outcome as OnFailure};
 use aops_core::gate::{self, checks::GATE};
+use aops_core::model::agent::AgentId;
 use aops_core::model::debt::DebtId;
 use aops_core::model::named::join_names;
 use aops_core::model::outcome::AgentVerdict;
@@ -191,9 +192,13 @@ impl Evidence<'_> {
                 let id = &self.step.id;
                 Some(StepResult::Blocked(format!("step `{id}` owes the verdict of `{agent}`, and there is none")))
             }
-            Some(Some(AgentVerdict::Issues)) if agent == "qa-verifier" => Some(StepResult::Issues(self.problems(1000))),
-            Some(Some(AgentVerdict::Revise)) if agent == "critic" => Some(StepResult::Revise(self.problems(1000))),
-            Some(Some(AgentVerdict::Halt)) if agent == "critic" => Some(StepResult::Halt(self.problems(1000))),
+            Some(Some(AgentVerdict::Issues)) if agent == AgentId::QaVerifier => {
+                Some(StepResult::Issues(self.problems(1000)))
+            }
+            Some(Some(AgentVerdict::Revise)) if agent == AgentId::Critic => {
+                Some(StepResult::Revise(self.problems(1000)))
+            }
+            Some(Some(AgentVerdict::Halt)) if agent == AgentId::Critic => Some(StepResult::Halt(self.problems(1000))),
             Some(Some(bad)) if bad.refuses() => {
                 Some(StepResult::Blocked(format!("{agent} says {bad}: {}", self.problems(400))))
             }
@@ -230,7 +235,7 @@ impl Evidence<'_> {
     fn question(&self) -> Option<StepResult> {
         let plans = match self.step.verdict_of() {
             None => false,
-            Some("prompt-hydrator") => true,
+            Some(AgentId::Hydrator) => true,
             Some(_) => return None,
         };
         let plan = self.session.map(|session| session.memory.progress.steps.as_slice()).filter(|_| plans);

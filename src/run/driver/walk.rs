@@ -16,6 +16,7 @@ use crate::run::job::{JobFiles, JobStatus};
 use crate::run::packet::{End, Pause, TaskSpec};
 use crate::run::plan::{PlannedStep, intervention, plan_step};
 use crate::run::state::{MOST_ROUNDS, RunState};
+use aops_core::model::agent::AgentId;
 use aops_core::model::{client::Client, error::Failure};
 use aops_core::system::env::{Env, RUN, now_ms};
 use aops_core::system::process::program::{Identity, Program};
@@ -103,7 +104,7 @@ impl Driver {
     /// before every step, so that a driver that died after the critic's verdict goes on here.
     fn revise(&mut self, reporter: &mut dyn Reporter) -> Result<Option<(usize, PauseRequest)>, Failure> {
         let Some((index, by)) = self.run.next_step().map(|(index, id)| (index, id.to_owned())) else { return Ok(None) };
-        let is_critic = self.prepared.plan[index].verdict_of() == Some("critic");
+        let is_critic = self.prepared.plan[index].verdict_of() == Some(AgentId::Critic);
         let Some(done) = self.run.sends_back(&by).filter(|_| is_critic) else { return Ok(None) };
         let (problems, halted) = (done.reason.clone(), done.outcome == RunOutcome::EscalationRequested);
         let first = plan_step(&self.prepared.plan[..index]);

@@ -18,6 +18,7 @@ use aops_core::checkpoint::form::describe::{LONGEST_WORDS, RunView};
 use aops_core::checkpoint::form::{Checkpoint, CheckpointKind, GateOutcome};
 use aops_core::checkpoint::rollback::{self, LOOP_PHASE, STEP, Wanted};
 use aops_core::checkpoint::store::Store;
+use aops_core::model::agent::AgentId;
 use aops_core::model::error::Failure;
 use aops_core::model::trigger::CheckpointTrigger;
 use aops_core::system::env::Env;
@@ -64,9 +65,9 @@ impl Driver {
                     (CheckpointTrigger::Approval, by.into_iter().chain(note).collect())
                 }
             },
-            Some(StepResult::Passed) if step.verdict_of() == Some("critic") => (
+            Some(StepResult::Passed) if step.verdict_of() == Some(AgentId::Critic) => (
                 CheckpointTrigger::Approval,
-                vec![("approved", said(&step.name)), ("approved_by", "critic".to_owned())],
+                vec![("approved", said(&step.name)), ("approved_by", AgentId::Critic.to_string())],
             ),
             Some(StepResult::Passed) => (CheckpointTrigger::Run, Vec::new()),
             Some(StepResult::Pause(request)) => (CheckpointTrigger::Pause, vec![("error", said(&request.question))]),

@@ -155,7 +155,7 @@ fn questions() -> Questions {
 
 fn course() -> TaskProgress {
     let started =
-        Started { agent_id: text(), client: text(), done: false, prompt_count: 1, name: text(), sent_on: 0, task: 1 };
+        Started { agent_id: text(), client: text(), done: false, prompt_count: 1, name: stored(), sent_on: 0, task: 1 };
     TaskProgress {
         agents: vec![started],
         audit_rehearsed: true,
@@ -213,7 +213,7 @@ fn checked() -> Checked {
 
 fn stage() -> RunStep {
     RunStep {
-        agent: some(),
+        agent: Some(stored()),
         approved: some(),
         closes: false,
         failing: vec![text()],
@@ -391,8 +391,8 @@ fn memory() -> Memory {
     Memory {
         agentless: some(),
         at_work: vec![
-            AtWork { agent_id: some(), call: text(), client: text(), name: text(), since: moment() },
-            AtWork { agent_id: None, call: text(), client: text(), name: text(), since: moment() },
+            AtWork { agent_id: some(), call: text(), client: text(), name: stored(), since: moment() },
+            AtWork { agent_id: None, call: text(), client: text(), name: stored(), since: moment() },
         ],
         baseline: map(),
         baseline_sha256: Some(digest()),
@@ -667,7 +667,7 @@ fn step() -> Step {
         since_ms: Some(1),
         timers_lost: true,
         rule: some(),
-        starts: Some(Starts { client: text(), name: text() }),
+        starts: Some(Starts { client: text(), name: stored() }),
         to: CallState::Denied,
         todos: Some((0, 1)),
         told: true,

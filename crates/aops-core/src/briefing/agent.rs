@@ -12,7 +12,7 @@ use crate::config::policy::Policy;
 use crate::config::texts;
 use crate::host::claude::transcript;
 use crate::ledger::open::{Ledger, Recent};
-use crate::model::agent::Agent;
+use crate::model::agent::{Agent, AgentId};
 use crate::model::call::CallState;
 use crate::model::debt::DebtId;
 use crate::model::error::Failure;
@@ -57,12 +57,12 @@ pub struct Brief {
 /// The context of this agent, written to `context/` and cut for injection. The sources are asked here unless they were
 /// before.
 pub fn brief(env: &Env, ledger: &Ledger, event: &Event, agent: &Agent, found: Option<Found>) -> Result<Brief, Failure> {
-    let (name, template) = match agent.name {
-        "prompt-hydrator" => ("hydration", "prompt-hydrator-context.md"),
-        "critic" => ("review", "critic-context.md"),
-        "custodiet" => ("audit", "audit-context.md"),
-        "qa-verifier" => ("qa", "qa-context.md"),
-        _ => ("reflection", "reflection-context.md"),
+    let (name, template) = match agent.id {
+        AgentId::Hydrator => ("hydration", "prompt-hydrator-context.md"),
+        AgentId::Critic => ("review", "critic-context.md"),
+        AgentId::Custodiet => ("audit", "audit-context.md"),
+        AgentId::QaVerifier => ("qa", "qa-context.md"),
+        AgentId::Framework => ("reflection", "reflection-context.md"),
     };
     let session = ledger.session();
     let file = format!("{name}-{}.md", session.seq + 1);

@@ -11,7 +11,7 @@ use crate::config::policy::{Level, ModeLevel, Policy};
 use crate::config::texts::{self, Library};
 use crate::gate::{Context, owed, way_out};
 use crate::ledger::open::Ledger;
-use crate::model::agent::{Agent, meant, ours};
+use crate::model::agent::{Agent, AgentId, meant, ours};
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
@@ -90,7 +90,7 @@ fn notice_shadowed(env: &Env, event: &Event, context: &Context) -> Result<Option
 fn announce_audit(policy: &Policy, context: &Context) -> Verdict {
     let words = format!(
         "an audit was drawn for this task\nhint: start the agent `{}` now; {} more changes are free before it must have begun",
-        context.agent("custodiet"),
+        context.agent(AgentId::Custodiet),
         policy.audit.grace,
     );
     Verdict::context(GateId::Audit, words)
@@ -98,7 +98,7 @@ fn announce_audit(policy: &Policy, context: &Context) -> Verdict {
 
 /// The call that a plan came with has ended, or the client tells the end of the agent that made it in the background.
 fn brings_plan(session: &Session, event: &Event) -> bool {
-    const PLANS: &str = "prompt-hydrator";
+    const PLANS: AgentId = AgentId::Hydrator;
     let agents = &session.memory.progress.agents;
     let planned = |id: &String| agents.iter().any(|agent| agent.agent_id == *id && agent.name == PLANS && agent.done);
     if event.kind == EventKind::UserPromptSubmit {
@@ -109,7 +109,7 @@ fn brings_plan(session: &Session, event: &Event) -> bool {
     let call = call.filter(|call| matches!(call.key.tool.as_str(), "Agent" | "Task"));
     let input = call.and_then(|call| json::read(&call.input).ok());
     let kind = input.and_then(|input| input.text_of("subagent_type")).and_then(|kind| meant(&kind));
-    kind.and_then(|kind| ours(&kind)).is_some_and(|agent| agent.name == PLANS)
+    kind.and_then(|kind| ours(&kind)).is_some_and(|agent| agent.id == PLANS)
 }
 
 /// After the call that brought a plan: the steps of its workflow, and who must review it.
@@ -122,7 +122,8 @@ fn plan_in_force(env: &Env, policy: &Policy, session: &Session, event: &Event, c
     let chain = library.catalogue.chain(id);
     let steps = chain.map(|chain| format!("the plan in force goes by workflow `{id}`: {}", cut(&chain, CHAIN)));
     let waits = session.state.phase == Phase::Review;
-    let review = waits.then(|| format!("the plan is to be reviewed: start the agent `{}`", context.agent("critic")));
+    let review =
+        waits.then(|| format!("the plan is to be reviewed: start the agent `{}`", context.agent(AgentId::Critic)));
     let works = waits || session.state.sandbox == Sandbox::Open;
     let tracker = if works { tracking(env, policy, session, event) } else { None };
     Some([steps, review, tracker].into_iter().flatten().collect::<Vec<_>>().join("\n"))
@@ -169,9 +170,7 @@ fn started(policy: &Policy, event: &Event, context: &Context) -> Option<&'static
 pub fn asks_sources(policy: &Policy, event: &Event, context: &Context) -> bool {
     match event.kind {
         EventKind::UserPromptSubmit => is_hydrated(policy, context),
-        EventKind::SubagentStart => {
-            started(policy, event, context).is_some_and(|agent| agent.name == "prompt-hydrator")
-        }
+        EventKind::SubagentStart => started(policy, event, context).is_some_and(|agent| agent.id == AgentId::Hydrator),
         _ => false,
     }
 }
@@ -191,7 +190,7 @@ fn with_prompt(
     context: &Context,
     found: Option<Found>,
 ) -> Result<Verdict, Failure> {
-    let hydrator = ours("prompt-hydrator").filter(|_| is_hydrated(policy, context));
+    let hydrator = ours(AgentId::Hydrator.name()).filter(|_| is_hydrated(policy, context));
     let Some(hydrator) = hydrator else { return Ok(Verdict::pass()) };
     let brief = brief(env, ledger, event, hydrator, found)?;
     if policy.mode.level() != ModeLevel::Strict || !holds_sandbox(policy, ledger.session(), context) {
@@ -212,7 +211,7 @@ fn with_prompt(
         return Ok(Verdict::context(GateId::Hydrate, words.trim_end()));
     }
     let end = ("at_the_end", owed::announce(policy, context));
-    let values = vec![("agent", context.agent(hydrator.name)), ("context_file", brief.file), end];
+    let values = vec![("agent", context.agent(hydrator.id)), ("context_file", brief.file), end];
     let words =
         Phrase::new("hydration-instruction.md", values).fill(&texts::template(env, "hydration-instruction.md")?);
     Ok(Verdict::context(GateId::Hydrate, words))
@@ -226,12 +225,12 @@ fn holds_sandbox(policy: &Policy, session: &Session, context: &Context) -> bool 
 /// Below mode `loop` our agents are like any other, unless a gate that waits for this one was switched on.
 fn is_briefed(policy: &Policy, context: &Context, agent: &Agent) -> bool {
     let gates = &policy.gates;
-    let awaited = match agent.name {
-        "prompt-hydrator" => gates.sandbox,
-        "critic" => gates.critic,
-        "custodiet" => gates.audit,
-        "qa-verifier" => gates.qa,
-        _ => gates.reflect,
+    let awaited = match agent.id {
+        AgentId::Hydrator => gates.sandbox,
+        AgentId::Critic => gates.critic,
+        AgentId::Custodiet => gates.audit,
+        AgentId::QaVerifier => gates.qa,
+        AgentId::Framework => gates.reflect,
     };
     context.stage.is_some() || policy.mode.level() >= ModeLevel::Loop || awaited != Level::Off
 }

@@ -9,7 +9,7 @@ use crate::config::texts::{self, Library};
 use crate::gate::{Context, owed};
 use crate::host::table;
 use crate::ledger::open::Ledger;
-use crate::model::agent::AGENTS;
+use crate::model::agent::{AGENTS, AgentId};
 use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::Event;
@@ -96,7 +96,7 @@ pub fn broken_texts(env: &Env, cwd: &Path) -> Option<String> {
 
 /// How work goes here, with the names our agents have here.
 fn guide(env: &Env, context: &Context) -> Result<String, Failure> {
-    let names = AGENTS.iter().map(|agent| context.agent(agent.name));
+    let names = AGENTS.iter().map(|agent| context.agent(agent.id));
     let keys = ["hydrator", "critic", "custodiet", "qa", "framework"];
     let client = ("client", table::host(env.host).title.to_owned());
     let values = keys.into_iter().zip(names).chain([client]).collect();
@@ -112,8 +112,8 @@ fn loop_guide(env: &Env, policy: &Policy, context: &Context) -> Result<String, F
         ("lines", policy.small.lines.to_string()),
         ("most_files", most_files.to_string()),
         ("most_lines", most_lines.to_string()),
-        ("hydrator", context.agent("prompt-hydrator")),
-        ("critic", context.agent("critic")),
+        ("hydrator", context.agent(AgentId::Hydrator)),
+        ("critic", context.agent(AgentId::Critic)),
         ("at_the_end", owed::announce(policy, context)),
     ];
     Ok(Phrase::new("loop-guide.md", values).fill(&texts::template(env, "loop-guide.md")?))

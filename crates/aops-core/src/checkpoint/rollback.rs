@@ -159,7 +159,7 @@ pub fn used(ledger: &Ledger) -> Usage {
     let session = ledger.session();
     let Some(project) = ledger.place().path.parent() else { return Usage::default() };
     let started = &session.memory.progress.agents;
-    let names: Vec<(&str, &str)> = started.iter().map(|agent| (agent.agent_id.as_str(), agent.name.as_str())).collect();
+    let names: Vec<(&str, &str)> = started.iter().map(|agent| (agent.agent_id.as_str(), agent.name.name())).collect();
     let transcript = project.join(format!("{}.jsonl", file_name(&session.state.session_id)));
     let (calls, entered) = calls_and_phases(ledger);
     Usage { tokens: transcript::used(&transcript, &names), calls, words: transcript::last_words(&transcript), entered }

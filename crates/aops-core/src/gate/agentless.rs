@@ -5,6 +5,7 @@
 //! otherwise, except that an audit, which no one could begin, is not waited for.
 
 use super::{Context, audit, sandbox};
+use crate::model::agent::AgentId;
 use crate::model::event::Event;
 use crate::model::gate_id::GateId;
 use crate::model::phase::Phase;
@@ -15,7 +16,7 @@ use crate::text::template::{Phrase, one_line};
 /// The sandbox, with a way out that this client has.
 pub fn judge_sandbox(session: &Session, event: &Event, context: &Context) -> Verdict {
     let said = sandbox::judge(session, event, context);
-    let awaited = if session.state.phase == Phase::Review { "critic" } else { "prompt-hydrator" };
+    let awaited = if session.state.phase == Phase::Review { AgentId::Critic } else { AgentId::Hydrator };
     let why = session.memory.agentless.clone().or_else(|| taken(session, context, awaited));
     let (Some(why), Some(call)) = (why, &event.call) else { return said };
     let halted = session.state.phase == Phase::Halted;
@@ -26,7 +27,7 @@ pub fn judge_sandbox(session: &Session, event: &Event, context: &Context) -> Ver
     let grown = context.call.as_ref().and_then(|seen| sandbox::outgrown(session, seen));
     let cause = match grown {
         Some(figures) => format!("this task has outgrown a small edit ({figures}) and needs a plan"),
-        None if awaited == "critic" => "the plan needs a review".to_owned(),
+        None if awaited == AgentId::Critic => "the plan needs a review".to_owned(),
         None => "changes need a plan".to_owned(),
     };
     if session.memory.agentless.is_none() {
@@ -41,12 +42,13 @@ pub fn judge_sandbox(session: &Session, event: &Event, context: &Context) -> Ver
 }
 
 /// Why this agent of ours has no name here.
-fn taken(session: &Session, context: &Context, name: &str) -> Option<String> {
-    let file = session.memory.shadowed.as_ref().filter(|_| context.missing.iter().any(|missing| missing == name))?;
+fn taken(session: &Session, context: &Context, agent: AgentId) -> Option<String> {
+    let file =
+        session.memory.shadowed.as_ref().filter(|_| context.missing.iter().any(|missing| missing == agent.name()))?;
     Some(format!("`{}` takes the name of an agent of ours, which is not installed under another", one_line(file, 300)))
 }
 
-fn refuse_missing(gate: GateId, shown: String, cause: String, why: String, agent: &str) -> Verdict {
+fn refuse_missing(gate: GateId, shown: String, cause: String, why: String, agent: AgentId) -> Verdict {
     let by_plan = gate == GateId::Sandbox;
     let told = format!(
         "blocked: `{shown}`, since {cause}, and the agent that does it cannot be started here: {why}\n\
@@ -55,7 +57,7 @@ fn refuse_missing(gate: GateId, shown: String, cause: String, why: String, agent
     );
     let first = if by_plan { "enter plan mode and let the user approve your plan, then try again; or " } else { "" };
     let first = ("first", first.to_owned());
-    let values = vec![("call", shown), ("cause", cause), ("why", why), first, ("agent", agent.to_owned())];
+    let values = vec![("call", shown), ("cause", cause), ("why", why), first, ("agent", agent.to_string())];
     Verdict { notice: told, aloud: true, ..Verdict::refuse(gate, Phrase::new("refusals/agent-missing.md", values)) }
 }
 
@@ -65,10 +67,10 @@ pub fn judge_audit(session: &Session, event: &Event, context: &Context) -> Verdi
         return Verdict::pass();
     }
     let said = audit::judge(session, event, context);
-    match (taken(session, context, "custodiet"), &event.call) {
+    match (taken(session, context, AgentId::Custodiet), &event.call) {
         (Some(why), Some(call)) if said.ruling == Ruling::Deny => {
             let cause = "an audit was drawn and has not begun".to_owned();
-            refuse_missing(GateId::Audit, sandbox::shown(call), cause, why, "custodiet")
+            refuse_missing(GateId::Audit, sandbox::shown(call), cause, why, AgentId::Custodiet)
         }
         _ => said,
     }

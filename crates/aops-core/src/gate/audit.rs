@@ -4,6 +4,7 @@
 //! `custodiet`; the gate is open while it is at work, and shut again if it is stopped before it reports.
 
 use super::{Context, is_waived, profile, sandbox};
+use crate::model::agent::AgentId;
 use crate::model::call::Effect;
 use crate::model::event::Event;
 use crate::model::gate_id::GateId;
@@ -31,7 +32,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let values = vec![
         ("writes", audit.writes_since.to_string()),
         ("call", sandbox::shown(call)),
-        ("agent", context.agent("custodiet")),
+        ("agent", context.agent(AgentId::Custodiet)),
     ];
     Verdict::refuse(GATE, Phrase::new("refusals/audit-due.md", values))
 }

@@ -4,7 +4,7 @@
 //! empty for all others.
 
 use super::guard::Protected;
-use crate::model::agent::FILE_PREFIX;
+use crate::model::agent::{AgentId, FILE_PREFIX};
 use crate::model::call::Effect;
 use crate::model::gate_id::GateId;
 use crate::model::named::Stored;
@@ -255,15 +255,16 @@ pub struct StartContext {
 
 impl Context {
     /// The name under which one of our agents can be started here.
-    pub fn agent(&self, name: &str) -> String {
-        let is_renamed = self.prefix.is_empty() && self.renamed.iter().any(|renamed| renamed == name);
-        format!("{}{name}", if is_renamed { FILE_PREFIX } else { self.prefix })
+    pub fn agent(&self, agent: impl Into<Stored<AgentId>>) -> String {
+        let agent = agent.into();
+        let is_renamed = self.prefix.is_empty() && self.renamed.iter().any(|renamed| renamed == agent.name());
+        format!("{}{agent}", if is_renamed { FILE_PREFIX } else { self.prefix })
     }
 
     /// How long this agent of ours has been at work, started by another call than this one; nothing where it is not, or
     /// another client started it.
-    pub fn at_work(&self, session: &Session, name: &str, call: &str) -> Option<String> {
-        let same = |agent: &&AtWork| agent.name == name && agent.client == self.client && agent.call != call;
+    pub fn at_work(&self, session: &Session, id: AgentId, call: &str) -> Option<String> {
+        let same = |agent: &&AtWork| agent.name == id && agent.client == self.client && agent.call != call;
         let known = session.memory.at_work.iter().find(same)?;
         Some(time::age(self.now_ms - time::parse(&known.since).unwrap_or(self.now_ms)))
     }

@@ -12,7 +12,7 @@ use crate::gate::{
     Context, Evidence, Unstopped, jail, parked, profile, questions, reflection, repeat, sandbox, unreported, verdicts,
     way_out,
 };
-use crate::model::agent::ours;
+use crate::model::agent::{AgentId, ours};
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
 use crate::model::call::{Effect, ToolCall};
 use crate::model::debt::DebtId;
@@ -242,7 +242,7 @@ fn first_step(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdi
     first.since_ms = is_measured.then_some(context.now_ms);
     first.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
     (first.schedules, first.timers_lost) = scheduled(session, call, verdict.ruling == Ruling::Deny);
-    first.starts = started(call).map(|name| Starts { client: context.client.clone(), name: name.to_owned() });
+    first.starts = started(call).map(|agent| Starts { client: context.client.clone(), name: agent.into() });
     if matches!(verdict.ruling, Ruling::Ask | Ruling::Defer) {
         first.deferred = (verdict.ruling == Ruling::Defer).then_some(true);
         (first.gate, first.reason) = spoken(verdict);
@@ -322,7 +322,7 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     last.duration_ms = call.duration_ms;
     last.reason = (!call.error.is_empty()).then(|| call.error.clone());
     last.result.clone_from(&call.result);
-    let planned = context.ended.plan.as_ref().and_then(|plan| session.planned_todos("prompt-hydrator", plan));
+    let planned = context.ended.plan.as_ref().and_then(|plan| session.planned_todos(AgentId::Hydrator, plan));
     last.todos = call.todos.filter(|_| end == Completed).or(planned);
     last.launched = call.launched && started(call).is_some();
     last.unended = call.unended && (open.tests || open.formats);

@@ -5,10 +5,11 @@
 
 use super::{Context, checks, is_waiting, is_waived};
 use crate::config::policy::{Level, ModeLevel, Policy};
-use crate::model::agent::ours;
+use crate::model::agent::{AgentId, ours};
 use crate::model::debt::{Debt, DebtId};
 use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
+use crate::model::named::Stored;
 use crate::model::phase::Phase;
 use crate::model::verdict::Verdict;
 use crate::model::worktree::Asked;
@@ -115,15 +116,15 @@ pub fn debts(session: &Session, context: &Context) -> Vec<Debt> {
 /// What a task will owe at its end, as one sentence: who knows it beforehand need not be refused a stop.
 pub fn announce(policy: &Policy, context: &Context) -> String {
     let gates = &policy.gates;
-    let start = |name: &str, level: Level| {
-        (level == Level::Enforce).then(|| format!("start the agent `{}`", context.agent(name)))
+    let start = |agent: AgentId, level: Level| {
+        (level == Level::Enforce).then(|| format!("start the agent `{}`", context.agent(agent)))
     };
     let word = |word: &str, level: Level| (level == Level::Enforce).then(|| word.to_owned());
-    let reflect = start("framework", gates.reflect).filter(|_| policy.mode.level() != ModeLevel::Loop);
+    let reflect = start(AgentId::Framework, gates.reflect).filter(|_| policy.mode.level() != ModeLevel::Loop);
     // A reflection counts once the work is verified.
     let format = policy.close.format.as_deref().filter(|_| gates.commit().max(gates.qa) == Level::Enforce);
     let format = format.map(|command| format!("run `{}`", one_line(command, 200)));
-    let (first, then) = match (start("qa-verifier", gates.qa), reflect) {
+    let (first, then) = match (start(AgentId::QaVerifier, gates.qa), reflect) {
         (qa @ Some(_), reflect @ Some(_)) => (qa, reflect),
         (qa, reflect) => (None, qa.or(reflect)),
     };
@@ -172,8 +173,7 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     }
     if let Some(agent) = session.awaits_plan_of() {
         // Half of the work is not verified, and nothing of it is committed: first its plan.
-        let line =
-            Phrase::new("owed/plan.md", vec![("name", agent.to_string()), ("agent", context.agent(agent.name()))]);
+        let line = Phrase::new("owed/plan.md", vec![("name", agent.to_string()), ("agent", context.agent(agent))]);
         // A question to the user may come first.
         return if how == Level::Enforce && !context.asks { vec![Debt { id: agent.into(), line }] } else { Vec::new() };
     }
@@ -205,7 +205,7 @@ fn reviews(session: &Session, context: &Context, held: impl Fn(Level, GateId) ->
     let (gates, progress) = (&session.policy().gates, &session.memory.progress);
     let mut debts = Vec::new();
     if session.state.audit.due && held(gates.audit, GateId::Audit) {
-        let line = Phrase::new("owed/custodiet.md", vec![("agent", context.agent("custodiet"))]);
+        let line = Phrase::new("owed/custodiet.md", vec![("agent", context.agent(AgentId::Custodiet))]);
         debts.push(Debt { id: DebtId::Custodiet, line });
     }
     if session.owes_qa() && !progress.verified && held(gates.qa, GateId::Qa) {
@@ -214,7 +214,7 @@ fn reviews(session: &Session, context: &Context, held: impl Fn(Level, GateId) ->
     // In mode `loop` an agent reflects only on what did not go smoothly; the rest is written from the ledger.
     let smooth = session.mode() == ModeLevel::Loop && !progress.friction;
     if !progress.reflected && !smooth && held(gates.reflect, GateId::Reflect) {
-        let line = Phrase::new("owed/framework.md", vec![("agent", context.agent("framework"))]);
+        let line = Phrase::new("owed/framework.md", vec![("agent", context.agent(AgentId::Framework))]);
         debts.push(Debt { id: DebtId::Framework, line });
     }
     debts
@@ -226,9 +226,9 @@ fn of_step(session: &Session, stage: &RunStep, context: &Context) -> Vec<Debt> {
     if stage.verifies && !session.memory.progress.verified && !is_waived(session, context, GateId::Qa) {
         debts.push(Debt { id: DebtId::QaVerifier, line: qa(session, context) });
     }
-    let owing = stage.agent.as_deref().filter(|_| stage.verdict.is_none());
+    let owing = stage.agent.as_ref().map(Stored::name).filter(|_| stage.verdict.is_none());
     debts.extend(owing.and_then(ours).map(|agent| {
-        let values = vec![("name", agent.name.to_owned()), ("agent", context.agent(agent.name))];
+        let values = vec![("name", agent.name.to_owned()), ("agent", context.agent(agent.id))];
         Debt { id: agent.id.into(), line: Phrase::new("owed/step-agent.md", values) }
     }));
     if checks::halts(session, context) {
@@ -313,7 +313,7 @@ fn issues(session: &Session) -> Phrase {
 
 fn qa(session: &Session, context: &Context) -> Phrase {
     let progress = &session.memory.progress;
-    let agent = ("agent", context.agent("qa-verifier"));
+    let agent = ("agent", context.agent(AgentId::QaVerifier));
     if progress.rounds == 0 || progress.problems.is_empty() {
         return Phrase::new("owed/qa-verifier.md", vec![agent]);
     }

@@ -5,10 +5,11 @@
 //! the user is told. Way out: the refusal shows the exact form.
 
 use super::{Context, unreported};
-use crate::model::agent::{meant, ours};
+use crate::model::agent::{AgentId, meant, ours};
 use crate::model::call::ToolCall;
 use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
+use crate::model::named::Stored;
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
 use crate::session::memory::AtWork;
@@ -25,7 +26,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
             format!(
                 "no agent but ours is called `{name}`: its reports would pass for a verdict\n\
                  hint: give it another name, or start the agent `{}` itself",
-                context.agent(&name)
+                context.agent(name)
             ),
         );
     }
@@ -35,7 +36,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
             format!(
                 "`{name}` is briefed by aops-hook alone: no message reaches it\n\
                  hint: start the agent `{}` anew; it gets what it needs to know",
-                context.agent(&name)
+                context.agent(name.clone())
             ),
         );
     }
@@ -63,7 +64,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
 fn judge_absence(session: &Session, event: &Event, context: &Context) -> Verdict {
     if let Some(agent) = awaited_in_background(session, event, context) {
         let words =
-            format!("`{}` is at work; the client goes on by itself with its report", context.agent(&agent.name));
+            format!("`{}` is at work; the client goes on by itself with its report", context.agent(agent.name.clone()));
         return Verdict { halt: true, ..Verdict::notice(GATE, words) };
     }
     unreported::judge(session, event, context)
@@ -73,26 +74,26 @@ fn judge_absence(session: &Session, event: &Event, context: &Context) -> Verdict
 /// its report, so another request would only say that it waits. While an auditor looks, work goes on.
 pub fn awaited_in_background<'s>(session: &'s Session, event: &Event, context: &Context) -> Option<&'s AtWork> {
     let by_main = event.kind == EventKind::PostToolBatch && event.agent_id.is_none() && context.stage.is_none();
-    let here = |agent: &&AtWork| agent.client == context.client && agent.name != "custodiet";
+    let here = |agent: &&AtWork| agent.client == context.client && agent.name != AgentId::Custodiet;
     let mut at_work = session.memory.at_work.iter().filter(|_| by_main && context.interactive);
     at_work.find(|agent| here(agent) && event.launched.contains(&agent.call))
 }
 
 /// That this agent is at work already, for how long, and what to do.
-pub fn wait_for(session: &Session, context: &Context, name: &str, call: &str) -> Option<Phrase> {
-    let age = context.at_work(session, name, call)?;
-    Some(Phrase::new("refusals/agent-at-work.md", vec![("agent", context.agent(name)), ("age", age)]))
+pub fn wait_for(session: &Session, context: &Context, agent: AgentId, call: &str) -> Option<Phrase> {
+    let age = context.at_work(session, agent, call)?;
+    Some(Phrase::new("refusals/agent-at-work.md", vec![("agent", context.agent(agent)), ("age", age)]))
 }
 
 /// The agent of ours that a call starts.
-pub fn started(call: &ToolCall) -> Option<&'static str> {
+pub fn started(call: &ToolCall) -> Option<AgentId> {
     let agent = matches!(call.key.tool.as_str(), "Agent" | "Task");
     let input = json::read(&call.input).ok().filter(|_| agent)?;
-    ours(&meant(&input.text_of("subagent_type")?)?).map(|agent| agent.name)
+    ours(&meant(&input.text_of("subagent_type")?)?).map(|agent| agent.id)
 }
 
 /// One of our names that another agent would be given: the events of a teammate carry its given name.
-fn posing(event: &Event) -> Option<String> {
+fn posing(event: &Event) -> Option<AgentId> {
     let call = event.asked_call()?;
     if call.key.tool == "Workflow" {
         return named_in(&call.input);
@@ -100,23 +101,23 @@ fn posing(event: &Event) -> Option<String> {
     let input = json::read(&call.input).ok().filter(|_| matches!(call.key.tool.as_str(), "Agent" | "Task"))?;
     let starts_ours = input.text_of("subagent_type").is_some_and(|kind| meant(&kind).is_some());
     let name = meant(&input.text_of("name").filter(|_| !starts_ours)?)?;
-    ours(&name).map(|agent| agent.name.to_owned())
+    ours(&name).map(|agent| agent.id)
 }
 
 /// One of our agents that a script names, in quotes, as it would to start it.
-fn named_in(script: &str) -> Option<String> {
+fn named_in(script: &str) -> Option<AgentId> {
     let quoted = script.split(['\'', '"', '`', '\\']).find_map(|word| ours(&meant(word)?));
-    quoted.map(|agent| agent.name.to_owned())
+    quoted.map(|agent| agent.id)
 }
 
 /// The one of our agents that a message is for, by its name or its id.
-fn spoken_to(session: &Session, event: &Event) -> Option<String> {
+fn spoken_to(session: &Session, event: &Event) -> Option<Stored<AgentId>> {
     let call = event.asked_call().filter(|call| call.key.tool == "SendMessage")?;
     let input = json::read(&call.input).ok()?;
     let started = &session.memory.progress.agents;
     let mut named = ["to", "recipient", "agent_id", "target"].into_iter().filter_map(|field| input.text_of(field));
     named.find_map(|to| {
         let by_id = started.iter().find(|agent| agent.agent_id == to).map(|agent| agent.name.clone());
-        by_id.or_else(|| ours(&meant(&to)?).map(|agent| agent.name.to_owned()))
+        by_id.or_else(|| ours(&meant(&to)?).map(|agent| agent.id.into()))
     })
 }

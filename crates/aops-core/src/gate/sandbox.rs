@@ -7,7 +7,7 @@ use super::report::wait_for;
 use super::{CallContext, Context, Evidence, is_waived, jail, level, owed};
 use crate::config::policy::Level;
 use crate::config::workflow::Gate;
-use crate::model::agent::May;
+use crate::model::agent::{AgentId, May};
 use crate::model::call::{Effect, ToolCall};
 use crate::model::event::Event;
 use crate::model::gate_id::GateId;
@@ -34,7 +34,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         return if gone { Verdict::pass() } else { judge_our_agent(agent.name, may, call, seen) };
     }
     if let Some(what) = seen.brought.as_ref().filter(|_| shut && !is_waived(session, context, GATE)) {
-        let values = vec![("call", shown(call)), ("what", what.clone()), ("agent", context.agent("prompt-hydrator"))];
+        let values = vec![("call", shown(call)), ("what", what.clone()), ("agent", context.agent(AgentId::Hydrator))];
         return Verdict::refuse(GATE, Phrase::new("refusals/sandbox-brought.md", values));
     }
     if !effect.is_write()
@@ -45,7 +45,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         return Verdict::pass();
     }
     if let Some(why) = outgrown(session, seen).filter(|_| context.stage.is_none()) {
-        let waits = wait_for(session, context, "prompt-hydrator", &call.key.id);
+        let waits = wait_for(session, context, AgentId::Hydrator, &call.key.id);
         let words = waits.or_else(|| unapproved(event, call, seen));
         return Verdict::refuse(GATE, words.unwrap_or_else(|| refuse_outgrown(why, session, context)));
     }
@@ -109,9 +109,9 @@ pub fn outgrown(session: &Session, seen: &CallContext) -> Option<String> {
 }
 
 fn refuse_outgrown(why: String, session: &Session, context: &Context) -> Phrase {
-    let plan = ("agent", context.agent("prompt-hydrator"));
+    let plan = ("agent", context.agent(AgentId::Hydrator));
     let end = ("at_the_end", owed::announce(session.policy(), context));
-    Phrase::new("refusals/outgrown.md", vec![("why", why), plan, ("critic", context.agent("critic")), end])
+    Phrase::new("refusals/outgrown.md", vec![("why", why), plan, ("critic", context.agent(AgentId::Critic)), end])
 }
 
 /// The workflow wants a review, the critic gate only warns, and there was no review.
@@ -124,7 +124,7 @@ fn unreviewed(session: &Session) -> bool {
 fn review(session: &Session, call: &ToolCall, seen: &CallContext, context: &Context) -> Phrase {
     let workflow = ("workflow", session.state.state.current_workflow.clone().unwrap_or_default());
     let (call, effect) = (("call", shown(call)), ("effect", seen.why.clone()));
-    Phrase::new("refusals/sandbox-review.md", vec![call, effect, workflow, ("agent", context.agent("critic"))])
+    Phrase::new("refusals/sandbox-review.md", vec![call, effect, workflow, ("agent", context.agent(AgentId::Critic))])
 }
 
 /// Why the hint names one of our agents with a prefix.
@@ -142,8 +142,8 @@ fn unapproved(event: &Event, call: &ToolCall, seen: &CallContext) -> Option<Phra
 }
 
 fn words(session: &Session, event: &Event, (call, seen): (&ToolCall, &CallContext), context: &Context) -> Phrase {
-    let hydrator = ("agent", context.agent("prompt-hydrator"));
-    let awaited = if session.state.phase == Phase::Review { "critic" } else { "prompt-hydrator" };
+    let hydrator = ("agent", context.agent(AgentId::Hydrator));
+    let awaited = if session.state.phase == Phase::Review { AgentId::Critic } else { AgentId::Hydrator };
     if let Some(phrase) =
         wait_for(session, context, awaited, &call.key.id).filter(|_| session.state.phase != Phase::Halted)
     {

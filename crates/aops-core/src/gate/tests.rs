@@ -18,6 +18,7 @@ use super::*;
 use crate::config::policy::check::Moment;
 use crate::config::policy::rule::Action;
 use crate::config::policy::{Check, Rule};
+use crate::model::agent::AgentId;
 use crate::model::call::{CallKey, CallState, Effect, ToolCall, ToolResult};
 use crate::model::debt::{Debt, DebtId};
 use crate::model::event::EventKind;
@@ -299,7 +300,7 @@ fn audit() {
         with(|session| {
             (session.state.audit.due, session.state.audit.writes_since) = (true, writes_since);
             session.memory.progress.auditing = auditing;
-            let agent = Started { agent_id: "c".into(), name: "custodiet".into(), ..Started::default() };
+            let agent = Started { agent_id: "c".into(), name: AgentId::Custodiet.into(), ..Started::default() };
             session.memory.progress.agents = vec![agent];
         })
     };
@@ -323,7 +324,8 @@ fn audit() {
 #[test]
 fn report() {
     let started = |sent_on| {
-        let start = Started { agent_id: "a".into(), name: "critic".into(), sent_on, task: 1, ..Started::default() };
+        let start =
+            Started { agent_id: "a".into(), name: AgentId::Critic.into(), sent_on, task: 1, ..Started::default() };
         with(|session| session.memory.progress.agents = vec![start])
     };
     let stop = Event { agent_id: Some("a".into()), agent_type: Some("critic".into()), ..event("SubagentStop") };

@@ -4,7 +4,7 @@
 //! start and it can be started again; what its call's result holds can only forbid, never allow.
 
 use super::Context;
-use crate::model::agent::{Agent, ours};
+use crate::model::agent::{Agent, AgentId, ours};
 use crate::model::event::{AgentEnd, AgentEndKind, Event, EventKind};
 use crate::model::gate_id::GateId;
 use crate::model::outcome::AgentVerdict;
@@ -44,7 +44,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         let Some(verdict) = one.finding.as_ref().and_then(|finding| finding.verdict.as_ref()) else {
             let words = format!(
                 "`{name}` ended, but its report did not arrive: the `SubagentStop` hook was killed or did not run. Its verdict does not count.\nhint: start `{}` again",
-                context.agent(name)
+                context.agent(one.agent.id)
             );
             let told = if event.kind.row().context { Verdict::context(GATE, &words) } else { Verdict::pass() };
             return Verdict::notice(GATE, words).join(told);
@@ -83,10 +83,10 @@ fn record(session: &Session, event: &Event, one: Unreported) -> Vec<Fact> {
         // A finding about another task moves nothing; a BLOCK is a fact of its own.
         let finding = one.finding.filter(|_| session.awaited(&agent_id, name).is_some());
         Fact::Verdict(Reported {
-            agent: name.to_owned(),
+            agent: one.agent.id.into(),
             agent_id,
             as_result: true,
-            audited: name == "custodiet" && finding.is_some(),
+            audited: one.agent.id == AgentId::Custodiet && finding.is_some(),
             closes: false,
             finding,
             parked_paths: Vec::new(),
@@ -143,9 +143,9 @@ fn lost(session: &Session, end: &AgentEnd, context: &Context) -> Option<Unreport
     let known = agent_id.and_then(|id| started(session, id));
     let agent = match (known, at_work) {
         (Some(started), _) if started.done => return None,
-        (Some(started), _) => ours(&started.name)?,
+        (Some(started), _) => ours(started.name.name())?,
         // Its start did not arrive either. Where it did and is not known, a foreign file has our agent's name.
-        (None, Some(at)) if at.agent_id.is_none() && end.how == AgentEndKind::Completed => ours(&at.name)?,
+        (None, Some(at)) if at.agent_id.is_none() && end.how == AgentEndKind::Completed => ours(at.name.name())?,
         _ => return None,
     };
     if known.is_none() && context.renamed.iter().any(|name| name == agent.name) {
@@ -173,7 +173,7 @@ fn gone(session: &Session, event: &Event, context: &Context) -> Vec<Unreported> 
 fn stopped(session: &Session, over: impl Fn(&Started) -> bool) -> Vec<Unreported> {
     let open = session.memory.progress.agents.iter().filter(|started| !started.done && over(started));
     let one = |started: &Started| {
-        let (agent, agent_id) = (ours(&started.name)?, Some(started.agent_id.clone()));
+        let (agent, agent_id) = (ours(started.name.name())?, Some(started.agent_id.clone()));
         Some(Unreported { agent, agent_id, why: Why::Stopped, finding: None })
     };
     open.filter_map(one).collect()

@@ -4,6 +4,7 @@
 //! that nothing of it was saved, why, and what to do; the person reads it once for each prompt.
 
 use super::Context;
+use crate::model::agent::AgentId;
 use crate::model::event::Event;
 use crate::model::gate_id::GateId;
 use crate::model::outcome::AgentVerdict;
@@ -33,7 +34,7 @@ fn tell_early(session: &Session, event: &Event, context: &Context) -> Verdict {
     let begin = format!("Not saved: {} has not ended, and runs in a throwaway layer", command(event));
     let gone = "What it changes will be gone, and no other command reaches it.";
     if let Some(agent) = event.by_our_agent() {
-        let agent = context.agent(agent.name);
+        let agent = context.agent(agent.id);
         return Verdict::context(GATE, format!("{begin}, like every command of `{agent}`. {gone}"));
     }
     let (why, next) = cause(session, event, context);
@@ -45,7 +46,7 @@ fn tell(session: &Session, event: &Event, context: &Context, lost: &Losses) -> V
     if let Some(agent) = event.by_our_agent() {
         let words = format!(
             "Not saved: {command} ran in a throwaway layer, like every command of `{}`. {gone}",
-            context.agent(agent.name)
+            context.agent(agent.id)
         );
         return Verdict::context(GATE, words);
     }
@@ -84,19 +85,19 @@ fn cause(session: &Session, event: &Event, context: &Context) -> (String, String
         _ if !session.is_shut() && progress.outgrown.is_none() => {
             return ("this task had no plan when it started".to_owned(), "Run it again.".to_owned());
         }
-        Phase::Review => ("the plan of this task is not reviewed yet", "critic"),
+        Phase::Review => ("the plan of this task is not reviewed yet", AgentId::Critic),
         Phase::Execute if session.is_shut() => {
             let next = "If the user wants this change, start {} again and choose another workflow, then run it again.";
-            let next = next.replace("{}", &context.agent("prompt-hydrator"));
+            let next = next.replace("{}", &context.agent(AgentId::Hydrator));
             return ("a question changes nothing".to_owned(), next);
         }
         Phase::Hydrate if session.state.hydration.critic_said(AgentVerdict::Revise) => {
-            ("the review sent the plan of this task back", "prompt-hydrator")
+            ("the review sent the plan of this task back", AgentId::Hydrator)
         }
         _ if progress.outgrown.is_some() => {
-            ("this task has outgrown a small edit and has no plan yet", "prompt-hydrator")
+            ("this task has outgrown a small edit and has no plan yet", AgentId::Hydrator)
         }
-        _ => ("this task has no plan yet", "prompt-hydrator"),
+        _ => ("this task has no plan yet", AgentId::Hydrator),
     };
     if event.is_planning() {
         let next = "Finish the plan in plan mode; when the user has approved it, run it again.";

@@ -4,7 +4,7 @@
 //! stands.
 
 use super::{Context, parked};
-use crate::model::agent::{Agent, ours};
+use crate::model::agent::{Agent, AgentId, ours};
 use crate::model::event::Event;
 use crate::model::outcome::AgentVerdict;
 use crate::model::verdict::{Ruling, Verdict};
@@ -28,19 +28,19 @@ pub(super) fn reported(session: &Session, event: &Event, verdict: &Verdict, cont
     let block =
         blocks.map(|finding| Fact::Block(Blocked { by: agent.name.to_owned(), reason: finding.problems.join("; ") }));
     let sent_on = verdict.ruling == Ruling::Deny;
-    let audited = agent.name == "custodiet" && finding.is_some();
-    let (agent, agent_id) = (agent.name.to_owned(), id.to_owned());
-    let closes = agent == "framework" && finding.is_some();
+    let audited = agent.id == AgentId::Custodiet && finding.is_some();
+    let (agent, agent_id) = (agent.id, id.to_owned());
+    let closes = agent == AgentId::Framework && finding.is_some();
     let sent_back = session.state.hydration.critic_said(AgentVerdict::Revise);
-    let replans = sent_back && agent == "prompt-hydrator" && finding.as_ref().is_some_and(AgentReport::continues);
+    let replans = sent_back && agent == AgentId::Hydrator && finding.as_ref().is_some_and(AgentReport::continues);
     let (tree, as_result) = (context.verified_tree.clone(), true);
-    let takes_up = finding.as_ref().filter(|_| agent == "prompt-hydrator" && !replans);
+    let takes_up = finding.as_ref().filter(|_| agent == AgentId::Hydrator && !replans);
     let takes_up = takes_up.and_then(|finding| parked::planned(session, finding));
-    let todos = finding.as_ref().and_then(|finding| session.planned_todos(&agent, finding));
+    let todos = finding.as_ref().and_then(|finding| session.planned_todos(agent, finding));
     let left = context.left.clone().filter(|_| takes_up.is_none() && !replans && !sent_on);
     let (parked_paths, parks) = left.map_or_else(<_>::default, |(paths, files)| (paths, Some(files)));
     let fact = Reported {
-        agent,
+        agent: agent.into(),
         agent_id,
         as_result,
         audited,
@@ -65,7 +65,7 @@ fn found(
     report: &Result<AgentReport, String>,
 ) -> (Option<AgentReport>, Option<String>) {
     match report {
-        Ok(_) if agent.name == "qa-verifier" && session.awaits_plan_of().is_some() => {
+        Ok(_) if agent.id == AgentId::QaVerifier && session.awaits_plan_of().is_some() => {
             (None, Some(UNREVIEWED.to_owned()))
         }
         Ok(finding) => (Some(finding.clone()), None),
@@ -82,7 +82,8 @@ fn unawaited_block(
     context: &Context,
 ) -> Vec<Fact> {
     let foreign = context.renamed.iter().any(|name| name == agent.name);
-    let found = report.as_ref().ok().filter(|_| agent.name == "custodiet" && !foreign && session.blocked().is_none());
+    let found =
+        report.as_ref().ok().filter(|_| agent.id == AgentId::Custodiet && !foreign && session.blocked().is_none());
     let blocks = found.filter(|finding| finding.says(AgentVerdict::Block));
     let block = blocks.map(|finding| Blocked { by: agent.name.to_owned(), reason: finding.problems.join("; ") });
     block.map(Fact::Block).into_iter().collect()

@@ -7,6 +7,7 @@ use super::{CallContext, Context, EndContext, SettingsEdit, danger, guard};
 use crate::config::policy::ModeLevel;
 use crate::gate::guard::Protected;
 use crate::host::claude::disarm;
+use crate::model::agent::AgentId;
 use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
 use crate::model::verdict::{Ruling, Verdict};
@@ -128,7 +129,7 @@ fn uncounted_plan(session: &Session, context: &Context) -> Verdict {
     let words = format!(
         "approving this plan opens nothing here: a hook in `{}` can approve plans in your place\nhint: remove that hook and start the client again, or let the agent `{}` make the plan",
         one_line(file, 200),
-        context.agent("prompt-hydrator"),
+        context.agent(AgentId::Hydrator),
     );
     Verdict::notice(GATE, words)
 }

@@ -10,7 +10,7 @@ use crate::host::claude::transcript::scan::MAIN;
 use crate::host::claude::usage::Usage;
 use crate::host::codex::rollout;
 use crate::ledger::entry::Line;
-use crate::model::agent::{bare, ours};
+use crate::model::agent::{AgentId, bare, ours};
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::debt::DebtId;
 use crate::model::event::EventKind;
@@ -121,7 +121,7 @@ impl Tally {
             Fact::Answer(answered) => again = self.count_answer(answered),
             Fact::Rollback(undone) => self.insights.undone += u64::from(undone.stage == RollbackState::Done),
             Fact::Block(block) => {
-                self.insights.custodiet_blocks += u64::from(block.by == "custodiet");
+                self.insights.custodiet_blocks += u64::from(block.by == AgentId::Custodiet.name());
                 count_one(&mut self.story.blocks, &block.by);
             }
             Fact::Verdict(report) => self.count_report(report),
@@ -326,16 +326,16 @@ impl Tally {
 
     fn count_report(&mut self, report: &Reported) {
         let Some(finding) = report.finding.as_ref().filter(|_| !report.sent_on) else { return };
-        match report.agent.as_str() {
-            "prompt-hydrator" => {
+        match report.agent.known() {
+            Some(AgentId::Hydrator) => {
                 finding.workflow.iter().for_each(|workflow| push_new(&mut self.insights.workflows_used, workflow));
             }
-            "critic" => self.insights.critic_verdict.clone_from(&finding.verdict),
-            "qa-verifier" => self.insights.qa_verdict.clone_from(&finding.verdict),
-            "framework" => self.count_reflection(&finding.reflection),
+            Some(AgentId::Critic) => self.insights.critic_verdict.clone_from(&finding.verdict),
+            Some(AgentId::QaVerifier) => self.insights.qa_verdict.clone_from(&finding.verdict),
+            Some(AgentId::Framework) => self.count_reflection(&finding.reflection),
             _ => {}
         }
-        if matches!(report.agent.as_str(), "qa-verifier" | "custodiet") {
+        if matches!(report.agent.known(), Some(AgentId::QaVerifier | AgentId::Custodiet)) {
             finding.problems.iter().for_each(|problem| push_new(&mut self.insights.friction_points, problem));
         }
     }

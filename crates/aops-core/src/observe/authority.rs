@@ -7,7 +7,7 @@
 
 use crate::config::texts;
 use crate::ledger::clients;
-use crate::model::agent::ours;
+use crate::model::agent::{AgentId, ours};
 use crate::model::event::{Event, EventKind};
 use crate::model::phase::Phase;
 use crate::session::fold::Session;
@@ -117,8 +117,8 @@ fn is_said_by_any(kept: &Json, prompt: &SpokenPrompt) -> bool {
 }
 
 /// A call of this client that starts this agent, whose start we did not see yet.
-fn is_called(env: &Env, session: &Session, name: &str) -> bool {
-    let called = |at: &AtWork| at.name == name && at.agent_id.is_none() && at.client == env.client;
+fn is_called(env: &Env, session: &Session, id: AgentId) -> bool {
+    let called = |at: &AtWork| at.name == id && at.agent_id.is_none() && at.client == env.client;
     session.memory.at_work.iter().any(called)
 }
 
@@ -131,7 +131,7 @@ pub fn of_agent(env: &Env, session: &Session, event: &Event) -> Option<String> {
     let known = |started: &&Started| Some(&started.agent_id) == event.agent_id.as_ref();
     let unseen = || Some("no `Agent` call that we saw started it".to_owned());
     if event.kind == EventKind::SubagentStart {
-        return if is_called(env, session, agent.name) { None } else { unseen() };
+        return if is_called(env, session, agent.id) { None } else { unseen() };
     }
     match session.memory.progress.agents.iter().find(known) {
         None => unseen(),

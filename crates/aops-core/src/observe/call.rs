@@ -11,7 +11,7 @@ use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, Unhe
 use crate::gate::{facts, jail};
 use crate::host;
 use crate::ledger::open::Ledger;
-use crate::model::agent::{AGENTS, PLUGIN_PREFIX, ours};
+use crate::model::agent::{AGENTS, AgentId, PLUGIN_PREFIX, ours};
 use crate::model::call::{Effect, ToolCall};
 use crate::model::client::Client;
 use crate::model::error::Failure;
@@ -379,7 +379,7 @@ fn report(env: &Env, session: &Session, event: &Event, proven: bool) -> Option<R
     let (id, kind) = (event.agent_id.as_deref()?, event.agent_type.as_deref()?);
     let agent = ours(kind)?;
     // The events of its call or its start may be missing.
-    if !(proven && session.awaited(id, kind).is_some() || agent.name == "custodiet") {
+    if !(proven && session.awaited(id, kind).is_some() || agent.id == AgentId::Custodiet) {
         return None;
     }
     Some(agent_report::read(agent, &event.report, &workflows(env, event)))

@@ -7,6 +7,7 @@
 
 use crate::gate::Evidence;
 use crate::ledger::open::{Ledger, Recent};
+use crate::model::agent::AgentId;
 use crate::model::call::{CallState, ToolCall};
 use crate::model::event::Event;
 use crate::model::outcome::AgentVerdict;
@@ -39,7 +40,7 @@ pub const FAILED_LAST: &str = "VERIFIED does not count, since the last test that
 
 /// The report of a verifier, unless it says VERIFIED and its own last test or check failed.
 pub(super) fn borne_out(ledger: &Ledger, event: &Event, report: AgentReport) -> Result<AgentReport, String> {
-    let verifies = event.by_our_agent().is_some_and(|agent| agent.name == "qa-verifier");
+    let verifies = event.by_our_agent().is_some_and(|agent| agent.id == AgentId::QaVerifier);
     let agent_id = event.agent_id.as_deref().filter(|_| verifies && report.says(AgentVerdict::Verified));
     match agent_id.and_then(|id| failed_last(&ledger.recent(), id)) {
         Some(line) => {

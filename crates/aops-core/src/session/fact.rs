@@ -21,7 +21,7 @@ pub use task_chosen::{TaskChosen, TaskMove};
 pub use unasked::Unasked;
 
 use crate::config::policy::Policy;
-use crate::model::agent::ours;
+use crate::model::agent::{AgentId, ours};
 use crate::model::call::{CallKey, CallState, Effect, ToolResult};
 use crate::model::debt::DebtId;
 use crate::model::gate_id::GateId;
@@ -385,7 +385,7 @@ impl Step {
 pub struct Starts {
     /// The client's process.
     pub client: String,
-    pub name: String,
+    pub name: Stored<AgentId>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

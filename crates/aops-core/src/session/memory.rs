@@ -7,6 +7,7 @@ pub use aops_ledger::heads::Signed;
 
 use crate::config::policy::{ModeLevel, Policy, is_default};
 use crate::config::workflow::Gate;
+use crate::model::agent::AgentId;
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::gate_id::GateId;
 use crate::model::named::Stored;
@@ -337,7 +338,7 @@ pub struct Started {
     pub done: bool,
     #[serde(rename = "epoch")]
     pub prompt_count: u64,
-    pub name: String,
+    pub name: Stored<AgentId>,
     /// How often it was sent on because its report was invalid.
     pub sent_on: u64,
     pub task: u64,
@@ -353,7 +354,7 @@ pub struct AtWork {
     pub call: String,
     /// The client's process: in another one it cannot be at work.
     pub client: String,
-    pub name: String,
+    pub name: Stored<AgentId>,
     pub since: String,
 }
 
@@ -425,7 +426,7 @@ impl fmt::Display for Waived {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStep {
     /// Which of our agents owes the step its verdict.
-    pub agent: Option<String>,
+    pub agent: Option<Stored<AgentId>>,
     /// The deferred call that a person approved.
     pub approved: Option<String>,
     /// What was done is committed and pushed here.

@@ -6,6 +6,7 @@
 //! between tasks (`idle`, `done`, `halted`) nothing ends; in a step of a run only its driver's word ends the phase. The fold
 //! does not read it: older ledgers have none.
 
+use crate::model::agent::AgentId;
 use crate::model::event::EventKind;
 use crate::model::named::Stored;
 use crate::model::outcome::{AgentVerdict, PhaseOutcome};
@@ -138,7 +139,9 @@ impl PhaseChange {
 /// A verdict of the verifier that counts: whether it verified.
 fn verdict(fact: &Fact) -> Option<bool> {
     match fact {
-        Fact::Verdict(Reported { agent, finding: Some(finding), sent_on: false, .. }) if agent == "qa-verifier" => {
+        Fact::Verdict(Reported { agent, finding: Some(finding), sent_on: false, .. })
+            if *agent == AgentId::QaVerifier =>
+        {
             Some(finding.says(AgentVerdict::Verified))
         }
         _ => None,
@@ -153,7 +156,7 @@ fn is_walked(phase: Phase) -> bool {
 fn is_reviewed(fact: &Fact) -> bool {
     let proceeds = |report: &Reported| {
         let proceeds = report.finding.as_ref().is_some_and(|finding| finding.says(AgentVerdict::Proceed));
-        report.agent == "critic" && proceeds
+        report.agent == AgentId::Critic && proceeds
     };
     matches!(fact, Fact::Verdict(report) if proceeds(report))
 }
@@ -208,7 +211,7 @@ mod tests {
             [("critic", "PROCEED", "PASS"), ("prompt-hydrator", "PROCEED", "INTERVENTION_REQUIRED")]
         {
             let finding = Some(AgentReport { verdict: Some(Stored::of(verdict)), ..AgentReport::default() });
-            let said = Fact::Verdict(Reported { agent: agent.to_owned(), finding, ..Reported::default() });
+            let said = Fact::Verdict(Reported { agent: Stored::of(agent), finding, ..Reported::default() });
             assert_eq!(outcome(Phase::Review, Phase::Execute, &said), Some(wanted), "{agent}");
         }
         let approved = Fact::Call(Step::default());
@@ -228,7 +231,7 @@ mod tests {
     fn a_verdict_ends_verify_wherever_the_loop_stood() {
         let said = |verdict: &str| {
             let finding = Some(AgentReport { verdict: Some(Stored::of(verdict)), ..AgentReport::default() });
-            Fact::Verdict(Reported { agent: "qa-verifier".to_owned(), finding, ..Reported::default() })
+            Fact::Verdict(Reported { agent: AgentId::QaVerifier.into(), finding, ..Reported::default() })
         };
         let (good, bad) = (said("VERIFIED"), said("ISSUES"));
         for (before, after, fact, wanted, entered) in [

@@ -98,7 +98,7 @@ pub fn describe_agents(session: &Session, usage: &Usage) -> Vec<AgentState> {
 }
 
 fn status(session: &Session, name: &str, agent: &Subagent) -> AgentStatus {
-    let started = session.memory.progress.agents.iter().rfind(|started| started.name == name);
+    let started = session.memory.progress.agents.iter().rfind(|started| started.name.name() == name);
     match (started, agent.said().is_some()) {
         (Some(started), _) if !started.done => AgentStatus::Running,
         (Some(_), false) => AgentStatus::Failed,

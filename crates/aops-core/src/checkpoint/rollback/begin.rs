@@ -16,6 +16,7 @@ use crate::checkpoint::store::{Store, index::IndexRow};
 use crate::checkpoint::tree::{Artifacts, Delta, find, is_below, is_foreign, missing, name};
 use crate::config::policy::{Interactive, Intervene};
 use crate::ledger::open::Ledger;
+use crate::model::agent::AgentId;
 use crate::model::error::{Code, Failure};
 use crate::model::gate_id::GateId;
 use crate::model::phase::Sandbox;
@@ -385,7 +386,7 @@ fn describe_trigger(session: &Session, trigger: CheckpointTrigger) -> Vec<(&'sta
         CheckpointTrigger::Failure => vec![("error", said(&session.memory.progress.problems.join("; ")))],
         CheckpointTrigger::Approval => {
             let intent = session.state.hydration.hydrated_intent.as_deref().unwrap_or_default();
-            vec![("approved", said(intent)), ("approved_by", "critic".to_owned())]
+            vec![("approved", said(intent)), ("approved_by", AgentId::Critic.to_string())]
         }
         _ => Vec::new(),
     }

@@ -13,9 +13,9 @@ const BLOCK: &str = r#"{"verdict": "BLOCK", "violation": "it left the plan"}"#;
 /// An agent of ours is at work, started by call `t`.
 fn at_work(name: &str) -> Session {
     with(|session| {
-        let agent = Started { agent_id: "a".into(), name: name.into(), task: 1, ..Started::default() };
+        let agent = Started { agent_id: "a".into(), name: Stored::of(name), task: 1, ..Started::default() };
         session.memory.progress.agents = vec![agent];
-        let at = AtWork { agent_id: Some("a".into()), call: "t".into(), name: name.into(), ..AtWork::default() };
+        let at = AtWork { agent_id: Some("a".into()), call: "t".into(), name: Stored::of(name), ..AtWork::default() };
         session.memory.at_work = vec![at];
         let call = CallKey::of("Agent", "t");
         session.memory.calls = vec![OpenCall { call, state: CallState::Executing, ..OpenCall::default() }];
@@ -59,7 +59,7 @@ fn an_agent_that_ended_without_its_end() {
     assert!(kinds(&unseen, &batch(Failed, BLOCK), &plain).is_empty(), "it never began");
     let foreign = Context { renamed: vec!["custodiet".into()], ..Context::default() };
     assert!(kinds(&unseen, &blocked, &foreign).is_empty());
-    unseen.memory.at_work[0].name = "other".into();
+    unseen.memory.at_work[0].name = Stored::of("other");
     assert!(kinds(&unseen, &blocked, &plain).is_empty());
     // A block that is there already, and a finding about another task.
     let mut halted = at_work("custodiet");
@@ -128,7 +128,7 @@ fn an_agent_that_was_stopped_has_not_reported() {
     let mut foreign = at_work("custodiet");
     foreign.memory.progress.agents[0].client = "another".into();
     assert!(kinds(&foreign, &start("compact"), &plain).contains(&"verdict"));
-    foreign.memory.progress.agents[0].name = "no agent of ours".into();
+    foreign.memory.progress.agents[0].name = Stored::of("no agent of ours");
     assert!(kinds(&foreign, &start("compact"), &plain).is_empty());
 }
 

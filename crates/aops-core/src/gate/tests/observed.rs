@@ -134,7 +134,7 @@ fn an_agent_at_work_is_waited_for() {
     let at_work = |name: &str, phase: Phase| {
         with(|session| {
             let since = "2026-01-13T10:00:00.000Z".to_owned();
-            let work = AtWork { call: "other".into(), name: name.into(), since, ..AtWork::default() };
+            let work = AtWork { call: "other".into(), name: Stored::of(name), since, ..AtWork::default() };
             session.memory.at_work = vec![work];
             (session.state.phase, session.state.sandbox) = (phase, Sandbox::Shut);
         })
@@ -151,9 +151,9 @@ fn an_agent_at_work_is_waited_for() {
     refused(&at_work("critic", Phase::Review), &again, &does(Effect::Spawn), "report", "agent-at-work.md");
     let renamed = |prefix| Context { prefix, renamed: vec!["critic".into()], ..Context::default() };
     assert_eq!(
-        (renamed("").agent("critic"), renamed("").agent("custodiet")),
+        (renamed("").agent(AgentId::Critic), renamed("").agent(AgentId::Custodiet)),
         ("aops-critic".into(), "custodiet".into())
     );
-    assert_eq!(renamed("aops:").agent("critic"), "aops:critic");
+    assert_eq!(renamed("aops:").agent(AgentId::Critic), "aops:critic");
     assert!(!crate::gate::sandbox::is_held(&working(), &event("Stop"), &Context::default()));
 }

@@ -74,7 +74,7 @@ fn a_question_holds_what_is_needed_later() {
         let event = Event { call: Some(call), ..event("PreToolUse") };
         first(&facts(&working(), &event, &Verdict::pass(), &writes())).starts.clone().map(|starts| starts.name)
     };
-    assert_eq!(agent(r#"{"subagent_type": "critic"}"#).as_deref(), Some("critic"));
+    assert_eq!(agent(r#"{"subagent_type": "critic"}"#), Some(AgentId::Critic.into()));
     assert_eq!(agent("{}"), None);
     let jail = JailState { hold: Hold::Namespaces, project: "/p".into(), trial: true, why: String::new() };
     let jailed = |effect, input: &str| {
@@ -203,7 +203,7 @@ fn prompts_waive_and_stops_owe() {
 #[test]
 fn a_report_is_a_verdict_of_the_agent_that_owes_one() {
     let started = |name: &str| {
-        let started = Started { agent_id: "a".into(), name: name.into(), task: 1, ..Started::default() };
+        let started = Started { agent_id: "a".into(), name: Stored::of(name), task: 1, ..Started::default() };
         with(|session| session.memory.progress.agents = vec![started])
     };
     let by = |kind: Option<&str>| Event {

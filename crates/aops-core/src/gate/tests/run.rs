@@ -63,7 +63,7 @@ fn a_step_has_a_sandbox_of_its_own() {
 #[test]
 fn a_name_alone_gives_no_right() {
     let verifies = by("qa-verifier", call("Bash"));
-    let started = Started { agent_id: "a".into(), name: "qa-verifier".into(), ..Started::default() };
+    let started = Started { agent_id: "a".into(), name: AgentId::QaVerifier.into(), ..Started::default() };
     let shut = |agents: Vec<Started>| {
         with(|session| {
             session.state.sandbox = Sandbox::Shut;
@@ -85,7 +85,7 @@ fn a_step_owes_the_verdict_of_its_agent_and_the_last_one_the_rest() {
     let closing = |change: fn(&mut RunStep)| Context {
         tree: tree.clone(),
         ..step(|step| {
-            (step.agent, step.closes) = (Some("qa-verifier".into()), true);
+            (step.agent, step.closes) = (Some(AgentId::QaVerifier.into()), true);
             change(step);
         })
     };
@@ -166,7 +166,7 @@ fn an_approved_call_passes_once_under_another_id() {
     assert_eq!(ruling(&|open| open.state = CallState::Executing), Ruling::Defer);
     assert_eq!(ruling(&|open| open.deferred = false), Ruling::Defer);
     // Until it is decided the step may end.
-    passes(&asked, &event("Stop"), &step(|step| step.agent = Some("critic".into())));
+    passes(&asked, &event("Stop"), &step(|step| step.agent = Some(AgentId::Critic.into())));
 }
 
 /// Checks in a run: before a stop of any step that may change something or closes, but those a person let go.

@@ -34,7 +34,7 @@ fn nobody_else_is_called_like_an_agent_of_ours() {
 
 #[test]
 fn nobody_talks_to_an_agent_of_ours() {
-    let started = Started { agent_id: "a7".into(), name: "critic".into(), ..Started::default() };
+    let started = Started { agent_id: "a7".into(), name: AgentId::Critic.into(), ..Started::default() };
     let session = with(|session| session.memory.progress.agents = vec![started]);
     for (input, refuses) in [
         (r#"{"to":"a7"}"#, true),

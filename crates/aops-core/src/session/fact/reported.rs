@@ -1,12 +1,14 @@
 //! The report of one of our agents. Stored type: fields in sorted order.
 
+use crate::model::agent::AgentId;
+use crate::model::named::Stored;
 use crate::session::agent_report::AgentReport;
 use serde::{Deserialize, Serialize};
 
 /// The verdict of one of our agents, or that it ended without one.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Reported {
-    pub agent: String,
+    pub agent: Stored<AgentId>,
     pub agent_id: String,
     /// Its word is the `result` of the agent in the state, but for the critic's. Older versions called each a `verdict`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

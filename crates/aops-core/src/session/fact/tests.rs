@@ -1,6 +1,7 @@
 use super::*;
 use crate::config::policy::ModeLevel;
 use crate::config::workflow::Gate;
+use crate::model::agent::AgentId;
 use crate::model::outcome::AgentVerdict;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::profile::{Hold, Loss, Losses, LostFile};
@@ -180,7 +181,7 @@ fn all() -> Vec<Fact> {
         Fact::Block(Blocked { by: "b".to_owned(), reason: "r".to_owned() }),
         Fact::Unblock(Unblocked { by: "b".to_owned() }),
         Fact::Verdict(Reported {
-            agent: "critic".to_owned(),
+            agent: AgentId::Critic.into(),
             agent_id: "a".to_owned(),
             as_result: true,
             audited: true,

@@ -46,12 +46,12 @@ impl Session {
 
     fn follow_event(&mut self, seen: &Seen) {
         let refused = seen.is_refused();
-        let name = seen.agent_type.as_deref().and_then(ours).map(|agent| agent.name);
+        let name = seen.agent_type.as_deref().and_then(ours).map(|agent| agent.id);
+        let is_named = |at_work: &AtWork| name.is_some_and(|id| at_work.name == id);
         let at_work = &mut self.memory.at_work;
         match EventKind::of(&seen.event) {
             EventKind::SubagentStart => {
-                let started =
-                    at_work.iter_mut().find(|agent| agent.agent_id.is_none() && Some(agent.name.as_str()) == name);
+                let started = at_work.iter_mut().find(|agent| agent.agent_id.is_none() && is_named(agent));
                 if let Some(agent) = started {
                     agent.agent_id.clone_from(&seen.agent_id);
                 }
@@ -59,7 +59,7 @@ impl Session {
             EventKind::SubagentStop if !refused => {
                 let same =
                     |agent: &AtWork| agent.agent_id.as_ref().or(seen.agent_id.as_ref()) == seen.agent_id.as_ref();
-                at_work.retain(|agent| Some(agent.name.as_str()) != name || !same(agent));
+                at_work.retain(|agent| !is_named(agent) || !same(agent));
             }
             EventKind::UserPromptSubmit if !is_machine_made(seen) => at_work.clear(),
             EventKind::Stop => {

@@ -5,7 +5,7 @@
 
 use crate::config::policy::Level;
 use crate::config::workflow::Gate;
-use crate::model::agent::ours;
+use crate::model::agent::{AgentId, ours};
 use crate::model::gate_id::GateId;
 use crate::model::outcome::AgentVerdict;
 use crate::model::phase::{Phase, Sandbox};
@@ -28,13 +28,13 @@ impl Session {
             let oldest = progress.agents.iter().position(|agent| agent.done).unwrap_or(0);
             progress.agents.remove(oldest);
         }
-        progress.auditing |= agent.name == "custodiet";
+        progress.auditing |= agent.id == AgentId::Custodiet;
         progress.agents.retain(|known| known.agent_id != agent_id);
         progress.agents.push(Started {
             agent_id: agent_id.to_owned(),
             client: client.to_owned(),
             prompt_count: progress.prompt_count,
-            name: agent.name.to_owned(),
+            name: agent.id.into(),
             task,
             ..Started::default()
         });
@@ -44,7 +44,7 @@ impl Session {
     pub fn is_audited_by(&self, client: &str) -> bool {
         let progress = &self.memory.progress;
         let is_here = |started: &&Started| started.client.is_empty() || started.client == client;
-        let mut audits = progress.agents.iter().filter(|started| started.name == "custodiet" && !started.done);
+        let mut audits = progress.agents.iter().filter(|started| started.name == AgentId::Custodiet && !started.done);
         progress.auditing && audits.any(|started| is_here(&started))
     }
 
@@ -53,24 +53,24 @@ impl Session {
         let agent = ours(agent_type)?;
         let task = self.state.task.as_ref().map_or(0, |task| task.n);
         let progress = &self.memory.progress;
-        let in_hand = |started: &&Started| match agent.name {
+        let in_hand = |started: &&Started| match agent.id {
             // A follow-up continues the task that the plan is made for.
-            "prompt-hydrator" if !self.plans_first() && started.task == task => true,
-            "prompt-hydrator" => started.prompt_count == progress.prompt_count,
+            AgentId::Hydrator if !self.plans_first() && started.task == task => true,
+            AgentId::Hydrator => started.prompt_count == progress.prompt_count,
             // A verdict that comes while a newer prompt waits for its plan is about the task all the same.
             _ => {
-                started.task == task && (!self.state.state.hydration_pending || self.may_hear(agent.name))
+                started.task == task && (!self.state.state.hydration_pending || self.may_hear(agent.id))
                     || started.prompt_count == progress.prompt_count
             }
         };
-        let same = |started: &&Started| started.agent_id == agent_id && started.name == agent.name && !started.done;
+        let same = |started: &&Started| started.agent_id == agent_id && started.name == agent.id && !started.done;
         progress.agents.iter().find(|started| same(started) && in_hand(started))
     }
 
     /// The task that was in hand when the prompt came was at the point where this agent is heard.
-    fn may_hear(&self, agent: &str) -> bool {
+    fn may_hear(&self, agent: AgentId) -> bool {
         self.memory.progress.before.is_some_and(|(phase, _)| match agent {
-            "critic" => phase == Phase::Review,
+            AgentId::Critic => phase == Phase::Review,
             _ => !matches!(phase, Phase::Idle | Phase::Hydrate | Phase::Review | Phase::Halted | Phase::Done),
         })
     }
@@ -108,31 +108,31 @@ impl Session {
         if report.sent_on {
             return;
         }
-        progress.auditing &= report.agent != "custodiet";
+        progress.auditing &= report.agent != AgentId::Custodiet;
         let Some(finding) = &report.finding else { return };
         let said = finding.verdict.as_ref().map(ToString::to_string).or_else(|| finding.workflow.clone());
         if let Some(stage) = self.memory.run.as_mut().filter(|stage| stage.agent.as_ref() == Some(&report.agent)) {
             stage.verdict = said.clone().or_else(|| finding.reflection.get("outcome").cloned());
         }
-        if let Some(known) = self.state.subagents.get_mut(&report.agent) {
+        if let Some(known) = self.state.subagents.get_mut(report.agent.name()) {
             let said = said.or_else(|| finding.reflection.get("outcome").cloned());
-            let is_result = report.as_result && report.agent != "critic";
+            let is_result = report.as_result && report.agent != AgentId::Critic;
             (known.result, known.verdict) = if is_result { (said, None) } else { (None, said) };
-            if report.as_result && report.agent == "critic" {
+            if report.as_result && report.agent == AgentId::Critic {
                 known.acceptance_criteria.clone_from(&finding.acceptance_criteria);
             }
         }
         // After a HALT only the user's next prompt moves the loop on.
-        if self.state.phase == Phase::Halted && report.agent != "custodiet" {
+        if self.state.phase == Phase::Halted && report.agent != AgentId::Custodiet {
             return;
         }
         self.apply_finding(ts, report, finding);
     }
 
     fn apply_finding(&mut self, ts: &str, report: &Reported, finding: &AgentReport) {
-        match report.agent.as_str() {
-            "prompt-hydrator" if self.take_up_at(report.takes_up) && !self.memory.progress.unplanned => {}
-            "prompt-hydrator" => {
+        match report.agent.known() {
+            Some(AgentId::Hydrator) if self.take_up_at(report.takes_up) && !self.memory.progress.unplanned => {}
+            Some(AgentId::Hydrator) => {
                 if let Some(files) = report.parks.filter(|_| self.is_left_by(finding)) {
                     self.set_aside(files, &report.parked_paths, true);
                 }
@@ -140,9 +140,9 @@ impl Session {
                     return;
                 }
             }
-            "critic" => self.apply_review(finding),
-            "custodiet" => self.apply_audit(finding, report.audited),
-            "qa-verifier" => self.apply_verification(finding, report.tree.as_ref()),
+            Some(AgentId::Critic) => self.apply_review(finding),
+            Some(AgentId::Custodiet) => self.apply_audit(finding, report.audited),
+            Some(AgentId::QaVerifier) => self.apply_verification(finding, report.tree.as_ref()),
             _ => {
                 self.memory.progress.reflected = self.memory.progress.verified || !self.holds_qa(ts);
                 let closes = report.closes && self.memory.progress.reflected && self.memory.run.is_none();
@@ -158,11 +158,11 @@ impl Session {
 
     /// The steps of a new plan are todos; they are done when the work is verified. Where the client makes a list of its own,
     /// that counts.
-    pub fn planned_todos(&self, agent: &str, finding: &AgentReport) -> Option<(u64, u64)> {
+    pub fn planned_todos(&self, agent: AgentId, finding: &AgentReport) -> Option<(u64, u64)> {
         let verified = finding.says(AgentVerdict::Verified);
         let all = match agent {
-            "prompt-hydrator" => finding.steps.len() as u64,
-            "qa-verifier" if verified && self.memory.progress.planned_todos => self.state.main_agent.todos_total,
+            AgentId::Hydrator => finding.steps.len() as u64,
+            AgentId::QaVerifier if verified && self.memory.progress.planned_todos => self.state.main_agent.todos_total,
             _ => 0,
         };
         (all > 0).then_some((if verified { all } else { 0 }, all))

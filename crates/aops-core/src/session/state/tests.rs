@@ -1,5 +1,6 @@
 use super::*;
 use crate::config::policy::ModeLevel;
+use crate::model::agent::AgentId;
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::gate_id::GateId;
 use crate::model::outcome::AgentVerdict;
@@ -119,7 +120,7 @@ fn full() -> (State, Memory) {
         },
         root: "r".to_owned(),
         run: Some(RunStep {
-            agent: text(),
+            agent: Some(AgentId::Critic.into()),
             approved: text(),
             failing: vec!["f".to_owned()],
             note: text(),
