@@ -13,7 +13,7 @@ use crate::config::texts;
 use crate::gate::lease;
 use crate::insight::collect;
 use crate::jail::enter;
-use crate::ledger::leases;
+use crate::ledger::{leases, recent};
 use crate::model::error::Failure;
 use crate::model::event::EventKind;
 use crate::model::profile::Profile;
@@ -35,9 +35,10 @@ const BOOTSTRAP: &str = "context-bootstrap";
 type Follows = (fn(&Turn) -> bool, fn(&mut Turn) -> Verdict);
 
 /// The first rows also follow an event that is recorded late.
-const LATE: usize = 4;
+const LATE: usize = 5;
 
 static FOLLOWS: &[Follows] = &[
+    (starts_session, note_start),
     (ends_session, end_trials),
     (gives_back, give_back),
     (is_blocked, write_halt_report),
@@ -163,6 +164,16 @@ fn queue_reflection(turn: &mut Turn) -> Verdict {
             let _ = reflections::queue_reflection(turn.env, &project, &turn.session().state.session_id, finding);
         }
     }
+    Verdict::pass()
+}
+
+fn starts_session(turn: &Turn) -> bool {
+    turn.event.kind == EventKind::SessionStart && !turn.env.dry_run
+}
+
+/// The sessions after this one find it without a look at all others.
+fn note_start(turn: &mut Turn) -> Verdict {
+    recent::note(&turn.ledger.place().path);
     Verdict::pass()
 }
 

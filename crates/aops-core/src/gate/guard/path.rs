@@ -71,6 +71,9 @@ const FOLDER: &str = "a folder that holds settings of ours";
 /// Without us in them, our plugin's hooks are gone.
 const PLUGIN_LISTS: [&str; 3] = ["installed_plugins.json", "installed_plugins_v2.json", "known_marketplaces.json"];
 
+/// Files of ours between those of the client: a session's lock, and the list of a project's sessions.
+const OWN_FILES: [&str; 2] = [".lock", ".aops-recent"];
+
 impl Protected {
     /// Every place with a fixed path, as configured and as the disk names it.
     pub fn places(&self) -> Vec<ProtectedPlace> {
@@ -336,7 +339,9 @@ fn in_config(config: &[String], path: &[Component]) -> Option<&'static str> {
         // The client's own record: it says who interrupted a turn.
         [projects, .., file] if named(projects, "projects") && pattern::is_transcript(file) => Some(SESSIONS),
         // Who holds a lock keeps us from it.
-        [projects, .., file] if named(projects, "projects") && fits(file, ".lock") => Some(SESSIONS),
+        [projects, .., file] if named(projects, "projects") && OWN_FILES.iter().any(|name| fits(file, name)) => {
+            Some(SESSIONS)
+        }
         [plugins, file] if named(plugins, "plugins") && is_plugin_list(file) => Some(SETTINGS),
         [plugins, .., _] if named(plugins, "plugins") && rest[1..].iter().any(pattern::is_plugin) => Some(BINARY),
         _ => None,
