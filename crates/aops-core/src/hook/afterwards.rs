@@ -9,7 +9,6 @@ use crate::briefing::learnings::{self, Learning};
 use crate::briefing::{reflections, refresh};
 use crate::checkpoint;
 use crate::config::policy::Policy;
-use crate::config::texts;
 use crate::gate::lease;
 use crate::insight::collect;
 use crate::jail::enter;
@@ -94,7 +93,7 @@ impl Turn<'_> {
     }
 
     fn of_project(&self) -> (Policy, PathBuf) {
-        (self.session().policy().clone(), texts::project(self.env, Path::new(&self.event.cwd)))
+        (self.session().policy().clone(), self.env.root().to_owned())
     }
 
     /// What the reflections of this event teach, if they count and are new.
@@ -156,12 +155,12 @@ fn may_reflect(turn: &Turn) -> bool {
 
 /// Not that of an agent that was sent on. It is in the ledger already; a full queue is reported by the next context.
 fn queue_reflection(turn: &mut Turn) -> Verdict {
-    let project = texts::project(turn.env, Path::new(&turn.event.cwd));
+    let project = turn.env.root();
     for fact in &turn.recorded {
         if let Fact::Verdict(Reported { finding: Some(finding), sent_on: false, .. }) = fact
             && !finding.reflection.is_empty()
         {
-            let _ = reflections::queue_reflection(turn.env, &project, &turn.session().state.session_id, finding);
+            let _ = reflections::queue_reflection(turn.env, project, &turn.session().state.session_id, finding);
         }
     }
     Verdict::pass()
@@ -244,7 +243,7 @@ fn refresh_behind(turn: &mut Turn) -> Verdict {
         let _ = make_all(&fleet_home::folder(turn.env));
     }
     if let Some(command) = turn.tracker().or(sends.then_some(refresh::NO_TRACKER)) {
-        let _ = refresh::spawn(turn.env, &texts::project(turn.env, Path::new(&turn.event.cwd)), command);
+        let _ = refresh::spawn(turn.env, turn.env.root(), command);
     }
     Verdict::pass()
 }

@@ -4,7 +4,7 @@
 //! tool call costs one look into the index and nothing else; without randomness an audit is drawn.
 
 use crate::config::policy::Policy;
-use crate::config::texts::{self, Library};
+use crate::config::texts::{Library, Reading};
 use crate::config::workflow::Held;
 use crate::gate::guard::{self, Protected};
 use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, Unheld};
@@ -38,7 +38,7 @@ use aops_shell::syntax::{Ground, Word};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failure> {
+pub fn look(env: &Reading, ledger: &Ledger, event: &Event) -> Result<Context, Failure> {
     let session = ledger.session();
     let mut context = shared_context(env, session, event);
     match event.kind {
@@ -119,12 +119,12 @@ fn unasked(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> Resu
 }
 
 /// What a call does and reaches that is about to be made, or that a person is asked about.
-fn look_at_call(env: &Env, session: &Session, event: &Event, context: &mut Context) {
+fn look_at_call(env: &Reading, session: &Session, event: &Event, context: &mut Context) {
     context.call = call(env, session, event).map(Box::new);
     if event.kind == EventKind::PreToolUse {
         leases::look(env, session, event, context);
     } else if facts::is_plan_question(event) {
-        context.plan_shown = Some(plan::shown(env, event, || workflows(env, event)));
+        context.plan_shown = Some(plan::shown(env, event, || workflows(env)));
         let now = || brought::approves(env, Path::new(&event.cwd));
         context.plan_hook = session.memory.plan_hook.clone().or_else(now);
     }
@@ -194,6 +194,7 @@ fn is_attended(env: &Env, event: &Event) -> bool {
 /// The context of a recorded event, as far as it can be made again: what the call does and reaches by today's rules, in
 /// the folders and at the time of then. The caller adds what only the ledger knows, such as the working tree.
 pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Context {
+    let env = &Reading::new(env, Path::new(&event.cwd));
     let folders = session.memory.folders.clone();
     let stage = session.memory.run.clone();
     let defers = stage.is_some();
@@ -375,19 +376,19 @@ fn leaves(folder: &Path, reach: &Targets) -> bool {
 }
 
 /// What an agent found that is waited for; and what any auditor found, since its BLOCK stands.
-fn report(env: &Env, session: &Session, event: &Event, proven: bool) -> Option<Result<AgentReport, String>> {
+fn report(env: &Reading, session: &Session, event: &Event, proven: bool) -> Option<Result<AgentReport, String>> {
     let (id, kind) = (event.agent_id.as_deref()?, event.agent_type.as_deref()?);
     let agent = ours(kind)?;
     // The events of its call or its start may be missing.
     if !(proven && session.awaited(id, kind).is_some() || agent.name == "custodiet") {
         return None;
     }
-    Some(agent_report::read(agent, &event.report, &workflows(env, event)))
+    Some(agent_report::read(agent, &event.report, &workflows(env)))
 }
 
 /// Ids and gates of the workflows in force: a project's version of a shipped one keeps that one's gates.
-fn workflows(env: &Env, event: &Event) -> BTreeMap<String, Vec<String>> {
-    let library = Library::read(env, &texts::project(env, Path::new(&event.cwd)));
+fn workflows(env: &Reading) -> BTreeMap<String, Vec<String>> {
+    let library = Library::read(env);
     let gates = |held: &Held| {
         let mut gates: Vec<String> =
             held.workflow.gates.iter().chain(&held.owed).map(|gate| gate.name().to_owned()).collect();
@@ -398,7 +399,7 @@ fn workflows(env: &Env, event: &Event) -> BTreeMap<String, Vec<String>> {
     library.catalogue.all().map(|held| (held.workflow.id.clone(), gates(held))).collect()
 }
 
-fn end(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> EndContext {
+fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndContext {
     let (session, mut ended) = (ledger.session(), EndContext::default());
     let call = event.call.as_ref();
     let Some(open) = call.and_then(|call| session.open_call(&call.key)) else { return ended };
@@ -417,7 +418,7 @@ fn end(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> EndConte
         }
     }
     if event.kind == EventKind::PostToolUse {
-        ended.plan = plan::approved(env, session, event, || workflows(env, event)).map(Box::new);
+        ended.plan = plan::approved(env, session, event, || workflows(env)).map(Box::new);
     }
     // A line may do more than it was judged to do.
     let runs_line = call

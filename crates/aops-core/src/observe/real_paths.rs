@@ -7,6 +7,7 @@ use super::hard_links::HardLinks;
 use crate::gate::guard::{self, Protected, ProtectedPlace};
 use crate::host::table::host;
 use crate::model::verdict::Ruling;
+use crate::system::files;
 use crate::tool::targets::{Act, Targets};
 use aops_shell::syntax::{Bit, Word};
 use std::collections::BTreeMap;
@@ -126,23 +127,8 @@ fn real_word(word: &Word) -> Option<Word> {
 }
 
 /// The path of something that exists, every link followed.
-#[cfg(target_os = "linux")]
 pub(super) fn existing(path: &Path) -> Option<PathBuf> {
-    use rustix::fs::{Mode, OFlags};
-    use std::os::fd::AsRawFd;
-    use std::os::unix::ffi::OsStringExt;
-    let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let link = format!("/proc/self/fd/{}", opened.as_raw_fd());
-    match rustix::fs::readlink(link, Vec::with_capacity(256)) {
-        Ok(real) => Some(PathBuf::from(std::ffi::OsString::from_vec(real.into_bytes()))),
-        // No /proc here.
-        Err(_) => std::fs::canonicalize(path).ok(),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn existing(path: &Path) -> Option<PathBuf> {
-    std::fs::canonicalize(path).ok()
+    files::real(path).ok()
 }
 
 /// Without `.` and `..`, by the letters alone.
