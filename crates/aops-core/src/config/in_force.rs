@@ -142,11 +142,7 @@ fn kept_at(env: &Env, hash: &str) -> PathBuf {
 }
 
 /// Name and text of a folder's configuration file, where there is one.
-fn config(
-    reading: &Reading,
-    folder: &Path,
-    within: Option<&Path>,
-) -> Result<Option<(String, String)>, Vec<Problem>> {
+fn config(reading: &Reading, folder: &Path, within: Option<&Path>) -> Result<Option<(String, String)>, Vec<Problem>> {
     let path = folder.join(CONFIG_FILE);
     let file = path.display().to_string();
     match reading.text(&path, within) {

@@ -13,8 +13,8 @@ use crate::briefing::prompt::{asks_sources, offer};
 use crate::briefing::sources::Found;
 use crate::checkpoint;
 use crate::checkpoint::rollback::{Before, ended_by};
-use crate::config::policy::{Check, ModeLevel, Policy};
 use crate::config::in_force;
+use crate::config::policy::{Check, ModeLevel, Policy};
 use crate::config::texts::Reading;
 use crate::gate::{self, Context, facts, rehearsal, repeat};
 use crate::jail::receipt;
@@ -356,10 +356,10 @@ impl<'a> Turn<'a> {
                 clients::remember(env, client, &event.session_id);
             }
             seen.root = Some(env.root().display().to_string());
-            let protected = tampering::protected_with_others(env, event);
-            seen.marks = Some(tampering::marks(&protected, &session.memory.marks));
+            let protected = &self.registered.protected;
+            seen.marks = Some(tampering::marks(protected, &session.memory.marks));
             seen.held = Some(self.registered.held.clone());
-            seen.linked = Some(real_paths::links(&protected)).filter(|linked| !linked.is_empty());
+            seen.linked = Some(real_paths::links(protected)).filter(|linked| !linked.is_empty());
         }
         seen.changed = work::changed_files(env, &self.ledger, event);
         let first = session.memory.baseline.is_empty() && session.memory.baseline_sha256.is_none();

@@ -29,7 +29,7 @@ pub(super) fn greet(env: &Env, event: &Event, context: &Context) -> Verdict {
 
 /// Finds what the settings run under our name. What is not ours is told to the person, and is not taken for ours later.
 pub(super) fn find_impostors(env: &Env, event: &Event, registered: &mut Registered) -> Verdict {
-    *registered = impostors::look(env, &tampering::protected_with_others(env, event));
+    *registered = impostors::look(env, tampering::protected_with_others(env, event));
     let words: Vec<String> = registered.impostors.iter().map(Impostor::words).collect();
     if words.is_empty() { Verdict::pass() } else { Verdict::notice("guard", words.join("\n")) }
 }

@@ -62,7 +62,8 @@ pub fn beside(session: &SessionOnDisk) -> Vec<SessionOnDisk> {
 
 /// The state of the newest session of the same project beside this one. Reads one state file. `notes`: see `recent`.
 pub fn newest_beside(own: &Path, notes: bool) -> Option<Box<State>> {
-    state(&on_disk(recent::newest_beside(own, notes)?)?)
+    let place = session_folder::open(recent::newest_beside(own, notes)?).ok()??;
+    Some(in_place(&place)?.state.into_inner())
 }
 
 /// The session in this folder; nothing where none was recorded yet.

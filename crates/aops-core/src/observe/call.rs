@@ -17,6 +17,7 @@ use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::observe::jailed::Looked;
+use crate::observe::other_clients::{OtherClients, behind};
 use crate::observe::tampering;
 use crate::observe::{
     authority, brought, client, discards, draw, evidence, executable, foreign_agents, growth, jailed, keys, leases,
@@ -258,13 +259,18 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let call = event.call.as_ref()?;
     let (tool, input) = (&call.key.tool, &call.input);
     let policy = session.policy();
-    let mut protected = protected(env, session, event, tool);
+    let mut protected = protected(env, session, event);
+    let touches = table::tool(tool).touches != ToolTouches::Nothing;
+    let mut others = if touches { OtherClients::new(env, session) } else { OtherClients::none(env) };
+    if others.are_named(input) {
+        others.add(&mut protected);
+    }
     let (variables, home) = (real_paths::variables(&protected), protected.home.clone());
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &variables };
     // Parsed once: the guard asks what the line touches, the sandbox what it does.
     let line = targets::line(tool, input, &ground);
     let mut reach = targets::of(tool, input, line.as_ref(), &ground);
-    real_paths::settle(&mut reach, &mut protected);
+    real_paths::settle(&mut reach, &mut protected, &mut others);
     protected.hooked = guard::starts(&reach).filter(|client| host::is_hooked(env, *client)).collect();
     let plans = plans(env, event, &reach);
     let listed_command = |program: &str, words: &[Word]| listed(policy, tool, program, words);
@@ -295,12 +301,10 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     })
 }
 
-/// What a call of this tool must not touch.
-fn protected(env: &Env, session: &Session, event: &Event, tool: &str) -> Protected {
-    let touches = table::tool(tool).touches != ToolTouches::Nothing;
-    let look = if touches { tampering::protected_with_others } else { tampering::protected };
-    let mut protected = look(env, event);
-    protected.real = real_paths::behind(&protected, &session.memory.linked);
+/// What a call must not touch; other clients are added where it may.
+fn protected(env: &Env, session: &Session, event: &Event) -> Protected {
+    let mut protected = tampering::protected(env, event);
+    protected.real = behind(&protected, &session.memory.linked);
     protected.registered = session.memory.held.keys().cloned().collect();
     protected.jailed = event.call.as_ref().is_some_and(jail::runs_shell) && jail::is_on(session);
     protected

@@ -5,8 +5,8 @@
 //! is none; where nothing says otherwise, the client has agents.
 
 use crate::config::in_force;
-use crate::config::texts::Reading;
 use crate::config::policy::ModeLevel;
+use crate::config::texts::Reading;
 use crate::host::claude::settings::PROGRAM;
 use crate::host::table;
 use crate::ledger::{clients, sessions};

@@ -261,7 +261,10 @@ mod tests {
         let project = world.project();
         let reading = Reading::of_project(&world.env, &project);
         let Texts { texts, problems } = in_force(&reading);
-        assert_eq!((texts.len(), problems.clone()), (ASSETS.iter().filter(|a| a.kind() != Kind::Command).count(), vec![]));
+        assert_eq!(
+            (texts.len(), problems.clone()),
+            (ASSETS.iter().filter(|a| a.kind() != Kind::Command).count(), vec![])
+        );
     }
 
     #[test]

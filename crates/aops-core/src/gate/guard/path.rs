@@ -262,6 +262,16 @@ pub(super) fn is_settings_alone(protected: &Protected, targets: &[Target]) -> bo
     PlaceMap::new(&whole).refused(target) == Some(SETTINGS)
 }
 
+/// A pattern may be anything.
+pub(super) fn may_touch(places: impl Iterator<Item = String>, targets: &[Target]) -> bool {
+    let places: Vec<_> = places.map(|place| names(&place)).collect();
+    let near = |word: &Word| {
+        let path = components(&word.bits);
+        !path.iter().all(pattern::exact) || places.iter().any(|place| relate(&path, place).is_some())
+    };
+    targets.iter().any(|target| near(&target.path) || target.real.as_ref().is_some_and(near))
+}
+
 pub(super) fn names(path: &str) -> Vec<String> {
     path.to_lowercase().split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
