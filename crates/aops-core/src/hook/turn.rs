@@ -422,8 +422,8 @@ fn first_of(env: &Reading, project: String, chosen: Option<ModeLevel>) -> Result
     })
 }
 
-/// The configuration, where it is not the shipped one, and the hash of everything in force. What is behind the hash `known` was
-/// kept when the session came to it.
+/// The configuration, where it is not the shipped one, and the hash of everything in force. What is behind
+/// the hash `known` was kept when the session came to it.
 fn policy_in_force(
     env: &Reading,
     chosen: Option<ModeLevel>,

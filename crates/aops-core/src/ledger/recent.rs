@@ -1,9 +1,9 @@
 //! Which session of a project did something last, found without a look into each of its folders.
 //!
-//! Reads the names in a project's folder; reads and appends the list `.aops-recent` beside them: a line for each session as
-//! it begins and as it is spoken to, newest last. Invariants: the list says the order alone; which sessions there are the
-//! folder says, and one that is not on the list is looked at itself. So a list that is gone, cut or behind costs time once and
-//! hides no session.
+//! Reads the names in a project's folder; reads and appends the list `.aops-recent` beside them: a line for
+//! each session as it begins and as it is spoken to, newest last. Invariants: the list says the order alone;
+//! which sessions there are the folder says, and one that is not on the list is looked at itself. So a list
+//! that is gone, cut or behind costs time once and hides no session.
 
 use crate::ledger::recover::LEDGER_FILE;
 use crate::ledger::session_folder::is_session_folder;
@@ -18,14 +18,16 @@ use std::time::SystemTime;
 
 /// Protected by its name: see `gate::guard`.
 pub const FILE: &str = ".aops-recent";
-/// The newest on the list are compared by the time of their ledger: sessions that run side by side overtake each other.
+/// The newest on the list are compared by the time of their ledger: sessions that run side by side overtake
+/// each other.
 const COMPARED: usize = 8;
 /// A list with so many lines more than twice the sessions is written anew.
 const SLACK: usize = 64;
 /// Bytes from the end of the list that are read: 40,000 lines.
 const LARGEST: u64 = 1 << 20;
 
-/// Puts this session at the end of its project's list. Only a hint: an error changes nothing but the time of the next look.
+/// Puts this session at the end of its project's list. Only a hint: an error changes nothing but the time of
+/// the next look.
 pub fn note(own: &Path) {
     let list = own.parent().and_then(|project| List::open(project, true));
     if let (Some(mut list), Some(name)) = (list, name_of(own)) {
@@ -33,7 +35,8 @@ pub fn note(own: &Path) {
     }
 }
 
-/// The folder of the session beside this one whose ledger was written last. `notes`: the list may be brought up to date.
+/// The folder of the session beside this one whose ledger was written last. `notes`: the list may be brought
+/// up to date.
 pub fn newest_beside(own: &Path, notes: bool) -> Option<PathBuf> {
     let (project, name) = (own.parent()?, name_of(own)?);
     let there: HashSet<String> = session_names(project).collect();
@@ -89,7 +92,8 @@ struct List {
 }
 
 impl List {
-    /// The list of this project, made where there is none and `makes` says so; nothing where a file cannot be had there.
+    /// The list of this project, made where there is none and `makes` says so; nothing where a file cannot be
+    /// had there.
     fn open(project: &Path, makes: bool) -> Option<Self> {
         let path = project.join(FILE);
         let mut options = OpenOptions::new();
@@ -116,8 +120,8 @@ impl List {
         }
     }
 
-    /// What another process appends meanwhile may be lost: then that session is found as one that is not listed, or is a few
-    /// places too low until it is spoken to again.
+    /// What another process appends meanwhile may be lost: then that session is found as one that is not
+    /// listed, or is a few places too low until it is spoken to again.
     fn rewrite(&self, names: &[&str]) {
         let write = |file: &mut File| file.write_all(names.join("\n").as_bytes());
         let _ = files::write_beside(&self.path, 0o600, write);
@@ -164,7 +168,8 @@ mod tests {
         let sessions: Vec<PathBuf> = (1..40).map(|n| project.session(n, n)).collect();
         assert_eq!(newest_beside(&own, true).as_ref(), sessions.last());
         assert_eq!(newest_beside(&own, true).as_ref(), sessions.last(), "the list names them now");
-        // One that nobody listed, one that came back, one whose ledger is gone, and one that is no folder of a session.
+        // One that nobody listed, one that came back, one whose ledger is gone, and one that is no folder of
+        // a session.
         let unlisted = project.session(77, 77);
         fs::create_dir(project.at("20260101-aaaaaaaa")).unwrap();
         fs::create_dir(project.at("memory")).unwrap();

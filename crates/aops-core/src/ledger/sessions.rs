@@ -60,7 +60,8 @@ pub fn beside(session: &SessionOnDisk) -> Vec<SessionOnDisk> {
     session.path.parent().map(|project| in_project(project.to_owned())).unwrap_or_default()
 }
 
-/// The state of the newest session of the same project beside this one. Reads one state file. `notes`: see `recent`.
+/// The state of the newest session of the same project beside this one. Reads one state file. `notes`: see
+/// `recent`.
 pub fn newest_beside(own: &Path, notes: bool) -> Option<Box<State>> {
     let place = session_folder::open(recent::newest_beside(own, notes)?).ok()??;
     Some(in_place(&place)?.state.into_inner())

@@ -1,7 +1,8 @@
 //! The clients beside the one that runs us, as far as a call may touch what is theirs.
 //!
-//! Reads the file of each that would register us, and only then. Invariants: what decides is how things are now, so nothing is
-//! remembered from call to call; a call of which this file cannot tell that it leaves them alone is looked at in full.
+//! Reads the file of each that would register us, and only then. Invariants: what decides is how things are
+//! now, so nothing is remembered from call to call; a call of which this file cannot tell that it leaves them
+//! alone is looked at in full.
 
 use crate::gate::guard::{self, Protected, ProtectedPlace};
 use crate::host;
@@ -33,7 +34,8 @@ impl<'a> OtherClients<'a> {
         Self { env, linked: None, unseen: Vec::new() }
     }
 
-    /// This input names a variable that stands for the folder of one of them, or an escape may hide that it does.
+    /// This input names a variable that stands for the folder of one of them, or an escape may hide that it
+    /// does.
     pub fn are_named(&self, input: &str) -> bool {
         let mut names = self.unseen.iter().filter_map(|(client, _)| host::table::host(*client).variables.first());
         !self.unseen.is_empty() && (input.contains("\\u") || names.any(|name| input.contains(name)))

@@ -29,8 +29,8 @@ pub fn variables(protected: &Protected) -> Vec<(String, String)> {
     known.chain(others.map(|(name, base)| (name.to_owned(), base.clone()))).collect()
 }
 
-/// Fill in where each target really is, and which protected places exist where that decides. Other clients that we are
-/// registered in are protected from here on, where the call may touch what is theirs.
+/// Fill in where each target really is, and which protected places exist where that decides. Other clients
+/// that we are registered in are protected from here on, where the call may touch what is theirs.
 pub fn settle(reach: &mut Targets, protected: &mut Protected, others: &mut OtherClients) {
     if reach.over {
         return others.add(protected);

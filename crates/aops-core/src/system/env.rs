@@ -431,7 +431,8 @@ pub fn user_name() -> String {
     name.unwrap_or_else(|| format!("uid {uid}"))
 }
 
-/// An id of this boot of the machine; empty where the system has none. It is asked once: no process outlives a boot.
+/// An id of this boot of the machine; empty where the system has none. It is asked once: no process outlives
+/// a boot.
 pub fn boot_id() -> String {
     static BOOT: OnceLock<String> = OnceLock::new();
     BOOT.get_or_init(read_boot_id).clone()

@@ -60,7 +60,8 @@ pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
     String::from_utf8(read(path)?).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
 }
 
-/// The path of something that exists, every link followed: three system calls, however deep it is. It is not opened.
+/// The path of something that exists, every link followed: three system calls, however deep it is. It is not
+/// opened.
 #[cfg(target_os = "linux")]
 pub fn real(path: &Path) -> io::Result<PathBuf> {
     use std::os::fd::AsRawFd;

@@ -100,8 +100,8 @@ pub(super) fn list(folder: &Path, within: Option<&Path>, deep: bool) -> Result<O
     Ok(Some(found))
 }
 
-/// The path behind all links, which must be in this folder; `None` where there is nothing. Nothing is opened: whatever a link of
-/// a repository leads to, a device too, is left alone.
+/// The path behind all links, which must be in this folder; `None` where there is nothing. Nothing is opened:
+/// whatever a link of a repository leads to, a device too, is left alone.
 fn resolve(path: &Path, within: &Path) -> Result<Option<PathBuf>, String> {
     let real = match files::real(path) {
         Ok(real) => real,

@@ -1,7 +1,7 @@
 //! One look at what administrator, user and project want, for as long as one event takes.
 //!
-//! Reads the bundle and files through `open`, each when it is first asked for. Invariant: no file is read twice, so that the same
-//! bytes decide the whole event, however long it takes and whoever asks.
+//! Reads the bundle and files through `open`, each when it is first asked for. Invariant: no file is read
+//! twice, so that the same bytes decide the whole event, however long it takes and whoever asks.
 
 use super::open::{project, read_text};
 use super::{Library, Texts};
