@@ -23,6 +23,9 @@ const TWICE: &[(&str, &str, &str)] = &[
     ("PreToolUse", "/aops/checkpoints/*", "the first checkpoint of a task: the list is read, then appended to"),
     ("PreToolUse", "/.claude/checkpoints/*", "the same: read under the lock, and replaced only as it was read"),
     ("PreToolUse", "/.git/*", "the same: what git ignores, and our own line in it"),
+    ("PreToolUse", "/etc/gitconfig", "the same: where git's own list of ignored files is, for each walk"),
+    ("PreToolUse", "/.gitconfig", "the same"),
+    ("PreToolUse", "/.config/git/config", "the same"),
     ("PreToolUse", "/ledger.jsonl", "the same: where the task began"),
     ("PreToolUse", "/SESSION.jsonl", "the same: how long the client's record is then"),
     ("PostToolUse", "/calls.index", "of a call that was refused: looked up, then brought up to date"),
@@ -35,14 +38,9 @@ const TWICE: &[(&str, &str, &str)] = &[
     ("SessionStart", "/proc/*", "whether a process is still the same is asked at each use"),
     ("SessionStart", "/clients/*", "read, then replaced"),
     ("SessionStart", "/config.toml", "read, and marked as it is when the session begins"),
-    (
-        "SessionStart",
-        "/project/.claude/aops-hook",
-        "who greets, who approves and what else is brought: three questions",
-    ),
-    ("SessionStart", "/project/.claude/settings.json", "the same, once a session"),
+    ("SessionStart", "/project/.claude/settings.json", "what it registers, and what of it runs without asking"),
     ("SessionStart", "/project/.claude/settings.local.json", "the same"),
-    ("SessionStart", "/plugins/installed_plugins.json", "the same"),
+    ("SessionStart", "/plugins/installed_plugins.json", "which plugins greet, and which approve"),
     ("SessionStart", "/plugins/installed_plugins_v2.json", "the same"),
 ];
 

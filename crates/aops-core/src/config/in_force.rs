@@ -81,10 +81,11 @@ fn look_in(reading: &Reading, chosen: Option<ModeLevel>) -> Result<InForce, Vec<
 
 /// What the configuration files and the bundle say.
 fn of_files<'r>(reading: &'r Reading) -> &'r Result<(Policy, Origins), Vec<Problem>> {
-    reading.policy.get_or_init(|| {
+    let read = || {
         let user = config(reading, &reading.user_config, None)?;
         below_user(reading, user.as_ref().map(|(file, text)| Source { file, text }))
-    })
+    };
+    reading.policy.get_or_init(|| Box::new(read()))
 }
 
 /// The mode where nobody chose one: in a client without our agents nothing can be planned or verified.

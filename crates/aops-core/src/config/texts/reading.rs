@@ -9,6 +9,7 @@ use crate::config::bundle::{self, Bundle};
 use crate::config::policy::{Origins, Policy};
 use crate::config::problem::Problem;
 use crate::system::env::Env;
+use crate::system::files;
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -16,6 +17,9 @@ use std::path::{Path, PathBuf};
 
 /// A file's text, nothing where there is none, or why it cannot be read.
 type FileText = Result<Option<String>, String>;
+
+/// What the configuration files and the bundle say, or what is wrong with them.
+pub(in crate::config) type FilesPolicy = Result<(Policy, Origins), Vec<Problem>>;
 
 /// It is the environment as well: whoever needs no more takes `&Env`.
 #[derive(Debug)]
@@ -25,10 +29,13 @@ pub struct Reading<'a> {
     root: OnceCell<PathBuf>,
     bundle: OnceCell<Result<Option<Bundle>, Problem>>,
     files: RefCell<BTreeMap<PathBuf, FileText>>,
+    /// Files of a repository that are looked at, and decide nothing of the configuration.
+    brought: RefCell<BTreeMap<PathBuf, Option<String>>>,
     pub(super) texts: OnceCell<Texts>,
     pub(super) library: OnceCell<Library>,
     pub(in crate::config) digests: OnceCell<BTreeMap<String, String>>,
-    pub(in crate::config) policy: OnceCell<Result<(Policy, Origins), Vec<Problem>>>,
+    /// In a box: most events need none, and a policy is long.
+    pub(in crate::config) policy: OnceCell<Box<FilesPolicy>>,
 }
 
 impl<'a> Reading<'a> {
@@ -40,6 +47,7 @@ impl<'a> Reading<'a> {
             root: OnceCell::new(),
             bundle: OnceCell::new(),
             files: RefCell::default(),
+            brought: RefCell::default(),
             texts: OnceCell::new(),
             library: OnceCell::new(),
             digests: OnceCell::new(),
@@ -70,6 +78,16 @@ impl<'a> Reading<'a> {
         }
         let read = read_text(path, within);
         self.files.borrow_mut().insert(path.to_owned(), read.clone());
+        read
+    }
+
+    /// See [`files::read_short`].
+    pub fn short(&self, path: &Path) -> Option<String> {
+        if let Some(known) = self.brought.borrow().get(path) {
+            return known.clone();
+        }
+        let read = files::read_short(path);
+        self.brought.borrow_mut().insert(path.to_owned(), read.clone());
         read
     }
 }
