@@ -9,7 +9,7 @@ use anyhow::Context;
 use aops_core::config::bundle::{self, Bundle, Packed};
 use aops_core::config::in_force::CONFIG_FILE;
 use aops_core::config::policy::{self, Source};
-use aops_core::config::texts::{self, Library, Origin, read_text};
+use aops_core::config::texts::{self, Library, Origin, Reading, read_text};
 use aops_core::proof::keys::Keys;
 use aops_core::system::env::{Env, now_ms};
 use aops_core::system::files;
@@ -144,9 +144,9 @@ fn pack(folder: &Path, shown: &str) -> anyhow::Result<BTreeMap<String, Packed>> 
     let env = Env { user_config: folder.to_owned(), ..Env::default() };
     let config = read_text(&folder.join(CONFIG_FILE), None).or_else(|why| refused(format!("`{CONFIG_FILE}` {why}")))?;
     let source = config.as_ref().map(|text| Source { file: CONFIG_FILE, text });
-    let texts = texts::in_force(&env, folder);
+    let reading = Reading::of_project(&env, folder);
     let mut problems = policy::read(source, None).err().unwrap_or_default();
-    problems.extend(Library::of(&env, &texts).problems);
+    problems.extend(Library::of(&env, texts::in_force(&reading)).problems);
     if !problems.is_empty() {
         let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         return refused(format!(
@@ -154,9 +154,9 @@ fn pack(folder: &Path, shown: &str) -> anyhow::Result<BTreeMap<String, Packed>> 
             lines.join("\n")
         ));
     }
-    let own = texts.texts.into_iter().filter(|text| text.origin == Origin::User);
+    let own = texts::in_force(&reading).texts.iter().filter(|text| text.origin == Origin::User);
     let below = |file: &str| Path::new(file).strip_prefix(folder).unwrap_or(Path::new(file)).display().to_string();
-    let own = own.map(|text| (below(&text.file), text.text.into_owned()));
+    let own = own.map(|text| (below(&text.file), text.text.clone().into_owned()));
     let all = own.chain(config.map(|text| (CONFIG_FILE.to_owned(), text)));
     Ok(all.map(|(path, text)| (path, Packed::new(text))).collect())
 }

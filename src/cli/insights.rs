@@ -12,7 +12,7 @@ use super::{Command, Io, Refused, allowed, flag, operand, option, refused, text,
 use anyhow::Context;
 use aops_core::briefing::reflections;
 use aops_core::config::in_force;
-use aops_core::config::texts;
+use aops_core::config::texts::{self, Reading};
 use aops_core::insight::collect;
 use aops_core::insight::document::{Insights, RuleCounts, check_rich, describe_counts};
 use aops_core::ledger::open::Ledger;
@@ -303,7 +303,7 @@ fn ask_model(io: &Io, found: &FoundSession, insights: &Insights) -> anyhow::Resu
     let told = abridged(found)?;
     let values = vec![("facts", quote(&insights.text())), ("transcript", quote(cut(&told, LONGEST)))];
     let template = "insights-analysis.md";
-    let prompt = Phrase::new(template, values).fill(&texts::template(io.env, template)?);
+    let prompt = Phrase::new(template, values).fill(&texts::template(&Reading::new(io.env, &io.env.cwd), template)?);
     let said = ask(io, &command, &prompt)?;
     let answer = object(&said).and_then(|answer| check_rich(&answer).map(|()| answer));
     Ok(answer.map_err(|why| refuse(&command, &why))?)

@@ -10,7 +10,7 @@ mod tests;
 
 use super::table::{Cell, Tone, clean};
 use super::{Command, Io, Refused, flag, operand, refused, text};
-use aops_core::config::texts::{self, Kind, Library, Origin, Text, Texts};
+use aops_core::config::texts::{self, Kind, Library, Origin, Reading, Text, Texts};
 use aops_core::config::workflow::{Gate, Held, Piece, Problem, Step, Variant, Workflow, meant, pieces};
 use aops_core::text::plain::count;
 use clap::{Arg, ArgMatches};
@@ -69,7 +69,7 @@ fn id_operand() -> Arg {
 }
 
 fn library(io: &Io) -> Library {
-    Library::read(io.env, &texts::project(io.env, &io.env.cwd))
+    Library::of(io.env, texts::in_force(&Reading::new(io.env, &io.env.cwd)))
 }
 
 /// The workflow of this id, if it and all it contains have no problem.
@@ -164,13 +164,13 @@ fn row(library: &Library, id: &str, origin: Origin, io: &Io) -> [Cell; 5] {
 }
 
 fn check(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let project = texts::project(io.env, &io.env.cwd);
-    let mut texts = texts::in_force(io.env, &project);
+    let reading = Reading::new(io.env, &io.env.cwd);
+    let mut texts = texts::in_force(&reading).clone();
     let mut named = Vec::new();
     for file in given.get_many::<String>("files").unwrap_or_default() {
         let path = io.env.from_here(Path::new(file));
         named.push(path.display().to_string());
-        put(&mut texts, &path, &project);
+        put(&mut texts, &path, reading.root());
     }
     let library = Library::of(io.env, &texts);
     let wanted = |problem: &&Problem| named.is_empty() || named.contains(&problem.file);

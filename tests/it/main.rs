@@ -26,6 +26,7 @@ mod danger_switch;
 mod demo;
 mod doctor;
 mod documents;
+mod each_once;
 mod engines;
 mod every_fact;
 mod executable;

@@ -5,7 +5,7 @@
 
 use super::base::Driver;
 use crate::run::{attempt::ContextRef, plan::PlannedStep};
-use aops_core::config::texts::{self, Library};
+use aops_core::config::texts::{self, Library, Reading};
 use aops_core::gate::sandbox;
 use aops_core::insight::collect;
 use aops_core::ledger::recover::LEDGER_FILE;
@@ -91,7 +91,7 @@ impl Driver {
             ("again", begun),
             ("agent", agent),
         ];
-        Ok(Phrase::new(template, values).fill(&texts::template(&self.env, template)?))
+        Ok(Phrase::new(template, values).fill(&texts::template(&Reading::new(&self.env, &self.env.cwd), template)?))
     }
 
     /// The files that belong to the task; empty if there are none.

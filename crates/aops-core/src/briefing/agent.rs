@@ -9,7 +9,7 @@ use crate::briefing::past;
 use crate::briefing::sources::{self, Found};
 use crate::briefing::tracker::{self, Item, dialect};
 use crate::config::policy::Policy;
-use crate::config::texts;
+use crate::config::texts::{self, Reading};
 use crate::host::claude::transcript;
 use crate::ledger::open::{Ledger, Recent};
 use crate::model::agent::{Agent, AgentId};
@@ -56,7 +56,13 @@ pub struct Brief {
 
 /// The context of this agent, written to `context/` and cut for injection. The sources are asked here unless they were
 /// before.
-pub fn brief(env: &Env, ledger: &Ledger, event: &Event, agent: &Agent, found: Option<Found>) -> Result<Brief, Failure> {
+pub fn brief(
+    env: &Reading,
+    ledger: &Ledger,
+    event: &Event,
+    agent: &Agent,
+    found: Option<Found>,
+) -> Result<Brief, Failure> {
     let (name, template) = match agent.id {
         AgentId::Hydrator => ("hydration", "prompt-hydrator-context.md"),
         AgentId::Critic => ("review", "critic-context.md"),
@@ -80,17 +86,17 @@ pub fn brief(env: &Env, ledger: &Ledger, event: &Event, agent: &Agent, found: Op
         && text.chars().count() > INJECTED
         && shape.contains(&format!("{{{{{STEPS}}}}}"))
     {
-        shorten_steps(env, &texts::project(env, Path::new(&event.cwd)), &path, &mut values);
+        shorten_steps(env, &path, &mut values);
         text = Phrase::new(template, values).fill(&shape) + "\n";
     }
     Ok(Brief { text: injected(&text, &path), file: path.display().to_string(), leads: found.leads })
 }
 
 /// The steps of every workflow in the room that is left beside what comes before them.
-fn shorten_steps(env: &Env, project: &Path, path: &Path, values: &mut Values) {
+fn shorten_steps(env: &Reading, path: &Path, values: &mut Values) {
     let beside: usize = values.iter().filter(|(name, _)| BESIDE_STEPS.contains(name)).map(|(_, text)| text.len()).sum();
     let room = INJECTED.saturating_sub(beside + REST);
-    let steps = texts::workflow_steps(env, project, room);
+    let steps = texts::workflow_steps(env, room);
     if let Some((_, told)) = values.iter_mut().find(|(name, _)| *name == STEPS) {
         *told = format!("{steps}\n(each step is described in `{}`)", path.display());
     }
@@ -106,12 +112,12 @@ pub struct SourceQuestion {
 }
 
 impl SourceQuestion {
-    pub fn of(env: &Env, ledger: &Ledger, event: &Event) -> Self {
+    pub fn of(env: &Reading, ledger: &Ledger, event: &Event) -> Self {
         let session = ledger.session();
         Self {
             own: ledger.place().path.clone(),
             policy: session.policy().clone(),
-            project: texts::project(env, Path::new(&event.cwd)),
+            project: env.root().to_owned(),
             prompt: prompt(session, event).cloned().unwrap_or_default(),
         }
     }
@@ -136,9 +142,8 @@ fn injected(text: &str, path: &Path) -> String {
 
 type Values = Vec<(&'static str, String)>;
 
-fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -> Result<Values, Failure> {
+fn values(env: &Reading, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -> Result<Values, Failure> {
     let session = ledger.session();
-    let project = texts::project(env, Path::new(&event.cwd));
     let (state, course) = (&session.state, &session.memory.progress);
     let list = |items: &[String]| {
         quote(&items.iter().map(|item| format!("- {}", one_line(item, 500))).collect::<Vec<_>>().join("\n"))
@@ -167,10 +172,10 @@ fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -
         ("rounds", "3".to_owned()),
         ("waivers", waivers(session)),
         ("evidence", evidence(session)),
-        ("axioms", texts::axioms_text(env, &project)),
-        ("workflows", texts::workflows_text(env, &project)),
+        ("axioms", texts::axioms_text(env)),
+        ("workflows", texts::workflows_text(env)),
     ];
-    values.extend(pointers(env, session, &project, shape));
+    values.extend(pointers(env, session, env.root(), shape));
     values.extend(costly_values(env, ledger, event, shape, path)?);
     Ok(values)
 }
@@ -212,9 +217,8 @@ fn tracked(env: &Env, session: &Session, project: &Path) -> String {
 }
 
 /// What takes git, the ledger or the transcript to find out, only where the text has a place for it.
-fn costly_values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -> Result<Values, Failure> {
+fn costly_values(env: &Reading, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -> Result<Values, Failure> {
     let session = ledger.session();
-    let project = texts::project(env, Path::new(&event.cwd));
     let wants = |name: &str| shape.contains(&format!("{{{{{name}}}}}"));
     let mut values = Vec::new();
     let mut trimmed = String::new();
@@ -231,11 +235,11 @@ fn costly_values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &
     }
     values.push(("trimmed", trimmed));
     if wants(STEPS) {
-        values.push((STEPS, texts::workflow_steps(env, &project, usize::MAX)));
+        values.push((STEPS, texts::workflow_steps(env, usize::MAX)));
     }
     if wants("workflow_text") {
         let id = session.state.state.current_workflow.as_deref().unwrap_or_default();
-        let text = texts::workflow_text(env, &project, id).unwrap_or_else(|| "(there is none)".to_owned());
+        let text = texts::workflow_text(env, id).unwrap_or_else(|| "(there is none)".to_owned());
         values.push(("workflow_text", quote(cut(&text, PART * 2))));
     }
     if wants("events") {
@@ -367,7 +371,7 @@ fn count_calls(recent: &[Recent], end: &str) -> String {
 }
 
 /// `halt-report.md` of a session that custodiet just blocked: what happened and how a person goes on.
-pub fn halt_report(env: &Env, ledger: &Ledger, event: &Event) -> Result<(), Failure> {
+pub fn halt_report(env: &Reading, ledger: &Ledger, event: &Event) -> Result<(), Failure> {
     let session = ledger.session();
     let recent = ledger.recent();
     let block = recent.iter().rev().find_map(|entry| match &entry.fact {
@@ -398,7 +402,7 @@ pub fn halt_report(env: &Env, ledger: &Ledger, event: &Event) -> Result<(), Fail
     values.extend(window(&recent));
     let text = Phrase::new("halt-report.md", values).fill(&texts::template(env, "halt-report.md")?) + "\n";
     ledger.write_beside("halt-report.md", &text)?;
-    queue_halt_issue(env, &texts::project(env, Path::new(&event.cwd)), session.blocked().unwrap_or_default(), text)
+    queue_halt_issue(env, env.root(), session.blocked().unwrap_or_default(), text)
 }
 
 /// An issue with the report, where the project has a tracker.

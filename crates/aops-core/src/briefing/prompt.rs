@@ -8,7 +8,7 @@ use crate::briefing::hits;
 use crate::briefing::sources::Found;
 use crate::briefing::tracker;
 use crate::config::policy::{Level, ModeLevel, Policy};
-use crate::config::texts::{self, Library};
+use crate::config::texts::{self, Library, Reading};
 use crate::gate::{Context, owed, way_out};
 use crate::ledger::open::Ledger;
 use crate::model::agent::{Agent, AgentId, meant, ours};
@@ -19,18 +19,16 @@ use crate::model::phase::{Phase, Sandbox};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
-use crate::system::env::Env;
 use crate::text::json::{self, cut, quoted};
 use crate::text::plain::shell_word;
 use crate::text::template::{Phrase, one_line};
-use std::path::Path;
 
 const PROMPT: &str =
     "Do your part as your own instructions say. Your context was handed to you by aops-hook as you started.";
 
 /// The verdict with the context that belongs to this event, under the policy that holds from here on.
 pub fn offer(
-    env: &Env,
+    env: &Reading,
     policy: &Policy,
     ledger: &Ledger,
     event: &Event,
@@ -67,7 +65,7 @@ pub fn offer(
         }
         EventKind::PostToolUse => {
             let plan = plan_in_force(env, policy, ledger.session(), event, context);
-            plan.or_else(|| ending(env, policy, ledger.session(), event, context)).map(context_of)
+            plan.or_else(|| ending(env, policy, ledger.session(), context)).map(context_of)
         }
         _ => None,
     };
@@ -78,7 +76,7 @@ pub fn offer(
 }
 
 /// As a session starts: a file of the project stands in the place of one of our agents.
-fn notice_shadowed(env: &Env, event: &Event, context: &Context) -> Result<Option<Verdict>, Failure> {
+fn notice_shadowed(env: &Reading, event: &Event, context: &Context) -> Result<Option<Verdict>, Failure> {
     let shadowed = context.start.shadowed.as_ref().filter(|_| event.kind == EventKind::SessionStart);
     let Some(file) = shadowed else { return Ok(None) };
     let name = context.start.clashes.first().cloned().unwrap_or_default();
@@ -113,19 +111,25 @@ fn brings_plan(session: &Session, event: &Event) -> bool {
 }
 
 /// After the call that brought a plan: the steps of its workflow, and who must review it.
-fn plan_in_force(env: &Env, policy: &Policy, session: &Session, event: &Event, context: &Context) -> Option<String> {
+fn plan_in_force(
+    env: &Reading,
+    policy: &Policy,
+    session: &Session,
+    event: &Event,
+    context: &Context,
+) -> Option<String> {
     if !session.is_planned() || !brings_plan(session, event) {
         return None;
     }
     let id = session.state.state.current_workflow.as_deref().unwrap_or_default();
-    let library = Library::read(env, &texts::project(env, Path::new(&event.cwd)));
+    let library = Library::read(env);
     let chain = library.catalogue.chain(id);
     let steps = chain.map(|chain| format!("the plan in force goes by workflow `{id}`: {}", cut(&chain, CHAIN)));
     let waits = session.state.phase == Phase::Review;
     let review =
         waits.then(|| format!("the plan is to be reviewed: start the agent `{}`", context.agent(AgentId::Critic)));
     let works = waits || session.state.sandbox == Sandbox::Open;
-    let tracker = if works { tracking(env, policy, session, event) } else { None };
+    let tracker = if works { tracking(env, policy, session) } else { None };
     Some([steps, review, tracker].into_iter().flatten().collect::<Vec<_>>().join("\n"))
         .filter(|words| !words.is_empty())
 }
@@ -134,19 +138,19 @@ fn plan_in_force(env: &Env, policy: &Policy, session: &Session, event: &Event, c
 const CHAIN: usize = 600;
 
 /// After a person approved a plan: what the task owes at its end. In mode `strict` the prompt came with it.
-fn ending(env: &Env, policy: &Policy, session: &Session, event: &Event, context: &Context) -> Option<String> {
+fn ending(env: &Reading, policy: &Policy, session: &Session, context: &Context) -> Option<String> {
     context.ended.plan.as_ref()?;
     let announced = (policy.mode.level() == ModeLevel::Loop).then(|| owed::announce(policy, context));
-    let words = announced.into_iter().chain(tracking(env, policy, session, event));
+    let words = announced.into_iter().chain(tracking(env, policy, session));
     Some(words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n")).filter(|words| !words.is_empty())
 }
 
 /// How work is tracked here; nothing where no tracker answered.
-fn tracking(env: &Env, policy: &Policy, session: &Session, event: &Event) -> Option<String> {
+fn tracking(env: &Reading, policy: &Policy, session: &Session) -> Option<String> {
     if policy.tracker.is_none() {
         return None;
     }
-    tracker::snapshot(env, &texts::project(env, Path::new(&event.cwd))).tool?;
+    tracker::snapshot(env, env.root()).tool?;
     let program = shell_word(&policy.tracker.command);
     let issue = session.memory.progress.issues.last().map(|issue| issue.id.as_str());
     let about = issue.map_or("if a tracked issue is about this".to_owned(), |id| format!("this task is issue `{id}`"));
@@ -183,7 +187,7 @@ fn is_hydrated(policy: &Policy, context: &Context) -> bool {
 
 /// In strict mode the way to a plan; where none is waited for, what was found that has to do with the prompt.
 fn with_prompt(
-    env: &Env,
+    env: &Reading,
     policy: &Policy,
     ledger: &Ledger,
     event: &Event,

@@ -5,7 +5,7 @@
 //! mode `loop` there is none, and no text asks for what is not enforced.
 
 use crate::config::policy::{Level, ModeLevel, Policy};
-use crate::config::texts::{self, Library};
+use crate::config::texts::{self, Library, Reading};
 use crate::gate::{Context, owed};
 use crate::host::table;
 use crate::ledger::open::Ledger;
@@ -36,7 +36,7 @@ const CLIENTS_OWN: [&str; 3] = ["CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.
 /// The context for the start of a session: empty below mode `loop`. The prompt of a run's step holds the step; its
 /// context adds the axioms and the note of the person who resumed it.
 pub fn context(
-    env: &Env,
+    env: &Reading,
     policy: &Policy,
     session: &Session,
     event: &Event,
@@ -59,7 +59,7 @@ pub fn context(
             (
                 vec![
                     guide,
-                    axioms(env, cwd, first),
+                    axioms(env, first),
                     agents(env, cwd, first, AGENTS_MD),
                     core(cwd, first),
                     standing(session),
@@ -70,7 +70,7 @@ pub fn context(
         (Some(stage), _) => {
             let note = stage.note.as_ref();
             let note = note.map(|note| format!("The user, who let this run go on, says:\n{}", quote(note)));
-            (vec![axioms(env, cwd, first), agents(env, cwd, first, AGENTS_MD), core(cwd, first), note], LONGEST)
+            (vec![axioms(env, first), agents(env, cwd, first, AGENTS_MD), core(cwd, first), note], LONGEST)
         }
     };
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
@@ -81,8 +81,8 @@ pub fn context(
 const TOLD: usize = 3;
 
 /// For the person: workflows and other texts of theirs, or of the project, that cannot be used.
-pub fn broken_texts(env: &Env, cwd: &Path) -> Option<String> {
-    let problems = Library::read(env, &texts::project(env, cwd)).problems;
+pub fn broken_texts(env: &Reading) -> Option<String> {
+    let problems = &Library::read(env).problems;
     let lines: Vec<String> = problems.iter().take(TOLD).map(|problem| one_line(&problem.to_string(), 300)).collect();
     let more = problems.len().saturating_sub(TOLD);
     let more = if more > 0 { format!("\nand {more} more") } else { String::new() };
@@ -95,7 +95,7 @@ pub fn broken_texts(env: &Env, cwd: &Path) -> Option<String> {
 }
 
 /// How work goes here, with the names our agents have here.
-fn guide(env: &Env, context: &Context) -> Result<String, Failure> {
+fn guide(env: &Reading, context: &Context) -> Result<String, Failure> {
     let names = AGENTS.iter().map(|agent| context.agent(agent.id));
     let keys = ["hydrator", "critic", "custodiet", "qa", "framework"];
     let client = ("client", table::host(env.host).title.to_owned());
@@ -104,7 +104,7 @@ fn guide(env: &Env, context: &Context) -> Result<String, Failure> {
 }
 
 /// How a task is planned that is not small.
-fn loop_guide(env: &Env, policy: &Policy, context: &Context) -> Result<String, Failure> {
+fn loop_guide(env: &Reading, policy: &Policy, context: &Context) -> Result<String, Failure> {
     let (most_files, most_lines) = policy.small.most();
     let values = vec![
         ("client", table::host(env.host).title.to_owned()),
@@ -119,8 +119,8 @@ fn loop_guide(env: &Env, policy: &Policy, context: &Context) -> Result<String, F
     Ok(Phrase::new("loop-guide.md", values).fill(&texts::template(env, "loop-guide.md")?))
 }
 
-fn axioms(env: &Env, cwd: &Path, wanted: bool) -> Option<String> {
-    wanted.then(|| texts::axioms_text(env, &texts::project(env, cwd)))
+fn axioms(env: &Reading, wanted: bool) -> Option<String> {
+    wanted.then(|| texts::axioms_text(env))
 }
 
 /// One line with phase, sandbox and task; `None` before the first task.
@@ -143,13 +143,13 @@ fn text_at(path: &Path) -> Option<String> {
 }
 
 /// The project's `AGENTS.md`, unless the client reads it itself or a `CLAUDE.md` that it reads brings it; one of more bytes than this by its path.
-fn agents(env: &Env, cwd: &Path, wanted: bool, longest: usize) -> Option<String> {
+fn agents(env: &Reading, cwd: &Path, wanted: bool, longest: usize) -> Option<String> {
     if env.host != Client::Claude {
         // They read the file themselves.
         return None;
     }
-    let root = texts::project(env, cwd);
-    let folders: Vec<&Path> = cwd.ancestors().take_while(|folder| folder.starts_with(&root)).collect();
+    let root = env.root();
+    let folders: Vec<&Path> = cwd.ancestors().take_while(|folder| folder.starts_with(root)).collect();
     let mut found = folders.iter().map(|folder| folder.join("AGENTS.md")).filter(|_| wanted);
     let (path, text) = found.find_map(|path| text_at(&path).map(|text| (path, text)))?;
     let beside = |folder: &Path| CLIENTS_OWN.iter().any(|name| folder.join(name).is_file());

@@ -44,8 +44,8 @@ pub fn ask(env: &Env, policy: &Policy, project: &Path, own: &Path, query: &str) 
         aside(move || describe_notes(&notes::search(&env, &query, MOST_NOTES, deadline)))
     };
     let last = {
-        let own = own.to_owned();
-        aside(move || (String::new(), last_task(&own).into_iter().collect()))
+        let (own, notes) = (own.to_owned(), !env.dry_run);
+        aside(move || (String::new(), last_task(&own, notes).into_iter().collect()))
     };
     let snapshot = tracker::snapshot(env, project);
     let (notes, of_notes) = until(&notes, deadline, "the notes were not read in time");
@@ -90,8 +90,8 @@ fn until(answer: &Receiver<Told>, deadline: Instant, late: &str) -> Told {
 }
 
 /// What the session before this one was about.
-fn last_task(own: &Path) -> Option<Lead> {
-    let state = sessions::newest_beside(own)?;
+fn last_task(own: &Path, notes: bool) -> Option<Lead> {
+    let state = sessions::newest_beside(own, notes)?;
     let task = state.task?;
     let over = matches!(state.phase, Phase::Done | Phase::Idle) || task.waiver.is_some();
     let open = if over { "" } else { " (not finished)" };

@@ -4,10 +4,9 @@
 //! Invariants: the same texts give the same hash on every machine; a file that cannot be read or understood is a problem,
 //! never a fallback to less.
 
-use crate::config::bundle;
 use crate::config::policy::{self, ModeLevel, Origins, Policy, Source};
 use crate::config::problem::Problem;
-use crate::config::texts::{self, Texts, read_text};
+use crate::config::texts::{self, Reading, Texts};
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
 use crate::system::files::{self, make_all};
@@ -39,12 +38,12 @@ pub struct Form {
 }
 
 pub fn load(env: &Env, cwd: &Path) -> Result<InForce, Failure> {
-    load_in(env, cwd, None)
+    load_in(&Reading::new(env, cwd), None)
 }
 
-/// The same in the mode that the start of a session chose.
-pub fn load_in(env: &Env, cwd: &Path, chosen: Option<ModeLevel>) -> Result<InForce, Failure> {
-    look_in(env, cwd, chosen).map_err(|problems| refused(&problems))
+/// The same of what this event reads, in the mode that the start of a session chose.
+pub fn load_in(reading: &Reading, chosen: Option<ModeLevel>) -> Result<InForce, Failure> {
+    look_in(reading, chosen).map_err(|problems| refused(&problems))
 }
 
 fn refused(problems: &[Problem]) -> Failure {
@@ -57,31 +56,36 @@ fn refused(problems: &[Problem]) -> Failure {
 
 /// The policy alone, without the texts: for what is started before a session knows it.
 pub fn policy(env: &Env, cwd: &Path) -> Result<Policy, Failure> {
-    let found = config(&env.user_config, None).and_then(|user| {
-        let user = user.as_ref().map(|(file, text)| Source { file, text });
-        read_policy(env, &texts::project(env, cwd), user)
-    });
-    found.map(|(policy, _)| policy).map_err(|problems| refused(&problems))
+    let reading = Reading::new(env, cwd);
+    of_files(&reading).as_ref().map(|(policy, _)| policy.clone()).map_err(|problems| refused(problems))
 }
 
 /// The same, with every problem.
 pub fn look(env: &Env, cwd: &Path) -> Result<InForce, Vec<Problem>> {
-    look_in(env, cwd, None)
+    look_in(&Reading::new(env, cwd), None)
 }
 
-fn look_in(env: &Env, cwd: &Path, chosen: Option<ModeLevel>) -> Result<InForce, Vec<Problem>> {
-    let project = texts::project(env, cwd);
-    let user = config(&env.user_config, None)?;
-    let (mut policy, origins) = read_policy(env, &project, user.as_ref().map(|(file, text)| Source { file, text }))?;
+fn look_in(reading: &Reading, chosen: Option<ModeLevel>) -> Result<InForce, Vec<Problem>> {
+    let (mut policy, origins) = of_files(reading).clone()?;
     if let Some(mode) = chosen {
         policy::hold_in(&mut policy, &origins, mode);
     }
-    let texts = texts::in_force(env, &project);
+    let texts = texts::in_force(reading).clone();
     if !texts.problems.is_empty() {
         return Err(texts.problems.into_iter().map(|odd| Problem { line: 0, ..odd }).collect());
     }
-    let hash = digest_of(&Form { policy: policy.clone(), texts: texts.digests() });
-    Ok(InForce { policy, hash, origins, texts, project })
+    let digests = reading.digests.get_or_init(|| texts.digests());
+    let hash = digest_of(&Form { policy: policy.clone(), texts: digests.clone() });
+    Ok(InForce { policy, hash, origins, texts, project: reading.root().to_owned() })
+}
+
+/// What the configuration files and the bundle say.
+fn of_files<'r>(reading: &'r Reading) -> &'r Result<(Policy, Origins), Vec<Problem>> {
+    let read = || {
+        let user = config(reading, &reading.user_config, None)?;
+        below_user(reading, user.as_ref().map(|(file, text)| Source { file, text }))
+    };
+    reading.policy.get_or_init(|| Box::new(read()))
 }
 
 /// The mode where nobody chose one: in a client without our agents nothing can be planned or verified.
@@ -91,14 +95,18 @@ fn unchosen(env: &Env) -> ModeLevel {
 
 /// What would be in force in a project if this were the user's file.
 pub fn read_policy(env: &Env, project: &Path, user: Option<Source>) -> Result<(Policy, Origins), Vec<Problem>> {
-    let own = config(&project.join(".aops"), Some(project))?;
-    let (path, home) = (project.to_string_lossy(), env.home.to_string_lossy());
+    below_user(&Reading::of_project(env, project), user)
+}
+
+fn below_user(reading: &Reading, user: Option<Source>) -> Result<(Policy, Origins), Vec<Problem>> {
+    let project = reading.root();
+    let own = config(reading, &project.join(".aops"), Some(project))?;
+    let (path, home) = (project.to_string_lossy(), reading.home.to_string_lossy());
     let own = own.as_ref().map(|(file, text)| Source { file, text });
-    let managed = bundle::installed(env).map_err(|problem| vec![problem])?;
-    let managed =
-        managed.as_ref().and_then(|(bundle, _)| Some((bundle.file(CONFIG_FILE), bundle.files.get(CONFIG_FILE)?)));
+    let managed = reading.bundle().map_err(|problem| vec![problem])?;
+    let managed = managed.and_then(|bundle| Some((bundle.file(CONFIG_FILE), bundle.files.get(CONFIG_FILE)?)));
     let managed = managed.as_ref().map(|(file, packed)| Source { file, text: &packed.text });
-    policy::read_for(unchosen(env), policy::Folder { path: &path, home: &home }, managed, user, own)
+    policy::read_for(unchosen(reading), policy::Folder { path: &path, home: &home }, managed, user, own)
 }
 
 impl InForce {
@@ -135,10 +143,10 @@ fn kept_at(env: &Env, hash: &str) -> PathBuf {
 }
 
 /// Name and text of a folder's configuration file, where there is one.
-fn config(folder: &Path, within: Option<&Path>) -> Result<Option<(String, String)>, Vec<Problem>> {
+fn config(reading: &Reading, folder: &Path, within: Option<&Path>) -> Result<Option<(String, String)>, Vec<Problem>> {
     let path = folder.join(CONFIG_FILE);
     let file = path.display().to_string();
-    match read_text(&path, within) {
+    match reading.text(&path, within) {
         Ok(text) => Ok(text.map(|text| (file, text))),
         Err(why) => Err(vec![Problem::new(file, 0, why)]),
     }

@@ -3,17 +3,23 @@
 //! Reads the administrator's bundle, the user's configuration folder and the project's `.aops`. Invariants: a text that is named here and missing does
 //! not compile, and one that is there and not named fails a test; agents, templates and the index are never the project's.
 
-mod library;
 mod open;
+mod reading;
 mod force;
+mod library;
 #[cfg(test)]
 mod tests;
 
-pub use force::{Text, Texts, axioms, find, in_force};
-pub use library::{Library, axioms_text, template, workflow_steps, workflow_text, workflows_text};
+pub use force::{axioms, find, in_force};
+pub use library::{axioms_text, template, workflow_steps, workflow_text, workflows_text};
 pub use open::{project, read_text};
+pub use reading::Reading;
 
+use crate::config::problem::Problem;
+use crate::config::workflow::Catalogue;
 use serde::Serialize;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 #[derive(Debug)]
@@ -45,6 +51,35 @@ pub enum Origin {
     Managed,
     User,
     Project,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text {
+    pub kind: Kind,
+    pub id: String,
+    pub origin: Origin,
+    /// What to call it in a message: its path, or `embedded:` and the path in the repository.
+    pub file: String,
+    pub text: Cow<'static, str>,
+}
+
+/// All texts in force, by kind and id, and whatever is there and cannot be used.
+#[derive(Clone, Debug, Default)]
+pub struct Texts {
+    pub texts: Vec<Text>,
+    pub problems: Vec<Problem>,
+}
+
+/// The workflows in force and everything wrong with them.
+#[derive(Debug, Default)]
+pub struct Library {
+    pub catalogue: Catalogue,
+    /// Of every workflow, be it whole or broken.
+    pub origins: BTreeMap<String, Origin>,
+    /// Of texts that cannot be read or do not fit together, by file and line.
+    pub problems: Vec<Problem>,
+    /// Ids of workflows that cannot be read, with their files.
+    pub broken: BTreeMap<String, String>,
 }
 
 impl fmt::Display for Origin {

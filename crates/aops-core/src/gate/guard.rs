@@ -6,7 +6,7 @@
 use crate::model::client::Client;
 use crate::model::gate_id::GateId;
 use crate::model::verdict::Verdict;
-use crate::tool::targets::{Act, Targets};
+use crate::tool::targets::{Act, Target, Targets};
 
 pub mod page;
 mod path;
@@ -44,6 +44,11 @@ pub fn judge(protected: &Protected, targets: &Targets) -> Verdict {
 /// The call edits one settings file of the client, and nothing else.
 pub fn edits_settings(protected: &Protected, targets: &Targets) -> bool {
     path::is_settings_alone(protected, &targets.paths)
+}
+
+/// One of these targets may be one of these places, above it or below it.
+pub fn may_touch(places: impl Iterator<Item = String>, targets: &[Target]) -> bool {
+    !targets.is_empty() && path::may_touch(places, targets)
 }
 
 /// Why a person is asked about one of these commands, and what else they can do.

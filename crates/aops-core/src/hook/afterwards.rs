@@ -9,11 +9,10 @@ use crate::briefing::learnings::{self, Learning};
 use crate::briefing::{reflections, refresh};
 use crate::checkpoint;
 use crate::config::policy::Policy;
-use crate::config::texts;
 use crate::gate::lease;
 use crate::insight::collect;
 use crate::jail::enter;
-use crate::ledger::leases;
+use crate::ledger::{leases, recent};
 use crate::model::error::Failure;
 use crate::model::event::EventKind;
 use crate::model::gate_id::GateId;
@@ -37,9 +36,10 @@ const BOOTSTRAP: &str = "context-bootstrap";
 type Follows = (fn(&Turn) -> bool, fn(&mut Turn) -> Verdict);
 
 /// The first rows also follow an event that is recorded late.
-const LATE: usize = 4;
+const LATE: usize = 5;
 
 static FOLLOWS: &[Follows] = &[
+    (starts_session, note_start),
     (ends_session, end_trials),
     (gives_back, give_back),
     (is_blocked, write_halt_report),
@@ -95,7 +95,7 @@ impl Turn<'_> {
     }
 
     fn of_project(&self) -> (Policy, PathBuf) {
-        (self.session().policy().clone(), texts::project(self.env, Path::new(&self.event.cwd)))
+        (self.session().policy().clone(), self.env.root().to_owned())
     }
 
     /// What the reflections of this event teach, if they count and are new.
@@ -160,14 +160,24 @@ fn may_reflect(turn: &Turn) -> bool {
 
 /// Not that of an agent that was sent on. It is in the ledger already; a full queue is reported by the next context.
 fn queue_reflection(turn: &mut Turn) -> Verdict {
-    let project = texts::project(turn.env, Path::new(&turn.event.cwd));
+    let project = turn.env.root();
     for fact in &turn.recorded {
         if let Fact::Verdict(Reported { finding: Some(finding), sent_on: false, .. }) = fact
             && !finding.reflection.is_empty()
         {
-            let _ = reflections::queue_reflection(turn.env, &project, &turn.session().state.session_id, finding);
+            let _ = reflections::queue_reflection(turn.env, project, &turn.session().state.session_id, finding);
         }
     }
+    Verdict::pass()
+}
+
+fn starts_session(turn: &Turn) -> bool {
+    turn.event.kind == EventKind::SessionStart && !turn.env.dry_run
+}
+
+/// The sessions after this one find it without a look at all others.
+fn note_start(turn: &mut Turn) -> Verdict {
+    recent::note(&turn.ledger.place().path);
     Verdict::pass()
 }
 
@@ -238,7 +248,7 @@ fn refresh_behind(turn: &mut Turn) -> Verdict {
         let _ = make_all(&fleet_home::folder(turn.env));
     }
     if let Some(command) = turn.tracker().or(sends.then_some(refresh::NO_TRACKER)) {
-        let _ = refresh::spawn(turn.env, &texts::project(turn.env, Path::new(&turn.event.cwd)), command);
+        let _ = refresh::spawn(turn.env, turn.env.root(), command);
     }
     Verdict::pass()
 }

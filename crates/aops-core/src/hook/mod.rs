@@ -15,6 +15,7 @@ mod spool;
 pub use turn::first_entry;
 pub use words::judge;
 
+use crate::config::texts::Reading;
 use crate::host;
 use crate::host::claude::wire::{answer, read};
 use crate::jail::enter;
@@ -26,6 +27,7 @@ use crate::model::verdict::Verdict;
 use crate::system::env::Env;
 use crate::system::process::kin;
 use std::io::Read;
+use std::path::Path;
 use turn::Turn;
 
 /// Far above any real event.
@@ -89,7 +91,8 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     #[cfg(test_switches)]
     crate::system::env::panic_if_wanted();
     let owed = if env.dry_run { None } else { spool::fold_in(env, &event)? };
-    let mut turn = Turn::open(env, &event)?;
+    let reading = Reading::new(env, Path::new(&event.cwd));
+    let mut turn = Turn::open(&reading, &event)?;
     turn.late_debts = owed;
     let turn = cap::hold(turn.judge()?);
     let turn = turn.say()?;

@@ -7,6 +7,7 @@
 //! system calls more.
 
 use super::turn::Turn;
+use crate::config::texts::Reading;
 use crate::host;
 use crate::host::claude::wire::read;
 use crate::model::client::Client;
@@ -108,7 +109,8 @@ fn read_kept(env: &Env, path: &Path, session_id: &str) -> Option<Event> {
 
 #[inline(never)] // almost never called, and a turn needs a large frame
 fn record(env: &Env, path: &Path, event: &Event) -> Result<Option<String>, Failure> {
-    let mut turn = Turn::open(env, event)?;
+    let reading = Reading::new(env, Path::new(&event.cwd));
+    let mut turn = Turn::open(&reading, event)?;
     // Another event may have recorded it while this one waited for the lock.
     if path.symlink_metadata().is_ok() {
         turn = match turn.judge_late().and_then(Turn::record) {

@@ -5,7 +5,7 @@
 
 use super::identity;
 use super::late::{late_violation, tell_late, violation_of};
-use super::words::{fill_in, judge};
+use super::words::fill_in;
 use super::work;
 use crate::briefing;
 use crate::briefing::agent::SourceQuestion;
@@ -13,8 +13,9 @@ use crate::briefing::prompt::{asks_sources, offer};
 use crate::briefing::sources::Found;
 use crate::checkpoint;
 use crate::checkpoint::rollback::{Before, ended_by};
+use crate::config::in_force;
 use crate::config::policy::{Check, ModeLevel, Policy};
-use crate::config::{in_force, texts};
+use crate::config::texts::Reading;
 use crate::gate::{self, Context, facts, rehearsal, repeat};
 use crate::jail::receipt;
 use crate::ledger::clients;
@@ -42,7 +43,7 @@ use std::time::Instant;
 
 /// Some kilobytes, and handed on from step to step: in a box, or each step would touch as many pages of the stack again.
 pub(super) struct Turn<'a> {
-    pub(super) env: &'a Env,
+    pub(super) env: &'a Reading<'a>,
     pub(super) event: &'a Event,
     /// Not dropped at the end: the process exits, and the system closes files and lock faster than we do.
     pub(super) ledger: ManuallyDrop<Ledger>,
@@ -84,7 +85,7 @@ pub(super) struct Turn<'a> {
 impl<'a> Turn<'a> {
     /// Locks the session, finishes an interrupted rollback, observes, and writes the first entry of a new ledger before
     /// anything is judged: a block that outlived its ledger, or that a fork inherits, binds at once.
-    pub(super) fn open(env: &'a Env, event: &'a Event) -> Result<Box<Self>, Failure> {
+    pub(super) fn open(env: &'a Reading<'a>, event: &'a Event) -> Result<Box<Self>, Failure> {
         let mut ledger = Ledger::lock(env, key(event), starts_or_prompts(event))?;
         let locked = Instant::now();
         // Lives as long as the process, which ends with its answer.
@@ -143,7 +144,7 @@ impl<'a> Turn<'a> {
                 return Ok(self);
             }
             self.renew_policy()?;
-            self.verdict = judge(env, self.session(), event, &self.context)?;
+            self.verdict = fill_in(env, gate::judge(self.session(), event, &self.context))?;
             let wanted = self.rehearse()?;
             if wanted.is_empty() || env.dry_run {
                 for check in wanted {
@@ -176,7 +177,7 @@ impl<'a> Turn<'a> {
     /// Judges an event that is over: checks are not run any more, and an agent that has gone is not sent on.
     pub(super) fn judge_late(mut self: Box<Self>) -> Result<Box<Self>, Failure> {
         self.is_late = true;
-        self.verdict = judge(self.env, self.session(), self.event, &self.context)?;
+        self.verdict = fill_in(self.env, gate::judge(self.session(), self.event, &self.context))?;
         if self.event.kind == EventKind::SubagentStop {
             self.verdict = Verdict::pass();
         }
@@ -245,7 +246,7 @@ impl<'a> Turn<'a> {
             let told = work::find_impostors(env, event, &mut self.registered);
             self.add(told);
             self.add(work::greet(env, event, &self.context));
-            if let Some(words) = briefing::session_start::broken_texts(env, Path::new(&event.cwd)) {
+            if let Some(words) = briefing::session_start::broken_texts(env) {
                 self.add(Verdict::notice(GateId::Workflow, words));
             }
             if self.session().blocked().is_none() {
@@ -277,8 +278,9 @@ impl<'a> Turn<'a> {
     fn renew_policy(&mut self) -> Result<(), Failure> {
         if starts_or_prompts(self.event) && !self.begins {
             let chosen = self.session().memory.chosen.as_ref().and_then(|asked| asked.level);
-            let read = policy_in_force(self.env, Path::new(&self.event.cwd), chosen)?;
-            self.renewed = Some(read).filter(|(_, hash)| *hash != self.session().state.policy_hash);
+            let known = &self.session().state.policy_hash;
+            let read = policy_in_force(self.env, chosen, known)?;
+            self.renewed = Some(read).filter(|(_, hash)| hash != known);
         }
         Ok(())
     }
@@ -354,11 +356,11 @@ impl<'a> Turn<'a> {
             if let Some(client) = &seen.client {
                 clients::remember(env, client, &event.session_id);
             }
-            seen.root = Some(texts::project(env, cwd).display().to_string());
-            let protected = tampering::protected_with_others(env, event);
-            seen.marks = Some(tampering::marks(&protected, &session.memory.marks));
+            seen.root = Some(env.root().display().to_string());
+            let protected = &self.registered.protected;
+            seen.marks = Some(tampering::marks(protected, &session.memory.marks));
             seen.held = Some(self.registered.held.clone());
-            seen.linked = Some(real_paths::links(&protected)).filter(|linked| !linked.is_empty());
+            seen.linked = Some(real_paths::links(protected)).filter(|linked| !linked.is_empty());
         }
         seen.changed = work::changed_files(env, &self.ledger, event);
         let first = session.memory.baseline.is_empty() && session.memory.baseline_sha256.is_none();
@@ -386,14 +388,14 @@ fn starts_or_prompts(event: &Event) -> bool {
 
 /// Writes the first entries of a new ledger.
 fn begin(
-    env: &Env,
+    env: &Reading,
     event: &Event,
     ledger: &mut Ledger,
     context: &Context,
     asked: Option<ModeAsked>,
 ) -> Result<(), Failure> {
     let level = asked.as_ref().and_then(|asked| asked.level);
-    let first = first_entry(env, Path::new(&event.cwd), ledger.project(), level)?;
+    let first = first_of(env, ledger.project(), level)?;
     let forked = context.start.blocked_beside.first().filter(|_| event.source == "fork");
     let inherited = forked.map(|(id, reason)| {
         Fact::Block(Blocked { by: format!("fork of blocked session {id}"), reason: reason.clone() })
@@ -404,7 +406,11 @@ fn begin(
 
 /// The first entry of a ledger that begins now, in this folder.
 pub fn first_entry(env: &Env, cwd: &Path, project: String, chosen: Option<ModeLevel>) -> Result<Opened, Failure> {
-    let (policy, policy_hash) = policy_in_force(env, cwd, chosen)?;
+    first_of(&Reading::new(env, cwd), project, chosen)
+}
+
+fn first_of(env: &Reading, project: String, chosen: Option<ModeLevel>) -> Result<Opened, Failure> {
+    let (policy, policy_hash) = policy_in_force(env, chosen, "")?;
     Ok(Opened {
         binary: env!("CARGO_PKG_VERSION").to_owned(),
         boot: boot_id(),
@@ -417,10 +423,15 @@ pub fn first_entry(env: &Env, cwd: &Path, project: String, chosen: Option<ModeLe
     })
 }
 
-/// The configuration, where it is not the shipped one, and the hash of everything in force.
-fn policy_in_force(env: &Env, cwd: &Path, chosen: Option<ModeLevel>) -> Result<(Option<Box<Policy>>, String), Failure> {
-    let in_force = in_force::load_in(env, cwd, chosen)?;
-    if !env.dry_run {
+/// The configuration, where it is not the shipped one, and the hash of everything in force. What is behind
+/// the hash `known` was kept when the session came to it.
+fn policy_in_force(
+    env: &Reading,
+    chosen: Option<ModeLevel>,
+    known: &str,
+) -> Result<(Option<Box<Policy>>, String), Failure> {
+    let in_force = in_force::load_in(env, chosen)?;
+    if !env.dry_run && in_force.hash != known {
         in_force.keep(env)?;
     }
     let policy = Some(in_force.policy).filter(|policy| *policy != Policy::default());

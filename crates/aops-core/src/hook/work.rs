@@ -2,6 +2,7 @@
 //!
 //! Reads the week's file and, after work, the working tree; remembers that the week was told.
 
+use crate::config::texts::Reading;
 use crate::gate::Context;
 use crate::insight::week;
 use crate::ledger::open::Ledger;
@@ -21,7 +22,7 @@ const MOST_CHANGED: usize = 200;
 const LONGEST_PATH: usize = 300;
 
 /// What the project brings; and once a week, for a person who sits at the client, what was done for them.
-pub(super) fn greet(env: &Env, event: &Event, context: &Context) -> Verdict {
+pub(super) fn greet(env: &Reading, event: &Event, context: &Context) -> Verdict {
     let brought = brought::notice(env, Path::new(&event.cwd)).map(|words| Verdict::notice(GateId::Guard, words));
     let is_person = context.attended && context.stage.is_none() && event.source != "compact";
     let week = is_person.then(|| week::tell(env)).flatten().map(|words| Verdict::notice(GateId::Insights, words));
@@ -30,7 +31,7 @@ pub(super) fn greet(env: &Env, event: &Event, context: &Context) -> Verdict {
 
 /// Finds what the settings run under our name. What is not ours is told to the person, and is not taken for ours later.
 pub(super) fn find_impostors(env: &Env, event: &Event, registered: &mut Registered) -> Verdict {
-    *registered = impostors::look(env, &tampering::protected_with_others(env, event));
+    *registered = impostors::look(env, tampering::protected_with_others(env, event));
     let words: Vec<String> = registered.impostors.iter().map(Impostor::words).collect();
     if words.is_empty() { Verdict::pass() } else { Verdict::notice(GateId::Guard, words.join("\n")) }
 }

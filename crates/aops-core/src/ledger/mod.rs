@@ -11,6 +11,7 @@ pub mod recover;
 pub mod exporting;
 pub mod index;
 pub mod clients;
+pub mod recent;
 pub mod sessions;
 pub mod leases;
 pub mod second;

@@ -9,6 +9,7 @@ use crate::ledger::entry::Line;
 use crate::ledger::exporting;
 use crate::ledger::heads::{self, Head};
 use crate::ledger::lock::Lock;
+use crate::ledger::recent;
 use crate::ledger::recover::{self, LEDGER_FILE, SessionFiles, StateFile};
 use crate::ledger::session_folder::{self, Search, SessionFolder, SessionKey, dashed, is_session_folder};
 use crate::model::error::{Code, Failure};
@@ -59,13 +60,11 @@ pub fn beside(session: &SessionOnDisk) -> Vec<SessionOnDisk> {
     session.path.parent().map(|project| in_project(project.to_owned())).unwrap_or_default()
 }
 
-/// The state of the newest session of the same project beside this one. Reads one state file.
-pub fn newest_beside(own: &Path) -> Option<Box<State>> {
-    let names = std::fs::read_dir(own.parent()?).ok()?.flatten();
-    let beside = names.filter(|item| item.file_name().to_str().is_some_and(is_session_folder) && item.path() != own);
-    let changed = |path: &Path| std::fs::symlink_metadata(path.join(LEDGER_FILE)).and_then(|m| m.modified()).ok();
-    let (_, newest) = beside.filter_map(|item| Some((changed(&item.path())?, item.path()))).max()?;
-    state(&on_disk(newest)?)
+/// The state of the newest session of the same project beside this one. Reads one state file. `notes`: see
+/// `recent`.
+pub fn newest_beside(own: &Path, notes: bool) -> Option<Box<State>> {
+    let place = session_folder::open(recent::newest_beside(own, notes)?).ok()??;
+    Some(in_place(&place)?.state.into_inner())
 }
 
 /// The session in this folder; nothing where none was recorded yet.

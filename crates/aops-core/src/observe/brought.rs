@@ -3,14 +3,12 @@
 //! Reads `.claude` and `.mcp.json` of the project when a session starts; writes one small file per project below
 //! `<config>/aops/brought`. Invariants: what is ours is not listed; lists are bounded; the model is told nothing of it.
 
-use crate::config::texts;
+use crate::config::texts::Reading;
 use crate::host::claude::disarm;
 use crate::host::claude::settings::{SCRIPT, SCRIPT_COMMAND, SCRIPT_IN_SHELL, SCRIPT_PATH};
 use crate::observe::foreign_agents::list;
 use crate::observe::plugins;
-use crate::system::env::Env;
-use crate::system::files::read_short;
-use crate::system::files::{make_all, replace_private};
+use crate::system::files::{self, make_all, replace_private};
 use crate::text::frontmatter::brings;
 use crate::text::json::{self, Json};
 use crate::text::sha256::sha256;
@@ -31,9 +29,9 @@ const OUR_HOOKS: &str = include_str!("../../hooks/hooks.json");
 const IN_PROJECT: [&str; 2] = [SCRIPT_COMMAND, SCRIPT_IN_SHELL];
 
 /// The words for the person, where they have not read them yet.
-pub fn notice(env: &Env, cwd: &Path) -> Option<String> {
-    let root = texts::project(env, cwd);
-    let found = find(env, cwd, &root);
+pub fn notice(env: &Reading, cwd: &Path) -> Option<String> {
+    let root = env.root();
+    let found = find(env, cwd, root);
     if found.is_empty() {
         return None;
     }
@@ -41,7 +39,7 @@ pub fn notice(env: &Env, cwd: &Path) -> Option<String> {
     let digest = sha256(&parts);
     let folder = env.config.join("aops/brought");
     let file = folder.join(&sha256(&[root.to_string_lossy().as_bytes()])[..16]);
-    if read_short(&file).is_some_and(|known| known == digest) {
+    if files::read_short(&file).is_some_and(|known| known == digest) {
         return None;
     }
     if !env.dry_run && make_all(&folder).is_ok() {
@@ -57,32 +55,32 @@ pub fn notice(env: &Env, cwd: &Path) -> Option<String> {
 }
 
 /// A file of the project or a plugin with a hook, not ours, for the start of a session: its answer may be run as a prompt.
-pub fn greets(env: &Env, cwd: &Path) -> Option<String> {
-    let script = has_script(&texts::project(env, cwd));
+pub fn greets(env: &Reading, cwd: &Path) -> Option<String> {
+    let script = has_script(env);
     let greets = |text: &str| may_run(text, script, "SessionStart", |_| true);
     hooked_file(env, cwd, &plugin_roots(env, cwd), greets)
 }
 
 /// Of plugins that are not ours.
-fn plugin_roots(env: &Env, cwd: &Path) -> Vec<PathBuf> {
+fn plugin_roots(env: &Reading, cwd: &Path) -> Vec<PathBuf> {
     let roots = plugins::all(env, cwd).into_iter().map(|(_, root)| root);
-    let hooks = |root: &Path| read_short(&root.join("hooks/hooks.json")).is_some_and(|text| text == OUR_HOOKS);
+    let hooks = |root: &Path| env.short(&root.join("hooks/hooks.json")).is_some_and(|text| text == OUR_HOOKS);
     roots.filter(|root| !(hooks(root) && plugins::is_our_plugin(env, root))).collect()
 }
 
 /// The first file of settings, or of a plugin, of which this is true. What cannot be read may be one.
-fn hooked_file(env: &Env, cwd: &Path, roots: &[PathBuf], is_one: impl Fn(&str) -> bool) -> Option<String> {
+fn hooked_file(env: &Reading, cwd: &Path, roots: &[PathBuf], is_one: impl Fn(&str) -> bool) -> Option<String> {
     let manifests =
         roots.iter().flat_map(|root| ["hooks/hooks.json", ".claude-plugin/plugin.json"].map(|n| root.join(n)));
     let mut files = settings_files(env, cwd).into_iter().chain(manifests);
-    let found = files.find(|path| read_short(path).map_or_else(|| path.is_file(), |text| is_one(&text)));
+    let found = files.find(|path| env.short(path).map_or_else(|| path.is_file(), |text| is_one(&text)));
     found.map(|path| path.display().to_string())
 }
 
 /// The project's files in which hooks may stand: settings, and those of plugins among its skills.
-fn settings_files(env: &Env, cwd: &Path) -> Vec<PathBuf> {
-    let root = texts::project(env, cwd);
-    let folders = cwd.ancestors().take_while(|folder| folder.starts_with(&root)).map(|folder| folder.join(".claude"));
+fn settings_files(env: &Reading, cwd: &Path) -> Vec<PathBuf> {
+    let root = env.root();
+    let folders = cwd.ancestors().take_while(|folder| folder.starts_with(root)).map(|folder| folder.join(".claude"));
     let files = folders.filter(|folder| *folder != env.config).flat_map(|claude| {
         let plugins = std::fs::read_dir(claude.join("skills")).into_iter().flatten().flatten();
         let plugins = plugins.map(|item| item.path().join("hooks/hooks.json"));
@@ -93,10 +91,10 @@ fn settings_files(env: &Env, cwd: &Path) -> Vec<PathBuf> {
 
 /// A file with a hook, not ours, that may answer in a person's place when the client asks about a plan: of the project, a
 /// plugin, a skill, a command or an agent. What cannot be read may be one.
-pub fn approves(env: &Env, cwd: &Path) -> Option<String> {
+pub fn approves(env: &Reading, cwd: &Path) -> Option<String> {
     let roots = plugin_roots(env, cwd);
     let meets = |group: &Value| may_match(group.get("matcher").and_then(Value::as_str), "ExitPlanMode");
-    let script = has_script(&texts::project(env, cwd));
+    let script = has_script(env);
     if let Some(file) = hooked_file(env, cwd, &roots, |text| may_run(text, script, "PermissionRequest", meets)) {
         return Some(file);
     }
@@ -107,7 +105,7 @@ pub fn approves(env: &Env, cwd: &Path) -> Option<String> {
                 return Some(place.display().to_string());
             }
             let says = |text: &String| brings(text).is_some() && text.to_lowercase().contains("permissionrequest");
-            let hooked = |path: &PathBuf| read_short(path).map_or(path.is_file(), |text| says(&text));
+            let hooked = |path: &PathBuf| env.short(path).map_or(path.is_file(), |text| says(&text));
             if let Some(path) = texts.into_iter().find(hooked) {
                 return Some(path.display().to_string());
             }
@@ -140,12 +138,12 @@ fn may_match(matcher: Option<&str>, tool: &str) -> bool {
 }
 
 /// Each with its text: `.claude/skills/x/SKILL.md (hooks)`.
-fn find(env: &Env, cwd: &Path, root: &Path) -> Vec<(String, String)> {
-    let (mut found, script) = (Vec::new(), has_script(root));
+fn find(env: &Reading, cwd: &Path, root: &Path) -> Vec<(String, String)> {
+    let (mut found, script) = (Vec::new(), has_script(env));
     for folder in cwd.ancestors().take_while(|folder| folder.starts_with(root)) {
         let claude = folder.join(".claude");
         let mut add = |path: PathBuf, what: &dyn Fn(&str) -> Option<&'static str>| {
-            let Some(text) = read_short(&path).filter(|text| !plugins::is_ours(text)) else { return };
+            let Some(text) = env.short(&path).filter(|text| !plugins::is_ours(text)) else { return };
             let Some(what) = what(&text) else { return };
             let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
             found.push((format!("`{shown}` ({what})"), text));
@@ -202,8 +200,8 @@ fn is_other(command: &Json, script: bool) -> bool {
 }
 
 /// The script by which a project's registration finds the program is there, and ours.
-fn has_script(root: &Path) -> bool {
-    read_short(&root.join(SCRIPT_PATH)).is_some_and(|text| text == SCRIPT)
+fn has_script(env: &Reading) -> bool {
+    env.short(&env.root().join(SCRIPT_PATH)).is_some_and(|text| text == SCRIPT)
 }
 
 /// The line starts this very program, by its path and with plain words alone: a name would be any program's. Or it starts

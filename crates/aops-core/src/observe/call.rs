@@ -4,7 +4,7 @@
 //! tool call costs one look into the index and nothing else; without randomness an audit is drawn.
 
 use crate::config::policy::Policy;
-use crate::config::texts::{self, Library};
+use crate::config::texts::{Library, Reading};
 use crate::config::workflow::{Gate, Held};
 use crate::gate::guard::{self, Protected};
 use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, Unheld};
@@ -17,6 +17,7 @@ use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::observe::jailed::Looked;
+use crate::observe::other_clients::{OtherClients, behind};
 use crate::observe::tampering;
 use crate::observe::{
     authority, brought, client, discards, draw, evidence, executable, foreign_agents, growth, jailed, keys, leases,
@@ -38,7 +39,7 @@ use aops_shell::syntax::{Ground, Word};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failure> {
+pub fn look(env: &Reading, ledger: &Ledger, event: &Event) -> Result<Context, Failure> {
     let session = ledger.session();
     let mut context = shared_context(env, session, event);
     match event.kind {
@@ -119,12 +120,12 @@ fn unasked(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> Resu
 }
 
 /// What a call does and reaches that is about to be made, or that a person is asked about.
-fn look_at_call(env: &Env, session: &Session, event: &Event, context: &mut Context) {
+fn look_at_call(env: &Reading, session: &Session, event: &Event, context: &mut Context) {
     context.call = call(env, session, event).map(Box::new);
     if event.kind == EventKind::PreToolUse {
         leases::look(env, session, event, context);
     } else if facts::is_plan_question(event) {
-        context.plan_shown = Some(plan::shown(env, event, || workflows(env, event)));
+        context.plan_shown = Some(plan::shown(env, event, || workflows(env)));
         let now = || brought::approves(env, Path::new(&event.cwd));
         context.plan_hook = session.memory.plan_hook.clone().or_else(now);
     }
@@ -194,6 +195,7 @@ fn is_attended(env: &Env, event: &Event) -> bool {
 /// The context of a recorded event, as far as it can be made again: what the call does and reaches by today's rules, in
 /// the folders and at the time of then. The caller adds what only the ledger knows, such as the working tree.
 pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Context {
+    let env = &Reading::new(env, Path::new(&event.cwd));
     let folders = session.memory.folders.clone();
     let stage = session.memory.run.clone();
     let defers = stage.is_some();
@@ -257,13 +259,18 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let call = event.call.as_ref()?;
     let (tool, input) = (&call.key.tool, &call.input);
     let policy = session.policy();
-    let mut protected = protected(env, session, event, tool);
+    let mut protected = protected(env, session, event);
+    let touches = table::tool(tool).touches != ToolTouches::Nothing;
+    let mut others = if touches { OtherClients::new(env, session) } else { OtherClients::none(env) };
+    if others.are_named(input) {
+        others.add(&mut protected);
+    }
     let (variables, home) = (real_paths::variables(&protected), protected.home.clone());
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &variables };
     // Parsed once: the guard asks what the line touches, the sandbox what it does.
     let line = targets::line(tool, input, &ground);
     let mut reach = targets::of(tool, input, line.as_ref(), &ground);
-    real_paths::settle(&mut reach, &mut protected);
+    real_paths::settle(&mut reach, &mut protected, &mut others);
     protected.hooked = guard::starts(&reach).filter(|client| host::is_hooked(env, *client)).collect();
     let plans = plans(env, event, &reach);
     let listed_command = |program: &str, words: &[Word]| listed(policy, tool, program, words);
@@ -294,12 +301,10 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     })
 }
 
-/// What a call of this tool must not touch.
-fn protected(env: &Env, session: &Session, event: &Event, tool: &str) -> Protected {
-    let touches = table::tool(tool).touches != ToolTouches::Nothing;
-    let look = if touches { tampering::protected_with_others } else { tampering::protected };
-    let mut protected = look(env, event);
-    protected.real = real_paths::behind(&protected, &session.memory.linked);
+/// What a call must not touch; other clients are added where it may.
+fn protected(env: &Env, session: &Session, event: &Event) -> Protected {
+    let mut protected = tampering::protected(env, event);
+    protected.real = behind(&protected, &session.memory.linked);
     protected.registered = session.memory.held.keys().cloned().collect();
     protected.jailed = event.call.as_ref().is_some_and(jail::runs_shell) && jail::is_on(session);
     protected
@@ -375,19 +380,19 @@ fn leaves(folder: &Path, reach: &Targets) -> bool {
 }
 
 /// What an agent found that is waited for; and what any auditor found, since its BLOCK stands.
-fn report(env: &Env, session: &Session, event: &Event, proven: bool) -> Option<Result<AgentReport, String>> {
+fn report(env: &Reading, session: &Session, event: &Event, proven: bool) -> Option<Result<AgentReport, String>> {
     let (id, kind) = (event.agent_id.as_deref()?, event.agent_type.as_deref()?);
     let agent = ours(kind)?;
     // The events of its call or its start may be missing.
     if !(proven && session.awaited(id, kind).is_some() || agent.id == AgentId::Custodiet) {
         return None;
     }
-    Some(agent_report::read(agent, &event.report, &workflows(env, event)))
+    Some(agent_report::read(agent, &event.report, &workflows(env)))
 }
 
 /// Ids and gates of the workflows in force: a project's version of a shipped one keeps that one's gates.
-fn workflows(env: &Env, event: &Event) -> BTreeMap<String, Vec<Gate>> {
-    let library = Library::read(env, &texts::project(env, Path::new(&event.cwd)));
+fn workflows(env: &Reading) -> BTreeMap<String, Vec<Gate>> {
+    let library = Library::read(env);
     let gates = |held: &Held| {
         let mut gates: Vec<Gate> = held.workflow.gates.iter().chain(&held.owed).copied().collect();
         gates.sort();
@@ -397,7 +402,7 @@ fn workflows(env: &Env, event: &Event) -> BTreeMap<String, Vec<Gate>> {
     library.catalogue.all().map(|held| (held.workflow.id.clone(), gates(held))).collect()
 }
 
-fn end(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> EndContext {
+fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndContext {
     let (session, mut ended) = (ledger.session(), EndContext::default());
     let call = event.call.as_ref();
     let Some(open) = call.and_then(|call| session.open_call(&call.key)) else { return ended };
@@ -416,7 +421,7 @@ fn end(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> EndConte
         }
     }
     if event.kind == EventKind::PostToolUse {
-        ended.plan = plan::approved(env, session, event, || workflows(env, event)).map(Box::new);
+        ended.plan = plan::approved(env, session, event, || workflows(env)).map(Box::new);
     }
     // A line may do more than it was judged to do.
     let runs_line = call

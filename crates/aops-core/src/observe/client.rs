@@ -6,6 +6,7 @@
 
 use crate::config::in_force;
 use crate::config::policy::ModeLevel;
+use crate::config::texts::Reading;
 use crate::host::claude::settings::PROGRAM;
 use crate::host::table;
 use crate::ledger::{clients, sessions};
@@ -39,7 +40,7 @@ pub fn timers_before(env: &Env, event: &Event) -> (Vec<TimerMark>, bool) {
 }
 
 /// What this start asks for with `AOPS_MODE`, where that is new.
-pub fn mode_asked(env: &Env, session: &Session, event: &Event) -> Result<Option<ModeAsked>, Failure> {
+pub fn mode_asked(env: &Reading, session: &Session, event: &Event) -> Result<Option<ModeAsked>, Failure> {
     if event.kind != EventKind::SessionStart || env.mode.is_none() && session.memory.chosen.is_none() {
         return Ok(None);
     }
@@ -50,13 +51,13 @@ pub fn mode_asked(env: &Env, session: &Session, event: &Event) -> Result<Option<
     Ok(Some(asked).filter(|asked| session.memory.chosen.as_ref() != Some(asked)))
 }
 
-fn judge(env: &Env, event: &Event, word: &str) -> Result<ModeAsked, Failure> {
+fn judge(env: &Reading, event: &Event, word: &str) -> Result<ModeAsked, Failure> {
     let asked = one_line(word, 32);
     let Some(level) = ModeLevel::of(word) else {
         let why = format!("it is none of {}", ModeLevel::WORDS.join(", "));
         return Ok(ModeAsked { asked, refused: Some(why), ..ModeAsked::default() });
     };
-    let in_force = in_force::load(env, Path::new(&event.cwd))?;
+    let in_force = in_force::load_in(env, None)?;
     let (configured, floor) = (in_force.policy.mode.level(), in_force.origins.floor());
     let held = || "the administrator's bundle holds the mode".to_owned();
     let refused = match floor {

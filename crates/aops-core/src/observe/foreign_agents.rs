@@ -4,7 +4,7 @@
 //! `name` in its file, and a repository must not bring its own critic. Invariants: a file is ours only by its text: the
 //! shipped one, or the user's own in our configuration folder; a file with our name that cannot be read is foreign.
 
-use crate::config::texts::{self, Kind};
+use crate::config::texts::{self, Kind, Reading};
 use crate::host::agents;
 use crate::model::agent::{AGENTS, FILE_PREFIX, PLUGIN_PREFIX, bare, meant, ours};
 use crate::model::client::Client;
@@ -181,7 +181,7 @@ pub fn name_in(env: &Env, path: &Path, text: &str) -> Option<String> {
     let (bare, is_renamed) = (bare(&name), name.starts_with(FILE_PREFIX));
     let expected = |own: &str| if is_renamed { rename(own, bare) == text } else { own == text };
     let shipped = texts::ASSETS.iter().find(|asset| asset.kind() == Kind::Agent && asset.id() == bare);
-    let users = || texts::find(env, None, Kind::Agent, bare).ok().flatten();
+    let users = || texts::find(&Reading::new(env, path), false, Kind::Agent, bare).ok().flatten();
     let is_own =
         shipped.is_some_and(|shipped| expected(shipped.text)) || users().is_some_and(|own| expected(&own.text));
     (!is_own).then_some(name)

@@ -3,6 +3,7 @@
 //! Reads the file system, creates nothing. Invariant: a file with one name, and one that does not exist, costs one system
 //! call; the protected files are listed only for a file that has several.
 
+use super::other_clients::OtherClients;
 use crate::gate::guard::Protected;
 use crate::ledger::session_folder::is_session_folder;
 use std::collections::BTreeMap;
@@ -18,9 +19,17 @@ pub(super) struct HardLinks {
 }
 
 impl HardLinks {
-    pub(super) fn other_name(&mut self, path: &Path, protected: &Protected) -> Option<&Path> {
+    pub(super) fn other_name(
+        &mut self,
+        path: &Path,
+        protected: &mut Protected,
+        others: &mut OtherClients,
+    ) -> Option<&Path> {
         let meta = fs::metadata(path).ok().filter(|meta| meta.is_file() && meta.nlink() > 1)?;
-        let guarded = self.guarded.get_or_insert_with(|| list(protected));
+        let guarded = self.guarded.get_or_insert_with(|| {
+            others.add(protected);
+            list(protected)
+        });
         guarded.get(&(meta.dev(), meta.ino())).map(PathBuf::as_path)
     }
 }

@@ -48,10 +48,12 @@ impl Impostor {
 pub struct Registered {
     pub held: Held,
     pub impostors: Vec<Impostor>,
+    /// What was protected then, for those who need it later in the same event.
+    pub protected: Protected,
 }
 
-pub fn look(env: &Env, protected: &Protected) -> Registered {
-    let mut held = tampering::held(protected);
+pub fn look(env: &Env, protected: Protected) -> Registered {
+    let mut held = tampering::held(&protected);
     let own = std::env::current_exe().ok();
     let receipt = recorded::receipt(env, "");
     let receipt: Value =
@@ -71,7 +73,7 @@ pub fn look(env: &Env, protected: &Protected) -> Registered {
         found.extend(strange.into_iter().map(|(program, events)| Impostor { file: file.clone(), program, events }));
     }
     held.retain(|_, entries| !entries.is_empty());
-    Registered { held, impostors: found }
+    Registered { held, impostors: found, protected }
 }
 
 /// The file behind all names and links.

@@ -2,6 +2,7 @@
 //!
 //! Reads files and runs the user's checks; decides nothing.
 
+pub mod other_clients;
 mod hard_links;
 pub mod real_paths;
 mod named;

@@ -4,9 +4,11 @@
 //! one that does not; none for a call that writes nothing.
 
 use super::hard_links::HardLinks;
+use super::other_clients::OtherClients;
 use crate::gate::guard::{self, Protected, ProtectedPlace};
 use crate::host::table::host;
 use crate::model::verdict::Ruling;
+use crate::system::files;
 use crate::tool::targets::{Act, Targets};
 use aops_shell::syntax::{Bit, Word};
 use std::collections::BTreeMap;
@@ -27,10 +29,11 @@ pub fn variables(protected: &Protected) -> Vec<(String, String)> {
     known.chain(others.map(|(name, base)| (name.to_owned(), base.clone()))).collect()
 }
 
-/// Fill in where each target really is, and which protected places exist where that decides.
-pub fn settle(reach: &mut Targets, protected: &mut Protected) {
+/// Fill in where each target really is, and which protected places exist where that decides. Other clients
+/// that we are registered in are protected from here on, where the call may touch what is theirs.
+pub fn settle(reach: &mut Targets, protected: &mut Protected, others: &mut OtherClients) {
     if reach.over {
-        return;
+        return others.add(protected);
     }
     // The same path touched in several ways is looked up once.
     let mut seen: BTreeMap<Vec<Bit>, Option<Word>> = BTreeMap::new();
@@ -38,7 +41,7 @@ pub fn settle(reach: &mut Targets, protected: &mut Protected) {
     for target in &mut reach.paths {
         let known = seen.entry(target.path.bits.clone()).or_insert_with(|| {
             let path = target.path.literal();
-            let other = path.and_then(|path| links.other_name(Path::new(&path), protected));
+            let other = path.and_then(|path| links.other_name(Path::new(&path), protected, others));
             other.and_then(Path::to_str).map(Word::of).or_else(|| real_word(&target.path))
         });
         // Removing a link removes only the link, but its target may be meant: both are judged.
@@ -47,6 +50,9 @@ pub fn settle(reach: &mut Targets, protected: &mut Protected) {
             let path = target.path.literal();
             target.stands = path.map(|path| std::fs::metadata(path).is_ok());
         }
+    }
+    if others.may_be_touched(protected, reach) {
+        others.add(protected);
     }
     // Whether a place exists matters only where its absence would acquit.
     let sweeps = |bits: &[Bit]| bits.windows(2).any(|pair| pair == [Bit::Star, Bit::Star]);
@@ -60,21 +66,21 @@ pub fn settle(reach: &mut Targets, protected: &mut Protected) {
 
 /// The protected places that the disk knows under another name, and that name. Looked up once per session.
 pub fn links(protected: &Protected) -> BTreeMap<String, String> {
+    let mut folders = BTreeMap::new();
     let elsewhere = |place: ProtectedPlace| {
-        let real = real(Path::new(&place.path))?.into_os_string().into_string().ok()?;
+        let real = real_among(Path::new(&place.path), &mut folders)?.into_os_string().into_string().ok()?;
         (real != place.path).then_some((place.path, real))
     };
     protected.places().into_iter().filter_map(elsewhere).collect()
 }
 
-/// The same places, where those links lead.
-pub fn behind(protected: &Protected, links: &BTreeMap<String, String>) -> Vec<ProtectedPlace> {
-    let real = |place: ProtectedPlace| Some(ProtectedPlace { path: links.get(&place.path)?.clone(), ..place });
-    if links.is_empty() { Vec::new() } else { protected.places().into_iter().filter_map(real).collect() }
-}
-
 /// Where this path leads, whether or not its end exists.
 pub fn real(path: &Path) -> Option<PathBuf> {
+    real_among(path, &mut BTreeMap::new())
+}
+
+/// `folders`: where those lead that were looked up already.
+fn real_among(path: &Path, folders: &mut BTreeMap<PathBuf, PathBuf>) -> Option<PathBuf> {
     let mut path = path.to_path_buf();
     for _ in 0..LINKS {
         if let Some(whole) = existing(&path) {
@@ -84,7 +90,7 @@ pub fn real(path: &Path) -> Option<PathBuf> {
         let folder = path.parent()?.to_path_buf();
         match (std::fs::read_link(&path), path.file_name()) {
             (Ok(next), _) => path = folder.join(next),
-            (Err(_), Some(name)) => return Some(real_folder(&folder).join(name)),
+            (Err(_), Some(name)) => return Some(real_folder(&folder, folders).join(name)),
             // Ends in `..` below something that does not exist.
             (Err(_), None) => return Some(lexical(&path)),
         }
@@ -93,22 +99,16 @@ pub fn real(path: &Path) -> Option<PathBuf> {
 }
 
 /// The longest part of a folder's path that exists, as the disk names it, and the rest as written.
-fn real_folder(folder: &Path) -> PathBuf {
-    let mut rest = Vec::new();
-    let mut at = folder;
-    loop {
-        if let Some(whole) = existing(at) {
-            let joined = rest.iter().rev().fold(whole, |path: PathBuf, part: &std::ffi::OsString| path.join(part));
-            return lexical(&joined);
-        }
-        match (at.components().next_back(), at.parent()) {
-            (Some(last), Some(parent)) => {
-                rest.push(last.as_os_str().to_owned());
-                at = parent;
-            }
-            _ => return lexical(folder),
-        }
+fn real_folder(folder: &Path, known: &mut BTreeMap<PathBuf, PathBuf>) -> PathBuf {
+    if let Some(real) = known.get(folder) {
+        return real.clone();
     }
+    let real = existing(folder).unwrap_or_else(|| match (folder.components().next_back(), folder.parent()) {
+        (Some(last), Some(above)) => lexical(&real_folder(above, known).join(last)),
+        _ => lexical(folder),
+    });
+    known.insert(folder.to_owned(), real.clone());
+    real
 }
 
 /// A path or pattern with the certain part of it followed; `None` if the disk has nothing to add.
@@ -126,23 +126,8 @@ fn real_word(word: &Word) -> Option<Word> {
 }
 
 /// The path of something that exists, every link followed.
-#[cfg(target_os = "linux")]
 pub(super) fn existing(path: &Path) -> Option<PathBuf> {
-    use rustix::fs::{Mode, OFlags};
-    use std::os::fd::AsRawFd;
-    use std::os::unix::ffi::OsStringExt;
-    let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let link = format!("/proc/self/fd/{}", opened.as_raw_fd());
-    match rustix::fs::readlink(link, Vec::with_capacity(256)) {
-        Ok(real) => Some(PathBuf::from(std::ffi::OsString::from_vec(real.into_bytes()))),
-        // No /proc here.
-        Err(_) => std::fs::canonicalize(path).ok(),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn existing(path: &Path) -> Option<PathBuf> {
-    std::fs::canonicalize(path).ok()
+    files::real(path).ok()
 }
 
 /// Without `.` and `..`, by the letters alone.
@@ -163,6 +148,8 @@ fn lexical(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observe::other_clients;
+    use crate::system::env::Env;
     use crate::tool::targets;
     use aops_shell::syntax::Ground;
     use std::fs;
@@ -198,7 +185,7 @@ mod tests {
                 home,
                 ..Protected::default()
             };
-            protected.real = behind(&protected, &links(&protected));
+            protected.real = other_clients::behind(&protected, &links(&protected));
             protected
         }
 
@@ -214,7 +201,7 @@ mod tests {
             let ground = Ground { cwd: &cwd, home: &home, variables: &variables };
             let line = targets::line(tool, input, &ground);
             let mut reach = targets::of(tool, input, line.as_ref(), &ground);
-            settle(&mut reach, &mut protected);
+            settle(&mut reach, &mut protected, &mut OtherClients::none(&Env::default()));
             guard::judge(&protected, &reach).ruling
         }
     }

@@ -85,7 +85,14 @@ fn with_link(env: &Env, program: String) -> Vec<String> {
 /// there is no file. A program without its execute bit no longer guards, so the mode counts. An edit in place can
 /// set the time of the last change back, but not the `ctime`. A mark of `old` whose `stat` still holds is kept unread.
 pub fn marks(protected: &Protected, old: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let Protected { config, project, user_config, binaries, .. } = protected;
+    let files = watched(protected).map(|path| (mark(&path, true, old), path));
+    let programs = protected.binaries.iter().map(|path| (mark(path, false, old), path.clone()));
+    files.chain(programs).map(|(mark, path)| (path, mark)).collect()
+}
+
+/// Settings and configuration; programs are beside them.
+fn watched(protected: &Protected) -> impl Iterator<Item = String> {
+    let Protected { config, project, user_config, .. } = protected;
     let files = [
         format!("{config}/settings.json"),
         format!("{config}/settings.local.json"),
@@ -94,10 +101,7 @@ pub fn marks(protected: &Protected, old: &BTreeMap<String, String>) -> BTreeMap<
         format!("{user_config}/config.toml"),
         format!("{project}/.aops/config.toml"),
     ];
-    let files = files.into_iter().chain(managed(protected)).chain(of_host(protected));
-    let files = files.map(|path| (mark(&path, true, old), path));
-    let programs = binaries.iter().map(|path| (mark(path, false, old), path.clone()));
-    files.chain(programs).map(|(mark, path)| (path, mark)).collect()
+    files.into_iter().chain(managed(protected)).chain(of_host(protected))
 }
 
 /// The administrator's settings of Claude Code: a file, a folder, and the files in it.
@@ -159,8 +163,9 @@ pub fn compare(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>, b
 
 /// The settings files that register our hooks now, with their events.
 pub fn held(protected: &Protected) -> Held {
-    let files = marks(protected, &BTreeMap::new()).into_keys().filter(|path| is_json(path));
-    let held = files.map(|path| (path.clone(), disarm::registered(&settings(&path))));
+    let held = watched(protected)
+        .filter(|path| is_json(path))
+        .map(|path| (path.clone(), disarm::registered(&settings(&path))));
     held.filter(|(_, events)| !events.is_empty()).collect()
 }
 

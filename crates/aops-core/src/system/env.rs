@@ -431,8 +431,14 @@ pub fn user_name() -> String {
     name.unwrap_or_else(|| format!("uid {uid}"))
 }
 
-/// An id of this boot of the machine; empty where the system has none.
+/// An id of this boot of the machine; empty where the system has none. It is asked once: no process outlives
+/// a boot.
 pub fn boot_id() -> String {
+    static BOOT: OnceLock<String> = OnceLock::new();
+    BOOT.get_or_init(read_boot_id).clone()
+}
+
+fn read_boot_id() -> String {
     #[cfg(target_os = "macos")]
     return boot_session().unwrap_or_default();
     #[cfg(not(target_os = "macos"))]

@@ -60,6 +60,26 @@ pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
     String::from_utf8(read(path)?).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
 }
 
+/// The path of something that exists, every link followed: three system calls, however deep it is. It is not
+/// opened.
+#[cfg(target_os = "linux")]
+pub fn real(path: &Path) -> io::Result<PathBuf> {
+    use std::os::fd::AsRawFd;
+    use std::os::unix::ffi::OsStringExt;
+    let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let link = format!("/proc/self/fd/{}", opened.as_raw_fd());
+    match rustix::fs::readlink(link, Vec::with_capacity(256)) {
+        Ok(real) => Ok(PathBuf::from(std::ffi::OsString::from_vec(real.into_bytes()))),
+        // No /proc here.
+        Err(_) => fs::canonicalize(path),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn real(path: &Path) -> io::Result<PathBuf> {
+    fs::canonicalize(path)
+}
+
 fn not_plain() -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, "not a regular file")
 }

@@ -3,18 +3,24 @@
 //! Starts threads and waits for them. Invariant: nothing runs on after the call.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 
 /// Runs `work` in as many threads as there are cores, `most` at most.
 pub fn run(most: usize, work: impl Fn() + Sync) {
-    let threads = thread::available_parallelism().map_or(2, |n| n.get().min(8)).min(most);
+    let threads = if most > 1 { cores().min(most) } else { 1 };
     thread::scope(|scope| {
         for _ in 1..threads {
             scope.spawn(&work);
         }
         work();
     });
+}
+
+/// Asked once: the system reads several files for the answer.
+fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| thread::available_parallelism().map_or(2, |n| n.get().min(8)))
 }
 
 /// What `work` makes of each item, in any order.

@@ -4,32 +4,15 @@
 //! `AXIOMS.md` of the project's `.aops`, and the administrator's bundle, which neither replaces. Invariants: a text that exists and cannot be read is a problem, never silently
 //! replaced by the shipped one; the same folders give the same list in the same order.
 
-use super::open::{list, read_text};
-use super::{ASSETS, Asset, Kind, Origin};
-use crate::config::bundle;
+use super::open::list;
+use super::{ASSETS, Asset, Kind, Origin, Reading, Text, Texts};
+use crate::config::bundle::Packed;
 use crate::config::workflow::{Problem, is_plain, meant};
 use crate::system::env::Env;
 use crate::text::sha256::sha256;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Text {
-    pub kind: Kind,
-    pub id: String,
-    pub origin: Origin,
-    /// What to call it in a message: its path, or `embedded:` and the path in the repository.
-    pub file: String,
-    pub text: Cow<'static, str>,
-}
-
-/// All texts in force, by kind and id, and whatever is there and cannot be used.
-#[derive(Clone, Debug, Default)]
-pub struct Texts {
-    pub texts: Vec<Text>,
-    pub problems: Vec<Problem>,
-}
 
 impl Text {
     /// `workflow/tdd-cycle`; axioms add up, so theirs says whose they are.
@@ -59,11 +42,15 @@ struct TextFolder<'a> {
 }
 
 /// Every text in force in this project. Axioms add up; of anything else the nearest one counts.
-pub fn in_force(env: &Env, project: &Path) -> Texts {
-    let mut all = Gathered::default();
+pub fn in_force<'r>(reading: &'r Reading) -> &'r Texts {
+    reading.texts.get_or_init(|| gather(reading))
+}
+
+fn gather(reading: &Reading) -> Texts {
+    let mut all = Gathered::new(reading);
     let ours = ASSETS.iter().filter(|asset| asset.kind() != Kind::Command);
     ours.for_each(|asset| all.add(embedded(asset)));
-    for from in text_folders(env, Some(project)) {
+    for from in text_folders(reading, Some(reading.root())) {
         for kind in [Kind::Workflow, Kind::Agent, Kind::Template].into_iter().filter(|kind| may(from.origin, *kind)) {
             all.take_folder(&from, kind);
         }
@@ -71,7 +58,7 @@ pub fn in_force(env: &Env, project: &Path) -> Texts {
             all.take_file(&from, kind, name(kind), &from.folder.join(file_of(kind, name(kind))));
         }
     }
-    match managed(env) {
+    match managed(reading) {
         Ok(texts) => texts.into_iter().for_each(|text| all.add(text)),
         Err(problem) => all.problems.push(problem),
     }
@@ -79,15 +66,16 @@ pub fn in_force(env: &Env, project: &Path) -> Texts {
     Texts { texts: all.texts.into_values().collect(), problems: all.problems }
 }
 
-/// The text of this name in force, if there is one.
-pub fn find(env: &Env, project: Option<&Path>, kind: Kind, id: &str) -> Result<Option<Text>, Problem> {
-    if let Some(text) = managed(env)?.into_iter().find(|text| text.kind == kind && text.id == id) {
+/// The text of this name in force, if there is one. `project`: its texts count too.
+pub fn find(reading: &Reading, project: bool, kind: Kind, id: &str) -> Result<Option<Text>, Problem> {
+    if let Some(text) = managed(reading)?.into_iter().find(|text| text.kind == kind && text.id == id) {
         return Ok(Some(text));
     }
     let plain = id.split('/').all(is_plain) || id == name(kind);
-    for from in text_folders(env, project).into_iter().rev().filter(|from| plain && may(from.origin, kind)) {
+    let project = project.then(|| reading.root());
+    for from in text_folders(reading, project).into_iter().rev().filter(|from| plain && may(from.origin, kind)) {
         let path = from.folder.join(file_of(kind, id));
-        if let Some(text) = text_at(&from, kind, id, &path)? {
+        if let Some(text) = text_at(reading, &from, kind, id, &path)? {
             return Ok(Some(text));
         }
     }
@@ -95,16 +83,16 @@ pub fn find(env: &Env, project: Option<&Path>, kind: Kind, id: &str) -> Result<O
 }
 
 /// All axioms, the shipped ones first: a long or unreadable text of a project must not push them out of the context.
-pub fn axioms(env: &Env, project: &Path) -> Texts {
+pub fn axioms(reading: &Reading) -> Texts {
     let texts = ASSETS.iter().filter(|asset| asset.kind() == Kind::Axioms).map(embedded).collect();
     let mut all = Texts { texts, problems: Vec::new() };
-    match managed(env) {
+    match managed(reading) {
         Ok(texts) => all.texts.extend(texts.into_iter().filter(|text| text.kind == Kind::Axioms)),
         Err(problem) => all.problems.push(problem),
     }
-    for from in text_folders(env, Some(project)) {
+    for from in text_folders(reading, Some(reading.root())) {
         let path = from.folder.join(file_of(Kind::Axioms, "AXIOMS"));
-        match text_at(&from, Kind::Axioms, "AXIOMS", &path) {
+        match text_at(reading, &from, Kind::Axioms, "AXIOMS", &path) {
             Ok(text) => all.texts.extend(text),
             Err(problem) => all.problems.push(problem),
         }
@@ -113,10 +101,10 @@ pub fn axioms(env: &Env, project: &Path) -> Texts {
 }
 
 /// The texts of the administrator's bundle.
-fn managed(env: &Env) -> Result<Vec<Text>, Problem> {
-    let Some((bundle, _)) = bundle::installed(env)? else { return Ok(Vec::new()) };
+fn managed(reading: &Reading) -> Result<Vec<Text>, Problem> {
+    let Some(bundle) = reading.bundle()? else { return Ok(Vec::new()) };
     let texts = bundle.files.iter().filter(|(path, _)| path.strip_suffix(".md").is_some());
-    let text = |(path, packed): (&String, &bundle::Packed)| {
+    let text = |(path, packed): (&String, &Packed)| {
         let (kind, id) = (Asset::kind_of(path), Asset::id_of(path).to_owned());
         Text { kind, id, origin: Origin::Managed, file: bundle.file(path), text: Cow::Owned(packed.text.clone()) }
     };
@@ -175,20 +163,24 @@ fn embedded(asset: &super::Asset) -> Text {
     }
 }
 
-fn text_at(from: &TextFolder, kind: Kind, id: &str, path: &Path) -> Result<Option<Text>, Problem> {
+fn text_at(reading: &Reading, from: &TextFolder, kind: Kind, id: &str, path: &Path) -> Result<Option<Text>, Problem> {
     let file = path.display().to_string();
-    let found = read_text(path, from.within).map_err(|why| Problem::new(&file, 1, why))?;
+    let found = reading.text(path, from.within).map_err(|why| Problem::new(&file, 1, why))?;
     Ok(found.map(|text| Text { kind, id: id.to_owned(), origin: from.origin, file, text: Cow::Owned(text) }))
 }
 
 /// Texts by kind, id and, for those that add up, whose they are.
-#[derive(Default)]
-struct Gathered {
+struct Gathered<'r> {
+    reading: &'r Reading<'r>,
     texts: BTreeMap<(Kind, String, Option<Origin>), Text>,
     problems: Vec<Problem>,
 }
 
-impl Gathered {
+impl<'r> Gathered<'r> {
+    fn new(reading: &'r Reading<'r>) -> Self {
+        Self { reading, texts: BTreeMap::new(), problems: Vec::new() }
+    }
+
     /// A nearer text takes the place of a farther one.
     fn add(&mut self, text: Text) {
         let adds_up = (text.kind == Kind::Axioms).then_some(text.origin);
@@ -215,7 +207,7 @@ impl Gathered {
             let what = format!("there is no template `{id}` to take the place of{}", meant(id, known));
             return self.problems.push(Problem::new(path.display().to_string(), 1, what));
         }
-        match text_at(from, kind, id, path) {
+        match text_at(self.reading, from, kind, id, path) {
             Ok(text) => text.into_iter().for_each(|text| self.add(text)),
             Err(problem) => self.problems.push(problem),
         }
@@ -251,7 +243,9 @@ mod tests {
 
         /// Whatever is not ours, and all problems without the folder they are in.
         fn foreign(&self) -> (Vec<String>, Vec<String>) {
-            let Texts { texts, problems } = in_force(&self.env, &self.project());
+            let project = self.project();
+            let reading = Reading::of_project(&self.env, &project);
+            let Texts { texts, problems } = in_force(&reading);
             let foreign = texts.iter().filter(|text| text.origin != Origin::Embedded);
             let root = format!("{}/", self.root.path().display());
             (
@@ -264,8 +258,13 @@ mod tests {
     #[test]
     fn ours_alone() {
         let world = World::new(&[]);
-        let Texts { texts, problems } = in_force(&world.env, &world.project());
-        assert_eq!((texts.len(), problems), (ASSETS.iter().filter(|a| a.kind() != Kind::Command).count(), vec![]));
+        let project = world.project();
+        let reading = Reading::of_project(&world.env, &project);
+        let Texts { texts, problems } = in_force(&reading);
+        assert_eq!(
+            (texts.len(), problems.clone()),
+            (ASSETS.iter().filter(|a| a.kind() != Kind::Command).count(), vec![])
+        );
     }
 
     #[test]
@@ -299,10 +298,12 @@ mod tests {
             "Template refusals/rule user: user's",
         ];
         assert_eq!(world.foreign(), (wanted.map(str::to_owned).to_vec(), vec![]));
-        let origins: Vec<_> = axioms(&world.env, &world.project()).texts.iter().map(|text| text.origin).collect();
+        let project = world.project();
+        let reading = Reading::of_project(&world.env, &project);
+        let origins: Vec<_> = axioms(&reading).texts.iter().map(|text| text.origin).collect();
         assert_eq!(origins, [Origin::Embedded, Origin::User, Origin::Project]);
-        for text in in_force(&world.env, &world.project()).texts.iter().filter(|text| text.kind != Kind::Axioms) {
-            let one = find(&world.env, Some(&world.project()), text.kind, &text.id).unwrap();
+        for text in in_force(&reading).texts.iter().filter(|text| text.kind != Kind::Axioms) {
+            let one = find(&Reading::of_project(&world.env, &project), true, text.kind, &text.id).unwrap();
             assert_eq!(one.as_ref(), Some(text), "one by one it is the same as all at once");
         }
     }
@@ -321,9 +322,11 @@ mod tests {
             "user/templates/refusals/rules.md:1: there is no template `refusals/rules` to take the place of; did you mean `refusals/rule`?",
         ];
         assert_eq!(world.foreign().1, wanted);
-        let Texts { texts, .. } = in_force(&world.env, &world.project());
+        let project = world.project();
+        let reading = Reading::of_project(&world.env, &project);
+        let Texts { texts, .. } = in_force(&reading);
         assert!(texts.iter().all(|text| text.text != "secret"));
-        let alone = find(&world.env, Some(&world.project()), Kind::Workflow, "out").unwrap_err();
+        let alone = find(&reading, true, Kind::Workflow, "out").unwrap_err();
         assert_eq!(alone.what, "is a link out of the project");
     }
 
@@ -338,17 +341,18 @@ mod tests {
     #[test]
     fn no_name_reaches_outside_its_folder() {
         let world = World::new(&[("user/config.md", "x"), ("user/workflows/a.md", "a")]);
+        let reading = Reading::of_project(&world.env, Path::new("/"));
         for id in ["../config", "..", "", "/etc/passwd", "a/../../config", "A"] {
-            assert_eq!(find(&world.env, None, Kind::Workflow, id), Ok(None), "{id:?}");
+            assert_eq!(find(&reading, false, Kind::Workflow, id), Ok(None), "{id:?}");
         }
-        assert_eq!(find(&world.env, None, Kind::Workflow, "a").unwrap().unwrap().text, "a");
+        assert_eq!(find(&reading, false, Kind::Workflow, "a").unwrap().unwrap().text, "a");
     }
 
     #[test]
     fn every_change_moves_a_digest() {
         let digests = |files: &[(&str, &str)]| {
             let world = World::new(files);
-            in_force(&world.env, &world.project()).digests()
+            in_force(&Reading::of_project(&world.env, &world.project())).digests()
         };
         let bare = digests(&[]);
         assert_eq!(bare, digests(&[]), "the same folders elsewhere give the same digests");

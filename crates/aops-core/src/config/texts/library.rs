@@ -4,39 +4,30 @@
 //! Reads texts through `force`. Invariants: a workflow that cannot be read as one is told, never replaced by the one it
 //! stood for; unusable axioms and workflows never hide the shipped ones, and are named in their place.
 
-use super::{ASSETS, Kind, Origin, Text, Texts, axioms, find, in_force};
+use super::{ASSETS, Kind, Library, Origin, Reading, Text, Texts, axioms, find, in_force};
 use crate::config::workflow::{self, Catalogue, Detail, Gate, Held, Problem, Workflow};
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-
-/// The workflows in force and everything wrong with them.
-#[derive(Debug, Default)]
-pub struct Library {
-    pub catalogue: Catalogue,
-    /// Of every workflow, be it whole or broken.
-    pub origins: BTreeMap<String, Origin>,
-    /// Of texts that cannot be read or do not fit together, by file and line.
-    pub problems: Vec<Problem>,
-    /// Ids of workflows that cannot be read, with their files.
-    pub broken: BTreeMap<String, String>,
-}
+use std::collections::BTreeSet;
 
 impl Library {
-    pub fn read(env: &Env, project: &Path) -> Self {
-        Self::of(env, &in_force(env, project))
+    pub fn read<'r>(reading: &'r Reading) -> &'r Self {
+        reading.library.get_or_init(|| Self::gather(reading, in_force(reading)))
     }
 
     /// The same out of texts that were gathered before.
     pub fn of(env: &Env, texts: &Texts) -> Self {
+        Self::gather(&Reading::new(env, &env.cwd), texts)
+    }
+
+    fn gather(reading: &Reading, texts: &Texts) -> Self {
         let mut library = Self { problems: texts.problems.clone(), ..Self::default() };
         let mut held = Vec::new();
         for text in texts.of(Kind::Workflow) {
             library.origins.insert(text.id.clone(), text.origin);
             match workflow::read(&text.file, &text.text) {
                 Ok(mut workflow) => {
-                    let owed = owed(env, text).unwrap_or_else(|| {
+                    let owed = owed(reading, text).unwrap_or_else(|| {
                         // It replaces no other workflow, and a project may not choose which gates it skips.
                         workflow.gates = Gate::ALL.to_vec();
                         Vec::new()
@@ -67,11 +58,11 @@ impl Library {
 
 /// The gates of the workflow that a project's one takes the place of; `None` where there is no such. The user's own may
 /// drop what they like.
-fn owed(env: &Env, text: &Text) -> Option<Vec<Gate>> {
+fn owed(reading: &Reading, text: &Text) -> Option<Vec<Gate>> {
     if text.origin != Origin::Project {
         return Some(Vec::new());
     }
-    let beneath = match find(env, None, Kind::Workflow, &text.id) {
+    let beneath = match find(reading, false, Kind::Workflow, &text.id) {
         Ok(None) => return None,
         Ok(Some(beneath)) => workflow::read(&beneath.file, &beneath.text).ok(),
         Err(_) => None,
@@ -81,29 +72,29 @@ fn owed(env: &Env, text: &Text) -> Option<Vec<Gate>> {
 }
 
 /// A template in force, by its name below `templates/`: the user's own, or the shipped one.
-pub fn template(env: &Env, name: &str) -> Result<String, Failure> {
+pub fn template(reading: &Reading, name: &str) -> Result<String, Failure> {
     let id = name.strip_suffix(".md").unwrap_or(name);
-    match find(env, None, Kind::Template, id) {
+    match find(reading, false, Kind::Template, id) {
         Ok(text) => Ok(text.map(|text| text.text.into_owned()).unwrap_or_default()),
         Err(problem) => Err(Failure::new(Code::ConfigInvalid, format!("`{}` {}", problem.file, problem.what))),
     }
 }
 
 /// The axioms in force, one after another.
-pub fn axioms_text(env: &Env, project: &Path) -> String {
-    let Texts { texts, problems } = axioms(env, project);
+pub fn axioms_text(reading: &Reading) -> String {
+    let Texts { texts, problems } = axioms(reading);
     let said = texts.iter().map(|text| text.text.trim_end().to_owned());
     said.chain(problems.iter().map(unusable)).collect::<Vec<_>>().join("\n\n")
 }
 
 /// How to choose a workflow, and the user's and project's own beside the shipped ones.
-pub fn workflows_text(env: &Env, project: &Path) -> String {
+pub fn workflows_text(reading: &Reading) -> String {
     let shipped = || ASSETS.iter().find(|asset| asset.kind() == Kind::Index).map(|asset| asset.text.to_owned());
-    let (index, problem) = match find(env, None, Kind::Index, "WORKFLOWS") {
+    let (index, problem) = match find(reading, false, Kind::Index, "WORKFLOWS") {
         Ok(text) => (text.map(|text| text.text.into_owned()), None),
         Err(problem) => (shipped(), Some(problem)),
     };
-    let library = Library::read(env, project);
+    let library = Library::read(reading);
     let own = library
         .catalogue
         .all()
@@ -122,8 +113,8 @@ pub fn workflows_text(env: &Env, project: &Path) -> String {
 
 /// The steps of every workflow, those of the user and the project first: described whole, by the first clause, or by name
 /// alone, as this room allows. The shipped ones are shortened first.
-pub fn workflow_steps(env: &Env, project: &Path, room: usize) -> String {
-    let library = Library::read(env, project);
+pub fn workflow_steps(reading: &Reading, room: usize) -> String {
+    let library = Library::read(reading);
     let mut all: Vec<_> = library.catalogue.ids().collect();
     let is_shipped = |id: &str| library.origins.get(id).is_none_or(|origin| *origin == Origin::Embedded);
     all.sort_by_key(|id| is_shipped(id));
@@ -145,8 +136,8 @@ pub fn workflow_steps(env: &Env, project: &Path, room: usize) -> String {
 }
 
 /// The text of one workflow, its own steps and those of the workflows inside it first.
-pub fn workflow_text(env: &Env, project: &Path, id: &str) -> Option<String> {
-    let catalogue = Library::read(env, project).catalogue;
+pub fn workflow_text(reading: &Reading, id: &str) -> Option<String> {
+    let catalogue = &Library::read(reading).catalogue;
     Some(format!("{}\n{}", catalogue.outline(id)?, catalogue.get(id)?.workflow.body.trim()))
 }
 

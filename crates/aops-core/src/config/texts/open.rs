@@ -4,7 +4,9 @@
 //! is read, and no link leads out of a project.
 
 use crate::system::env::Env;
+use crate::system::files;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
 use std::fs;
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
@@ -34,14 +36,29 @@ pub fn project(env: &Env, cwd: &Path) -> PathBuf {
 
 /// The text of a file; `None` where there is none. `within`: the folder its links must stay in.
 pub fn read_text(path: &Path, within: Option<&Path>) -> Result<Option<String>, String> {
-    let Some(real) = resolve(path, within)? else { return Ok(None) };
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
-    let file = rustix::fs::openat(CWD, &real, flags, Mode::empty()).map_err(|e| format!("cannot be read: {e}"))?;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let opened = match within {
+        // A person's own links are followed by the system.
+        None => rustix::fs::openat(CWD, path, flags, Mode::empty()),
+        Some(folder) => match resolve(path, folder)? {
+            Some(real) => rustix::fs::openat(CWD, &real, flags | OFlags::NOFOLLOW, Mode::empty()),
+            None => return Ok(None),
+        },
+    };
+    let file = match opened {
+        Ok(file) => file,
+        Err(Errno::NOENT) => return nothing_at(path).map(|()| None),
+        // A socket cannot be opened at all.
+        Err(Errno::NXIO) => return Err("is not a plain file".to_owned()),
+        Err(error) => return Err(format!("cannot be read: {error}")),
+    };
     let stat = rustix::fs::fstat(&file).map_err(|e| format!("cannot be read: {e}"))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err("is not a plain file".to_owned());
     }
-    let mut bytes = Vec::new();
+    // One more byte than it has: then a second read is not needed to see its end.
+    let long = u64::try_from(stat.st_size).unwrap_or_default().min(LONGEST);
+    let mut bytes = Vec::with_capacity(usize::try_from(long).unwrap_or_default() + 1);
     let mut file = fs::File::from(file).take(LONGEST + 1);
     file.read_to_end(&mut bytes).map_err(|e| format!("cannot be read: {e}"))?;
     if bytes.len() as u64 > LONGEST {
@@ -52,8 +69,16 @@ pub fn read_text(path: &Path, within: Option<&Path>) -> Result<Option<String>, S
 
 /// The markdown files of a folder and of those in it, by name; `None` where there is no folder.
 pub(super) fn list(folder: &Path, within: Option<&Path>, deep: bool) -> Result<Option<Vec<PathBuf>>, String> {
-    let Some(real) = resolve(folder, within)? else { return Ok(None) };
-    let items = fs::read_dir(&real).map_err(|e| format!("cannot be listed: {e}"))?;
+    let real = match within {
+        None => Some(folder.to_owned()),
+        Some(within) => resolve(folder, within)?,
+    };
+    let Some(real) = real else { return Ok(None) };
+    let items = match fs::read_dir(&real) {
+        Ok(items) => items,
+        Err(error) if error.kind() == ErrorKind::NotFound => return nothing_at(folder).map(|()| None),
+        Err(error) => return Err(format!("cannot be listed: {error}")),
+    };
     let mut found = Vec::new();
     for item in items {
         let name = item.map_err(|e| format!("cannot be listed: {e}"))?.file_name();
@@ -75,21 +100,23 @@ pub(super) fn list(folder: &Path, within: Option<&Path>, deep: bool) -> Result<O
     Ok(Some(found))
 }
 
-/// The path behind all links; `None` where there is nothing.
-fn resolve(path: &Path, within: Option<&Path>) -> Result<Option<PathBuf>, String> {
-    let real = match path.canonicalize() {
+/// The path behind all links, which must be in this folder; `None` where there is nothing. Nothing is opened:
+/// whatever a link of a repository leads to, a device too, is left alone.
+fn resolve(path: &Path, within: &Path) -> Result<Option<PathBuf>, String> {
+    let real = match files::real(path) {
         Ok(real) => real,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let there = fs::symlink_metadata(path).is_ok();
-            return if there { Err("is a link that leads nowhere".to_owned()) } else { Ok(None) };
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => return nothing_at(path).map(|()| None),
         Err(error) => return Err(format!("cannot be read: {error}")),
     };
-    let inside = |folder: &Path| folder.canonicalize().is_ok_and(|folder| real.starts_with(folder));
-    if within.is_none_or(inside) {
+    if files::real(within).is_ok_and(|folder| real.starts_with(folder)) {
         return Ok(Some(real));
     }
     Err("is a link out of the project".to_owned())
+}
+
+/// There is nothing behind this path: not even a link.
+fn nothing_at(path: &Path) -> Result<(), String> {
+    if fs::symlink_metadata(path).is_ok() { Err("is a link that leads nowhere".to_owned()) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -98,29 +98,30 @@ fn nobody_else_can_silence_our_words() {
     fs::create_dir_all(user.join("templates/refusals")).unwrap();
     fs::create_dir_all(project.join(".aops")).unwrap();
     let env = crate::system::env::Env { user_config: user.clone(), ..Default::default() };
+    let reading = || Reading::of_project(&env, &project);
     let ours = |path: &str| ASSETS.iter().find(|asset| asset.path == path).unwrap().text.trim_end();
-    assert_eq!(axioms_text(&env, &project), ours("AXIOMS.md"));
-    assert_eq!(workflows_text(&env, &project).trim_end(), ours("WORKFLOWS.md"));
-    assert_eq!(template(&env, "refusals/rule.md").unwrap().trim_end(), ours("templates/refusals/rule.md"));
+    assert_eq!(axioms_text(&reading()), ours("AXIOMS.md"));
+    assert_eq!(workflows_text(&reading()).trim_end(), ours("WORKFLOWS.md"));
+    assert_eq!(template(&reading(), "refusals/rule.md").unwrap().trim_end(), ours("templates/refusals/rule.md"));
 
     std::os::unix::fs::symlink("/dev/null", project.join(".aops/AXIOMS.md")).unwrap();
     for name in ["AXIOMS.md", "WORKFLOWS.md", "templates/refusals/rule.md"] {
         fs::write(user.join(name), b"\xff").unwrap();
     }
-    let said = axioms_text(&env, &project);
+    let said = axioms_text(&reading());
     assert!(said.starts_with(ours("AXIOMS.md")), "{said}");
     assert!(said.contains("AXIOMS.md` is not UTF-8") && said.contains("is a link out of the project"), "{said}");
-    let said = workflows_text(&env, &project);
+    let said = workflows_text(&reading());
     assert!(said.starts_with(ours("WORKFLOWS.md")) && said.contains("is not UTF-8"), "{said}");
-    let why = template(&env, "refusals/rule.md").unwrap_err().to_string();
+    let why = template(&reading(), "refusals/rule.md").unwrap_err().to_string();
     assert!(why.contains("templates/refusals/rule.md` is not UTF-8"), "{why}");
 
     fs::write(user.join("templates/refusals/rule.md"), "mine").unwrap();
-    assert_eq!(template(&env, "refusals/rule.md").unwrap(), "mine");
+    assert_eq!(template(&reading(), "refusals/rule.md").unwrap(), "mine");
     fs::remove_file(project.join(".aops/AXIOMS.md")).unwrap();
     fs::write(project.join(".aops/AXIOMS.md"), "project's").unwrap();
     fs::write(user.join("AXIOMS.md"), "mine").unwrap();
-    assert_eq!(axioms_text(&env, &project), format!("{}\n\nmine\n\nproject's", ours("AXIOMS.md")));
+    assert_eq!(axioms_text(&reading()), format!("{}\n\nmine\n\nproject's", ours("AXIOMS.md")));
 }
 
 /// Every step is there, whatever the room; only what is said about it becomes less.
@@ -128,7 +129,8 @@ fn nobody_else_can_silence_our_words() {
 fn steps_become_shorter_before_one_is_missing() {
     let root = tempfile::tempdir().unwrap();
     let env = crate::system::env::Env { user_config: root.path().join("user"), ..Default::default() };
-    let steps = |room| workflow_steps(&env, root.path(), room);
+    let reading = Reading::of_project(&env, root.path());
+    let steps = |room| workflow_steps(&reading, room);
     let whole = steps(usize::MAX);
     assert!(whole.contains("1. List the items: Produce the full list by a command; count it;"), "{whole}");
     let clauses = steps(whole.len() - 1);
@@ -141,4 +143,24 @@ fn steps_become_shorter_before_one_is_missing() {
     assert_eq!(steps(0), names);
     let count = |text: &str| text.lines().filter(|line| line.starts_with("### ")).count();
     assert!(count(&whole) == count(&names) && whole.matches(". Verify").count() == names.matches(". Verify").count());
+}
+
+/// What changes while an event is judged counts from the next one on.
+#[test]
+fn an_event_reads_each_text_once() {
+    let root = tempfile::tempdir().unwrap();
+    let (user, project) = (root.path().join("user"), root.path().join("project"));
+    fs::create_dir_all(user.join("templates/refusals")).unwrap();
+    let rule = user.join("templates/refusals/rule.md");
+    fs::write(&rule, "first").unwrap();
+    let env = crate::system::env::Env { user_config: user, ..Default::default() };
+    let reading = Reading::of_project(&env, &project);
+    assert_eq!(template(&reading, "refusals/rule.md").unwrap(), "first");
+    fs::write(&rule, "second").unwrap();
+    assert_eq!(template(&reading, "refusals/rule.md").unwrap(), "first");
+    let name = "template/refusals/rule";
+    let first = in_force(&reading).digests()[name].clone();
+    assert_ne!(first, in_force(&Reading::of_project(&env, &project)).digests()[name], "the next event");
+    fs::remove_file(&rule).unwrap();
+    assert_eq!(in_force(&reading).digests()[name], first);
 }

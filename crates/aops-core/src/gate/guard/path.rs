@@ -71,6 +71,9 @@ const FOLDER: &str = "a folder that holds settings of ours";
 /// Without us in them, our plugin's hooks are gone.
 const PLUGIN_LISTS: [&str; 3] = ["installed_plugins.json", "installed_plugins_v2.json", "known_marketplaces.json"];
 
+/// Files of ours between those of the client: a session's lock, and the list of a project's sessions.
+const OWN_FILES: [&str; 2] = [".lock", ".aops-recent"];
+
 impl Protected {
     /// Every place with a fixed path, as configured and as the disk names it.
     pub fn places(&self) -> Vec<ProtectedPlace> {
@@ -259,6 +262,16 @@ pub(super) fn is_settings_alone(protected: &Protected, targets: &[Target]) -> bo
     PlaceMap::new(&whole).refused(target) == Some(SETTINGS)
 }
 
+/// A pattern may be anything.
+pub(super) fn may_touch(places: impl Iterator<Item = String>, targets: &[Target]) -> bool {
+    let places: Vec<_> = places.map(|place| names(&place)).collect();
+    let near = |word: &Word| {
+        let path = components(&word.bits);
+        !path.iter().all(pattern::exact) || places.iter().any(|place| relate(&path, place).is_some())
+    };
+    targets.iter().any(|target| near(&target.path) || target.real.as_ref().is_some_and(near))
+}
+
 pub(super) fn names(path: &str) -> Vec<String> {
     path.to_lowercase().split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
@@ -336,7 +349,9 @@ fn in_config(config: &[String], path: &[Component]) -> Option<&'static str> {
         // The client's own record: it says who interrupted a turn.
         [projects, .., file] if named(projects, "projects") && pattern::is_transcript(file) => Some(SESSIONS),
         // Who holds a lock keeps us from it.
-        [projects, .., file] if named(projects, "projects") && fits(file, ".lock") => Some(SESSIONS),
+        [projects, .., file] if named(projects, "projects") && OWN_FILES.iter().any(|name| fits(file, name)) => {
+            Some(SESSIONS)
+        }
         [plugins, file] if named(plugins, "plugins") && is_plugin_list(file) => Some(SETTINGS),
         [plugins, .., _] if named(plugins, "plugins") && rest[1..].iter().any(pattern::is_plugin) => Some(BINARY),
         _ => None,
