@@ -5,14 +5,14 @@
 use super::form::{attribute, nanos, span_id, trace_id};
 use aops_core::host::claude::usage::Sum;
 use aops_core::insight::document::Insights;
-use aops_core::insight::timeline::TimelineEntry;
+use aops_core::insight::timeline::{TimelineEntry, TimelineKind};
 use serde_json::{Value, json};
 
 pub(super) fn logs(session: &str, moments: &[TimelineEntry]) -> Vec<Value> {
     let record = |moment: &TimelineEntry| {
         let (number, text) = match moment.kind {
-            "refusal" | "rehearsed" | "audit" => (13, "WARN"),
-            "failure" | "block" => (17, "ERROR"),
+            TimelineKind::Refusal | TimelineKind::Rehearsed | TimelineKind::Audit => (13, "WARN"),
+            TimelineKind::Failure | TimelineKind::Block => (17, "ERROR"),
             _ => (9, "INFO"),
         };
         json!({

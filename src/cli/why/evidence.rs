@@ -67,9 +67,9 @@ impl<'a> Past<'a> {
     }
 
     /// The last report of one of our agents after this entry.
-    fn report_of(&self, name: &str, after: u64) -> Option<Clue> {
-        let found =
-            self.last(|fact| matches!(fact, Fact::Verdict(report) if report.agent == name && report.finding.is_some()));
+    fn report_of(&self, agent: AgentId, after: u64) -> Option<Clue> {
+        let found = self
+            .last(|fact| matches!(fact, Fact::Verdict(report) if report.agent == agent && report.finding.is_some()));
         found.filter(|clue| clue.seq > Some(after))
     }
 

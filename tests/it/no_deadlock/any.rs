@@ -182,7 +182,7 @@ fn set(session: &mut Session, odd: Odd) {
         odd.task.map(|(writes, waiver)| Task { intent: None, n: 1, waiver: waiver.as_deref().map(Stored::of), writes });
     let agents = odd.started.into_iter().map(|(agent_id, name, sent_on)| Started {
         agent_id,
-        name,
+        name: Stored::of(&name),
         sent_on,
         task: 1,
         ..Started::default()
@@ -275,7 +275,7 @@ fn laid_out(mut context: Context, event: &Event, seen: Seen) -> Context {
         .into_iter()
         .map(|(outcome, ending, on)| Checked {
             outcome: Stored::of(&outcome),
-            ending,
+            ending: ending.into(),
             on: moments[on.index(3)],
             ..Checked::default()
         })

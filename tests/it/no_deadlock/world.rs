@@ -6,6 +6,7 @@ use aops_core::gate::{Context, checks, facts};
 use aops_core::hook;
 use aops_core::host::claude::wire::read;
 use aops_core::model::event::Event;
+use aops_core::model::named::Stored;
 use aops_core::model::outcome::PhaseOutcome;
 use aops_core::model::verdict::{Ruling, Verdict};
 use aops_core::model::worktree::Worktree;
@@ -120,7 +121,7 @@ impl World {
                 context.ended.grown = Some(Growth::of(all));
             }
             ("PostToolUse", Some("ExitPlanMode")) if self.session.memory.progress.plan_asked.is_some() => {
-                let (gates, workflow) = (vec!["qa".to_owned()], Some("feature-dev".to_owned()));
+                let (gates, workflow) = (vec![Stored::of("qa")], Some("feature-dev".to_owned()));
                 let plan = AgentReport { intent: Some("i".to_owned()), gates, workflow, ..AgentReport::default() };
                 context.ended.plan = Some(Box::new(plan));
             }
@@ -165,7 +166,7 @@ impl World {
             let outcome = if self.checks_pass { PhaseOutcome::Pass } else { check.outcome.into() };
             let ending = if self.checks_pass { "exit 0" } else { "exit 1" };
             context.checks.push(Checked {
-                ending: ending.to_owned(),
+                ending: ending.to_owned().into(),
                 id: check.id.clone(),
                 on: check.on,
                 outcome: outcome.into(),

@@ -162,7 +162,7 @@ fn course() -> TaskProgress {
         auditing: false,
         baseline_before: Some(digest()),
         before: Some((Phase::Execute, Sandbox::Open)),
-        checks: [(text(), LastRun { ending: text(), outcome: stored() })].into(),
+        checks: [(text(), LastRun { ending: text().into(), outcome: stored() })].into(),
         prompt_count: 1,
         formatted: true,
         friction: true,
@@ -199,7 +199,7 @@ fn course() -> TaskProgress {
 
 fn checked() -> Checked {
     Checked {
-        ending: text(),
+        ending: text().into(),
         id: text(),
         ms: 1,
         on: Moment::Stop,
@@ -278,7 +278,7 @@ fn report() -> AgentReport {
 }
 
 fn reported() -> Reported {
-    let (agent, agent_id, finding) = (text(), text(), Some(report()));
+    let (agent, agent_id, finding) = (stored(), text(), Some(report()));
     Reported {
         agent,
         agent_id,

@@ -10,7 +10,7 @@ use crate::config::policy::{Check, Level};
 use crate::model::call::Effect;
 use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
-use crate::model::outcome::PhaseOutcome;
+use crate::model::outcome::{CheckEnding, PhaseOutcome};
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::Checked;
@@ -102,7 +102,7 @@ fn before_model(run: &Checked) -> Verdict {
         return Verdict::refuse(GATE, Phrase::new("refusals/check-prompt.md", values(run)));
     }
     let Checked { id, ending, .. } = run;
-    let (ending, output, command) = (one_line(ending, 200), quote(&run.output), one_line(&run.run, 300));
+    let (ending, output, command) = (one_line(&ending.to_string(), 200), quote(&run.output), one_line(&run.run, 300));
     let words = format!(
         "Before this prompt the check `{id}` failed ({ending}).\n{output}\nRepair what it reports first; `{command}` runs it again. If you cannot, tell the user."
     );
@@ -125,7 +125,7 @@ fn refusal(run: &Checked, context: &Context) -> Verdict {
     let asks = run.outcome == PhaseOutcome::AskUser && (context.attended || context.defers);
     let template = match run.on {
         _ if asks && context.attended => "refusals/check-ask.md",
-        _ if run.ending == Checked::CUT_OFF && run.outcome != PhaseOutcome::Halt => "refusals/check-late.md",
+        _ if run.ending == CheckEnding::CutOff && run.outcome != PhaseOutcome::Halt => "refusals/check-late.md",
         _ if run.outcome == PhaseOutcome::Halt => "refusals/check-halt.md",
         Moment::Save => "refusals/check-save.md",
         Moment::Sandbox => "refusals/check-sandbox.md",
@@ -139,7 +139,7 @@ fn refusal(run: &Checked, context: &Context) -> Verdict {
 fn values(run: &Checked) -> Vec<(&'static str, String)> {
     vec![
         ("check", one_line(&run.id, 64)),
-        ("ending", one_line(&run.ending, 200)),
+        ("ending", one_line(&run.ending.to_string(), 200)),
         ("moment", run.on.name().to_owned()),
         ("path", one_line(run.path.as_deref().unwrap_or_default(), 200)),
         ("output", quote(&run.output)),
@@ -156,7 +156,12 @@ pub fn owed(context: &Context) -> Option<Phrase> {
         .map(|run| {
             let last = run.output.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
             let last = if last.is_empty() { String::new() } else { format!(": {}", one_line(last, 120)) };
-            format!("`{}` ({}{last}), run as `{}`", run.id, one_line(&run.ending, 60), one_line(&run.run, 120))
+            format!(
+                "`{}` ({}{last}), run as `{}`",
+                run.id,
+                one_line(&run.ending.to_string(), 60),
+                one_line(&run.run, 120)
+            )
         })
         .collect();
     let checks = ("checks", one_line(&lines.join("; "), 330));

@@ -19,10 +19,11 @@ use crate::model::debt::DebtId;
 use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
 use crate::model::named::{Stored, join_names};
+use crate::model::outcome::CheckEnding;
 use crate::model::phase::Sandbox;
 use crate::model::profile::{Profile, line_digest};
 use crate::model::verdict::{Ruling, Verdict};
-use crate::session::fact::{Blocked, Checked, Fact, Said, Seen, Starts, Step, Violation};
+use crate::session::fact::{Blocked, Fact, Said, Seen, Starts, Step, Violation};
 use crate::session::fold::Session;
 use crate::session::memory::{OpenCall, Waived, Waiver};
 use crate::session::prompt::Prompt;
@@ -35,7 +36,7 @@ use serde_json::value::RawValue;
 const MOST_OPEN: usize = 256;
 
 pub fn facts(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<Fact> {
-    let run = context.checks.iter().filter(|run| run.ending != Checked::NOT_CONCERNED);
+    let run = context.checks.iter().filter(|run| run.ending != CheckEnding::NotConcerned);
     let checks = run.cloned().map(Fact::Check);
     let unreported = unreported::facts(session, event, verdict, context);
     checks.chain(of_event(session, event, verdict, context)).chain(unreported).collect()

@@ -296,11 +296,12 @@ impl Tally {
 
     /// Who answered is known later, and told where it was answered.
     fn retell(&mut self, old: &Answered, answered: &Answered) {
-        let told = |answered: &Answered| describe_moment(&Fact::Answer(answered.clone())).unwrap_or_default();
-        let was = one_line(&told(old).1, LONGEST_MOMENT);
+        let told = |answered: &Answered| describe_moment(&Fact::Answer(answered.clone()));
+        let (Some((_, was)), Some((kind, text))) = (told(old), told(answered)) else { return };
+        let was = one_line(&was, LONGEST_MOMENT);
         if let Some(moment) = self.story.moments.iter_mut().rfind(|moment| moment.text == was) {
-            let (kind, text) = told(answered);
-            (moment.kind, moment.text) = (kind, one_line(&text, LONGEST_MOMENT));
+            moment.kind = kind;
+            moment.text = one_line(&text, LONGEST_MOMENT);
         }
     }
 

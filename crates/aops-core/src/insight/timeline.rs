@@ -2,22 +2,36 @@
 //!
 //! Pure. Invariant: a call that succeeded has no entry, a refused one has.
 
-use crate::model::named::{Stored, join_names};
+use crate::model::named::{Stored, join_names, named};
 use crate::model::{call::CallState, event::EventKind};
 use crate::session::fact::{Fact, Said, Seen, Step};
 use crate::session::prompt::Prompt;
 use std::collections::BTreeMap;
 
+named! {
+    /// Its name is its class in the report.
+    pub enum TimelineKind {
+        Prompt = "prompt",
+        Verdict = "verdict",
+        Question = "question",
+        Refusal = "refusal",
+        Rehearsed = "rehearsed",
+        Failure = "failure",
+        Audit = "audit",
+        Block = "block",
+        End = "end",
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimelineEntry {
     pub at_ms: i64,
-    /// `prompt`, `verdict`, `question`, `refusal`, `rehearsed`, `failure`, `audit`, `block` or `end`.
-    pub kind: &'static str,
+    pub kind: TimelineKind,
     pub text: String,
 }
 
 /// The kind of a fact that is worth a line in a timeline, and the line.
-pub fn describe_moment(fact: &Fact) -> Option<(&'static str, String)> {
+pub fn describe_moment(fact: &Fact) -> Option<(TimelineKind, String)> {
     match fact {
         Fact::Event(seen) => describe_event(seen),
         Fact::Call(step) => describe_call(step),
@@ -27,54 +41,60 @@ pub fn describe_moment(fact: &Fact) -> Option<(&'static str, String)> {
             let said = said.or(finding.reflection.get("outcome").map(String::as_str)).unwrap_or_default();
             let more = finding.problems.first().or(finding.intent.as_ref());
             let more = more.map(|more| format!(": {more}")).unwrap_or_default();
-            Some(("verdict", format!("{} {said}{more}", report.agent)))
+            Some((TimelineKind::Verdict, format!("{} {said}{more}", report.agent)))
         }
         Fact::Answer(answered) => {
-            let kind = if answered.allowed && !answered.is_overridden() { "question" } else { "refusal" };
+            let kind = if answered.allowed && !answered.is_overridden() {
+                TimelineKind::Question
+            } else {
+                TimelineKind::Refusal
+            };
             Some((kind, answered.tell(160)))
         }
-        Fact::Block(block) => Some(("block", format!("blocked by {}: {}", block.by, block.reason))),
-        Fact::Unblock(by) => Some(("block", format!("block lifted by {}", by.by))),
-        Fact::Task(chosen) => Some(("block", format!("{} {}", chosen.by, chosen.how.words()))),
-        Fact::Waive(waiver) => Some(("block", format!("{} waived: {}", waiver.gate, waiver.reason))),
+        Fact::Block(block) => Some((TimelineKind::Block, format!("blocked by {}: {}", block.by, block.reason))),
+        Fact::Unblock(by) => Some((TimelineKind::Block, format!("block lifted by {}", by.by))),
+        Fact::Task(chosen) => Some((TimelineKind::Block, format!("{} {}", chosen.by, chosen.how.words()))),
+        Fact::Waive(waiver) => Some((TimelineKind::Block, format!("{} waived: {}", waiver.gate, waiver.reason))),
         _ => None,
     }
 }
 
-fn describe_event(seen: &Seen) -> Option<(&'static str, String)> {
+fn describe_event(seen: &Seen) -> Option<(TimelineKind, String)> {
     if let Some(would) = &seen.rehearsed {
-        return Some(("rehearsed", describe_rehearsed(&seen.event, would)));
+        return Some((TimelineKind::Rehearsed, describe_rehearsed(&seen.event, would)));
     }
     if let Some(said) = seen.said.as_ref().filter(|said| said.refuses()) {
         // The list itself: the first line of the reason only says that there is one.
         let owed = seen.owed.as_ref().filter(|owed| !owed.is_empty());
         let why =
             owed.map_or_else(|| first_line(&said.reason).to_owned(), |owed| format!("still owes {}", join_names(owed)));
-        return Some(("refusal", format!("{} at {}: {why}", said.gate, seen.event)));
+        return Some((TimelineKind::Refusal, format!("{} at {}: {why}", said.gate, seen.event)));
     }
     match EventKind::of(&seen.event) {
         EventKind::UserPromptSubmit => {
             let prompt = seen.words("prompt").filter(|prompt| Prompt::of(prompt) != Prompt::Machine);
-            prompt.map(|prompt| ("prompt", prompt))
+            prompt.map(|prompt| (TimelineKind::Prompt, prompt))
         }
-        EventKind::Stop => Some(("end", "the turn ended".to_owned())),
+        EventKind::Stop => Some((TimelineKind::End, "the turn ended".to_owned())),
         EventKind::StopFailure => {
-            Some(("failure", format!("the turn broke off: {}", seen.words("error").unwrap_or_default())))
+            Some((TimelineKind::Failure, format!("the turn broke off: {}", seen.words("error").unwrap_or_default())))
         }
-        EventKind::SessionEnd => Some(("end", "the session ended".to_owned())),
+        EventKind::SessionEnd => Some((TimelineKind::End, "the session ended".to_owned())),
         _ => None,
     }
 }
 
-fn describe_call(step: &Step) -> Option<(&'static str, String)> {
+fn describe_call(step: &Step) -> Option<(TimelineKind, String)> {
     let (tool, reason) = (&step.call.tool, step.reason.as_deref().unwrap_or_default());
     if let Some(would) = &step.rehearsed {
-        return Some(("rehearsed", describe_rehearsed(tool, would)));
+        return Some((TimelineKind::Rehearsed, describe_rehearsed(tool, would)));
     }
     match (step.to, &step.gate) {
-        (CallState::Denied, Some(gate)) => Some(("refusal", format!("{gate}: {tool}: {}", first_line(reason)))),
-        (CallState::Failed, _) => Some(("failure", format!("{tool}: {reason}"))),
-        _ if step.drawn == Some(true) => Some(("audit", "an audit was drawn".to_owned())),
+        (CallState::Denied, Some(gate)) => {
+            Some((TimelineKind::Refusal, format!("{gate}: {tool}: {}", first_line(reason))))
+        }
+        (CallState::Failed, _) => Some((TimelineKind::Failure, format!("{tool}: {reason}"))),
+        _ if step.drawn == Some(true) => Some((TimelineKind::Audit, "an audit was drawn".to_owned())),
         _ => None,
     }
 }

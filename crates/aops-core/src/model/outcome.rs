@@ -2,6 +2,7 @@
 
 use crate::model::named::named;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 named! {
     /// The word of a reviewer's report.
@@ -77,6 +78,74 @@ impl RunOutcome {
             Self::Pass => 0,
             Self::Blocked | Self::InterventionRequired => 1,
             Self::WaiverRequested | Self::EscalationRequested => 3,
+        }
+    }
+}
+
+/// How one of the user's checks ended. Stored as one text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum CheckEnding {
+    Exit(i32),
+    Signal(i32),
+    /// It used up its time.
+    CutOff,
+    /// It is about other files, and was not run.
+    NotConcerned,
+    /// Why it did not start.
+    NotStarted(String),
+}
+
+impl Default for CheckEnding {
+    fn default() -> Self {
+        Self::NotStarted(String::new())
+    }
+}
+
+impl fmt::Display for CheckEnding {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Exit(code) => write!(f, "exit {code}"),
+            Self::Signal(signal) => write!(f, "signal {signal}"),
+            Self::CutOff => f.write_str("cut off"),
+            Self::NotConcerned => f.write_str("not concerned"),
+            Self::NotStarted(why) => f.write_str(why),
+        }
+    }
+}
+
+impl From<String> for CheckEnding {
+    fn from(stored: String) -> Self {
+        let number = stored.split_once(' ').and_then(|(_, number)| number.parse().ok());
+        let exit = number.map(Self::Exit).into_iter().chain(number.map(Self::Signal));
+        let mut all = exit.chain([Self::CutOff, Self::NotConcerned]);
+        all.find(|ending| ending.to_string() == stored).unwrap_or(Self::NotStarted(stored))
+    }
+}
+
+impl From<CheckEnding> for String {
+    fn from(ending: CheckEnding) -> Self {
+        ending.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CheckEnding;
+
+    #[test]
+    fn an_ending_is_stored_as_it_is_said() {
+        for (text, ending) in [
+            ("exit 1", CheckEnding::Exit(1)),
+            ("signal 9", CheckEnding::Signal(9)),
+            ("cut off", CheckEnding::CutOff),
+            ("not concerned", CheckEnding::NotConcerned),
+            ("exit +1", CheckEnding::NotStarted("exit +1".to_owned())),
+            ("did not start: no shell", CheckEnding::NotStarted("did not start: no shell".to_owned())),
+            ("", CheckEnding::default()),
+        ] {
+            assert_eq!(CheckEnding::from(text.to_owned()), ending);
+            assert_eq!(String::from(ending), text);
         }
     }
 }

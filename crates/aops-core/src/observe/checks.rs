@@ -9,7 +9,7 @@ use crate::gate::Context;
 use crate::ledger::open::Ledger;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
-use crate::model::outcome::PhaseOutcome;
+use crate::model::outcome::{CheckEnding, PhaseOutcome};
 use crate::session::fact::Checked;
 use crate::system::files;
 use crate::system::process::program::{Identity, Program};
@@ -85,7 +85,7 @@ pub fn run(env: &Env, about: &About, checks: &[Check]) -> Vec<Checked> {
             if concerns(check) {
                 return run_one(env, about, check, &folder);
             }
-            Checked { ending: Checked::NOT_CONCERNED.to_owned(), ..as_checked(check, PhaseOutcome::Pass) }
+            Checked { ending: CheckEnding::NotConcerned, ..as_checked(check, PhaseOutcome::Pass) }
         })
         .collect()
 }
@@ -118,12 +118,12 @@ fn run_one(env: &Env, about: &About, check: &Check, folder: &Path) -> Checked {
         Err(error) => (Err(error), Vec::new()),
     };
     let ending = match ending {
-        Ok(Ending::Exit(code)) => format!("exit {code}"),
-        Ok(Ending::Signal(signal)) => format!("signal {signal}"),
-        Ok(Ending::TimedOut) => Checked::CUT_OFF.to_owned(),
-        Err(error) => one_line(&format!("did not start: {error}"), 200),
+        Ok(Ending::Exit(code)) => CheckEnding::Exit(code),
+        Ok(Ending::Signal(signal)) => CheckEnding::Signal(signal),
+        Ok(Ending::TimedOut) => CheckEnding::CutOff,
+        Err(error) => CheckEnding::NotStarted(one_line(&format!("did not start: {error}"), 200)),
     };
-    let passed = ending == "exit 0";
+    let passed = ending == CheckEnding::Exit(0);
     Checked {
         ending,
         ms: began.elapsed().as_millis().try_into().unwrap_or(u64::MAX),

@@ -11,7 +11,7 @@ use crate::model::agent::AgentId;
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::gate_id::GateId;
 use crate::model::named::Stored;
-use crate::model::outcome::{AgentVerdict, PhaseOutcome};
+use crate::model::outcome::{AgentVerdict, CheckEnding, PhaseOutcome};
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::profile::{JailState, Profile};
 use crate::session::agent_report::{AgentReport, WorkKind};
@@ -322,8 +322,7 @@ pub struct IssueInHand {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastRun {
-    /// `exit 1`, `signal 9`, `cut off`, or why it did not start.
-    pub ending: String,
+    pub ending: CheckEnding,
     pub outcome: Stored<PhaseOutcome>,
 }
 

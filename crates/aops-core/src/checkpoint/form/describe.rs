@@ -180,8 +180,9 @@ pub fn describe_gates(session: &Session) -> Governance {
     }
     // Only checks that ran in this task.
     let check = |(name, run): (&String, &LastRun)| {
-        let reason = Some(&run.ending).filter(|ending| run.outcome != PhaseOutcome::Pass && !ending.is_empty());
-        GateOutcome { name: name.clone(), outcome: run.outcome.clone(), reason: reason.cloned() }
+        let reason = Some(run.ending.to_string()).filter(|_| run.outcome != PhaseOutcome::Pass);
+        let reason = reason.filter(|ending| !ending.is_empty());
+        GateOutcome { name: name.clone(), outcome: run.outcome.clone(), reason }
     };
     let checks: Vec<GateOutcome> = course.checks.iter().map(check).collect();
     let passed = gates.iter().chain(&checks).all(|one| one.outcome == PhaseOutcome::Pass);

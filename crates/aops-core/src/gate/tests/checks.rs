@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::named::Stored;
+use crate::model::outcome::CheckEnding;
 
 #[test]
 fn checks() {
@@ -36,7 +37,7 @@ fn checks() {
             id: "c".into(),
             on,
             outcome: Stored::of(outcome),
-            ending: ending.into(),
+            ending: ending.to_owned().into(),
             output: "o\n\n".into(),
             ..Checked::default()
         };
@@ -46,13 +47,13 @@ fn checks() {
     for (on, outcome, ending, words) in [
         (Moment::Save, "INTERVENTION_REQUIRED", "exit 1", "check-save.md"),
         (Moment::Commit, "INTERVENTION_REQUIRED", "exit 1", "check-failed.md"),
-        (Moment::Commit, "INTERVENTION_REQUIRED", Checked::CUT_OFF, "check-late.md"),
-        (Moment::Commit, "HALT", Checked::CUT_OFF, "check-halt.md"),
+        (Moment::Commit, "INTERVENTION_REQUIRED", "cut off", "check-late.md"),
+        (Moment::Commit, "HALT", "cut off", "check-halt.md"),
         (Moment::Commit, "ASK_USER", "exit 1", "check-failed.md"),
     ] {
         refused(&asked, &call("Write"), &ran(on, outcome, ending), "checks", words);
     }
-    for ending in ["exit 1", Checked::CUT_OFF] {
+    for ending in ["exit 1", "cut off"] {
         let attended = Context { attended: true, ..ran(Moment::Commit, "ASK_USER", ending) };
         let words = said(&asked, &call("Write"), &attended);
         assert_eq!((words.1, words.2.as_str()), (Ruling::Ask, "refusals/check-ask.md"));
@@ -93,8 +94,13 @@ fn checks_before_a_model_and_before_the_first_change() {
     let saves = || calls(CallContext { effect: Effect::Write, saves: Some("/a".into()), ..CallContext::default() });
     assert!(wanted(&lifted, &call("Write"), &saves()).is_empty());
     let failed = |outcome: &str, on| {
-        let run =
-            Checked { id: "c".into(), on, outcome: Stored::of(outcome), ending: "exit 1".into(), ..Checked::default() };
+        let run = Checked {
+            id: "c".into(),
+            on,
+            outcome: Stored::of(outcome),
+            ending: CheckEnding::Exit(1),
+            ..Checked::default()
+        };
         Context { checks: vec![run], ..writes() }
     };
     for outcome in ["HALT", "ASK_USER"] {
@@ -110,7 +116,7 @@ fn checks_before_a_model_and_before_the_first_change() {
     assert!(wanted(&fresh, &call("Read"), &Context::default()).is_empty());
     let last = |outcome: &str| {
         let mut session = fresh.clone();
-        let run = LastRun { ending: "exit 1".into(), outcome: Stored::of(outcome) };
+        let run = LastRun { ending: CheckEnding::Exit(1), outcome: Stored::of(outcome) };
         session.memory.progress.checks.insert("sandbox".into(), run);
         session
     };

@@ -194,8 +194,8 @@ fn prompts_waive_and_stops_owe() {
     let owing = facts(&working(), &event("Stop"), &Verdict::pass(), &Context { tree, ..Context::default() });
     let Some(Fact::Event(seen)) = owing.last() else { panic!("{owing:?}") };
     assert!(seen.owed.as_ref().unwrap().contains(&DebtId::Commit.into()), "{seen:?}");
-    let run = |ending: &str| Checked { id: "c".into(), ending: ending.into(), ..Checked::default() };
-    let checks = vec![run(Checked::NOT_CONCERNED), run("exit 0")];
+    let run = |ending: &str| Checked { id: "c".into(), ending: ending.to_owned().into(), ..Checked::default() };
+    let checks = vec![run("not concerned"), run("exit 0")];
     let checked = Context { checks, ..Context::default() };
     assert_eq!(of(&working(), "Stop", &Verdict::pass(), &checked), ["check", "event"]);
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::named::Stored;
+use crate::model::outcome::CheckEnding;
 use crate::session::memory::RunStep;
 
 fn step(change: impl FnOnce(&mut RunStep)) -> Context {
@@ -205,7 +206,7 @@ fn a_step_owes_what_its_checks_ask_for_and_a_last_verification() {
     };
     let ran = |outcome: &str| {
         let run = Checked {
-            ending: "exit 1".into(),
+            ending: CheckEnding::Exit(1),
             id: "c".into(),
             on: Moment::Stop,
             outcome: Stored::of(outcome),

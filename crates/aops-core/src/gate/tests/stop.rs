@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::named::Stored;
+use crate::model::outcome::CheckEnding;
 
 /// A new prompt came, and it is not known yet whether it continues the task: a question is answered freely.
 #[test]
@@ -26,7 +27,7 @@ fn a_check_is_owed_with_its_last_words_if_it_had_any() {
             id: "c".into(),
             on: Moment::Stop,
             outcome: Stored::of("INTERVENTION_REQUIRED"),
-            ending: "exit 1".into(),
+            ending: CheckEnding::Exit(1),
             output: output.into(),
             run: "make".into(),
             ..Checked::default()

@@ -2,14 +2,13 @@
 
 use crate::config::policy::check::Moment;
 use crate::model::named::Stored;
-use crate::model::outcome::PhaseOutcome;
+use crate::model::outcome::{CheckEnding, PhaseOutcome};
 use serde::{Deserialize, Serialize};
 
 /// One run of a `[[check]]` of the user's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checked {
-    /// `exit 1`, `signal 9`, `cut off`, or why it did not start.
-    pub ending: String,
+    pub ending: CheckEnding,
     pub id: String,
     pub ms: u64,
     pub on: Moment,
@@ -25,12 +24,6 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// How one ended that used up its time.
-    pub const CUT_OFF: &str = "cut off";
-
-    /// How one "ended" that is about other files, and was not run.
-    pub const NOT_CONCERNED: &str = "not concerned";
-
     pub fn failed(&self) -> bool {
         self.outcome != PhaseOutcome::Pass
     }
