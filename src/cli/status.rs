@@ -24,23 +24,22 @@ use aops_core::config::policy::{Level, ModeLevel};
 use aops_core::gate::{Context, owed};
 use aops_core::ledger::session_folder::{SessionKey, dashed};
 use aops_core::ledger::sessions::{self, SessionOnDisk};
+use aops_core::ledger::written;
 use aops_core::model::error::{Code, Failure};
 use aops_core::model::phase::{Phase, Sandbox};
 use aops_core::model::profile::Hold;
-use aops_core::model::worktree::{Asked, Worktree};
+use aops_core::model::worktree::Worktree;
 use aops_core::proof::health::{Health, log_damage};
 use aops_core::session::fold::Session;
 use aops_core::session::memory::Waiver;
 use aops_core::session::state::{State, Subagent};
 use aops_core::system::env::{Env, east_of_utc};
-use aops_core::system::git;
 use aops_core::text::json::{self, Json};
 use aops_core::text::plain::count;
 use aops_core::text::template::one_line;
 use aops_core::text::time;
 use clap::ArgMatches;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
@@ -75,8 +74,8 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         Some(session) => session,
         None => rebuild(io, &shelved)?,
     };
-    let (project, baseline) = (folder(io.env, &shelved, &session), sessions::baseline(&shelved, &session));
-    let owed = owed(io.env, &session, project.as_deref().zip(baseline.as_ref()));
+    let project = folder(io.env, &shelved, &session);
+    let owed = owed(io.env, &session, project.as_deref().map(|project| (project, &shelved)));
     let damage = Health::new(io.env, u64::MAX).damage(&shelved);
     let parked = find_parked(io.env, project.as_deref(), &session);
     if io.json {
@@ -365,20 +364,16 @@ pub fn folder(env: &Env, shelved: &SessionOnDisk, session: &Session) -> Option<P
 }
 
 /// What the task owes now. Without a folder to look at, commit and push are as the last Stop found them.
-pub(super) fn owed(env: &Env, session: &Session, tree: Option<(&Path, &BTreeMap<String, String>)>) -> Vec<String> {
+pub(super) fn owed(env: &Env, session: &Session, tree: Option<(&Path, &SessionOnDisk)>) -> Vec<String> {
+    let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
+    let tree = tree.filter(|_| wrote).and_then(|(folder, found)| written::owed_on_disk(env, found, session, folder));
     let last = |name: &str| session.state.stop.owed.iter().any(|owed| owed == name);
-    let tree = match tree {
-        Some((folder, baseline)) if session.state.task.as_ref().is_some_and(|task| task.writes > 0) => {
-            git::owed(env, folder, Path::new(&session.memory.root), baseline)
-        }
-        _ => Worktree {
-            behind: u64::from(last("pull")),
-            others: false,
-            uncommitted: last("commit").then(String::new).into_iter().collect(),
-            push: last("push").then(Default::default),
-            asked: Asked::Answered,
-        },
-    };
+    let tree = tree.unwrap_or_else(|| Worktree {
+        behind: u64::from(last("pull")),
+        uncommitted: last("commit").then(String::new).into_iter().collect(),
+        push: last("push").then(Default::default),
+        ..Worktree::default()
+    });
     let context = Context { now_ms: env.now_ms, tree, ..Context::default() };
     let debts = owed::debts(session, &context);
     // Checks are not run just to show the state: show what the last Stop found.

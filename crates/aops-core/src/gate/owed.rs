@@ -279,7 +279,11 @@ fn closing(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     }
     if commit == how && !tree.uncommitted.is_empty() {
         let files = one_line(&tree.uncommitted.join(", "), 200);
-        debts.push(Debt { name: "commit", line: Phrase::new("owed/commit.md", vec![("files", files)]) });
+        let foreign = one_line(&tree.foreign.join(", "), 200);
+        let others =
+            if foreign.is_empty() { foreign } else { format!("; changed by somebody else, not asked for: {foreign}") };
+        let values = vec![("files", files), ("others", others)];
+        debts.push(Debt { name: "commit", line: Phrase::new("owed/commit.md", values) });
     }
     let to_push = tree.push.as_ref().filter(|_| push == how);
     if to_push.is_some() && (tree.behind > 0 || progress.rejected) {

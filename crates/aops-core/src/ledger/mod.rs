@@ -13,6 +13,7 @@ pub mod index;
 pub mod clients;
 pub mod sessions;
 pub mod leases;
+pub mod written;
 pub mod second;
 pub mod held;
 pub mod open;
