@@ -61,6 +61,7 @@ mod opencode;
 mod other_clients;
 mod own;
 mod packages;
+mod own_verbs;
 mod pages;
 mod parked;
 mod phase_outcomes;

@@ -207,6 +207,8 @@ pub struct EndContext {
     pub changed: Vec<String>,
     /// After a command: all that the task changed so far, where the task is weighed.
     pub grown: Option<Growth>,
+    /// They changed before the call, while none ran.
+    pub apart: bool,
     /// With that: something of the command may go on; git brought commits into the tree.
     pub lasts: bool,
     pub moved: bool,

@@ -424,7 +424,7 @@ fn end(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> EndConte
         .is_some_and(|call| matches!(table::tool(&call.key.tool).touches, ToolTouches::Line | ToolTouches::PowerShell));
     if (runs_line || open.effect.is_some_and(Effect::is_write)) && !session.memory.marks.is_empty() {
         let edited = call.and_then(|call| saves(event, call));
-        tampering::look(env, session, event, edited.as_deref(), &mut ended);
+        tampering::look(env, ledger, event, edited.as_deref(), &mut ended);
     }
     ended
 }

@@ -5,6 +5,7 @@
 mod hard_links;
 pub mod real_paths;
 mod named;
+pub mod own_changes;
 pub mod tampering;
 pub mod impostors;
 pub mod foreign_agents;
