@@ -114,7 +114,9 @@ fn brings_plan(session: &Session, event: &Event) -> bool {
 
 /// After the call that brought a plan: the steps of its workflow, and who must review it.
 fn plan_in_force(env: &Env, policy: &Policy, session: &Session, event: &Event, context: &Context) -> Option<String> {
-    if !session.is_planned() || !brings_plan(session, event) {
+    // The agent may have ended without a plan: then the one before is not meant.
+    let pending = session.state.state.hydration_pending;
+    if !session.is_planned() || pending || !brings_plan(session, event) {
         return None;
     }
     let id = session.state.state.current_workflow.as_deref().unwrap_or_default();

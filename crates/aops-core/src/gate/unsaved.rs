@@ -83,7 +83,7 @@ fn cause(session: &Session, event: &Event, context: &Context) -> (String, String
             return ("this task had no plan when it started".to_owned(), "Run it again.".to_owned());
         }
         Phase::Review => ("the plan of this task is not reviewed yet", "critic"),
-        Phase::Execute if session.is_shut() => {
+        Phase::Execute if session.is_shut() && (progress.outgrown.is_none() || session.is_planned()) => {
             let next = "If the user wants this change, start {} again and choose another workflow, then run it again.";
             let next = next.replace("{}", &context.agent("prompt-hydrator"));
             return ("a question changes nothing".to_owned(), next);
