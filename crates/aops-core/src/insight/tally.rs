@@ -60,6 +60,8 @@ pub struct Story {
     pub followed: BTreeMap<String, Followed>,
     /// Blocks, by who set them.
     pub blocks: BTreeMap<String, u64>,
+    /// Every verdict of a review and of a verification: `critic REVISE`.
+    pub verdicts: BTreeMap<String, u64>,
     /// The folder of the project.
     pub root: String,
 }
@@ -332,6 +334,9 @@ impl Tally {
             "qa-verifier" => self.insights.qa_verdict.clone_from(&finding.verdict),
             "framework" => self.count_reflection(&finding.reflection),
             _ => {}
+        }
+        if let Some(verdict) = finding.verdict.as_ref().filter(|_| matches!(&*report.agent, "critic" | "qa-verifier")) {
+            count_one(&mut self.story.verdicts, &format!("{} {verdict}", report.agent));
         }
         if matches!(report.agent.as_str(), "qa-verifier" | "custodiet") {
             finding.problems.iter().for_each(|problem| push_new(&mut self.insights.friction_points, problem));
