@@ -31,7 +31,7 @@ use aops_core::model::profile::Hold;
 use aops_core::model::worktree::Worktree;
 use aops_core::proof::health::{Health, log_damage};
 use aops_core::session::fold::Session;
-use aops_core::session::memory::Waiver;
+use aops_core::session::memory::{AtWork, Waiver};
 use aops_core::session::state::{State, Subagent};
 use aops_core::system::env::{Env, east_of_utc};
 use aops_core::text::json::{self, Json};
@@ -97,7 +97,7 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     rows.extend(demands(&session, &owed, io.env.now_ms));
     rows.extend(parked.iter().map(|(files, about)| ("parked", describe_parked(*files, about), Tone::Plain)));
     rows.extend(describe_waivers(io, &session));
-    rows.push(agents(&session.state));
+    rows.push(agents(&session));
     rows.extend(times(io, &session.state));
     rows.push(("folder", shelved.path.display().to_string(), Tone::Quiet));
     io.facts(rows)
@@ -208,10 +208,22 @@ fn describe_mode(session: &Session) -> String {
     format!("{}{by}: {means}", mode.level().name())
 }
 
+/// The agents of ours that the turn waits for.
+fn describe_at_work(session: &Session, now_ms: i64) -> Option<NamedFact> {
+    let waited = |agent: &&AtWork| agent.agent_id.as_ref().is_none_or(|id| !session.is_left_behind(id));
+    let words = |agent: &AtWork| {
+        let since = time::parse(&agent.since).map(|since| format!(" since {}", time::age(now_ms - since)));
+        format!("`{}`{}", agent.name, since.unwrap_or_default())
+    };
+    let agents: Vec<String> = session.memory.at_work.iter().filter(waited).map(words).collect();
+    (!agents.is_empty()).then(|| ("at work", format!("waits for {}", agents.join(", ")), Tone::Plain))
+}
+
 /// What the loop wants next.
 fn demands(session: &Session, owed: &[String], now_ms: i64) -> Vec<NamedFact> {
     let state = &session.state;
     let mut rows = vec![("waits for", waits_for(session, now_ms).to_owned(), Tone::Warn)];
+    rows.extend(describe_at_work(session, now_ms));
     if owed.is_empty() {
         rows.push(("owed", "nothing".to_owned(), Tone::Plain));
     } else {
@@ -255,8 +267,12 @@ fn describe_waivers(io: &Io, session: &Session) -> Vec<NamedFact> {
     by_prompt.into_iter().chain(by_person).collect()
 }
 
-fn agents(state: &State) -> NamedFact {
+fn agents(session: &Session) -> NamedFact {
+    let state = &session.state;
+    let works = |name: &String| session.memory.at_work.iter().any(|agent| agent.name == *name);
     let said = |(name, agent): (&String, &Subagent)| match agent.said() {
+        // What it said was about an earlier state of the work.
+        _ if works(name) => format!("{name} (at work)"),
         Some(verdict) => format!("{name} {verdict}"),
         None => name.clone(),
     };

@@ -3,7 +3,7 @@
 //! Invariants: one refusal with the whole list, in order; silent for tasks that changed nothing and while other agents still
 //! work; after a few refusals without progress the turn may end and the user is told.
 
-use super::{Context, checks, is_waiting, is_waived};
+use super::{Context, checks, is_busy, is_waiting, is_waived};
 use crate::config::policy::{Level, ModeLevel, Policy};
 use crate::model::agent::ours;
 use crate::model::event::{Event, EventKind};
@@ -24,7 +24,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     if let Some(words) = unstopped(session, context) {
         return Verdict::notice(GATE, words);
     }
-    if event.kind != EventKind::Stop || session.blocked().is_some() || event.busy || paused {
+    if event.kind != EventKind::Stop || session.blocked().is_some() || is_busy(session, event) || paused {
         return Verdict::pass();
     }
     let mut verdict = ending(session, context);
@@ -89,6 +89,10 @@ fn ending(session: &Session, context: &Context) -> Verdict {
     if tired && session.memory.progress.let_go {
         // It was said when the turn before ended.
         return Verdict::pass();
+    }
+    if context.push_failed && names == ["push"] {
+        let words = "the work is committed and not pushed: the last push failed\nhint: the answer of the remote says why; `git push` in a terminal tries it again";
+        return Verdict::notice(GATE, words.to_owned());
     }
     let progress = &session.memory.progress;
     if progress.rounds >= MOST_ROUNDS && names.first() == Some(&"qa-verifier") {

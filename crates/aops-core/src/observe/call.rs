@@ -8,7 +8,7 @@ use crate::config::texts::{self, Library};
 use crate::config::workflow::Held;
 use crate::gate::guard::{self, Protected};
 use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, Unheld};
-use crate::gate::{facts, jail};
+use crate::gate::{facts, is_busy, jail};
 use crate::host;
 use crate::ledger::open::Ledger;
 use crate::model::agent::{AGENTS, PLUGIN_PREFIX, ours};
@@ -73,8 +73,9 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
             context.report = said.map(|said| evidence::borne_out(ledger, event, said?));
             context.verified_tree = verified::of_report(env, session, event, context.report.as_ref());
         }
-        EventKind::Stop if !event.busy && may_owe(session, &context) => {
+        EventKind::Stop if !is_busy(session, event) && may_owe(session, &context) => {
             (context.tree, context.asks) = (unstopped::left_in_tree(env, ledger, event)?, unstopped::asks(event));
+            context.push_failed = context.tree.push.is_some() && evidence::is_push_failed(&ledger.recent());
         }
         _ => {}
     }
