@@ -383,7 +383,7 @@ fn touches(protected: &Protected, path: &[Component], place: &ProtectedPlace, na
 /// The place lies in a folder that this act leaves alone.
 fn is_spared(path: &[Component], names: &[String], act: Act) -> bool {
     let is_kept = |name: &String| name == ".claude" || act == Act::SpareBoth && name == ".aops";
-    path.iter().all(|part| pattern::exact(part)) && names.iter().skip(path.len()).any(is_kept)
+    path.iter().all(pattern::exact) && names.iter().skip(path.len()).any(is_kept)
 }
 
 /// Where the path is, seen from the place. `Above`: it contains the place.
