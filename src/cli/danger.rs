@@ -10,6 +10,7 @@ use anyhow::{Context, bail};
 use aops_core::config::in_force::{CONFIG_FILE, InForce, read_policy};
 use aops_core::config::policy::{DangerLevel, Folder, Layer, Source, choose};
 use aops_core::insight::document::RuleCounts;
+use aops_core::observe::own_changes;
 use aops_core::system::files::{self, Found};
 use aops_core::system::threads;
 use aops_shell::danger::{RULES, Rule, rule};
@@ -215,6 +216,7 @@ fn switch(given: &ArgMatches, io: &mut Io, level: Option<DangerLevel>) -> anyhow
     if old != new {
         let parent = file.path.parent().unwrap_or(Path::new("/"));
         files::make_folders(parent, 0o777).with_context(|| format!("`{shown}`"))?;
+        own_changes::announce(io.env, &file.path, Some(new.as_bytes()));
         file.replace(new.as_bytes(), 0o666).with_context(|| format!("`{shown}`"))?;
     }
     let verb = if old == new { "was set already" } else { "is set" };

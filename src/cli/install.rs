@@ -28,7 +28,7 @@ use aops_core::system::env::Env;
 use aops_core::system::files::Found;
 use aops_core::text::diff::unified;
 use clap::{Arg, ArgGroup, ArgMatches};
-use kept::describe_kept;
+use kept::{describe_kept, describe_open};
 use managed::{MANAGED, ROOT};
 use plan::{Plan, Wanted};
 use serde_json::{Value, json};
@@ -192,7 +192,7 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let backup = if dry_run { None } else { plan.carry_out(io.env)? };
     let told = Told { plan: &plan, unjailed, dry_run, backup };
     if let Some(mode) = mode.as_ref().filter(|_| !dry_run) {
-        mode.carry_out()?;
+        mode.carry_out(io.env)?;
     }
     if !dry_run && Keys::open(io.env)?.is_none() {
         life::begin(io.env, None, None)?;
@@ -294,7 +294,8 @@ fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     let undo = Undo::make(io.env, Level::given(given))?;
     let dry_run = given.get_flag("dry-run");
-    let (value, words) = (undo.to_json(dry_run), format!("{}{}", undo.words(dry_run), describe_kept(io.env)));
+    let rest = format!("{}{}", describe_open(io.env), describe_kept(io.env));
+    let (value, words) = (undo.to_json(dry_run), format!("{}{rest}", undo.words(dry_run)));
     if !dry_run {
         undo.carry_out(io.env)?;
     }

@@ -11,6 +11,7 @@ use aops_core::config::policy::key::KEYS;
 use aops_core::config::policy::{Folder, Layer, ModeLevel, Origins, Policy, Small, Source, SourceLine, choose};
 use aops_core::config::problem::Problem;
 use aops_core::config::texts;
+use aops_core::observe::own_changes;
 use aops_core::system::env::Env;
 use aops_core::system::files::{self, Found};
 use aops_shell::verbs::Who;
@@ -82,7 +83,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     allowed("mode", Who::AtTerminal, io)?;
     let change = Change::make(io.env, level, given.get_flag("project"))?;
     let (value, words) = (change.to_json(), change.words());
-    change.carry_out()?;
+    change.carry_out(io.env)?;
     io.answer(&value, words)
 }
 
@@ -104,6 +105,7 @@ fn unset(io: &mut Io) -> anyhow::Result<u8> {
     let tried = read_policy(env, &project, Some(Source { file: &shown, text: &new }));
     let (policy, origins) = tried.or_else(|problems| refused(unaccepted(ModeLevel::Strict, &problems)))?;
     file.check_writable()?;
+    own_changes::announce(env, &path, Some(new.as_bytes()));
     file.replace(new.as_bytes(), 0o666).with_context(|| format!("`{shown}`"))?;
     let mut value = to_json(&policy, &origins, &project);
     value["unset"] = json!(choose::shorten(folder));
@@ -288,13 +290,14 @@ impl Change {
         }
     }
 
-    pub(super) fn carry_out(&self) -> anyhow::Result<()> {
+    pub(super) fn carry_out(&self, env: &Env) -> anyhow::Result<()> {
         if !self.changes() {
             return Ok(());
         }
         let path = &self.file.path;
         let named = || format!("`{}`", path.display());
         files::make_folders(path.parent().unwrap_or(Path::new("/")), 0o777).with_context(named)?;
+        own_changes::announce(env, path, Some(self.new.as_bytes()));
         self.file.replace(self.new.as_bytes(), 0o666).with_context(named)
     }
 }

@@ -24,25 +24,24 @@ use aops_core::config::policy::{Level, ModeLevel};
 use aops_core::gate::{Context, owed};
 use aops_core::ledger::session_folder::{SessionKey, dashed};
 use aops_core::ledger::sessions::{self, SessionOnDisk};
+use aops_core::ledger::written;
 use aops_core::model::debt::DebtId;
 use aops_core::model::error::{Code, Failure};
 use aops_core::model::named::join_names;
 use aops_core::model::phase::{Phase, Sandbox};
 use aops_core::model::profile::Hold;
-use aops_core::model::worktree::{Asked, Worktree};
+use aops_core::model::worktree::Worktree;
 use aops_core::proof::health::{Health, log_damage};
 use aops_core::session::fold::Session;
-use aops_core::session::memory::Waiver;
+use aops_core::session::memory::{AtWork, Waiver};
 use aops_core::session::state::{State, Subagent, TaskWaiver};
 use aops_core::system::env::{Env, east_of_utc};
-use aops_core::system::git;
 use aops_core::text::json::{self, Json};
 use aops_core::text::plain::count;
 use aops_core::text::template::one_line;
 use aops_core::text::time;
 use clap::ArgMatches;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
@@ -77,8 +76,8 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         Some(session) => session,
         None => rebuild(io, &shelved)?,
     };
-    let (project, baseline) = (folder(io.env, &shelved, &session), sessions::baseline(&shelved, &session));
-    let owed = owed(io.env, &session, project.as_deref().zip(baseline.as_ref()));
+    let project = folder(io.env, &shelved, &session);
+    let owed = owed(io.env, &session, project.as_deref().map(|project| (project, &shelved)));
     let damage = Health::new(io.env, u64::MAX).damage(&shelved);
     let parked = find_parked(io.env, project.as_deref(), &session);
     if io.json {
@@ -100,7 +99,7 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     rows.extend(demands(&session, &owed, io.env.now_ms));
     rows.extend(parked.iter().map(|(files, about)| ("parked", describe_parked(*files, about), Tone::Plain)));
     rows.extend(describe_waivers(io, &session));
-    rows.push(agents(&session.state));
+    rows.push(agents(&session));
     rows.extend(times(io, &session.state));
     rows.push(("folder", shelved.path.display().to_string(), Tone::Quiet));
     io.facts(rows)
@@ -211,10 +210,22 @@ fn describe_mode(session: &Session) -> String {
     format!("{}{by}: {means}", mode.level().name())
 }
 
+/// The agents of ours that the turn waits for.
+fn describe_at_work(session: &Session, now_ms: i64) -> Option<NamedFact> {
+    let waited = |agent: &&AtWork| agent.agent_id.as_ref().is_none_or(|id| !session.is_left_behind(id));
+    let words = |agent: &AtWork| {
+        let since = time::parse(&agent.since).map(|since| format!(" since {}", time::age(now_ms - since)));
+        format!("`{}`{}", agent.name, since.unwrap_or_default())
+    };
+    let agents: Vec<String> = session.memory.at_work.iter().filter(waited).map(words).collect();
+    (!agents.is_empty()).then(|| ("at work", format!("waits for {}", agents.join(", ")), Tone::Plain))
+}
+
 /// What the loop wants next.
 fn demands(session: &Session, owed: &[&str], now_ms: i64) -> Vec<NamedFact> {
     let state = &session.state;
     let mut rows = vec![("waits for", waits_for(session, now_ms).to_owned(), Tone::Warn)];
+    rows.extend(describe_at_work(session, now_ms));
     if owed.is_empty() {
         rows.push(("owed", "nothing".to_owned(), Tone::Plain));
     } else {
@@ -258,8 +269,12 @@ fn describe_waivers(io: &Io, session: &Session) -> Vec<NamedFact> {
     by_prompt.into_iter().chain(by_person).collect()
 }
 
-fn agents(state: &State) -> NamedFact {
+fn agents(session: &Session) -> NamedFact {
+    let state = &session.state;
+    let works = |name: &String| session.memory.at_work.iter().any(|agent| agent.name.name() == name);
     let said = |(name, agent): (&String, &Subagent)| match agent.said() {
+        // What it said was about an earlier state of the work.
+        _ if works(name) => format!("{name} (at work)"),
         Some(verdict) => format!("{name} {verdict}"),
         None => name.clone(),
     };
@@ -367,24 +382,16 @@ pub fn folder(env: &Env, shelved: &SessionOnDisk, session: &Session) -> Option<P
 }
 
 /// What the task owes now. Without a folder to look at, commit and push are as the last Stop found them.
-pub(super) fn owed(
-    env: &Env,
-    session: &Session,
-    tree: Option<(&Path, &BTreeMap<String, String>)>,
-) -> Vec<&'static str> {
+pub(super) fn owed(env: &Env, session: &Session, tree: Option<(&Path, &SessionOnDisk)>) -> Vec<&'static str> {
+    let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
+    let tree = tree.filter(|_| wrote).and_then(|(folder, found)| written::owed_on_disk(env, found, session, folder));
     let last = |id: DebtId| session.state.stop.owed.contains(&id.into());
-    let tree = match tree {
-        Some((folder, baseline)) if session.state.task.as_ref().is_some_and(|task| task.writes > 0) => {
-            git::owed(env, folder, Path::new(&session.memory.root), baseline)
-        }
-        _ => Worktree {
-            behind: u64::from(last(DebtId::Pull)),
-            others: false,
-            uncommitted: last(DebtId::Commit).then(String::new).into_iter().collect(),
-            push: last(DebtId::Push).then(Default::default),
-            asked: Asked::Answered,
-        },
-    };
+    let tree = tree.unwrap_or_else(|| Worktree {
+        behind: u64::from(last(DebtId::Pull)),
+        uncommitted: last(DebtId::Commit).then(String::new).into_iter().collect(),
+        push: last(DebtId::Push).then(Default::default),
+        ..Worktree::default()
+    });
     let context = Context { now_ms: env.now_ms, tree, ..Context::default() };
     let debts = owed::debts(session, &context);
     // Checks are not run just to show the state: show what the last Stop found.

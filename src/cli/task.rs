@@ -9,6 +9,7 @@ use super::{Command, Io, operand, refused, session, session_option, text, yes};
 use aops_core::ledger::clients;
 use aops_core::ledger::open::Ledger;
 use aops_core::ledger::sessions::{self, SessionOnDisk};
+use aops_core::ledger::written;
 use aops_core::observe::parked;
 use aops_core::session::fact::{Fact, TaskChosen, TaskMove};
 use aops_core::session::fold::Session;
@@ -110,8 +111,8 @@ fn describe_changes(io: &Io, found: &SessionOnDisk, known: &Session, project: Op
     }
     let tree = project.filter(|project| git::status(io.env, project).is_some());
     let uncommitted = tree
-        .zip(sessions::baseline(found, known))
-        .map(|(project, baseline)| git::owed(io.env, project, project, &baseline).uncommitted.len() as u64);
+        .and_then(|project| written::owed_on_disk(io.env, found, known, project))
+        .map(|tree| tree.uncommitted.len() as u64);
     match uncommitted {
         Some(0) => format!("{}, nothing uncommitted", count(writes, "change")),
         Some(files) => format!("{} changed, not committed", count(files, "file")),

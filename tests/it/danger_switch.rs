@@ -169,3 +169,19 @@ fn the_list_says_where_from_and_what_it_did_lately() {
     assert_eq!(list.lines().count(), aops_shell::danger::RULES.len(), "every rule");
     assert_eq!(sandbox.person(&["danger", "list"]).out, list);
 }
+
+/// `git clean -fdx` would take the checkpoints along; with `-e .claude` it is asked about as any that discards.
+#[test]
+fn a_clean_that_keeps_our_folder_is_a_question_of_danger_alone() {
+    let sandbox = Sandbox::repository("0.0");
+    sandbox.configure("[audit]\nrate = 0.0\n[mode]\nlevel = \"loop\"\n");
+    let session = sandbox.begun("clean up");
+    session.write("a.txt").silent();
+    assert!(sandbox.project().join(".claude/checkpoints").is_dir());
+    session
+        .ask_bash("git clean -fdx")
+        .refused(&["holds `.claude`, where checkpoints are kept", "add `-e .claude` to `git clean`"]);
+    let asked = session.ask_bash("git clean -fdx -e .claude");
+    asked.refused(&["git-clean"]);
+    assert!(!asked.reason().contains("checkpoints are kept"), "{}", asked.reason());
+}

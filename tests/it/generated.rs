@@ -96,3 +96,41 @@ fn what_git_tracks_is_work_whatever_its_folder_is_called() {
     session.qa("VERIFIED").silent();
     session.stop("Done.").refused(&["`commit`", "dist/kept.js", "dist/new.js", "src/build/new.rs"]);
 }
+
+/// A virtual environment is known by its `pyvenv.cfg`, whatever its name; without one a folder is a folder.
+#[test]
+fn a_virtual_environment_of_any_name_is_nobodys_work() {
+    const ENVIRONMENT: &str = "for d in env tools/myenv; do mkdir -p $d/lib/p && echo 'home = /usr/bin' > $d/pyvenv.cfg\n\
+        for n in $(seq 60); do seq 50 > $d/lib/p/m$n.py; done\ndone\n";
+    for mode in ["loop", "strict"] {
+        let sandbox = in_mode(mode);
+        sandbox.put("make.sh", ENVIRONMENT);
+        sandbox.git(&["add", "-A"]);
+        sandbox.git(&["commit", "-q", "-m", "script"]);
+        sandbox.git(&["push", "-q"]);
+        let session = sandbox.begun("set it up");
+        if mode == "strict" {
+            session.hydrate("minor-edit", "new");
+        }
+        session.bash(MAKES);
+        session.write("a.txt").silent();
+        if mode == "loop" {
+            assert_eq!(session.state()["sandbox"], "open");
+            session.hydrate("minor-edit", "new");
+        }
+        session.qa("VERIFIED").silent();
+        session.reflect().silent();
+        session.stop("Done.").refused(&["by name: a.txt"]);
+        let stop = session.stop("Done.");
+        assert!(!stop.reason().contains("env"), "{mode}: {}", stop.reason());
+        assert_eq!(checkpoint_files(&sandbox), ["README.md", "a.txt", "make.sh"], "{mode}");
+        session.bash("git add a.txt && git commit -q -m a && git push -q");
+        session.stop("Done.").silent();
+        // The next session finds it there, and takes it away again.
+        if mode == "loop" {
+            let next = sandbox.begun("remove it");
+            next.bash("rm -rf env tools");
+            assert_eq!((&next.state()["task"]["writes"], &next.state()["sandbox"]), (&json!(0), &json!("open")));
+        }
+    }
+}

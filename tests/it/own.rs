@@ -61,7 +61,7 @@ fn is_grown_by(sandbox: &Sandbox, session: &Session, size: &str) {
 }
 
 /// The clock of the file system has gone on since this file was changed, by more than a tick.
-fn let_time_pass(sandbox: &Sandbox, changed: &Path) {
+pub(crate) fn let_time_pass(sandbox: &Sandbox, changed: &Path) {
     let at = |path: &Path| {
         let about = fs::metadata(path).unwrap();
         about.ctime() * 1000 + about.ctime_nsec() / 1_000_000
@@ -298,4 +298,49 @@ fn reviewers_see_the_task_and_not_the_one_before() {
     let (_, files) = report.split_once("Files changed in this task").unwrap();
     assert!(files.contains("third.txt") && !files.contains("first.txt |"), "{report}");
     sandbox.person(&["verify", &session.id]).said(&["intact"]);
+}
+
+/// `strict` asks for a commit of what the session's calls wrote: not of what a person saves while the model thinks, nor of what
+/// another session edits, also while a command of this one runs.
+#[test]
+fn a_commit_is_asked_for_the_sessions_own_files_alone() {
+    let sandbox = Sandbox::repository("0.0");
+    sandbox.put("README.md", "# it\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "files"]);
+    sandbox.git(&["push", "-q"]);
+    let (session, other) = (sandbox.working(), sandbox.working());
+    session.write("BAR").silent();
+    let_time_pass(&sandbox, &sandbox.project().join("BAR"));
+    sandbox.put("README.md", "# it\nmine\n");
+    sandbox.put("my-draft.txt", "mine\n");
+    sandbox.put("BAR", "hello\nsaved again\n");
+    let_time_pass(&sandbox, &sandbox.project().join("my-draft.txt"));
+    let call = session.call("Bash", json!({"command": "sh make.sh"}));
+    session.pre(&call).silent();
+    other.write("theirs").silent();
+    sandbox.put("made.txt", "made\n");
+    let _ = session.post(&call);
+    let own = "by name: BAR, made.txt; changed by somebody else, not asked for: README.md, my-draft.txt, theirs";
+    session.stop("Done.").refused(&[own]);
+    sandbox.person(&["status", "--session", &session.id]).said(&["commit"]);
+    session.qa("VERIFIED").silent();
+    session.reflect().silent();
+    session.bash("git add BAR made.txt && git commit -q -m own && git push -q");
+    session.stop("Done. README.md and my-draft.txt are yours.").silent();
+    assert_eq!(session.state()["phase"], "done");
+    assert!(!sandbox.person(&["status", "--session", &session.id]).out.contains("commit"), "nothing of it is owed");
+}
+
+/// From the start of a command that goes on, what changes between calls may be its own.
+#[test]
+fn a_commit_is_asked_for_what_a_background_command_writes() {
+    let sandbox = Sandbox::repository("0.0");
+    let session = sandbox.working();
+    let call = session.call("Bash", json!({"command": "sh watch.sh", "run_in_background": true}));
+    session.pre(&call).silent();
+    let _ = session.post(&call);
+    let_time_pass(&sandbox, &sandbox.project().join(".git/HEAD"));
+    sandbox.put("later.txt", "made\n");
+    session.stop("Done.").refused(&["by name: later.txt"]);
 }

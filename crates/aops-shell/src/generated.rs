@@ -84,8 +84,15 @@ pub fn is_made_pattern(pattern: &str) -> bool {
 /// The generated folders that this path of a project lies in or is, outermost first. Where git tracks something in one of
 /// them, that one is work all the same.
 pub fn folders(path: &str) -> impl Iterator<Item = &str> {
-    let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
-    ends.map(|end| &path[..end]).filter(|folder| is_folder(folder))
+    all_folders(path).filter(|folder| is_folder(folder))
+}
+
+/// The file by which a virtual environment of Python is known.
+pub const ENVIRONMENT: &str = "pyvenv.cfg";
+
+/// The folders that this path of a project lies in, and itself, outermost first.
+pub fn all_folders(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(|(at, _)| at).chain([path.len()]).map(|end| &path[..end])
 }
 
 /// This path of a project is that of a generated folder.

@@ -7,6 +7,7 @@ use aops_core::checkpoint::store::HIDDEN;
 use aops_core::checkpoint::tree::OURS;
 use aops_core::config::texts;
 use aops_core::ledger::sessions;
+use aops_core::observe::own_changes;
 use aops_core::system::env::Env;
 use aops_core::system::files;
 use aops_core::system::git::git_common_folder;
@@ -15,6 +16,16 @@ use std::path::{Path, PathBuf};
 
 /// So many folders are named.
 const FEW: usize = 5;
+
+/// The sessions that still have our hooks, if any, and what is to be done with them.
+pub(super) fn describe_open(env: &Env) -> String {
+    let words = match own_changes::open_sessions(env) {
+        0 => return String::new(),
+        1 => "1 session is open: end it".to_owned(),
+        n => format!("{n} sessions are open: end them"),
+    };
+    format!("\n{words} (`/exit`), then `claude --continue`")
+}
 
 /// What stays and how to remove it, if anything stays.
 pub(super) fn describe_kept(env: &Env) -> String {

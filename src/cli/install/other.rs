@@ -13,6 +13,7 @@ use anyhow::{Context, bail};
 use aops_core::host::codex::{hooks, trust};
 use aops_core::host::{self, agents, table};
 use aops_core::model::client::Client;
+use aops_core::observe::own_changes;
 use aops_core::proof::keys::Keys;
 use aops_core::proof::life;
 use aops_core::system::env::Env;
@@ -76,6 +77,9 @@ impl Plan {
         self.receipt.make_folders(&env.config.join("aops/backup"), 0o700)?;
         for step in self.steps.iter().filter(|step| step.changes() && step.new.is_some()) {
             self.receipt.make_folders(step.found.path.parent().unwrap_or(&env.config), 0o700)?;
+        }
+        for step in self.steps.iter().filter(|step| step.changes()) {
+            own_changes::announce(env, &step.found.path, step.new.as_ref().map(String::as_bytes));
         }
         for step in self.steps.iter().filter(|step| step.shared) {
             enter(env, &mut self.receipt, step)?;
@@ -240,7 +244,7 @@ pub(super) fn install(client: Client, given: &ArgMatches, io: &mut Io) -> anyhow
     }
     plan.carry_out(io.env)?;
     if let Some(mode) = &mode {
-        mode.carry_out()?;
+        mode.carry_out(io.env)?;
         lines.push(mode.outcome());
     }
     if Keys::open(io.env)?.is_none() {

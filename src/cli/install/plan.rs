@@ -18,6 +18,7 @@ use aops_core::host::claude::settings::{
 };
 use aops_core::model::client::Client;
 use aops_core::observe::impostors::program_mark;
+use aops_core::observe::own_changes;
 use aops_core::system::env::{Env, names_us};
 use aops_core::system::files::{self, Found};
 use aops_core::text::sha256::sha256;
@@ -119,6 +120,7 @@ impl Plan {
             found.remove().with_context(|| quote_path(&found.path))?;
         }
         if self.new != self.old {
+            own_changes::announce(env, &self.settings.path, Some(self.new.as_bytes()));
             self.settings.replace(self.new.as_bytes(), 0o666).with_context(|| quote_path(&self.settings.path))?;
         }
         Ok(kept)

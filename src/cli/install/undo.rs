@@ -7,6 +7,7 @@ use super::receipt::{Edited, Receipt, quote_path};
 use super::{Level, paths};
 use anyhow::Context;
 use aops_core::host::claude::settings::unregister;
+use aops_core::observe::own_changes;
 use aops_core::proof::life;
 use aops_core::system::env::Env;
 use aops_core::system::files::{self, Found};
@@ -99,6 +100,9 @@ impl Undo {
 
     pub(super) fn carry_out(self, env: &Env) -> anyhow::Result<()> {
         let context = || quote_path(&self.settings.path);
+        if self.changed() {
+            own_changes::announce(env, &self.settings.path, self.new.as_ref().map(String::as_bytes));
+        }
         match &self.new {
             Some(new) if self.changed() => self.settings.replace(new.as_bytes(), 0o666),
             None if self.changed() => self.settings.remove(),

@@ -257,6 +257,7 @@ fn laid_out(mut context: Context, event: &Event, seen: Seen) -> Context {
     context.report = seen.report.map(|report| report.map(|()| AgentReport::default()));
     context.tree = Worktree {
         behind: u64::from(seen.prefix),
+        foreign: seen.texts.clone(),
         others: seen.push,
         uncommitted: seen.texts.clone(),
         push: seen.push.then(|| (String::new(), String::new())),

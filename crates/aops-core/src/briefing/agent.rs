@@ -380,7 +380,7 @@ pub fn halt_report(env: &Reading, ledger: &Ledger, event: &Event) -> Result<(), 
     });
     let (entry, by) = block.unwrap_or((session.seq, "a person".to_owned()));
     let baseline = ledger.baseline()?;
-    let tree = git::owed(env, Path::new(&event.cwd), Path::new(&session.memory.root), &baseline);
+    let tree = ledger.owed(env, Path::new(&event.cwd))?;
     let (files, _) = git::diff(env, Path::new(&event.cwd), &baseline);
     let mut values = vec![
         ("at", timestamp(env.now_ms)),

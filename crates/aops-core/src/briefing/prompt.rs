@@ -118,7 +118,9 @@ fn plan_in_force(
     event: &Event,
     context: &Context,
 ) -> Option<String> {
-    if !session.is_planned() || !brings_plan(session, event) {
+    // The agent may have ended without a plan: then the one before is not meant.
+    let pending = session.state.state.hydration_pending;
+    if !session.is_planned() || pending || !brings_plan(session, event) {
         return None;
     }
     let id = session.state.state.current_workflow.as_deref().unwrap_or_default();

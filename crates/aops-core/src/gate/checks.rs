@@ -4,7 +4,7 @@
 //! be repaired while it fails; a prompt that waives the loop goes without checks. Before a stop a failing check is one more
 //! debt: see `owed`.
 
-use super::{Context, is_waiting, is_waived};
+use super::{Context, is_busy, is_waiting, is_waived};
 use crate::config::policy::check::Moment;
 use crate::config::policy::{Check, Level};
 use crate::model::call::Effect;
@@ -61,7 +61,7 @@ fn moments(session: &Session, event: &Event, context: &Context, verdict: &Verdic
                 Some(stage) => stage.sandbox == Sandbox::Open || stage.closes,
                 None => session.state.task.as_ref().is_some_and(|task| task.writes > 0),
             };
-            let asks = worked && !event.busy && session.state.phase != Phase::Halted;
+            let asks = worked && !is_busy(session, event) && session.state.phase != Phase::Halted;
             if asks { vec![Moment::Stop] } else { Vec::new() }
         }
         _ => Vec::new(),

@@ -73,6 +73,8 @@ pub struct Context {
     pub over: Vec<u64>,
     /// `Stop`: the turn ends with a question to the user.
     pub asks: bool,
+    /// `Stop`: the last push since the prompt failed.
+    pub push_failed: bool,
     /// `SubagentStop` of an agent that is waited for: what it found, or what is wrong with its report.
     pub report: Option<Result<AgentReport, String>>,
     /// Where an answer is not proven yet: what the client recorded about it.
@@ -207,6 +209,8 @@ pub struct EndContext {
     pub disarmed: Option<String>,
     /// Guarded files that the write changed otherwise.
     pub changed: Vec<String>,
+    /// They changed before the call, while none ran.
+    pub apart: bool,
     /// After a command: all that the task changed so far, where the task is weighed.
     pub grown: Option<Growth>,
     /// With that: something of the command may go on; git brought commits into the tree.

@@ -3,6 +3,7 @@
 //! Reads session, event and verdict; writes nothing. Invariants: every event leaves a fact; every call that is asked is
 //! settled by some later event (`settle`); the answer stands beside the question.
 
+use crate::gate::is_busy;
 use crate::gate::owed::{debts, without_git};
 use crate::gate::report::{self, started};
 pub use crate::gate::settle::{abandoned, rejected};
@@ -60,7 +61,7 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
             if let Some(turn) = &context.unstopped {
                 facts.extend(unstopped(session, event, turn, context, &mut seen));
             }
-            if event.kind == EventKind::Stop && !event.busy {
+            if event.kind == EventKind::Stop && !is_busy(session, event) {
                 let owed = owed_now(session, context);
                 seen.reflection = reflection::written(session, context, &owed);
                 seen.shuts = owed.is_empty() && session.plans_first() && session.state.sandbox == Sandbox::Open;

@@ -6,7 +6,7 @@
 use crate::model::client::Client;
 use crate::model::gate_id::GateId;
 use crate::model::verdict::Verdict;
-use crate::tool::targets::{Act, Target, Targets};
+use crate::tool::targets::{Act, CommandRun, Target, Targets};
 
 pub mod page;
 mod path;
@@ -72,11 +72,17 @@ fn refused_path(protected: &Protected, targets: &Targets) -> Option<String> {
     let (is, does) = match target.act {
         Act::Write if unsaid => ("may be", "write"),
         Act::Write => ("is", "write"),
-        Act::Whole | Act::Sweep => ("is or holds", "change or remove"),
+        Act::Whole | Act::Sweep | Act::Spare | Act::SpareBoth => ("is or holds", "change or remove"),
         Act::Into => ("is", "unpack into"),
         Act::Merge | Act::Become => ("is or holds", "put a whole folder into"),
         Act::Copy => ("is", "copy"),
     };
+    if cleans(targets) && matches!(target.act, Act::Whole | Act::Sweep) && path::is_in_claude(what) {
+        return Some(format!(
+            "`{path}` holds `.claude`, {what}: no tool call may remove it\n\
+             hint: add `-e .claude` to `git clean`, which keeps that folder; without it the checkpoints are gone, in a terminal too"
+        ));
+    }
     let visible = match what {
         _ if unsaid => "say the whole name in the line, or ",
         path::SETTINGS => "show the whole change with Edit or Write, or ",
@@ -86,6 +92,15 @@ fn refused_path(protected: &Protected, targets: &Targets) -> Option<String> {
         "`{path}` {is} {what}: no tool call may {does} it, reading it is free\n\
          hint: {visible}ask the user to make this change in an editor or terminal of their own"
     ))
+}
+
+/// `git clean` is among the commands.
+fn cleans(targets: &Targets) -> bool {
+    let is_clean = |run: &CommandRun| {
+        let words = &run.command.words;
+        words.first().is_some_and(|word| word.is("git")) && words.iter().any(|word| word.is("clean"))
+    };
+    targets.runs.iter().any(is_clean)
 }
 
 fn refuse_verb(line: &str) -> String {

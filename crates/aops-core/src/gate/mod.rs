@@ -133,6 +133,11 @@ fn in_run(said: Verdict, session: &Session, event: &Event, context: &Context) ->
     Verdict { ruling, ..said }
 }
 
+/// The turn ends while agents work that will go on with it. One that hangs and that nobody waits for is none.
+pub fn is_busy(session: &Session, event: &Event) -> bool {
+    event.busy && (event.busy_with.is_empty() || event.busy_with.iter().any(|id| !session.is_left_behind(id)))
+}
+
 /// The client ended without making this call, and it has had no answer yet.
 pub fn is_waiting(open: &OpenCall) -> bool {
     open.deferred && open.state == CallState::Pending

@@ -3,7 +3,7 @@
 //! Invariants: one refusal with the whole list, in order; silent for tasks that changed nothing and while other agents still
 //! work; after a few refusals without progress the turn may end and the user is told.
 
-use super::{Context, checks, is_waiting, is_waived};
+use super::{Context, checks, is_busy, is_waiting, is_waived};
 use crate::config::policy::{Level, ModeLevel, Policy};
 use crate::model::agent::{AgentId, ours};
 use crate::model::debt::{Debt, DebtId};
@@ -27,7 +27,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     if let Some(words) = unstopped(session, context) {
         return Verdict::notice(GATE, words);
     }
-    if event.kind != EventKind::Stop || session.blocked().is_some() || event.busy || paused {
+    if event.kind != EventKind::Stop || session.blocked().is_some() || is_busy(session, event) || paused {
         return Verdict::pass();
     }
     let mut verdict = ending(session, context);
@@ -92,6 +92,10 @@ fn ending(session: &Session, context: &Context) -> Verdict {
     if tired && session.memory.progress.let_go {
         // It was said when the turn before ended.
         return Verdict::pass();
+    }
+    if context.push_failed && names == ["push"] {
+        let words = "the work is committed and not pushed: the last push failed\nhint: the answer of the remote says why; `git push` in a terminal tries it again";
+        return Verdict::notice(GATE, words.to_owned());
     }
     let progress = &session.memory.progress;
     if progress.rounds >= MOST_ROUNDS && debts[0].id == DebtId::QaVerifier {
@@ -268,7 +272,11 @@ fn closing(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     }
     if commit == how && !tree.uncommitted.is_empty() {
         let files = one_line(&tree.uncommitted.join(", "), 200);
-        debts.push(Debt { id: DebtId::Commit, line: Phrase::new("owed/commit.md", vec![("files", files)]) });
+        let foreign = one_line(&tree.foreign.join(", "), 200);
+        let others =
+            if foreign.is_empty() { foreign } else { format!("; changed by somebody else, not asked for: {foreign}") };
+        let values = vec![("files", files), ("others", others)];
+        debts.push(Debt { id: DebtId::Commit, line: Phrase::new("owed/commit.md", values) });
     }
     let to_push = tree.push.as_ref().filter(|_| push == how);
     if to_push.is_some() && (tree.behind > 0 || progress.rejected) {

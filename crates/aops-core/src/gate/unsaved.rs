@@ -86,7 +86,7 @@ fn cause(session: &Session, event: &Event, context: &Context) -> (String, String
             return ("this task had no plan when it started".to_owned(), "Run it again.".to_owned());
         }
         Phase::Review => ("the plan of this task is not reviewed yet", AgentId::Critic),
-        Phase::Execute if session.is_shut() => {
+        Phase::Execute if session.is_shut() && (progress.outgrown.is_none() || session.is_planned()) => {
             let next = "If the user wants this change, start {} again and choose another workflow, then run it again.";
             let next = next.replace("{}", &context.agent(AgentId::Hydrator));
             return ("a question changes nothing".to_owned(), next);

@@ -165,5 +165,6 @@ fn after_write(ended: &EndContext) -> Verdict {
         return Verdict::pass();
     }
     let paths = one_line(&ended.changed.join(", "), 400);
-    Verdict::notice(GATE, format!("changed while a tool call ran: {paths}\nhint: look whether that was you"))
+    let when = if ended.apart { "since the last tool call, while none ran" } else { "while a tool call ran" };
+    Verdict::notice(GATE, format!("changed {when}: {paths}\nhint: look whether that was you"))
 }

@@ -9,7 +9,7 @@ use crate::briefing::learnings::{self, Learning};
 use crate::briefing::{reflections, refresh};
 use crate::checkpoint;
 use crate::config::policy::Policy;
-use crate::gate::lease;
+use crate::gate::{is_busy, lease};
 use crate::insight::collect;
 use crate::jail::enter;
 use crate::ledger::{leases, recent};
@@ -200,7 +200,9 @@ fn ends_turn(turn: &Turn) -> bool {
 fn gives_back(turn: &Turn) -> bool {
     let refused =
         turn.verdict.ruling == Ruling::Deny && turn.context.call.as_ref().is_some_and(|call| !call.taken.is_empty());
-    !turn.env.dry_run && lease::is_kept(turn.session()) && (refused || ends_turn(turn) && !turn.event.busy)
+    !turn.env.dry_run
+        && lease::is_kept(turn.session())
+        && (refused || ends_turn(turn) && !is_busy(turn.session(), turn.event))
 }
 
 fn give_back(turn: &mut Turn) -> Verdict {

@@ -367,7 +367,8 @@ impl<'a> Turn<'a> {
         if event.kind == EventKind::SessionStart && first || self.begins_after_work(seen) {
             seen.baseline = git::baseline(env, cwd);
             seen.baseline_sha256 = seen.baseline.as_ref().map(digest_of);
-            let done = event.kind == EventKind::UserPromptSubmit && session.left_work();
+            let let_go = session.memory.progress.let_go && seen.parks.is_none() && !seen.leaves;
+            let done = event.kind == EventKind::UserPromptSubmit && (let_go || session.left_work());
             seen.baseline_before = session.memory.baseline_sha256.clone().filter(|_| done);
         }
         if let Some((policy, hash)) = &self.renewed {

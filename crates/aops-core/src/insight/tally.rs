@@ -62,6 +62,8 @@ pub struct Story {
     pub followed: BTreeMap<String, Followed>,
     /// Blocks, by who set them.
     pub blocks: BTreeMap<String, u64>,
+    /// Every verdict of a review and of a verification: `critic REVISE`.
+    pub verdicts: BTreeMap<String, u64>,
     /// The folder of the project.
     pub root: String,
 }
@@ -335,6 +337,10 @@ impl Tally {
             Some(AgentId::QaVerifier) => self.insights.qa_verdict.clone_from(&finding.verdict),
             Some(AgentId::Framework) => self.count_reflection(&finding.reflection),
             _ => {}
+        }
+        let counts = matches!(report.agent.known(), Some(AgentId::Critic | AgentId::QaVerifier));
+        if let Some(verdict) = finding.verdict.as_ref().filter(|_| counts) {
+            count_one(&mut self.story.verdicts, &format!("{} {verdict}", report.agent));
         }
         if matches!(report.agent.known(), Some(AgentId::QaVerifier | AgentId::Custodiet)) {
             finding.problems.iter().for_each(|problem| push_new(&mut self.insights.friction_points, problem));

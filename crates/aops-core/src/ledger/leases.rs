@@ -12,7 +12,7 @@ use crate::system::folder;
 use crate::text::sha256::sha256;
 use rustix::fs::{AtFlags, CWD, OFlags};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -121,10 +121,20 @@ pub fn give_back(env: &Env, tree: &Path, session_id: &str, only: Option<&[String
 
 /// The files of this tree that other sessions wrote since then.
 pub fn written_by_others(env: &Env, tree: &Path, session_id: &str, since_ms: i64) -> BTreeSet<String> {
+    let others = of_others(env, tree, session_id).into_iter();
+    others.filter(|(_, at)| *at >= since_ms).map(|(path, _)| path).collect()
+}
+
+/// The files of this tree that other sessions wrote, and when they last did.
+pub fn of_others(env: &Env, tree: &Path, session_id: &str) -> BTreeMap<String, i64> {
     // Where nobody can be asked, what changed counts as the task's own.
-    let Ok(Some((_held, _list, leases))) = open(env, tree, false) else { return BTreeSet::new() };
-    let theirs = |lease: &Lease| lease.session_id != session_id && lease.since_ms >= since_ms;
-    leases.into_iter().filter(theirs).map(|lease| lease.path).collect()
+    let Ok(Some((_held, _list, leases))) = open(env, tree, false) else { return BTreeMap::new() };
+    let mut others = BTreeMap::new();
+    for lease in leases.into_iter().filter(|lease| lease.session_id != session_id) {
+        let at = others.entry(lease.path).or_insert(lease.since_ms);
+        *at = lease.since_ms.max(*at);
+    }
+    others
 }
 
 /// The oldest that is given back makes room.

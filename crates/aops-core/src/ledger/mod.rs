@@ -14,6 +14,7 @@ pub mod clients;
 pub mod recent;
 pub mod sessions;
 pub mod leases;
+pub mod written;
 pub mod second;
 pub mod held;
 pub mod open;

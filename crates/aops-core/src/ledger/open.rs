@@ -9,6 +9,7 @@ use super::index;
 use super::lock::Lock;
 use super::recover::{self, LEDGER_FILE, Loaded, OURS, STATE_FILE};
 use super::second;
+use super::written;
 use crate::ledger::chain::Walk;
 use crate::ledger::entry::{Frame, Line, Mark};
 use crate::ledger::exporting::exports;
@@ -16,6 +17,7 @@ use crate::ledger::heads::{self, Head};
 use crate::ledger::session_folder::{self, Found, SessionFolder, SessionKey, WIDTHS};
 use crate::model::call::CallKey;
 use crate::model::error::{Code, Failure};
+use crate::model::worktree::Worktree;
 use crate::session::fact::{Fact, Snapshot, Step};
 use crate::session::fold::Session;
 use crate::session::memory::Witness;
@@ -194,6 +196,11 @@ impl Ledger {
     /// Uncommitted files when the session began.
     pub fn baseline(&self) -> Result<BTreeMap<String, String>, Failure> {
         recover::baseline(&self.session().memory, &self.file, self.loaded.walk.bytes)
+    }
+
+    /// What the session owes in the working tree around this folder.
+    pub fn owed(&self, env: &Env, cwd: &Path) -> Result<Worktree, Failure> {
+        written::owed(env, self.session(), cwd, (&self.file, self.loaded.walk.bytes))
     }
 
     /// How a call of this key ended, however long ago.

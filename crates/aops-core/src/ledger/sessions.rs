@@ -21,7 +21,7 @@ use crate::text::json;
 use crate::text::sha256::{sha256, trace_id};
 use crate::text::time;
 use rustix::fs::OFlags;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -187,12 +187,6 @@ pub fn state(found: &SessionOnDisk) -> Option<Box<State>> {
 /// The same, with the memory of the gates.
 pub fn session(found: &SessionOnDisk) -> Option<Session> {
     in_place(&session_folder::open(found.path.clone()).ok()??)
-}
-
-pub fn baseline(found: &SessionOnDisk, session: &Session) -> Option<BTreeMap<String, String>> {
-    let place = session_folder::open(found.path.clone()).ok()??;
-    let (file, long) = folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY).ok()??;
-    recover::baseline(&session.memory, &file, long).ok()
 }
 
 /// The session that a hook with these fields would find.

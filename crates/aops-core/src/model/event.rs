@@ -153,6 +153,8 @@ pub struct Event {
     pub report: String,
     /// `Stop`: other agents are still at work.
     pub busy: bool,
+    /// With that: those agents; of one without an id an empty text.
+    pub busy_with: Vec<String>,
     /// `Stop`: the agents that the client lists as still running; nothing where it lists no background work at all.
     pub running: Option<Vec<String>>,
     /// After a call, after a batch, and in a prompt that tells it: agents' calls that are over.

@@ -7,6 +7,8 @@
 pub struct Worktree {
     /// Commits of the upstream that are not here, as far as the last fetch knows.
     pub behind: u64,
+    /// Files that somebody else changed meanwhile.
+    pub foreign: Vec<String>,
     /// Changes that are not this session's stand uncommitted, too.
     pub others: bool,
     pub uncommitted: Vec<String>,

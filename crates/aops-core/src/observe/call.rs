@@ -8,7 +8,7 @@ use crate::config::texts::{Library, Reading};
 use crate::config::workflow::{Gate, Held};
 use crate::gate::guard::{self, Protected};
 use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, Unheld};
-use crate::gate::{facts, jail};
+use crate::gate::{facts, is_busy, jail};
 use crate::host;
 use crate::ledger::open::Ledger;
 use crate::model::agent::{AGENTS, AgentId, PLUGIN_PREFIX, ours};
@@ -74,8 +74,9 @@ pub fn look(env: &Reading, ledger: &Ledger, event: &Event) -> Result<Context, Fa
             context.report = said.map(|said| evidence::borne_out(ledger, event, said?));
             context.verified_tree = verified::of_report(env, session, event, context.report.as_ref());
         }
-        EventKind::Stop if !event.busy && may_owe(session, &context) => {
+        EventKind::Stop if !is_busy(session, event) && may_owe(session, &context) => {
             (context.tree, context.asks) = (unstopped::left_in_tree(env, ledger, event)?, unstopped::asks(event));
+            context.push_failed = context.tree.push.is_some() && evidence::is_push_failed(&ledger.recent());
         }
         _ => {}
     }
@@ -428,7 +429,7 @@ fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndC
         .is_some_and(|call| matches!(table::tool(&call.key.tool).touches, ToolTouches::Line | ToolTouches::PowerShell));
     if (runs_line || open.effect.is_some_and(Effect::is_write)) && !session.memory.marks.is_empty() {
         let edited = call.and_then(|call| saves(event, call));
-        tampering::look(env, session, event, edited.as_deref(), &mut ended);
+        tampering::look(env, ledger, event, edited.as_deref(), &mut ended);
     }
     ended
 }

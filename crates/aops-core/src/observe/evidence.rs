@@ -9,7 +9,7 @@ use crate::gate::Evidence;
 use crate::ledger::open::{Ledger, Recent};
 use crate::model::agent::AgentId;
 use crate::model::call::{CallState, ToolCall};
-use crate::model::event::Event;
+use crate::model::event::{Event, EventKind};
 use crate::model::outcome::AgentVerdict;
 use crate::session::agent_report::AgentReport;
 use crate::session::fact::{Fact, Step};
@@ -74,6 +74,32 @@ fn check_of(step: &Step) -> Option<String> {
     let input = step.input.as_ref().filter(|_| step.call.tool == "Bash")?;
     let line = json::read(input.get()).ok()?.text_of("command")?;
     (only_checks(&line) && !line.trim_start().starts_with("test ")).then_some(line)
+}
+
+/// The last push since the prompt failed, or says that the remote did not take it.
+pub(super) fn is_push_failed(recent: &[Recent]) -> bool {
+    let (mut pushes, mut failed) = (Vec::new(), false);
+    for entry in recent {
+        match &entry.fact {
+            Fact::Event(seen) if seen.event == EventKind::UserPromptSubmit.row().name => failed = false,
+            Fact::Call(step) if step.to == CallState::Pending && is_push(step) => pushes.push(&step.call),
+            Fact::Call(step) if pushes.contains(&&step.call) => {
+                let said = step.result.as_ref().is_some_and(|result| result.lines().contains("failed to push"));
+                match step.to {
+                    CallState::Failed => failed = true,
+                    CallState::Completed => failed = said,
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+    failed
+}
+
+fn is_push(step: &Step) -> bool {
+    let line = step.input.as_ref().and_then(|input| json::read(input.get()).ok()?.text_of("command"));
+    line.is_some_and(|line| line.contains("git ") && line.split_whitespace().any(|word| word == "push"))
 }
 
 /// What came out of a push says that the remote has commits which are not here.

@@ -6,6 +6,7 @@ pub mod other_clients;
 mod hard_links;
 pub mod real_paths;
 mod named;
+pub mod own_changes;
 pub mod tampering;
 pub mod impostors;
 pub mod foreign_agents;

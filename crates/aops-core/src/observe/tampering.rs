@@ -8,14 +8,18 @@ use crate::gate::guard::Protected;
 use crate::host;
 use crate::host::claude::disarm;
 use crate::host::claude::settings::survey;
+use crate::ledger::open::{Ledger, Recent};
+use crate::model::call::CallState;
 use crate::model::client::Client;
 use crate::model::event::Event;
-use crate::observe::real_paths;
-use crate::session::fold::Session;
+use crate::observe::{own_changes, real_paths};
+use crate::session::fact::Fact;
+use crate::session::memory::OpenCall;
 use crate::system::env::Env;
 use crate::system::files;
 use crate::system::git;
 use crate::text::sha256::sha256;
+use crate::text::time;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -23,6 +27,8 @@ use std::path::Path;
 
 /// A settings file above this size is not read: it is no longer what it was.
 const LARGEST: u64 = 8 * 1024 * 1024;
+/// The time of a file is that of the last tick before.
+const TICK_MS: i64 = 20;
 
 /// Settings files that register our hooks, with the events they do it for.
 pub type Held = BTreeMap<String, Vec<String>>;
@@ -169,14 +175,28 @@ pub fn held(protected: &Protected) -> Held {
     held.filter(|(_, events)| !events.is_empty()).collect()
 }
 
-/// What changed since the last look, beside the file that this very call was made to edit, and says so itself.
-pub fn look(env: &Env, session: &Session, event: &Event, edited: Option<&str>, ended: &mut EndContext) {
-    let protected = protected(env, event);
+/// What changed since the last look, beside the file that this very call was made to edit, and says so itself, and beside what
+/// a verb of ours did that a person ran.
+pub fn look(env: &Env, ledger: &Ledger, event: &Event, edited: Option<&str>, ended: &mut EndContext) {
+    let (session, protected) = (ledger.session(), protected(env, event));
     let marks = marks(&protected, &session.memory.marks);
-    let changed = compare(&session.memory.marks, &marks, &protected.binaries);
+    let mut changed = compare(&session.memory.marks, &marks, &protected.binaries);
+    if !changed.is_empty() {
+        let (since_ms, own) = (running_since(ledger), own_changes::read(env));
+        let disarms = |path: &String| find_disarmed(path, &session.memory.held, &protected.binaries).is_some();
+        // What a call can have done, a verb can have been made to do: then our hooks are not off by a person's wish.
+        let by_person = |path: &String| {
+            let real = || own.get(&*real_paths::real(Path::new(path))?.to_string_lossy());
+            let own = own.get(path).or_else(real).filter(|own| own.made(&marks[path]));
+            own.is_some_and(|own| own.at_ms < since_ms || !disarms(path))
+        };
+        changed.retain(|path| !by_person(path));
+        ended.apart = changed.iter().all(|path| changed_ms(&marks[path]).is_some_and(|at| at + TICK_MS < since_ms));
+    }
     match judge(&changed, &session.memory.held, &protected.binaries) {
         Some(Trip::Disarmed(path, why)) => {
-            ended.disarmed = Some(format!("`{path}` changed while a tool call ran: {why}"));
+            let when = if ended.apart { "since the last tool call, while none ran" } else { "while a tool call ran" };
+            ended.disarmed = Some(format!("`{path}` changed {when}: {why}"));
         }
         Some(Trip::Changed(mut paths)) => {
             let real = |path: &String| real_paths::real(Path::new(path)).unwrap_or_else(|| path.into());
@@ -186,6 +206,24 @@ pub fn look(env: &Env, session: &Session, event: &Event, edited: Option<&str>, e
         None => {}
     }
     ended.marks = Some(marks);
+}
+
+/// When the first of the calls was asked about that have not ended; long ago where the end of the ledger does not say so.
+fn running_since(ledger: &Ledger) -> i64 {
+    let recent = ledger.recent();
+    let asked = |entry: &Recent| match &entry.fact {
+        Fact::Call(step) if step.to == CallState::Pending => Some((step.call.clone(), time::parse(&entry.ts)?)),
+        _ => None,
+    };
+    let asked: Vec<_> = recent.iter().filter_map(asked).collect();
+    let began =
+        |open: &OpenCall| asked.iter().rev().find(|(call, _)| *call == open.call).map_or(i64::MIN, |(_, began)| *began);
+    ledger.session().memory.calls.iter().map(began).min().unwrap_or(i64::MAX)
+}
+
+/// When the file with this mark last changed; nothing of one that is gone.
+fn changed_ms(mark: &str) -> Option<i64> {
+    mark.split(':').nth(4)?.parse::<i64>().ok().map(|nanoseconds| nanoseconds / 1_000_000)
 }
 
 /// What these changes mean. `held`: settings files that register us, with their events.

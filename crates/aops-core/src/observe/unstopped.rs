@@ -14,7 +14,7 @@ use crate::model::worktree::Worktree;
 use crate::observe::{authority, parked};
 use crate::session::memory::OpenCall;
 use crate::session::prompt::Prompt;
-use crate::system::{env::Env, git};
+use crate::system::env::Env;
 use crate::text::json;
 use std::path::Path;
 
@@ -61,8 +61,7 @@ pub(super) fn look_at_plan(env: &Env, ledger: &Ledger, event: &Event, context: &
 
 /// What the session left in the working tree.
 pub(super) fn left_in_tree(env: &Env, ledger: &Ledger, event: &Event) -> Result<Worktree, Failure> {
-    let project = Path::new(&ledger.session().memory.root);
-    Ok(git::owed(env, Path::new(&event.cwd), project, &ledger.baseline()?))
+    ledger.owed(env, Path::new(&event.cwd))
 }
 
 /// The last words of the turn are a question.

@@ -110,13 +110,20 @@ pub fn baseline(env: &Env, cwd: &Path) -> Option<BTreeMap<String, String>> {
 }
 
 /// What is owed where the client stands. Where that is in no repository and the session began in one, the project is asked.
-pub fn owed(env: &Env, cwd: &Path, project: &Path, baseline: &BTreeMap<String, String>) -> Worktree {
-    let tree = owed_in(env, cwd, baseline);
+/// `is_own`: the session may have written this file.
+pub fn owed(
+    env: &Env,
+    cwd: &Path,
+    project: &Path,
+    baseline: &BTreeMap<String, String>,
+    is_own: &dyn Fn(&Path) -> bool,
+) -> Worktree {
+    let tree = owed_in(env, cwd, baseline, is_own);
     if tree.asked != Asked::NoRepository || !baseline.contains_key(HEAD) {
         return tree;
     }
     let elsewhere = Some(project).filter(|project| project.is_absolute() && *project != cwd);
-    let tree = elsewhere.map_or(tree, |project| owed_in(env, project, baseline));
+    let tree = elsewhere.map_or(tree, |project| owed_in(env, project, baseline, is_own));
     match tree.asked {
         Asked::NoRepository => unasked("the repository in which the session began is gone"),
         _ => tree,
@@ -127,7 +134,7 @@ fn unasked(why: &str) -> Worktree {
     Worktree { asked: Asked::Unasked(why.to_owned()), ..Worktree::default() }
 }
 
-fn owed_in(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> Worktree {
+fn owed_in(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>, is_own: &dyn Fn(&Path) -> bool) -> Worktree {
     let status = match ask_status(env, cwd) {
         Ok(status) => status,
         // A folder without a repository needs no git that says so.
@@ -137,7 +144,8 @@ fn owed_in(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> Worktr
         Err(asked) => return Worktree { asked, ..Worktree::default() },
     };
     let root = Path::new(&status.root);
-    let uncommitted: Vec<String> = status.dirty.iter().filter(|path| is_new(baseline, root, path)).cloned().collect();
+    let new = status.dirty.iter().filter(|path| is_new(baseline, root, path)).cloned();
+    let (uncommitted, foreign): (Vec<String>, Vec<String>) = new.partition(|path| is_own(&root.join(path)));
     let moved = baseline.get(HEAD).is_none_or(|head| *head != status.head);
     let unpushed = moved && (!status.upstream || status.ahead > 0);
     let wanted = status.branch != "(detached)" && (unpushed || !uncommitted.is_empty());
@@ -145,7 +153,7 @@ fn owed_in(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> Worktr
     let (push, asked) = push.map_or_else(|asked| (None, asked), |push| (push, Asked::Answered));
     let behind = if push.is_some() { status.behind } else { 0 };
     let others = status.dirty.len() > uncommitted.len();
-    Worktree { behind, others, uncommitted, push, asked }
+    Worktree { behind, foreign, others, uncommitted, push, asked }
 }
 
 /// A `.git` of any kind lies here or above, or cannot be looked for.

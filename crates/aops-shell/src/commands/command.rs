@@ -16,6 +16,10 @@ pub enum Act {
     Whole,
     /// What git neither tracks nor ignores below it is removed.
     Sweep,
+    /// What git does not track below it is removed, but for each folder `.claude`.
+    Spare,
+    /// The same, and but for each `.aops`.
+    SpareBoth,
     /// Files that the line does not name are put into this folder.
     Into,
     /// A folder's content, which the line does not name, is merged into this one.

@@ -223,7 +223,8 @@ fn written(command: &Invocation) -> Files {
     let sweeping = verb == "clean" || verb == "rm" || verb == "mv";
     let narrow = paths.into_iter().filter(|path| sweeping || !(path.is(".") || path.is("./") || path.is(":/")));
     let ignored = verb != "clean" || sorted.odd.is_some() || sorted.has(&["-x", "-X"]);
-    all.extend(narrow.map(|path| (path, if ignored { Act::Whole } else { Act::Sweep })));
+    let act = spared(&verb, &sorted).unwrap_or(if ignored { Act::Whole } else { Act::Sweep });
+    all.extend(narrow.map(|path| (path, act)));
     all.extend(tree.as_ref().filter(|_| filling).map(|folder| (folder.clone(), Act::Into)));
     for (path, _) in &mut all {
         for folder in tree.iter().chain(&folder) {
@@ -231,6 +232,19 @@ fn written(command: &Invocation) -> Files {
         }
     }
     all
+}
+
+/// `git clean -e .claude`, of the whole tree. With `-X` such a folder would be removed first of all, and a pattern that brings
+/// it back is not followed.
+fn spared(verb: &str, sorted: &Sorted) -> Option<Act> {
+    let whole = sorted.operands.iter().all(|word| word.is("."));
+    if verb != "clean" || !whole || sorted.odd.is_some() || sorted.has(&["-X"]) {
+        return None;
+    }
+    let kept: Option<Vec<String>> = sorted.values(&["-e", "--exclude"]).map(Word::literal).collect();
+    let kept = kept.filter(|kept| !kept.iter().any(|pattern| pattern.starts_with('!')))?;
+    let is_kept = |name: &str| kept.iter().any(|pattern| pattern.trim_end_matches('/') == name);
+    is_kept(".claude").then(|| if is_kept(".aops") { Act::SpareBoth } else { Act::Spare })
 }
 
 /// Without a folder, that of the address.

@@ -76,8 +76,15 @@ fn list_unseen(entries: &[TreeEntry], tracked: &[u8]) -> Vec<String> {
 /// Folders with the name of generated ones that git tracks something in, whole. `unseen`: the tracked paths that were not found.
 fn walk_written(store: &Store, limits: &Limits, unseen: &[String]) -> Walked {
     let work = unseen.iter().filter(|path| generated::is_work_in(path));
-    let written: BTreeSet<String> = work.flat_map(|path| generated::folders(path)).map(str::to_owned).collect();
-    let outer = |path: &&String| generated::folders(path).all(|folder| folder == path.as_str());
+    let mut environments = BTreeMap::new();
+    let mut is_made = |folder: &str| {
+        let is_one = || store.root.join(folder).join(generated::ENVIRONMENT).is_file();
+        generated::is_folder(folder) || *environments.entry(folder.to_owned()).or_insert_with(is_one)
+    };
+    let folders = work.flat_map(|path| generated::all_folders(path));
+    let written: BTreeSet<String> = folders.filter(|folder| is_made(folder)).map(str::to_owned).collect();
+    let is_inner = |path: &String, folder: &str| folder != path.as_str() && written.contains(folder);
+    let outer = |path: &&String| !generated::all_folders(path).any(|folder| is_inner(path, folder));
     let begin = |path: &String| {
         let (rules, path) = (Rules::at(&store.root, &name::bytes(path)), name::bytes(path).into_owned());
         (!rules.hide(&path, true)).then_some(PendingFolder { path, rules })
@@ -96,6 +103,8 @@ fn walk_written(store: &Store, limits: &Limits, unseen: &[String]) -> Walked {
 #[derive(Default)]
 struct Listed {
     folders: Vec<(Vec<u8>, Vec<TreeEntry>)>,
+    /// Virtual environments, which are known only when they are listed.
+    environments: BTreeSet<String>,
     left_out: Vec<LeftOut>,
 }
 
@@ -140,8 +149,9 @@ impl<'a> Walker<'a> {
             all.lock().unwrap_or_else(PoisonError::into_inner).push(own);
         });
         let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let (mut folders, mut left_out) = (Vec::new(), Vec::new());
+        let (mut folders, mut left_out, mut environments) = (Vec::new(), Vec::new(), BTreeSet::new());
         for mut own in all {
+            environments.append(&mut own.environments);
             folders.append(&mut own.folders);
             left_out.append(&mut own.left_out);
         }
@@ -151,6 +161,7 @@ impl<'a> Walker<'a> {
         for (_, mut own) in folders {
             entries.append(&mut own);
         }
+        entries.retain(|entry| !environments.contains(&entry.path));
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         Walked { entries, left_out }
     }
@@ -190,6 +201,10 @@ impl<'a> Walker<'a> {
                 return Vec::new();
             }
         };
+        if self.is_environment(pending, &names) {
+            into.environments.insert(name::text(&pending.path).into_owned());
+            return Vec::new();
+        }
         let rules = self.add_rules(pending, &names);
         let (mut below, mut entries) = (Vec::new(), Vec::with_capacity(names.len()));
         let mut path = pending.path.clone();
@@ -218,6 +233,13 @@ impl<'a> Walker<'a> {
         path.truncate(long);
         into.folders.push((path, entries));
         below
+    }
+
+    /// The folder with these names is a virtual environment, and git tracks nothing in it. The tree itself is none.
+    fn is_environment(&self, pending: &PendingFolder, names: &[(CString, FileType)]) -> bool {
+        let wanted = generated::ENVIRONMENT.as_bytes();
+        let is_one = names.binary_search_by(|(name, _)| name.to_bytes().cmp(wanted)).is_ok();
+        is_one && !pending.path.is_empty() && !self.written.contains(name::text(&pending.path).as_ref())
     }
 
     /// The rules of the folders above, and those that the folder with these names has itself.

@@ -244,6 +244,11 @@ impl<'a> PlaceMap<'a> {
     }
 }
 
+/// What is kept in a `.claude`.
+pub(super) fn is_in_claude(what: &str) -> bool {
+    matches!(what, CHECKPOINTS | SETTINGS | FOLDER)
+}
+
 /// The record with its keys, or the program.
 fn is_own(what: &str) -> bool {
     matches!(what, SESSIONS | BINARY)
@@ -302,7 +307,7 @@ fn by_name(path: &[Component], act: Act, hinted: bool) -> Option<&'static str> {
         Some(CHECKPOINTS)
     } else if settings || managed || is(1, ".claude.json") || is(2, "managed-settings.d") {
         Some(SETTINGS)
-    } else if is(1, ".claude") && matches!(act, Act::Whole | Act::Sweep | Act::Into) {
+    } else if is(1, ".claude") && matches!(act, Act::Whole | Act::Sweep | Act::Spare | Act::SpareBoth | Act::Into) {
         Some(FOLDER)
     } else if is(2, "agents")
         && (is(3, ".claude") || pattern::exact(last))
@@ -369,10 +374,14 @@ fn touches(protected: &Protected, path: &[Component], place: &ProtectedPlace, na
         // The sessions' folder itself is Claude Code's; our folders in it have names of their own.
         Some(Below) if names.last().is_some_and(|name| name == "projects") => {
             let session = path.get(names.len() + 1).is_some_and(|part| !unnamed(part) && is_session(part));
-            session || matches!(act, Act::Whole | Act::Sweep) && path.len() == names.len() + 1
+            session
+                || matches!(act, Act::Whole | Act::Sweep | Act::Spare | Act::SpareBoth) && path.len() == names.len() + 1
         }
         Some(Below) => place.tree,
         Some(Above) if act == Act::Whole => protected.stands(&place.path),
+        Some(Above) if matches!(act, Act::Spare | Act::SpareBoth) => {
+            !is_spared(path, names, act) && protected.stands(&place.path)
+        }
         // Git ignores checkpoints: a line in `info/exclude` says so.
         Some(Above) if act == Act::Sweep => place.what != CHECKPOINTS && protected.stands(&place.path),
         // The project's own places are too near to every copied folder; a check afterwards covers those.
@@ -384,6 +393,12 @@ fn touches(protected: &Protected, path: &[Component], place: &ProtectedPlace, na
         }
         _ => false,
     }
+}
+
+/// The place lies in a folder that this act leaves alone.
+fn is_spared(path: &[Component], names: &[String], act: Act) -> bool {
+    let is_kept = |name: &String| name == ".claude" || act == Act::SpareBoth && name == ".aops";
+    path.iter().all(pattern::exact) && names.iter().skip(path.len()).any(is_kept)
 }
 
 /// Where the path is, seen from the place. `Above`: it contains the place.

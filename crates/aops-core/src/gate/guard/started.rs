@@ -135,7 +135,7 @@ pub(super) fn row(protected: &Protected, path: &[Component], act: Act) -> Option
     let in_home =
         !home.is_empty() && path.len() > home.len() && home.iter().zip(path).all(|(name, part)| fits(part, name));
     // To remove a shell's files or git's loses what a person has set.
-    let removes = matches!(act, Act::Whole | Act::Sweep);
+    let removes = matches!(act, Act::Whole | Act::Sweep | Act::Spare | Act::SpareBoth);
     ROWS.iter().filter(|row| !removes || row.what == SHELL).find(|row| {
         row.paths.iter().any(|pattern| match row.root {
             Home => in_home && meets(&path[home.len()..], pattern, act),

@@ -189,6 +189,7 @@ fn a_result_that_is_gone_is_said_with_its_reason_and_the_next_step() {
         (Phase::Halted, Sandbox::Shut, false, false, "this task was halted", "Tell the user what they have to decide."),
         (Phase::Hydrate, Sandbox::Shut, true, false, "the review sent the plan of this task back", start),
         (Phase::Execute, Sandbox::Open, false, false, "this task had no plan when it started", "Run it again."),
+        (Phase::Execute, Sandbox::Shut, false, true, "this task has outgrown a small edit and has no plan yet", start),
         (Phase::Execute, Sandbox::Open, false, true, "this task has outgrown a small edit and has no plan yet", start),
     ] {
         let session = jailed(Hold::Namespaces, true, |session| {

@@ -13,6 +13,7 @@ use crate::session::agent_report::AgentReport;
 use crate::session::fact::Reported;
 use crate::session::fold::Session;
 use crate::session::memory::Started;
+use crate::session::state::Stopping;
 use crate::text::time;
 
 /// Most agents remembered; the oldest one that has ended is dropped first. The BLOCK of one that was dropped still stands.
@@ -65,6 +66,14 @@ impl Session {
         };
         let same = |started: &&Started| started.agent_id == agent_id && started.name == agent.id && !started.done;
         progress.agents.iter().find(|started| same(started) && in_hand(started))
+    }
+
+    /// An agent of ours whose report would count for nothing any more, or that was started again since: nobody waits for it.
+    pub fn is_left_behind(&self, agent_id: &str) -> bool {
+        let agents = &self.memory.progress.agents;
+        let Some(at) = agents.iter().position(|started| started.agent_id == agent_id) else { return false };
+        let again = agents[at + 1..].iter().any(|later| later.name == agents[at].name);
+        again || self.awaited(agent_id, agents[at].name.name()).is_none()
     }
 
     /// The task that was in hand when the prompt came was at the point where this agent is heard.
@@ -253,6 +262,11 @@ impl Session {
         let before = self.memory.progress.before.take();
         if let Some(baseline) = self.memory.progress.baseline_before.take() {
             self.memory.baseline_sha256 = Some(baseline);
+            // It was let go, and owes again what it owed. Older versions recorded this of a task that was done alone.
+            if self.memory.progress.let_go && before.is_some_and(|(phase, _)| phase != Phase::Done) {
+                self.memory.progress.let_go = false;
+                self.state.stop = Stopping::default();
+            }
         }
         self.state.state.hydration_pending = false;
         (self.state.phase, self.state.sandbox) = before.unwrap_or((self.state.phase, self.state.sandbox));

@@ -11,12 +11,12 @@ use std::path::Path;
 
 /// A tool made this path below `root`: the path is in a generated folder or is a generated file, and git tracks neither.
 pub fn is_made(env: &Env, root: &Path, path: &str) -> bool {
-    Tracked { env, root, known: BTreeMap::new() }.leaves(path)
+    Tracked { env, root, known: BTreeMap::new(), environments: BTreeMap::new() }.leaves(path)
 }
 
 /// Keeps of these untracked files those that somebody wrote.
 pub(super) fn leave_out(env: &Env, root: &Path, untracked: &mut Vec<String>) {
-    let mut tracked = Tracked { env, root, known: BTreeMap::new() };
+    let mut tracked = Tracked { env, root, known: BTreeMap::new(), environments: BTreeMap::new() };
     untracked.retain(|path| !generated::is_made_file(path) && !tracked.leaves_folder(path));
 }
 
@@ -25,6 +25,8 @@ struct Tracked<'a> {
     env: &'a Env,
     root: &'a Path,
     known: BTreeMap<String, bool>,
+    /// Folders that are a virtual environment, and others.
+    environments: BTreeMap<String, bool>,
 }
 
 impl Tracked<'_> {
@@ -33,7 +35,19 @@ impl Tracked<'_> {
     }
 
     fn leaves_folder(&mut self, path: &str) -> bool {
-        generated::folders(path).any(|folder| !self.has(folder))
+        generated::folders(path).any(|folder| !self.has(folder)) || self.leaves_environment(path)
+    }
+
+    /// A virtual environment of Python may have any name: its `pyvenv.cfg` says what it is.
+    fn leaves_environment(&mut self, path: &str) -> bool {
+        generated::all_folders(path).any(|folder| {
+            let known = self.environments.get(folder).copied();
+            let is_one = known.unwrap_or_else(|| self.root.join(folder).join(generated::ENVIRONMENT).is_file());
+            if known.is_none() {
+                self.environments.insert(folder.to_owned(), is_one);
+            }
+            is_one && !self.has(folder)
+        })
     }
 
     fn has(&mut self, path: &str) -> bool {

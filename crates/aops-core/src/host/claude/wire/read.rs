@@ -188,7 +188,8 @@ fn event(kind: EventKind, name: &str, session_id: String, json: &Json) -> Event 
         agent_type: some("agent_type"),
         prompt: some("prompt").unwrap_or_default(),
         report: some(LAST_WORDS).unwrap_or_default(),
-        busy: busy(json),
+        busy: !busy(json).is_empty(),
+        busy_with: busy(json),
         running: running(json),
         ends: agent_end::of(kind, json),
         launched: agent_end::launched(kind, json),
@@ -225,11 +226,12 @@ fn call(json: &Json) -> ToolCall {
     }
 }
 
-/// A background agent still runs and will report; a server or a watcher will not.
-fn busy(json: &Json) -> bool {
-    let Some(Json::List(tasks)) = json.get("background_tasks") else { return false };
-    let runs = |task: &Json| task.text_of("status").is_none_or(|status| status == "running");
-    tasks.iter().any(|task| task.text_of("type").as_deref() == Some("subagent") && runs(task))
+/// Background agents that still run and will report; a server or a watcher will not.
+fn busy(json: &Json) -> Vec<String> {
+    let Some(Json::List(tasks)) = json.get("background_tasks") else { return Vec::new() };
+    let runs = |task: &&Json| task.text_of("status").is_none_or(|status| status == "running");
+    let agents = tasks.iter().filter(|task| task.text_of("type").as_deref() == Some("subagent"));
+    agents.filter(runs).map(|task| task.text_of("id").unwrap_or_default()).collect()
 }
 
 fn running(json: &Json) -> Option<Vec<String>> {
