@@ -226,3 +226,25 @@ fn a_vault_behind_a_link_is_not_used() {
     checkpoint(&sandbox, &["create"]).failed(1, &["not followed"]);
     assert_eq!(picture(&outside), Picture::new());
 }
+
+/// A yes can be taken back: what the task itself made is kept before the person is asked.
+#[test]
+fn what_a_yes_loses_comes_back() {
+    for mode in ["guard", "loop", "strict"] {
+        let sandbox = Sandbox::repository("0").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+        sandbox.configure(&format!("tracker.command = \"none\"\naudit.rate = 0\nmode.level = \"{mode}\"\n"));
+        let session = sandbox.session();
+        let _ = session.start("startup");
+        let _ = session.prompt(". go");
+        let _ = session.write("cli.py");
+        sandbox.put("cli.py", "made by the task\n");
+        let call =
+            session.call("Bash", serde_json::json!({"command": "git add -N . && git reset --hard && git clean -fd"}));
+        let asked = session.pre(&call);
+        assert!(asked.out.contains("\"ask\""), "{mode}: {asked:?}");
+        fs::remove_file(sandbox.project().join("cli.py")).unwrap();
+        roll_back(&sandbox, "latest");
+        let back = fs::read_to_string(sandbox.project().join("cli.py")).unwrap();
+        assert_eq!(back, "made by the task\n", "{mode}");
+    }
+}

@@ -8,9 +8,9 @@ mod finish;
 mod start;
 mod begin;
 
-pub use begin::{Before, Order, Preview, RolledBack, at_phase_change, ended_by, preview, roll_back, tell};
+pub use begin::{Order, Preview, RolledBack, at_phase_change, ended_by, preview, roll_back, tell};
 pub use finish::{finish_pending, resume};
-pub use start::root;
+pub use start::{Before, root};
 
 use crate::checkpoint::capture::{Limits, capture};
 use crate::checkpoint::form::describe::{self, RunView, Usage};

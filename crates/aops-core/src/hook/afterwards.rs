@@ -278,7 +278,7 @@ fn want_jail(turn: &mut Turn) -> Verdict {
 fn keep_checkpoint(turn: &mut Turn) -> Verdict {
     let until = turn.locked + turn.env.at_most(turn.event.kind.time_locked());
     let before = (turn.before, turn.ended.take());
-    checkpoint::rollback::at_phase_change(turn.env, &mut turn.ledger, turn.event, before, until)
+    checkpoint::rollback::at_phase_change(turn.env, &mut turn.ledger, turn.event, before, turn.verdict.ruling, until)
 }
 
 /// The log gets what the session has recorded, and its head is signed. Without a key nothing happens.

@@ -8,6 +8,8 @@ named! {
         Start = "start",
         /// Git brought commits into the tree: from then on the task is measured against it.
         Moved = "moved",
+        /// A person is asked about a call: whatever they answer, the tree can be put back.
+        Asked = "asked",
         Phase = "phase",
         Approval = "approval",
         Failure = "failure",

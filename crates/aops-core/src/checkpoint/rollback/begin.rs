@@ -6,7 +6,7 @@
 //! failed checkpoint becomes a notice and does not stop the work.
 
 use super::finish::{RollbackPlan, Trees, finish, finish_again, steps};
-use super::start::{begins_plan, begins_work, is_wanted, root};
+use super::start::{Before, Due, begins_plan, begins_work, due, is_wanted, may_write, root, walked};
 use super::{BRIEF, Wanted, fact, lock_ledgers, run_of, sessions_in, used, write};
 use crate::checkpoint::capture::{self, Limits, capture};
 use crate::checkpoint::form::describe::RunView;
@@ -19,7 +19,6 @@ use crate::ledger::open::Ledger;
 use crate::model::agent::AgentId;
 use crate::model::error::{Code, Failure};
 use crate::model::gate_id::GateId;
-use crate::model::phase::Sandbox;
 use crate::model::trigger::CheckpointTrigger;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::model::{
@@ -239,35 +238,11 @@ fn carry_out(
     Ok(RolledBack { archive: archived, result, files, kept_folders: applied.kept_folders })
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Before {
-    moved: u64,
-    phase: Phase,
-    sandbox: Sandbox,
-    task: u64,
-    /// How often the verifier found issues in this task, and whether it verified.
-    rounds: u64,
-    verified: bool,
-}
-
-impl Before {
-    pub fn of(session: &Session) -> Self {
-        let task = session.state.task.as_ref().map_or(0, |task| task.n);
-        let progress = &session.memory.progress;
-        let (moved, rounds, verified) = (progress.moved, progress.rounds, progress.verified);
-        Self { moved, phase: session.state.phase, sandbox: session.state.sandbox, task, rounds, verified }
-    }
-}
-
 /// The session as it was before a prompt that may end its task: the checkpoint of that end describes that task.
 pub fn ended_by(session: &Session, event: &Event) -> Option<Box<Session>> {
     let may_end = event.kind == EventKind::UserPromptSubmit && walked(session.state.phase);
     let kept = session.policy().checkpoint.interactive != Interactive::Off;
     (may_end && kept).then(|| Box::new(session.clone()))
-}
-
-fn walked(phase: Phase) -> bool {
-    !matches!(phase, Phase::Idle | Phase::Done | Phase::Halted)
 }
 
 /// Takes the checkpoints that are due after this event, unless that takes longer than `until`. A failure becomes a notice.
@@ -276,6 +251,7 @@ pub fn at_phase_change(
     ledger: &mut Ledger,
     event: &Event,
     (before, ended): (Before, Option<Box<Session>>),
+    ruling: Ruling,
     until: Instant,
 ) -> Verdict {
     let session = ledger.session();
@@ -287,6 +263,10 @@ pub fn at_phase_change(
     }
     if when != Interactive::Off && session.memory.progress.moved > before.moved {
         due.push((CheckpointKind::Pre, Phase::Execute, CheckpointTrigger::Moved));
+    }
+    let asks = matches!(ruling, Ruling::Ask | Ruling::Defer) && may_write(session, event);
+    if when != Interactive::Off && asks && due.is_empty() {
+        due.push((CheckpointKind::Pre, session.state.phase, CheckpointTrigger::Asked));
     }
     if due.is_empty() || env.dry_run {
         return Verdict::pass();
@@ -304,47 +284,6 @@ pub fn at_phase_change(
             format!("no checkpoint was taken; the work goes on: {failure}\nhint: {}", failure.code.way_out()),
         ),
     }
-}
-
-type Due = (CheckpointKind, Phase, CheckpointTrigger);
-
-fn due(when: Interactive, before: Before, now: Before) -> Vec<Due> {
-    let (was, is) = (before.phase, now.phase);
-    let another_task = now.task != before.task && is == Phase::Execute;
-    let issues = now.task == before.task && now.rounds > before.rounds;
-    let verified = now.verified && !before.verified && is == Phase::Reflect;
-    let judged = issues || verified;
-    if when == Interactive::Off || was == is && !another_task && !judged {
-        return Vec::new();
-    }
-    let mut due = Vec::new();
-    let of_work = |phase: Phase, sandbox| phase == Phase::Execute && sandbox == Sandbox::Open;
-    let failed = is == Phase::Halted || is == Phase::Intervene && !judged;
-    let of_verdict = judged && was == Phase::Verify;
-    if walked(was) && !of_verdict && (failed || when == Interactive::All || of_work(was, before.sandbox)) {
-        due.push((
-            CheckpointKind::Post,
-            was,
-            if failed { CheckpointTrigger::Failure } else { CheckpointTrigger::Phase },
-        ));
-    }
-    // The tree that the verifier looked at, whatever it said.
-    if judged {
-        due.push((
-            CheckpointKind::Post,
-            Phase::Verify,
-            if issues { CheckpointTrigger::Failure } else { CheckpointTrigger::Phase },
-        ));
-    }
-    if walked(is) && (was != is || another_task) && (when == Interactive::All || of_work(is, now.sandbox)) {
-        let approved = was == Phase::Review && is == Phase::Execute;
-        due.push((
-            CheckpointKind::Pre,
-            is,
-            if approved { CheckpointTrigger::Approval } else { CheckpointTrigger::Phase },
-        ));
-    }
-    due
 }
 
 fn keep(

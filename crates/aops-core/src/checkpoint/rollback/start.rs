@@ -4,7 +4,10 @@
 //! first change.
 
 use crate::checkpoint::form::CheckpointKind;
+use crate::config::policy::Interactive;
 use crate::config::texts;
+use crate::model::phase::{Phase, Sandbox};
+use crate::model::trigger::CheckpointTrigger;
 use crate::model::{call::Effect, event::Event};
 use crate::session::fold::Session;
 use crate::system::env::Env;
@@ -24,9 +27,11 @@ pub fn root(env: &Env, session: &Session, event: &Event) -> Option<PathBuf> {
 /// its prompt.
 pub(super) fn begins_work(session: &Session, event: &Event) -> bool {
     let unplanned = session.memory.progress.unplanned;
-    if !(unplanned || session.weighs()) || !is_untouched(session) {
-        return false;
-    }
+    (unplanned || session.weighs()) && is_untouched(session) && may_write(session, event)
+}
+
+/// This call is asked about or passes, and may change files.
+pub(super) fn may_write(session: &Session, event: &Event) -> bool {
     let open = event.asked_call().and_then(|call| session.open_call(&call.key));
     open.is_some_and(|open| open.effect.is_some_and(Effect::is_write))
 }
@@ -46,4 +51,71 @@ fn is_untouched(session: &Session) -> bool {
 pub(super) fn is_wanted(session: &Session, kind: CheckpointKind) -> bool {
     let progress = &session.memory.progress;
     !progress.unplanned || kind == CheckpointKind::Post && progress.start.is_some()
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Before {
+    pub(super) moved: u64,
+    phase: Phase,
+    sandbox: Sandbox,
+    task: u64,
+    /// How often the verifier found issues in this task, and whether it verified.
+    rounds: u64,
+    verified: bool,
+}
+
+impl Before {
+    pub fn of(session: &Session) -> Self {
+        let task = session.state.task.as_ref().map_or(0, |task| task.n);
+        let progress = &session.memory.progress;
+        let (moved, rounds, verified) = (progress.moved, progress.rounds, progress.verified);
+        Self { moved, phase: session.state.phase, sandbox: session.state.sandbox, task, rounds, verified }
+    }
+}
+
+pub(super) fn walked(phase: Phase) -> bool {
+    !matches!(phase, Phase::Idle | Phase::Done | Phase::Halted)
+}
+
+/// Kind, phase and why.
+pub(super) type Due = (CheckpointKind, Phase, CheckpointTrigger);
+
+/// What a change of phase asks for.
+pub(super) fn due(when: Interactive, before: Before, now: Before) -> Vec<Due> {
+    let (was, is) = (before.phase, now.phase);
+    let another_task = now.task != before.task && is == Phase::Execute;
+    let issues = now.task == before.task && now.rounds > before.rounds;
+    let verified = now.verified && !before.verified && is == Phase::Reflect;
+    let judged = issues || verified;
+    if when == Interactive::Off || was == is && !another_task && !judged {
+        return Vec::new();
+    }
+    let mut due = Vec::new();
+    let of_work = |phase: Phase, sandbox| phase == Phase::Execute && sandbox == Sandbox::Open;
+    let failed = is == Phase::Halted || is == Phase::Intervene && !judged;
+    let of_verdict = judged && was == Phase::Verify;
+    if walked(was) && !of_verdict && (failed || when == Interactive::All || of_work(was, before.sandbox)) {
+        due.push((
+            CheckpointKind::Post,
+            was,
+            if failed { CheckpointTrigger::Failure } else { CheckpointTrigger::Phase },
+        ));
+    }
+    // The tree that the verifier looked at, whatever it said.
+    if judged {
+        due.push((
+            CheckpointKind::Post,
+            Phase::Verify,
+            if issues { CheckpointTrigger::Failure } else { CheckpointTrigger::Phase },
+        ));
+    }
+    if walked(is) && (was != is || another_task) && (when == Interactive::All || of_work(is, now.sandbox)) {
+        let approved = was == Phase::Review && is == Phase::Execute;
+        due.push((
+            CheckpointKind::Pre,
+            is,
+            if approved { CheckpointTrigger::Approval } else { CheckpointTrigger::Phase },
+        ));
+    }
+    due
 }
