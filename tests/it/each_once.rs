@@ -176,7 +176,7 @@ fn a_call_opens_no_file_twice_and_none_of_other_clients() {
             ("Read", json!({"file_path": readme}), 60),
             ("Bash", json!({"command": "ls -l && git status > /dev/null"}), 70),
             ("Bash", json!({"command": "cat README.md"}), 60),
-            ("Write", json!({"file_path": new, "content": "x\n"}), 400),
+            ("Write", json!({"file_path": new, "content": "x\n"}), 550),
         ];
         let theirs = ["/.codex/", "/.copilot/", "/opencode/", "/.gemini/", "/.qwen/"];
         for (tool, input, most) in inputs {

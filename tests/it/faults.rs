@@ -103,7 +103,9 @@ impl Workshop {
 
     pub(crate) fn folder(&self) -> PathBuf {
         let items = fs::read_dir(self.env.projects().join("-p")).unwrap();
-        let folders: Vec<PathBuf> = items.map(|item| item.unwrap().path()).collect();
+        let items = items.map(|item| item.unwrap().path());
+        // The list of a project's sessions is beside them.
+        let folders: Vec<PathBuf> = items.filter(|path| path.is_dir()).collect();
         let [folder] = folders.as_slice() else { panic!("not one folder: {folders:?}") };
         folder.clone()
     }

@@ -51,7 +51,10 @@ fn pre(id: &str, transcript: &Value, cwd: &Value) -> Value {
 fn session_folders(sandbox: &Sandbox) -> Vec<PathBuf> {
     let inside = |path: PathBuf| fs::read_dir(path).unwrap().map(|item| item.unwrap().path());
     let projects = sandbox.config().join("projects");
-    inside(projects).filter(|path| path.is_dir()).flat_map(inside).collect()
+    let is_folder = |path: &PathBuf| path.is_dir();
+    // The list of a project's sessions is no session.
+    let is_list = |path: &PathBuf| path.file_name().is_some_and(|name| name == ".aops-recent");
+    inside(projects).filter(is_folder).flat_map(inside).filter(|path| !is_list(path)).collect()
 }
 
 #[test]

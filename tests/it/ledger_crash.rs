@@ -346,7 +346,8 @@ fn a_disk_that_fills_up_and_is_freed_again() {
         let payload = session.payload("PreToolUse", new_call(&session));
         passed(&disk.hook(&sandbox, "PreToolUse", &payload));
         let sessions = inside(&sandbox.sessions());
-        let folder = fs::read_dir(sessions).unwrap().next().unwrap().unwrap().path();
+        let mut items = fs::read_dir(sessions).unwrap().map(|item| item.unwrap().path());
+        let folder = items.find(|path| path.is_dir()).unwrap();
         let calls = steps(&sound(&session.id, &folder));
         let lost: Vec<_> = acknowledged.iter().filter(|id| !calls.contains_key(*id)).collect();
         assert!(lost.is_empty(), "round {round}: {lost:?}");

@@ -10,9 +10,9 @@ use crate::ledger::session_folder::is_session_folder;
 use crate::system::files;
 use crate::system::folder;
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -96,9 +96,20 @@ impl List {
     /// had there.
     fn open(project: &Path, makes: bool) -> Option<Self> {
         let path = project.join(FILE);
-        let mut options = OpenOptions::new();
-        options.read(true).append(true).create(makes).mode(0o600);
-        let file = files::open_itself(&path, &mut options).ok()?;
+        let open = |new: bool| {
+            let mut options = OpenOptions::new();
+            options.read(true).append(true).create_new(new).mode(0o600);
+            files::open_itself(&path, &mut options)
+        };
+        let file = match open(false) {
+            Err(error) if makes && error.kind() == ErrorKind::NotFound => {
+                let made = open(true).ok()?;
+                // The umask may have taken the owner's own bits away.
+                made.set_permissions(Permissions::from_mode(0o600)).ok()?;
+                made
+            }
+            opened => opened.ok()?,
+        };
         let long = file.metadata().ok()?.len();
         Some(Self { path, file, long })
     }
