@@ -44,10 +44,10 @@ fn an_agent_whose_task_is_over_does_not_hold_up_the_end() {
     session.write("a.txt").silent();
     stop_with(&session, &["h1"]).refused(&["qa-verifier"]);
     let _ = session.begin_agent("q1", "qa-verifier");
-    stop_with(&session, &["h1", "q1"]).silent();
     sandbox
         .person(&["status", "--session", &session.id])
         .said(&["waits for `qa-verifier` since ", "qa-verifier (at work)"]);
+    stop_with(&session, &["h1", "q1"]).silent();
     let _ = session.begin_agent("q2", "qa-verifier");
     stop_with(&session, &["q1", "q2"]).silent();
     session

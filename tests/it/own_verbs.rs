@@ -27,8 +27,8 @@ fn an_uninstallation_between_calls_locks_no_session() {
     session.write("a").silent();
     let said = sandbox.person(&["uninstall", "--yes"]).out;
     assert!(said.contains("2 sessions are open: end them (`/exit`), then `claude --continue`"), "{said}");
-    for session in [&session, &other] {
-        assert_eq!(during(session, "touch b", || ()), "");
+    for (session, line) in [(&session, "touch b1"), (&other, "touch b2")] {
+        assert_eq!(during(session, line, || ()), "");
         assert_eq!(session.state()["state"]["custodiet_blocked"], false);
     }
     // The same again, and by hand: nobody's verb.

@@ -3,6 +3,7 @@
 //! Reads the tree, writes the store's blobs and cache. Invariants: ignored files are left out unless they are tracked; every
 //! file that cannot or may not be kept is listed as left out; a file that did not change since the last time is not read.
 
+mod unseen;
 mod walk;
 mod since;
 

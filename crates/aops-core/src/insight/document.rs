@@ -201,6 +201,12 @@ const FEW: usize = 20;
 const SHORT: usize = 200;
 
 impl Insights {
+    /// The last verdict of each reviewer: all that is known of a session without a ledger.
+    pub fn last_verdicts(&self) -> BTreeMap<String, u64> {
+        let last = [("critic", &self.critic_verdict), ("qa-verifier", &self.qa_verdict)];
+        last.into_iter().filter_map(|(agent, said)| Some((format!("{agent} {}", said.as_ref()?), 1))).collect()
+    }
+
     /// With the fields of an analysis empty.
     pub fn new() -> Self {
         let [context_gaps, conversation_flow, learning_observations] = [const { Value::Array(Vec::new()) }; 3];

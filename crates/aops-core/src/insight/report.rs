@@ -344,7 +344,8 @@ impl Sums {
         self.drawn += insights.audits.drawn;
         self.done += insights.audits.done;
         self.damaged += u64::from(card.damage.as_ref().is_some_and(|damage| !damage.is_empty()));
-        self.add_verdicts(card);
+        let all = &card.story.verdicts;
+        add_counts(&mut self.verdicts, &if all.is_empty() { insights.last_verdicts() } else { all.clone() });
         if insights.custodiet_blocks > 0 {
             *self.verdicts.entry("custodiet BLOCK".to_owned()).or_default() += insights.custodiet_blocks;
         }
@@ -361,19 +362,6 @@ impl Sums {
         }
         for file in &insights.files_changed {
             *self.files.entry(file.clone()).or_default() += 1;
-        }
-    }
-
-    /// All of them; of a session without a ledger the last of each agent is known.
-    fn add_verdicts(&mut self, card: &Card) {
-        for (said, n) in &card.story.verdicts {
-            *self.verdicts.entry(said.clone()).or_default() += n;
-        }
-        let last = [("critic", &card.insights.critic_verdict), ("qa-verifier", &card.insights.qa_verdict)];
-        for (agent, verdict) in last.into_iter().filter(|_| card.story.verdicts.is_empty()) {
-            if let Some(verdict) = verdict {
-                *self.verdicts.entry(format!("{agent} {verdict}")).or_default() += 1;
-            }
         }
     }
 

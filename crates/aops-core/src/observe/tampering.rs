@@ -188,7 +188,9 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event, edited: Option<&str>, end
         let by_person = |path: &String| {
             let real = || own.get(&*real_paths::real(Path::new(path))?.to_string_lossy());
             let own = own.get(path).or_else(real).filter(|own| own.made(&marks[path]));
-            own.is_some_and(|own| own.at_ms < since_ms || !disarms(path))
+            // A call that writes the same text again later is not the verb.
+            let changed_before = || changed_ms(&marks[path]).is_none_or(|at| at < since_ms);
+            own.is_some_and(|own| if own.at_ms < since_ms { changed_before() } else { !disarms(path) })
         };
         changed.retain(|path| !by_person(path));
         ended.apart = changed.iter().all(|path| changed_ms(&marks[path]).is_some_and(|at| at + TICK_MS < since_ms));

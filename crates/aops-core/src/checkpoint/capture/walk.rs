@@ -6,6 +6,7 @@
 //! then the repository's own list (`info/exclude`), then the user's. Rules above a repository do not apply to it. What tools make
 //! is left out as if it were ignored, unless git tracks something in that folder: then all of it is in the list.
 
+use super::unseen::list_unseen;
 use super::{Limits, TreeEntry};
 use crate::checkpoint::store::cache::FileStamp;
 use crate::checkpoint::store::{FOLDER, HIDDEN, Store};
@@ -18,7 +19,6 @@ use aops_shell::generated;
 use ignore::WalkBuilder;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, Stat};
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::OwnedFd;
@@ -59,30 +59,13 @@ pub fn walk(env: &Env, store: &Store, limits: &Limits, besides: &[String]) -> Re
     Ok(walked)
 }
 
-/// Tracked paths that the walk did not find: they are ignored, or deleted.
-fn list_unseen(entries: &[TreeEntry], tracked: &[u8]) -> Vec<String> {
-    let paths = tracked.split(|b| *b == 0).filter(|path| !path.is_empty());
-    let mut tracked: Vec<Cow<str>> = paths.map(name::text).collect();
-    // git sorts by bytes; names that are not UTF-8 sort differently as text.
-    tracked.sort();
-    let mut seen = entries.iter().peekable();
-    tracked.retain(|path| {
-        while seen.next_if(|entry| entry.path.as_str() < path.as_ref()).is_some() {}
-        seen.peek().is_none_or(|entry| entry.path != *path)
-    });
-    tracked.into_iter().map(Cow::into_owned).collect()
-}
-
 /// Folders with the name of generated ones that git tracks something in, whole. `unseen`: the tracked paths that were not found.
 fn walk_written(store: &Store, limits: &Limits, unseen: &[String]) -> Walked {
     let work = unseen.iter().filter(|path| generated::is_work_in(path));
-    let mut environments = BTreeMap::new();
-    let mut is_made = |folder: &str| {
-        let is_one = || store.root.join(folder).join(generated::ENVIRONMENT).is_file();
-        generated::is_folder(folder) || *environments.entry(folder.to_owned()).or_insert_with(is_one)
-    };
-    let folders = work.flat_map(|path| generated::all_folders(path));
-    let written: BTreeSet<String> = folders.filter(|folder| is_made(folder)).map(str::to_owned).collect();
+    let folders: BTreeSet<&str> = work.flat_map(|path| generated::all_folders(path)).collect();
+    let is_environment = |folder: &str| store.root.join(folder).join(generated::ENVIRONMENT).is_file();
+    let made = folders.into_iter().filter(|folder| generated::is_folder(folder) || is_environment(folder));
+    let written: BTreeSet<String> = made.map(str::to_owned).collect();
     let is_inner = |path: &String, folder: &str| folder != path.as_str() && written.contains(folder);
     let outer = |path: &&String| !generated::all_folders(path).any(|folder| is_inner(path, folder));
     let begin = |path: &String| {

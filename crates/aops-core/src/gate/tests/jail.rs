@@ -196,6 +196,9 @@ fn a_result_that_is_gone_is_said_with_its_reason_and_the_next_step() {
             (session.state.phase, session.state.sandbox) = (phase, sandbox);
             session.state.hydration.critic_verdict = revise.then(|| Stored::of("REVISE"));
             session.memory.progress.outgrown = outgrown.then(|| "5 files".to_owned());
+            if outgrown {
+                session.state.hydration.hydrated_intent = None;
+            }
         });
         let words = judge(&session, &ended, &context).feedback;
         assert!(words.contains(&format!("because {why}. out/app is gone.")) && words.contains(next), "{words}");
