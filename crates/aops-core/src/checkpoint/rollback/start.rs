@@ -119,3 +119,59 @@ pub(super) fn due(when: Interactive, before: Before, now: Before) -> Vec<Due> {
     }
     due
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(phase: Phase, sandbox: Sandbox, task: u64) -> Before {
+        Before { moved: 0, phase, sandbox, task, rounds: 0, verified: false }
+    }
+
+    #[test]
+    fn checkpoints_are_due_at_phase_changes_only() {
+        use Interactive::{All, Execute, Off};
+        let (open, shut) = (Sandbox::Open, Sandbox::Shut);
+        let (work, plan) = (at(Phase::Execute, open, 1), at(Phase::Hydrate, shut, 1));
+        for when in [Off, Execute, All] {
+            assert_eq!(due(when, work, work), []);
+            assert_eq!(due(when, plan, plan), []);
+        }
+        assert_eq!(due(Execute, plan, work), [(CheckpointKind::Pre, Phase::Execute, CheckpointTrigger::Phase)]);
+        assert_eq!(
+            due(Execute, at(Phase::Review, shut, 1), work),
+            [(CheckpointKind::Pre, Phase::Execute, CheckpointTrigger::Approval)]
+        );
+        assert_eq!(
+            due(Execute, work, at(Phase::Verify, open, 1)),
+            [(CheckpointKind::Post, Phase::Execute, CheckpointTrigger::Phase)]
+        );
+        let issues = Before { rounds: 1, ..at(Phase::Intervene, open, 1) };
+        let verified = Before { verified: true, ..at(Phase::Reflect, open, 1) };
+        let (verify, failed) = (
+            (CheckpointKind::Post, Phase::Verify, CheckpointTrigger::Phase),
+            (CheckpointKind::Post, Phase::Verify, CheckpointTrigger::Failure),
+        );
+        let worked = (CheckpointKind::Post, Phase::Execute, CheckpointTrigger::Phase);
+        assert_eq!(due(Execute, at(Phase::Verify, open, 1), issues), [failed]);
+        assert_eq!(due(Execute, at(Phase::Verify, open, 1), verified), [verify]);
+        assert_eq!(due(Execute, work, issues), [worked, failed], "without a stop before");
+        assert_eq!(due(Execute, work, verified), [worked, verify]);
+        assert_eq!(due(Execute, issues, Before { rounds: 2, ..issues }), [failed], "again");
+        assert_eq!(due(Execute, issues, Before { rounds: 1, ..verified }), [verify]);
+        assert_eq!(due(Off, work, verified), []);
+        assert_eq!(due(Execute, plan, at(Phase::Execute, shut, 1)), [], "a question changes nothing");
+        assert_eq!(
+            due(Execute, work, at(Phase::Execute, open, 2)),
+            [
+                (CheckpointKind::Post, Phase::Execute, CheckpointTrigger::Phase),
+                (CheckpointKind::Pre, Phase::Execute, CheckpointTrigger::Phase)
+            ]
+        );
+        assert_eq!(
+            due(All, at(Phase::Idle, shut, 0), plan),
+            [(CheckpointKind::Pre, Phase::Hydrate, CheckpointTrigger::Phase)]
+        );
+        assert_eq!(due(Off, plan, work), []);
+    }
+}
