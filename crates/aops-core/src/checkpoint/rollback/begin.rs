@@ -296,7 +296,10 @@ fn keep(
     let store = Store::open(env, root)?;
     let limits = Limits { sync: false, until: Some(until), ..Limits::of(ledger.session().policy()) };
     let artifacts = capture(env, &store, &limits, &[], &[])?;
-    let (run, mut used) = (run_of(ledger.session()), used(ledger));
+    let run = run_of(ledger.session());
+    // A question waits: what was used so far is in the long transcript, and in the checkpoint of the phase's end.
+    let asks = due.iter().all(|(_, _, trigger)| *trigger == CheckpointTrigger::Asked);
+    let mut used = if asks { Default::default() } else { used(ledger) };
     // The transcript may not have them yet.
     let last = event.agent_id.is_none() && event.kind == EventKind::Stop && !event.report.is_empty();
     used.words = last.then(|| event.report.clone()).or(used.words);
