@@ -91,7 +91,9 @@ fn input_that_is_no_event() {
 fn a_panic_is_an_answer() {
     let sandbox = Sandbox::new().with("AOPS_TEST_PANIC", "1");
     let session = sandbox.session();
-    everywhere(&["INTERNAL_PANIC", "a bug in aops-hook at crates/aops-core/src/"], |event| session.event(event, fields(event)));
+    everywhere(&["INTERNAL_PANIC", "a bug in aops-hook at crates/aops-core/src/"], |event| {
+        session.event(event, fields(event))
+    });
 }
 
 /// What the client would send with this event.

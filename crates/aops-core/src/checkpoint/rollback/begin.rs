@@ -9,7 +9,7 @@ use super::finish::{RollbackPlan, Trees, finish, finish_again, steps};
 use super::start::{Before, Due, begins_plan, begins_work, due, is_wanted, may_write, root, walked};
 use super::{BRIEF, Wanted, fact, lock_ledgers, run_of, sessions_in, used, write};
 use crate::checkpoint::capture::{self, Limits, capture};
-use crate::checkpoint::form::describe::RunView;
+use crate::checkpoint::form::describe::{RunView, Usage};
 use crate::checkpoint::form::{Checkpoint, CheckpointKind, Id, text};
 use crate::checkpoint::restore;
 use crate::checkpoint::store::{Store, index::IndexRow};
@@ -299,7 +299,7 @@ fn keep(
     let run = run_of(ledger.session());
     // A question waits: what was used so far is in the long transcript, and in the checkpoint of the phase's end.
     let asks = due.iter().all(|(_, _, trigger)| *trigger == CheckpointTrigger::Asked);
-    let mut used = if asks { Default::default() } else { used(ledger) };
+    let mut used = if asks { Usage::default() } else { used(ledger) };
     // The transcript may not have them yet.
     let last = event.agent_id.is_none() && event.kind == EventKind::Stop && !event.report.is_empty();
     used.words = last.then(|| event.report.clone()).or(used.words);
