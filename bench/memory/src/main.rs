@@ -1,11 +1,11 @@
 //! Measures redaction in MB/s, and a search over 5,000 notes in new processes (see `run` beside it); asks a memory server
 //! (see `tests/long-run.d/memory`).
 
-use aops_hook::system::env::Env;
-use aops_hook::briefing::memory;
-use aops_hook::config::policy::Address;
-use aops_hook::briefing::notes::{refresh, search};
-use aops_hook::text::redact::redact;
+use aops_core::system::env::Env;
+use aops_core::briefing::memory;
+use aops_core::config::policy::Address;
+use aops_core::briefing::notes::{refresh, search};
+use aops_core::text::redact::redact;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
