@@ -31,7 +31,7 @@ fn an_uninstallation_between_calls_locks_no_session() {
         assert_eq!(during(session, line, || ()), "");
         assert_eq!(session.state()["state"]["custodiet_blocked"], false);
     }
-    // The same again, and by hand: nobody's verb.
+    // Installed again, then removed by hand instead of by our own verb.
     sandbox.person(&["install"]).said(&["registered"]);
     assert_eq!(during(&session, "touch c", || ()), "");
     let settings = sandbox.config().join("settings.json");

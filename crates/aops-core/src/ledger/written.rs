@@ -64,7 +64,7 @@ impl Written {
                 };
                 match tells.then(|| Fact::read(line.kind, line.with)).flatten() {
                     Some(Fact::Call(step)) => written.note(env, memory, &mut begun, &step, at),
-                    // Since when it ran nobody knows.
+                    // It was never asked for, so its start is unknown: count from the entry before.
                     Some(Fact::Violation(violation)) if violation.unasked.is_some() => {
                         written.spans.push((last_ms, at));
                     }

@@ -1,8 +1,7 @@
 //! The clients beside the one that runs us, as far as a call may touch what is theirs.
 //!
-//! Reads the file of each that would register us, and only then. Invariants: what decides is how things are
-//! now, so nothing is remembered from call to call; a call of which this file cannot tell that it leaves them
-//! alone is looked at in full.
+//! Reads the file of each that would register us, and only then. Invariants: nothing is remembered from call to
+//! call, since the files may have changed in between; in doubt a call is looked at in full.
 
 use crate::gate::guard::{self, Protected, ProtectedPlace};
 use crate::host;
