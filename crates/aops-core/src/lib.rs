@@ -33,6 +33,7 @@ pub mod ledger; // the chain of entries on disk
 pub mod proof; // the log over all sessions, signed and sealed
 pub mod gate; // the rules that judge an event: pure
 pub mod checkpoint; // a working tree kept, and put back
+pub mod undo; // what a command would have lost, kept and brought back
 pub mod insight; // what a session came to
 pub mod jail; // shell commands in namespaces of their own
 pub mod observe; // what the gates need to know of the world

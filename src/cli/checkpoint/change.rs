@@ -28,6 +28,7 @@ use aops_core::system::files;
 use aops_core::text::plain::count;
 use aops_core::text::redact::redact;
 use aops_core::text::time;
+use aops_core::undo::shelf;
 use aops_shell::verbs::Who;
 use clap::{ArgMatches, value_parser};
 use rustix::fs::{CWD, Mode, OFlags};
@@ -317,7 +318,7 @@ fn gc(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let all = || rows.iter().enumerate();
     let gone: Vec<IndexRow> = all().filter(|(at, row)| goes(*at, row)).map(|(_, row)| row.clone()).collect();
     let kept: Vec<IndexRow> = all().filter(|(at, row)| !goes(*at, row)).map(|(_, row)| row.clone()).collect();
-    let swept = store.sweep(env, &kept, &gone, dry)?;
+    let swept = store.sweep(env, &kept, &gone, shelf::live(&store), dry)?;
     if io.json {
         let ids: Vec<&str> = gone.iter().map(|row| row.id.as_str()).collect();
         let (contents, bytes) = (swept.contents, swept.bytes);

@@ -30,6 +30,7 @@ use aops_core::session::fold::Session;
 use aops_core::system::env::Env;
 use aops_core::text::sha256::NO_DIGEST;
 use aops_core::text::time::timestamp;
+use aops_core::undo::shelf;
 use clap::ArgMatches;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -196,6 +197,7 @@ fn sweep(env: &Env, root: &Path, of: &BTreeSet<String>, dry: bool) -> Result<(u6
         rows.iter().filter(|row| !theirs(row)).filter_map(|row| row.parent.as_deref()).collect();
     let goes = |row: &IndexRow| theirs(row) && !parents.contains(row.id.as_str());
     let (gone, kept): (Vec<IndexRow>, Vec<IndexRow>) = rows.iter().cloned().partition(goes);
-    let swept = if gone.is_empty() { Swept::default() } else { store.sweep(env, &kept, &gone, dry)? };
+    let swept =
+        if gone.is_empty() { Swept::default() } else { store.sweep(env, &kept, &gone, shelf::live(&store), dry)? };
     Ok((gone.len() as u64, swept))
 }

@@ -167,16 +167,23 @@ impl Store {
 
     /// Appends the digest of a checkpoint; the caller syncs the file.
     pub fn witness(&self, env: &Env, checkpoint: &Checkpoint) -> Result<Option<File>, Failure> {
+        let id = checkpoint.identity.checkpoint_id.clone();
+        self.witness_line(env, id, checkpoint.digest.clone().unwrap_or_default())
+    }
+
+    /// The same for anything of this store that has a digest.
+    pub fn witness_line(&self, env: &Env, id: String, digest: String) -> Result<Option<File>, Failure> {
         files::make_all(&env.config.join("aops/checkpoints"))?;
         let (name, Some(dir)) = (name(&self.root), dir(env)?) else { return Ok(None) };
-        let id = checkpoint.identity.checkpoint_id.clone();
-        let line = WitnessLine { digest: checkpoint.digest.clone().unwrap_or_default(), id };
+        let line = WitnessLine { digest, id };
         Ok(Some(folder::append_line(&dir, &name, canonical(&line) + "\n")?.0))
     }
 
+    /// Forgets the digests of all checkpoints but these.
     pub fn witness_only(&self, env: &Env, kept: &[String]) -> Result<(), Failure> {
         let Some(dir) = dir(env)? else { return Ok(()) };
-        let lines = self.witnessed(env)?.into_iter().filter(|(id, _)| kept.contains(id));
+        let is_checkpoint = |id: &String| Id::read(id).is_some();
+        let lines = self.witnessed(env)?.into_iter().filter(|(id, _)| kept.contains(id) || !is_checkpoint(id));
         let text: String = lines.map(|(id, digest)| canonical(&WitnessLine { digest, id }) + "\n").collect();
         Ok(folder::replace(&dir, &name(&self.root), ".new", text.as_bytes())?)
     }

@@ -19,9 +19,16 @@ pub struct Swept {
 }
 
 impl Store {
-    /// Keeps these rows and deletes those; a dry run only counts.
-    pub fn sweep(&self, env: &Env, kept: &[IndexRow], gone: &[IndexRow], dry: bool) -> Result<Swept, Failure> {
-        let live = self.live(kept);
+    /// Keeps these rows and deletes those; a dry run only counts. `besides`: contents that others than checkpoints need.
+    pub fn sweep(
+        &self,
+        env: &Env,
+        kept: &[IndexRow],
+        gone: &[IndexRow],
+        besides: Result<BTreeSet<[u8; 32]>, Failure>,
+        dry: bool,
+    ) -> Result<Swept, Failure> {
+        let live = besides.map_err(|failure| failure.to_string()).and_then(|besides| self.live(kept, besides));
         let dead: Vec<[u8; 32]> = match &live {
             Ok(live) => self.blobs()?.into_iter().filter(|blob| !live.contains(blob)).collect(),
             Err(_) => Vec::new(),
@@ -46,8 +53,7 @@ impl Store {
         Ok(swept)
     }
 
-    fn live(&self, kept: &[IndexRow]) -> Result<BTreeSet<[u8; 32]>, String> {
-        let mut live = BTreeSet::new();
+    fn live(&self, kept: &[IndexRow], mut live: BTreeSet<[u8; 32]>) -> Result<BTreeSet<[u8; 32]>, String> {
         for row in kept {
             let id = Id::read(&row.id).ok_or_else(|| row.id.clone())?;
             let one = self.read(&id).map_err(|failure| failure.to_string())?;

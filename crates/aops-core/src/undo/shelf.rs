@@ -1,0 +1,191 @@
+//! `.claude/checkpoints/kept/<number>/`: each keeping in a folder of its own, `kept.json` the last file that is written.
+//!
+//! Reads and writes that folder, and the witness of the checkpoints' digests. Invariants: a number is given once; a folder
+//! without `kept.json` is what an interruption left, and goes; contents that a keeping names are not swept.
+
+use super::form::{Content, Keeping, Left, SCHEMA};
+use crate::checkpoint::store::{PRIVATE, Store, enter, make, names, read_file};
+use crate::model::error::{Code, Failure};
+use crate::system::env::Env;
+use crate::text::sha256::Sum;
+use crate::text::stored::{canonical, digest_of};
+use rustix::fs::{AtFlags, unlinkat};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+
+/// Beside the checkpoints.
+pub const FOLDER: &str = "kept";
+const KEPT: &str = "kept.json";
+const LEFT: &str = "left.json";
+const UNDONE: &str = "undone.json";
+/// The last number that was given.
+const LAST: &str = "last";
+
+/// That a person brought a keeping back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undone {
+    pub at: String,
+    /// The keeping of what lay there before.
+    pub present: u64,
+}
+
+/// A keeping that is being made.
+#[derive(Debug)]
+pub struct Draft {
+    pub number: u64,
+    /// Gets the links.
+    pub folder: OwnedFd,
+}
+
+/// The name of a keeping among the witnessed digests.
+fn id(number: u64) -> String {
+    format!("{FOLDER}/{number}")
+}
+
+/// All that can be brought back, oldest first.
+pub fn numbers(store: &Store) -> Result<Vec<u64>, Failure> {
+    let Some(shelf) = enter(&store.dir, FOLDER)? else { return Ok(Vec::new()) };
+    let mut all = folders(&shelf)?;
+    all.retain(|number| has(&shelf, *number));
+    Ok(all)
+}
+
+fn folders(shelf: &OwnedFd) -> Result<Vec<u64>, Failure> {
+    let mut all: Vec<u64> = names(shelf)?.iter().filter_map(|name| name.parse().ok()).collect();
+    all.sort_unstable();
+    Ok(all)
+}
+
+fn has(shelf: &OwnedFd, number: u64) -> bool {
+    rustix::fs::statat(shelf, format!("{number}/{KEPT}"), AtFlags::SYMLINK_NOFOLLOW).is_ok()
+}
+
+/// Begins the next keeping. The store is locked, so what another one left unfinished goes.
+pub fn begin(store: &Store) -> Result<Draft, Failure> {
+    let shelf = make(&store.dir, FOLDER, PRIVATE)?;
+    let all = folders(&shelf)?;
+    for number in all.iter().copied().filter(|number| !has(&shelf, *number)) {
+        clear(&shelf, number)?;
+    }
+    let said = read_file(&shelf, LAST)?.and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse::<u64>().ok());
+    let number = said.max(all.last().copied()).unwrap_or(0) + 1;
+    store.put(&shelf, LAST, |file| writeln!(file, "{number}").map(|()| true))?;
+    Ok(Draft { number, folder: make(&shelf, &number.to_string(), PRIVATE)? })
+}
+
+/// From here on it can be brought back.
+pub fn finish(env: &Env, store: &Store, draft: &Draft, keeping: &Keeping) -> Result<(), Failure> {
+    if let Some(witness) = store.witness_line(env, id(keeping.number), digest_of(keeping))? {
+        witness.sync_data().map_err(|e| Failure::storage("the witness", e))?;
+    }
+    let text = canonical(keeping);
+    store.put(&draft.folder, KEPT, |file| {
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_data()).map(|()| true)
+    })?;
+    rustix::fs::fsync(&draft.folder).map_err(|e| Failure::storage(KEPT, e))
+}
+
+/// The folder of this keeping.
+pub fn folder(store: &Store, number: u64) -> Result<Option<OwnedFd>, Failure> {
+    match enter(&store.dir, FOLDER)? {
+        Some(shelf) => enter(&shelf, &number.to_string()),
+        None => Ok(None),
+    }
+}
+
+fn stored<T: DeserializeOwned>(store: &Store, number: u64, name: &str) -> Result<Option<T>, Failure> {
+    let Some(folder) = folder(store, number)? else { return Ok(None) };
+    let Some(bytes) = read_file(&folder, name)? else { return Ok(None) };
+    let broken = |e| Failure::new(Code::ChecksumMismatch, format!("`{FOLDER}/{number}/{name}`: {e}"));
+    serde_json::from_slice(&bytes).map(Some).map_err(broken)
+}
+
+/// Reads a keeping as it lies there; `None` where there is none of this number.
+pub fn look(store: &Store, number: u64) -> Result<Option<Keeping>, Failure> {
+    let Some(keeping) = stored::<Keeping>(store, number, KEPT)? else { return Ok(None) };
+    let wrong = |why| Failure::new(Code::ChecksumMismatch, format!("what was kept as {number}: {why}"));
+    match keeping.problem() {
+        None if keeping.number == number => Ok(Some(keeping)),
+        None => Err(wrong("it has another number".to_owned())),
+        Some(why) => Err(wrong(why)),
+    }
+}
+
+/// Reads a keeping and checks it against its witnessed digest.
+pub fn read(env: &Env, store: &Store, number: u64) -> Result<Option<Keeping>, Failure> {
+    let Some(keeping) = look(store, number)? else { return Ok(None) };
+    let wrong = |why: &str| Failure::new(Code::ChecksumMismatch, format!("what was kept as {number}: {why}"));
+    match store.witnessed(env)?.get(&id(number)) {
+        None => Err(wrong("it was not kept in this folder: a copy, or a forgery")),
+        Some(digest) if *digest == digest_of(&keeping) => Ok(Some(keeping)),
+        Some(_) => Err(wrong("it was edited after it was kept")),
+    }
+}
+
+/// What the command left, where its end was seen.
+pub fn left(store: &Store, number: u64) -> Result<Option<Left>, Failure> {
+    Ok(stored::<Left>(store, number, LEFT)?.filter(|left| left.schema == SCHEMA))
+}
+
+pub fn note_left(store: &Store, number: u64, left: &Left) -> Result<(), Failure> {
+    note(store, number, LEFT, left)
+}
+
+pub fn undone(store: &Store, number: u64) -> Result<Option<Undone>, Failure> {
+    stored(store, number, UNDONE)
+}
+
+pub fn note_undone(store: &Store, number: u64, undone: &Undone) -> Result<(), Failure> {
+    note(store, number, UNDONE, undone)
+}
+
+fn note<T: Serialize>(store: &Store, number: u64, name: &str, what: &T) -> Result<(), Failure> {
+    let Some(folder) = folder(store, number)? else { return Ok(()) };
+    store.put(&folder, name, |file| {
+        file.write_all(canonical(what).as_bytes()).and_then(|()| file.sync_data()).map(|()| true)
+    })
+}
+
+/// The contents that this keeping needs of the store.
+pub fn contents(keeping: &Keeping) -> impl Iterator<Item = Sum> {
+    let of_file = |content: &Content| match content {
+        Content::Blob(sum) => Some(*sum),
+        _ => None,
+    };
+    let files = keeping.files.iter().filter_map(move |file| of_file(&file.content));
+    let of_git = |one: &super::form::KeptRepository| {
+        one.index.into_iter().chain(one.indexed.iter().map(|(_, sum)| *sum)).collect::<Vec<_>>()
+    };
+    files.chain(keeping.repositories.iter().flat_map(of_git))
+}
+
+/// The contents that all keepings need.
+pub fn live(store: &Store) -> Result<BTreeSet<[u8; 32]>, Failure> {
+    let mut live = BTreeSet::new();
+    for number in numbers(store)? {
+        live.extend(look(store, number)?.iter().flat_map(contents).map(|sum| sum.0));
+    }
+    Ok(live)
+}
+
+/// Removes a keeping; the caller removes its refs. First the file that lists it.
+pub fn remove(store: &Store, number: u64) -> Result<(), Failure> {
+    match enter(&store.dir, FOLDER)? {
+        Some(shelf) => clear(&shelf, number),
+        None => Ok(()),
+    }
+}
+
+fn clear(shelf: &OwnedFd, number: u64) -> Result<(), Failure> {
+    let name = number.to_string();
+    let Some(folder) = enter(shelf, &name)? else { return Ok(()) };
+    let failed = |e| Failure::storage(id(number), e);
+    let _ = unlinkat(&folder, KEPT, AtFlags::empty());
+    for file in names(&folder)? {
+        unlinkat(&folder, file, AtFlags::empty()).map_err(failed)?;
+    }
+    unlinkat(shelf, name, AtFlags::REMOVEDIR).map_err(failed)
+}
