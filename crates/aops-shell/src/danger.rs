@@ -30,7 +30,7 @@ mod carrier;
 mod windows;
 mod programs;
 
-pub use place::{Fed, Place, is_generated};
+pub use place::{Fed, Place, is_below_temporary, is_generated};
 pub use rule::{Danger, Rule, Severity};
 pub use rules::{RULES, rule};
 pub use secret::is_secret;

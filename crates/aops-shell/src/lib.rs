@@ -11,6 +11,7 @@ pub mod targets;
 pub mod outside;
 pub mod class;
 pub mod danger;
+pub mod loss;
 pub mod handed;
 pub mod lasting;
 pub mod leftovers;

@@ -347,6 +347,27 @@ fn tried(
     cwd: &Path,
     words: &[&str],
     more: &[(String, OsString)],
+    bounds: (Duration, usize),
+) -> Result<Outcome, Asked> {
+    fed(env, cwd, words, more, b"", bounds)
+}
+
+/// The whole answer of one git command that gets this on its standard input; or why there is none.
+pub fn run(env: &Env, cwd: &Path, words: &[&str], input: &[u8], timeout: Duration) -> Result<Vec<u8>, String> {
+    match fed(env, cwd, words, &[], input, (timeout, LONGEST)) {
+        Ok(said) if said.cut => Err(format!("`git {}` says too much", words[0])),
+        Ok(said) => Ok(said.stdout),
+        Err(Asked::Unasked(why)) => Err(why),
+        Err(_) => Err("it is no repository".to_owned()),
+    }
+}
+
+fn fed(
+    env: &Env,
+    cwd: &Path,
+    words: &[&str],
+    more: &[(String, OsString)],
+    input: &[u8],
     (timeout, keep): (Duration, usize),
 ) -> Result<Outcome, Asked> {
     let failed = |what: &str| Asked::Unasked(format!("`git {}` {what}", words.first().unwrap_or(&"")));
@@ -362,7 +383,7 @@ fn tried(
     if !env.project.as_os_str().is_empty() {
         variables.push(variable("CLAUDE_PROJECT_DIR", &env.project));
     }
-    let task = Task { keep, ..Task::new(&program, &args, cwd, &variables, timeout) };
+    let task = Task { keep, input, ..Task::new(&program, &args, cwd, &variables, timeout) };
     let said = process::run(&task).map_err(|error| unstarted(&error))?;
     let why = String::from_utf8_lossy(&said.stderr);
     match said.ending {

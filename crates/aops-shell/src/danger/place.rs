@@ -227,6 +227,11 @@ fn is_temporary(path: &str) -> bool {
     TEMPORARY.contains(&path) || below(path, "/run/user").is_some_and(of_user)
 }
 
+/// Below a temporary folder, wherever the project is.
+pub fn is_below_temporary(path: &str) -> bool {
+    TEMPORARY.iter().any(|root| below(path, root).is_some())
+}
+
 /// The root, or a folder whose loss is the loss of a system or of everybody's home.
 fn is_top(path: &str) -> bool {
     let homes = |root: &&str| below(path, root).is_some_and(|rest| !rest.contains('/'));

@@ -41,6 +41,15 @@ impl Store {
         self.pack(file, size, sync)
     }
 
+    /// Stores these bytes.
+    pub fn keep_bytes(&self, bytes: &[u8]) -> io::Result<Sum> {
+        let sha256 = Sha256::digest(bytes).into();
+        if !self.holds(&sha256) {
+            self.pack(&mut &*bytes, bytes.len() as u64, true)?;
+        }
+        Ok(Sum(sha256))
+    }
+
     /// Packs and hashes in one pass: the name is the digest of what was packed, even if the file changes.
     fn pack(&self, from: &mut dyn Read, size: u64, sync: bool) -> io::Result<Put> {
         let (spare, file) = self.spare_file().map_err(io::Error::other)?;

@@ -1,0 +1,177 @@
+//! Keeps what was found, right before the line runs.
+//!
+//! Writes the store and refs below `refs/aops/kept`. Invariants: a keeping is listed when all of it is safe, and not before;
+//! a file that changed since it was looked at is read as it is now; a link is made only of a file that has one name.
+
+use super::form::{Content, Keeping, KeptFile, KeptFolder, KeptRepository, LinkedFile, SCHEMA};
+use super::look::{Found, How, RepositoryWant, Want};
+use super::shelf::{self, Draft};
+use crate::checkpoint::store::Store;
+use crate::checkpoint::tree::name;
+use crate::model::error::{Code, Failure};
+use crate::system::env::Env;
+use crate::system::files::mode_bits;
+use crate::system::{git, threads};
+use crate::text::json::cut;
+use crate::text::redact::redact;
+use crate::text::sha256::Sum;
+use crate::text::time::timestamp;
+use rustix::fs::{AtFlags, CWD, FileType, OFlags};
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Up to so many contents are synced one by one; more by one `syncfs`.
+const FEW: usize = 32;
+const LONGEST_LINE: usize = 500;
+/// Of one git command.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// For whom something is kept.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cause<'a> {
+    pub call_id: &'a str,
+    pub cwd: &'a str,
+    pub line: &'a str,
+    pub rule: Option<&'a str>,
+    pub session_id: &'a str,
+}
+
+/// Keeps it in the store of this tree.
+pub fn keep(env: &Env, root: &Path, found: &Found, cause: Cause) -> Result<Keeping, Failure> {
+    let store = Store::open(env, root)?;
+    let draft = shelf::begin(&store)?;
+    let (mut files, few) = (keep_files(&store, &draft, found)?, found.files.len() <= FEW);
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    let repositories = found.repositories.iter().enumerate();
+    let repositories = repositories.map(|(at, want)| keep_repository(env, &store, draft.number, at, want));
+    let folder = |(path, mode): (&PathBuf, &u32)| KeptFolder { mode: *mode, path: text(path) };
+    let keeping = Keeping {
+        at: timestamp(env.now_ms),
+        call_id: cause.call_id.to_owned(),
+        cwd: cause.cwd.to_owned(),
+        files,
+        folders: found.folders.iter().map(folder).collect(),
+        line: redact(cut(cause.line, LONGEST_LINE)).into_owned(),
+        number: draft.number,
+        repositories: repositories.collect::<Result<_, _>>()?,
+        rule: cause.rule.map(str::to_owned),
+        schema: SCHEMA,
+        session_id: cause.session_id.to_owned(),
+    };
+    if !few {
+        store.sync();
+    }
+    shelf::finish(env, &store, &draft, &keeping)?;
+    Ok(keeping)
+}
+
+pub fn text(path: &Path) -> String {
+    name::text(path.as_os_str().as_bytes()).into_owned()
+}
+
+fn keep_files(store: &Store, draft: &Draft, found: &Found) -> Result<Vec<KeptFile>, Failure> {
+    let few = found.files.len() <= FEW;
+    let all: Vec<(usize, (&PathBuf, &Want))> = found.files.iter().enumerate().collect();
+    let kept = threads::map(&all, |(at, (path, want))| match keep_file(store, draft, *at, path, want, few) {
+        Ok(file) => file.map(Ok),
+        Err(error) => Some(Err(Failure::new(Code::StorageFailed, format!("`{}`: {error}", path.display())))),
+    });
+    kept.into_iter().collect()
+}
+
+/// `None` where the file is gone since it was looked at: this line does not lose it.
+fn keep_file(
+    store: &Store,
+    draft: &Draft,
+    at: usize,
+    path: &Path,
+    want: &Want,
+    sync: bool,
+) -> io::Result<Option<KeptFile>> {
+    let file = |content, mode, size| Ok(Some(KeptFile { content, mode, path: text(path), size }));
+    match &want.how {
+        How::Absent => return file(Content::Absent, 0, 0),
+        How::Symlink(target) => return file(Content::Symlink(text(target)), want.mode, 0),
+        How::Link { inode, modified } => {
+            let link = at.to_string();
+            if rustix::fs::linkat(CWD, path, &draft.folder, &link, AtFlags::empty()).is_ok() {
+                let about = rustix::fs::statat(&draft.folder, &link, AtFlags::SYMLINK_NOFOLLOW)?;
+                let is_same = about.st_ino == *inode && about.st_nlink == 2;
+                if is_same && FileType::from_raw_mode(about.st_mode) == FileType::RegularFile {
+                    let size = u64::try_from(about.st_size).unwrap_or(0);
+                    let linked = LinkedFile { inode: *inode, modified: *modified, name: link };
+                    return file(Content::Link(linked), mode_bits(&about), size);
+                }
+                rustix::fs::unlinkat(&draft.folder, &link, AtFlags::empty())?;
+            }
+        }
+        How::Copy => {}
+    }
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let mut opened = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    let about = rustix::fs::fstat(&opened)?;
+    if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
+        return Err(io::Error::other("it is no file any more"));
+    }
+    let (sum, size) = store.keep(&mut opened, u64::try_from(about.st_size).unwrap_or(0), sync)?;
+    file(Content::Blob(Sum(sum)), mode_bits(&about), size)
+}
+
+fn keep_repository(
+    env: &Env,
+    store: &Store,
+    number: u64,
+    at: usize,
+    want: &RepositoryWant,
+) -> Result<KeptRepository, Failure> {
+    let failed = |why: String| Failure::new(Code::StorageFailed, format!("`{}`: {why}", want.root.display()));
+    let index = if want.index { read_index(store, &want.git).map_err(|e| failed(e.to_string()))? } else { None };
+    let mut indexed = Vec::new();
+    for id in &want.indexed {
+        let bytes = git::run(env, &want.root, &["cat-file", "blob", id], b"", PATIENCE).map_err(failed)?;
+        let kept = store.keep_bytes(&bytes).map_err(|e| failed(e.to_string()))?;
+        indexed.push((id.clone(), kept));
+    }
+    let pins = want.pins();
+    let order: String = pins
+        .iter()
+        .enumerate()
+        .map(|(k, id)| format!("update refs/aops/kept/{number}/{}{k} {id}\n", prefix(at)))
+        .collect();
+    if !order.is_empty() {
+        git::run(env, &want.root, &["update-ref", "--stdin"], order.as_bytes(), PATIENCE).map_err(failed)?;
+    }
+    Ok(KeptRepository {
+        config: want.config.clone(),
+        committed: want.committed.iter().map(|path| text(path)).collect(),
+        git: text(&want.git),
+        head: want.head.clone(),
+        head_ref: want.head_ref.clone(),
+        index,
+        indexed,
+        pins,
+        refs: want.refs.clone(),
+        root: text(&want.root),
+        stashes: want.stashes.clone(),
+        worktree: want.worktree.clone(),
+    })
+}
+
+/// Several working trees of one repository share its refs.
+fn prefix(at: usize) -> String {
+    if at == 0 { String::new() } else { format!("{at}-") }
+}
+
+fn read_index(store: &Store, git: &Path) -> io::Result<Option<Sum>> {
+    match std::fs::read(git.join("index")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        bytes => store.keep_bytes(&bytes?).map(Some),
+    }
+}

@@ -1,0 +1,198 @@
+//! Finds what a line would take away that is nowhere else: files by the disk, the rest by git.
+//!
+//! Reads the disk and asks git; writes nothing. Invariants: symlinks are not followed but by what a redirection would
+//! follow; what cannot be told, read or counted in time is an [`Unkept`], never "nothing is lost".
+
+mod disk;
+mod files;
+mod index;
+mod repository;
+
+pub use repository::RepositoryWant;
+
+use crate::system::env::Env;
+use aops_shell::loss::{GitLoss, Loss, Losses};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How much is kept without a question, and how long the look may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    pub files: usize,
+    /// Of files that are copied; those that get a second name cost nothing.
+    pub bytes: u64,
+    pub look: Duration,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { files: 5_000, bytes: 256 << 20, look: Duration::from_millis(300) }
+    }
+}
+
+/// Where the line runs, and what was found in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    pub env: &'a Env,
+    /// The root of the session's tree: its store gets what is kept.
+    pub root: &'a Path,
+    pub cwd: &'a Path,
+    /// The danger rules that found something.
+    pub rules: &'a [&'a str],
+}
+
+/// One file that goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Want {
+    pub mode: u32,
+    pub size: u64,
+    pub how: How,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It is unlinked, and nobody else has a name of it: a second name keeps it.
+    Link {
+        inode: u64,
+        modified: i64,
+    },
+    Copy,
+    /// A symlink, by its target.
+    Symlink(PathBuf),
+    /// It is gone already, and that is the state to bring back.
+    Absent,
+}
+
+/// Everything that is to be kept before the line runs. Paths are real.
+#[derive(Debug, Default)]
+pub struct Found {
+    pub files: BTreeMap<PathBuf, Want>,
+    pub folders: BTreeMap<PathBuf, u32>,
+    pub repositories: Vec<RepositoryWant>,
+}
+
+impl Found {
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0 && self.repositories.iter().all(RepositoryWant::is_empty)
+    }
+
+    pub fn count(&self) -> usize {
+        self.files.values().filter(|want| want.how != How::Absent).count()
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.files.values().map(|want| want.size).sum()
+    }
+
+    fn copied(&self) -> u64 {
+        self.files.values().filter(|want| want.how == How::Copy).map(|want| want.size).sum()
+    }
+}
+
+/// Why something cannot be kept, in words for the person who is asked instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unkept {
+    /// More than the bounds allow: so many files and bytes were found by then.
+    TooMuch {
+        files: usize,
+        bytes: u64,
+    },
+    /// It could not be counted in time.
+    Slow,
+    OtherOwner(PathBuf),
+    OtherDisk(PathBuf),
+    Unreadable(PathBuf, String),
+    NoRoom,
+    Git(String),
+}
+
+impl fmt::Display for Unkept {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::TooMuch { files, bytes } => {
+                write!(f, "{}, {}, in no commit", super::count_files(*files), super::size(*bytes))
+            }
+            Self::Slow => write!(f, "so many files that they could not be counted in time"),
+            Self::OtherOwner(path) => write!(f, "`{}` belongs to another user", path.display()),
+            Self::OtherDisk(path) => write!(f, "`{}` is on another file system", path.display()),
+            Self::Unreadable(path, why) => write!(f, "`{}` cannot be read: {why}", path.display()),
+            Self::NoRoom => write!(f, "there is no room on the disk to keep it"),
+            Self::Git(why) => write!(f, "git does not tell what would be lost: {why}"),
+        }
+    }
+}
+
+/// One look: what was found so far, and until when it may go on.
+struct Look<'a> {
+    place: Place<'a>,
+    bounds: Bounds,
+    until: Instant,
+    found: Found,
+    /// The file system of the store.
+    device: u64,
+}
+
+/// What this line would take away for good.
+pub fn look(place: Place, losses: &Losses, bounds: Bounds) -> Result<Found, Unkept> {
+    let device = disk::device(place.root).map_err(|why| Unkept::Unreadable(place.root.to_owned(), why))?;
+    let mut look = Look { place, bounds, until: Instant::now() + bounds.look, found: Found::default(), device };
+    let mut removed = Vec::new();
+    for loss in &losses.all {
+        match loss {
+            Loss::Removed(word) => removed.extend(look.expand(word)?),
+            Loss::Found { root, names } if look.is_ruled("find-delete") => removed.extend(look.search(root, names)?),
+            Loss::Overwritten(word) => {
+                for path in look.expand(word)? {
+                    look.overwritten(&path)?;
+                }
+            }
+            Loss::Replaced { sources, target } => look.replaced(sources, target)?,
+            Loss::Git { folder, what } if look.is_ruled(rule_of(what)) => {
+                let folder = PathBuf::from(folder.lossy());
+                look.git(&folder, what)?;
+            }
+            Loss::Found { .. } | Loss::Git { .. } => {}
+        }
+    }
+    look.removed(&removed)?;
+    look.check_room()?;
+    Ok(look.found)
+}
+
+/// The rule that asks about a loss of this kind; without it the command is one that loses nothing.
+fn rule_of(loss: &GitLoss) -> &'static str {
+    match loss {
+        GitLoss::Changes { .. } => "git-discard",
+        GitLoss::Untracked { .. } => "git-clean",
+        GitLoss::Stashes => "git-drop-stash",
+        GitLoss::Branches(_) | GitLoss::Tags(_) => "git-delete-branch",
+        GitLoss::Worktree(_) => "git-remove-worktree",
+    }
+}
+
+impl Look<'_> {
+    fn is_ruled(&self, rule: &str) -> bool {
+        self.place.rules.contains(&rule)
+    }
+
+    fn check(&self) -> Result<(), Unkept> {
+        let (files, bytes) = (self.found.files.len(), self.found.copied());
+        if files > self.bounds.files || bytes > self.bounds.bytes {
+            return Err(Unkept::TooMuch { files, bytes: self.found.bytes() });
+        }
+        if Instant::now() > self.until { Err(Unkept::Slow) } else { Ok(()) }
+    }
+
+    fn check_room(&self) -> Result<(), Unkept> {
+        /// Left free for everything else.
+        const ROOM: u64 = 64 << 20;
+        let copied = self.found.copied();
+        if copied == 0 {
+            return Ok(());
+        }
+        let free = rustix::fs::statvfs(self.place.root).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+        if free.is_ok_and(|free| free < copied + ROOM) { Err(Unkept::NoRoom) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,202 @@
+//! Patterns and folders as the disk has them.
+
+use super::{How, Look, Unkept, Want};
+use crate::checkpoint::tree::OURS;
+use crate::system::files::mode_bits;
+use aops_shell::syntax::{Bit, Word};
+use rustix::fs::{FileType, Stat};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Names that one pattern may stand for.
+const MOST_NAMES: usize = 20_000;
+
+pub(super) fn device(path: &Path) -> Result<u64, String> {
+    fs::metadata(path).map(|about| about.dev()).map_err(|error| error.to_string())
+}
+
+pub(super) fn stat(path: &Path) -> Option<Stat> {
+    rustix::fs::lstat(path).ok()
+}
+
+pub(super) fn kind(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}
+
+/// The path with its folder as the disk names it; the last part stays, a symlink too.
+pub(super) fn placed(path: &Path) -> Option<PathBuf> {
+    match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) => Some(fs::canonicalize(folder).ok()?.join(name)),
+        _ => fs::canonicalize(path).ok(),
+    }
+}
+
+impl Look<'_> {
+    /// The paths that exist and that this word stands for.
+    pub(super) fn expand(&self, word: &Word) -> Result<Vec<PathBuf>, Unkept> {
+        let there = |path: &PathBuf| placed(path).filter(|path| stat(path).is_some());
+        if let Some(path) = word.literal() {
+            return Ok(there(&PathBuf::from(path)).into_iter().collect());
+        }
+        let mut paths = vec![PathBuf::from("/")];
+        for part in word.bits.split(|bit| *bit == Bit::Char('/')).filter(|part| !part.is_empty()) {
+            let mut next = Vec::new();
+            for path in &paths {
+                self.check()?;
+                match literal(part) {
+                    Some(name) => next.push(path.join(name)),
+                    None => {
+                        let named = names(path)?.into_iter().filter(|name| matches(part, name));
+                        next.extend(named.map(|name| path.join(name)));
+                    }
+                }
+                if next.len() > MOST_NAMES {
+                    return Err(Unkept::TooMuch { files: next.len(), bytes: 0 });
+                }
+            }
+            paths = next;
+        }
+        Ok(paths.iter().filter_map(there).collect())
+    }
+
+    /// Every file below, whose name is one of these; all, where none is said.
+    pub(super) fn search(&self, root: &Word, wanted: &[Word]) -> Result<Vec<PathBuf>, Unkept> {
+        let mut found = Vec::new();
+        let mut waiting = self.expand(root)?;
+        while let Some(path) = waiting.pop() {
+            self.check()?;
+            let Some(stat) = stat(&path) else { continue };
+            let name = path.file_name().unwrap_or_default();
+            if kind(&stat) == FileType::Directory {
+                if name != ".git" && !self.is_ours(&path) {
+                    waiting.extend(names(&path)?.into_iter().map(|name| path.join(name)));
+                }
+            } else if wanted.is_empty() || wanted.iter().any(|word| matches(&word.bits, name)) {
+                found.push(path);
+            }
+            if found.len() > MOST_NAMES {
+                return Err(Unkept::TooMuch { files: found.len(), bytes: 0 });
+            }
+        }
+        Ok(found)
+    }
+
+    /// The folder of checkpoints, which no command reaches.
+    pub(super) fn is_ours(&self, path: &Path) -> bool {
+        path.starts_with(self.place.root.join(OURS))
+    }
+
+    /// How this file is to be kept. `None`: it has no content, such as a socket.
+    fn want(&self, path: &Path, stat: &Stat, is_unlinked: bool) -> Result<Option<Want>, Unkept> {
+        let euid = rustix::process::geteuid().as_raw();
+        let (mode, size) = (mode_bits(stat), u64::try_from(stat.st_size).unwrap_or(0));
+        match kind(stat) {
+            FileType::Symlink => {
+                let target = fs::read_link(path).map_err(|e| Unkept::Unreadable(path.to_owned(), e.to_string()))?;
+                Ok(Some(Want { mode, size: 0, how: How::Symlink(target) }))
+            }
+            FileType::RegularFile if stat.st_uid != euid && euid != 0 => Err(Unkept::OtherOwner(path.to_owned())),
+            FileType::RegularFile => {
+                let links = is_unlinked && stat.st_nlink == 1 && stat.st_dev == self.device && size > 0;
+                let how = if links { How::Link { inode: stat.st_ino, modified: modified(stat) } } else { How::Copy };
+                Ok(Some(Want { mode, size, how }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    pub(super) fn add(&mut self, path: &Path, is_unlinked: bool) -> Result<(), Unkept> {
+        let Some(stat) = stat(path) else { return Ok(()) };
+        if let Some(want) = self.want(path, &stat, is_unlinked)? {
+            // What is both removed and overwritten is copied.
+            let old = self.found.files.remove(path).filter(|old| old.how == How::Copy);
+            self.found.files.insert(path.to_owned(), old.unwrap_or(want));
+        }
+        self.check()
+    }
+}
+
+/// In nanoseconds.
+pub(super) fn modified(stat: &Stat) -> i64 {
+    stat.st_mtime * 1_000_000_000 + i64::try_from(stat.st_mtime_nsec).unwrap_or(0)
+}
+
+fn literal(part: &[Bit]) -> Option<String> {
+    part.iter().map(|bit| if let Bit::Char(c) = bit { Some(*c) } else { None }).collect()
+}
+
+/// What a folder holds; nothing where it is none.
+pub(super) fn names(folder: &Path) -> Result<Vec<OsString>, Unkept> {
+    let unreadable = |error: std::io::Error| Unkept::Unreadable(folder.to_owned(), error.to_string());
+    match fs::read_dir(folder) {
+        Ok(items) => items.map(|item| item.map(|item| item.file_name()).map_err(unreadable)).collect(),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) => Ok(Vec::new()),
+        Err(error) => Err(unreadable(error)),
+    }
+}
+
+/// As a shell matches: a leading dot only by a dot.
+fn matches(pattern: &[Bit], name: &OsStr) -> bool {
+    let name: Vec<char> = name.to_string_lossy().chars().collect();
+    if name.first() == Some(&'.') && pattern.first() != Some(&Bit::Char('.')) {
+        return false;
+    }
+    let (mut at, mut read, mut star) = (0, 0, None);
+    while read < name.len() {
+        match pattern.get(at) {
+            Some(Bit::Star | Bit::Any) => {
+                star = Some((at, read));
+                at += 1;
+            }
+            Some(Bit::One) => (at, read) = (at + 1, read + 1),
+            Some(Bit::Char(c)) if *c == name[read] => (at, read) = (at + 1, read + 1),
+            _ => {
+                let Some((back, from)) = star else { return false };
+                (at, read, star) = (back + 1, from + 1, Some((back, from + 1)));
+            }
+        }
+    }
+    pattern[at..].iter().all(|bit| matches!(bit, Bit::Star | Bit::Any))
+}
+
+/// What a database keeps beside itself.
+pub(super) fn beside(path: &Path) -> Vec<PathBuf> {
+    const DATABASES: &[&str] = &["db", "db3", "sqlite", "sqlite3"];
+    let is_database = path.extension().and_then(OsStr::to_str).is_some_and(|end| DATABASES.contains(&end));
+    let with = |end: &&str| {
+        let mut whole = path.as_os_str().to_owned();
+        whole.push(end);
+        PathBuf::from(whole)
+    };
+    if is_database { ["-wal", "-shm", "-journal"].iter().map(with).collect() } else { Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_is_a_shells() {
+        let of = |pattern: &str| {
+            let bit = |c| match c {
+                '*' => Bit::Star,
+                '?' => Bit::One,
+                c => Bit::Char(c),
+            };
+            pattern.chars().map(bit).collect::<Vec<_>>()
+        };
+        for (pattern, name, is) in [
+            ("*", "a", true),
+            ("*", ".a", false),
+            (".*", ".a", true),
+            ("*.csv", "a.b.csv", true),
+            ("*.csv", "a.csv.gz", false),
+            ("a?c", "abc", true),
+            ("a*b*c", "axxbyyc", true),
+        ] {
+            assert_eq!(matches(&of(pattern), OsStr::new(name)), is, "{pattern} {name}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Files that a line removes or overwrites, without those that a commit has.
+
+use super::disk::{beside, kind, names, placed, stat};
+use super::{How, Look, RepositoryWant, Unkept, index};
+use crate::system::files::mode_bits;
+use crate::system::git::git_folder;
+use aops_shell::danger::is_below_temporary;
+use aops_shell::generated;
+use aops_shell::syntax::Word;
+use rustix::fs::FileType;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The repository that a path lies in: the root of its working tree. A root lies in the one around it.
+pub(super) fn repository_of(path: &Path) -> Option<PathBuf> {
+    let is_root = |folder: &&Path| stat(&folder.join(".git")).is_some();
+    path.parent()?.ancestors().find(is_root).map(Path::to_owned)
+}
+
+impl Look<'_> {
+    /// What nobody misses, where no rule found anything: temporary files that are not the project's, and generated ones.
+    fn is_free(&self, path: &Path) -> bool {
+        if !self.place.rules.is_empty() {
+            return false;
+        }
+        let text = path.to_string_lossy();
+        let is_inside = path.starts_with(self.place.root) || path.starts_with(self.place.cwd);
+        is_below_temporary(&text) && !is_inside || self.is_made(path)
+    }
+
+    /// A tool makes it again.
+    fn is_made(&self, path: &Path) -> bool {
+        let root = repository_of(path).unwrap_or_else(|| self.place.root.to_owned());
+        let inside = path.strip_prefix(&root).unwrap_or(path).to_string_lossy().into_owned();
+        let is_environment = |folder: &str| root.join(folder).join(generated::ENVIRONMENT).is_file();
+        generated::is_made_file(&inside)
+            || generated::folders(&inside).next().is_some()
+            || generated::all_folders(&inside).any(is_environment)
+    }
+
+    /// The content of this file is replaced. Of tracked files it is kept only where a rule found something.
+    pub(super) fn overwritten(&mut self, path: &Path) -> Result<(), Unkept> {
+        // A redirection follows a link.
+        let Ok(path) = fs::canonicalize(path) else { return Ok(()) };
+        let is_content = stat(&path).is_some_and(|stat| kind(&stat) == FileType::RegularFile && stat.st_size > 0);
+        if !is_content || self.is_free(&path) || self.is_ours(&path) {
+            return Ok(());
+        }
+        let Some(root) = repository_of(&path) else { return self.add_with_kin(&path, false) };
+        let inside = path.strip_prefix(&root).unwrap_or(&path);
+        let listed = git_folder(&root).and_then(|git| index::lists(&git, inside));
+        if listed == Some(false) {
+            return self.add_with_kin(&path, false);
+        }
+        let state = RepositoryWant::of_paths(self, &root, &[inside.to_owned()])?;
+        let is_ruled = !self.place.rules.is_empty();
+        let is_kept = !state.tracked.contains(inside) || is_ruled && !state.is_clean(inside);
+        if is_kept { self.add_with_kin(&path, false) } else { Ok(()) }
+    }
+
+    fn add_with_kin(&mut self, path: &Path, is_unlinked: bool) -> Result<(), Unkept> {
+        self.add(path, is_unlinked)?;
+        beside(path).iter().try_for_each(|path| self.add(path, false))
+    }
+
+    /// `cp`, `mv`: what lies where the sources go.
+    pub(super) fn replaced(&mut self, sources: &[Word], target: &Word) -> Result<(), Unkept> {
+        let targets = self.expand(target)?;
+        let [target] = targets.as_slice() else { return Ok(()) };
+        let is_folder = target.is_dir();
+        for word in sources {
+            for source in self.expand(word)? {
+                let goes = if is_folder { target.join(source.file_name().unwrap_or_default()) } else { target.clone() };
+                if goes == source {
+                    continue;
+                }
+                if source.is_dir() && is_folder {
+                    self.merged(&source, &goes)?;
+                } else {
+                    self.overwritten(&goes)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn merged(&mut self, source: &Path, target: &Path) -> Result<(), Unkept> {
+        let mut waiting = vec![(source.to_owned(), target.to_owned())];
+        while let Some((source, target)) = waiting.pop() {
+            self.check()?;
+            match stat(&source).map(|stat| kind(&stat)) {
+                Some(FileType::Directory) if stat(&target).is_some() => {
+                    let inner = names(&source)?.into_iter();
+                    waiting.extend(inner.map(|name| (source.join(&name), target.join(&name))));
+                }
+                Some(FileType::Directory) | None => {}
+                Some(_) => self.overwritten(&target)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// These go with everything below them.
+    pub(super) fn removed(&mut self, paths: &[PathBuf]) -> Result<(), Unkept> {
+        let mut by_repository: BTreeMap<Option<PathBuf>, Vec<PathBuf>> = BTreeMap::new();
+        for path in paths.iter().filter(|path| !self.is_free(path) && !self.is_ours(path)) {
+            let root = repository_of(path).filter(|_| path.file_name().is_none_or(|name| name != ".git"));
+            by_repository.entry(root).or_default().push(path.clone());
+        }
+        for (root, paths) in by_repository {
+            match root {
+                Some(root) => self.removed_in(&root, &paths)?,
+                None => paths.iter().try_for_each(|path| self.walk(path, &mut |_, _| Ok(false)))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn removed_in(&mut self, root: &Path, paths: &[PathBuf]) -> Result<(), Unkept> {
+        let inside = |path: &PathBuf| path.strip_prefix(root).unwrap_or(path).to_owned();
+        let unlisted = |path: &PathBuf| {
+            let is_file = stat(path).is_some_and(|stat| kind(&stat) != FileType::Directory);
+            is_file && git_folder(root).and_then(|git| index::lists(&git, &inside(path))) == Some(false)
+        };
+        if paths.iter().all(unlisted) {
+            return paths.iter().try_for_each(|path| self.add_with_kin(path, true));
+        }
+        let names: Vec<PathBuf> = paths.iter().map(inside).collect();
+        let mut state = RepositoryWant::of_paths(self, root, &names)?;
+        let mut committed = BTreeSet::new();
+        for path in paths {
+            self.walk(path, &mut |look, path| {
+                let name = path.strip_prefix(root).unwrap_or(path);
+                let is_clean = state.tracked.contains(name) && state.is_clean(name);
+                if is_clean {
+                    committed.insert(name.to_owned());
+                }
+                Ok(is_clean || !state.tracked.contains(name) && look.is_made(path) && look.place.rules.is_empty())
+            })?;
+            // Tracked files that lie in generated folders, and those that are gone already.
+            for name in state.changed.iter().filter(|name| root.join(name).starts_with(path)) {
+                self.add(&root.join(name), true)?;
+            }
+            let is_below = |name: &&PathBuf| root.join(name).starts_with(path) && state.is_clean(name);
+            committed.extend(state.tracked.iter().filter(is_below).cloned());
+        }
+        state.committed = committed.into_iter().collect();
+        self.found.repositories.extend(Some(state).filter(|state| !state.committed.is_empty()));
+        Ok(())
+    }
+
+    /// Adds every file here and below, but for those that `skip` knows to be elsewhere.
+    fn walk(&mut self, path: &Path, skip: &mut dyn FnMut(&Self, &Path) -> Result<bool, Unkept>) -> Result<(), Unkept> {
+        let mut waiting = vec![path.to_owned()];
+        while let Some(path) = waiting.pop() {
+            let Some(about) = stat(&path).filter(|_| !self.is_ours(&path)) else { continue };
+            if kind(&about) != FileType::Directory {
+                if !skip(self, &path)? {
+                    self.add(&path, true)?;
+                }
+                continue;
+            }
+            if about.st_dev != self.device && about.st_dev != device_above(&path) {
+                return Err(Unkept::OtherDisk(path));
+            }
+            if self.place.rules.is_empty() && self.is_made(&path) {
+                continue;
+            }
+            self.found.folders.insert(path.clone(), mode_bits(&about));
+            waiting.extend(names(&path)?.into_iter().map(|name| path.join(name)));
+            self.check()?;
+        }
+        Ok(())
+    }
+
+    /// A tracked file that differs: as it is, or that it is gone.
+    pub(super) fn changed(&mut self, path: &Path) -> Result<(), Unkept> {
+        let Some(path) = placed(path) else { return Ok(()) };
+        match stat(&path) {
+            Some(_) => self.add(&path, false),
+            None => {
+                let gone = super::Want { mode: 0, size: 0, how: How::Absent };
+                self.found.files.insert(path, gone);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn device_above(path: &Path) -> u64 {
+    path.parent().and_then(stat).map_or(0, |stat| stat.st_dev)
+}

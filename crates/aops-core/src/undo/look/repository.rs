@@ -1,0 +1,306 @@
+//! What git knows of a repository that a line is about to change.
+
+use super::disk::{names, placed, stat};
+use super::{Look, Unkept};
+use crate::system::git::{self, git_common_folder, git_folder};
+use aops_shell::loss::GitLoss;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Paths that one question to git names; with more it is asked about all.
+const MOST_PATHS: usize = 200;
+
+/// A repository whose state is to be kept.
+#[derive(Debug, Default)]
+pub struct RepositoryWant {
+    pub root: PathBuf,
+    pub git: PathBuf,
+    pub head: Option<String>,
+    pub head_ref: Option<String>,
+    /// The index file goes with it.
+    pub index: bool,
+    /// Objects that only the index has.
+    pub indexed: Vec<String>,
+    /// Tracked files that are as `HEAD` has them, and go.
+    pub committed: Vec<PathBuf>,
+    pub refs: Vec<(String, String)>,
+    pub config: Vec<(String, String)>,
+    pub stashes: Option<Vec<(String, String)>>,
+    pub worktree: Option<String>,
+    /// Of the paths that were asked about.
+    pub(super) tracked: BTreeSet<PathBuf>,
+    pub(super) changed: BTreeSet<PathBuf>,
+}
+
+impl RepositoryWant {
+    pub fn is_empty(&self) -> bool {
+        let stashes = self.stashes.as_ref().is_none_or(Vec::is_empty);
+        !self.index && self.committed.is_empty() && self.refs.is_empty() && stashes && self.worktree.is_none()
+    }
+
+    /// Everything of it that is a commit or a tag, each once.
+    pub fn pins(&self) -> Vec<String> {
+        let stashes = self.stashes.iter().flatten().map(|(id, _)| id);
+        let mut pins: Vec<String> = Vec::new();
+        for id in self.head.iter().chain(self.refs.iter().map(|(_, id)| id)).chain(stashes) {
+            if !pins.contains(id) {
+                pins.push(id.clone());
+            }
+        }
+        pins
+    }
+
+    pub(super) fn is_clean(&self, path: &Path) -> bool {
+        self.head.is_some() && !self.changed.contains(path)
+    }
+
+    /// The tracked ones of these paths and below, and which of them differ from `HEAD` or index.
+    pub(super) fn of_paths(look: &Look, root: &Path, paths: &[PathBuf]) -> Result<Self, Unkept> {
+        let git = git_folder(root).ok_or_else(|| Unkept::Git("its folder is not found".to_owned()))?;
+        let mut state = Self { root: root.to_owned(), git, ..Self::default() };
+        let texts: Option<Vec<&str>> = paths.iter().map(|path| path.to_str().filter(|text| !text.is_empty())).collect();
+        let named = texts.filter(|texts| texts.len() <= MOST_PATHS).unwrap_or_default();
+        let ask = |words: &[&str]| look.ask(root, &[&["--literal-pathspecs"], words, &["--"], &named].concat());
+        for entry in ask(&["ls-files", "-z", "-v"])?.split(|byte| *byte == 0).filter(|entry| entry.len() > 2) {
+            let path = PathBuf::from(OsStr::from_bytes(&entry[2..]));
+            // A small letter or an `S`: git was told not to look at it, so it may differ.
+            if entry[0] != b'H' {
+                state.changed.insert(path.clone());
+            }
+            state.tracked.insert(path);
+        }
+        state.read_status(&ask(&["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=no"])?)?;
+        Ok(state)
+    }
+
+    /// Reads what `git status --porcelain=v2 --branch -z` says.
+    fn read_status(&mut self, said: &[u8]) -> Result<(), Unkept> {
+        let mut fields = said.split(|byte| *byte == 0);
+        while let Some(field) = fields.next() {
+            let parts = |n: usize| field.splitn(n + 1, |byte| *byte == b' ').collect::<Vec<_>>();
+            let text = |part: &[u8]| String::from_utf8_lossy(part).into_owned();
+            let (skip, ids): (usize, &[usize]) = match field.first() {
+                Some(b'1') => (8, &[7]),
+                Some(b'2') => (9, &[7]),
+                Some(b'u') => (10, &[7, 8, 9]),
+                Some(b'#') => {
+                    self.read_header(&text(field));
+                    continue;
+                }
+                _ => continue,
+            };
+            let parts = parts(skip);
+            let (Some(path), Some(state)) = (parts.get(skip), parts.get(1)) else { continue };
+            if parts[2].first() == Some(&b'S') {
+                return Err(Unkept::Git("a submodule differs".to_owned()));
+            }
+            self.changed.insert(PathBuf::from(OsStr::from_bytes(path)));
+            if field[0] == b'2' {
+                self.changed.extend(fields.next().map(|from| PathBuf::from(OsStr::from_bytes(from))));
+            }
+            let staged = state.first() != Some(&b'.') || field[0] == b'u';
+            let known = ids.iter().filter_map(|at| parts.get(*at)).map(|id| text(id));
+            self.indexed.extend(known.filter(|id| staged && id.bytes().any(|byte| byte != b'0')));
+        }
+        Ok(())
+    }
+
+    fn read_header(&mut self, line: &str) {
+        if let Some(id) = line.strip_prefix("# branch.oid ").filter(|id| *id != "(initial)") {
+            self.head = Some(id.to_owned());
+        } else if let Some(name) = line.strip_prefix("# branch.head ").filter(|name| *name != "(detached)") {
+            self.head_ref = Some(format!("refs/heads/{name}"));
+        }
+    }
+}
+
+/// Files of a git folder that say what is going on in it.
+const STATES: &[&str] = &[
+    "AUTO_MERGE", "BISECT_LOG", "CHERRY_PICK_HEAD", "MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "MERGE_RR", "REBASE_HEAD",
+    "REVERT_HEAD", "SQUASH_MSG",
+];
+const STATE_FOLDERS: &[&str] = &["rebase-apply", "rebase-merge", "sequencer"];
+
+impl Look<'_> {
+    fn ask(&self, folder: &Path, words: &[&str]) -> Result<Vec<u8>, Unkept> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        git::run(self.place.env, folder, words, b"", left.max(Duration::from_millis(50))).map_err(Unkept::Git)
+    }
+
+    fn lines(&self, folder: &Path, words: &[&str]) -> Result<Vec<String>, Unkept> {
+        let said = self.ask(folder, words)?;
+        let lines = said.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        Ok(lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect())
+    }
+
+    /// What the repository of this folder loses.
+    pub(super) fn git(&mut self, folder: &Path, loss: &GitLoss) -> Result<(), Unkept> {
+        let Some(folder) = placed(folder).filter(|folder| folder.is_dir()) else { return Ok(()) };
+        let is_root = |folder: &&Path| stat(&folder.join(".git")).is_some();
+        // A command in no repository does nothing.
+        let Some(root) = folder.ancestors().find(is_root).map(Path::to_owned) else { return Ok(()) };
+        match loss {
+            GitLoss::Changes { paths, target } => self.changes(&folder, &root, paths, target.as_deref()),
+            GitLoss::Untracked { paths, ignored } => self.untracked(&folder, paths, *ignored),
+            GitLoss::Stashes => self.stashes(&root),
+            GitLoss::Branches(names) => self.refs(&root, "refs/heads/", names),
+            GitLoss::Tags(names) => self.refs(&root, "refs/tags/", names),
+            GitLoss::Worktree(path) => self.worktree(Path::new(&path.lossy())),
+        }
+    }
+
+    fn changes(&mut self, folder: &Path, root: &Path, paths: &[String], target: Option<&str>) -> Result<(), Unkept> {
+        let mut state = RepositoryWant::of_paths(self, root, &[])?;
+        let meant = |path: &Path| {
+            let named = |text: &String| {
+                let text = text.strip_suffix('/').unwrap_or(text);
+                folder.join(text).components().collect::<PathBuf>()
+            };
+            // A pattern of git's own is not read: then every change is meant.
+            let is_plain = |text: &String| !text.contains(['*', '?', '[', ':', '\\']) && !text.contains("..");
+            let all = paths.is_empty() || !paths.iter().all(is_plain);
+            all || paths.iter().any(|text| text == "." && path.starts_with(folder) || path.starts_with(named(text)))
+        };
+        let changed: Vec<PathBuf> =
+            state.changed.iter().map(|name| root.join(name)).filter(|path| meant(path)).collect();
+        for path in &changed {
+            self.changed(path)?;
+        }
+        if let Some(target) = target {
+            self.arriving(root, target, &state)?;
+        }
+        let moves = target.is_some_and(|target| !matches!(target, "HEAD" | "@"));
+        let states = self.add_states(&state.git)?;
+        state.index = !changed.is_empty() || states || moves && state.head.is_some();
+        state.indexed = if state.index { std::mem::take(&mut state.indexed) } else { Vec::new() };
+        self.found.repositories.extend(Some(state).filter(|state| state.index));
+        Ok(())
+    }
+
+    /// Files that the target's tree has, git does not track, and are there: they are overwritten.
+    fn arriving(&mut self, root: &Path, target: &str, state: &RepositoryWant) -> Result<(), Unkept> {
+        let names = if target.is_empty() {
+            self.ask(root, &["ls-files", "-z", "--others", "--exclude-standard"])?
+        } else {
+            let commit = format!("{target}^{{commit}}");
+            if self.ask(root, &["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).is_err() {
+                return Ok(());
+            }
+            self.ask(root, &["ls-tree", "-r", "-z", "--name-only", target])?
+        };
+        for name in names.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+            let name = Path::new(OsStr::from_bytes(name));
+            if !state.tracked.contains(name) {
+                self.add(&root.join(name), false)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Files of a merge, rebase or pick that is under way.
+    fn add_states(&mut self, git: &Path) -> Result<bool, Unkept> {
+        let Ok(git) = std::fs::canonicalize(git) else { return Ok(false) };
+        let mut found = false;
+        for name in STATES {
+            found |= stat(&git.join(name)).is_some();
+            self.add(&git.join(name), false)?;
+        }
+        for folder in STATE_FOLDERS {
+            for name in names(&git.join(folder))? {
+                found = true;
+                self.add(&git.join(folder).join(name), false)?;
+            }
+        }
+        Ok(found)
+    }
+
+    fn untracked(&mut self, folder: &Path, paths: &[String], ignored: bool) -> Result<(), Unkept> {
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        let hidden: &[&str] = if ignored { &[] } else { &["--exclude-standard"] };
+        let said =
+            self.ask(folder, &[&["ls-files", "-z", "--others", "--directory"], hidden, &["--"], &paths].concat())?;
+        let names = said.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        let gone: Vec<PathBuf> = names.map(|name| folder.join(OsStr::from_bytes(name))).collect();
+        let gone: Vec<PathBuf> =
+            gone.iter().filter_map(|path| placed(&path.components().collect::<PathBuf>())).collect();
+        self.removed(&gone)
+    }
+
+    fn stashes(&mut self, root: &Path) -> Result<(), Unkept> {
+        let listed = self.lines(root, &["stash", "list", "--format=%H %gs"])?;
+        let pair = |line: &String| line.split_once(' ').map(|(id, words)| (id.to_owned(), words.to_owned()));
+        let mut state = self.bare(root)?;
+        state.stashes = Some(listed.iter().filter_map(pair).collect());
+        self.found.repositories.push(state);
+        Ok(())
+    }
+
+    fn bare(&self, root: &Path) -> Result<RepositoryWant, Unkept> {
+        let git = git_folder(root).ok_or_else(|| Unkept::Git("its folder is not found".to_owned()))?;
+        Ok(RepositoryWant { root: root.to_owned(), git, ..RepositoryWant::default() })
+    }
+
+    fn refs(&mut self, root: &Path, prefix: &str, names: &[String]) -> Result<(), Unkept> {
+        let listed = self.lines(root, &["for-each-ref", "--format=%(objectname) %(refname)", prefix])?;
+        let pair = |line: &String| line.split_once(' ').map(|(id, name)| (name.to_owned(), id.to_owned()));
+        let meant = |(name, _): &(String, String)| {
+            names.is_empty() || name.strip_prefix(prefix).is_some_and(|name| names.iter().any(|known| known == name))
+        };
+        let mut state = self.bare(root)?;
+        state.refs = listed.iter().filter_map(pair).filter(meant).collect();
+        if state.refs.is_empty() {
+            return Ok(());
+        }
+        if prefix == "refs/heads/" {
+            // An error means that there is none.
+            let said = self.ask(root, &["config", "--local", "-z", "--get-regexp", "^branch\\."]).unwrap_or_default();
+            let rows = said.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+            let rows =
+                rows.filter_map(|row| row.split_once('\n').map(|(key, value)| (key.to_owned(), value.to_owned())));
+            let of_one = |key: &str| {
+                let name = key.strip_prefix("branch.").and_then(|key| key.rsplit_once('.')).map(|(name, _)| name);
+                state.refs.iter().any(|(known, _)| known.strip_prefix(prefix) == name)
+            };
+            state.config = rows.filter(|(key, _)| of_one(key)).collect();
+        }
+        self.found.repositories.push(state);
+        Ok(())
+    }
+
+    fn worktree(&mut self, path: &Path) -> Result<(), Unkept> {
+        let Some(path) = placed(path).filter(|path| path.is_dir()) else { return Ok(()) };
+        let Some(git) = git_folder(&path).and_then(|git| std::fs::canonicalize(git).ok()) else { return Ok(()) };
+        let common = git_common_folder(&path).and_then(|common| std::fs::canonicalize(common).ok());
+        let Some(name) = common.and_then(|common| git.strip_prefix(common.join("worktrees")).ok().map(Path::to_owned))
+        else {
+            return Err(Unkept::Git(format!("`{}` is no working tree beside another", path.display())));
+        };
+        self.removed(std::slice::from_ref(&path.join(".git")))?;
+        let below: Vec<PathBuf> = names(&path)?.into_iter().map(|name| path.join(name)).collect();
+        self.removed(&below)?;
+        self.add_all(&git)?;
+        let known = self.found.repositories.iter().position(|state| state.root == path);
+        let mut state = match known {
+            Some(at) => self.found.repositories.remove(at),
+            None => RepositoryWant::of_paths(self, &path, &[])?,
+        };
+        state.worktree = name.to_str().map(str::to_owned);
+        self.found.repositories.push(state);
+        Ok(())
+    }
+
+    fn add_all(&mut self, folder: &Path) -> Result<(), Unkept> {
+        for name in names(folder)? {
+            let path = folder.join(name);
+            if path.is_dir() {
+                self.add_all(&path)?;
+            } else {
+                self.add(&path, false)?;
+            }
+        }
+        Ok(())
+    }
+}

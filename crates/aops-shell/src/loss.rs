@@ -1,0 +1,221 @@
+//! What a line would take away, read from its text: files removed or overwritten, work and refs that git drops.
+//!
+//! Invariants: a command is *told whole* only if everything that it can take away is listed, or more; what the line does not
+//! say (a name that only the running shell knows, an option of that kind) is never guessed. Which of it is the only copy, the
+//! disk says.
+
+mod git;
+
+pub use git::GitLoss;
+
+use crate::syntax::{Bit, Line, Simple, Word};
+use std::rc::Rc;
+
+/// One thing that goes. Paths are absolute, and may be patterns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// It, and everything below it.
+    Removed(Word),
+    /// Of everything below it, the files with one of these names; all, where none is said.
+    Found { root: Word, names: Vec<Word> },
+    /// Its content.
+    Overwritten(Word),
+    /// Files of the target that these sources replace.
+    Replaced { sources: Vec<Word>, target: Word },
+    /// Something of the repository that this folder lies in.
+    Git { folder: Word, what: GitLoss },
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Losses {
+    pub all: Vec<Loss>,
+    /// The line without what is told whole: if a danger rule still finds something in it, that is not listed above.
+    pub rest: Line,
+}
+
+/// Everything that this line takes away, as far as it is said.
+pub fn losses(line: &Line) -> Losses {
+    let mut all = Vec::new();
+    let mut rest = Line { commands: Vec::new(), ..line.clone() };
+    // What is not read whole may take away anything.
+    let is_plain = !line.unclear && !line.beyond && line.guessed.is_none() && line.unread.is_empty();
+    for simple in &line.commands {
+        match told(simple).filter(|_| is_plain) {
+            Some(told) => {
+                all.extend(told.losses);
+                rest.commands.extend(told.rest.map(Rc::new));
+            }
+            None => rest.commands.push(Rc::clone(simple)),
+        }
+    }
+    all.dedup();
+    Losses { all, rest }
+}
+
+/// What one command takes away, and what it does besides.
+struct Told {
+    losses: Vec<Loss>,
+    rest: Option<Simple>,
+}
+
+/// `None` where it takes nothing away that can be listed, or more than is said.
+fn told(simple: &Simple) -> Option<Told> {
+    if simple.function || simple.folders.iter().any(|folder| folder.bits.contains(&Bit::Any)) {
+        return None;
+    }
+    let mut losses = Vec::new();
+    let is_redirected = simple.empties && simple.writes.iter().all(is_said);
+    if is_redirected {
+        for folder in simple.folders.iter() {
+            losses.extend(simple.writes.iter().map(|word| Loss::Overwritten(placed(word, folder))));
+        }
+    }
+    let mut rest = match by_name(simple) {
+        Some((more, rest)) => {
+            losses.extend(more);
+            rest
+        }
+        None if is_redirected => Some(simple.clone()),
+        None => return None,
+    };
+    if let Some(rest) = rest.as_mut().filter(|_| is_redirected) {
+        (rest.writes, rest.empties) = (Vec::new(), false);
+    }
+    Some(Told { losses, rest })
+}
+
+/// The shell knows no more of it than the line says; it may be a pattern.
+fn is_said(word: &Word) -> bool {
+    !word.bits.is_empty() && !word.bits.contains(&Bit::Any)
+}
+
+fn placed(word: &Word, folder: &Word) -> Word {
+    word.from_folder(folder).tidied()
+}
+
+/// The losses of a program that is known to remove or overwrite, and what is left of the command.
+fn by_name(simple: &Simple) -> Option<(Vec<Loss>, Option<Simple>)> {
+    let name = simple.name()?;
+    let arguments = &simple.words[1..];
+    if name == "git" {
+        return git::losses(simple).map(|losses| (losses, None));
+    }
+    if !arguments.iter().all(is_said) {
+        return None;
+    }
+    let each = |words: &[&Word], loss: fn(Word) -> Loss| {
+        let from = |folder: &Word| words.iter().map(|word| loss(placed(word, folder))).collect::<Vec<_>>();
+        Some((simple.folders.iter().flat_map(from).collect(), None))
+    };
+    match name {
+        "rm" | "unlink" | "grm" => each(&operands(arguments, &[]), Loss::Removed),
+        "shred" => each(&operands(arguments, &["-n", "--iterations", "-s", "--size"]), Loss::Overwritten),
+        "truncate" => each(&operands(arguments, &["-s", "--size", "-r", "--reference"]), Loss::Overwritten),
+        "tee" if !has(arguments, &["-a", "--append"]) => each(&operands(arguments, &[]), Loss::Overwritten),
+        "dd" => {
+            let target = arguments.iter().find(|word| word.starts_with("of="))?.after(3);
+            each(&[&target], Loss::Overwritten)
+        }
+        "sed" | "gsed" | "perl" if is_in_place(arguments) => {
+            // The first operand may be the program; it is no file then.
+            let files = operands(arguments, &["-e", "-f", "--expression", "--file"]);
+            let (losses, _): (Vec<Loss>, _) = each(&files, Loss::Overwritten)?;
+            Some((losses, (name == "perl" || writes_elsewhere(arguments)).then(|| simple.clone())))
+        }
+        "cp" | "mv" | "gcp" | "gmv" | "install" | "ln" | "gln" => replaced(simple, name, arguments),
+        "find" => found(simple, arguments),
+        _ => None,
+    }
+}
+
+fn has(arguments: &[Word], wanted: &[&str]) -> bool {
+    let is = |text: &str, option: &str| match option.strip_prefix('-').filter(|letter| letter.len() == 1) {
+        Some(letter) => text.starts_with('-') && !text.starts_with("--") && text[1..].contains(letter),
+        None => text == option || text.strip_prefix(option).is_some_and(|rest| rest.starts_with('=')),
+    };
+    let texts = arguments.iter().map(Word::lossy).take_while(|text| text != "--");
+    texts.into_iter().any(|text| wanted.iter().any(|option| is(&text, option)))
+}
+
+/// Everything that is no option; of those in `valued` the next word is the value.
+fn operands<'w>(arguments: &'w [Word], valued: &[&str]) -> Vec<&'w Word> {
+    let mut found = Vec::new();
+    let (mut at, mut ended) = (0, false);
+    while let Some(word) = arguments.get(at) {
+        at += 1;
+        match word.lossy().as_str() {
+            "--" if !ended => ended = true,
+            text if !ended && text.len() > 1 && text.starts_with('-') => at += usize::from(valued.contains(&text)),
+            _ => found.push(word),
+        }
+    }
+    found
+}
+
+fn is_in_place(arguments: &[Word]) -> bool {
+    let edits = |text: String| text.starts_with("--in-place") || text.starts_with("-i") || text.starts_with("-pi");
+    arguments.iter().map(Word::lossy).take_while(|text| text != "--").any(edits)
+}
+
+/// `s/a/b/w copy`, `w copy`, `r file`, `e line`: a script that does more than to edit.
+fn writes_elsewhere(arguments: &[Word]) -> bool {
+    let is_more = |c: char| matches!(c, 'w' | 'W' | 'r' | 'R' | 'e');
+    let in_part = |part: &str| {
+        part.trim_start().starts_with(is_more) || part.rsplit('/').next().is_some_and(|end| end.starts_with(is_more))
+    };
+    let is_script = |word: &&Word| word.bits.contains(&Bit::Char('/')) || word.bits.len() < 3;
+    let scripts = arguments.iter().filter(|word| !word.is_option()).take(1).filter(is_script);
+    scripts.map(Word::lossy).any(|text| text.split([';', '\n', '}']).any(in_part)) || has(arguments, &["-f", "--file"])
+}
+
+/// `cp a b`, `mv a b folder`, `ln -sf a b`. What is left of it reads the sources.
+fn replaced(simple: &Simple, name: &str, arguments: &[Word]) -> Option<(Vec<Loss>, Option<Simple>)> {
+    let spares = has(arguments, &["-n", "--no-clobber"]) || has(arguments, &["--update=none", "--backup", "-b"]);
+    let is_link = matches!(name, "ln" | "gln");
+    if spares || is_link && !has(arguments, &["-f", "--force"]) {
+        return None;
+    }
+    let valued = ["-t", "--target-directory", "-S", "--suffix", "-m", "--mode", "-o", "--owner", "-g", "--group"];
+    let mut sources: Vec<Word> = operands(arguments, &valued).into_iter().cloned().collect();
+    let named = arguments.iter().position(|word| word.is("-t") || word.is("--target-directory"));
+    let glued = arguments.iter().find(|word| word.starts_with("--target-directory=")).and_then(|word| word.past('='));
+    let target = named.and_then(|at| arguments.get(at + 1).cloned()).or(glued).or_else(|| sources.pop())?;
+    if sources.is_empty() {
+        return None;
+    }
+    let from = |folder: &Word| Loss::Replaced {
+        sources: sources.iter().map(|word| placed(word, folder)).collect(),
+        target: placed(&target, folder),
+    };
+    let losses = simple.folders.iter().map(from).collect();
+    let mut rest = simple.clone();
+    rest.words.truncate(1);
+    rest.words.append(&mut sources);
+    Some((losses, Some(rest)))
+}
+
+/// `find a b -name '*.x' -delete`. Any other test only makes it less.
+fn found(simple: &Simple, arguments: &[Word]) -> Option<(Vec<Loss>, Option<Simple>)> {
+    const RUNS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprintf", "-fls", "-L", "-H", "-follow"];
+    let runs = |word: &Word| RUNS.iter().any(|option| word.is(option));
+    if !arguments.iter().any(|word| word.is("-delete")) || arguments.iter().any(runs) {
+        return None;
+    }
+    let is_test = |word: &Word| word.starts_with("-") || word.is("!") || word.is("(");
+    let mut roots: Vec<Word> = arguments.iter().take_while(|word| !is_test(word)).cloned().collect();
+    if roots.is_empty() {
+        roots.push(Word::of("."));
+    }
+    // With `!`, `-o` or `-not` a name may stand for the files that stay.
+    let is_plain = !arguments.iter().any(|word| word.is("!") || word.is("-not") || word.is("-o") || word.is("-or"));
+    let name_of = |pair: &[Word]| (pair[0].is("-name")).then(|| crate::syntax::globbed(&pair[1]));
+    let names: Vec<Word> = arguments.windows(2).filter_map(name_of).filter(|_| is_plain).collect();
+    let from = |folder: &Word| {
+        let losses = roots.iter().map(|root| Loss::Found { root: placed(root, folder), names: names.clone() });
+        losses.collect::<Vec<_>>()
+    };
+    Some((simple.folders.iter().flat_map(from).collect(), None))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! Work, stashes, branches and working trees that a git command drops.
+
+use super::{Loss, has, operands, placed};
+use crate::syntax::{Bit, Simple, Word};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GitLoss {
+    /// Changes of tracked files: below these paths, or all of them. `target`: the commit whose files come instead.
+    Changes {
+        paths: Vec<String>,
+        target: Option<String>,
+    },
+    /// Files that git does not track: below these paths, or all of them from the folder on; `ignored`: those too.
+    Untracked {
+        paths: Vec<String>,
+        ignored: bool,
+    },
+    Stashes,
+    /// Branches, by their short names; all where the line does not say which.
+    Branches(Vec<String>),
+    Tags(Vec<String>),
+    Worktree(Word),
+}
+
+/// Nothing where the command is none of these, or says less than all.
+pub(super) fn losses(simple: &Simple) -> Option<Vec<Loss>> {
+    if simple.assigned.iter().any(|name| name.starts_with("GIT_")) {
+        return None;
+    }
+    let mut words = &simple.words[1..];
+    let mut inner: Option<&Word> = None;
+    while let [option, value, behind @ ..] = words
+        && (option.is("-C") || option.is("-c"))
+    {
+        if option.is("-C") && inner.replace(value).is_some() || option.is("-c") && is_odd(value) {
+            return None;
+        }
+        words = behind;
+    }
+    let (verb, words) = words.split_first()?;
+    let what = of_verb(&verb.literal()?, words)?;
+    let folder = |folder: &Word| inner.map_or_else(|| folder.clone(), |inner| placed(inner, folder));
+    let folders: Vec<Word> = simple.folders.iter().map(folder).collect();
+    let is_said = |folder: &Word| folder.literal().is_some();
+    folders.iter().all(is_said).then(|| {
+        folders
+            .into_iter()
+            .map(|folder| match &what {
+                GitLoss::Worktree(path) => Loss::Git { what: GitLoss::Worktree(placed(path, &folder)), folder },
+                what => Loss::Git { folder, what: what.clone() },
+            })
+            .collect()
+    })
+}
+
+/// A setting that moves the repository or what runs.
+fn is_odd(value: &Word) -> bool {
+    let text = value.lossy().to_lowercase();
+    ["core.worktree", "alias.", "core.hookspath", "core.fsmonitor", "include"].iter().any(|key| text.starts_with(key))
+}
+
+fn of_verb(verb: &str, words: &[Word]) -> Option<GitLoss> {
+    let is_firm = words.iter().all(|word| word.literal().is_some());
+    let options_said = words.iter().all(|word| word.literal().is_some() || !may_be_option(word));
+    match verb {
+        "checkout" | "restore" | "reset" | "switch" | "read-tree" | "checkout-index" | "rm" => {
+            Some(if is_firm { changes(verb, words) } else { GitLoss::Changes { paths: Vec::new(), target: unknown() } })
+        }
+        "clean" if is_firm => {
+            let paths = texts(&operands(words, &["-e", "--exclude"]));
+            Some(GitLoss::Untracked { paths, ignored: has(words, &["-x", "-X"]) })
+        }
+        "stash" if is_firm && words.first().is_some_and(|word| word.is("drop") || word.is("clear")) => {
+            Some(GitLoss::Stashes)
+        }
+        "branch" if options_said => Some(GitLoss::Branches(names(words, is_firm))),
+        "tag" if options_said && has(words, &["-d", "--delete", "-f", "--force"]) => {
+            Some(GitLoss::Tags(names(words, is_firm)))
+        }
+        "worktree" if is_firm && words.first().is_some_and(|word| word.is("remove")) => {
+            let path = operands(&words[1..], &[]).into_iter().next()?;
+            Some(GitLoss::Worktree(path.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// A commit that the line does not say.
+fn unknown() -> Option<String> {
+    Some(String::new())
+}
+
+/// It begins with what only the running shell knows, and so may be an option.
+fn may_be_option(word: &Word) -> bool {
+    word.bits.first().is_none_or(|bit| !matches!(bit, Bit::Char(c) if *c != '-'))
+        && !(word.bits.first() == Some(&Bit::Any) && word.names + word.commits > 0 || !word.unknown.is_empty())
+}
+
+fn names(words: &[Word], is_firm: bool) -> Vec<String> {
+    if is_firm { texts(&operands(words, &["-u", "--set-upstream-to", "-m"])) } else { Vec::new() }
+}
+
+fn texts(words: &[&Word]) -> Vec<String> {
+    words.iter().map(|word| word.lossy()).collect()
+}
+
+/// Of words that are all known. Where it is not said which words are paths, all changes are meant.
+fn changes(verb: &str, words: &[Word]) -> GitLoss {
+    let end = words.iter().position(|word| word.is("--"));
+    let before = &words[..end.unwrap_or(words.len())];
+    let behind: Vec<String> = words[end.map_or(words.len(), |at| at + 1)..].iter().map(Word::lossy).collect();
+    let valued = ["-s", "--source", "--conflict", "-b", "-B", "-c", "-C", "--pathspec-from-file"];
+    let named = texts(&operands(before, &valued));
+    let from_file = has(words, &["--pathspec-from-file"]);
+    let source = |options: [&str; 2]| {
+        let at = before.iter().position(|word| options.iter().any(|option| word.is(option)));
+        let glued = before.iter().find(|word| word.starts_with("--source=")).and_then(|word| word.past('='));
+        at.and_then(|at| before.get(at + 1)).cloned().or(glued).map(|word| word.lossy())
+    };
+    let (paths, target) = match verb {
+        _ if from_file => (Vec::new(), unknown()),
+        "restore" => ([named, behind].concat(), source(["-s", "--source"])),
+        "rm" => ([named, behind].concat(), None),
+        // What stands before `--` is a commit; without `--` the first word is one, or all are paths.
+        "checkout" if end.is_some() => (behind, named.first().cloned()),
+        "checkout" => match named.as_slice() {
+            [] => (Vec::new(), None),
+            [first, ..] => (Vec::new(), Some(first.clone())),
+        },
+        "reset" | "switch" | "read-tree" => (Vec::new(), named.first().cloned()),
+        _ => (Vec::new(), None),
+    };
+    GitLoss::Changes { paths, target }
+}

@@ -1,0 +1,83 @@
+use super::*;
+use crate::syntax::{Ground, cut};
+
+fn of(line: &str) -> (Vec<String>, usize) {
+    let ground = Ground { cwd: "/p", home: "/h", variables: &[] };
+    let losses = losses(&cut(line, &ground));
+    let shown = |loss: &Loss| match loss {
+        Loss::Removed(word) => format!("- {}", word.lossy()),
+        Loss::Overwritten(word) => format!("> {}", word.lossy()),
+        Loss::Found { root, names } => {
+            let names: Vec<String> = names.iter().map(Word::lossy).collect();
+            format!("? {} {}", root.lossy(), names.join(" "))
+        }
+        Loss::Replaced { sources, target } => {
+            let sources: Vec<String> = sources.iter().map(Word::lossy).collect();
+            format!("{} > {}", sources.join(" "), target.lossy())
+        }
+        Loss::Git { folder, what: GitLoss::Worktree(path) } => format!("{}: worktree {}", folder.lossy(), path.lossy()),
+        Loss::Git { folder, what } => format!("{}: {what:?}", folder.lossy()),
+    };
+    (losses.all.iter().map(shown).collect(), losses.rest.commands.len())
+}
+
+#[test]
+fn files_that_go() {
+    for (line, want, rest) in [
+        ("rm -rf notes data/*.csv", &["- /p/notes", "- /p/data/*.csv"][..], 0),
+        ("cd sub && rm x", &["- /p/sub/x"], 1),
+        ("echo hi > .env", &["> /p/.env"], 1),
+        ("echo hi >> .env", &[], 1),
+        (": > a", &["> /p/a"], 1),
+        ("tee out.txt < x", &["> /p/out.txt"], 0),
+        ("tee -a out.txt", &[], 1),
+        ("cp a b", &["/p/a > /p/b"], 1),
+        ("cp -n a b", &[], 1),
+        ("mv -t dir a b", &["/p/a /p/b > /p/dir"], 1),
+        ("sed -i s/a/b/ f.txt", &["> /p/s/a/b", "> /p/f.txt"], 0),
+        ("truncate -s 0 app.db", &["> /p/app.db"], 0),
+        ("dd if=/dev/zero of=disk.img", &["> /p/disk.img"], 0),
+        ("find logs -name '*.old' -delete", &["? /p/logs *.old"], 0),
+        ("find . -type f ! -name keep -delete", &["? /p "], 0),
+        ("sudo rm x", &["- /p/x"], 0),
+        ("bash -c 'rm x'", &["- /p/x"], 0),
+        ("rm \"$x\"", &[], 1),
+        ("find . -exec rm {} +", &[], 2),
+        ("make clean", &[], 1),
+    ] {
+        let (found, left) = of(line);
+        assert_eq!(found, want, "{line}");
+        assert_eq!(left, rest, "{line}: commands that are left");
+    }
+}
+
+#[test]
+fn what_git_drops() {
+    let changes = |paths: &[&str], target: Option<&str>| {
+        let paths = paths.iter().map(|path| (*path).to_owned()).collect();
+        format!("/p: {:?}", GitLoss::Changes { paths, target: target.map(str::to_owned) })
+    };
+    for (line, want) in [
+        ("git reset --hard", changes(&[], None)),
+        ("git reset --hard origin/main", changes(&[], Some("origin/main"))),
+        ("git checkout -- a b", changes(&["a", "b"], None)),
+        ("git checkout main -- a", changes(&["a"], Some("main"))),
+        ("git checkout a.txt", changes(&[], Some("a.txt"))),
+        ("git checkout $x -- .", changes(&[], Some(""))),
+        ("git restore -s HEAD~1 a", changes(&["a"], Some("HEAD~1"))),
+        ("git stash drop stash@{1}", format!("/p: {:?}", GitLoss::Stashes)),
+        ("git branch -D topic", format!("/p: {:?}", GitLoss::Branches(vec!["topic".to_owned()]))),
+        ("git branch -D $b", format!("/p: {:?}", GitLoss::Branches(Vec::new()))),
+        ("git worktree remove --force ../w", "/p: worktree /w".to_owned()),
+        ("git clean -fdx", format!("/p: {:?}", GitLoss::Untracked { paths: Vec::new(), ignored: true })),
+    ] {
+        assert_eq!(of(line).0, [want], "{line}");
+        assert_eq!(of(line).1, 0, "{line}: commands that are left");
+    }
+    for line in
+        ["git push --force", "git $x --hard", "GIT_DIR=x git reset --hard", "git -c core.worktree=/ reset --hard"]
+    {
+        assert_eq!(of(line).0, <[String; 0]>::default(), "{line}");
+    }
+    assert_eq!(of("git -C sub reset --hard").0[0], changes(&[], None).replace("/p:", "/p/sub:"));
+}
