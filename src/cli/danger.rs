@@ -60,6 +60,13 @@ pub(super) static VERBS: &[Command] = &[
         run: |given, io| switch(given, io, None),
     },
     Command {
+        name: "keep",
+        about: "Keep what would be lost and let it pass; ask a person where it cannot be kept",
+        examples: &[("aops-hook danger keep git-discard", "`aops-hook undo` brings it back")],
+        arguments,
+        run: |given, io| switch(given, io, Some(DangerLevel::Keep)),
+    },
+    Command {
         name: "ask",
         about: "Ask a person about what a rule finds; block it where none is there",
         examples: &[("aops-hook danger ask rm-system", "instead of blocking it at once")],
@@ -96,10 +103,6 @@ fn named(id: &str) -> anyhow::Result<&'static Rule> {
     rule(id.strip_prefix("danger.").unwrap_or(id)).map_or_else(none, Ok)
 }
 
-fn shipped(rule: &Rule) -> DangerLevel {
-    if rule.is_denied { DangerLevel::Deny } else { DangerLevel::Ask }
-}
-
 /// How long back it is counted.
 const LATELY_MS: i64 = 30 * 86_400_000;
 
@@ -121,7 +124,7 @@ fn count_lately(io: &Io) -> BTreeMap<String, RuleCounts> {
 
 fn to_json(now: &InForce, rule: &Rule, lately: &RuleCounts) -> Value {
     json!({
-        "rule": rule.id(), "level": now.policy.danger_level(rule), "shipped": shipped(rule),
+        "rule": rule.id(), "level": now.policy.danger_level(rule), "shipped": DangerLevel::shipped(rule),
         "from": from_json(now, rule), "severity": rule.severity.word(), "reason": rule.reason,
         "instead": rule.instead, "lately": lately,
     })
@@ -145,6 +148,9 @@ fn show(rule: &Rule, io: &mut Io) -> anyhow::Result<u8> {
     let level = now.policy.danger_level(rule);
     let means = match level {
         DangerLevel::Off => "passes",
+        DangerLevel::Keep => {
+            "what it would lose is kept first, and `aops-hook undo` brings it back; needs your approval where it cannot be kept"
+        }
         DangerLevel::Ask => "needs your approval; blocked where nobody is there to ask",
         DangerLevel::Deny => "blocked",
     };
@@ -173,7 +179,7 @@ fn list(io: &mut Io) -> anyhow::Result<u8> {
     }
     let row = |rule: &Rule| {
         let level = now.policy.danger_level(rule);
-        let tone = if level == shipped(rule) { Tone::Plain } else { Tone::Warn };
+        let tone = if level == DangerLevel::shipped(rule) { Tone::Plain } else { Tone::Warn };
         let (level, did) = (Cell::new(level.name(), tone), describe_counts(lately(rule)));
         [rule.id().into(), level, from(&now, rule).into(), did.into(), rule.reason.into()]
     };
@@ -200,7 +206,7 @@ fn from_json(now: &InForce, rule: &Rule) -> Value {
 fn switch(given: &ArgMatches, io: &mut Io, level: Option<DangerLevel>) -> anyhow::Result<u8> {
     let rule = named(text(given, "rule").unwrap_or_default())?;
     let (here, as_shipped) = (given.get_flag("here"), level.is_none());
-    let wanted = Wanted { rule, level: level.unwrap_or_else(|| shipped(rule)), as_shipped, here };
+    let wanted = Wanted { rule, level: level.unwrap_or_else(|| DangerLevel::shipped(rule)), as_shipped, here };
     let project = policy_here(io)?.project;
     let (place, home) = (project.to_string_lossy(), io.env.home.to_string_lossy());
     let folder = Folder { path: &place, home: &home };

@@ -267,7 +267,7 @@ fn the_page_has_every_rule() {
             "| `{}` | {} | {} | {} | {} | {} | {} |",
             rule.id(),
             rule.severity.word(),
-            if rule.is_denied { "deny" } else { "ask" },
+            aops_core::config::policy::DangerLevel::shipped(rule).name(),
             rule.reason,
             rule.instead,
             listed(rule.examples),

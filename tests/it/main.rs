@@ -42,6 +42,7 @@ mod impostors;
 mod insights;
 mod jail;
 mod install;
+mod keeping;
 mod leases;
 mod ledger_append;
 mod ledger_crash;

@@ -1,7 +1,7 @@
 //! Questions that we send to a person: the client's dialog is theirs, and we do not answer it.
 
 use crate::support::{Answer, Call, Sandbox, Session};
-use aops_shell::danger::RULES;
+use aops_shell::danger::{RULES, Usual};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -85,7 +85,7 @@ fn the_guards_questions_are_the_persons_to_answer() {
 fn the_danger_rules_questions_are_the_persons_to_answer() {
     let sandbox = attended("guard", "");
     let session = open(&sandbox);
-    for rule in RULES.iter().filter(|rule| !rule.is_denied) {
+    for rule in RULES.iter().filter(|rule| rule.usual == Usual::Ask) {
         let asked = rule.examples.iter().find(|line| {
             let call = session.call("Bash", json!({"command": line}));
             let said = session.pre(&call);

@@ -31,7 +31,7 @@ mod windows;
 mod programs;
 
 pub use place::{Fed, Place, is_below_temporary, is_generated};
-pub use rule::{Danger, Rule, Severity};
+pub use rule::{Danger, Rule, Severity, Usual};
 pub use rules::{RULES, rule};
 pub use secret::is_secret;
 pub use sql::destroys;

@@ -6,7 +6,7 @@
 
 mod git;
 
-pub use git::GitLoss;
+pub use git::{GitLoss, Target};
 
 use crate::syntax::{Bit, Line, Simple, Word};
 use std::rc::Rc;
@@ -33,23 +33,24 @@ pub struct Losses {
     pub rest: Line,
 }
 
-/// Everything that this line takes away, as far as it is said.
-pub fn losses(line: &Line) -> Losses {
-    let mut all = Vec::new();
-    let mut rest = Line { commands: Vec::new(), ..line.clone() };
+/// Everything that this line takes away, as far as it is said; nothing where that is nothing.
+pub fn losses(line: &Line) -> Option<Losses> {
     // What is not read whole may take away anything.
-    let is_plain = !line.unclear && !line.beyond && line.guessed.is_none() && line.unread.is_empty();
+    if line.unclear || line.beyond || line.guessed.is_some() || !line.unread.is_empty() {
+        return None;
+    }
+    let (mut all, mut commands) = (Vec::new(), Vec::new());
     for simple in &line.commands {
-        match told(simple).filter(|_| is_plain) {
+        match told(simple) {
             Some(told) => {
                 all.extend(told.losses);
-                rest.commands.extend(told.rest.map(Rc::new));
+                commands.extend(told.rest.map(Rc::new));
             }
-            None => rest.commands.push(Rc::clone(simple)),
+            None => commands.push(Rc::clone(simple)),
         }
     }
     all.dedup();
-    Losses { all, rest }
+    (!all.is_empty()).then(|| Losses { all, rest: Line { commands, ..line.clone() } })
 }
 
 /// What one command takes away, and what it does besides.
@@ -191,6 +192,8 @@ fn replaced(simple: &Simple, name: &str, arguments: &[Word]) -> Option<(Vec<Loss
     let mut rest = simple.clone();
     rest.words.truncate(1);
     rest.words.append(&mut sources);
+    // Still a move or copy of its sources, to a place that is nobody's.
+    rest.words.push(Word::of("_"));
     Some((losses, Some(rest)))
 }
 

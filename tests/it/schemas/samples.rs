@@ -15,8 +15,8 @@ use aops_core::model::phase::Sandbox;
 use aops_core::model::profile::{Hold, JailState, Loss, Losses, LostFile, Profile, Proof};
 use aops_core::session::agent_report::AgentReport;
 use aops_core::session::fact::{
-    Blocked, Checked, Concluded, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Staged, Starts,
-    Step, Taken, TaskChosen, TaskMove, Unasked, Unblocked, Violation,
+    Blocked, Checked, Concluded, Fact, Kept, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Staged,
+    Starts, Step, Taken, TaskChosen, TaskMove, Unasked, Unblocked, Violation,
 };
 use aops_core::session::growth::{ChangedFile, Growth};
 use aops_core::session::memory::{
@@ -98,6 +98,7 @@ fn calls() -> Vec<OpenCall> {
         grows: Some(changed()),
         input_sha256: digest(),
         jail: Some(Profile::Trial),
+        keeps: Some(vec![text()]),
         line_sha256: Some(digest()),
         prompt_id: some(),
         question: Some(Question { gate: stored(), line: text(), rule: some(), since: moment() }),
@@ -114,6 +115,7 @@ fn calls() -> Vec<OpenCall> {
         formats: false,
         grows: None,
         jail: None,
+        keeps: None,
         line_sha256: None,
         prompt_id: None,
         question: None,
@@ -649,6 +651,16 @@ fn step() -> Step {
         input_sha256: digest(),
         jail: Some(Profile::Trial),
         jailed: Some(proof()),
+        keeps: Some(vec![text()]),
+        kept: Some(Kept {
+            bytes: 1,
+            digest: digest(),
+            files: 1,
+            number: 1,
+            pins: vec![text()],
+            rule: some(),
+            what: text(),
+        }),
         lasts: true,
         launched: true,
         line_sha256: Some(digest()),
@@ -754,6 +766,8 @@ fn unstepped() -> Step {
         input: None,
         jail: None,
         jailed: None,
+        keeps: None,
+        kept: None,
         lasts: false,
         launched: false,
         moved: false,

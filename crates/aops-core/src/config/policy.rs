@@ -279,8 +279,7 @@ impl Default for Policy {
 impl Policy {
     /// What becomes of a call that this danger rule finds.
     pub fn danger_level(&self, rule: &danger::Rule) -> DangerLevel {
-        let usual = if rule.is_denied { DangerLevel::Deny } else { DangerLevel::Ask };
-        self.danger.get(rule.id()).copied().unwrap_or(usual)
+        self.danger.get(rule.id()).copied().unwrap_or_else(|| DangerLevel::shipped(rule))
     }
 
     /// The policy whose refusals are recorded; nothing outside of mode `observe`.

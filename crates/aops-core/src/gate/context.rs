@@ -11,7 +11,7 @@ use crate::model::named::Stored;
 use crate::model::profile::Proof;
 use crate::model::worktree::Worktree;
 use crate::session::agent_report::AgentReport;
-use crate::session::fact::{Checked, Step, Unasked};
+use crate::session::fact::{Checked, Kept, Step, Unasked};
 use crate::session::fold::Session;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::{AtWork, PlanShown, RunStep};
@@ -119,6 +119,8 @@ pub struct CallContext {
     pub unheld: Unheld,
     /// What the shipped danger rules found in it.
     pub dangers: Vec<Danger>,
+    /// What it would lose that is nowhere else, and whether that can be kept first.
+    pub keeps: Keeps,
     /// What in it shows our keys.
     pub keys: Option<Danger>,
     /// For the user's rules: paths as the disk names them, and the words of each simple command.
@@ -131,6 +133,20 @@ pub struct CallContext {
     /// Files that no session edited before this call, and another session that edits one of its files.
     pub taken: Vec<String>,
     pub held: Held,
+}
+
+/// Whether what a call would lose can be kept before it runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Keeps {
+    /// It loses nothing that its text tells; or more than its text tells, where a rule found something.
+    #[default]
+    Untold,
+    /// All that these rules found is told, and nothing of it is the only copy.
+    Nothing,
+    /// All of it can be kept. With the rules that found it.
+    All(Vec<String>),
+    /// It cannot be kept: what it is, and why not.
+    Not(String),
 }
 
 /// A refusal after which nothing was done.
@@ -227,6 +243,8 @@ pub struct EndContext {
     /// After a command: how it was jailed, or that there is no proof of it.
     pub jailed: Option<Proof>,
     pub unproven: bool,
+    /// What was kept before it ran.
+    pub kept: Option<Kept>,
 }
 
 /// A turn that had no Stop.

@@ -1,9 +1,9 @@
 //! Stops what is dangerous: work and history lost, the system broken, foreign code run, secrets read, things published.
 //!
-//! Invariant: a rule that asks refuses where no person can answer; of several rules the strictest counts. Way out: what the
+//! Invariant: what a rule may let pass for being kept passes only if all of it can be; a rule that asks refuses where no person can answer; of several rules the strictest counts. Way out: what the
 //! rule says to do instead, a person who runs the command, or a person who switches that rule.
 
-use super::{CallContext, Context, level};
+use super::{CallContext, Context, Keeps, level};
 use crate::config::policy::{DangerLevel, Level};
 use crate::model::event::Event;
 use crate::model::gate_id::GateId;
@@ -15,25 +15,45 @@ use crate::tool::danger::{Danger, Rule};
 
 const GATE: GateId = GateId::Danger;
 const SECRET: &str = "secret-file";
+/// What is asked about where no rule finds anything.
+const ONLY_COPY: &str = "only-copy";
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let (Some(_), Some(seen)) = (event.asked_call(), context.call.as_ref()) else { return Verdict::pass() };
     // What signs the log is shown to no tool, whatever the user lets pass.
     let ours = seen.keys.as_ref().map(|danger| (DangerLevel::Deny, danger));
-    let Some((level, danger)) = ours.or_else(|| worst(session, seen)) else { return Verdict::pass() };
-    if level == DangerLevel::Ask && seen.keys.is_none() && is_approved(session, danger) {
+    let Some((level, danger)) = ours.or_else(|| worst(session, seen)) else { return too_much(seen, context) };
+    let is_kept = level == DangerLevel::Keep && matches!(seen.keeps, Keeps::All(_) | Keeps::Nothing);
+    if is_kept || level <= DangerLevel::Ask && seen.keys.is_none() && is_approved(session, danger) {
         return Verdict::pass();
     }
-    let asks = level == DangerLevel::Ask && (context.attended || context.defers);
+    let asks = level <= DangerLevel::Ask && (context.attended || context.defers);
     let ruling = if asks { Ruling::Ask } else { Ruling::Deny };
     let words = match (&seen.keys, ruling) {
         (Some(_), _) => "refusals/danger-keys.md",
         (None, Ruling::Ask) if context.attended => "refusals/danger-ask.md",
         _ => "refusals/danger.md",
     };
-    let phrase = Some(Phrase::new(words, values(danger)));
+    let mut values = values(danger);
+    if let (Keeps::Not(why), DangerLevel::Keep) = (&seen.keeps, level) {
+        let reason = format!("{}, and it cannot be kept: {why}", danger.rule.reason);
+        values.iter_mut().filter(|(name, _)| *name == "reason").for_each(|(_, value)| value.clone_from(&reason));
+    }
+    let phrase = Some(Phrase::new(words, values));
     let rule = Some(danger.rule.id().to_owned());
     Verdict { ruling, gate: Some(GATE), rule, phrase, ..Verdict::pass() }
+}
+
+/// No rule finds it, but more of it is in no commit than is kept without a question.
+fn too_much(seen: &CallContext, context: &Context) -> Verdict {
+    let Keeps::Not(what) = &seen.keeps else { return Verdict::pass() };
+    let (ruling, next) = if context.attended || context.defers {
+        (Ruling::Ask, "Approve only if nobody needs it any more. `[undo]` in your configuration says how much is kept.")
+    } else {
+        (Ruling::Deny, "hint: move it below `/tmp`, or ask the user to remove it")
+    };
+    let reason = format!("this loses the only copy of {what}, which is more than is kept\n{next}");
+    Verdict { ruling, gate: Some(GATE), rule: Some(ONLY_COPY.to_owned()), reason, ..Verdict::pass() }
 }
 
 /// Of the rules that are on and found something, the strictest, then the gravest.

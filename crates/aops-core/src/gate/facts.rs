@@ -10,8 +10,8 @@ pub use crate::gate::settle::{abandoned, rejected};
 use crate::gate::settle::{in_flight, settle, settle_answered, settled};
 use crate::gate::timers::{listed_timers, new_timers, scheduled, set_timer};
 use crate::gate::{
-    Context, Evidence, Unstopped, jail, parked, profile, questions, reflection, repeat, sandbox, unreported, verdicts,
-    way_out,
+    Context, Evidence, Keeps, Unstopped, jail, parked, profile, questions, reflection, repeat, sandbox, unreported,
+    verdicts, way_out,
 };
 use crate::model::agent::{AgentId, ours};
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
@@ -233,6 +233,10 @@ fn first_step(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdi
         (first.formats, first.tracks) = (seen.formats, seen.tracks.clone());
     }
     first.jail = profile::of_call(session, event, context);
+    first.keeps = context.call.as_ref().and_then(|seen| match &seen.keeps {
+        Keeps::All(rules) if first.jail.is_none_or(|profile| profile <= Profile::Work) => Some(rules.clone()),
+        _ => None,
+    });
     first.line_sha256 =
         first.jail.and_then(|_| json::read(&call.input).ok()?.text_of("command")).map(|l| line_digest(&l));
     let scratch = context.call.as_ref().is_some_and(|seen| seen.scratch);
@@ -333,6 +337,7 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     (last.grown, last.plan) = (context.ended.grown.clone(), context.ended.plan.clone());
     (last.lasts, last.moved) = (context.ended.lasts, context.ended.moved);
     last.jailed.clone_from(&context.ended.jailed);
+    last.kept.clone_from(&context.ended.kept);
     last.marks = context.ended.marks.clone().filter(|marks| *marks != session.memory.marks);
     facts.push(Fact::Call(last));
     facts.extend(unasked_timer(session, event, call, context));

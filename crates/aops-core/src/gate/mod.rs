@@ -18,6 +18,7 @@ pub mod rules;
 pub mod jail;
 pub mod unsaved;
 pub mod danger;
+pub mod kept;
 pub mod lease;
 pub mod sandbox;
 pub mod profile;
@@ -34,7 +35,7 @@ pub mod watch;
 pub mod rehearsal;
 
 pub use context::{
-    CallContext, Context, EndContext, Evidence, Held, Holder, LastRefusal, SettingsEdit, StartContext, Unheld,
+    CallContext, Context, EndContext, Evidence, Held, Holder, Keeps, LastRefusal, SettingsEdit, StartContext, Unheld,
     Unstopped,
 };
 
@@ -88,8 +89,8 @@ pub static GATES: &[Gate] = &[
     Gate { id: GateId::Rules, judges: &[rules::judge] },
     // Commands that the jail must hold and cannot. Tells what a command changed that is gone.
     Gate { id: GateId::Jail, judges: &[jail::judge, unsaved::judge] },
-    // What loses work, breaks the system or gives secrets away.
-    Gate { id: GateId::Danger, judges: &[danger::judge] },
+    // What loses work, breaks the system or gives secrets away. Tells what was kept.
+    Gate { id: GateId::Danger, judges: &[danger::judge, kept::judge] },
     // A file that another session edits, in mode `strict`.
     Gate { id: GateId::Lease, judges: &[lease::judge] },
     // Changes before the task has a reviewed plan.

@@ -95,7 +95,7 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let mut turn = Turn::open(&reading, &event)?;
     turn.late_debts = owed;
     let turn = cap::hold(turn.judge()?);
-    let turn = turn.say()?;
+    let turn = turn.keep().say()?;
     let turn = turn.record()?;
     turn.afterwards()
 }

@@ -18,7 +18,9 @@ use crate::model::profile::{Hold, JailState, Profile, Proof, line_digest};
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
 use crate::system::env::{CALLED_IN, Env, JOB, SHELL_PREFIX};
-use crate::system::files;
+use crate::system::{files, threads};
+use crate::undo::before;
+use crate::undo::look::Bounds;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ffi::{CStr, OsString};
@@ -63,8 +65,49 @@ struct Order {
     direct: Option<Direct>,
     /// The session's folder, and the calls that it may be: the same command may wait more than once.
     calls: Option<(PathBuf, Vec<String>)>,
+    /// What it would lose is kept first.
+    keeps: Option<ToKeep>,
     /// Written to the command's standard error.
     notice: &'static str,
+}
+
+/// A command that passed because what it would lose is kept.
+struct ToKeep {
+    command: String,
+    call_id: String,
+    rules: Vec<String>,
+    root: PathBuf,
+    session_id: String,
+}
+
+impl ToKeep {
+    fn of(command: &str, calls: &[&OpenCall], session: &Session) -> Option<Self> {
+        let (open, rules) = calls.iter().find_map(|open| Some((open, open.keeps.clone()?)))?;
+        Some(Self {
+            command: command.to_owned(),
+            call_id: open.call.id.clone(),
+            rules,
+            root: PathBuf::from(&session.memory.root),
+            session_id: session.state.session_id.clone(),
+        })
+    }
+
+    fn keep(&self, env: &Env) -> Result<(), String> {
+        let cwd = env.cwd.to_string_lossy();
+        let command = before::Command {
+            env,
+            root: &self.root,
+            line: &self.command,
+            cwd: &cwd,
+            rules: &self.rules,
+            call_id: &self.call_id,
+            session_id: &self.session_id,
+            bounds: Bounds::default(),
+        };
+        command.keep().map_err(|why| format!("what it would lose cannot be kept: {why}"))?;
+        threads::wait_until_alone();
+        Ok(())
+    }
 }
 
 /// What is started as it is, without a shell that would look it up.
@@ -92,6 +135,9 @@ type Variables = BTreeMap<String, OsString>;
 fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) -> Result<Infallible, String> {
     let line = &*whole.to_string_lossy();
     let order = Order::of(line, step, env, variables)?;
+    if let Some(keeps) = &order.keeps {
+        keeps.keep(env)?;
+    }
     close_on_exec();
     if !order.notice.is_empty() {
         let _ = writeln!(std::io::stderr(), "aops-hook: {}", order.notice);
@@ -165,7 +211,7 @@ impl Order {
             Some(profile) => Chosen { by_agent: true, ..Chosen::of(profile) },
             None => choose(line, harness, &jail, env, found.as_ref())?,
         };
-        let Chosen { mut profile, calls, by_agent, mut notice, leaving } = chosen;
+        let Chosen { mut profile, calls, by_agent, mut notice, leaving, keeps } = chosen;
         if own.is_some() {
             (profile, notice) = (Profile::None, "");
         }
@@ -182,6 +228,7 @@ impl Order {
             messaging: jail.messaging,
             direct,
             calls,
+            keeps,
             notice: if hold == Hold::Words { "" } else { notice },
         })
     }
@@ -222,11 +269,12 @@ struct Chosen {
     notice: &'static str,
     /// It leaves the jail, as this program.
     leaving: Option<Unheld>,
+    keeps: Option<ToKeep>,
 }
 
 impl Chosen {
     fn of(profile: Profile) -> Self {
-        Self { profile, calls: None, by_agent: false, notice: "", leaving: None }
+        Self { profile, calls: None, by_agent: false, notice: "", leaving: None, keeps: None }
     }
 }
 
@@ -242,12 +290,13 @@ fn choose(
     }
     let (command, calls) = found.and_then(|(_, session)| matched(line, session)).unwrap_or_default();
     Ok(match (found, calls.iter().filter_map(|open| open.jail).max()) {
-        (Some((folder, _)), Some(profile)) => {
+        (Some((folder, session)), Some(profile)) => {
             let ids = calls.iter().map(|open| open.call.id.clone()).collect();
             let by_agent = calls.iter().all(|open| open.agent_id.is_some());
             let leaves = profile == Profile::None;
             let leaving = if leaves { Some(leaving(&command, &calls, jail, env)?) } else { None };
-            Chosen { calls: Some((folder.clone(), ids)), by_agent, leaving, ..Chosen::of(profile) }
+            let keeps = ToKeep::of(&command, &calls, session);
+            Chosen { calls: Some((folder.clone(), ids)), by_agent, leaving, keeps, ..Chosen::of(profile) }
         }
         // No agent waits for a command, so a person at the client typed this one (`! make`).
         (Some((_, session)), None) if env.attended && session.memory.calls.is_empty() => Chosen::of(Profile::Work),

@@ -17,12 +17,13 @@ use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::observe::jailed::Looked;
+use crate::observe::keeping::Lost;
 use crate::observe::other_clients::{OtherClients, behind};
 use crate::observe::tampering;
 use crate::observe::{
-    authority, brought, client, discards, draw, evidence, executable, foreign_agents, growth, jailed, keys, leases,
-    named, parked, plan, plugins, questions, real_paths, same_project, scratch, settings_edit, unended, unfinished,
-    unstopped, verified,
+    authority, brought, client, discards, draw, evidence, executable, foreign_agents, growth, jailed, keeping, keys,
+    leases, named, parked, plan, plugins, questions, real_paths, same_project, scratch, settings_edit, unended,
+    unfinished, unstopped, verified,
 };
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fact::{Step, Unasked};
@@ -109,7 +110,7 @@ fn unasked(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> Resu
     if is_open || past(ledger, event)?.is_some() {
         return Ok(None);
     }
-    let effect = call(env, session, event).map(|call| call.effect).filter(|effect| effect.is_write());
+    let effect = call(env, session, event).map(|(call, _)| call.effect).filter(|effect| effect.is_write());
     Ok(effect.map(|effect| {
         let open = OpenCall { effect: Some(effect), ..OpenCall::default() };
         Unasked {
@@ -122,7 +123,12 @@ fn unasked(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> Resu
 
 /// What a call does and reaches that is about to be made, or that a person is asked about.
 fn look_at_call(env: &Reading, session: &Session, event: &Event, context: &mut Context) {
-    context.call = call(env, session, event).map(Box::new);
+    let (seen, lost) = call(env, session, event).unzip();
+    context.call = seen.map(Box::new);
+    if let Some(lost) = lost.flatten().filter(|_| event.kind == EventKind::PreToolUse) {
+        let keeps = keeping::look(env, session, event, context, &lost);
+        context.call.iter_mut().for_each(|seen| seen.keeps.clone_from(&keeps));
+    }
     if event.kind == EventKind::PreToolUse {
         leases::look(env, session, event, context);
     } else if facts::is_plan_question(event) {
@@ -205,7 +211,7 @@ pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Conte
     let mut context = Context { folders, client, now_ms: then_ms, defers, stage, ..shared };
     match event.kind {
         EventKind::PreToolUse | EventKind::PermissionRequest => {
-            context.call = call(env, session, event).map(Box::new);
+            context.call = call(env, session, event).map(|(call, _)| Box::new(call));
         }
         EventKind::SubagentStop => context.report = report(env, session, event, true),
         EventKind::UserPromptSubmit => context.prompt = Prompt::read(&event.prompt, |_| false),
@@ -256,7 +262,8 @@ fn renamed(session: &Session) -> Vec<String> {
     }
 }
 
-fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
+/// What a call does and reaches, and what its line would take away.
+fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Option<Lost>)> {
     let call = event.call.as_ref()?;
     let (tool, input) = (&call.key.tool, &call.input);
     let policy = session.policy();
@@ -284,8 +291,10 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let class = effect::of(tool, input, line.as_ref(), &around);
     let Looked { unknown, unheld, lasts } = jailed::look(env, session, call, line.as_ref(), &around, class.effect);
     let place = keys::KeyPlace::of(env, session, &protected, unheld != Unheld::Nothing);
-    Some(CallContext {
-        dangers: discards::left(env, call, line.as_ref(), &ground, &reach),
+    let dangers = discards::left(env, call, line.as_ref(), &ground, &reach);
+    let lost = keeping::read(session, line.as_ref(), &dangers, &ground, &protected.project);
+    let seen = CallContext {
+        dangers,
         keys: keys::shown(event, call, &reach, &place),
         grows: growth::of_edit(env, session, event),
         scratch: scratch::is_all(env, session, tool, line.as_ref(), &around, &reach),
@@ -299,7 +308,8 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
         unknown,
         unheld,
         ..asked_by_user(env, policy, event, call, reach)
-    })
+    };
+    Some((seen, lost))
 }
 
 /// What a call must not touch; other clients are added where it may.
@@ -410,6 +420,7 @@ fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndC
     ended.drawn = draw::draw(session, event, open, context);
     ended.tracked = open.effect == Some(Effect::Tracker) || !open.tracks.is_empty();
     ended.rejected = open.effect.is_some_and(Effect::is_write) && call.is_some_and(evidence::is_rejected);
+    ended.kept = keeping::of_ended(env, session, event, open);
     (ended.jailed, ended.unproven) = jailed::proof(env, &ledger.place().path, session, event, open);
     ended.unchanged = verified::is_unchanged(env, session, event, open);
     if ended.unchanged {

@@ -33,4 +33,5 @@ mod unstopped;
 mod draw;
 mod questions;
 mod unended;
+pub mod keeping;
 pub mod call;

@@ -5,6 +5,7 @@
 //! the fact; nothing is looked up or recomputed later.
 
 mod checked;
+mod kept;
 mod opened;
 mod seen;
 mod reported;
@@ -14,6 +15,7 @@ mod unasked;
 
 pub use crate::session::said::Said;
 pub use checked::Checked;
+pub use kept::Kept;
 pub use opened::{Opened, Previous};
 pub use reported::Reported;
 pub use taken::Taken;
@@ -296,6 +298,12 @@ pub struct Step {
     /// With the end of a command: how it was jailed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jailed: Option<Proof>,
+    /// With PENDING: what it would lose is to be kept before it runs; the danger rules that found it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keeps: Option<Vec<String>>,
+    /// With the end of a command: what was kept before it ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Kept>,
     /// With the end of a command that was measured: something of it may go on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lasts: bool,

@@ -329,6 +329,7 @@ fn opened(step: &Step) -> OpenCall {
         grows: step.grows.clone(),
         input_sha256: step.input_sha256.clone(),
         jail: step.jail,
+        keeps: step.keeps.clone(),
         line_sha256: step.line_sha256.clone(),
         prompt_id: step.prompt_id.clone(),
         question: None,

@@ -511,6 +511,9 @@ pub struct OpenCall {
     /// How the command is to be jailed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jail: Option<Profile>,
+    /// What it would lose is kept before it runs; the danger rules that found it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keeps: Option<Vec<String>>,
     /// The command without its secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_sha256: Option<String>,

@@ -383,7 +383,7 @@ fn fed(
     if !env.project.as_os_str().is_empty() {
         variables.push(variable("CLAUDE_PROJECT_DIR", &env.project));
     }
-    let task = Task { keep, input, ..Task::new(&program, &args, cwd, &variables, timeout) };
+    let task = Task { input, keep, ..Task::new(&program, &args, cwd, &variables, timeout) };
     let said = process::run(&task).map_err(|error| unstarted(&error))?;
     let why = String::from_utf8_lossy(&said.stderr);
     match said.ending {

@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 /// Runs `work` in as many threads as there are cores, `most` at most.
 pub fn run(most: usize, work: impl Fn() + Sync) {
@@ -21,6 +22,17 @@ pub fn run(most: usize, work: impl Fn() + Sync) {
 fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| thread::available_parallelism().map_or(2, |n| n.get().min(8)))
+}
+
+/// Waits until every other thread of this process has ended: with one, no namespace can be entered.
+pub fn wait_until_alone() {
+    const TRIES: usize = 500;
+    for _ in 0..TRIES {
+        if std::fs::read_dir("/proc/self/task").map_or(true, |all| all.count() <= 1) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// What `work` makes of each item, in any order.

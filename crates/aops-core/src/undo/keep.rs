@@ -140,11 +140,8 @@ fn keep_repository(
         indexed.push((id.clone(), kept));
     }
     let pins = want.pins();
-    let order: String = pins
-        .iter()
-        .enumerate()
-        .map(|(k, id)| format!("update refs/aops/kept/{number}/{}{k} {id}\n", prefix(at)))
-        .collect();
+    let pin = |(k, id): (usize, &String)| format!("update refs/aops/kept/{number}/{}{k} {id}\n", prefix(at));
+    let order = pins.iter().enumerate().map(pin).collect::<Vec<_>>().concat();
     if !order.is_empty() {
         git::run(env, &want.root, &["update-ref", "--stdin"], order.as_bytes(), PATIENCE).map_err(failed)?;
     }

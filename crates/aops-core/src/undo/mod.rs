@@ -8,13 +8,16 @@ pub mod form;
 pub mod shelf;
 pub mod look;
 pub mod keep;
+pub mod before;
 
 use crate::text::plain::count;
 
 /// `1 file`, `3,467 files`.
 pub fn count_files(files: usize) -> String {
     let mut digits = files.to_string();
-    for at in (1..digits.len()).rev().filter(|at| (files.to_string().len() - at) % 3 == 0) {
+    let mut at = digits.len();
+    while at > 3 {
+        at -= 3;
         digits.insert(at, ',');
     }
     format!("{digits} file{}", if files == 1 { "" } else { "s" })

@@ -21,14 +21,23 @@ impl Severity {
     }
 }
 
+/// What becomes of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Usual {
+    /// It passes if all that it would lose can be kept first. Else a person is asked.
+    Keep,
+    /// A person is asked; where none is there, it is refused.
+    Ask,
+    Deny,
+}
+
 #[derive(Debug)]
 pub struct Rule {
     /// Its switch in a configuration: `danger.` and the id.
     pub key: &'static str,
     pub severity: Severity,
-    /// Where no configuration says otherwise, a call that it finds is refused. Else a person is asked; where none is there,
-    /// it is refused too.
-    pub is_denied: bool,
+    /// What becomes of a call that it finds, where no configuration says otherwise.
+    pub usual: Usual,
     /// What the command does, after `it`.
     pub reason: &'static str,
     /// What to do instead, as an order.

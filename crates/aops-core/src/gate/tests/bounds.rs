@@ -3,7 +3,7 @@
 use crate::gate::guard;
 use crate::gate::guard::Protected;
 use crate::model::verdict::Ruling;
-use crate::tool::danger::{self, RULES};
+use crate::tool::danger::{self, RULES, Usual};
 use crate::tool::targets;
 use aops_shell::syntax::Ground;
 use serde_json::json;
@@ -27,7 +27,8 @@ fn ruling(tool: &str, input: &str) -> u8 {
     let reach = targets::of(tool, input, line.as_ref(), &ground);
     let guarded = guard::judge(&protected, &reach).ruling == Ruling::Deny;
     let found = danger::of(tool, input, line.as_ref(), &ground, None);
-    let level = found.iter().map(|danger| if danger.rule.is_denied { REFUSES } else { ASKS }).max().unwrap_or(0);
+    let level =
+        found.iter().map(|danger| if danger.rule.usual == Usual::Deny { REFUSES } else { ASKS }).max().unwrap_or(0);
     if guarded { REFUSES } else { level }
 }
 

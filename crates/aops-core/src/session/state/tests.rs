@@ -52,6 +52,7 @@ fn full() -> (State, Memory) {
             grows: Some(ChangedFile::default()),
             input_sha256: "s".to_owned(),
             jail: Some(Profile::Trial),
+            keeps: Some(vec!["git-discard".to_owned()]),
             line_sha256: text(),
             prompt_id: text(),
             question: Some(Question { rule: text(), ..Question::default() }),

@@ -45,12 +45,11 @@ impl Look<'_> {
             let mut next = Vec::new();
             for path in &paths {
                 self.check()?;
-                match literal(part) {
-                    Some(name) => next.push(path.join(name)),
-                    None => {
-                        let named = names(path)?.into_iter().filter(|name| matches(part, name));
-                        next.extend(named.map(|name| path.join(name)));
-                    }
+                if let Some(name) = literal(part) {
+                    next.push(path.join(name));
+                } else {
+                    let named = names(path)?.into_iter().filter(|name| matches(part, name));
+                    next.extend(named.map(|name| path.join(name)));
                 }
                 if next.len() > MOST_NAMES {
                     return Err(Unkept::TooMuch { files: next.len(), bytes: 0 });

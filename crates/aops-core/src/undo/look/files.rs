@@ -1,7 +1,7 @@
 //! Files that a line removes or overwrites, without those that a commit has.
 
 use super::disk::{beside, kind, names, placed, stat};
-use super::{How, Look, RepositoryWant, Unkept, index};
+use super::{How, Look, RepositoryWant, Unkept, Want, index};
 use crate::system::files::mode_bits;
 use crate::system::git::git_folder;
 use aops_shell::danger::is_below_temporary;
@@ -177,14 +177,11 @@ impl Look<'_> {
     /// A tracked file that differs: as it is, or that it is gone.
     pub(super) fn changed(&mut self, path: &Path) -> Result<(), Unkept> {
         let Some(path) = placed(path) else { return Ok(()) };
-        match stat(&path) {
-            Some(_) => self.add(&path, false),
-            None => {
-                let gone = super::Want { mode: 0, size: 0, how: How::Absent };
-                self.found.files.insert(path, gone);
-                Ok(())
-            }
+        if stat(&path).is_some() {
+            return self.add(&path, false);
         }
+        self.found.files.insert(path, Want { mode: 0, size: 0, how: How::Absent });
+        Ok(())
     }
 }
 

@@ -47,8 +47,7 @@ fn holds(index: &[u8], name: &[u8]) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::system::git::tests::repository;
-    use std::process::Command;
+    use crate::system::git::tests::{repository, run};
 
     #[test]
     fn the_index_says_what_git_says() {
@@ -58,8 +57,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, "x").unwrap();
         }
-        let git =
-            |args: &[&str]| assert!(Command::new("git").args(args).current_dir(&env.cwd).status().unwrap().success());
+        let git = |args: &[&str]| drop(run(&env, args));
         git(&["add", "a", "sub/a"]);
         let lists = |name: &str| super::lists(&env.cwd.join(".git"), Path::new(name));
         assert_eq!([lists("a"), lists("sub/a")], [Some(true); 2]);

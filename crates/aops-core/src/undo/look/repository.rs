@@ -3,7 +3,7 @@
 use super::disk::{names, placed, stat};
 use super::{Look, Unkept};
 use crate::system::git::{self, git_common_folder, git_folder};
-use aops_shell::loss::GitLoss;
+use aops_shell::loss::{GitLoss, Target};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -57,10 +57,14 @@ impl RepositoryWant {
         self.head.is_some() && !self.changed.contains(path)
     }
 
+    fn of(root: &Path) -> Result<Self, Unkept> {
+        let git = git_folder(root).ok_or_else(|| Unkept::Git("its folder is not found".to_owned()))?;
+        Ok(Self { root: root.to_owned(), git, ..Self::default() })
+    }
+
     /// The tracked ones of these paths and below, and which of them differ from `HEAD` or index.
     pub(super) fn of_paths(look: &Look, root: &Path, paths: &[PathBuf]) -> Result<Self, Unkept> {
-        let git = git_folder(root).ok_or_else(|| Unkept::Git("its folder is not found".to_owned()))?;
-        let mut state = Self { root: root.to_owned(), git, ..Self::default() };
+        let mut state = Self::of(root)?;
         let texts: Option<Vec<&str>> = paths.iter().map(|path| path.to_str().filter(|text| !text.is_empty())).collect();
         let named = texts.filter(|texts| texts.len() <= MOST_PATHS).unwrap_or_default();
         let ask = |words: &[&str]| look.ask(root, &[&["--literal-pathspecs"], words, &["--"], &named].concat());
@@ -143,7 +147,7 @@ impl Look<'_> {
         // A command in no repository does nothing.
         let Some(root) = folder.ancestors().find(is_root).map(Path::to_owned) else { return Ok(()) };
         match loss {
-            GitLoss::Changes { paths, target } => self.changes(&folder, &root, paths, target.as_deref()),
+            GitLoss::Changes { paths, target } => self.changes(&folder, &root, paths, target),
             GitLoss::Untracked { paths, ignored } => self.untracked(&folder, paths, *ignored),
             GitLoss::Stashes => self.stashes(&root),
             GitLoss::Branches(names) => self.refs(&root, "refs/heads/", names),
@@ -152,7 +156,7 @@ impl Look<'_> {
         }
     }
 
-    fn changes(&mut self, folder: &Path, root: &Path, paths: &[String], target: Option<&str>) -> Result<(), Unkept> {
+    fn changes(&mut self, folder: &Path, root: &Path, paths: &[String], target: &Target) -> Result<(), Unkept> {
         let mut state = RepositoryWant::of_paths(self, root, &[])?;
         let meant = |path: &Path| {
             let named = |text: &String| {
@@ -169,10 +173,7 @@ impl Look<'_> {
         for path in &changed {
             self.changed(path)?;
         }
-        if let Some(target) = target {
-            self.arriving(root, target, &state)?;
-        }
-        let moves = target.is_some_and(|target| !matches!(target, "HEAD" | "@"));
+        let moves = self.arriving(root, target, &state)?;
         let states = self.add_states(&state.git)?;
         state.index = !changed.is_empty() || states || moves && state.head.is_some();
         state.indexed = if state.index { std::mem::take(&mut state.indexed) } else { Vec::new() };
@@ -180,16 +181,19 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// Files that the target's tree has, git does not track, and are there: they are overwritten.
-    fn arriving(&mut self, root: &Path, target: &str, state: &RepositoryWant) -> Result<(), Unkept> {
-        let names = if target.is_empty() {
-            self.ask(root, &["ls-files", "-z", "--others", "--exclude-standard"])?
-        } else {
-            let commit = format!("{target}^{{commit}}");
-            if self.ask(root, &["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).is_err() {
-                return Ok(());
+    /// Files that the target's tree has, git does not track, and are there: they are overwritten. Whether there is such a
+    /// target, other than what is checked out.
+    fn arriving(&mut self, root: &Path, target: &Target, state: &RepositoryWant) -> Result<bool, Unkept> {
+        let names = match target {
+            Target::Same => return Ok(false),
+            Target::Unknown => self.ask(root, &["ls-files", "-z", "--others", "--exclude-standard"])?,
+            Target::Named(name) => {
+                let commit = format!("{name}^{{commit}}");
+                let is = self.ask(root, &["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]);
+                let id = is.map(|id| String::from_utf8_lossy(&id).trim().to_owned()).ok();
+                let Some(id) = id.filter(|id| state.head.as_ref() != Some(id)) else { return Ok(false) };
+                self.ask(root, &["ls-tree", "-r", "-z", "--name-only", &id])?
             }
-            self.ask(root, &["ls-tree", "-r", "-z", "--name-only", target])?
         };
         for name in names.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
             let name = Path::new(OsStr::from_bytes(name));
@@ -197,7 +201,7 @@ impl Look<'_> {
                 self.add(&root.join(name), false)?;
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Files of a merge, rebase or pick that is under way.
@@ -232,15 +236,10 @@ impl Look<'_> {
     fn stashes(&mut self, root: &Path) -> Result<(), Unkept> {
         let listed = self.lines(root, &["stash", "list", "--format=%H %gs"])?;
         let pair = |line: &String| line.split_once(' ').map(|(id, words)| (id.to_owned(), words.to_owned()));
-        let mut state = self.bare(root)?;
+        let mut state = RepositoryWant::of(root)?;
         state.stashes = Some(listed.iter().filter_map(pair).collect());
         self.found.repositories.push(state);
         Ok(())
-    }
-
-    fn bare(&self, root: &Path) -> Result<RepositoryWant, Unkept> {
-        let git = git_folder(root).ok_or_else(|| Unkept::Git("its folder is not found".to_owned()))?;
-        Ok(RepositoryWant { root: root.to_owned(), git, ..RepositoryWant::default() })
     }
 
     fn refs(&mut self, root: &Path, prefix: &str, names: &[String]) -> Result<(), Unkept> {
@@ -249,7 +248,7 @@ impl Look<'_> {
         let meant = |(name, _): &(String, String)| {
             names.is_empty() || name.strip_prefix(prefix).is_some_and(|name| names.iter().any(|known| known == name))
         };
-        let mut state = self.bare(root)?;
+        let mut state = RepositoryWant::of(root)?;
         state.refs = listed.iter().filter_map(pair).filter(meant).collect();
         if state.refs.is_empty() {
             return Ok(());

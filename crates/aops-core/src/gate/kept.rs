@@ -1,0 +1,21 @@
+//! Says what was kept before a command ran.
+//!
+//! Reads what the end of the command found; writes nothing. Invariant: model and person read the same words, and no promise
+//! of more than what was kept.
+
+use super::Context;
+use crate::model::event::Event;
+use crate::model::gate_id::GateId;
+use crate::model::verdict::Verdict;
+use crate::session::fold::Session;
+
+const GATE: GateId = GateId::Danger;
+
+pub fn judge(_session: &Session, _event: &Event, context: &Context) -> Verdict {
+    let Some(kept) = &context.ended.kept else { return Verdict::pass() };
+    let (number, what) = (kept.number, &kept.what);
+    let words = |who: &str| {
+        format!("kept as {number}: {what}; {who} can bring {} back with `aops-hook undo {number}`", kept.them())
+    };
+    Verdict::context(GATE, words("the user")).join(Verdict::notice(GATE, words("you")))
+}

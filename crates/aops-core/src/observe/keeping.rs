@@ -1,0 +1,90 @@
+//! Whether what a call would lose can be kept first, and what was kept for one that has ended.
+//!
+//! Reads the disk and asks git, for lines that remove, overwrite or drop something.
+
+use crate::checkpoint::rollback;
+use crate::config::policy::DangerLevel;
+use crate::gate::{Context, Keeps, profile, sandbox};
+use crate::model::event::Event;
+use crate::model::profile::Profile;
+use crate::session::fact::Kept;
+use crate::session::fold::Session;
+use crate::session::memory::OpenCall;
+use crate::system::env::Env;
+use crate::text::json;
+use crate::tool::danger::{Danger, Place};
+use crate::undo::before::{self, told};
+use crate::undo::look::{self, Bounds, Unkept};
+use aops_shell::loss::Losses;
+use aops_shell::syntax::{Ground, Line};
+use std::path::Path;
+
+/// What a line takes away, and the rules that would be content with a keeping.
+#[derive(Debug)]
+pub struct Lost {
+    losses: Losses,
+    rules: Vec<String>,
+}
+
+/// Reads the line. Nothing where it takes nothing away, or where a rule found more than it tells.
+pub fn read(
+    session: &Session,
+    line: Option<&Line>,
+    dangers: &[Danger],
+    ground: &Ground,
+    project: &str,
+) -> Option<Lost> {
+    let kept = |danger: &&Danger| session.policy().danger_level(danger.rule) == DangerLevel::Keep;
+    let rules: Vec<&str> = dangers.iter().filter(kept).map(|danger| danger.rule.id()).collect();
+    let place = Place { cwd: ground.cwd, home: ground.home, project: Some(project), read: None };
+    let losses = told(line?, &place, &rules)?;
+    Some(Lost { losses, rules: rules.into_iter().map(str::to_owned).collect() })
+}
+
+/// Looks at the disk, where the command would really change it.
+pub fn look(env: &Env, session: &Session, event: &Event, context: &Context, lost: &Lost) -> Keeps {
+    let is_thrown_away = profile::of_call(session, event, context).is_some_and(|profile| profile >= Profile::Read);
+    let Some(root) = rollback::root(env, session, event) else { return Keeps::Untold };
+    if is_thrown_away || sandbox::is_held(session, event, context) {
+        return Keeps::Untold;
+    }
+    let rules: Vec<&str> = lost.rules.iter().map(String::as_str).collect();
+    let place = look::Place { env, root: &root, cwd: Path::new(&event.cwd), rules: &rules };
+    match look::look(place, &lost.losses, Bounds::default()) {
+        Ok(found) if found.is_empty() => Keeps::Nothing,
+        Ok(_) => Keeps::All(lost.rules.clone()),
+        Err(unkept @ (Unkept::TooMuch { .. } | Unkept::NoRoom)) => Keeps::Not(unkept.to_string()),
+        // Without a rule it passed before, and nothing says that it loses much.
+        Err(_) if rules.is_empty() => Keeps::Untold,
+        Err(unkept) => Keeps::Not(unkept.to_string()),
+    }
+}
+
+/// What was kept for a call that has ended; what it left is noted beside it.
+pub fn of_ended(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> Option<Kept> {
+    open.keeps.as_ref().filter(|_| !env.dry_run)?;
+    let root = rollback::root(env, session, event)?;
+    let keeping = before::kept_for(&root, &open.call.id).ok().flatten()?;
+    let _ = before::note_left(env, &root, &keeping);
+    Some(before::fact(&keeping))
+}
+
+/// Keeps it now: no program of ours starts this command.
+pub fn keep(env: &Env, session: &Session, event: &Event, rules: &[String]) -> Result<(), String> {
+    let Some(root) = rollback::root(env, session, event) else {
+        return Err("there is no project to keep it in".to_owned());
+    };
+    let Some(call) = event.call.as_ref() else { return Ok(()) };
+    let line = json::read(&call.input).ok().and_then(|input| input.text_of("command")).unwrap_or_default();
+    let command = before::Command {
+        env,
+        root: &root,
+        line: &line,
+        cwd: &event.cwd,
+        rules,
+        call_id: &call.key.id,
+        session_id: &event.session_id,
+        bounds: Bounds::default(),
+    };
+    command.keep().map(drop)
+}

@@ -1,0 +1,27 @@
+//! What was kept before a command ran.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    pub bytes: u64,
+    /// Of the keeping as it is stored.
+    pub digest: String,
+    pub files: u64,
+    pub number: u64,
+    /// Ids of commits that a ref of ours holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pins: Vec<String>,
+    /// The danger rule that it was kept for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// `3 files, 12 kB`, `branch topic`.
+    pub what: String,
+}
+
+impl Kept {
+    /// The pronoun for it.
+    pub fn them(&self) -> &'static str {
+        if self.files + self.pins.len() as u64 == 1 { "it" } else { "them" }
+    }
+}

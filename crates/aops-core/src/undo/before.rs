@@ -1,0 +1,168 @@
+//! The way from a line to its keeping: read, looked at, kept. The hook walks it to decide, and whoever starts the command
+//! walks it again.
+//!
+//! Invariant: what a rule let pass because it would be kept is kept, or the line does not run.
+
+use super::form::{Keeping, Left, SCHEMA};
+use super::keep::{Cause, keep};
+use super::look::{Bounds, Found, Place, Unkept, look};
+use super::{count_files, shelf, size};
+use crate::checkpoint::store::Store;
+use crate::checkpoint::tree::name;
+use crate::model::error::Failure;
+use crate::session::fact::Kept;
+use crate::system::env::Env;
+use crate::system::git;
+use crate::text::plain::count;
+use crate::text::sha256::Sum;
+use crate::text::stored::digest_of;
+use crate::tool::danger::{self, dangers};
+use aops_shell::loss::{Losses, losses};
+use aops_shell::syntax::{Ground, Line, cut};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// How much longer the look may take when the answer is given: it must not fail for a busy machine.
+const PATIENT: u32 = 20;
+
+/// What a line takes away, where everything that these rules found in it is told. `None`: it may be more.
+pub fn told(line: &Line, place: &danger::Place, rules: &[&str]) -> Option<Losses> {
+    let losses = losses(line)?;
+    let is_told = rules.is_empty() || !dangers(&losses.rest, place).iter().any(|left| rules.contains(&left.rule.id()));
+    is_told.then_some(losses)
+}
+
+/// One command that is about to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Command<'a> {
+    pub env: &'a Env,
+    /// The root of the session's tree.
+    pub root: &'a Path,
+    pub line: &'a str,
+    pub cwd: &'a str,
+    /// Of the call that was judged.
+    pub rules: &'a [String],
+    pub call_id: &'a str,
+    pub session_id: &'a str,
+    pub bounds: Bounds,
+}
+
+impl Command<'_> {
+    /// Keeps what the command would lose; `None` where that is nothing any more.
+    pub fn keep(&self) -> Result<Option<Keeping>, String> {
+        let found = self.look()?;
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let rule = self.rules.first().map(String::as_str);
+        let cause = Cause { call_id: self.call_id, cwd: self.cwd, line: self.line, rule, session_id: self.session_id };
+        keep(self.env, self.root, &found, cause).map(Some).map_err(|failure| failure.to_string())
+    }
+
+    fn look(&self) -> Result<Found, String> {
+        let home = self.env.home.to_string_lossy();
+        let project = self.root.to_string_lossy();
+        let variables = variables(self.env, &project);
+        let ground = Ground { cwd: self.cwd, home: &home, variables: &variables };
+        let place = danger::Place { cwd: self.cwd, home: &home, project: Some(&project), read: None };
+        let rules: Vec<&str> = self.rules.iter().map(String::as_str).collect();
+        let line = cut(self.line, &ground);
+        let losses = told(&line, &place, &rules).ok_or("the line no longer tells what it would lose")?;
+        let place = Place { env: self.env, root: self.root, cwd: Path::new(self.cwd), rules: &rules };
+        let bounds = Bounds { look: self.bounds.look * PATIENT, ..self.bounds };
+        look(place, &losses, bounds).map_err(|unkept: Unkept| unkept.to_string())
+    }
+}
+
+/// The variables of a line whose values are known wherever it is read.
+fn variables(env: &Env, project: &str) -> Vec<(String, String)> {
+    let config = env.config.to_string_lossy().into_owned();
+    vec![("CLAUDE_CONFIG_DIR".to_owned(), config), ("CLAUDE_PROJECT_DIR".to_owned(), project.to_owned())]
+}
+
+/// What was kept for this call: the newest first, of a few.
+pub fn kept_for(root: &Path, call_id: &str) -> Result<Option<Keeping>, Failure> {
+    const RECENT: usize = 16;
+    let Some(store) = Store::look(root)? else { return Ok(None) };
+    for number in shelf::numbers(&store)?.into_iter().rev().take(RECENT) {
+        if let Some(keeping) = shelf::look(&store, number)?.filter(|keeping| keeping.call_id == call_id) {
+            return Ok(Some(keeping));
+        }
+    }
+    Ok(None)
+}
+
+/// The fact of a keeping.
+pub fn fact(keeping: &Keeping) -> Kept {
+    Kept {
+        bytes: keeping.bytes(),
+        digest: digest_of(keeping),
+        files: keeping.count() as u64,
+        number: keeping.number,
+        pins: keeping.repositories.iter().flat_map(|one| one.pins.iter().cloned()).collect(),
+        rule: keeping.rule.clone(),
+        what: describe(keeping),
+    }
+}
+
+/// `3 files, 12 kB`, `branch topic`, `2 stashes`.
+pub fn describe(keeping: &Keeping) -> String {
+    let mut parts = Vec::new();
+    let committed: usize = keeping.repositories.iter().map(|one| one.committed.len()).sum();
+    if keeping.count() > 0 {
+        parts.push(format!("{}, {}", count_files(keeping.count()), size(keeping.bytes())));
+    }
+    if committed > 0 {
+        parts.push(format!("{} of the last commit", count_files(committed)));
+    }
+    for one in &keeping.repositories {
+        let short = |name: &str| {
+            let (kind, name) = match name.strip_prefix("refs/heads/") {
+                Some(branch) => ("branch", branch),
+                None => ("tag", name.strip_prefix("refs/tags/").unwrap_or(name)),
+            };
+            format!("{kind} `{}`", name::shown(name))
+        };
+        match one.refs.as_slice() {
+            [] => {}
+            [(only, _)] => parts.push(short(only)),
+            many => parts.push(count(many.len(), "branch").replace("branchs", "branches")),
+        }
+        if let Some(stashes) = one.stashes.as_ref().filter(|stashes| !stashes.is_empty()) {
+            parts.push(count(stashes.len(), "stash").replace("stashs", "stashes"));
+        }
+        if one.worktree.is_some() {
+            parts.push(format!("the working tree `{}`", name::shown(&one.root)));
+        } else if one.index.is_some() && keeping.count() == 0 {
+            parts.push("the state of the repository".to_owned());
+        }
+    }
+    parts.join(", ")
+}
+
+/// Notes what the command left, so that an undo knows a later change from it.
+pub fn note_left(env: &Env, root: &Path, keeping: &Keeping) -> Result<(), Failure> {
+    let store = Store::open(env, root)?;
+    let path = |text: &str| name::bytes(text).into_owned();
+    let of_file = |text: &str| {
+        let bytes = path(text);
+        let path = Path::new(OsStr::from_bytes(&bytes));
+        let is_link = path.symlink_metadata().ok()?.is_symlink();
+        let target = || std::fs::read_link(path).ok().map(|target| Sum::of(target.as_os_str().as_bytes()));
+        if is_link { target() } else { std::fs::read(path).ok().map(|bytes| Sum::of(&bytes)) }
+    };
+    let head = |text: &str| {
+        let bytes = path(text);
+        let said =
+            git::run(env, Path::new(OsStr::from_bytes(&bytes)), &["rev-parse", "HEAD"], b"", Duration::from_secs(4));
+        said.ok().map(|id| String::from_utf8_lossy(&id).trim().to_owned())
+    };
+    let left = Left {
+        files: keeping.files.iter().map(|file| of_file(&file.path)).collect(),
+        heads: keeping.repositories.iter().map(|one| head(&one.root)).collect(),
+        schema: SCHEMA,
+    };
+    shelf::note_left(&store, keeping.number, &left)
+}

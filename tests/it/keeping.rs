@@ -1,0 +1,192 @@
+//! What a line would lose is kept before it runs, and the line passes without a question.
+
+use crate::support::{Answer, Call, NO_TRACKER, Sandbox, Session};
+use serde_json::{Value, json};
+use std::fs;
+
+fn guarded() -> Sandbox {
+    let sandbox = Sandbox::repository("0").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    sandbox.configure(&format!("{NO_TRACKER}[mode]\nlevel = \"guard\"\n"));
+    for (name, text) in
+        [("a.txt", "one\n"), ("b.txt", "two\n"), ("src/c.txt", "three\n"), (".gitignore", ".env\n*.db\n")]
+    {
+        sandbox.put(name, text);
+    }
+    sandbox.git(&["add", "."]);
+    sandbox.git(&["commit", "-qm", "more"]);
+    sandbox
+}
+
+fn begun(sandbox: &Sandbox) -> Session<'_> {
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("go");
+    session
+}
+
+fn decision(answer: &Answer) -> Value {
+    let json: Value = serde_json::from_str(&answer.out).unwrap_or_default();
+    json["hookSpecificOutput"]["permissionDecision"].clone()
+}
+
+/// Asks about the line, runs it, and reports its end. What the model reads then.
+fn run(session: &Session, sandbox: &Sandbox, line: &str) -> String {
+    let call = session.call("Bash", json!({"command": line}));
+    let said = session.pre(&call);
+    assert_eq!(decision(&said), Value::Null, "{line}: {}", said.out);
+    let _ = sandbox.command("bash").args(["-c", line]).current_dir(sandbox.project()).output().unwrap();
+    end(session, &call)
+}
+
+fn end(session: &Session, call: &Call) -> String {
+    let json: Value = serde_json::from_str(&session.post(call).out).unwrap_or_default();
+    json["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_owned()
+}
+
+/// The newest keeping.
+fn newest(sandbox: &Sandbox) -> Value {
+    let shelf = sandbox.project().join(".claude/checkpoints/kept");
+    let numbers =
+        fs::read_dir(&shelf).map(|all| all.filter_map(|one| one.ok()?.file_name().to_str()?.parse::<u64>().ok()));
+    let newest = numbers.into_iter().flatten().max().unwrap_or_default();
+    let text = fs::read_to_string(shelf.join(format!("{newest}/kept.json")));
+    text.map_or(Value::Null, |text| serde_json::from_str(&text).unwrap())
+}
+
+fn files(keeping: &Value, sandbox: &Sandbox) -> Vec<String> {
+    let root = sandbox.project().canonicalize().unwrap();
+    let name = |file: &Value| {
+        let path = file["path"].as_str().unwrap();
+        path.strip_prefix(root.to_str().unwrap()).unwrap_or(path).trim_start_matches('/').to_owned()
+    };
+    keeping["files"].as_array().into_iter().flatten().map(name).collect()
+}
+
+#[test]
+fn what_git_would_discard_is_kept() {
+    let sandbox = guarded();
+    let session = begun(&sandbox);
+    for line in ["git checkout -- a.txt", "git restore a.txt", "git checkout a.txt", "git reset --hard"] {
+        sandbox.put("a.txt", "mine\n");
+        let said = run(&session, &sandbox, line);
+        assert!(
+            said.contains("kept as ") && said.contains("1 file, 5 bytes") && said.contains("aops-hook undo"),
+            "{line}: {said}"
+        );
+        let keeping = newest(&sandbox);
+        assert_eq!(files(&keeping, &sandbox), ["a.txt"], "{line}");
+        assert_eq!(keeping["rule"], "git-discard");
+        assert_eq!(fs::read_to_string(sandbox.project().join("a.txt")).unwrap(), "one\n", "{line} ran");
+    }
+    assert_eq!(run(&session, &sandbox, "git reset --hard"), "", "nothing was lost, and nothing is said");
+}
+
+#[test]
+fn files_in_no_commit_are_kept_without_any_rule() {
+    let sandbox = guarded();
+    let session = begun(&sandbox);
+    let before = [(".env", "KEY=1\n"), ("notes/x.txt", "n\n"), ("data.csv", "1,2\n"), ("app.db", "rows\n")];
+    for (line, kept) in [
+        ("rm -rf notes", &["notes/x.txt"][..]),
+        ("rm data.csv", &["data.csv"]),
+        ("rm *.csv", &["data.csv"]),
+        ("echo X > .env", &[".env"]),
+        ("printf X | tee .env", &[".env"]),
+        ("cp a.txt .env", &[".env"]),
+        ("mv b.txt .env", &[".env"]),
+        ("sed -i s/KEY/NO/ .env", &[".env"]),
+        ("truncate -s 0 app.db", &["app.db"]),
+        ("cd notes && rm x.txt", &["notes/x.txt"]),
+    ] {
+        sandbox.git(&["checkout", "-q", "--", "."]);
+        for (name, text) in before {
+            sandbox.put(name, text);
+        }
+        let said = run(&session, &sandbox, line);
+        let keeping = newest(&sandbox);
+        assert_eq!(files(&keeping, &sandbox), kept, "{line}: {said}");
+        assert!(said.contains("kept as"), "{line}: {said}");
+    }
+}
+
+#[test]
+fn what_a_commit_has_or_a_tool_makes_is_not_kept() {
+    let sandbox = guarded();
+    let session = begun(&sandbox);
+    sandbox.put("node_modules/x/index.js", "x\n");
+    sandbox.put("src/__pycache__/a.pyc", "x\n");
+    for line in [
+        "echo new > a.txt",
+        "sed -i s/one/two/ a.txt",
+        "rm -rf node_modules",
+        "rm -rf src/__pycache__",
+        "echo x > new.txt",
+        "echo x >> .env",
+        "cat a.txt > /dev/null",
+    ] {
+        assert_eq!(run(&session, &sandbox, line), "", "{line}");
+    }
+    assert_eq!(newest(&sandbox), Value::Null);
+}
+
+#[test]
+fn stashes_branches_and_working_trees_are_kept() {
+    let sandbox = guarded();
+    let session = begun(&sandbox);
+    sandbox.put("a.txt", "stashed\n");
+    sandbox.git(&["stash", "-q"]);
+    let said = run(&session, &sandbox, "git stash drop");
+    assert!(said.contains("1 stash"), "{said}");
+    assert_eq!(newest(&sandbox)["repositories"][0]["stashes"].as_array().unwrap().len(), 1);
+    sandbox.git(&["checkout", "-qb", "topic"]);
+    sandbox.put("t.txt", "t\n");
+    sandbox.git(&["add", "."]);
+    sandbox.git(&["commit", "-qm", "topic"]);
+    let tip = sandbox.git(&["rev-parse", "HEAD"]);
+    sandbox.git(&["checkout", "-q", "-"]);
+    let said = run(&session, &sandbox, "git branch -D topic");
+    assert!(said.contains("branch `topic`"), "{said}");
+    // Nothing else holds the commit, and no sweep takes it.
+    sandbox.git(&["reflog", "expire", "--expire=now", "--all"]);
+    sandbox.git(&["gc", "-q", "--prune=now"]);
+    assert_eq!(sandbox.git(&["cat-file", "-t", tip.trim()]).trim(), "commit");
+    sandbox.git(&["worktree", "add", "-q", "../other"]);
+    fs::write(sandbox.project().join("../other/new.txt"), "new\n").unwrap();
+    let said = run(&session, &sandbox, "git worktree remove --force ../other");
+    assert!(said.contains("the working tree"), "{said}");
+    assert!(files(&newest(&sandbox), &sandbox).iter().any(|name| name.ends_with("/other/new.txt")));
+}
+
+#[test]
+fn what_cannot_be_kept_is_asked_about() {
+    let sandbox = guarded();
+    let session = begun(&sandbox);
+    sandbox.put("a.txt", "mine\n");
+    sandbox.put(".env", "KEY=1\n");
+    for line in [
+        // Something else in the line cannot be undone.
+        "git checkout -- a.txt && git push --force",
+        // Only the running shell knows it.
+        "cp .env \"$TARGET\"",
+        // It shows the secret, whatever it overwrites.
+        "cat .env > out.txt",
+        "mv .env elsewhere",
+        "python3 -c 'import os; os.system(\"git reset --hard\")'",
+    ] {
+        let said = session.ask_bash(line);
+        assert_eq!(decision(&said), "ask", "{line}: {}", said.out);
+    }
+    for n in 0..40 {
+        for m in 0..150 {
+            sandbox.put(&format!("many/{n}/{m}"), "x");
+        }
+    }
+    let said = session.ask_bash("rm -rf many");
+    assert_eq!(decision(&said), "ask", "{}", said.out);
+    assert!(said.out.contains("files") && said.out.contains("in no commit"), "{}", said.out);
+    let nobody = guarded();
+    let nobody = nobody.with("CLAUDE_CODE_SESSION_ATTENDED", "0");
+    nobody.put("a.txt", "mine\n");
+    let session = begun(&nobody);
+    assert!(run(&session, &nobody, "git checkout -- a.txt").contains("kept as 1"), "a person is not needed");
+}
