@@ -164,7 +164,7 @@ fn show(rule: &Rule, io: &mut Io) -> anyhow::Result<u8> {
         ("lately", describe_counts(&lately), Tone::Plain),
         (
             "change",
-            format!("`aops-hook danger off|on|ask|deny {id}`, with `--here` for this project alone"),
+            format!("`aops-hook danger off|on|keep|ask|deny {id}`, with `--here` for this project alone"),
             Tone::Quiet,
         ),
     ])

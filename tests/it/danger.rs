@@ -29,25 +29,27 @@ fn asks(answer: &Answer, words: &[&str]) {
 fn it_is_asked_where_a_person_is_there_and_refused_otherwise() {
     let sandbox = guarding("");
     let session = begun(&sandbox);
-    session
-        .ask_bash("git reset --hard HEAD~1")
-        .refused(&["git-discard", "git stash push", "! command", "[danger] git-discard"]);
+    session.ask_bash("git push --force").refused(&[
+        "git-force-push",
+        "--force-with-lease",
+        "! command",
+        "[danger] git-force-push",
+    ]);
     let attended = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
     let session = begun(&attended);
-    asks(&session.ask_bash("git reset --hard HEAD~1"), &["git-discard", "throws away"]);
+    asks(&session.ask_bash("git push --force"), &["git-force-push", "overwrites"]);
     session.ask_bash("rm -rf /usr").refused(&["rm-system"]);
     session.ask_bash("git status").silent();
     // A mode that leaves the person nothing to answer refuses.
     let payload = |mode: &str, id: &str| {
-        let call =
-            json!({"tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": "git reset --hard HEAD~1"}});
+        let call = json!({"tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": "git push --force"}});
         let mut all = session.payload("PreToolUse", call);
         all["permission_mode"] = json!(mode);
         attended.hook("PreToolUse", &all)
     };
-    payload("bypassPermissions", "t-bypass").refused(&["git-discard"]);
-    payload("dontAsk", "t-never").refused(&["git-discard"]);
-    asks(&payload("acceptEdits", "t-edits"), &["git-discard"]);
+    payload("bypassPermissions", "t-bypass").refused(&["git-force-push"]);
+    payload("dontAsk", "t-never").refused(&["git-force-push"]);
+    asks(&payload("acceptEdits", "t-edits"), &["git-force-push"]);
 }
 
 #[test]
@@ -129,7 +131,7 @@ fn what_acts_outside_is_asked_about_where_it_is_dangerous() {
 /// Checkpoints are ignored by git: sweeping loses none.
 #[test]
 fn git_clean_is_asked_about_and_not_guarded() {
-    let sandbox = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    let sandbox = guarding("[danger]\ngit-clean = \"ask\"\n").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
     let session = begun(&sandbox);
     std::fs::create_dir_all(sandbox.project().join(".claude/checkpoints")).unwrap();
     asks(&session.ask_bash("git clean -fd"), &["git-clean", "git clean -n"]);
@@ -222,7 +224,7 @@ fn every_mode_but_observe_holds_them() {
     let sandbox = guarding("");
     sandbox.configure("tracker.command = \"none\"\nmode.level = \"observe\"\n");
     let session = begun(&sandbox);
-    session.ask_bash("git reset --hard HEAD~1").silent();
+    session.ask_bash("git push --force").silent();
     session.pre(&session.call("Read", json!({"file_path": sandbox.project().join(".env")}))).silent();
     let insights = sandbox.person(&["insights", "--json"]).json();
     assert_eq!(insights["rehearsed"], json!({"danger": 2}));
@@ -307,7 +309,7 @@ fn examples_of_tools_are_found() {
 /// Git says that no change would be lost: nothing is asked. Where it says otherwise, or nothing, a person is.
 #[test]
 fn what_loses_nothing_is_not_asked_about() {
-    let sandbox = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    let sandbox = guarding("[danger]\ngit-discard = \"ask\"\n").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
     sandbox.put("a.txt", "a\n");
     sandbox.git(&["add", "-A"]);
     sandbox.git(&["commit", "-qm", "a"]);

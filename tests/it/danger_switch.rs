@@ -31,15 +31,17 @@ fn a_rule_is_switched_everywhere() {
     let sandbox = guarding();
     let before = config(&sandbox);
     let decided = |answer: Answer| answer.json()["hookSpecificOutput"]["permissionDecision"].clone();
-    assert_eq!(decided(tries(&sandbox, "git reset --hard HEAD~1")), "ask");
-    sandbox.person(&["danger", "off", "git-discard", "--yes"]).said(&["`git-discard`: `off` is set in", "config.toml"]);
-    assert_eq!(config(&sandbox), format!("{before}\n[danger]\ngit-discard = \"off\"\n"), "the rest stays");
-    tries(&sandbox, "git reset --hard HEAD~1").silent();
-    sandbox.person(&["danger", "off", "git-discard", "--yes"]).said(&["was set already"]);
-    sandbox.person(&["danger", "deny", "danger.git-discard", "--yes"]).said(&["`deny` is set"]);
-    tries(&sandbox, "git reset --hard HEAD~1").refused(&["git-discard"]);
-    sandbox.person(&["danger", "on", "git-discard", "--yes"]).said(&["`ask` is set"]);
-    assert_eq!(decided(tries(&sandbox, "git reset --hard HEAD~1")), "ask");
+    assert_eq!(decided(tries(&sandbox, "git push --force")), "ask");
+    sandbox
+        .person(&["danger", "off", "git-force-push", "--yes"])
+        .said(&["`git-force-push`: `off` is set in", "config.toml"]);
+    assert_eq!(config(&sandbox), format!("{before}\n[danger]\ngit-force-push = \"off\"\n"), "the rest stays");
+    tries(&sandbox, "git push --force").silent();
+    sandbox.person(&["danger", "off", "git-force-push", "--yes"]).said(&["was set already"]);
+    sandbox.person(&["danger", "deny", "danger.git-force-push", "--yes"]).said(&["`deny` is set"]);
+    tries(&sandbox, "git push --force").refused(&["git-force-push"]);
+    sandbox.person(&["danger", "on", "git-force-push", "--yes"]).said(&["`ask` is set"]);
+    assert_eq!(decided(tries(&sandbox, "git push --force")), "ask");
     // What is refused as shipped is refused again once it is on.
     sandbox.person(&["danger", "ask", "rm-system", "--yes"]).said(&["`ask` is set"]);
     let said = sandbox.person(&["danger", "on", "rm-system", "--yes", "--json"]).json();
@@ -53,7 +55,7 @@ fn switching_a_rule_on_leaves_nothing_behind() {
     let sandbox = guarding();
     let before = config(&sandbox);
     for here in [&[][..], &["--here"]] {
-        let switch = |verb: &str| sandbox.person(&[&["danger", verb, "git-discard", "--yes"], here].concat());
+        let switch = |verb: &str| sandbox.person(&[&["danger", verb, "git-force-push", "--yes"], here].concat());
         switch("off").said(&["`off` is set"]);
         switch("on").said(&["`ask` is set", "as it is shipped: its line was removed from", "config.toml"]);
         assert_eq!(config(&sandbox), before);
@@ -61,55 +63,55 @@ fn switching_a_rule_on_leaves_nothing_behind() {
         assert_eq!(config(&sandbox), before);
     }
     // What is off everywhere is on in this folder by a row of its own.
-    sandbox.person(&["danger", "off", "git-discard", "--yes"]).said(&["is set"]);
-    sandbox.person(&["danger", "on", "git-discard", "--here", "--yes"]).said(&["`ask` is set for"]);
-    assert_eq!(row(&sandbox, "git-discard")["level"], "ask");
+    sandbox.person(&["danger", "off", "git-force-push", "--yes"]).said(&["is set"]);
+    sandbox.person(&["danger", "on", "git-force-push", "--here", "--yes"]).said(&["`ask` is set for"]);
+    assert_eq!(row(&sandbox, "git-force-push")["level"], "ask");
 }
 
 #[test]
 fn one_rule_is_shown() {
     let sandbox = guarding();
-    sandbox.person(&["danger", "git-discard"]).said(&[
-        "rule      git-discard (high): throws away changes that are not committed",
+    sandbox.person(&["danger", "git-force-push"]).said(&[
+        "rule      git-force-push (critical): overwrites the history of a remote",
         "setting   ask, shipped: needs your approval",
-        "finds     `git reset --hard`, ",
-        "passes    `git checkout -b topic`, ",
-        "change    `aops-hook danger off|on|ask|deny git-discard`",
+        "finds     `git push --force`, ",
+        "passes    `git push --force-with-lease`, ",
+        "change    `aops-hook danger off|on|keep|ask|deny git-force-push`",
     ]);
-    sandbox.person(&["danger", "deny", "git-discard", "--yes"]).said(&["is set"]);
-    let said = sandbox.person(&["danger", "danger.git-discard", "--json"]).json();
-    assert_eq!((&said["level"], &said["examples"][0]), (&json!("deny"), &json!("git reset --hard")));
+    sandbox.person(&["danger", "deny", "git-force-push", "--yes"]).said(&["is set"]);
+    let said = sandbox.person(&["danger", "danger.git-force-push", "--json"]).json();
+    assert_eq!((&said["level"], &said["examples"][0]), (&json!("deny"), &json!("git push --force")));
     assert_eq!(said["from"][0]["layer"], "user");
-    assert!(sandbox.inside(&["danger", "git-discard"]).out.contains("blocked"), "reading is free");
+    assert!(sandbox.inside(&["danger", "git-force-push"]).out.contains("blocked"), "reading is free");
 }
 
 #[test]
 fn a_rule_is_switched_for_one_folder() {
     let sandbox = guarding();
-    let said = sandbox.person(&["danger", "off", "git-discard", "--here", "--yes"]);
+    let said = sandbox.person(&["danger", "off", "git-force-push", "--here", "--yes"]);
     said.said(&["`off` is set for `", "project` in"]);
     let text = config(&sandbox);
-    assert!(text.contains("[[project]]\npath = \"") && text.contains("danger.git-discard = \"off\"\n"), "{text}");
-    tries(&sandbox, "git reset --hard HEAD~1").silent();
-    assert_eq!(row(&sandbox, "git-discard")["level"], "off");
+    assert!(text.contains("[[project]]\npath = \"") && text.contains("danger.git-force-push = \"off\"\n"), "{text}");
+    tries(&sandbox, "git push --force").silent();
+    assert_eq!(row(&sandbox, "git-force-push")["level"], "off");
     // Elsewhere it is as before.
     let elsewhere = sandbox.home().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     let mut there = sandbox.command(crate::support::BINARY);
     let list = there.args(["danger", "list", "--json"]).current_dir(&elsewhere).output().unwrap();
     let list: Value = serde_json::from_slice(&list.stdout).unwrap();
-    let other = list.as_array().unwrap().iter().find(|row| row["rule"] == "git-discard").unwrap();
+    let other = list.as_array().unwrap().iter().find(|row| row["rule"] == "git-force-push").unwrap();
     assert_eq!(other["level"], "ask");
     // The row counts over `[danger]`, and that is said.
-    let said = sandbox.person(&["danger", "deny", "git-discard", "--yes"]);
+    let said = sandbox.person(&["danger", "deny", "git-force-push", "--yes"]);
     said.said(&["`deny` is set in", "in this folder it stays `off`, by", "config.toml:"]);
-    tries(&sandbox, "git reset --hard HEAD~1").silent();
+    tries(&sandbox, "git push --force").silent();
     // A mode that is set for the folder is another row, and taking it out leaves the switch.
     sandbox.person(&["mode", "loop", "--project", "--yes"]).said(&["mode `loop`"]);
     sandbox.person(&["mode", "--project", "--unset", "--yes"]).said(&["was removed"]);
-    assert_eq!(row(&sandbox, "git-discard")["level"], "off");
-    sandbox.person(&["danger", "deny", "git-discard", "--here", "--yes"]).said(&["`deny` is set for"]);
-    tries(&sandbox, "git reset --hard HEAD~1").refused(&["git-discard"]);
+    assert_eq!(row(&sandbox, "git-force-push")["level"], "off");
+    sandbox.person(&["danger", "deny", "git-force-push", "--here", "--yes"]).said(&["`deny` is set for"]);
+    tries(&sandbox, "git push --force").refused(&["git-force-push"]);
     // What the project's own file holds stays.
     sandbox.put(".aops/config.toml", "danger.git-clean = \"deny\"\n");
     let said = sandbox.person(&["danger", "off", "git-clean", "--here", "--yes"]);
@@ -120,7 +122,7 @@ fn a_rule_is_switched_for_one_folder() {
 #[test]
 fn only_the_users_own_file_has_rows() {
     let sandbox = guarding();
-    sandbox.put(".aops/config.toml", "[[project]]\npath = \"/\"\ndanger.git-discard = \"off\"\n");
+    sandbox.put(".aops/config.toml", "[[project]]\npath = \"/\"\ndanger.git-force-push = \"off\"\n");
     sandbox.person(&["danger"]).failed(2, &["only the user's own file may choose"]);
 }
 
@@ -128,16 +130,16 @@ fn only_the_users_own_file_has_rows() {
 fn it_is_a_persons_to_switch() {
     let sandbox = guarding();
     let before = config(&sandbox);
-    for verb in ["off", "on", "ask", "deny"] {
-        sandbox.person(&["danger", verb, "git-discard"]).failed(2, &["needs a person at a terminal", "--yes"]);
-        let line = format!("aops-hook danger {verb} git-discard --yes");
+    for verb in ["off", "on", "keep", "ask", "deny"] {
+        sandbox.person(&["danger", verb, "git-force-push"]).failed(2, &["needs a person at a terminal", "--yes"]);
+        let line = format!("aops-hook danger {verb} git-force-push --yes");
         let arguments: Vec<&str> = line.split(' ').skip(1).collect();
         sandbox.inside(&arguments).failed(2, &["inside a tool call", "hint: "]);
         tries(&sandbox, &line).refused(&["person"]);
-        tries(&sandbox, &format!("aops-hook danger --color never {verb} git-discard --yes")).refused(&["person"]);
+        tries(&sandbox, &format!("aops-hook danger --color never {verb} git-force-push --yes")).refused(&["person"]);
     }
     assert_eq!(config(&sandbox), before);
-    assert!(sandbox.inside(&["danger"]).out.contains("git-discard"), "reading is free");
+    assert!(sandbox.inside(&["danger"]).out.contains("git-force-push"), "reading is free");
     tries(&sandbox, "aops-hook danger list").silent();
 }
 
@@ -150,20 +152,20 @@ fn the_list_says_where_from_and_what_it_did_lately() {
     let _ = session.prompt("go");
     session.ask_bash("rm -rf /usr").refused(&["rm-system"]);
     for answer in [true, false] {
-        let call = session.call("Bash", json!({"command": "git reset --hard HEAD~1"}));
+        let call = session.call("Bash", json!({"command": "git push --force"}));
         let _ = session.pre(&call);
         if answer {
             session.post(&call).silent();
         }
     }
     session.stop("done").silent();
-    let discard = row(&sandbox, "git-discard");
+    let discard = row(&sandbox, "git-force-push");
     assert_eq!(discard["lately"], json!({"asked": 2, "allowed": 1, "refused": 1}));
     assert_eq!((&discard["from"], &discard["shipped"]), (&json!([]), &json!("ask")));
     assert_eq!(row(&sandbox, "git-clean")["from"][0]["layer"], "user");
     let list = sandbox.person(&["danger"]).out;
     let line = |rule: &str| list.lines().find(|line| line.starts_with(&format!("{rule}\t"))).unwrap().to_owned();
-    assert!(line("git-discard").contains("\task\tshipped\t2 asked, 1 stopped\t"), "{}", line("git-discard"));
+    assert!(line("git-force-push").contains("\task\tshipped\t2 asked, 1 stopped\t"), "{}", line("git-force-push"));
     assert!(line("git-clean").contains("\toff\t") && line("git-clean").contains("config.toml:"), "{list}");
     assert!(line("rm-system").contains("1 stopped"), "{list}");
     assert_eq!(list.lines().count(), aops_shell::danger::RULES.len(), "every rule");
@@ -174,7 +176,7 @@ fn the_list_says_where_from_and_what_it_did_lately() {
 #[test]
 fn a_clean_that_keeps_our_folder_is_a_question_of_danger_alone() {
     let sandbox = Sandbox::repository("0.0");
-    sandbox.configure("[audit]\nrate = 0.0\n[mode]\nlevel = \"loop\"\n");
+    sandbox.configure("[audit]\nrate = 0.0\n[mode]\nlevel = \"loop\"\n[danger]\ngit-clean = \"ask\"\n");
     let session = sandbox.begun("clean up");
     session.write("a.txt").silent();
     assert!(sandbox.project().join(".claude/checkpoints").is_dir());

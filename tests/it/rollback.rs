@@ -232,7 +232,9 @@ fn a_vault_behind_a_link_is_not_used() {
 fn what_a_yes_loses_comes_back() {
     for mode in ["guard", "loop", "strict"] {
         let sandbox = Sandbox::repository("0").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
-        sandbox.configure(&format!("tracker.command = \"none\"\naudit.rate = 0\nmode.level = \"{mode}\"\n"));
+        sandbox.configure(&format!(
+            "tracker.command = \"none\"\naudit.rate = 0\nmode.level = \"{mode}\"\ndanger.git-discard = \"ask\"\n"
+        ));
         let session = sandbox.session();
         let _ = session.start("startup");
         let _ = session.prompt(". go");

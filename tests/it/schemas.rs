@@ -233,7 +233,7 @@ fn with_questions(sandbox: &Sandbox) -> PathBuf {
     sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\n");
     let session = sandbox.session();
     passed(&session.start("startup"));
-    for line in ["git push --force", "git reset --hard HEAD~1"] {
+    for line in ["git push --force", "git push origin --delete topic"] {
         let call = session.call("Bash", json!({"command": line}));
         assert_eq!(session.pre(&call).json()["hookSpecificOutput"]["permissionDecision"], "ask");
         if line == "git push --force" {

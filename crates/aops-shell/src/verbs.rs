@@ -69,6 +69,7 @@ pub static VERBS: &[Verb] = &[
     // They loosen what guards, or tighten it for a person.
     writes("danger off", Who::AtTerminal),
     writes("danger on", Who::AtTerminal),
+    writes("danger keep", Who::AtTerminal),
     writes("danger ask", Who::AtTerminal),
     writes("danger deny", Who::AtTerminal),
     writes("checkpoint", Who::Anyone),

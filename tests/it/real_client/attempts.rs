@@ -16,14 +16,18 @@ use std::time::Duration;
 fn a_danger_rule_refuses_with_its_advice() {
     let sandbox = Sandbox::repository("0");
     sandbox.put("README.md", "# changed, not committed\n");
-    let model =
-        Model::new([bash("git reset --hard"), bash("git checkout -- ."), bash("git stash list"), Turn::text("Kept.")]);
+    let model = Model::new([
+        bash("git push --force"),
+        bash("git push -f origin main"),
+        bash("git stash list"),
+        Turn::text("Kept."),
+    ]);
     let run = Client::guarded(&sandbox, &model).run(". clean up");
     run.ended("Kept.");
     let results = model.tool_results();
     for result in &results[..2] {
         assert!(
-            result.is_error && result.text.contains("git-discard") && result.text.contains("hint:"),
+            result.is_error && result.text.contains("git-force-push") && result.text.contains("hint:"),
             "{results:#?}"
         );
     }
@@ -32,7 +36,7 @@ fn a_danger_rule_refuses_with_its_advice() {
     let session = Session::new(&sandbox, run.session_id());
     let denied = |entry: &&Value| entry["with"]["to"] == "DENIED" && entry["with"]["gate"] == "danger";
     assert_eq!(session.entries().iter().filter(denied).count(), 2);
-    sandbox.person(&["why", "--session", &session.id]).said(&["git-discard"]);
+    sandbox.person(&["why", "--session", &session.id]).said(&["git-force-push"]);
     verifies(&sandbox, &session);
     // Its hooks had the key in their environment.
     let ours = sandbox.files().into_iter().filter(|(path, _)| !path.ends_with(".claude.json"));

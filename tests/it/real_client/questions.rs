@@ -14,7 +14,7 @@ const QUESTION: &str = "Do you want to";
 
 /// One call in a session at a terminal, and the key that the person presses; the dialog as it was on the screen.
 fn answered(sandbox: &Sandbox, tool: &str, input: &Value, key: &str) -> String {
-    sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\n");
+    sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\ndanger.git-discard = \"ask\"\n");
     let model = Model::new([Turn::call(tool, input.clone()), Turn::text("So be it.")]);
     let client = Client::guarded(sandbox, &model);
     let terminal = client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Read"]);
@@ -98,7 +98,7 @@ fn facts(sandbox: &Sandbox, kind: &str) -> Vec<Value> {
 fn the_persons_answer_is_recorded() {
     for (key, allowed) in [(YES, true), (NO, false)] {
         let sandbox = Sandbox::repository("0");
-        sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\n");
+        sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\ndanger.git-discard = \"ask\"\n");
         sandbox.put("README.md", "changed\n");
         let line = json!({"command": "git reset --hard"});
         let model = Model::new([Turn::call("Bash", line), Turn::text("So be it."), Turn::text("Again.")]);
@@ -121,7 +121,7 @@ fn the_persons_answer_is_recorded() {
 #[test]
 fn another_hooks_yes_is_told_to_the_person() {
     let sandbox = Sandbox::repository("0");
-    sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\n");
+    sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\ndanger.git-discard = \"ask\"\n");
     sandbox.put("README.md", "changed\n");
     let allow =
         json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}});
@@ -153,7 +153,7 @@ fn the_dialog_of_a_command_shows_the_reason() {
 #[test]
 fn a_file_of_secrets_is_asked_about_once() {
     let sandbox = Sandbox::repository("0");
-    sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\n");
+    sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\ndanger.git-discard = \"ask\"\n");
     sandbox.put(".env", "KEY=old\n");
     let path = sandbox.project().join(".env");
     let edit = json!({"file_path": path, "old_string": "old", "new_string": "new"});

@@ -16,7 +16,7 @@ use crate::checkpoint::rollback::{Before, ended_by};
 use crate::config::in_force;
 use crate::config::policy::{Check, ModeLevel, Policy};
 use crate::config::texts::Reading;
-use crate::gate::{self, Context, Keeps, facts, rehearsal, repeat};
+use crate::gate::{self, Context, facts, rehearsal, repeat};
 use crate::jail::receipt;
 use crate::ledger::clients;
 use crate::ledger::open::Ledger;
@@ -28,7 +28,7 @@ use crate::model::profile::JailState;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::observe::checks::About;
 use crate::observe::impostors::Registered;
-use crate::observe::{self, client, jailed, keeping, real_paths, tampering};
+use crate::observe::{self, client, jailed, real_paths, tampering};
 use crate::session::fact::{Blocked, Fact, Opened, Seen, Violation};
 use crate::session::fold::Session;
 use crate::session::memory::ModeAsked;
@@ -61,7 +61,7 @@ pub(super) struct Turn<'a> {
     begins: bool,
     /// The same call was asked before and is still in flight, or the same prompt came twice: it gets the same answer, and no new
     /// entry.
-    repeated: bool,
+    pub(super) repeated: bool,
     /// What the sources know about the prompt.
     found: Option<Found>,
     /// `AOPS_MODE` does not hold, and the user is not told yet.
@@ -213,23 +213,6 @@ impl<'a> Turn<'a> {
         self.context.checks = checks;
         self.found = Some(found);
         Ok(self)
-    }
-
-    /// Keeps what the call would lose, where nobody else does that right before it runs.
-    pub(super) fn keep(mut self: Box<Self>) -> Box<Self> {
-        let is_last = self.verdict.ruling != Ruling::Deny && !self.repeated && !self.env.dry_run;
-        let rules = match self.context.call.as_deref().map(|seen| &seen.keeps) {
-            Some(Keeps::All(rules)) if is_last => rules.clone(),
-            _ => return self,
-        };
-        if gate::profile::of_call(self.session(), self.event, &self.context).is_some() {
-            return self;
-        }
-        if let Err(why) = keeping::keep(self.env, self.session(), self.event, &rules) {
-            let hint = "hint: commit it or copy it below `/tmp` first, or ask the user to run the command";
-            self.add(Verdict::deny(GateId::Danger, format!("what this would lose could not be kept: {why}\n{hint}")));
-        }
-        self
     }
 
     /// Lets the session go. Returns what the next look at it must not forget.

@@ -33,7 +33,7 @@ use crate::session::prompt::Prompt;
 use crate::system::env::Env;
 use crate::text::{json, sha256::sha256};
 use crate::tool::table::{self, ToolTouches};
-use crate::tool::targets::{self, CommandRun, Targets};
+use crate::tool::targets::{self, Targets};
 use crate::tool::{effect, tracking};
 use aops_shell::class::{LineSetting, certain};
 use aops_shell::syntax::{Ground, Word};
@@ -325,7 +325,7 @@ fn protected(env: &Env, session: &Session, event: &Event) -> Protected {
 fn asked_by_user(env: &Env, policy: &Policy, event: &Event, call: &ToolCall, reach: Targets) -> CallContext {
     let mut seen = CallContext::default();
     if !policy.checks.is_empty() {
-        (seen.saves, seen.commits) = (saves(event, call), reach.runs.iter().any(commits));
+        (seen.saves, seen.commits) = (saves(event, call), reach.runs.iter().any(named::commits));
     }
     if !policy.rules.is_empty() {
         (seen.paths, seen.read, seen.commands) = named::list(event, call, &reach);
@@ -365,22 +365,6 @@ fn saves(event: &Event, call: &ToolCall) -> Option<String> {
     let path = json::read(&call.input).ok()?.text_of(field).unwrap_or_default();
     let path = Path::new(&event.cwd).join(path);
     Some(real_paths::real(&path).unwrap_or(path).to_string_lossy().into_owned())
-}
-
-/// `git commit`, with any options before the verb.
-fn commits(run: &CommandRun) -> bool {
-    let words: Vec<String> = run.command.words.iter().map(Word::lossy).collect();
-    let Some((program, rest)) = words.split_first() else { return false };
-    let takes_value = |word: &str| matches!(word, "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace");
-    let mut rest = rest.iter();
-    let verb = loop {
-        match rest.next() {
-            Some(word) if takes_value(word) => drop(rest.next()),
-            Some(word) if word.starts_with('-') => {}
-            verb => break verb,
-        }
-    };
-    program.rsplit('/').next() == Some("git") && verb.is_some_and(|verb| verb == "commit")
 }
 
 /// A link among these targets leads out of this folder.

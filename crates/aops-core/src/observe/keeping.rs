@@ -53,7 +53,7 @@ pub fn look(env: &Env, session: &Session, event: &Event, context: &Context, lost
     match look::look(place, &lost.losses, Bounds::default()) {
         Ok(found) if found.is_empty() => Keeps::Nothing,
         Ok(_) => Keeps::All(lost.rules.clone()),
-        Err(unkept @ (Unkept::TooMuch { .. } | Unkept::NoRoom)) => Keeps::Not(unkept.to_string()),
+        Err(unkept @ (Unkept::TooMuch { .. } | Unkept::Slow | Unkept::NoRoom)) => Keeps::Not(unkept.to_string()),
         // Without a rule it passed before, and nothing says that it loses much.
         Err(_) if rules.is_empty() => Keeps::Untold,
         Err(unkept) => Keeps::Not(unkept.to_string()),

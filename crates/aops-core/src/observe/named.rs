@@ -6,7 +6,7 @@ use super::real_paths;
 use crate::model::call::ToolCall;
 use crate::model::event::Event;
 use crate::text::json;
-use crate::tool::targets::Targets;
+use crate::tool::targets::{CommandRun, Targets};
 use aops_shell::syntax::{Simple, Word};
 use std::path::{Path, PathBuf};
 
@@ -46,4 +46,20 @@ fn read_by(command: &Simple) -> Vec<PathBuf> {
         }
     }
     all
+}
+
+/// `git commit`, with any options before the verb.
+pub(super) fn commits(run: &CommandRun) -> bool {
+    let words: Vec<String> = run.command.words.iter().map(Word::lossy).collect();
+    let Some((program, rest)) = words.split_first() else { return false };
+    let takes_value = |word: &str| matches!(word, "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace");
+    let mut rest = rest.iter();
+    let verb = loop {
+        match rest.next() {
+            Some(word) if takes_value(word) => drop(rest.next()),
+            Some(word) if word.starts_with('-') => {}
+            verb => break verb,
+        }
+    };
+    program.rsplit('/').next() == Some("git") && verb.is_some_and(|verb| verb == "commit")
 }

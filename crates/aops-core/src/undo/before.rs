@@ -7,12 +7,12 @@ use super::form::{Keeping, Left, SCHEMA};
 use super::keep::{Cause, keep};
 use super::look::{Bounds, Found, Place, Unkept, look};
 use super::{count_files, shelf, size};
-use crate::checkpoint::store::Store;
+use crate::checkpoint::store::{Store, blob};
 use crate::checkpoint::tree::name;
 use crate::model::error::Failure;
 use crate::session::fact::Kept;
 use crate::system::env::Env;
-use crate::system::git;
+use crate::system::{files, git};
 use crate::text::plain::count;
 use crate::text::sha256::Sum;
 use crate::text::stored::digest_of;
@@ -20,12 +20,10 @@ use crate::tool::danger::{self, dangers};
 use aops_shell::loss::{Losses, losses};
 use aops_shell::syntax::{Ground, Line, cut};
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
-
-/// How much longer the look may take when the answer is given: it must not fail for a busy machine.
-const PATIENT: u32 = 20;
 
 /// What a line takes away, where everything that these rules found in it is told. `None`: it may be more.
 pub fn told(line: &Line, place: &danger::Place, rules: &[&str]) -> Option<Losses> {
@@ -71,8 +69,7 @@ impl Command<'_> {
         let line = cut(self.line, &ground);
         let losses = told(&line, &place, &rules).ok_or("the line no longer tells what it would lose")?;
         let place = Place { env: self.env, root: self.root, cwd: Path::new(self.cwd), rules: &rules };
-        let bounds = Bounds { look: self.bounds.look * PATIENT, ..self.bounds };
-        look(place, &losses, bounds).map_err(|unkept: Unkept| unkept.to_string())
+        look(place, &losses, self.bounds).map_err(|unkept: Unkept| unkept.to_string())
     }
 }
 
@@ -142,6 +139,10 @@ pub fn describe(keeping: &Keeping) -> String {
     parts.join(", ")
 }
 
+fn hashed(path: &Path) -> io::Result<Sum> {
+    blob::digest_of(&mut files::open(path)?)
+}
+
 /// Notes what the command left, so that an undo knows a later change from it.
 pub fn note_left(env: &Env, root: &Path, keeping: &Keeping) -> Result<(), Failure> {
     let store = Store::open(env, root)?;
@@ -151,7 +152,7 @@ pub fn note_left(env: &Env, root: &Path, keeping: &Keeping) -> Result<(), Failur
         let path = Path::new(OsStr::from_bytes(&bytes));
         let is_link = path.symlink_metadata().ok()?.is_symlink();
         let target = || std::fs::read_link(path).ok().map(|target| Sum::of(target.as_os_str().as_bytes()));
-        if is_link { target() } else { std::fs::read(path).ok().map(|bytes| Sum::of(&bytes)) }
+        if is_link { target() } else { hashed(path).ok() }
     };
     let head = |text: &str| {
         let bytes = path(text);

@@ -11,16 +11,15 @@ use crate::checkpoint::tree::name;
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
 use crate::system::files::mode_bits;
-use crate::system::{git, threads};
+use crate::system::{files, git, threads};
 use crate::text::json::cut;
 use crate::text::redact::redact;
 use crate::text::sha256::Sum;
 use crate::text::time::timestamp;
-use rustix::fs::{AtFlags, CWD, FileType, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType};
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -111,8 +110,7 @@ fn keep_file(
         }
         How::Copy => {}
     }
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let mut opened = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+    let mut opened = match files::open_itself(path, OpenOptions::new().read(true)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
     };
@@ -167,7 +165,7 @@ fn prefix(at: usize) -> String {
 }
 
 fn read_index(store: &Store, git: &Path) -> io::Result<Option<Sum>> {
-    match std::fs::read(git.join("index")) {
+    match files::read(git.join("index")) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         bytes => store.keep_bytes(&bytes?).map(Some),
     }

@@ -3,10 +3,10 @@
 //! Reads the disk and asks git; writes nothing. Invariants: symlinks are not followed but by what a redirection would
 //! follow; what cannot be told, read or counted in time is an [`Unkept`], never "nothing is lost".
 
-mod disk;
-mod files;
 mod index;
+mod disk;
 mod repository;
+mod files;
 
 pub use repository::RepositoryWant;
 
@@ -114,7 +114,7 @@ impl fmt::Display for Unkept {
             Self::TooMuch { files, bytes } => {
                 write!(f, "{}, {}, in no commit", super::count_files(*files), super::size(*bytes))
             }
-            Self::Slow => write!(f, "so many files that they could not be counted in time"),
+            Self::Slow => write!(f, "more files in no commit than can be counted in time"),
             Self::OtherOwner(path) => write!(f, "`{}` belongs to another user", path.display()),
             Self::OtherDisk(path) => write!(f, "`{}` is on another file system", path.display()),
             Self::Unreadable(path, why) => write!(f, "`{}` cannot be read: {why}", path.display()),
@@ -123,6 +123,9 @@ impl fmt::Display for Unkept {
         }
     }
 }
+
+/// So many times the bound a look may take that finds little.
+const PATIENT: u32 = 20;
 
 /// One look: what was found so far, and until when it may go on.
 struct Look<'a> {
@@ -182,7 +185,10 @@ impl Look<'_> {
         if files > self.bounds.files || bytes > self.bounds.bytes {
             return Err(Unkept::TooMuch { files, bytes: self.found.bytes() });
         }
-        if Instant::now() > self.until { Err(Unkept::Slow) } else { Ok(()) }
+        // A busy machine alone is no reason to ask: only what is much, or takes very long.
+        let late = Instant::now().saturating_duration_since(self.until);
+        let is_slow = !late.is_zero() && files > self.bounds.files / 5 || late > self.bounds.look * PATIENT;
+        if is_slow { Err(Unkept::Slow) } else { Ok(()) }
     }
 
     fn check_room(&self) -> Result<(), Unkept> {

@@ -124,6 +124,11 @@ impl Store {
     }
 }
 
+/// The digest of everything that is read.
+pub fn digest_of(from: &mut dyn Read) -> io::Result<Sum> {
+    hash(from, PIECE, |_| Ok(())).map(|(sha256, _)| Sum(sha256))
+}
+
 /// Reads to the end in pieces of `room` bytes; returns digest and size.
 fn hash(
     from: &mut dyn Read,

@@ -1,14 +1,14 @@
 //! What git knows of a repository that a line is about to change.
 
 use super::disk::{names, placed, stat};
-use super::{Look, Unkept};
+use super::{Look, PATIENT, Unkept};
 use crate::system::git::{self, git_common_folder, git_folder};
 use aops_shell::loss::{GitLoss, Target};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Paths that one question to git names; with more it is asked about all.
 const MOST_PATHS: usize = 200;
@@ -131,7 +131,7 @@ const STATE_FOLDERS: &[&str] = &["rebase-apply", "rebase-merge", "sequencer"];
 impl Look<'_> {
     fn ask(&self, folder: &Path, words: &[&str]) -> Result<Vec<u8>, Unkept> {
         let left = self.until.saturating_duration_since(Instant::now());
-        git::run(self.place.env, folder, words, b"", left.max(Duration::from_millis(50))).map_err(Unkept::Git)
+        git::run(self.place.env, folder, words, b"", left.max(self.bounds.look * PATIENT)).map_err(Unkept::Git)
     }
 
     fn lines(&self, folder: &Path, words: &[&str]) -> Result<Vec<String>, Unkept> {

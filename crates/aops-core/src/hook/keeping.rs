@@ -1,0 +1,26 @@
+//! Keeps what a call would lose, before it is answered.
+
+use super::turn::Turn;
+use crate::gate::{Keeps, profile};
+use crate::model::gate_id::GateId;
+use crate::model::verdict::{Ruling, Verdict};
+use crate::observe::keeping;
+
+impl Turn<'_> {
+    /// Keeps what the call would lose, where nobody else does that right before it runs.
+    pub(super) fn keep(mut self: Box<Self>) -> Box<Self> {
+        let is_last = self.verdict.ruling != Ruling::Deny && !self.repeated && !self.env.dry_run;
+        let rules = match self.context.call.as_deref().map(|seen| &seen.keeps) {
+            Some(Keeps::All(rules)) if is_last => rules.clone(),
+            _ => return self,
+        };
+        if profile::of_call(self.session(), self.event, &self.context).is_some() {
+            return self;
+        }
+        if let Err(why) = keeping::keep(self.env, self.session(), self.event, &rules) {
+            let hint = "hint: commit it or copy it below `/tmp` first, or ask the user to run the command";
+            self.add(Verdict::deny(GateId::Danger, format!("what this would lose could not be kept: {why}\n{hint}")));
+        }
+        self
+    }
+}
