@@ -96,6 +96,7 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     // Told to people alone: in a tool call the model reads this.
     rows.extend(way_out(&session, io.env.now_ms).filter(|_| !io.env.inside_client));
     rows.extend(describe_questions(&session, io.env.now_ms));
+    rows.extend(describe_kept(&session));
     rows.extend(demands(&session, &owed, io.env.now_ms));
     rows.extend(parked.iter().map(|(files, about)| ("parked", describe_parked(*files, about), Tone::Plain)));
     rows.extend(describe_waivers(io, &session));
@@ -103,6 +104,17 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     rows.extend(times(io, &session.state));
     rows.push(("folder", shelved.path.display().to_string(), Tone::Quiet));
     io.facts(rows)
+}
+
+/// How often something was kept before a command ran.
+fn describe_kept(session: &Session) -> Option<NamedFact> {
+    let kept = session.memory.kept?;
+    let words = format!(
+        "{}; `aops-hook undo {}` brings back the last, `aops-hook undo list` shows all",
+        count(kept.times, "time"),
+        kept.newest
+    );
+    Some(("kept", words, Tone::Plain))
 }
 
 /// The administrator's bundle that this machine runs.
@@ -417,6 +429,6 @@ fn to_json(env: &Env, session: &Session, owed: &[&str]) -> Value {
         "workflow": flags.current_workflow, "hydration_pending": flags.hydration_pending,
         "refusals": state.stop.refusals, "agents": state.subagents, "calls": calls,
         "parked": session.memory.parked.iter().map(|task| json!({"intent": task.intent, "files": task.files})).collect::<Vec<_>>(),
-        "questions": questions::to_json(session), "started_at": state.started_at, "ended_at": state.ended_at,
+        "questions": questions::to_json(session), "kept": session.memory.kept, "started_at": state.started_at, "ended_at": state.ended_at,
     })
 }

@@ -9,6 +9,7 @@ mod escape;
 mod everyday;
 mod fallback;
 mod handover;
+mod kept;
 mod lasting;
 mod links;
 mod locks;

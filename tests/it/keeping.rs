@@ -183,7 +183,11 @@ fn what_cannot_be_kept_is_asked_about() {
     }
     let said = session.ask_bash("rm -rf many");
     assert_eq!(decision(&said), "ask", "{}", said.out);
-    assert!(said.out.contains("files") && said.out.contains("in no commit") && said.out.contains("the only copy"), "{}", said.out);
+    assert!(
+        said.out.contains("files") && said.out.contains("in no commit") && said.out.contains("the only copy"),
+        "{}",
+        said.out
+    );
     let nobody = guarded();
     let nobody = nobody.with("CLAUDE_CODE_SESSION_ATTENDED", "0");
     nobody.put("a.txt", "mine\n");

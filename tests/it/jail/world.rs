@@ -171,7 +171,8 @@ impl JailedSession<'_> {
             let said = json["reason"].as_str().or(json["hookSpecificOutput"]["additionalContext"].as_str());
             said.unwrap_or_default().clone_into(&mut ran.told);
             json["systemMessage"].as_str().unwrap_or_default().clone_into(&mut ran.noticed);
-            assert!(ran.noticed.is_empty() || ran.noticed.starts_with("Not saved:"), "{command}: {ended:?}");
+            let is_known = ["Not saved:", "kept as "].iter().any(|begin| ran.noticed.starts_with(begin));
+            assert!(ran.noticed.is_empty() || is_known, "{command}: {ended:?}");
         }
         ran.step = self.inner.entries().pop().unwrap()["with"].clone();
         ran

@@ -20,7 +20,7 @@ use aops_core::session::fact::{
 };
 use aops_core::session::growth::{ChangedFile, Growth};
 use aops_core::session::memory::{
-    AtWork, ClientProcess, IssueInHand, LastRun, Memory, ModeAsked, OpenCall, Parked, PlanShown, Prompted,
+    AtWork, ClientProcess, IssueInHand, KeptCount, LastRun, Memory, ModeAsked, OpenCall, Parked, PlanShown, Prompted,
     RollbackState, RunStep, Started, TaskProgress, Undone, Waiver, Witness,
 };
 use aops_core::session::prompt::Prompt;
@@ -425,6 +425,7 @@ fn memory() -> Memory {
         timers_lost: true,
         plan_hook: some(),
         told_plan_hook: true,
+        kept: Some(KeptCount { newest: 17, times: 3 }),
         told_way_out: true,
         undoing: Some(Box::new(undone())),
         undone: Some(Box::new(undone())),
@@ -491,6 +492,7 @@ fn calm() -> Memory {
         parked: Vec::new(),
         prompted: None,
         timers: Vec::new(),
+        kept: None,
         told_way_out: false,
         undoing: None,
         undone: None,

@@ -21,7 +21,7 @@ use crate::model::event::EventKind;
 use crate::model::gate_id::GateId;
 use crate::model::phase::{Phase, Sandbox};
 use crate::session::fact::{Fact, Opened, Seen, Step, Violation};
-use crate::session::memory::{Memory, OpenCall, Prompted, Waived};
+use crate::session::memory::{KeptCount, Memory, OpenCall, Prompted, Waived};
 use crate::session::state::{Shown, State};
 use crate::session::timer::{self, TimerMark};
 use crate::text::json;
@@ -312,6 +312,10 @@ impl Session {
         renew(&mut self.memory.marks, step.marks.as_ref());
         self.remember_timers(step.schedules.as_slice(), step.timers_lost);
         self.memory.told_way_out |= step.told;
+        if let Some(kept) = &step.kept {
+            let times = self.memory.kept.map_or(0, |known| known.times) + 1;
+            self.memory.kept = Some(KeptCount { newest: kept.number, times });
+        }
         if step.is_unsaved() {
             self.memory.progress.told_unsaved = Some(self.memory.progress.prompt_count);
         }

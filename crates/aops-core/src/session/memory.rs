@@ -84,6 +84,9 @@ pub struct Memory {
     /// What holds shell commands, where the client starts them through us.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jail: Option<JailState>,
+    /// How often something was kept before a command ran, and the number of the last time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<KeptCount>,
     /// Protected paths that are links or lie behind one, and their real paths when the session began.
     #[serde(default)]
     pub linked: BTreeMap<String, String>,
@@ -419,6 +422,12 @@ impl fmt::Display for Waived {
             Self::Gate(gate) => gate.fmt(f),
         }
     }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptCount {
+    pub newest: u64,
+    pub times: u64,
 }
 
 /// One step of a run, as its driver began it and as it went so far.

@@ -139,6 +139,7 @@ fn full() -> (State, Memory) {
         plan_hook: text(),
         told_plan_hook: true,
         told_way_out: true,
+        kept: Some(KeptCount { newest: 17, times: 3 }),
         undoing: Some(Box::new(undone())),
         undone: Some(Box::new(undone())),
         unproven: Some("u".to_owned()),

@@ -1,0 +1,48 @@
+//! Who starts a command keeps what it would lose, right before it begins and outside of its jail.
+
+use super::world::{Jailed, Ran};
+use serde_json::json;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+fn guarded() -> Jailed {
+    Jailed::with("tracker.command = \"none\"\nmode.level = \"guard\"\n")
+}
+
+#[test]
+fn the_starter_keeps_right_before_the_command() {
+    let world = guarded();
+    let session = world.prompted();
+    for (line, name) in [("rm -rf notes", "notes/a.txt"), ("echo new > .env", ".env")] {
+        world.sandbox.put(name, "old\n");
+        let shelf = world.project().join(".claude/checkpoints/kept");
+        let before = fs::read_dir(&shelf).map_or(0, Iterator::count);
+        let call = session.inner.call("Bash", json!({"command": line}));
+        session.inner.pre(&call).silent();
+        assert_eq!(fs::read_dir(&shelf).map_or(0, Iterator::count), before, "{line}: not by the hook");
+        let _ = session.inner.batch(&[&call]);
+        let ran = session.ran(line);
+        assert_eq!((ran.code, ran.profile().as_str()), (Some(0), "work"), "{ran:?}");
+        assert!(ran.told.contains("kept as ") && ran.told.contains("1 file, 4 bytes"), "{ran:?}");
+        assert!(ran.noticed.contains("you can bring it back with `aops-hook undo"), "{ran:?}");
+        assert_eq!(ran.step["kept"]["files"], 1, "{ran:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_kept_does_not_run() {
+    let world = guarded();
+    let session = world.prompted();
+    world.sandbox.put("notes.txt", "old\n");
+    // A file in the place of the folder: nothing can be kept any more.
+    let call = session.inner.call("Bash", json!({"command": "rm notes.txt"}));
+    session.inner.pre(&call).silent();
+    fs::create_dir_all(world.project().join(".claude")).unwrap();
+    let _ = fs::remove_dir_all(world.project().join(".claude/checkpoints"));
+    fs::write(world.project().join(".claude/checkpoints"), "").unwrap();
+    fs::set_permissions(world.project().join(".claude/checkpoints"), fs::Permissions::from_mode(0o600)).unwrap();
+    let ran = Ran::of(&session.line("rm notes.txt").output().unwrap());
+    assert_eq!(ran.code, Some(126), "{ran:?}");
+    assert!(ran.err.contains("what it would lose cannot be kept"), "{ran:?}");
+    assert!(world.project().join("notes.txt").exists());
+}
