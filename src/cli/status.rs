@@ -4,11 +4,13 @@
 //! nothing to say is not there; a waiver that has run out is not there; `shut` is only said of what really refuses; `statusline` prints no error and always exits with
 //! 0, since the client shows its output in the prompt, and for an unknown state it prints nothing.
 
+mod kept;
 mod parked;
 mod questions;
 mod shut;
 mod unfinished;
 
+use kept::describe_kept;
 pub(super) use parked::describe_changed;
 use parked::{describe_parked, find_parked};
 use questions::describe_questions;
@@ -104,17 +106,6 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     rows.extend(times(io, &session.state));
     rows.push(("folder", shelved.path.display().to_string(), Tone::Quiet));
     io.facts(rows)
-}
-
-/// How often something was kept before a command ran.
-fn describe_kept(session: &Session) -> Option<NamedFact> {
-    let kept = session.memory.kept?;
-    let words = format!(
-        "{}; `aops-hook undo {}` brings back the last, `aops-hook undo list` shows all",
-        count(kept.times, "time"),
-        kept.newest
-    );
-    Some(("kept", words, Tone::Plain))
 }
 
 /// The administrator's bundle that this machine runs.

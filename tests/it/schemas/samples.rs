@@ -19,8 +19,9 @@ use aops_core::session::fact::{
     Starts, Step, Taken, TaskChosen, TaskMove, Unasked, Unblocked, Violation,
 };
 use aops_core::session::growth::{ChangedFile, Growth};
+use aops_core::session::kept_count::KeptCount;
 use aops_core::session::memory::{
-    AtWork, ClientProcess, IssueInHand, KeptCount, LastRun, Memory, ModeAsked, OpenCall, Parked, PlanShown, Prompted,
+    AtWork, ClientProcess, IssueInHand, LastRun, Memory, ModeAsked, OpenCall, Parked, PlanShown, Prompted,
     RollbackState, RunStep, Started, TaskProgress, Undone, Waiver, Witness,
 };
 use aops_core::session::prompt::Prompt;

@@ -16,6 +16,7 @@ use crate::model::phase::{Phase, Sandbox};
 use crate::model::profile::{JailState, Profile};
 use crate::session::agent_report::{AgentReport, WorkKind};
 use crate::session::growth::{ChangedFile, Growth};
+use crate::session::kept_count::KeptCount;
 use crate::session::question::{Question, Questions};
 use crate::session::timer::TimerMark;
 use crate::tool::tracking::Tracks;
@@ -422,12 +423,6 @@ impl fmt::Display for Waived {
             Self::Gate(gate) => gate.fmt(f),
         }
     }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptCount {
-    pub newest: u64,
-    pub times: u64,
 }
 
 /// One step of a run, as its driver began it and as it went so far.

@@ -3,6 +3,7 @@
 //! Pure: no module here touches files, the clock, the environment or a process.
 
 pub mod growth;
+pub mod kept_count;
 pub mod reflection;
 pub mod agent_report;
 pub mod timer;

@@ -7,6 +7,7 @@ use crate::model::outcome::AgentVerdict;
 use crate::model::profile::{Hold, JailState, Profile};
 use crate::session::agent_report::WorkKind;
 use crate::session::growth::{ChangedFile, Growth};
+use crate::session::kept_count::KeptCount;
 use crate::session::memory::*;
 use crate::session::question::{Answered, Question, Questions, Unproven};
 use crate::text::json;
