@@ -42,6 +42,20 @@ pub(super) fn goes_through(around: &[Rc<Simple>], simple: &Simple, file: &Word) 
     !maskers.is_empty() && behind.iter().all(is_safe)
 }
 
+/// `diff <(cut -d= -f1 .env) …`: what the commands inside this word print of the file.
+pub(super) fn is_masked_inside(around: &[Rc<Simple>], word: &Word, file: &Word) -> bool {
+    let inside = |simple: &&Rc<Simple>| {
+        let printed = |name: &str| word.printed.iter().any(|printed| &**printed == name);
+        simple.name().is_some_and(printed) && simple.words.iter().any(|word| word.bits == file.bits)
+    };
+    let masked = |simple: &Rc<Simple>| {
+        let own = simple.name().is_some_and(|name| masks(&Call::new(name, simple), file));
+        own || goes_through(around, simple, file)
+    };
+    let mut all = around.iter().filter(inside).peekable();
+    all.peek().is_some() && all.all(masked)
+}
+
 /// `sed 's/=.*/=***/'`
 fn sed(call: &Call) -> bool {
     let changes = call.has(&["-i", "--in-place", "-s", "-f", "--file"]);

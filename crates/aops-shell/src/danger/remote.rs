@@ -62,7 +62,7 @@ pub(super) fn interpreter(search: &mut Search, call: &Call) {
     let flags: &[&str] =
         if shell { &["-c"] } else { &["-c", "-e", "-E", "-r", "-p", "--eval", "--print", "-ne", "-pe"] };
     let given = call.texts.iter().position(|text| flags.contains(&text.as_str()) || shell && is_c(text));
-    if let Some(at) = given {
+    if let Some(at) = given.filter(|at| !is_of_script(call, *at, shell)) {
         return as_words(search, call, at, shell);
     }
     // `bash -n x.sh` only looks whether it can be read.
@@ -100,6 +100,17 @@ pub(super) fn interpreter(search: &mut Search, call: &Call) {
     {
         search.add(by_source(&call.simple.fed), call.simple);
     }
+}
+
+/// A file or a module stands before this option, which is then an option of that: `python3 train.py -c "$config"`.
+fn is_of_script(call: &Call, at: usize, shell: bool) -> bool {
+    const VALUED: &[&str] = &["-W", "-X", "-I", "-r", "--require", "--import", "--loader", "--rcfile", "--init-file"];
+    let value = |at: usize| {
+        let before = if at > 0 { call.texts[at - 1].as_str() } else { "" };
+        VALUED.contains(&before) || shell && before.starts_with(['-', '+']) && before.ends_with(['o', 'O'])
+    };
+    let module = |at: usize| !shell && call.texts[at] == "-m";
+    (0..at).any(|at| module(at) || !call.texts[at].starts_with(['-', '+']) && !value(at))
 }
 
 /// `pip install git+https://…`, `npm i https://….tgz`, `deno run https://…`: what comes from there runs at once.

@@ -163,12 +163,14 @@ pub(super) fn named<'w>(
     let held = |word: &Word| id == "secret-file" && is_held(simple, word);
     let holds = |word: &Word| holds_secret(word) || held(word);
     let mut found = words.into_iter().filter(|word| holds(word) || word.named.iter().any(holds)).peekable();
-    if found.peek().is_none()
-        || id == "secret-file" && found.all(|word| masked::goes_through(&search.around, simple, word))
-    {
-        return;
+    let masked = |word: &Word| {
+        let mut inside = word.named.iter().filter(|word| holds(word));
+        masked::goes_through(&search.around, simple, word)
+            || !holds(word) && inside.all(|file| masked::is_masked_inside(&search.around, word, file))
+    };
+    if found.peek().is_some() && !(id == "secret-file" && found.all(masked)) {
+        search.add(id, simple);
     }
-    search.add(id, simple);
 }
 
 /// A program that prints or changes its files.

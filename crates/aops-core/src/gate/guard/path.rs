@@ -444,7 +444,7 @@ fn relate_pattern(path: &[Component], place: &[String]) -> Option<Ordering> {
     }
 }
 
-/// The line says nothing of this component: too little to refuse by.
+/// Of this component only the running shell knows more than dots: too little to refuse by. `"$x"*`, `$x.*`
 fn hides(part: &Component) -> bool {
-    part.iter().all(|bit| *bit == Bit::Any)
+    part.first() == Some(&Bit::Any) && !part.iter().any(|bit| matches!(bit, Bit::Char(c) if *c != '.'))
 }
