@@ -69,6 +69,8 @@ struct Search<'a> {
     found: Vec<Danger>,
     /// Commands that print a secret variable.
     shown: Vec<Simple>,
+    /// Commands that read a file of secrets for another one.
+    captured: Vec<Simple>,
     /// Links that the line makes, and where they lead.
     links: Vec<(Word, Word)>,
     /// The names of pipes that the line makes.
@@ -85,7 +87,18 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(place: &'a Place<'a>) -> Self {
         let (found, shown, links, pipes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { place, found, shown, links, pipes, around: Vec::new(), depth: 0, in_pipe: false, is_part: false }
+        Self {
+            place,
+            found,
+            shown,
+            captured: Vec::new(),
+            links,
+            pipes,
+            around: Vec::new(),
+            depth: 0,
+            in_pipe: false,
+            is_part: false,
+        }
     }
 
     fn line(&mut self, line: &Line) {
@@ -97,12 +110,15 @@ impl<'a> Search<'a> {
         self.links.extend(line.links.iter().cloned());
         self.pipes.extend(outgoing::pipes(line));
         let outer = std::mem::replace(&mut self.around, line.commands.clone());
+        // What a line shows is asked of that line alone.
+        let (shown, captured) = (std::mem::take(&mut self.shown), std::mem::take(&mut self.captured));
         for simple in &line.commands {
             self.simple(simple);
         }
         remote::run_after_download(self, line);
         printed::shown(self, line);
-        self.around = outer;
+        printed::read(self, line);
+        (self.around, self.shown, self.captured) = (outer, shown, captured);
         if line.beyond {
             self.found.extend(unread(&line.text).filter(|_| !self.has("unread-line")));
         }

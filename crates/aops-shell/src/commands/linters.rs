@@ -82,5 +82,13 @@ fn touched(name: &str, words: &[Word]) -> Option<Touched> {
 pub(super) fn started(command: &Invocation) -> Touched {
     let checks = command.arguments.first().is_some_and(|word| word.is_firm() && word.is("-n"));
     let plain = command.arguments.iter().skip(1).all(|word| !word.is_option() && !word.is("-c"));
-    if checks && plain && command.arguments.len() > 1 { Touched::default() } else { super::anything(command.simple) }
+    if checks && plain && command.arguments.len() > 1 {
+        return Touched::default();
+    }
+    let mut touched = super::anything(command.simple);
+    // What it runs it does not write: `bash x.sh`.
+    if let Some(script) = command.arguments.first().filter(|word| word.is_firm() && !word.is_option()) {
+        touched.files.retain(|(word, _)| word != script);
+    }
+    touched
 }

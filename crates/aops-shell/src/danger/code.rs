@@ -168,7 +168,7 @@ pub(super) fn judge(search: &mut Search, simple: &Simple, text: &str) {
         search.add("decoded-code", simple);
     }
     let shell = names(&["/bin/sh", "/bin/bash", "pty.spawn", "cmd.exe"]);
-    if shell && names(&["socket", "fsockopen"]) {
+    if shell && names(&["socket(", "fsockopen", "tcpsocket", ".connect", "socket.new", "create_connection"]) {
         search.add("reverse-shell", simple);
     }
     if forks_without_end(&program, &lower) {

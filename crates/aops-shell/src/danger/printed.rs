@@ -88,6 +88,18 @@ pub(super) fn shown(search: &mut Search, line: &Line) {
     }
 }
 
+/// Adds what reads a file of secrets, unless that becomes a variable which nothing of this line shows: `URL=$(grep URL .env)`.
+pub(super) fn read(search: &mut Search, line: &Line) {
+    for simple in std::mem::take(&mut search.captured) {
+        let name = simple.name().unwrap_or_default();
+        let assigned = ["=$(", "=\"$("].iter().any(|sign| line.text.contains(&format!("{sign}{name} ")));
+        let hands_on = FILTERS.contains(&name) || matches!(name, "cut" | "head" | "tail" | "tr");
+        if !assigned || !hands_on || line.commands.iter().any(|other| puts_out(other, name)) {
+            search.add("secret-file", &simple);
+        }
+    }
+}
+
 /// `KEY=$(openssl rand -hex 32) && ./app "$KEY" & echo $KEY`: the line sets it from what a command prints, so it is none of the
 /// environment's, wherever it is set. What hands out a secret is found by itself.
 fn is_own(line: &Line, simple: &Simple) -> bool {

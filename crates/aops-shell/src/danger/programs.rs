@@ -30,6 +30,7 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
         "pkill" | "killall" | "killall5" | "skill" => processes::pkill,
         "taskkill" | "tskill" => processes::taskkill,
         "umount" => system::umount,
+        "mkfs" | "mkswap" | "mke2fs" => system::mkfs,
         "nc" | "ncat" | "netcat" | "socat" | "telnet" | "tftp" => system::netcat,
         "history" => system::history,
         "fallocate" | "mkfile" => system::fallocate,

@@ -168,7 +168,12 @@ pub(super) fn named<'w>(
         masked::goes_through(&search.around, simple, word)
             || !holds(word) && inside.all(|file| masked::is_masked_inside(&search.around, word, file))
     };
-    if found.peek().is_some() && !(id == "secret-file" && found.all(masked)) {
+    if found.peek().is_none() || id == "secret-file" && found.all(masked) {
+        return;
+    }
+    if id == "secret-file" && simple.captured {
+        search.captured.push(simple.clone());
+    } else {
         search.add(id, simple);
     }
 }
@@ -194,7 +199,8 @@ pub(super) fn reads(search: &mut Search, call: &Call) {
     let asked = |text: &String| {
         !text.starts_with('-') && is_secret_name(&text.to_uppercase().replace(['^', '.', '*', '|'], "_"))
     };
-    if searches && call.simple.fed.iter().any(dumps) && call.texts.iter().any(asked) {
+    let leaves_out = call.has(&["-v", "--invert-match"]) && call.name.ends_with("grep");
+    if searches && call.simple.fed.iter().any(dumps) && call.texts.iter().any(asked) && !leaves_out {
         search.add("secret-print", call.simple);
     }
     let explicit = call.has(&["-e", "-f", "--regexp"]);
@@ -264,9 +270,17 @@ pub(super) fn sends(search: &mut Search, call: &Call) {
     }
     let data = ["-d", "--data", "--data-raw", "--data-binary", "--data-urlencode", "--json", "-F", "--form"];
     let sent = call.values(&data).any(|word| word.unknown.iter().chain(&word.filled).any(|name| is_secret_name(name)));
-    if sent && call.name == "curl" {
+    if sent && call.name == "curl" && !is_local(call) {
         search.add("secret-send", call.simple);
     }
+}
+
+/// Every address in it is of this machine.
+fn is_local(call: &Call) -> bool {
+    let host = |text: &str| text.split_once("://").map_or(text, |(_, rest)| rest).to_owned();
+    let here = |text: &str| ["localhost", "127.0.0.1", "0.0.0.0", "[::1]"].iter().any(|name| text.starts_with(name));
+    let mut named = call.texts.iter().filter(|text| is_address(text) || here(text)).map(|text| host(text)).peekable();
+    named.peek().is_some() && named.all(|text| here(&text))
 }
 
 fn is_address(text: &str) -> bool {

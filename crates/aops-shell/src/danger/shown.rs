@@ -43,7 +43,7 @@ const HELD: &[&str] = &[" in os.environ", " in process.env"];
 /// Whether this program, in any language, prints a secret of the environment or all of it. `is_value`: what it comes to is
 /// printed by itself.
 pub(super) fn prints_environment(text: &str, is_value: bool) -> bool {
-    let lower = text.to_lowercase();
+    let lower = text.to_ascii_lowercase();
     if !asks(&lower) {
         return false;
     }
@@ -54,7 +54,7 @@ pub(super) fn prints_environment(text: &str, is_value: bool) -> bool {
     let each = !picks && lists(&lower);
     let mut held: Vec<String> = Vec::new();
     text.split([';', '\n']).any(|statement| {
-        let lower = statement.to_lowercase();
+        let lower = statement.to_ascii_lowercase();
         let begins = |at: usize| at == 0 || !lower.as_bytes()[at - 1].is_ascii_alphanumeric();
         let printed = PRINTING.iter().flat_map(|word| lower.match_indices(word)).filter(|(at, _)| begins(*at));
         let printed: Vec<(&str, &str)> =

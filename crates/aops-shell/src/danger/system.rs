@@ -192,7 +192,13 @@ pub(super) fn netcat(search: &mut Search, call: &Call) {
 
 /// `mkfs.ext4 /dev/sdb1`; with `-n` it only says what it would do.
 pub(super) fn mkfs(search: &mut Search, call: &Call) {
-    if !call.has(&["-n"]) {
+    // `mkfs.ext4 disk.img`: a file that stands for a disk.
+    let image = |word: &&Word| {
+        let spot = search.place.spot(call.simple, word);
+        word.literal().is_some() && matches!(spot, Spot::Scratch | Spot::Inside | Spot::Source)
+    };
+    let last = call.operands().last().map(|(_, word)| *word);
+    if !call.has(&["-n"]) && !last.as_ref().is_some_and(image) {
         search.add("disk-write", call.simple);
     }
 }

@@ -236,7 +236,7 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("firewall-off", &["ifconfig"], &["* down"]),
     ("firewall-off", &["nmcli"], &["networking off", "connection|con|device|dev delete|down|disconnect", "radio =off"]),
     // Disks.
-    ("disk-write", &["mkfs", "mkswap", "mke2fs", "blkdiscard", "pvremove", "vgremove", "lvremove", "vgreduce", "lvreduce", "pvmove", "sfdisk", "gdisk", "cgdisk", "cfdisk", "zerofree", "sdparm", "newfs", "dmraid", "scrub", "nwipe"], &["!-n|--no-act|-l|--list|-d|--dump|-J|--test *"]),
+    ("disk-write", &["blkdiscard", "pvremove", "vgremove", "lvremove", "vgreduce", "lvreduce", "pvmove", "sfdisk", "gdisk", "cgdisk", "cfdisk", "zerofree", "sdparm", "newfs", "dmraid", "scrub", "nwipe"], &["!-n|--no-act|-l|--list|-d|--dump|-J|--test *"]),
     ("disk-write", &["wipefs"], &["!-n|--no-act +-a|--all|-o|--offset"]),
     ("disk-write", &["fdisk"], &["!-l|--list|-x|-s|--getsz *"]),
     ("disk-write", &["sgdisk"], &["!-p|--print|-i|-v *", "+-Z|--zap-all|-o|-d"]),
@@ -254,7 +254,8 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("disk-write", &["nvme"], &["format|sanitize|delete-ns|write*"]),
     ("disk-write", &["badblocks"], &["+-w|-n"]),
     ("disk-write", &["fsck", "e2fsck", "xfs_repair", "ntfsfix", "tune2fs", "resize2fs", "debugfs"], &["+-y|-a|-p|-L|-w|-O"]),
-    ("disk-write", &["nbd-client", "losetup", "swapoff"], &["+-d|-D|--detach|--detach-all|-a|-f|--force|-l|--lazy"]),
+    ("disk-write", &["losetup"], &["+-D|--detach-all"]),
+    ("disk-write", &["nbd-client", "swapoff"], &["+-d|-D|--detach|--detach-all|-a|-f|--force|-l|--lazy"]),
     ("disk-write", &["mount"], &["+--bind|--rbind|--move|-B =/", "+-o =*remount*"]),
     ("disk-write", &["grub-install", "efibootmgr", "bcdedit", "flashrom", "ipmitool"], &["+-B|--delete-bootnum|-w|-E", "/dev/*", "chassis power off|reset|cycle", "=/delete*"]),
     ("unknown-code", &["hash"], &["+-p"]),
