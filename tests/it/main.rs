@@ -10,6 +10,7 @@ mod agents_at_work;
 mod answers;
 mod asked_again;
 mod authority;
+mod bench_real;
 mod bounds;
 mod bundle;
 mod checks;

@@ -14,6 +14,7 @@ mod git;
 mod files;
 mod fetch;
 mod own;
+mod linters;
 mod tools;
 mod table;
 mod powershell;

@@ -10,13 +10,16 @@ mod rule;
 mod rules;
 mod call;
 mod place;
+mod masked;
 mod secret;
+mod printed;
 mod forms;
 mod table;
 mod sql;
 mod remote;
 mod outgoing;
 mod system;
+mod processes;
 mod rights;
 mod swept;
 mod content;
@@ -41,6 +44,7 @@ use crate::syntax::{Ground, Line, Simple, Word, cut};
 use crate::targets::LONGEST;
 use call::Call;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// Lines inside lines.
 const DEEPEST: usize = 8;
@@ -65,11 +69,17 @@ struct Search<'a> {
     found: Vec<Danger>,
     /// Commands that print a secret variable.
     shown: Vec<Simple>,
+    /// Commands that read a file of secrets for another one.
+    captured: Vec<Simple>,
     /// Links that the line makes, and where they lead.
     links: Vec<(Word, Word)>,
     /// The names of pipes that the line makes.
     pipes: Vec<String>,
+    /// The commands of the line that is being looked at.
+    around: Vec<Rc<Simple>>,
     depth: usize,
+    /// What the line prints goes into a pipe of the line around it.
+    in_pipe: bool,
     /// The line is one part of a text that could not be read.
     is_part: bool,
 }
@@ -77,22 +87,38 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(place: &'a Place<'a>) -> Self {
         let (found, shown, links, pipes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { place, found, shown, links, pipes, depth: 0, is_part: false }
+        Self {
+            place,
+            found,
+            shown,
+            captured: Vec::new(),
+            links,
+            pipes,
+            around: Vec::new(),
+            depth: 0,
+            in_pipe: false,
+            is_part: false,
+        }
     }
 
     fn line(&mut self, line: &Line) {
         system::fork_bomb(self, line);
-        if line.guessed.as_deref() == Some("xargs") {
-            // `xargs -I{} sh -c '… {}'`: what arrives becomes a program.
+        if line.runs_arriving {
+            // `xargs -I{} sh -c 'cd x && {}'`: what arrives becomes a command.
             self.add_what("unknown-code", line.text.chars().take(80).collect());
         }
         self.links.extend(line.links.iter().cloned());
         self.pipes.extend(outgoing::pipes(line));
+        let outer = std::mem::replace(&mut self.around, line.commands.clone());
+        // What a line shows is asked of that line alone.
+        let (shown, captured) = (std::mem::take(&mut self.shown), std::mem::take(&mut self.captured));
         for simple in &line.commands {
             self.simple(simple);
         }
         remote::run_after_download(self, line);
-        secret::shown(self, line);
+        printed::shown(self, line);
+        printed::read(self, line);
+        (self.around, self.shown, self.captured) = (outer, shown, captured);
         if line.beyond {
             self.found.extend(unread(&line.text).filter(|_| !self.has("unread-line")));
         }
@@ -248,6 +274,8 @@ impl<'a> Search<'a> {
             return;
         }
         self.depth += 1;
+        let in_pipe = self.in_pipe;
+        self.in_pipe |= simple.piped.0;
         let folder = simple.folders.first().and_then(Word::literal);
         let cwd = folder.as_deref().unwrap_or(self.place.cwd);
         let line = cut(text, &Ground { cwd, home: self.place.home, variables: &[] });
@@ -255,6 +283,7 @@ impl<'a> Search<'a> {
             self.line(&line);
         }
         self.depth -= 1;
+        self.in_pipe = in_pipe;
     }
 
     /// A command that runs when this one does: its words from here on.

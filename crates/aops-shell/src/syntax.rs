@@ -65,7 +65,25 @@ pub struct Line {
     pub indexes: BTreeSet<String>,
     /// Functions it surely defines, and only once: a call of one runs what was seen.
     pub functions: BTreeSet<String>,
+    /// Programs inside it that leave something behind: what `sh -c`, `eval` and their kin run, as text.
+    pub programs: BTreeSet<String>,
+    /// Bodies of its here-documents. They are no part of the line, unless a shell reads them.
+    pub documents: BTreeSet<String>,
+    /// What arrives in a pipe is a command of it: `xargs -I{} sh -c '{}'`.
+    pub runs_arriving: bool,
 }
+
+/// What a command prints goes into a pipe, wherever the line has this command. It says nothing about what the command is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Piped(pub bool);
+
+impl PartialEq for Piped {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Piped {}
 
 /// One simple command, seen from inside: `sudo`, `env` and their kind are taken off.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,6 +93,8 @@ pub struct Simple {
     pub writes: Vec<Word>,
     /// One of them is emptied first: `>`, not `>>`.
     pub empties: bool,
+    /// What it prints is thrown away.
+    pub silent: bool,
     /// Folders it may run in. More than one when a `cd` may have failed.
     pub folders: Rc<Vec<Word>>,
     /// What earlier stages of the pipe name: it may arrive on standard input.
@@ -87,6 +107,8 @@ pub struct Simple {
     pub exported: bool,
     /// What it prints becomes a part of another command: `$(…)`.
     pub captured: bool,
+    /// Where what it prints goes.
+    pub piped: Piped,
     /// The name is a function of this line, whatever it looks like.
     pub function: bool,
     /// Variables set for this command alone, and the value of each.
@@ -134,7 +156,10 @@ fn distinct(commands: Vec<Simple>) -> Vec<Rc<Simple>> {
         let folders: usize = command.folders.iter().map(|folder| folder.bits.len()).sum();
         let mark = words.fold((folders + command.words.len()) as u64, |mark, word| word.mark(mark));
         let places = places.entry(mark).or_default();
-        if !places.iter().any(|at| *kept[*at] == command) {
+        let known = places.iter().copied().find(|at| *kept[*at] == command);
+        if let Some(known) = known.and_then(|at| Rc::get_mut(&mut kept[at])) {
+            known.piped.0 &= command.piped.0;
+        } else {
             places.push(kept.len());
             kept.push(Rc::new(command));
         }

@@ -8,7 +8,7 @@ use crate::config::texts::{Library, Reading};
 use crate::config::workflow::{Gate, Held};
 use crate::gate::guard::{self, Protected};
 use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, Unheld};
-use crate::gate::{facts, is_busy, jail};
+use crate::gate::{facts, is_busy};
 use crate::host;
 use crate::ledger::open::Ledger;
 use crate::model::agent::{AGENTS, AgentId, PLUGIN_PREFIX, ours};
@@ -317,7 +317,6 @@ fn protected(env: &Env, session: &Session, event: &Event) -> Protected {
     let mut protected = tampering::protected(env, event);
     protected.real = behind(&protected, &session.memory.linked);
     protected.registered = session.memory.held.keys().cloned().collect();
-    protected.jailed = event.call.as_ref().is_some_and(jail::runs_shell) && jail::is_on(session);
     protected
 }
 

@@ -119,6 +119,11 @@ pub(super) fn interpreted(command: &Invocation) -> Touched {
         // `perl -ne '…' file` reads its files; a script's arguments may be written.
         operands.clear();
     }
+    // What it runs it does not write.
+    let scripted = matches!(name, "python" | "pypy" | "node" | "nodejs" | "ruby" | "perl" | "php" | "lua" | "tsx");
+    if scripted && code.is_empty() && !command.arguments.iter().any(|word| word.is("-m")) && !operands.is_empty() {
+        operands.remove(0);
+    }
     Touched { files: all(operands, Act::Write), programs, ..Touched::default() }
 }
 

@@ -9,7 +9,7 @@ use super::command::Touches::{
     self, ChangesBy, Every, Nothing, Operands, Outputs, Remote, Runs, RunsBy, Scripted, Second,
 };
 use super::command::{Invocation, Row};
-use super::{builtin, condition, fetch, files, find, git, own, programs, scripts};
+use super::{builtin, condition, fetch, files, find, git, linters, own, programs, scripts};
 
 /// Commands that share a row, each list sorted.
 #[rustfmt::skip]
@@ -59,12 +59,14 @@ static GROUPS: &[(&[&str], Row)] = &[
     (&["mkdir", "mkfifo", "mknod", "sponge", "touch", "truncate"], row("", Unknown, Operands(Act::Write))),
     (&["apply_patch", "patch"], row("", Unknown, ChangesBy(git::patched_files))),
     (&["bat", "batcat"], row("-AnpPSuf -l= -r= -H= -m= --plain --number --language= --line-range= --highlight-line= --style= --color= --paging= --theme= --wrap= --show-all --decorations= --tabs= --list-languages --list-themes --version --help", Listed, Outputs)),
-    (&["bash", "dash", "ksh", "sh", "zsh"], row("", Rule(files::checked), Runs)),
+    (&["bash", "dash", "ksh", "sh", "zsh"], row("", Rule(files::checked), RunsBy(linters::started))),
     (&["chmod", "gchmod"], row("", Unknown, ChangesBy(files::mode))),
     (&["deno", "tclsh"], row("", Unknown, RunsBy(programs::interpreted))),
     (&["docker", "docker-compose", "podman"], row("", Unknown, RunsBy(files::mounted))),
     (&["fd", "fdfind"], row(find::FD, Rule(find::fd), RunsBy(find::fd_touched))),
     (&["gunzip", "gzip"], row("-cdkltvqfn -# --stdout --decompress --list --test --verbose --keep --best --fast --to-stdout", Rule(files::gzip), Every)),
+    (linters::NAMES, row("", Unknown, RunsBy(linters::linted))),
+    (linters::RUNNERS, row("", Unknown, RunsBy(linters::carried))),
     (&["mapfile", "readarray"], row("-t -d= -n= -O= -s= -u=", Rule(builtin::declare), Runs)),
 ];
 

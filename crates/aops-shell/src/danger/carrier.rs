@@ -169,6 +169,7 @@ pub(super) fn environment(search: &mut Search, call: &Call) {
 
 /// `tmux new "…"`, `screen -dm …`, `at`, `hyperfine '…'`, `watchexec`: text that is a line, or is typed.
 pub(super) fn lines(search: &mut Search, call: &Call) {
+    cloud::formed(search, call);
     for word in call.words.iter().filter(|word| word.lossy().contains(' ')) {
         search.text(&typed(&word.code()), call.simple);
     }

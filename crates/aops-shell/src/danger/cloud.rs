@@ -4,7 +4,7 @@ use super::Search;
 use super::call::{Call, is_among_tests, is_trial, is_unknown};
 use super::place::Fed;
 use super::table::FORMS;
-use super::{forms, outgoing, remote, secret, sql};
+use super::{forms, outgoing, printed, remote, secret, sql};
 use crate::syntax::Word;
 
 /// A program of the table of forms.
@@ -18,7 +18,8 @@ pub(super) fn formed(search: &mut Search, call: &Call) {
             "container-wipe" | "cluster-delete" | "database-drop" if is_all_trial(call) => {}
             "cloud-delete" | "cluster-delete" | "publish-release" if is_local(call) => {}
             // It may be for another command, and is then not shown.
-            "secret-print" if call.simple.writes.is_empty() => search.shown.push(call.simple.clone()),
+            "secret-print" if call.simple.silent => {}
+            "secret-print" if !printed::is_kept(call.simple) => search.shown.push(call.simple.clone()),
             id => search.add(id, call.simple),
         }
     }

@@ -5,7 +5,7 @@ use super::Search;
 use super::call::{Call, is_unknown};
 use super::files::{removed, unlinked, written};
 use super::program::{Called, Program, TREES, read};
-use super::{content, remote, secret, shown, sql};
+use super::{content, printed, remote, secret, shown, sql};
 use crate::syntax::{Simple, Word, globbed};
 
 #[rustfmt::skip]
@@ -49,7 +49,7 @@ pub(super) fn interpreted(search: &mut Search, call: &Call) {
     }
     let is_value =
         matches!(call.name, "rscript" | "jq") || call.options().any(|text| matches!(text.as_str(), "-p" | "--print"));
-    if call.simple.writes.is_empty() && programs.iter().any(|text| shown::prints_environment(text, is_value)) {
+    if !printed::is_kept(call.simple) && programs.iter().any(|text| shown::prints_environment(text, is_value)) {
         search.shown.push(call.simple.clone());
     }
     for program in &programs {
@@ -168,11 +168,10 @@ pub(super) fn judge(search: &mut Search, simple: &Simple, text: &str) {
         search.add("decoded-code", simple);
     }
     let shell = names(&["/bin/sh", "/bin/bash", "pty.spawn", "cmd.exe"]);
-    if shell && names(&["socket", "fsockopen"]) {
+    if shell && names(&["socket(", "fsockopen", "tcpsocket", ".connect", "socket.new", "create_connection"]) {
         search.add("reverse-shell", simple);
     }
-    let forks = program.makes(&["fork"]) || names(&["fork while", "fork()"]);
-    if forks && names(&["while", "for", "loop", "until"]) {
+    if forks_without_end(&program, &lower) {
         search.add("fork-bomb", simple);
     }
     let environment = names(&["os.environ", "process.env", "env.to_h"]);
@@ -192,6 +191,17 @@ fn spoken(search: &mut Search, simple: &Simple, program: &Program, text: &str, l
             program.texts.iter().filter(|text| text.contains('/')).map(|text| Word::of(text)).collect();
         removed(search, simple, &paths);
     }
+}
+
+/// A loop that nothing ends, and a process more at each turn. `fork('./worker.js')` starts a known program.
+fn forks_without_end(program: &Program, lower: &str) -> bool {
+    const ENDLESS: &[&str] =
+        &["while1", "while(1", "while(true", "whiletrue", "for(;;)", "loop{", "loopdo", "untilfalse", "until(false"];
+    let plain: String = lower.chars().filter(|c| !c.is_whitespace()).collect();
+    let has = |signs: &[&str]| signs.iter().any(|sign| plain.contains(sign));
+    let bare = |called: &Called| called.name == "fork" && called.texts.is_empty();
+    let forks = program.calls.iter().any(bare) || has(&["{fork", ";fork", "dofork", "fork{"]);
+    has(&["forkwhile", "whilefork", "while(fork"]) || forks && has(ENDLESS)
 }
 
 /// It runs text as a program of its own language; `re.compile` does not.
@@ -216,7 +226,8 @@ fn judge_call(search: &mut Search, simple: &Simple, called: &Called, program: &P
     if RUNS.contains(&name) {
         let line: Vec<String> = words.iter().map(super::call::quoted).collect();
         search.text(&line.join(" "), simple);
-        for text in &called.texts {
+        // A word alone is an argument: `["config", "export"]`.
+        for text in called.texts.iter().filter(|text| text.contains(char::is_whitespace)) {
             search.text(text, simple);
         }
     }

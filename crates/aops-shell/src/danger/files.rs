@@ -24,6 +24,7 @@ pub(super) fn removed<'w>(search: &mut Search, simple: &Simple, words: impl Into
             Spot::Unknown => "rm-unknown",
             Spot::Outside => "rm-outside",
             Spot::Project => "rm-project",
+            Spot::System if search.place.is_added(simple, word) => "rm-outside",
             Spot::System | Spot::Root => "rm-system",
         };
         search.add(rule, simple);

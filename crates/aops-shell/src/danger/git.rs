@@ -190,6 +190,8 @@ fn judge(verb: &Verb) -> Option<&'static str> {
             is(hard || may_be_option(verb), "git-discard")
         }
         "checkout" | "restore" | "clean" if is_made_again(verb) => None,
+        // One side of a conflict: both are in commits.
+        "checkout" | "restore" if verb.has(&["--ours", "--theirs"]) => None,
         "checkout" => is(checkout_discards(verb), "git-discard"),
         "restore" => {
             let staged = verb.has(&["--staged", "-S"]) && !verb.has(&["--worktree", "-W"]);
@@ -261,7 +263,18 @@ fn loses_branch(verb: &Verb) -> bool {
     // `git branch -M main` after `git init`: only the branch that one is on.
     let named = verb.has(&["-m", "--move"]) && verb.operands().len() < 2;
     let over = verb.has(&["-M", "-C"]) && verb.operands().len() > 1;
-    verb.has(&["-D"]) || deletes || over || force && !named
+    verb.has(&["-D"]) || deletes || over || force && !named && !backs_up(verb)
+}
+
+/// `git branch -f backup HEAD`: a name for where one stands, taken before something else is tried.
+fn backs_up(verb: &Verb) -> bool {
+    const NAMES: &[&str] = &["backup", "bak", "save", "saved", "snapshot", "tmp", "temp", "wip", "safety"];
+    let operands = verb.operands();
+    let here = operands.get(1).is_none_or(|at| matches!(*at, "HEAD" | "@"));
+    let named = |name: &&str| name.to_lowercase().split(['/', '-', '_', '.']).any(|part| NAMES.contains(&part));
+    here && operands.len() < 3
+        && operands.first().is_some_and(named)
+        && !verb.has(&["-d", "-D", "-m", "-M", "--delete"])
 }
 
 fn checkout_discards(verb: &Verb) -> bool {

@@ -215,6 +215,24 @@ impl Place<'_> {
         is_temporary(word.from_folder(folder).tidied().lossy().trim_end_matches('/'))
     }
 
+    /// It is one of the things that people put beside the system themselves: `/opt/app`, `/srv/site`, `/Applications/X.app`.
+    pub(super) fn is_added(&self, simple: &Simple, word: &Word) -> bool {
+        const ADDED: &[(&str, usize)] = &[
+            ("/opt", 1),
+            ("/srv", 1),
+            ("/var/www", 1),
+            ("/var/log", 1),
+            ("/var/cache", 1),
+            ("/Applications", 1),
+            ("/usr/local", 2),
+        ];
+        let here = Word::of(self.cwd);
+        let path = word.from_folder(simple.folders.first().unwrap_or(&here)).tidied();
+        let text = path.literal().unwrap_or_default();
+        let deep = |rest: &str| rest.split('/').filter(|part| !part.is_empty()).count();
+        ADDED.iter().any(|(root, least)| below(&text, root).is_some_and(|rest| deep(rest) >= *least))
+    }
+
     /// Below a temporary folder, and not below home or project.
     pub(super) fn is_scratch(&self, simple: &Simple, word: &Word) -> bool {
         self.spot(simple, word) == Spot::Scratch

@@ -2,7 +2,7 @@
 
 use super::Search;
 use super::call::Call;
-use super::{carrier, cloud, code, content, files, git, remote, rights, secret, system, table};
+use super::{carrier, cloud, code, content, files, git, printed, processes, remote, rights, secret, system, table};
 
 type Judge = fn(&mut Search, &Call);
 
@@ -25,9 +25,12 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
         "unzip" | "unrar" | "rar" | "cpio" | "pax" => content::unpacked,
         "chmod" => rights::chmod,
         "chown" | "chgrp" | "setfacl" | "chattr" => rights::chown,
-        "kill" => system::kill,
-        "fuser" => system::fuser,
-        "pkill" | "killall" | "killall5" | "skill" => system::pkill,
+        "kill" => processes::kill,
+        "fuser" => processes::fuser,
+        "pkill" | "killall" | "killall5" | "skill" => processes::pkill,
+        "taskkill" | "tskill" => processes::taskkill,
+        "umount" => system::umount,
+        "mkfs" | "mkswap" | "mke2fs" => system::mkfs,
         "nc" | "ncat" | "netcat" | "socat" | "telnet" | "tftp" => system::netcat,
         "history" => system::history,
         "fallocate" | "mkfile" => system::fallocate,
@@ -59,9 +62,10 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
                 search.add("secret-print", call.simple);
             }
         },
-        "echo" | "printf" | "print" => secret::printed,
-        "printenv" => secret::environment,
-        "ps" => secret::processes,
+        "echo" | "printf" | "print" => printed::echoed,
+        "printenv" => printed::environment,
+        "env" | "export" | "declare" | "typeset" | "set" => printed::variables,
+        "ps" => printed::processes,
         "curl" | "wget" | "http" | "https" | "xh" | "httpie" | "aria2c" | "fetch" | "lwp-request" => cloud::request,
         "scp" | "rcp" => carrier::scp,
         "split" => |search, call| {

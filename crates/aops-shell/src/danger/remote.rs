@@ -62,8 +62,12 @@ pub(super) fn interpreter(search: &mut Search, call: &Call) {
     let flags: &[&str] =
         if shell { &["-c"] } else { &["-c", "-e", "-E", "-r", "-p", "--eval", "--print", "-ne", "-pe"] };
     let given = call.texts.iter().position(|text| flags.contains(&text.as_str()) || shell && is_c(text));
-    if let Some(at) = given {
+    if let Some(at) = given.filter(|at| !is_of_script(call, *at, shell)) {
         return as_words(search, call, at, shell);
+    }
+    // `bash -n x.sh` only looks whether it can be read.
+    if shell && call.has(&["-n"]) {
+        return;
     }
     // `bash -euo pipefail`: the value of an option.
     let valued = |at: usize| {
@@ -81,8 +85,10 @@ pub(super) fn interpreter(search: &mut Search, call: &Call) {
         Some(word) if word.bits.len() == 1 && !word.printed.is_empty() && is_unknown(word) => {
             return search.add(by_source(&word.printed), call.simple);
         }
-        // `xargs sh`: each line is a file, or a program.
-        Some(word) if word.splits && word.shifts == Some(0) && shell => return search.add("unknown-code", call.simple),
+        // `xargs sh`: each line is a file, or a program. `sh $x` runs a file, as `sh "$x"` does.
+        Some(word) if shell && is_unknown(word) && word.splits && word.unknown.is_empty() => {
+            return search.add("unknown-code", call.simple);
+        }
         Some(word) if !word.is("-") && !call.has(&["-s"]) => return,
         _ => {}
     }
@@ -96,6 +102,17 @@ pub(super) fn interpreter(search: &mut Search, call: &Call) {
     }
 }
 
+/// A file or a module stands before this option, which is then an option of that: `python3 train.py -c "$config"`.
+fn is_of_script(call: &Call, at: usize, shell: bool) -> bool {
+    const VALUED: &[&str] = &["-W", "-X", "-I", "-r", "--require", "--import", "--loader", "--rcfile", "--init-file"];
+    let value = |at: usize| {
+        let before = if at > 0 { call.texts[at - 1].as_str() } else { "" };
+        VALUED.contains(&before) || shell && before.starts_with(['-', '+']) && before.ends_with(['o', 'O'])
+    };
+    let module = |at: usize| !shell && call.texts[at] == "-m";
+    (0..at).any(|at| module(at) || !call.texts[at].starts_with(['-', '+']) && !value(at))
+}
+
 /// `pip install git+https://…`, `npm i https://….tgz`, `deno run https://…`: what comes from there runs at once.
 pub(super) fn installs(search: &mut Search, call: &Call) {
     if installs_from_elsewhere(call) {
@@ -107,18 +124,30 @@ pub(super) fn installs(search: &mut Search, call: &Call) {
 pub(super) fn installs_from_elsewhere(call: &Call) -> bool {
     const VERBS: &[&str] = &["install", "i", "add", "run", "dlx", "x", "exec", "create"];
     const SOURCES: &[&str] = &["http://", "https://", "git://", "ssh://", "github:", "gitlab:", "bitbucket:", "git@"];
+    const PACKAGE: &[&str] = &["--from", "-p", "--package", "--with", "--spec"];
     const OTHER: &[&str] = &[
         "-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--registry", "--proxy", "--index", "-c",
         "--constraint", "--default-index", "--cert", "--trusted-host",
     ];
-    let installs = call.texts.iter().any(|text| VERBS.contains(&text.as_str()));
     let is_source = |at: usize| {
         let text = call.texts[at].as_str();
         let value = at > 0 && OTHER.contains(&call.texts[at - 1].as_str());
         !value && (text.contains("git+") || SOURCES.iter().any(|source| text.starts_with(source)))
     };
-    let elsewhere = (0..call.texts.len()).any(is_source);
-    elsewhere && (installs || matches!(call.name, "npx" | "uvx" | "bunx" | "pnpx"))
+    let verb = call.texts.iter().position(|text| VERBS.contains(&text.as_str()));
+    let begin = match verb {
+        _ if matches!(call.name, "npx" | "uvx" | "bunx" | "pnpx") => 0,
+        Some(verb) if matches!(call.texts[verb].as_str(), "install" | "i" | "add") => {
+            return (verb..call.texts.len()).any(is_source);
+        }
+        Some(verb) => verb + 1,
+        None => return false,
+    };
+    // What is run is named first; an address behind it is an argument: `npx wait-on http://localhost:3000`.
+    let package =
+        |at: &usize| PACKAGE.contains(&call.texts[*at - 1].as_str()) || call.texts[*at].starts_with("--from=");
+    let operand = (begin..call.texts.len()).find(|at| !call.texts[*at].starts_with('-'));
+    operand.is_some_and(is_source) || (begin.max(1)..call.texts.len()).filter(package).any(is_source)
 }
 
 /// `/dev/fd/3`, `/proc/self/fd/3`: what another command put there.
@@ -148,9 +177,32 @@ pub(super) fn evaluated(search: &mut Search, call: &Call) {
         return;
     }
     let unknown = call.words.iter().any(is_unknown);
-    if unknown && (printed.is_empty() || !any(&printed, SETTINGS) || any(&printed, DOWNLOADERS)) {
+    let settings = any(&printed, SETTINGS) || prints_settings(search, &printed);
+    if unknown && (printed.is_empty() || !settings || any(&printed, DOWNLOADERS)) {
         search.add(by_source(&printed), call.simple);
     }
+}
+
+/// `eval "$(./app init zsh)"`: a program of any name that is asked, by a verb, for what a shell is to be set up with.
+fn prints_settings(search: &Search, printed: &[Rc<str>]) -> bool {
+    #[rustfmt::skip]
+    const VERBS: &[&str] = &[
+        "activate", "completion", "completions", "env", "generate-shell-completion", "hook", "init", "shell-hook", "shell-init", "shellenv",
+    ];
+    // These print a file, or what another program says.
+    const OTHERS: &[&str] = &["awk", "cat", "echo", "git", "grep", "jq", "printf", "sed", "ssh", "docker"];
+    let asked = |simple: &Rc<Simple>| {
+        let runs = |name: &str| name.starts_with("python") || matches!(name, "node" | "perl" | "ruby" | "php");
+        let program =
+            simple.name().is_some_and(|name| !OTHERS.contains(&name) && !runs(name) && !SHELLS.contains(&name));
+        let verb = |word: &Word| VERBS.iter().any(|verb| word.is(verb));
+        program && simple.words.iter().skip(1).take(3).any(verb)
+    };
+    let prints = |simple: &&Rc<Simple>| {
+        simple.captured && simple.name().is_some_and(|name| printed.iter().any(|known| &**known == name))
+    };
+    let mut all = search.around.iter().filter(prints).peekable();
+    all.peek().is_some() && all.all(asked)
 }
 
 /// A file that a command of this line downloads, decodes or writes, and another one runs.

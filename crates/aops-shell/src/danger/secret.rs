@@ -2,7 +2,8 @@
 
 use super::Search;
 use super::call::Call;
-use crate::syntax::{Bit, Line, Simple, Word};
+use super::masked::{self, is_secret_name};
+use crate::syntax::{Simple, Word};
 use std::rc::Rc;
 
 /// Names that are secret in any folder.
@@ -42,7 +43,7 @@ const PLAIN: &[&str] =
 /// Folders whose name says that there are keys in them.
 const KEY_FOLDERS: &[&str] = &["certs", "/.ssh", "/.gnupg", "/.aws", "secrets", "private-keys"];
 /// Commands that print the whole environment, or all that was typed.
-const DUMPS: &[&str] = &["env", "printenv", "set", "export", "declare", "history"];
+pub(super) const DUMPS: &[&str] = &["env", "printenv", "set", "export", "declare", "history"];
 
 /// Whether the file of this path holds secrets, by its name alone.
 pub fn is_secret(path: &str) -> bool {
@@ -161,8 +162,18 @@ pub(super) fn named<'w>(
     // What is sent is no file wherever it stands: `ssh host`.
     let held = |word: &Word| id == "secret-file" && is_held(simple, word);
     let holds = |word: &Word| holds_secret(word) || held(word);
-    let found = words.into_iter().find(|word| holds(word) || word.named.iter().any(holds));
-    if found.is_some() {
+    let mut found = words.into_iter().filter(|word| holds(word) || word.named.iter().any(holds)).peekable();
+    let masked = |word: &Word| {
+        let mut inside = word.named.iter().filter(|word| holds(word));
+        masked::goes_through(&search.around, simple, word)
+            || !holds(word) && inside.all(|file| masked::is_masked_inside(&search.around, word, file))
+    };
+    if found.peek().is_none() || id == "secret-file" && found.all(masked) {
+        return;
+    }
+    if id == "secret-file" && simple.captured {
+        search.captured.push(simple.clone());
+    } else {
         search.add(id, simple);
     }
 }
@@ -188,7 +199,8 @@ pub(super) fn reads(search: &mut Search, call: &Call) {
     let asked = |text: &String| {
         !text.starts_with('-') && is_secret_name(&text.to_uppercase().replace(['^', '.', '*', '|'], "_"))
     };
-    if searches && call.simple.fed.iter().any(dumps) && call.texts.iter().any(asked) {
+    let leaves_out = call.has(&["-v", "--invert-match"]) && call.name.ends_with("grep");
+    if searches && call.simple.fed.iter().any(dumps) && call.texts.iter().any(asked) && !leaves_out {
         search.add("secret-print", call.simple);
     }
     let explicit = call.has(&["-e", "-f", "--regexp"]);
@@ -198,7 +210,8 @@ pub(super) fn reads(search: &mut Search, call: &Call) {
     let quiet = call.has(&["-q", "--quiet", "-c", "-l"]) && searches && call.name != "sed" && call.name != "awk";
     let only = searches && !explicit && operands.len() == 1;
     if !quiet && !only {
-        named(search, call.simple, operands.into_iter().skip(skipped).map(|(_, word)| word), "secret-file");
+        let read = operands.into_iter().skip(skipped).map(|(_, word)| word);
+        named(search, call.simple, read.filter(|word| !masked::masks(call, word)), "secret-file");
     }
 }
 
@@ -257,9 +270,17 @@ pub(super) fn sends(search: &mut Search, call: &Call) {
     }
     let data = ["-d", "--data", "--data-raw", "--data-binary", "--data-urlencode", "--json", "-F", "--form"];
     let sent = call.values(&data).any(|word| word.unknown.iter().chain(&word.filled).any(|name| is_secret_name(name)));
-    if sent && call.name == "curl" {
+    if sent && call.name == "curl" && !is_local(call) {
         search.add("secret-send", call.simple);
     }
+}
+
+/// Every address in it is of this machine.
+fn is_local(call: &Call) -> bool {
+    let host = |text: &str| text.split_once("://").map_or(text, |(_, rest)| rest).to_owned();
+    let here = |text: &str| ["localhost", "127.0.0.1", "0.0.0.0", "[::1]"].iter().any(|name| text.starts_with(name));
+    let mut named = call.texts.iter().filter(|text| is_address(text) || here(text)).map(|text| host(text)).peekable();
+    named.peek().is_some() && named.all(|text| here(&text))
 }
 
 fn is_address(text: &str) -> bool {
@@ -269,99 +290,24 @@ fn is_address(text: &str) -> bool {
 /// A command that gets a secret file on its standard input: `python < .env`, `while read x; do …; done < .env`.
 pub(super) fn arriving(search: &mut Search, simple: &Simple, name: &str) {
     const SILENT: &[&str] = &["wc", "read", "test", "true", "docker", "kubectl", "xargs", "source", "."];
+    let masks = |word: &Word| !simple.words.is_empty() && masked::masks(&Call::new(name, simple), word);
     let shows = |word: &Word| word.unknown.iter().any(|name| is_secret_name(name));
     if simple.fed.is_empty() && FILTERS.contains(&name) && simple.arriving.iter().any(shows) {
         search.shown.push(simple.clone());
     }
     if simple.fed.is_empty()
         && !SILENT.contains(&name)
-        && simple.arriving.iter().any(|word| holds_secret(word) || is_held(simple, word))
+        && simple.arriving.iter().any(|word| (holds_secret(word) || is_held(simple, word)) && !masks(word))
     {
         search.add("secret-file", simple);
     }
 }
 
-/// `TOKEN`, `AWS_SECRET_ACCESS_KEY`, `DB_PASSWORD`; `TOKEN_NAME` and `SECRET_FILE` say where one is.
-pub(super) fn is_secret_name(name: &str) -> bool {
-    const WORDS: &[&str] =
-        &["SECRET", "TOKEN", "PASSWORD", "PASSWD", "APIKEY", "CREDENTIAL", "CREDENTIALS", "PRIVATE", "PASS"];
-    let upper = name.to_uppercase();
-    if ["_NAME", "_FILE", "_PATH"].iter().any(|end| upper.ends_with(end)) {
-        return false;
-    }
-    let mut parts = upper.split('_');
-    let key = upper.ends_with("_KEY") && !upper.contains("PUBLIC");
-    key || parts.any(|part| WORDS.contains(&part))
-}
-
-/// `echo $TOKEN`, `printf '%s' "$DB_PASSWORD"`: shown, unless it goes into a file or a pipe.
-pub(super) fn printed(search: &mut Search, call: &Call) {
-    let whole = |word: &Word| {
-        let unknown = word.bits.contains(&Bit::Any) && !word.unknown.iter().any(String::is_empty);
-        unknown && word.unknown.iter().any(|name| is_secret_name(name))
-    };
-    if call.simple.writes.is_empty() && call.words.iter().any(whole) {
-        search.shown.push(call.simple.clone());
-    }
-}
-
-/// `printenv TOKEN`
-pub(super) fn environment(search: &mut Search, call: &Call) {
-    if call.simple.writes.is_empty() && call.texts.iter().any(|name| is_secret_name(name)) {
-        search.shown.push(call.simple.clone());
-    }
-}
-
-/// `ps e`, `ps auxeww`: with the environment of every process. `ps -e` lists them all.
-pub(super) fn processes(search: &mut Search, call: &Call) {
-    let shows = |text: &String| text.contains('e') && text.bytes().all(|byte| byte.is_ascii_alphabetic());
-    if call.texts.first().is_some_and(shows) {
-        search.add("secret-print", call.simple);
-    }
-}
-
 /// Programs that print what they are fed with.
-const FILTERS: &[&str] = &[
+pub(super) const FILTERS: &[&str] = &[
     "awk", "base32", "base64", "bat", "cat", "column", "egrep", "fold", "gawk", "grep", "hexdump", "jq", "less",
     "more", "nl", "od", "rev", "sed", "tac", "tee", "tr", "xxd", "yq",
 ];
 /// Programs that send what they are fed with.
-const SENDERS: &[&str] =
+pub(super) const SENDERS: &[&str] =
     &["curl", "wget", "nc", "ncat", "netcat", "socat", "telnet", "http", "https", "xh", "mail", "ssh"];
-
-/// Adds what a command of this line shows, and no other one takes.
-pub(super) fn shown(search: &mut Search, line: &Line) {
-    let all = std::mem::take(&mut search.shown);
-    for simple in all {
-        let name = simple.name().unwrap_or_default();
-        let takes = |other: &Rc<Simple>| {
-            let taker = other.name().unwrap_or_default();
-            other.fed.iter().any(|fed| &**fed == name) && !FILTERS.contains(&taker) && !SENDERS.contains(&taker)
-        };
-        let is_shown = if simple.captured {
-            line.commands.iter().any(|other| puts_out(other, name))
-        } else {
-            !line.commands.iter().any(takes)
-        };
-        if is_shown {
-            search.add("secret-print", &simple);
-        }
-    }
-}
-
-/// It prints or sends what the program of this name printed. A header of a request says who asks.
-fn puts_out(other: &Simple, name: &str) -> bool {
-    let printer = matches!(other.name(), Some("echo" | "printf" | "print" | "cat" | "tee"));
-    let sender = other.name().is_some_and(|name| SENDERS.contains(&name));
-    let heads = |at: usize| {
-        let option = other.words[at - 1].lossy();
-        matches!(option.as_str(), "-H" | "--header" | "-u" | "--user" | "--oauth2-bearer") || option.starts_with("-H")
-    };
-    let glued =
-        |word: &Word| word.starts_with("-H") || word.starts_with("--header") || word.starts_with("Authorization:");
-    let holds = |word: &Word| word.printed.iter().any(|printed| &**printed == name);
-    let mut words = other.words.iter().enumerate().skip(1).filter(|(_, word)| holds(word));
-    let quiet = !other.writes.is_empty() && printer;
-    (printer || sender) && !quiet && words.any(|(at, word)| printer || !heads(at) && !glued(word))
-        || printer && other.arriving.iter().any(holds)
-}

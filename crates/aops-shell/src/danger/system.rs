@@ -1,24 +1,34 @@
-//! Disks, processes and the shell itself.
+//! Disks, connections and the shell itself.
 
 use super::Search;
 use super::call::Call;
+use super::place::Spot;
 use super::{outgoing, secret};
-use crate::syntax::{Bit, Line, Word};
+use crate::syntax::{Line, Word};
 
 /// `:(){ :|:& };:`: functions that start themselves, or one another, without end.
 pub(super) fn fork_bomb(search: &mut Search, line: &Line) {
-    if !line.text.contains('&') {
-        return;
+    let own = std::iter::once(&line.text).chain(&line.programs);
+    for text in own.filter(|text| text.contains('&')) {
+        // What a shell reads is a program, and its own text.
+        let bodies = line.documents.iter().filter(|body| body.trim() != text.trim());
+        let plain = bodies.fold(text.clone(), |text, body| text.replacen(body.as_str(), "", 1));
+        starts_without_end(search, line, &plain);
     }
-    // Between quotes it is prose, unless a shell gets it.
+}
+
+fn starts_without_end(search: &mut Search, line: &Line, text: &str) {
+    // Between quotes it is prose; what a shell gets there is a program of its own. Of a line that is not understood we cannot
+    // tell which.
     let is_shell = |name: &str| name.ends_with("sh") || name == "eval";
-    let runs = line.text.contains("-c ") || line.commands.iter().any(|simple| simple.name().is_none_or(is_shell));
-    let text = |sign: &str| if runs { line.text.replace(['"', '\''], sign) } else { unquoted(&line.text) };
-    let all = functions(&text(";"));
+    let gets = || text.contains("-c ") || line.commands.iter().any(|simple| simple.name().is_none_or(is_shell));
+    let runs = line.unclear && gets();
+    let plain = |sign: &str| if runs { text.replace(['"', '\''], sign) } else { unquoted(text) };
+    let all = functions(&plain(";"));
     if all.len() > FUNCTIONS {
         search.add_what("unread-line", line.text.chars().take(80).collect());
     }
-    if start_each_other(&all[..all.len().min(FUNCTIONS)]) || loops_apart(&text(" ")) {
+    if start_each_other(&all[..all.len().min(FUNCTIONS)]) || loops_apart(&plain(" ")) {
         search.add_what("fork-bomb", line.text.chars().take(80).collect());
     }
 }
@@ -143,61 +153,19 @@ fn loops_apart(text: &str) -> bool {
     })
 }
 
-pub(super) fn kill(search: &mut Search, call: &Call) {
-    let everything = call.texts.iter().skip(1).any(|text| text == "-1") || call.texts == ["-1"];
-    let first = call.operands().iter().any(|(at, _)| call.texts[*at] == "1");
-    if everything || first && call.name == "kill" || call.words.iter().any(|word| is_everybody(call, word)) {
-        search.add("kill-all", call.simple);
-    }
-}
-
-/// Programs that others work with: databases, servers, the system's own.
-#[rustfmt::skip]
-const SERVICES: &[&str] = &[
-    "apache2", "auditd", "consul", "containerd", "cron", "crond", "cupsd", "dbus-daemon", "docker", "dockerd", "elasticsearch",
-    "etcd", "finder", "firewalld", "gdm", "gnome-shell", "haproxy", "httpd", "init", "kafka", "kubelet", "launchd",
-    "loginwindow", "mariadbd", "memcached", "mongod", "mysql", "mysqld", "named", "networkmanager", "nginx", "postgres",
-    "postgresql", "rabbitmq", "redis-server", "rsyslogd", "sshd", "systemd", "vault", "windowserver", "xorg",
-];
-/// Their ports.
-const PORTS: &[&str] =
-    &["22", "1433", "1521", "2379", "3306", "5432", "5672", "6379", "6443", "9042", "9200", "11211", "27017"];
-
-/// The ids of processes that a search prints which asks for no name, or for that of a service.
-fn is_everybody(call: &Call, word: &Word) -> bool {
-    let simple = call.simple;
-    let printed = || word.printed.iter().chain(simple.fed.iter().filter(|_| word.bits.contains(&Bit::Any)));
-    if !word.bits.contains(&Bit::Any) || printed().next().is_none() {
-        return false;
-    }
-    let has = |names: &[&str]| printed().any(|name| names.contains(&&**name));
-    let given: Vec<String> = word.named.iter().chain(&simple.arriving).map(Word::lossy).collect();
-    let asks = |text: &String| text.contains(['/', '~', '=']) && text.contains(['{', '/']);
-    let filtered = has(&["grep", "egrep", "fgrep", "rg", "ag", "head", "tail", "sed", "cut", "docker", "jobs", "cat"]);
-    let lists =
-        has(&["ps"]) && !filtered && !given.iter().any(asks) && !given.iter().any(|text| text == "-C" || text == "-p");
-    let service = |text: &String| SERVICES.contains(&text.trim_matches(['^', '$', '[', ']']).to_lowercase().as_str());
-    let port = |text: &String| text.rsplit_once(':').is_some_and(|(_, port)| PORTS.contains(&port));
-    lists || given.iter().any(|text| service(text) || port(text) && has(&["lsof", "fuser"]))
-}
-
-/// `pkill -u user`, `killall -9 -u me`, `pkill -9 .`
-pub(super) fn pkill(search: &mut Search, call: &Call) {
-    let user = call.has(&["-u", "-U", "--euid", "--uid", "--user"]);
-    let last = call.texts.last().map(String::as_str).unwrap_or_default();
-    let all = matches!(last, "." | ".*" | "" | "*") || call.name == "killall5";
-    let service = SERVICES.contains(&last.trim_matches(['^', '$']).to_lowercase().as_str());
-    if user && call.operands().len() <= 1 || all || service {
-        search.add("kill-all", call.simple);
-    }
-}
-
-/// `fuser -k 5432/tcp`, `fuser -km /`
-pub(super) fn fuser(search: &mut Search, call: &Call) {
-    let port = |text: &String| text.split_once('/').is_some_and(|(port, _)| PORTS.contains(&port));
-    let whole = call.has(&["-m", "--mount", "-M"]) || call.texts.iter().any(|text| text == "/");
-    if call.has(&["-k", "--kill"]) && (whole || call.texts.iter().any(port)) {
-        search.add("kill-all", call.simple);
+/// `umount -a`, `umount -l /home`: what everybody works in. What one mounted in a home or beside it is one's own.
+pub(super) fn umount(search: &mut Search, call: &Call) {
+    let forced = call.has(&["-f", "--force", "-l", "--lazy"]);
+    // Below these nothing but mounts lie.
+    let mounts = ["/mnt/", "/media/", "/Volumes/", "/run/media/"];
+    let held = |word: &Word| {
+        let spot = search.place.spot(call.simple, word);
+        let own = mounts.iter().any(|folder| word.starts_with(folder));
+        matches!(spot, Spot::Root | Spot::System | Spot::Project) && !own
+    };
+    let operands = call.operands();
+    if call.has(&["-a", "-A", "--all"]) || forced && operands.iter().any(|(_, word)| held(word)) {
+        search.add("disk-write", call.simple);
     }
 }
 
@@ -224,7 +192,13 @@ pub(super) fn netcat(search: &mut Search, call: &Call) {
 
 /// `mkfs.ext4 /dev/sdb1`; with `-n` it only says what it would do.
 pub(super) fn mkfs(search: &mut Search, call: &Call) {
-    if !call.has(&["-n"]) {
+    // `mkfs.ext4 disk.img`: a file that stands for a disk.
+    let image = |word: &&Word| {
+        let spot = search.place.spot(call.simple, word);
+        word.literal().is_some() && matches!(spot, Spot::Scratch | Spot::Inside | Spot::Source)
+    };
+    let last = call.operands().last().map(|(_, word)| *word);
+    if !call.has(&["-n"]) && !last.as_ref().is_some_and(image) {
         search.add("disk-write", call.simple);
     }
 }

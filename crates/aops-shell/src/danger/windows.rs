@@ -2,6 +2,7 @@
 
 use super::Search;
 use super::call::Call;
+use super::processes;
 use crate::syntax::Word;
 
 /// Commands of PowerShell that lose something with whatever words.
@@ -51,7 +52,7 @@ pub(super) fn powershell(search: &mut Search, call: &Call) {
     let joined = [line.join(" "), whole.join(" ")];
     let secret = |text: &String| {
         let name = text.trim().to_lowercase().split_once("$env:").map(|(_, name)| name.to_uppercase());
-        name.is_some_and(|name| super::secret::is_secret_name(&name))
+        name.is_some_and(|name| super::masked::is_secret_name(&name))
     };
     if call.words.iter().map(Word::lossy).any(|text| secret(&text)) {
         search.add("secret-print", call.simple);
@@ -60,6 +61,9 @@ pub(super) fn powershell(search: &mut Search, call: &Call) {
     let reads = call.simple.script.is_none() && call.words.iter().all(|word| word.is_option() || word.is("-"));
     if reads && !call.simple.fed.is_empty() {
         search.add(super::remote::by_source(&call.simple.fed), call.simple);
+    }
+    if call.words.iter().map(Word::code).chain(joined.iter().cloned()).any(|text| processes::powershell_kills(&text)) {
+        search.add("kill-all", call.simple);
     }
     if inner || joined.iter().any(|text| powershell_destroys(text)) {
         search.add("windows-delete", call.simple);

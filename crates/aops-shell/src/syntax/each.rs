@@ -77,6 +77,30 @@ pub(super) fn replaced(rest: &[Word], name: &str) -> Option<String> {
     }
 }
 
+/// `sh -c 'cd x && {}'`: the mark stands where a command begins, or is handed to `eval`. In any other place it is a word of a
+/// command that the line says.
+pub(super) fn runs_mark(words: &[Word], mark: &str) -> bool {
+    const BEFORE: [&str; 16] = [
+        "!", "builtin", "command", "do", "else", "env", "exec", "if", "nice", "nohup", "sudo", "then", "time",
+        "timeout", "until", "while",
+    ];
+    let Some(flag) = words.iter().position(is_command_flag) else { return false };
+    let Some(program) = words[flag + 1..].iter().find(|word| !word.is_option()) else { return false };
+    // The mark itself may hold signs that part commands.
+    let text = program.lossy().replace(mark, "\u{1}");
+    text.split([';', '&', '|', '(', '{', '\n', '`']).any(|command| {
+        let mut words = command.split_whitespace().map(|word| word.trim_matches(['"', '\'', ')', '}']));
+        let first = words.find(|word| !BEFORE.contains(word) && !word.starts_with('-') && !word.contains('='));
+        first == Some("\u{1}") || first == Some("eval") && words.any(|word| word.contains('\u{1}'))
+    })
+}
+
+/// `-c`, alone or with other letters.
+pub(super) fn is_command_flag(word: &Word) -> bool {
+    let text = word.lossy();
+    text == "--command" || (text.starts_with(['-', '+']) && !text.starts_with("--") && text.contains('c'))
+}
+
 /// What arrives in place of a mark may begin with a dash.
 pub(super) fn arriving(word: Word) -> Word {
     let shifts = word.bits.iter().position(|bit| *bit == Bit::Any).or(word.shifts);

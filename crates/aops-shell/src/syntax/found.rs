@@ -239,7 +239,7 @@ fn last_stage<'t>(run: &Run<'t>, functions: &[String]) -> Option<(usize, &'t str
     let [Statement { pipelines, background: false }] = program.as_slice() else { return None };
     let [(_, stages)] = pipelines.as_slice() else { return None };
     let Some(Command::Simple(last)) = stages.last() else { return None };
-    let reads = |redirect: &Redirect| matches!(redirect, Redirect::File("<", _)) || is_silenced(redirect);
+    let reads = |redirect: &Redirect| matches!(redirect, Redirect::File("<", ..)) || is_silenced(redirect);
     let (name, words) = last.words.split_first().filter(|_| last.assignments.is_empty())?;
     let is_plain = last.redirects.iter().all(reads) && !functions.iter().any(|known| known == name.text);
     is_plain.then(|| (stages.len(), name.text, words.iter().map(|word| word.text).collect()))
@@ -273,7 +273,7 @@ fn is_plain_date(format: &str) -> bool {
 
 /// `2>/dev/null`
 fn is_silenced(redirect: &Redirect) -> bool {
-    matches!(redirect, Redirect::File(">", word) if word.text == "/dev/null")
+    matches!(redirect, Redirect::File(">", word, _) if word.text == "/dev/null")
 }
 
 fn prints_numbers(name: &str, words: &[&str]) -> bool {

@@ -282,7 +282,7 @@ impl<'a> Reader<'a> {
         let mut stages = vec![self.command()?];
         loop {
             if self.pass("|&") {
-                stages.last_mut()?.redirects_mut().push(Redirect::File(">&", Raw::plain("1")));
+                stages.last_mut()?.redirects_mut().push(Redirect::File(">&", Raw::plain("1"), false));
             } else if !self.pass("|") {
                 return Some(stages);
             }

@@ -41,7 +41,7 @@ impl Walk {
         simple.script.clone_from(&own.script);
         simple.fed.clone_from(&own.fed);
         (simple.exported, simple.captured) = (own.exported, own.captured);
-        simple.empties = empties(&command.redirects);
+        (simple.empties, simple.silent) = (empties(&command.redirects), is_silent(&command.redirects));
         self.run(simple, scope, &own);
     }
 
@@ -130,7 +130,7 @@ impl Walk {
         let mut writes = Vec::new();
         for redirect in redirects {
             match redirect {
-                Redirect::File(sign, word) => writes.extend(self.file(sign, word, scope)),
+                Redirect::File(sign, word, _) => writes.extend(self.file(sign, word, scope)),
                 Redirect::Text(word, is_standard_input) => {
                     scope.lists_files = false;
                     let words = self.words(word, scope);
@@ -143,6 +143,9 @@ impl Walk {
                     scope.sure = *is_standard_input && (*is_literal || !body.text.contains(['$', '`', '\\']));
                     if !is_literal {
                         self.document(body, scope);
+                    }
+                    if body.text.contains(['&', '\'', '"']) {
+                        self.line.documents.insert(body.text.to_owned());
                     }
                     let lines = body.text.split_inclusive('\n');
                     let read = |line| if *strips_tabs { str::trim_start_matches(line, '\t') } else { line };
@@ -322,7 +325,18 @@ fn grown(assignment: &Assignment, scope: &Scope, values: &[Word]) -> Vec<Vec<Wor
 }
 
 fn empties(redirects: &[Redirect]) -> bool {
-    redirects.iter().any(|redirect| matches!(redirect, Redirect::File(">" | ">|" | "&>" | ">&", _)))
+    redirects.iter().any(|redirect| matches!(redirect, Redirect::File(">" | ">|" | "&>" | ">&", ..)))
+}
+
+/// Nothing that it prints is seen: `> /dev/null`, not `2> /dev/null`.
+fn is_silent(redirects: &[Redirect]) -> bool {
+    let nowhere = |redirect: &Redirect| match redirect {
+        Redirect::File(">" | ">>" | ">|" | "&>", word, is_standard_output) => {
+            *is_standard_output && word.text == "/dev/null"
+        }
+        _ => false,
+    };
+    redirects.iter().any(nowhere)
 }
 
 fn is_descriptor(word: &Word) -> bool {

@@ -84,8 +84,8 @@ pub(super) struct Assignment<'a> {
 
 #[derive(Debug)]
 pub(super) enum Redirect<'a> {
-    /// All other signs, and the file or descriptor.
-    File(&'a str, Raw<'a>),
+    /// All other signs, the file or descriptor, and whether it is the standard output that goes there, if one does.
+    File(&'a str, Raw<'a>, bool),
     /// `<<<`; whether it is the standard input.
     Text(Raw<'a>, bool),
     /// `<<`, `<<-`

@@ -56,6 +56,9 @@ impl Walk {
     }
 
     pub(super) fn program(&mut self, text: &str, scope: &mut Scope) {
+        if scope.depth > 0 && text.contains('&') {
+            self.line.programs.insert(text.to_owned());
+        }
         match parse(text) {
             Ok(list) => self.tree(&list, scope),
             Err(Unread::Beyond) => self.too_much(),
@@ -204,13 +207,16 @@ impl Walk {
         let mut script = scope.script.clone();
         let mut fed = scope.fed.clone();
         let (mut lists_files, mut left) = (false, None);
-        for stage in pipeline {
+        for (at, stage) in pipeline.iter().enumerate() {
             let (arrived, said) = (std::mem::take(&mut arriving), script.take());
             let fed_now = fed.clone();
             let mut own =
                 Scope { arriving: arrived, script: said, fed: fed_now, lists_files, sure: false, ..scope.clone() };
             let first = self.found.len();
             self.command(stage, &mut own);
+            if at + 1 < pipeline.len() {
+                self.found[first..].iter_mut().for_each(|simple| simple.piped.0 = true);
+            }
             let is_simple = matches!(stage, Command::Simple(_));
             lists_files = is_simple && first < self.found.len() && self.found[first..].iter().all(found::lists_files);
             (arriving, script) = self.printed(first, &mut fed);

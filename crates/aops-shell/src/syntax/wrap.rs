@@ -1,7 +1,7 @@
 //! Looks inside commands that run other commands: `sudo`, `env`, `xargs`, `sh -c`, `eval`, `find -exec` and kin. What they
 //! run is walked at once, in the scope it would see.
 
-use super::each::{arriving, filled, placeholder, replaced};
+use super::each::{arriving, filled, is_command_flag, placeholder, replaced, runs_mark};
 use super::scope::Scope;
 use super::tree::is_name_byte;
 use super::walk::Walk;
@@ -217,6 +217,7 @@ impl Walk {
             }
             return true;
         }
+        self.line.runs_arriving |= runs_code(rest) && mark.as_ref().is_some_and(|mark| runs_mark(rest, mark));
         inner.words = match &mark {
             // What arrives stands for the mark, wherever it is.
             Some(mark) => rest.iter().map(|word| arriving(placeholder(word, mark, &inner.arriving))).collect(),
@@ -360,12 +361,6 @@ pub(super) fn code(word: &Word) -> Option<String> {
         return word.said.clone();
     }
     Some(word.code())
-}
-
-/// `-c`, alone or with other letters.
-fn is_command_flag(word: &Word) -> bool {
-    let text = word.lossy();
-    text == "--command" || (text.starts_with(['-', '+']) && !text.starts_with("--") && text.contains('c'))
 }
 
 /// An option of a shell that changes nothing about what its program does.

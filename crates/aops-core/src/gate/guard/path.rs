@@ -45,8 +45,6 @@ pub struct Protected {
     pub own_alone: bool,
     /// Settings files that register us.
     pub registered: Vec<String>,
-    /// The call runs where the kernel keeps all of this from being written.
-    pub jailed: bool,
 }
 
 /// One protected file or folder with a fixed path.
@@ -200,13 +198,10 @@ impl<'a> PlaceMap<'a> {
             Act::Become => Act::Merge,
             act => act,
         };
-        // A name that only might fit counts for nothing where the unknown value cannot lead elsewhere, or the kernel holds
-        // what it leads to.
-        let hinted = !(self.protected.jailed || target.path.is_one_name());
-        let real = || self.covered(&components(&target.real.as_ref()?.bits), act, hinted);
+        let real = || self.covered(&components(&target.real.as_ref()?.bits), act);
         let is_ours = |name: &String| matches!(name.as_str(), "AOPS" | "AOPS_SESSION");
         let exported = || target.path.unknown.iter().any(is_ours).then_some(SESSIONS);
-        self.covered(&given, act, hinted).or_else(real).or_else(exported)
+        self.covered(&given, act).or_else(real).or_else(exported)
     }
 
     /// This folder surely exists: it was looked up, or is above one that does.
@@ -225,8 +220,8 @@ impl<'a> PlaceMap<'a> {
         })
     }
 
-    /// What this path is, if an act on it is refused. `hinted`: a name that only might fit counts too.
-    fn covered(&self, path: &[Component], act: Act, hinted: bool) -> Option<&'static str> {
+    /// What this path is, if an act on it is refused.
+    fn covered(&self, path: &[Component], act: Act) -> Option<&'static str> {
         if act == Act::Copy {
             let is = |(names, place): &(Vec<String>, ProtectedPlace)| {
                 place.what == BINARY && relate(path, names) == Some(At)
@@ -236,7 +231,7 @@ impl<'a> PlaceMap<'a> {
         if act == Act::Merge && self.is_read_here(path) && !self.protected.own_alone {
             return Some(FOLDER);
         }
-        self.held(by_name(path, act, hinted)).or_else(|| self.held(in_config(&self.config, path))).or_else(|| {
+        self.held(by_name(path, act)).or_else(|| self.held(in_config(&self.config, path))).or_else(|| {
             let mut touched =
                 self.places.iter().filter(|(names, place)| touches(self.protected, path, place, names, act));
             touched.next().map(|(_, place)| place.what)
@@ -286,10 +281,11 @@ fn is_agent_file(last: &Component, name: &str) -> bool {
     fits(last, &format!("{name}.md")) || fits(last, &format!("{FILE_PREFIX}{name}.md"))
 }
 
-/// Protected by its name, wherever it is.
-fn by_name(path: &[Component], act: Act, hinted: bool) -> Option<&'static str> {
+/// Protected by its name, wherever it is. A name that only might fit counts for nothing: `$n.json` may be `.claude.json`, but
+/// so may `$n`, which says less.
+fn by_name(path: &[Component], act: Act) -> Option<&'static str> {
     let last = path.last()?;
-    let named = |part: &Component, name: &str| named(part, name) && (hinted || !pattern::hints(part, name));
+    let named = |part: &Component, name: &str| named(part, name) && !pattern::hints(part, name);
     let is = |back: usize, name: &str| path.len().checked_sub(back).is_some_and(|at| named(&path[at], name));
     let pair = |one: &str, two: &str| path.windows(2).any(|pair| named(&pair[0], one) && named(&pair[1], two));
     let ends = |begin: &str| pattern::fits_around(last, begin, ".yaml");
@@ -448,7 +444,7 @@ fn relate_pattern(path: &[Component], place: &[String]) -> Option<Ordering> {
     }
 }
 
-/// The line says nothing of this component: too little to refuse by.
+/// Of this component only the running shell knows more than dots: too little to refuse by. `"$x"*`, `$x.*`
 fn hides(part: &Component) -> bool {
-    part.iter().all(|bit| *bit == Bit::Any)
+    part.first() == Some(&Bit::Any) && !part.iter().any(|bit| matches!(bit, Bit::Char(c) if *c != '.'))
 }

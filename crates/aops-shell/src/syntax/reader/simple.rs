@@ -143,10 +143,11 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn redirect(&mut self) -> Option<Redirect<'a>> {
-        let mut is_standard_input = true;
+        let (mut is_standard_input, mut is_standard_output) = (true, true);
         if self.peek().kind == Kind::Descriptor {
             let descriptor = std::mem::take(&mut self.token).word.text;
             is_standard_input = descriptor.bytes().all(|byte| byte == b'0');
+            is_standard_output = descriptor == "1";
             if descriptor.len() > 9 && !descriptor.starts_with('{') || self.next_text().starts_with('&') {
                 return None;
             }
@@ -158,7 +159,10 @@ impl<'a> Reader<'a> {
             return self.document(strips_tabs, is_standard_input);
         }
         let word = self.word()?;
-        Some(if sign == "<<<" { Redirect::Text(word, is_standard_input) } else { Redirect::File(sign, word) })
+        Some(match sign {
+            "<<<" => Redirect::Text(word, is_standard_input),
+            _ => Redirect::File(sign, word, is_standard_output),
+        })
     }
 
     fn document(&mut self, strips_tabs: bool, is_standard_input: bool) -> Option<Redirect<'a>> {

@@ -90,17 +90,16 @@ fn a_sweep_takes_what_stands_below() {
     }
 }
 
+/// `$n.json` says less of a settings file's name than would be needed to tell it from any other.
 #[test]
-fn what_only_the_running_shell_knows_is_left_to_a_jail_that_holds() {
-    let jailed = Protected { jailed: true, ..protected() };
-    let of = |line: &str| ruling_of(&jailed, "Bash", &serde_json::json!({ "command": line }).to_string());
+fn a_name_that_only_might_fit_counts_for_nothing() {
     for line in [
         "echo '{}' > out/$n.json",
         "while read n; do echo '{}' > out/$n.json; done < list",
         "for n in $(jq -r '.[].name' a.json); do curl -s http://x/$n > \"$OUT/$n.json\"; done",
         "mkdir -p out/${kind}s",
     ] {
-        assert_eq!((of(line), bash(line)), (Ruling::Pass, Ruling::Deny), "{line}");
+        assert_eq!(bash(line), Ruling::Pass, "{line}");
     }
     for line in [
         "echo '{}' > .claude/$n.json",
@@ -111,6 +110,6 @@ fn what_only_the_running_shell_knows_is_left_to_a_jail_that_holds() {
         "echo '{}' > out/${x}ude.json",
         "rm -rf ${x}/.aops",
     ] {
-        assert_eq!(of(line), Ruling::Deny, "{line}");
+        assert_eq!(bash(line), Ruling::Deny, "{line}");
     }
 }

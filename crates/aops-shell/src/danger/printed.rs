@@ -1,0 +1,138 @@
+//! Commands that print a secret of the environment, or one that a program hands out.
+
+use super::Search;
+use super::call::Call;
+use super::masked::is_secret_name;
+use super::secret::{FILTERS, SENDERS};
+use crate::commands::is_nowhere;
+use crate::syntax::{Bit, Line, Simple, Word};
+use std::rc::Rc;
+
+/// What it prints is put into a file. What it says of errors may go nowhere.
+pub(super) fn is_kept(simple: &Simple) -> bool {
+    simple.silent || simple.writes.iter().any(|word| !is_nowhere(word))
+}
+
+/// `echo $TOKEN`, `printf '%s' "$DB_PASSWORD"`: shown, unless it goes into a file or a pipe.
+pub(super) fn echoed(search: &mut Search, call: &Call) {
+    let whole = |word: &Word| {
+        let unknown = word.bits.contains(&Bit::Any) && !word.unknown.iter().any(String::is_empty);
+        unknown && word.unknown.iter().any(|name| is_secret_name(name))
+    };
+    if !is_kept(call.simple) && call.words.iter().any(whole) {
+        search.shown.push(call.simple.clone());
+    }
+}
+
+/// `printenv TOKEN`, and `printenv` alone.
+pub(super) fn environment(search: &mut Search, call: &Call) {
+    if call.operands().is_empty() {
+        return all(search, call);
+    }
+    if !is_kept(call.simple) && call.texts.iter().any(|name| is_secret_name(name)) {
+        search.shown.push(call.simple.clone());
+    }
+}
+
+/// `env`, `export -p`, `declare -x`, `set`: without any name they print every variable.
+pub(super) fn variables(search: &mut Search, call: &Call) {
+    let options = |known: &[&str]| call.texts.iter().all(|text| known.contains(&text.as_str()));
+    let prints = match call.name {
+        "env" => options(&["-0", "--null", "-v"]),
+        // Words that stand in programs of other languages too.
+        _ if search.depth > 0 => false,
+        "export" => options(&["-p"]),
+        "declare" | "typeset" => !call.texts.is_empty() && options(&["-p", "-x", "-px", "-xp"]),
+        _ => call.texts.is_empty(),
+    };
+    if prints {
+        all(search, call);
+    }
+}
+
+/// The whole environment is shown, unless what follows in the pipe picks something out of it.
+fn all(search: &mut Search, call: &Call) {
+    const SHOWING: &[&str] = &[
+        "bat", "cat", "column", "fold", "head", "less", "more", "nl", "pr", "sort", "tac", "tail", "tee", "tr", "uniq",
+    ];
+    let simple = call.simple;
+    let gets = |other: &&Rc<Simple>| other.fed.iter().any(|fed| &**fed == call.name);
+    let behind = search.around.iter().filter(gets).filter_map(|other| other.name());
+    let shown = if simple.piped.0 { behind.into_iter().all(|name| SHOWING.contains(&name)) } else { true };
+    if shown && !is_kept(simple) && !simple.captured && !simple.exported && !search.in_pipe {
+        search.add("secret-print", simple);
+    }
+}
+
+/// `ps e`, `ps auxeww`: with the environment of every process. `ps -e` lists them all.
+pub(super) fn processes(search: &mut Search, call: &Call) {
+    let shows = |text: &String| text.contains('e') && text.bytes().all(|byte| byte.is_ascii_alphabetic());
+    if call.texts.first().is_some_and(shows) {
+        search.add("secret-print", call.simple);
+    }
+}
+
+/// Adds what a command of this line shows, and no other one takes.
+pub(super) fn shown(search: &mut Search, line: &Line) {
+    let all = std::mem::take(&mut search.shown);
+    for simple in all {
+        let name = simple.name().unwrap_or_default();
+        let is_shown = if simple.captured {
+            line.commands.iter().any(|other| puts_out(other, name) && !is_taken(line, other))
+        } else {
+            !is_taken(line, &simple)
+        };
+        if is_shown && !is_own(line, &simple) {
+            search.add("secret-print", &simple);
+        }
+    }
+}
+
+/// Adds what reads a file of secrets, unless that becomes a variable which nothing of this line shows: `URL=$(grep URL .env)`.
+pub(super) fn read(search: &mut Search, line: &Line) {
+    for simple in std::mem::take(&mut search.captured) {
+        let name = simple.name().unwrap_or_default();
+        let assigned = ["=$(", "=\"$("].iter().any(|sign| line.text.contains(&format!("{sign}{name} ")));
+        let hands_on = FILTERS.contains(&name) || matches!(name, "cut" | "head" | "tail" | "tr");
+        if !assigned || !hands_on || line.commands.iter().any(|other| puts_out(other, name)) {
+            search.add("secret-file", &simple);
+        }
+    }
+}
+
+/// `KEY=$(openssl rand -hex 32) && ./app "$KEY" & echo $KEY`: the line sets it from what a command prints, so it is none of the
+/// environment's, wherever it is set. What hands out a secret is found by itself.
+fn is_own(line: &Line, simple: &Simple) -> bool {
+    let mut secret = simple.words.iter().flat_map(|word| &word.unknown).filter(|name| is_secret_name(name)).peekable();
+    let set = |name: &String| line.text.contains(&format!("{name}=$(")) || line.text.contains(&format!("{name}=\"$("));
+    secret.peek().is_some() && secret.all(set)
+}
+
+/// What it prints goes to a program that does not print it again: `docker login --password-stdin`.
+fn is_taken(line: &Line, simple: &Simple) -> bool {
+    let name = simple.name().unwrap_or_default();
+    let takes = |other: &Rc<Simple>| {
+        let taker = other.name().unwrap_or_default();
+        other.fed.iter().any(|fed| &**fed == name) && !FILTERS.contains(&taker) && !SENDERS.contains(&taker)
+    };
+    simple.piped.0 && line.commands.iter().any(takes)
+}
+
+/// It prints or sends what the program of this name printed. A header of a request says who asks.
+fn puts_out(other: &Simple, name: &str) -> bool {
+    let printer = matches!(other.name(), Some("echo" | "printf" | "print" | "cat" | "tee"));
+    let sender = other.name().is_some_and(|name| SENDERS.contains(&name));
+    let heads = |at: usize| {
+        let option = other.words[at - 1].lossy();
+        matches!(option.as_str(), "-H" | "--header" | "-u" | "--user" | "--oauth2-bearer") || option.starts_with("-H")
+    };
+    let glued =
+        |word: &Word| word.starts_with("-H") || word.starts_with("--header") || word.starts_with("Authorization:");
+    // `${TOKEN:0:4}` is a part of it.
+    let whole = |word: &Word| !word.unknown.iter().any(String::is_empty);
+    let holds = |word: &Word| whole(word) && word.printed.iter().any(|printed| &**printed == name);
+    let mut words = other.words.iter().enumerate().skip(1).filter(|(_, word)| holds(word));
+    let quiet = is_kept(other) && printer;
+    (printer || sender) && !quiet && words.any(|(at, word)| printer || !heads(at) && !glued(word))
+        || printer && other.arriving.iter().any(holds)
+}
