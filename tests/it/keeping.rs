@@ -157,6 +157,27 @@ fn stashes_branches_and_working_trees_are_kept() {
     assert!(files(&newest(&sandbox), &sandbox).iter().any(|name| name.ends_with("/other/new.txt")));
 }
 
+/// What was kept may be a secret: no tool reads it unasked.
+#[test]
+fn what_was_kept_is_shown_to_no_tool() {
+    let sandbox = guarded();
+    let session = begun(&sandbox);
+    sandbox.put(".env", "KEY=1\n");
+    assert!(run(&session, &sandbox, "echo x > .env").contains("kept as 1"));
+    let shelf = sandbox.project().join(".claude/checkpoints");
+    let blobs = fs::read_dir(shelf.join("blobs")).unwrap().next().unwrap().unwrap().path();
+    let blob = fs::read_dir(blobs).unwrap().next().unwrap().unwrap().path();
+    for path in [shelf.join("kept/1/kept.json"), blob] {
+        let read = session.pre(&session.call("Read", json!({"file_path": path})));
+        assert_eq!(decision(&read), "ask", "{}", path.display());
+        let cat = session.ask_bash(&format!("cat {}", path.display()));
+        assert_eq!(decision(&cat), "ask", "{}", path.display());
+        let removed = session.ask_bash(&format!("rm {}", path.display()));
+        removed.refused(&["where checkpoints are kept"]);
+    }
+    sandbox.inside(&["undo", "1", "--yes"]).failed(2, &["hint: "]);
+}
+
 #[test]
 fn what_cannot_be_kept_is_asked_about() {
     let sandbox = guarded();

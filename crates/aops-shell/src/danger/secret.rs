@@ -35,7 +35,7 @@ const PATHS: &[&str] = &[
 const FOLDERS: &[&str] = &[
     "/.ssh/", "/.gnupg/", "/.aws/", "/.azure/", "/.config/gcloud/", "/.kube/cache/", "/.password-store/",
     "/library/keychains/", "/.local/share/keyrings/", "/.config/op/", "/etc/ssl/private/", "/run/secrets/",
-    "/etc/sudoers.d/", "/aops/keys/",
+    "/etc/sudoers.d/", "/aops/keys/", "/.claude/checkpoints/kept/", "/.claude/checkpoints/blobs/",
 ];
 const PLAIN: &[&str] =
     &["known_hosts", "known_hosts.old", "authorized_keys", "config", "gpg.conf", "gpg-agent.conf", ".pub", ".md"];
