@@ -16,7 +16,7 @@ mod managed;
 
 use super::bundle::trusted_key;
 use super::mode::Change;
-use super::{Command, Io, flag, option, text};
+use super::{Command, Io, flag, option, text, tryout};
 use aops_core::config::policy::ModeLevel;
 use aops_core::host::claude::settings::{StatusLine, status_line};
 use aops_core::model::client::Client;
@@ -210,6 +210,9 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         lines.extend(question::ending(io.env, &plan.command));
     }
     lines.iter().try_for_each(|line| writeln!(io.out, "{line}"))?;
+    if !dry_run && question::is_person_there(io) {
+        tryout::at_install(io)?;
+    }
     Ok(0)
 }
 

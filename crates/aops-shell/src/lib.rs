@@ -13,4 +13,5 @@ pub mod class;
 pub mod danger;
 pub mod handed;
 pub mod lasting;
+pub mod quiet;
 pub mod leftovers;

@@ -146,6 +146,7 @@ fn questions() -> Questions {
         asked: 1,
         last: Some(answered()),
         refused: 0,
+        seen: 1,
         unproven: vec![
             Unproven { agent_id: some(), answered: answered(), since: moment() },
             Unproven { agent_id: None, answered: least, since: moment() },
@@ -590,6 +591,7 @@ fn seen() -> Seen {
         changed: vec![text()],
         clashes: vec!["critic".to_owned()],
         client: Some(client()),
+        dialog: true,
         ends: true,
         event: text(),
         folders: Some(map()),
@@ -727,6 +729,7 @@ fn unseen() -> Seen {
         rehearsed: None,
         said: None,
         asks_plan: false,
+        dialog: false,
         plan_hook: None,
         plan_shown: None,
         reflection: None,

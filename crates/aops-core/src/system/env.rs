@@ -238,7 +238,7 @@ impl Env {
         self.projects_of(self.host)
     }
 
-    fn projects_of(&self, host: Client) -> PathBuf {
+    pub fn projects_of(&self, host: Client) -> PathBuf {
         match host {
             Client::Claude => self.config.join("projects"),
             other => self.data.join("sessions").join(other.name()),
@@ -287,6 +287,15 @@ impl Env {
             return Duration::from_millis(ms);
         }
         Duration::from_secs(15)
+    }
+
+    /// How long `tryout` looks at the past.
+    pub fn tryout_budget(&self) -> Duration {
+        #[cfg(test_switches)]
+        if let Some(ms) = std::env::var("AOPS_TEST_TRYOUT_MS").ok().and_then(|v| v.parse().ok()) {
+            return Duration::from_millis(ms);
+        }
+        Duration::from_mins(1)
     }
 
     /// How long a piece of work may take. Tests share the cores with many others and give it more.

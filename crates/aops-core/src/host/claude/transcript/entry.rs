@@ -46,6 +46,17 @@ pub struct TranscriptEntry<'a> {
     pub message: Option<Message<'a>>,
     #[serde(borrow, default, rename = "toolUseResult")]
     pub result: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "sessionId")]
+    pub session_id: Cow<'a, str>,
+    #[serde(borrow, default, rename = "permissionMode")]
+    pub permission_mode: Cow<'a, str>,
+    /// Who let a call be made, or refused it.
+    #[serde(borrow, default, rename = "permissionDecision")]
+    pub decision: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "toolDenialKind")]
+    pub denial: Cow<'a, str>,
+    #[serde(default, rename = "interruptedByShutdown")]
+    pub by_shutdown: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -158,14 +169,18 @@ pub struct Lines {
 
 impl Lines {
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self {
-            reader: BufReader::with_capacity(BUFFER, files::open(path)?),
+        files::open(path).map(Self::of)
+    }
+
+    pub fn of(file: File) -> Self {
+        Self {
+            reader: BufReader::with_capacity(BUFFER, file),
             line: Vec::new(),
             too_long: 0,
             bytes: 0,
             until: None,
             gave_up: false,
-        })
+        }
     }
 
     /// The next line that is not empty, without its line feed.
