@@ -109,9 +109,9 @@ fn corpus(sandbox: &Sandbox) {
         .raw(r#"{"type":"brand-new","x":1}"#)
         .write();
     Past::new(sandbox, "s2", 16)
+        .bash("git stash clear", Some("hook"))
         .call("Write", &json!({"file_path": file, "content": "x"}), CONFIG)
         .bash("cargo test", CONFIG)
-        .bash("git stash clear", Some("hook"))
         .write();
     Past::new(sandbox, "old", 10).bash("git status", None).bash("make", None).bash("cat a.txt", None).write();
     let codex = sandbox.home().join(".codex/sessions/2026/11/14/rollout-2026-11-14T10-00-00-c1.jsonl");
@@ -140,7 +140,34 @@ fn put(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-const GOLDEN: &str = "";
+const GOLDEN: &str = "16 calls in 5 sessions on 5 days since 2026-10-19 (claude 14, codex 1, copilot 1)
+judged here and now, each call by itself; nothing was written or sent
+
+observe\t0\t0
+guard\t3\t1
+loop\t3\t1
+strict\t0\t10
+
+what mode `guard` would have stopped
+git-discard: 2 asked
+  2026-11-15  Bash: TOKEN=[redacted:github-token] git checkout -- a.txt
+  2026-11-15  Bash: git reset --hard
+git-clean: 1 refused
+  2026-11-14  Bash: git clean -fdx
+git-drop-stash: 1 asked
+  2026-11-16  Bash: git stash clear
+`keep` would keep first what 4 of these would lose, and let them pass
+
+prompts you answered: 7 (6 approved, 1 rejected)
+  6 shell lines; quiet could have answered at most 1 at `reading`, 2 with `gh`, 2 at `contained`
+and by estimate about 1 more, in older records that do not say it
+  1 shell line; quiet could have answered at most 0 at `reading`, 0 with `gh`, 1 at `contained` (estimate)
+2 sessions of 3 that changed files ended without a check after the last change
+note: records that are not known: 2
+note: files of opencode in a format that is not read: 1
+note: files of gemini in a format that is not read: 1
+note: files are judged as they are today, not as they were then
+";
 
 #[test]
 fn the_past_is_told_in_words() {
@@ -176,7 +203,7 @@ fn the_json_is_of_its_schema() {
     assert_eq!(full["prompts"]["approved"], 6, "{full:#}");
     assert_eq!(full["prompts"]["rejected"], 1);
     assert_eq!(full["prompts"]["quiet"], json!({"lines": 6, "reading": 1, "reading_with_gh": 2, "contained": 2}));
-    assert_eq!((&full["changed_sessions"], &full["unverified_sessions"]), (&json!(2), &json!(1)), "{full:#}");
+    assert_eq!((&full["changed_sessions"], &full["unverified_sessions"]), (&json!(3), &json!(2)), "{full:#}");
     full["calls"] = json!("many");
     assert!(validate(&schema, &full).is_err());
 }

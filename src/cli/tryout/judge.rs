@@ -26,7 +26,7 @@ use aops_shell::class::{LineSetting, certain};
 use aops_shell::leftovers::only_checks;
 use aops_shell::quiet::{self, Quiet};
 use aops_shell::syntax::{Ground, Word};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -186,11 +186,12 @@ impl<'a> Judge<'a> {
         let modes = MODES.map(session);
         let mut new = Session::default();
         new.memory.policy.clone_from(&modes[3].memory.policy);
+        new.memory.folders = folders(env);
         Some(Standing { new, modes, is_gone: !cwd.is_dir() })
     }
 }
 
-fn folders(env: &Env) -> std::collections::BTreeMap<String, String> {
+fn folders(env: &Env) -> BTreeMap<String, String> {
     env.folders.iter().cloned().collect()
 }
 

@@ -70,7 +70,8 @@ fn ask(io: &mut Io, tried: &Tried, now: &InForce) -> anyhow::Result<Option<Wishe
         Choice::Word(word) => {
             let level = QuietLevel::of(word).unwrap_or_default();
             let network: &[&str] = if level != QuietLevel::Off && asks_gh(io, tried)? { &["gh"] } else { &[] };
-            wishes.quiet = Some((level, network));
+            let is_new = level != now.policy.quiet.allow || now.policy.quiet.network != network;
+            wishes.quiet = Some((level, network)).filter(|_| is_new);
         }
     }
     Ok(Some(wishes))

@@ -11,10 +11,15 @@ use aops_core::text::time;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
+/// `2026-01-13`
+fn date(ms: i64) -> String {
+    time::timestamp(ms).chars().take(10).collect()
+}
+
 /// Everything, in the order in which a person asks for it.
 pub(super) fn words(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
     let tally = &tried.tally;
-    let since = time::day(tried.since_ms);
+    let since = date(tried.since_ms);
     if tally.calls == 0 {
         writeln!(io.out, "no calls since {since}")?;
         return limits(io, tried);
@@ -25,7 +30,7 @@ pub(super) fn words(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
         "{} in {} on {} since {since} ({})",
         count(tally.calls, "call"),
         count(tally.sessions.len(), "session"),
-        count(tally.days.len(), "day"),
+        if tally.days.len() == 1 { "1 day".to_owned() } else { format!("{} days", tally.days.len()) },
         clients.join(", ")
     )?;
     writeln!(io.out, "judged here and now, each call by itself; nothing was written or sent\n")?;
@@ -53,7 +58,7 @@ fn stops(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
         let name = Tone::Strong.paint(name, io).into_owned();
         writeln!(io.out, "{name}: {}", describe(rule.counts))?;
         for (at_ms, line) in &rule.lines {
-            writeln!(io.out, "  {}  {}", time::day(*at_ms), clean(line))?;
+            writeln!(io.out, "  {}  {}", date(*at_ms), clean(line))?;
         }
     }
     let kept = tried.tally.kept();
@@ -99,7 +104,7 @@ fn limits(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
     let tally = &tried.tally;
     let mut limits = Vec::new();
     if !tried.is_whole() {
-        let back = tried.back_ms.map(|ms| format!(", back to {}", time::day(ms))).unwrap_or_default();
+        let back = tried.back_ms.map(|ms| format!(", back to {}", date(ms))).unwrap_or_default();
         limits.push(format!("the time was up: {} of {} files were read, newest first{back}", tally.files, tried.all));
     }
     let mut say = |number: u64, words: &str| {

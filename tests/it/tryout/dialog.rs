@@ -4,7 +4,7 @@ use super::*;
 use crate::support::tmux::Tmux;
 
 fn config(sandbox: &Sandbox) -> String {
-    fs::read_to_string(sandbox.config().join("config.toml")).unwrap_or_default()
+    fs::read_to_string(sandbox.home().join(".config/aops/config.toml")).unwrap_or_default()
 }
 
 /// A yes writes the user's file, and nothing else; Enter and a no write nothing.

@@ -60,8 +60,11 @@ fn what_is_unknown_and_stays_here_can_be_contained() {
 #[test]
 fn what_acts_outside_is_left_to_a_person() {
     let rows: &[(Left, &str)] = &[
-        (Left::Repository, "git commit -m x\ngit add .\ngit rebase main\ncargo test && git push\ngit stash"),
-        (Left::Outside, "npm publish\ngh pr create -t x -b y\nmake && npm publish"),
+        (
+            Left::Repository,
+            "git push\ngit commit -m x\ngit add .\ngit rebase main\ncargo test && git commit -am x\ngit stash",
+        ),
+        (Left::Outside, "cargo test && git push\nnpm publish\ngh pr create -t x -b y\nmake && npm publish"),
         (
             Left::Installs,
             "npm install\npip install x\ncargo add serde\nyarn\npython3 -m pip install x\nbrew install jq",
