@@ -49,18 +49,26 @@ fn links_are_not_followed() {
     let outside = sandbox.tmp().join("outside");
     let text = Past::new(&sandbox, "s2", 15).bash("git stash clear", CONFIG).lines.join("\n");
     put(&outside.join("s2.jsonl"), &text);
-    symlink(outside.join("s2.jsonl"), path.with_file_name("s2.jsonl")).unwrap();
     symlink(&outside, path.parent().unwrap().parent().unwrap().join("-linked")).unwrap();
+    corpus(&sandbox);
+    fs::rename(sandbox.home().join(".codex"), sandbox.tmp().join("codex")).unwrap();
     fs::create_dir_all(sandbox.home().join(".codex")).unwrap();
-    symlink(&outside, sandbox.home().join(".codex/sessions")).unwrap();
-    let tried = sandbox.person(&["tryout", "--json"]).json();
+    symlink(sandbox.tmp().join("codex/sessions"), sandbox.home().join(".codex/sessions")).unwrap();
+    let tried = sandbox.person(&["tryout", "--client", "codex", "--json"]).json();
+    assert_eq!((&tried["calls"], &tried["limits"]["links"]), (&json!(0), &json!(1)), "{tried:#}");
+    for other in ["s1", "s2", "old"] {
+        fs::remove_file(path.with_file_name(format!("{other}.jsonl"))).ok();
+    }
+    symlink(outside.join("s2.jsonl"), path.with_file_name("s2.jsonl")).unwrap();
+    Past::new(&sandbox, "s1", 15).bash("ls", CONFIG).write();
+    let tried = sandbox.person(&["tryout", "--client", "claude", "--json"]).json();
     assert_eq!((&tried["calls"], &tried["rules"]), (&json!(1), &json!([])), "{tried:#}");
     assert!(tried["limits"]["links"].as_u64().unwrap() >= 2, "{tried:#}");
     for (cwd, unjudged) in [("/etc/../../root", 1), ("relative", 1), ("", 1), ("/proc/self/cwd", 0), ("/no/such", 0)] {
         let text = Past::new(&sandbox, "s3", 15).bash("git reset --hard", CONFIG).lines.join("\n");
         let here = json!(sandbox.project()).to_string();
         put(&path, &text.replace(&here, &json!(cwd).to_string()));
-        let tried = sandbox.person(&["tryout", "--json"]).json();
+        let tried = sandbox.person(&["tryout", "--client", "claude", "--json"]).json();
         assert_eq!((&tried["calls"], &tried["limits"]["unjudged"]), (&json!(1), &json!(unjudged)), "{cwd}: {tried:#}");
         assert_eq!(tried["limits"]["folders_gone"], u64::from(cwd == "/no/such"), "{cwd}");
     }

@@ -75,7 +75,7 @@ fn an_installation_ends_with_it() {
     assert!(said.code == Some(0) && !said.out.contains("looking at your own sessions"), "{said:?}");
     Past::new(&sandbox, "s1", 15).bash("git reset --hard", PERSON).write();
     let said = sandbox.on_terminal("install --mode guard", "off\n\ny\n");
-    assert!(said.out.contains("looking at your own sessions") && said.out.contains("git-discard: 1 asked"), "{said:?}");
+    assert!(said.out.contains("looking at your own sessions") && said.out.contains(": 1 asked"), "{said:?}");
     assert!(config(&sandbox).contains("git-discard = \"off\""), "{said:?}");
     let said = sandbox.on_terminal("install --mode guard --yes", "");
     assert!(said.code == Some(0) && !said.out.contains("looking at your own sessions"), "{said:?}");

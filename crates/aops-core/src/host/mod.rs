@@ -88,7 +88,7 @@ pub fn past_files(env: &Env, client: Client) -> PastFiles {
     let folder = env.folder_of(client);
     let is_json = |name: &str| Path::new(name).extension().is_some_and(|ending| ending == "json" || ending == "jsonl");
     match client {
-        Client::Claude => claude::past::files(env, &mut found),
+        Client::Claude => claude::past::files(folder, &mut found),
         Client::Codex => codex::past::files(folder, &mut found),
         Client::Copilot => copilot::past::files(folder, &mut found),
         // A database, which no reader of ours opens.

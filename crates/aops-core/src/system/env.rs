@@ -238,7 +238,7 @@ impl Env {
         self.projects_of(self.host)
     }
 
-    pub fn projects_of(&self, host: Client) -> PathBuf {
+    fn projects_of(&self, host: Client) -> PathBuf {
         match host {
             Client::Claude => self.config.join("projects"),
             other => self.data.join("sessions").join(other.name()),

@@ -6,7 +6,6 @@
 use super::transcript::entry::{Block, Lines, Read, TranscriptEntry};
 use crate::host::past::{Down, PastCall, PastCounts, PastFiles, PastPrompt, PastRecord, open};
 use crate::model::client::Client;
-use crate::system::env::Env;
 use crate::text::json;
 use crate::text::time;
 use std::io;
@@ -14,12 +13,13 @@ use std::path::Path;
 use std::time::Instant;
 
 /// The sessions' transcripts and those of their agents.
-pub fn files(env: &Env, found: &mut PastFiles) {
-    let projects = env.projects_of(Client::Claude);
+pub fn files(folder: &Path, found: &mut PastFiles) {
     let is_transcript = |name: &str| Path::new(name).extension().is_some_and(|ending| ending == "jsonl");
-    found.find(Client::Claude, &projects, &[Down::Any], true, &is_transcript);
     let is_agents = |name: &str| name.starts_with("agent-") && is_transcript(name);
-    found.find(Client::Claude, &projects, &[Down::Any, Down::Any, Down::Named("subagents")], true, &is_agents);
+    let projects = [Down::Named("projects"), Down::Any];
+    found.find(Client::Claude, folder, &projects, true, &is_transcript);
+    let agents = [&projects[..], &[Down::Any, Down::Named("subagents")]].concat();
+    found.find(Client::Claude, folder, &agents, true, &is_agents);
 }
 
 pub fn read(path: &Path, until: Instant, take: &mut dyn FnMut(PastRecord)) -> io::Result<PastCounts> {

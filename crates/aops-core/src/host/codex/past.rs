@@ -19,7 +19,8 @@ use super::rollout::is_rollout;
 /// `sessions/2026/01/13/rollout-….jsonl`
 pub fn files(folder: &Path, found: &mut PastFiles) {
     let is_rollout = |name: &str| is_rollout(Path::new(name));
-    found.find(Client::Codex, &folder.join("sessions"), &[Down::Any, Down::Any, Down::Any], true, &is_rollout);
+    let down = [Down::Named("sessions"), Down::Any, Down::Any, Down::Any];
+    found.find(Client::Codex, folder, &down, true, &is_rollout);
 }
 
 /// Kinds of records that hold no call.

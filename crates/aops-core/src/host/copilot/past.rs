@@ -17,7 +17,7 @@ use super::usage::is_events;
 /// `session-state/<id>/events.jsonl`
 pub fn files(folder: &Path, found: &mut PastFiles) {
     let is_events = |name: &str| is_events(Path::new(name));
-    found.find(Client::Copilot, &folder.join("session-state"), &[Down::Any], true, &is_events);
+    found.find(Client::Copilot, folder, &[Down::Named("session-state"), Down::Any], true, &is_events);
 }
 
 /// Groups of events that hold no call.
