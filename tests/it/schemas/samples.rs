@@ -562,15 +562,13 @@ pub(crate) fn states() -> Vec<Value> {
         let ledger = Some(Witness { memory: memory.into(), ..witness.clone() });
         State { digest: Some(digest()), ledger, ..state }
     };
-    [
-        (state(), memory()),
-        (bare(), calm()),
-        (waiting, Memory { chosen: Some(unheld()), jail: Some(unjailed()), prompted: Some(over()), ..shown_a_file() }),
-    ]
-    .map(on_disk)
-    .iter()
-    .map(|state| serde_json::to_value(state).unwrap())
-    .collect()
+    let questions = Questions { asked: 1, ..Questions::default() };
+    let shown = Memory { chosen: Some(unheld()), jail: Some(unjailed()), prompted: Some(over()), ..shown_a_file() };
+    [(state(), memory()), (bare(), calm()), (waiting, Memory { questions, ..shown })]
+        .map(on_disk)
+        .iter()
+        .map(|state| serde_json::to_value(state).unwrap())
+        .collect()
 }
 
 fn seen() -> Seen {

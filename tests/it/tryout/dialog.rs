@@ -86,6 +86,7 @@ fn an_installation_ends_with_it() {
 #[test]
 fn ctrl_c_skips_it() {
     let sandbox = sandbox();
+    sandbox.configure_only("mode.level = \"guard\"\n");
     let past =
         (0..20_000).fold(Past::new(&sandbox, "s1", 15), |past, n| past.bash(&format!("git log -{n} | head"), CONFIG));
     past.write();

@@ -4,6 +4,7 @@
 //! result.
 
 use super::transcript::entry::{Block, Lines, Read, TranscriptEntry};
+use super::wire::answer::DECISION;
 use crate::host::past::{Down, PastCall, PastCounts, PastFiles, PastPrompt, PastRecord, open};
 use crate::model::client::Client;
 use crate::text::json;
@@ -29,7 +30,7 @@ pub fn read(path: &Path, until: Instant, take: &mut dyn FnMut(PastRecord)) -> io
             if !record.permission_mode.is_empty() {
                 mode = Some(record.permission_mode.to_string());
             }
-            tell(&record, mode.as_deref(), take)
+            tell(line, &record, mode.as_deref(), take)
         }
         Read::Other => 0,
         Read::Unknown => 1,
@@ -55,7 +56,7 @@ pub fn each_line(path: &Path, until: Instant, take: &mut dyn FnMut(&[u8]) -> u64
 }
 
 /// Tells the calls and results of one record. Returns how many of them have no known form.
-fn tell(record: &TranscriptEntry, mode: Option<&str>, take: &mut dyn FnMut(PastRecord)) -> u64 {
+fn tell(line: &[u8], record: &TranscriptEntry, mode: Option<&str>, take: &mut dyn FnMut(PastRecord)) -> u64 {
     let Some(message) = &record.message else { return 0 };
     let at_ms = time::parse(&record.timestamp);
     let mut unknown = 0;
@@ -68,7 +69,7 @@ fn tell(record: &TranscriptEntry, mode: Option<&str>, take: &mut dyn FnMut(PastR
             ("user", "tool_result") => take(PastRecord::Ended {
                 id: block.tool_use_id.to_string(),
                 failed: block.is_error == Some(true),
-                prompt: prompt(record),
+                prompt: prompt(line, record),
             }),
             _ => {}
         }
@@ -93,8 +94,9 @@ fn call(record: &TranscriptEntry, block: &Block, mode: Option<&str>, at_ms: Opti
 /// A No in the client's dialog at a terminal leaves no decision, but this word.
 const REJECTED: &str = "user-rejected";
 
-fn prompt(record: &TranscriptEntry) -> PastPrompt {
-    let source = record.decision.and_then(|said| json::text_in(said.get(), "source"));
+fn prompt(line: &[u8], record: &TranscriptEntry) -> PastPrompt {
+    let decision = std::str::from_utf8(line).ok().and_then(|line| json::member(line, DECISION));
+    let source = decision.and_then(|said| json::text_in(said, "source"));
     match source.as_deref() {
         Some("user_reject") => PastPrompt::Rejected,
         Some(source) if source.starts_with("user_") => PastPrompt::Approved,

@@ -50,9 +50,6 @@ pub struct TranscriptEntry<'a> {
     pub session_id: Cow<'a, str>,
     #[serde(borrow, default, rename = "permissionMode")]
     pub permission_mode: Cow<'a, str>,
-    /// Who let a call be made, or refused it.
-    #[serde(borrow, default, rename = "permissionDecision")]
-    pub decision: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "toolDenialKind")]
     pub denial: Cow<'a, str>,
     #[serde(default, rename = "interruptedByShutdown")]
