@@ -90,7 +90,7 @@ fn ctrl_c_skips_it() {
     let past =
         (0..20_000).fold(Past::new(&sandbox, "s1", 15), |past, n| past.bash(&format!("git log -{n} | head"), CONFIG));
     past.write();
-    let line = format!("{BINARY} install --mode guard; echo ended with $?; exec sleep 600");
+    let line = format!("trap : INT; {BINARY} install --mode guard; echo ended with $?; exec sleep 600");
     let screen = Tmux::open(&sandbox, sandbox.environment(), (100, 30), &["sh", "-c", &line]);
     screen.wait_for("the look", |screen| screen.contains("Ctrl-C skips this"));
     screen.press("C-c");
