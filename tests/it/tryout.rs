@@ -311,6 +311,25 @@ fn a_repeated_call_counts_once() {
     assert_eq!((&tried["calls"], &tried["prompts"]["approved"]), (&json!(2), &json!(1)), "{tried:#}");
 }
 
+/// Where nobody would have been asked, a question is a refusal; no prompt is estimated there either.
+#[test]
+fn the_permission_mode_of_then_counts() {
+    let sandbox = sandbox();
+    let mode = |word: &str| json!({"type": "permission-mode", "permissionMode": word, "sessionId": "s1"}).to_string();
+    Past::new(&sandbox, "s1", 15)
+        .bash("git reset --hard", None)
+        .raw(&mode("bypassPermissions"))
+        .bash("git reset --hard", None)
+        .bash("make", None)
+        .raw(&mode("acceptEdits"))
+        .bash("git stash clear", None)
+        .write();
+    let tried = sandbox.person(&["tryout", "--json"]).json();
+    assert_eq!(tried["modes"]["guard"], json!({"asked": 2, "refused": 1}), "{tried:#}");
+    assert_eq!(tried["prompts"]["estimated"]["lines"], 2, "{tried:#}");
+    assert_eq!(tried["limits"]["unknown_records"], 0, "{tried:#}");
+}
+
 /// Agents of a session have files of their own, and `CLAUDE_CONFIG_DIR` moves all of it.
 #[test]
 fn agents_and_a_moved_folder_are_found() {

@@ -9,6 +9,7 @@ use crate::host::past::{Down, PastCall, PastCounts, PastFiles, PastPrompt, PastR
 use crate::model::client::Client;
 use crate::text::json;
 use crate::text::time;
+use memchr::memmem;
 use std::io;
 use std::path::Path;
 use std::time::Instant;
@@ -32,9 +33,20 @@ pub fn read(path: &Path, until: Instant, take: &mut dyn FnMut(PastRecord)) -> io
             }
             tell(line, &record, mode.as_deref(), take)
         }
-        Read::Other => 0,
+        Read::Other => {
+            mode = changed_mode(line).or_else(|| mode.take());
+            0
+        }
         Read::Unknown => 1,
     })
+}
+
+/// The person changed the permission mode.
+fn changed_mode(line: &[u8]) -> Option<String> {
+    memmem::find(line, b"\"permission-mode\"")?;
+    let line = std::str::from_utf8(line).ok()?;
+    let is_change = json::text_in(line, "type").as_deref() == Some("permission-mode");
+    json::text_in(line, "permissionMode").filter(|_| is_change)
 }
 
 /// Reads a file of lines. `take` says how much of a line is not known to it.

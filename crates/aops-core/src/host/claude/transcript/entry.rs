@@ -20,8 +20,8 @@ const ENDLESS: usize = 64 << 20;
 const BUFFER: usize = 256 << 10;
 
 /// Kinds that are known to hold nothing for us.
-const PASSED_OVER: &str = "attachment atis-latch cost-state custom-title agent-name file-history-snapshot last-prompt \
-progress queue-operation summary system tag tools-used";
+const PASSED_OVER: &str = "attachment atis-latch cost-state custom-title agent-name file-history-delta \
+file-history-snapshot last-prompt mode permission-mode progress queue-operation summary system tag tools-used";
 
 /// The fields of a record that we look at.
 #[derive(Debug, Deserialize)]
