@@ -82,6 +82,7 @@ static CHECKS: &[Check] = &[
     ("client", Weight::Note, notes::has_client),
     ("last call", Weight::Note, notes::last_call),
     ("others", Weight::Note, notes::others),
+    ("prompts", Weight::Note, notes::answerers),
     ("path", Weight::Note, notes::on_path),
     ("jail", Weight::Bad, jail::required),
     ("jail", Weight::Note, jail::held),

@@ -16,7 +16,7 @@ mod managed;
 
 use super::bundle::trusted_key;
 use super::mode::Change;
-use super::{Command, Io, flag, option, text};
+use super::{Command, Io, flag, option, text, tryout};
 use aops_core::config::policy::ModeLevel;
 use aops_core::host::claude::settings::{StatusLine, status_line};
 use aops_core::model::client::Client;
@@ -178,7 +178,9 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return managed::install(bundle, given, io);
     }
     if let Some(client) = other_client(given) {
-        return other::install(client, given, io);
+        let code = other::install(client, given, io)?;
+        try_out(given, io)?;
+        return Ok(code);
     }
     let wanted = Wanted { statusline: given.get_flag("statusline"), denies_secrets: given.get_flag(SECRETS) };
     let mut plan = Plan::make(io.env, Level::given(given), wanted)?;
@@ -210,7 +212,14 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         lines.extend(question::ending(io.env, &plan.command));
     }
     lines.iter().try_for_each(|line| writeln!(io.out, "{line}"))?;
+    try_out(given, io)?;
     Ok(0)
+}
+
+/// Shows a person what their own past sessions would have met.
+fn try_out(given: &ArgMatches, io: &mut Io) -> anyhow::Result<()> {
+    let wanted = !given.get_flag("dry-run") && question::is_person_there(io);
+    if wanted { tryout::at_install(io) } else { Ok(()) }
 }
 
 /// A shared file cannot name a program that others do not have: no command of theirs would start.

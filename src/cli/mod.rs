@@ -8,10 +8,11 @@ mod http;
 pub mod mode;
 pub mod key;
 pub mod bundle;
-pub mod install;
 pub mod past;
 pub mod control;
 pub mod range;
+pub mod tryout;
+pub mod install;
 pub mod log;
 mod gc;
 pub mod status;
@@ -146,6 +147,7 @@ pub static COMMANDS: &[Command] = &[
     prove::COMMAND,
     why::COMMAND,
     simulate::COMMAND,
+    tryout::COMMAND,
     test::COMMAND,
     replay::COMMAND,
     control::BLOCK,

@@ -252,7 +252,30 @@ fn another_hooks_yes_is_a_violation_and_told() {
         sandbox.person(&["log"]).said(&["approved by another hook", "violation"]);
         let counts = sandbox.person(&["insights", "--json"]).json()["questions"].clone();
         assert_eq!([&counts["allowed"], &counts["overridden"]], [1, 1]);
+        let _ = session.prompt("more");
+        session.stop("done").silent();
+        assert_eq!(facts(&session, "violation").len(), 1, "it is told once");
     }
+}
+
+/// Each permission prompt that a person saw is counted, whatever opened it; one that nobody can have seen is not.
+#[test]
+fn prompts_seen_are_counted() {
+    let sandbox = attended();
+    let session = begun(&sandbox);
+    for line in ["npm test", "cargo build"] {
+        let asked = json!({"tool_name": "Bash", "tool_input": {"command": line}, "permission_suggestions": []});
+        session.event("PermissionRequest", asked).silent();
+    }
+    sandbox.person(&["status"]).said(&["prompts", "2 prompts seen"]);
+    assert_eq!(sandbox.person(&["status", "--json"]).json()["questions"]["prompts_seen"], 2);
+    sandbox.person(&["insights"]).said(&["2 prompts seen"]);
+    sandbox.person(&["verify"]).said(&["intact"]);
+    let alone = Sandbox::repository("0.0");
+    let session = begun(&alone);
+    let asked = json!({"tool_name": "Bash", "tool_input": {"command": "npm test"}, "permission_suggestions": []});
+    let _ = session.event("PermissionRequest", asked);
+    assert_eq!(alone.person(&["status", "--json"]).json()["questions"]["prompts_seen"], 0);
 }
 
 /// More answers in one turn than wait for proof: each is looked up all the same.

@@ -133,6 +133,7 @@ const IN_AN_EMPTY_PROJECT: &[&str] = &[
     "verify",
     "why",
     "simulate missing.json",
+    "tryout",
     "replay",
     "block --reason 'let me look'",
     "clear-block --yes",

@@ -463,6 +463,50 @@ fn another_client_that_reads_our_registration() {
     assert_eq!(rows(&home, "others"), [], "there is nothing to read");
 }
 
+/// Another hook's yes to a permission prompt counts before the person's: each is named, wherever it stands, and ours is not.
+#[test]
+fn other_hooks_that_answer_prompts() {
+    let home = installed();
+    let none = ("ok".to_owned(), "no other hook answers permission prompts".to_owned());
+    assert_eq!(rows(&home, "prompts"), [none]);
+    let hooks = |line: &str| json!({"PermissionRequest": [{"hooks": [{"type": "command", "command": line}]}]});
+    let settings = |line: &str| json!({ "hooks": hooks(line) }).to_string();
+    let own = home.path("settings.json");
+    let mut value: Value = serde_json::from_slice(&fs::read(&own).unwrap()).unwrap();
+    let groups = value["hooks"]["PermissionRequest"].as_array_mut().unwrap();
+    groups.push(hooks("of-user --token ghp_0123456789abcdefghijABCDEFGHIJ012345")["PermissionRequest"][0].clone());
+    fs::write(&own, value.to_string()).unwrap();
+    write(&home.path("settings.local.json"), &settings("of-user-local"));
+    write(&home.project(".claude/settings.json"), &settings("of-project"));
+    write(&home.project(".claude/settings.local.json"), "{ no json");
+    write(&home.root().join("managed/managed-settings.json"), &settings("of-administrator"));
+    write(&home.root().join("managed/managed-settings.d/10.json"), &settings("of-department"));
+    let plugin = home.path("plugins/cache/m/yes/1");
+    write(&plugin.join(".claude-plugin/plugin.json"), &json!({"name": "yes", "hooks": "./other.json"}).to_string());
+    write(&plugin.join("hooks/hooks.json"), &settings("of-plugin"));
+    let list = json!({"version": 2, "plugins": {"yes@m": [{"scope": "user", "installPath": plugin}]}});
+    write(&home.path("plugins/installed_plugins.json"), &list.to_string());
+    let skill = "---\nname: s\nhooks:\n  PermissionRequest:\n    - hooks: [{type: command, command: y}]\n---\nx\n";
+    write(&home.project(".claude/skills/s/SKILL.md"), skill);
+    let found = rows(&home, "prompts");
+    assert!(found.iter().all(|(level, _)| level == "note"), "{found:?}");
+    let named = |file: &str, what: &str| found.iter().any(|(_, words)| words.contains(file) && words.contains(what));
+    for (file, what) in [
+        ("settings.json", "of-user --token [redacted"),
+        ("settings.local.json", "of-user-local"),
+        (".claude/settings.json", "of-project"),
+        (".claude/settings.local.json", "a file that is no JSON"),
+        ("managed-settings.json", "of-administrator"),
+        ("managed-settings.d/10.json", "of-department"),
+        ("hooks/hooks.json", "of-plugin"),
+        ("plugin.json", "hooks in a file of another name"),
+        ("skills/s/SKILL.md", "hooks of its own"),
+    ] {
+        assert!(named(file, what), "{file}: {what}: {found:#?}");
+    }
+    assert_eq!(found.len(), 9, "{found:#?}");
+}
+
 #[test]
 fn how_shell_commands_are_held() {
     let home = installed();

@@ -99,6 +99,7 @@ mod tidy;
 mod told;
 mod tracker;
 mod transcript;
+mod tryout;
 mod upgrade;
 mod usage;
 mod verified;

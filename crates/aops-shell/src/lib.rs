@@ -14,4 +14,5 @@ pub mod danger;
 pub mod loss;
 pub mod handed;
 pub mod lasting;
+pub mod quiet;
 pub mod leftovers;

@@ -45,7 +45,10 @@ pub static VERBS: &[Verb] = &[
     writes("sessions gc", Who::OutsideClient),
     reads("log"), reads("verify"),
     writes("verify --quarantine", Who::AtTerminal),
-    reads("prove"), reads("why"), reads("simulate"), reads("test"), reads("replay"),
+    reads("prove"), reads("why"), reads("simulate"),
+    // It shows other sessions, and writes the user's file where a person says yes.
+    writes("tryout", Who::OutsideClient),
+    reads("test"), reads("replay"),
     Verb { name: "block", who: Who::Anyone, effect: Effect::Control },
     writes("clear-block", Who::AtTerminal),
     writes("waive", Who::AtTerminal),

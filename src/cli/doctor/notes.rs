@@ -8,10 +8,11 @@ use super::{Report, bad, report};
 use crate::cli::install::receipt::Receipt;
 use crate::cli::sessions::changed_ms;
 use aops_core::config::in_force;
+use aops_core::config::texts::Reading;
 use aops_core::ledger::{clients, sessions};
 use aops_core::model::agent::FILE_PREFIX;
 use aops_core::model::error::Failure;
-use aops_core::observe::foreign_agents;
+use aops_core::observe::{brought, foreign_agents};
 use aops_core::proof::check::{self, Examined};
 use aops_core::proof::life::{self, Standing};
 use aops_core::proof::trust;
@@ -70,6 +71,16 @@ pub(super) fn others(scene: &Scene) -> Report {
     let what =
         format!("{} may read this registration too: such events pass, unjudged and unrecorded", names.join(", "));
     bad(what, "nothing is wrong; only Claude Code is guarded")
+}
+
+/// Hooks of others that answer the client's permission prompts: their yes counts where we ask the person.
+pub(super) fn answerers(scene: &Scene) -> Report {
+    let found = brought::answers_prompts(&Reading::new(scene.env, &scene.env.cwd), &scene.env.cwd);
+    let told = found.into_iter().map(|(file, what)| {
+        let what = format!("`{file}` may answer permission prompts in your place, ours too: {what}");
+        (what, "remove its `PermissionRequest` entry, unless you want that".to_owned())
+    });
+    report(told.collect(), "no other hook answers permission prompts")
 }
 
 /// The log over all sessions is signed, by whom.

@@ -30,9 +30,14 @@ pub(super) fn change(given: &ArgMatches, io: &mut Io) -> anyhow::Result<Option<C
 
 /// A person is there, and no file says yet what they want.
 fn may_ask(given: &ArgMatches, io: &Io) -> bool {
-    let talks = io.terminal && io::stdin().is_terminal() && !io.json && !io.yes && !given.get_flag("dry-run");
+    let talks = is_person_there(io) && !given.get_flag("dry-run");
     let is_open = || in_force::look(io.env, &io.env.cwd).is_ok_and(|now| now.origins.of("mode.level").is_empty());
     talks && is_open()
+}
+
+/// Somebody sits at the terminal and wants to be asked.
+pub(super) fn is_person_there(io: &Io) -> bool {
+    io.terminal && io::stdin().is_terminal() && !io.json && !io.yes
 }
 
 /// Whether the client itself shall read no secrets: as the command line says, or the person at the terminal. Asked once, where

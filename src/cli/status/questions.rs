@@ -3,6 +3,7 @@
 use crate::cli::table::{NamedFact, Tone};
 use aops_core::session::fold::Session;
 use aops_core::session::question::{Question, Questions};
+use aops_core::text::plain::count;
 use aops_core::text::time;
 use serde_json::{Value, json};
 
@@ -13,7 +14,10 @@ pub(super) fn describe_questions(session: &Session, now_ms: i64) -> Vec<NamedFac
     let mut rows: Vec<NamedFact> = open
         .map(|(_, question)| ("asks you", format!("{} ({})", question.line, since(question)), Tone::Warn))
         .collect();
-    let Questions { allowed, asked, last, refused, .. } = &session.memory.questions;
+    let Questions { allowed, asked, last, refused, seen, .. } = &session.memory.questions;
+    if *seen > 0 {
+        rows.push(("prompts", format!("{} seen", count(*seen, "prompt")), Tone::Plain));
+    }
     if *asked > 0 {
         let last = last.as_ref().map(|last| format!("; last {}", last.tell(160))).unwrap_or_default();
         rows.push(("questions", format!("{asked} asked, {allowed} approved, {refused} rejected{last}"), Tone::Plain));
@@ -23,7 +27,7 @@ pub(super) fn describe_questions(session: &Session, now_ms: i64) -> Vec<NamedFac
 
 /// The same for a program.
 pub(super) fn to_json(session: &Session) -> Value {
-    let Questions { allowed, asked, last, refused, .. } = &session.memory.questions;
+    let Questions { allowed, asked, last, refused, seen, .. } = &session.memory.questions;
     let open: Vec<&Question> = session.open_questions().map(|(_, question)| question).collect();
-    json!({"asked": asked, "allowed": allowed, "refused": refused, "last": last, "open": open})
+    json!({"asked": asked, "allowed": allowed, "refused": refused, "last": last, "open": open, "prompts_seen": seen})
 }

@@ -149,6 +149,7 @@ fn questions() -> Questions {
         asked: 1,
         last: Some(answered()),
         refused: 0,
+        seen: 1,
         unproven: vec![
             Unproven { agent_id: some(), answered: answered(), since: moment() },
             Unproven { agent_id: None, answered: least, since: moment() },
@@ -566,15 +567,13 @@ pub(crate) fn states() -> Vec<Value> {
         let ledger = Some(Witness { memory: memory.into(), ..witness.clone() });
         State { digest: Some(digest()), ledger, ..state }
     };
-    [
-        (state(), memory()),
-        (bare(), calm()),
-        (waiting, Memory { chosen: Some(unheld()), jail: Some(unjailed()), prompted: Some(over()), ..shown_a_file() }),
-    ]
-    .map(on_disk)
-    .iter()
-    .map(|state| serde_json::to_value(state).unwrap())
-    .collect()
+    let questions = Questions { asked: 1, ..Questions::default() };
+    let shown = Memory { chosen: Some(unheld()), jail: Some(unjailed()), prompted: Some(over()), ..shown_a_file() };
+    [(state(), memory()), (bare(), calm()), (waiting, Memory { questions, ..shown })]
+        .map(on_disk)
+        .iter()
+        .map(|state| serde_json::to_value(state).unwrap())
+        .collect()
 }
 
 fn seen() -> Seen {
@@ -595,6 +594,7 @@ fn seen() -> Seen {
         changed: vec![text()],
         clashes: vec!["critic".to_owned()],
         client: Some(client()),
+        dialog: true,
         ends: true,
         event: text(),
         folders: Some(map()),
@@ -742,6 +742,7 @@ fn unseen() -> Seen {
         rehearsed: None,
         said: None,
         asks_plan: false,
+        dialog: false,
         plan_hook: None,
         plan_shown: None,
         reflection: None,

@@ -9,6 +9,7 @@ pub mod glob;
 pub mod value;
 mod word;
 pub mod jail;
+pub mod quiet;
 pub mod witness;
 pub mod key;
 pub mod check;
@@ -30,6 +31,7 @@ pub use fleet::Fleet;
 pub use jail::Jail;
 pub use origins::{Layer, Origins, SourceLine};
 pub use project::Folder;
+pub use quiet::{Quiet, QuietLevel};
 pub use read::{Source, hold_in, read, read_for};
 pub use rule::Rule;
 pub use value::Share;
@@ -67,6 +69,8 @@ pub struct Policy {
     pub jail: Jail,
     pub memory: Memory,
     pub mode: Mode,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub quiet: Quiet,
     /// Mode `observe` only: the levels of the gates in the mode that is rehearsed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsed: Option<Gates>,
@@ -264,6 +268,7 @@ impl Default for Policy {
             jail: Jail::default(),
             memory: Memory::default(),
             mode: Mode { level: Some(ModeLevel::Strict), ..Mode::default() },
+            quiet: Quiet::default(),
             rehearsed: None,
             rules: Vec::new(),
             run: Run::default(),

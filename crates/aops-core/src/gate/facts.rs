@@ -75,6 +75,7 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
             seen.starter = starter(event, context);
             seen.uncounted = event.kind == EventKind::SubagentStop && !is_awaited(session, event);
             if event.kind == EventKind::PermissionRequest {
+                seen.dialog = context.interactive;
                 seen.asks_plan = context.attended && context.plan_hook.is_none() && is_plan_question(event);
                 seen.plan_shown = context.plan_shown.clone().filter(|_| seen.asks_plan);
                 seen.plan_hook.clone_from(&context.plan_hook);

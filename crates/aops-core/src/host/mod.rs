@@ -10,6 +10,7 @@ pub mod shown;
 pub mod words;
 pub mod agents;
 pub mod recorded;
+pub mod past;
 pub mod claude;
 pub mod codex;
 pub mod copilot;
@@ -22,13 +23,16 @@ use crate::model::event::{Event, EventKind};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::system::env::{Env, below_root, system_root};
 use crate::system::files;
+use crate::text::json;
 use claude::settings::{self, Group, Hook, Unreadable, quoted};
 use claude::transcript::scan::{Lens, Scan};
 use claude::wire::answer::{self, Answer};
 use claude::wire::read as claudes;
 use memchr::memmem;
+use past::{Down, PastCall, PastCounts, PastFile, PastFiles, PastRecord};
 use std::io;
 use std::path::Path;
+use std::time::Instant;
 use table::{host, registered};
 
 /// The event called `name` in these bytes.
@@ -76,6 +80,57 @@ pub fn scan(transcript: &Path, lens: &Lens) -> io::Result<Scan> {
         return copilot::usage::scan(transcript, lens);
     }
     claude::transcript::scan::scan(transcript, lens)
+}
+
+/// The files in which a client keeps its sessions. One whose format is not known is named all the same.
+pub fn past_files(env: &Env, client: Client) -> PastFiles {
+    let mut found = PastFiles::default();
+    let folder = env.folder_of(client);
+    let is_json = |name: &str| Path::new(name).extension().is_some_and(|ending| ending == "json" || ending == "jsonl");
+    match client {
+        Client::Claude => claude::past::files(folder, &mut found),
+        Client::Codex => codex::past::files(folder, &mut found),
+        Client::Copilot => copilot::past::files(folder, &mut found),
+        // A database, which no reader of ours opens.
+        Client::Opencode => {
+            let is_database = |name: &str| name == "opencode.db";
+            let moved = env.folders.iter().find(|(name, _)| name == "XDG_DATA_HOME");
+            let data = moved.map_or_else(|| env.home.join(".local/share"), |(_, path)| path.into());
+            found.find(client, &data, &[Down::Named("opencode")], false, &is_database);
+        }
+        Client::Gemini | Client::Qwen => {
+            for place in ["tmp", "projects"] {
+                let down = [Down::Named(place), Down::Any, Down::Named("chats")];
+                found.find(client, folder, &down, false, &is_json);
+            }
+        }
+    }
+    found
+}
+
+/// Reads such a file, and hands on what it says one after another.
+pub fn read_past(file: &PastFile, until: Instant, take: &mut dyn FnMut(PastRecord)) -> io::Result<PastCounts> {
+    match file.client {
+        Client::Claude => claude::past::read(&file.path, until, take),
+        Client::Codex => codex::past::read(&file.path, until, take),
+        Client::Copilot => copilot::past::read(&file.path, until, take),
+        Client::Opencode | Client::Gemini | Client::Qwen => Ok(PastCounts::default()),
+    }
+}
+
+/// The event that a hook would have been sent before such a call.
+pub fn before_call(client: Client, call: &PastCall) -> Result<Event, Failure> {
+    let quoted = |text: &str| json::quoted(text);
+    let mode = call.mode.as_ref().map(|mode| format!(",\"permission_mode\":{}", quoted(mode))).unwrap_or_default();
+    let payload = format!(
+        r#"{{"hook_event_name":"PreToolUse","session_id":{},"transcript_path":"","cwd":{},"tool_name":{},"tool_use_id":{},"tool_input":{}{mode}}}"#,
+        quoted(&call.session),
+        quoted(&call.cwd),
+        quoted(&call.tool),
+        quoted(&call.id),
+        call.input,
+    );
+    read(client, "PreToolUse", payload.as_bytes())
 }
 
 /// We are registered in this client, in whatever state.

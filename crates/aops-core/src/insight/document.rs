@@ -112,18 +112,20 @@ pub struct QuestionCounts {
 }
 
 impl QuestionCounts {
-    /// `9 asked, 7 approved, 2 rejected, 4 s to answer on average`
+    /// `9 asked, 7 approved, 2 rejected, 4 s to answer on average; 12 prompts seen`
     pub fn describe(&self) -> String {
+        let prompts = if self.dialogs == 0 { None } else { Some(format!("{} seen", count(self.dialogs, "prompt"))) };
         if self.asked == 0 {
-            return String::new();
+            return prompts.unwrap_or_default();
         }
+        let prompts = prompts.map(|words| format!("; {words}")).unwrap_or_default();
         let mean = self.waited_ms.checked_div(self.allowed + self.refused).and_then(|ms| i64::try_from(ms).ok());
         let mean = mean.map(|ms| format!(", {} to answer on average", time::age(ms))).unwrap_or_default();
         let over = match self.overridden {
             0 => String::new(),
             n => format!(", {n} answered by another hook"),
         };
-        format!("{} asked, {} approved, {} rejected{over}{mean}", self.asked, self.allowed, self.refused)
+        format!("{} asked, {} approved, {} rejected{over}{mean}{prompts}", self.asked, self.allowed, self.refused)
     }
 
     pub fn add(&mut self, other: &Self) {

@@ -11,6 +11,7 @@ use crate::observe::plugins;
 use crate::system::files::{self, make_all, replace_private};
 use crate::text::frontmatter::brings;
 use crate::text::json::{self, Json};
+use crate::text::redact::redact;
 use crate::text::sha256::sha256;
 use crate::text::template::one_line;
 use serde_json::Value;
@@ -21,6 +22,14 @@ const MOST_NAMED: usize = 8;
 /// Settings under which a program stands.
 const PROGRAMS: [&str; 5] =
     ["statusLine", "apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "otelHeadersHelper"];
+
+/// The event of a permission prompt.
+const PROMPTS: &str = "PermissionRequest";
+/// Where a plugin keeps its hooks, and where texts lie that may have some.
+const MANIFESTS: [&str; 2] = ["hooks/hooks.json", ".claude-plugin/plugin.json"];
+const TEXTS: [&str; 3] = ["skills", "commands", "agents"];
+/// Hooks of others that are named.
+const MOST_ANSWERERS: usize = 50;
 
 /// What our plugin registers.
 const OUR_HOOKS: &str = include_str!("../../hooks/hooks.json");
@@ -70,8 +79,7 @@ fn plugin_roots(env: &Reading, cwd: &Path) -> Vec<PathBuf> {
 
 /// The first file of settings, or of a plugin, of which this is true. What cannot be read may be one.
 fn hooked_file(env: &Reading, cwd: &Path, roots: &[PathBuf], is_one: impl Fn(&str) -> bool) -> Option<String> {
-    let manifests =
-        roots.iter().flat_map(|root| ["hooks/hooks.json", ".claude-plugin/plugin.json"].map(|n| root.join(n)));
+    let manifests = roots.iter().flat_map(|root| MANIFESTS.map(|name| root.join(name)));
     let mut files = settings_files(env, cwd).into_iter().chain(manifests);
     let found = files.find(|path| env.short(path).map_or_else(|| path.is_file(), |text| is_one(&text)));
     found.map(|path| path.display().to_string())
@@ -95,23 +103,85 @@ pub fn approves(env: &Reading, cwd: &Path) -> Option<String> {
     let roots = plugin_roots(env, cwd);
     let meets = |group: &Value| may_match(group.get("matcher").and_then(Value::as_str), "ExitPlanMode");
     let script = has_script(env);
-    if let Some(file) = hooked_file(env, cwd, &roots, |text| may_run(text, script, "PermissionRequest", meets)) {
+    if let Some(file) = hooked_file(env, cwd, &roots, |text| may_run(text, script, PROMPTS, meets)) {
         return Some(file);
     }
     for folder in plugins::folders(env, cwd).iter().chain(&roots) {
-        for name in ["skills", "commands", "agents"] {
+        for name in TEXTS {
             let (place, mut texts) = (folder.join(name), Vec::new());
             if !list(&place, 4, &mut texts) {
                 return Some(place.display().to_string());
             }
-            let says = |text: &String| brings(text).is_some() && text.to_lowercase().contains("permissionrequest");
-            let hooked = |path: &PathBuf| env.short(path).map_or(path.is_file(), |text| says(&text));
+            let hooked = |path: &PathBuf| env.short(path).map_or(path.is_file(), |text| says_prompts(&text));
             if let Some(path) = texts.into_iter().find(hooked) {
                 return Some(path.display().to_string());
             }
         }
     }
     None
+}
+
+/// Files with a hook, not ours, that may answer the client's permission prompts, and what it runs: of an administrator, the
+/// user, the project, a plugin, a skill, a command or an agent. The first answer to a prompt wins.
+pub fn answers_prompts(env: &Reading, cwd: &Path) -> Vec<(String, String)> {
+    let roots = plugin_roots(env, cwd);
+    let managed = env.managed();
+    let parts = std::fs::read_dir(managed.join("managed-settings.d")).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = parts.map(|item| item.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
+    files.push(managed.join("managed-settings.json"));
+    files.extend(["settings.json", "settings.local.json"].map(|name| env.config.join(name)));
+    files.extend(settings_files(env, cwd));
+    files.extend(roots.iter().flat_map(|root| MANIFESTS.map(|name| root.join(name))));
+    files.sort();
+    files.dedup();
+    let (script, mut found) = (has_script(env), Vec::new());
+    for path in &files {
+        let hooks = match env.short(path) {
+            Some(text) => prompt_hooks(&text, script),
+            None if path.is_file() => vec!["a file that cannot be read".to_owned()],
+            None => continue,
+        };
+        found.extend(hooks.into_iter().map(|what| (path.display().to_string(), what)));
+    }
+    for folder in plugins::folders(env, cwd).iter().chain(&roots) {
+        let mut texts = Vec::new();
+        for name in TEXTS {
+            // A list for a person to look at.
+            let _ = list(&folder.join(name), 4, &mut texts);
+        }
+        let hooked = texts.into_iter().filter(|path| env.short(path).is_some_and(|text| says_prompts(&text)));
+        found.extend(hooked.map(|path| (path.display().to_string(), "hooks of its own".to_owned())));
+    }
+    found.truncate(MOST_ANSWERERS);
+    found
+}
+
+/// What answers permission prompts in a text of hooks, without us.
+fn prompt_hooks(text: &str, script: bool) -> Vec<String> {
+    let Ok(root) = serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}')) else {
+        return vec!["a file that is no JSON".to_owned()];
+    };
+    let hooks = root.get("hooks");
+    if hooks.is_some_and(|hooks| hooks.is_string() || hooks.is_array()) {
+        return vec!["hooks in a file of another name".to_owned()];
+    }
+    let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
+    let groups = list(hooks.and_then(|hooks| hooks.get(PROMPTS)));
+    let all = groups.iter().flat_map(|group| list(group.get("hooks")));
+    let of = |hook: &Value, name: &str| hook.get(name).and_then(Value::as_str).map(str::to_owned);
+    let is_ours =
+        |hook: &Value| disarm::is_ours(PROMPTS, hook) && of(hook, "command").is_some_and(|line| runs_us(&line, script));
+    let what = |hook: Value| {
+        let runs = ["command", "url", "server", "prompt", "type"].iter().find_map(|name| of(&hook, name));
+        one_line(&redact(&runs.unwrap_or_default()), 120)
+    };
+    all.filter(|hook| !is_ours(hook)).map(what).collect()
+}
+
+/// A text whose own hooks answer permission prompts.
+fn says_prompts(text: &str) -> bool {
+    brings(text).is_some() && text.to_lowercase().contains(&PROMPTS.to_lowercase())
 }
 
 /// A text of hooks in which one, not ours, may be run at this event. One that is no JSON to us may be to the client.

@@ -141,6 +141,9 @@ pub struct Seen {
     /// `SessionStart` only: the client that fires the events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientProcess>,
+    /// `PermissionRequest` only: a person sits at the client and saw the prompt. Older versions did not record it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dialog: bool,
     /// Stop only, mode `loop`: the task is given up with everything committed. Older versions went on with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends: bool,

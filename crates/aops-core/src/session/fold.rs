@@ -185,6 +185,7 @@ impl Session {
             EventKind::Stop => self.apply_stop(seen, refused),
             EventKind::PermissionRequest => {
                 self.memory.told_plan_hook |= seen.plan_hook.is_some();
+                self.memory.questions.seen += u64::from(seen.dialog);
                 if seen.asks_plan && !refused {
                     self.apply_plan_question(seen);
                 }

@@ -6,6 +6,7 @@
 use crate::model::call::CallKey;
 use crate::model::gate_id::GateId;
 use crate::model::named::{Stored, named};
+use crate::text::plain::is_zero;
 use crate::text::template::one_line;
 use crate::text::time;
 use serde::{Deserialize, Serialize};
@@ -82,6 +83,9 @@ pub struct Questions {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<Answered>,
     pub refused: u64,
+    /// Prompts of the client that a person saw, whatever opened them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub seen: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unproven: Vec<Unproven>,
 }

@@ -289,6 +289,15 @@ impl Env {
         Duration::from_secs(15)
     }
 
+    /// How long `tryout` looks at the past.
+    pub fn tryout_budget(&self) -> Duration {
+        #[cfg(test_switches)]
+        if let Some(ms) = std::env::var("AOPS_TEST_TRYOUT_MS").ok().and_then(|v| v.parse().ok()) {
+            return Duration::from_millis(ms);
+        }
+        Duration::from_mins(1)
+    }
+
     /// How long a piece of work may take. Tests share the cores with many others and give it more.
     pub fn at_most(&self, limit: Duration) -> Duration {
         #[cfg(test_switches)]

@@ -94,6 +94,11 @@ pub fn note_interrupts() {
     set(&ENDING, note as *const () as usize);
 }
 
+/// From now on they end the process again.
+pub fn obey_interrupts() {
+    set(&ENDING, libc::SIG_DFL);
+}
+
 /// This process itself wants its run to pause.
 static WANTED: AtomicBool = AtomicBool::new(false);
 

@@ -8,7 +8,7 @@ mod unset;
 
 pub use unset::{unset_danger, unset_folder_danger, unset_folder_mode};
 
-use super::{DangerLevel, Folder, ModeLevel};
+use super::{DangerLevel, Folder, ModeLevel, QuietLevel};
 use std::borrow::Cow;
 use std::ops::Range;
 use toml::Spanned;
@@ -71,11 +71,21 @@ fn add_row(text: &str, rows: &Range<usize>, last: Option<Range<usize>>, fields: 
 
 /// The text with this level of a danger rule.
 pub fn set_danger(text: &str, rule: &str, level: DangerLevel) -> Option<String> {
+    set_key(text, "danger", rule, &quote(level.name()))
+}
+
+/// The text with this level of quiet, and with the programs that may use the network.
+pub fn set_quiet(text: &str, level: QuietLevel, network: &[&str]) -> Option<String> {
+    let names: Vec<String> = network.iter().map(|name| quote(name)).collect();
+    let text = set_key(text, "quiet", "allow", &quote(level.name()))?;
+    set_key(&text, "quiet", "network", &format!("[{}]", names.join(", ")))
+}
+
+fn set_key(text: &str, name: &str, key: &str, word: &str) -> Option<String> {
     let document = DeTable::parse(text).ok()?;
-    let word = quote(level.name());
-    match entry(document.get_ref(), "danger") {
-        None => Some(append(text, "[danger]", &[(rule, &word)])),
-        Some((_, table)) => put(text, table, rule, &word),
+    match entry(document.get_ref(), name) {
+        None => Some(append(text, &format!("[{name}]"), &[(key, word)])),
+        Some((_, table)) => put(text, table, key, word),
     }
 }
 
@@ -291,6 +301,23 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn quiet_is_set_in_every_form_of_the_table() {
+        let whole = "[quiet]\nnetwork = [\"gh\"]\nallow = \"reading\"\n";
+        for (before, after) in [
+            (String::new(), whole.to_owned()),
+            ("[gates]\nqa = \"off\"\n".to_owned(), format!("[gates]\nqa = \"off\"\n\n{whole}")),
+            (whole.replace("reading", "off").replace("\"gh\"", ""), whole.to_owned()),
+            ("quiet.allow = \"off\"\n".to_owned(), "quiet.network = [\"gh\"]\nquiet.allow = \"reading\"\n".to_owned()),
+        ] {
+            let now = set_quiet(&before, QuietLevel::Reading, &["gh"]).unwrap();
+            assert_eq!(now, after, "{before}");
+            let read = read_for(ModeLevel::Strict, HERE, None, Some(Source { file: "f", text: &now }), None).unwrap();
+            assert_eq!((read.0.quiet.allow, read.0.quiet.network), (QuietLevel::Reading, vec!["gh".to_owned()]));
+        }
+        assert_eq!(set_quiet("quiet = 1", QuietLevel::Off, &[]), None);
     }
 
     #[test]

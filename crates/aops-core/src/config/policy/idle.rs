@@ -4,7 +4,7 @@
 
 use super::jail::JailLevel;
 use super::key::KEYS;
-use super::{Level, ModeLevel, Origins, Policy, SourceLine};
+use super::{Level, ModeLevel, Origins, Policy, QuietLevel, SourceLine};
 use crate::model::gate_id::GateId;
 use std::fmt;
 
@@ -73,6 +73,7 @@ fn why_key(key: &str, policy: &Policy, origins: &Origins) -> Option<&'static str
         {
             Some("`jail.level` is off")
         }
+        "quiet.network" | "quiet.unattended" if policy.quiet.allow == QuietLevel::Off => Some("`quiet.allow` is off"),
         "checkpoint.intervene" if !is_held(policy, GateId::Qa, gates.qa) => Some("`gates.qa` is off"),
         "close.format"
             if !is_held(policy, GateId::Commit, gates.commit()) && !is_held(policy, GateId::Qa, gates.qa) =>
@@ -136,6 +137,8 @@ mod tests {
                 &["jail.test_network", "jail.without"],
             ),
             ("jail.test_network = true", &[]),
+            ("quiet.network = \"gh\"\nquiet.unattended = true", &["quiet.network", "quiet.unattended"]),
+            ("quiet.network = \"gh\"\nquiet.allow = \"reading\"", &[]),
             ("gates.critic = \"off\"\ngates.sandbox = \"off\"", &[]),
             ("effects.read = \"a\"\neffects.write = \"a\"", &["effects.read"]),
             ("gates.checks = \"off\"\n[[check]]\nid = \"x\"\non = \"stop\"\nrun = \"true\"", &["check.x"]),

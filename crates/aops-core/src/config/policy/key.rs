@@ -4,6 +4,7 @@
 //! all follow from this table; tests hold the last two to it.
 
 use super::jail::{Harness, JailLevel};
+use super::quiet::QuietLevel;
 use super::value::{Field, Form, Value};
 use super::witness::WitnessGit;
 use super::{DangerLevel, Interactive, Intervene, Level, ModeLevel, OnPause, Policy, Rehearse};
@@ -133,6 +134,10 @@ fn fields() -> Vec<Key> {
     jail.harness: Form::OneOf(Harness::WORDS), Raise,
         "how hooks and servers are jailed that the client starts with a shell";
     jail.without: Form::Names, Keep, "programs that run without the jail, each in a line of its own";
+    quiet.allow: Form::OneOf(QuietLevel::WORDS), Lower,
+        "which questions of the client are answered for you: none, lines that are proven to read, or also lines that the jail contains";
+    quiet.network: Form::Names, Lower, "programs whose reading may use the network, as `gh`";
+    quiet.unattended: Form::Flag, Lower, "also in a session in which nobody sits at the client";
     witness.url: Form::Names, Keep, "witnesses that are asked to sign the log's checkpoints, as `http://127.0.0.1:7380`";
     witness.key: Form::Names, Keep, "the public keys of these witnesses";
     witness.quorum: Form::Whole(0, 64), Keep, "how many of them must have signed; 0 is all";
@@ -193,6 +198,11 @@ impl Key {
             (Project::Raise, ..) if new < old => refused("may only raise this"),
             (Project::Lower, Value::Flag(_), _) if new > old => refused("may only switch this off"),
             (Project::Lower, ..) if new > old => refused("may only lower this"),
+            (Project::Lower, Value::Names(old), Value::Names(new)) => match new.iter().find(|name| !old.contains(name))
+            {
+                Some(name) => Err(format!("a project may only lower this, and {name:?} is not in it")),
+                None => Ok(wanted),
+            },
             (Project::Raise | Project::Lower, ..) | (Project::Fill, Value::Nothing, _) => Ok(wanted),
             (Project::Add, Value::Names(old), Value::Names(new)) => {
                 let more = new.into_iter().filter(|name| !old.contains(name));

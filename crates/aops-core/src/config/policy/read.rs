@@ -95,7 +95,8 @@ fn sort(policy: &mut Policy) {
     policy.rules.sort_by(|one, other| one.id.cmp(&other.id));
     policy.checks.sort_by(|one, other| one.id.cmp(&other.id));
     let effects = &mut policy.effects;
-    for names in [&mut effects.examples, &mut effects.read, &mut effects.write, &mut policy.small.never] {
+    let (quiet, small) = (&mut policy.quiet.network, &mut policy.small.never);
+    for names in [&mut effects.examples, &mut effects.read, &mut effects.write, small, quiet] {
         names.sort();
         names.dedup();
     }

@@ -7,3 +7,4 @@ pub mod settings;
 pub mod disarm;
 pub mod usage;
 pub mod transcript;
+pub mod past;

@@ -7,3 +7,4 @@ pub mod answer;
 pub mod trust;
 pub mod hooks;
 pub mod rollout;
+pub mod past;

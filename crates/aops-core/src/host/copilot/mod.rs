@@ -7,3 +7,4 @@ pub mod read;
 pub mod answer;
 pub mod hooks;
 pub mod usage;
+pub mod past;

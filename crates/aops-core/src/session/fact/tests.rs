@@ -114,6 +114,7 @@ fn all() -> Vec<Fact> {
         changed: vec!["f".to_owned()],
         clashes: vec!["c".to_owned()],
         client: Some(ClientProcess { pid: 1, started: "2".to_owned() }),
+        dialog: true,
         event: "Stop".to_owned(),
         folders: Some(map()),
         foreign: text(),

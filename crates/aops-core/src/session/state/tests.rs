@@ -117,6 +117,7 @@ fn full() -> (State, Memory) {
         questions: Questions {
             asked: 1,
             last: Some(Answered { ms: Some(1), rule: text(), ..Answered::default() }),
+            seen: 1,
             unproven: vec![Unproven { agent_id: text(), ..Unproven::default() }],
             ..Questions::default()
         },

@@ -82,6 +82,16 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
     ("jail.harness", "", "\"none\"", Err(())),
     ("jail.without", "\"x\"", "\"x\"", Ok("[\"x\"]")),
     ("jail.without", "", "\"x\"", Err(())),
+    ("quiet.allow", "\"contained\"", "\"reading\"", Ok("\"reading\"")),
+    ("quiet.allow", "\"reading\"", "\"off\"", Ok("\"off\"")),
+    ("quiet.allow", "", "\"reading\"", Err(())),
+    ("quiet.allow", "\"reading\"", "\"contained\"", Err(())),
+    ("quiet.network", "[\"gh\", \"npm\"]", "[\"gh\"]", Ok("[\"gh\"]")),
+    ("quiet.network", "\"gh\"", "[]", Ok("[]")),
+    ("quiet.network", "\"gh\"", "[\"curl\"]", Err(())),
+    ("quiet.network", "", "\"gh\"", Err(())),
+    ("quiet.unattended", "true", "false", Ok("false")),
+    ("quiet.unattended", "", "true", Err(())),
     ("run.claude", "\"claude\"", "\"claude\"", Ok("\"claude\"")),
     ("run.claude", "", "\"claude\"", Err(())),
     ("run.notify", "\"beep\"", "\"beep\"", Ok("\"beep\"")),
@@ -268,6 +278,9 @@ fn no_laxer(new: &Policy, old: &Policy) -> bool {
         && new.checkpoint.max_tree_mb >= old.checkpoint.max_tree_mb
         && new.checkpoint.intervene == old.checkpoint.intervene
         && new.checkpoint.keep >= old.checkpoint.keep
+        && new.quiet.allow <= old.quiet.allow
+        && new.quiet.network.iter().all(|name| old.quiet.network.contains(name))
+        && (!new.quiet.unattended || old.quiet.unattended)
 }
 
 /// A value of a form, as it stands in a file; good ones near each other, so that files agree and differ.

@@ -20,8 +20,8 @@ const ENDLESS: usize = 64 << 20;
 const BUFFER: usize = 256 << 10;
 
 /// Kinds that are known to hold nothing for us.
-const PASSED_OVER: &str = "attachment atis-latch cost-state custom-title agent-name file-history-snapshot last-prompt \
-progress queue-operation summary system tag tools-used";
+const PASSED_OVER: &str = "attachment atis-latch cost-state custom-title agent-name file-history-delta \
+file-history-snapshot last-prompt mode permission-mode progress queue-operation summary system tag tools-used";
 
 /// The fields of a record that we look at.
 #[derive(Debug, Deserialize)]
@@ -46,6 +46,14 @@ pub struct TranscriptEntry<'a> {
     pub message: Option<Message<'a>>,
     #[serde(borrow, default, rename = "toolUseResult")]
     pub result: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "sessionId")]
+    pub session_id: Cow<'a, str>,
+    #[serde(borrow, default, rename = "permissionMode")]
+    pub permission_mode: Cow<'a, str>,
+    #[serde(borrow, default, rename = "toolDenialKind")]
+    pub denial: Cow<'a, str>,
+    #[serde(default, rename = "interruptedByShutdown")]
+    pub by_shutdown: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -158,14 +166,18 @@ pub struct Lines {
 
 impl Lines {
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self {
-            reader: BufReader::with_capacity(BUFFER, files::open(path)?),
+        files::open(path).map(Self::of)
+    }
+
+    pub fn of(file: File) -> Self {
+        Self {
+            reader: BufReader::with_capacity(BUFFER, file),
             line: Vec::new(),
             too_long: 0,
             bytes: 0,
             until: None,
             gave_up: false,
-        })
+        }
     }
 
     /// The next line that is not empty, without its line feed.

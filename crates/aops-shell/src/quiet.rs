@@ -1,0 +1,151 @@
+//! What quiet would say of a line, by its text alone: proven to read, proven to read over the network, or unknown but not
+//! known to act outside the project.
+//!
+//! Reads the line, looks at no file. Invariants: what is not proven is not reading; what changes the repository, pushes,
+//! publishes, installs, or acts on containers, processes or other machines is never contained. Whether a line is answered is
+//! more than this: rules of the person, danger rules and the jail are asked by whoever answers.
+
+mod table;
+
+use crate::class::{LineSetting, class};
+use crate::commands;
+use crate::effect::Effect;
+use crate::lasting::lasts;
+use crate::outside::outside;
+use crate::syntax::{Line, Simple, Word};
+use crate::targets::Targets;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Quiet {
+    /// Every command reads, and none needs more than files.
+    Reading,
+    /// The same, but this one program asks another machine or a daemon; all its words are in the line as they stand.
+    ReadingOver(String),
+    /// It is not known what it does, nor that it acts outside the project.
+    Contained,
+    /// The client asks its person as ever: why.
+    Left(Left),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// It cannot be read.
+    Unclear,
+    /// It changes the repository, or asks the tracker.
+    Repository,
+    /// It asks another machine or a daemon, in more ways than one or in words that are not in the line.
+    Network,
+    /// It publishes, deploys, sends or pushes.
+    Outside,
+    Installs,
+    Superuser,
+    Containers,
+    /// It ends or starts processes that go on.
+    Processes,
+    /// It names a path outside the project.
+    Elsewhere,
+}
+
+/// How much is answered, in rising order. The words of `[quiet] allow`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Answers {
+    Nothing,
+    Reading,
+    Contained,
+}
+
+impl Quiet {
+    /// At this level, with these programs allowed the network, the line would be answered as far as its text decides.
+    pub fn is_answered(&self, level: Answers, network: &[impl AsRef<str>]) -> bool {
+        match self {
+            Self::Reading => level >= Answers::Reading,
+            Self::ReadingOver(program) => {
+                level >= Answers::Reading && network.iter().any(|known| known.as_ref() == program)
+            }
+            Self::Contained => level >= Answers::Contained,
+            Self::Left(_) => false,
+        }
+    }
+}
+
+/// What quiet would say of this line.
+pub fn of(line: &Line, around: &LineSetting) -> Quiet {
+    if line.unclear || line.beyond {
+        return Quiet::Left(Left::Unclear);
+    }
+    match class(line, around).effect {
+        Effect::Read => reading(line),
+        Effect::Write => contained(line, around),
+        Effect::Close | Effect::Tracker | Effect::Control | Effect::Spawn => Quiet::Left(Left::Repository),
+    }
+}
+
+fn reading(line: &Line) -> Quiet {
+    let mut far = programs(line).filter(|simple| table::reaches(simple));
+    let Some(first) = far.next() else { return Quiet::Reading };
+    // A word that another program makes may carry what that one read.
+    let plain = |simple: &Simple| {
+        let given =
+            simple.words.iter().all(|word| word.is_firm() && word.filled.is_empty() && word.literal().is_some());
+        given && simple.script.is_none() && simple.fed.is_empty() && simple.arriving.is_empty()
+    };
+    match first.name() {
+        Some(name) if plain(first) && far.next().is_none() => Quiet::ReadingOver(name.to_owned()),
+        _ => Quiet::Left(Left::Network),
+    }
+}
+
+/// Functions of the line are seen by what they run.
+fn programs(line: &Line) -> impl Iterator<Item = &Simple> {
+    line.commands.iter().map(AsRef::as_ref).filter(|simple| !simple.function)
+}
+
+fn contained(line: &Line, around: &LineSetting) -> Quiet {
+    if table::needs_superuser(&line.text) {
+        return Quiet::Left(Left::Superuser);
+    }
+    if outside(line) {
+        return Quiet::Left(Left::Outside);
+    }
+    if lasts(line).is_some() {
+        return Quiet::Left(Left::Processes);
+    }
+    let known = programs(line).find_map(|simple| left_by_name(line, simple));
+    match known.or_else(|| leaves(line, around).then_some(Left::Elsewhere)) {
+        Some(why) => Quiet::Left(why),
+        None => Quiet::Contained,
+    }
+}
+
+fn left_by_name(line: &Line, simple: &Simple) -> Option<Left> {
+    let name = simple.name()?;
+    let reads = commands::class(name, simple, line);
+    match reads {
+        Ok(Effect::Read) if table::reaches(simple) => Some(Left::Network),
+        Ok(Effect::Read) => None,
+        Ok(Effect::Close | Effect::Tracker | Effect::Control | Effect::Spawn) => Some(Left::Repository),
+        _ if matches!(name, "git" | "jj" | "hg" | "svn") => Some(Left::Repository),
+        _ => table::left(simple),
+    }
+}
+
+/// A file that the line may touch, or a folder that it runs in, is neither in the project nor temporary.
+fn leaves(line: &Line, around: &LineSetting) -> bool {
+    let roots = [Some(around.ground.cwd), around.project];
+    let inside = |path: &str| {
+        let below = |root: &str| {
+            let rest = path.strip_prefix(root).filter(|_| root.len() > 1);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        roots.into_iter().flatten().chain(table::FREE.iter().copied()).any(below)
+    };
+    // A path that only the running shell knows is held by the jail; one that the line names is the person's to allow.
+    let is_away = |word: &Word| word.tidied().literal().is_some_and(|path| path.starts_with('/') && !inside(&path));
+    let mut reach = Targets::default();
+    reach.cut(line, &around.ground);
+    let moved = |simple: &Simple| simple.folders.iter().any(is_away);
+    reach.over || reach.paths.iter().any(|target| is_away(&target.path)) || programs(line).any(moved)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,210 @@
+//! Judges calls of the past as the hook would judge them today, in memory and under all four modes.
+//!
+//! Reads the configuration and the files that the gates read, of the folder each call was made in; writes nothing. Invariant:
+//! context and verdict come from the hook's own code, as in `simulate`.
+
+use aops_core::config::in_force::{CONFIG_FILE, read_policy};
+use aops_core::config::policy::{ModeLevel, Policy, Source, hold_in};
+use aops_core::config::texts;
+use aops_core::gate::{self, sandbox};
+use aops_core::host;
+use aops_core::host::past::PastCall;
+use aops_core::model::call::{Effect, ToolCall};
+use aops_core::model::client::Client;
+use aops_core::model::event::Event;
+use aops_core::model::gate_id::GateId;
+use aops_core::model::verdict::{Ruling, Verdict};
+use aops_core::observe;
+use aops_core::session::fact::{Fact, Opened};
+use aops_core::session::fold::Session;
+use aops_core::system::env::Env;
+use aops_core::system::files;
+use aops_core::text::json;
+use aops_core::text::time;
+use aops_core::tool::targets;
+use aops_shell::class::{LineSetting, certain};
+use aops_shell::leftovers::only_checks;
+use aops_shell::quiet::{self, Quiet};
+use aops_shell::syntax::{Ground, Word};
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// In rising order.
+pub(super) const MODES: [ModeLevel; 4] = [ModeLevel::Observe, ModeLevel::Guard, ModeLevel::Loop, ModeLevel::Strict];
+/// The place of mode `guard` among them: what a person who switches nothing else on would meet.
+pub(super) const GUARD: usize = 1;
+
+/// What a mode says of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Passes,
+    Asks(Stop),
+    Refuses(Stop),
+}
+
+/// The gate that stops a call, and its rule, where it has several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stop {
+    pub(super) gate: GateId,
+    pub(super) rule: Option<String>,
+}
+
+impl Stop {
+    /// A danger rule by its id, another gate by its name.
+    pub(super) fn name(&self) -> String {
+        match (&self.rule, self.gate) {
+            (Some(rule), GateId::Danger) => rule.clone(),
+            (Some(rule), gate) => format!("{gate} {rule}"),
+            (None, gate) => gate.to_string(),
+        }
+    }
+}
+
+/// What became of one call.
+#[derive(Clone, Debug)]
+pub(super) struct Judged {
+    pub(super) outcomes: [Outcome; 4],
+    /// Of a shell line: what quiet would say of it.
+    pub(super) quiet: Option<Quiet>,
+    /// It changes the working tree; it is a test run, a linter or the like.
+    pub(super) changes: bool,
+    pub(super) checks: bool,
+    /// The folder it was made in is gone.
+    pub(super) is_gone: bool,
+    /// The call on one line, redacted.
+    pub(super) line: String,
+}
+
+/// The sessions as which a call in one folder is judged.
+struct Standing {
+    /// Before its first entry: what the call does and reaches is looked up for this one.
+    new: Session,
+    modes: [Session; 4],
+    is_gone: bool,
+}
+
+/// By client and folder; nothing where the configuration is not accepted.
+type Standings = HashMap<(&'static str, String), Option<Arc<Standing>>>;
+
+pub(super) struct Judge<'a> {
+    envs: [(Client, Env); 6],
+    user: Option<(String, String)>,
+    env: &'a Env,
+    standings: Mutex<Standings>,
+    /// The same call in the same folder is judged once.
+    known: Mutex<HashMap<u64, Option<Judged>>>,
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(env: &'a Env) -> Self {
+        let path = env.user_config.join(CONFIG_FILE);
+        let user = files::read_text(&path).ok().map(|text| (path.display().to_string(), text));
+        let own = Env { dry_run: true, inside_client: true, attended: true, ..env.clone() };
+        let of = |client: Client| match client {
+            Client::Claude => own.clone(),
+            // Nobody can be asked there: these clients have no such answer.
+            other => Env { dry_run: true, ..own.clone().of_host(other, None) },
+        };
+        let envs = Client::ALL.map(|client| (client, of(client)));
+        Self { envs, user, env, standings: Mutex::default(), known: Mutex::default() }
+    }
+
+    /// Nothing where the call cannot be judged: it has no folder, or the configuration there is not accepted.
+    pub(super) fn judge(&self, client: Client, call: &PastCall) -> Option<Judged> {
+        let mut hasher = DefaultHasher::new();
+        (client.name(), &call.cwd, &call.mode, &call.tool, &call.input).hash(&mut hasher);
+        let key = hasher.finish();
+        if let Some(known) = lock(&self.known).get(&key) {
+            return known.clone();
+        }
+        let judged = self.judge_anew(client, call);
+        lock(&self.known).insert(key, judged.clone());
+        judged
+    }
+
+    fn judge_anew(&self, client: Client, call: &PastCall) -> Option<Judged> {
+        let plain = Path::new(&call.cwd).is_absolute() && !call.cwd.split('/').any(|part| part == "..");
+        let standing = self.standing(client, &call.cwd).filter(|_| plain)?;
+        let event = host::before_call(client, call).ok()?;
+        let env = self.envs.iter().find(|(known, _)| *known == client).map_or(self.env, |(_, env)| env);
+        let then = call.at_ms.unwrap_or(env.now_ms);
+        let context = observe::call::again(env, &standing.new, &event, then);
+        let judged = |session: &Session| outcome(gate::judge(session, &event, &context));
+        let [observe, guard, looped, strict] = &standing.modes;
+        let seen = context.call.as_ref();
+        let made = event.call.as_ref()?;
+        let line = json::text_in(&made.input, "command").filter(|_| made.key.tool == "Bash");
+        Some(Judged {
+            outcomes: [judged(observe), judged(guard), judged(looped), judged(strict)],
+            quiet: self.quiet(&event, made, standing.new.policy()),
+            changes: seen.is_some_and(|seen| seen.effect == Effect::Write && seen.touches_tree),
+            checks: line.is_some_and(|line| only_checks(&line)),
+            is_gone: standing.is_gone,
+            line: sandbox::shown(&ToolCall {
+                key: made.key.clone(),
+                input: made.clipped.clone(),
+                ..ToolCall::default()
+            }),
+        })
+    }
+
+    /// What quiet would say of a shell line, by its text alone.
+    fn quiet(&self, event: &Event, call: &ToolCall, policy: &Policy) -> Option<Quiet> {
+        let home = self.env.home.to_string_lossy();
+        let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };
+        let line = targets::line(&call.key.tool, &call.input, &ground)?;
+        let listed = |program: &str, words: &[Word]| policy.effects.of_command("Bash", program, || certain(words));
+        let around = LineSetting { ground, project: Some(&event.cwd), listed: &listed };
+        Some(quiet::of(&line, &around))
+    }
+
+    fn standing(&self, client: Client, cwd: &str) -> Option<Arc<Standing>> {
+        let key = (client.name(), cwd.to_owned());
+        if let Some(known) = lock(&self.standings).get(&key) {
+            return known.clone();
+        }
+        let made = self.stand(client, Path::new(cwd)).map(Arc::new);
+        lock(&self.standings).insert(key, made.clone());
+        made
+    }
+
+    fn stand(&self, client: Client, cwd: &Path) -> Option<Standing> {
+        let env = self.envs.iter().find(|(known, _)| *known == client).map_or(self.env, |(_, env)| env);
+        let user = self.user.as_ref().map(|(file, text)| Source { file, text });
+        let (policy, origins) = read_policy(env, &texts::project(env, cwd), user).ok()?;
+        let session = |mode: ModeLevel| {
+            let mut policy = policy.clone();
+            hold_in(&mut policy, &origins, mode);
+            let mut session = Session::default();
+            let opened = Opened { policy: Some(Box::new(policy)), folders: folders(env), ..Opened::default() };
+            // The first entry of a session is always accepted.
+            let _ = session.apply("tryout", &time::timestamp(env.now_ms), &Fact::Open(opened));
+            session
+        };
+        let modes = MODES.map(session);
+        let mut new = Session::default();
+        new.memory.policy.clone_from(&modes[3].memory.policy);
+        new.memory.folders = folders(env);
+        Some(Standing { new, modes, is_gone: !cwd.is_dir() })
+    }
+}
+
+fn folders(env: &Env) -> BTreeMap<String, String> {
+    env.folders.iter().cloned().collect()
+}
+
+fn outcome(verdict: Verdict) -> Outcome {
+    let Some(gate) = verdict.gate else { return Outcome::Passes };
+    let stop = Stop { gate, rule: verdict.rule };
+    match verdict.ruling {
+        Ruling::Pass | Ruling::Allow => Outcome::Passes,
+        Ruling::Ask | Ruling::Defer => Outcome::Asks(stop),
+        Ruling::Deny => Outcome::Refuses(stop),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,188 @@
+//! After a tryout, at the terminal: what each rule shall do from now on, and how quiet it shall be.
+//!
+//! Asks, and writes the user's own file after a yes. Invariants: Enter changes nothing; a file that would not be accepted
+//! is not written; what the administrator's bundle or the project's file holds stays, and is told.
+
+use super::Tried;
+use super::tally::{Answerable, KEEPS};
+use crate::cli::{Io, policy_here, refused};
+use anyhow::Context;
+use aops_core::config::in_force::{CONFIG_FILE, InForce, read_policy};
+use aops_core::config::policy::{DangerLevel, Policy, QuietLevel, Source, choose};
+use aops_core::observe::own_changes;
+use aops_core::system::files;
+use aops_shell::danger::{Rule, rule};
+use std::path::Path;
+
+/// Answers that are not understood before a question is left.
+const TRIES: usize = 3;
+
+/// What the person wants.
+#[derive(Default)]
+struct Wishes {
+    rules: Vec<(&'static Rule, DangerLevel)>,
+    quiet: Option<(QuietLevel, &'static [&'static str])>,
+}
+
+/// `keep` as this version spells it; nothing where it does not know it yet.
+fn keep() -> Option<DangerLevel> {
+    DangerLevel::of("keep")
+}
+
+pub(super) fn offer(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
+    let now = policy_here(io)?;
+    let Some(wishes) = ask(io, tried, &now)? else {
+        writeln!(io.out, "\nnothing was changed")?;
+        return Ok(());
+    };
+    if wishes.rules.is_empty() && wishes.quiet.is_none() {
+        writeln!(io.out, "nothing to change")?;
+        return Ok(());
+    }
+    write(io, &wishes, &now)
+}
+
+/// Nothing where there is nobody any more.
+fn ask(io: &mut Io, tried: &Tried, now: &InForce) -> anyhow::Result<Option<Wishes>> {
+    let mut wishes = Wishes::default();
+    let rules = tried.tally.by_frequency();
+    let found = rules.iter().filter_map(|(name, by)| Some((rule(name)?, by.counts.all())));
+    writeln!(io.out, "\nEnter leaves each as it is")?;
+    for (rule, stops) in found {
+        let level = now.policy.danger_level(rule);
+        let words = choices(rule);
+        let question = format!("`{}` ({stops}): {}? [{}]: ", rule.id(), words.join(", "), level.name());
+        match choose_one(io, &question, &words)? {
+            Choice::Gone => return Ok(None),
+            Choice::AsItIs => {}
+            Choice::Word("keep") if keep().is_none() => {
+                writeln!(io.out, "this version does not know `keep` yet, so it stays `{}`", level.name())?;
+            }
+            Choice::Word(word) => {
+                let wanted = DangerLevel::of(word).filter(|wanted| *wanted != level);
+                wishes.rules.extend(wanted.map(|wanted| (rule, wanted)));
+            }
+        }
+    }
+    match ask_quiet(io, tried, &now.policy)? {
+        Choice::Gone => return Ok(None),
+        Choice::AsItIs => {}
+        Choice::Word(word) => {
+            let level = QuietLevel::of(word).unwrap_or_default();
+            let network: &[&str] = if level != QuietLevel::Off && asks_gh(io, tried)? { &["gh"] } else { &[] };
+            let is_new = level != now.policy.quiet.allow || now.policy.quiet.network != network;
+            wishes.quiet = Some((level, network)).filter(|_| is_new);
+        }
+    }
+    Ok(Some(wishes))
+}
+
+fn choices(rule: &Rule) -> Vec<&'static str> {
+    let first = if KEEPS.contains(&rule.id()) { "keep" } else { "deny" };
+    vec![first, "ask", "off"]
+}
+
+fn ask_quiet(io: &mut Io, tried: &Tried, policy: &Policy) -> anyhow::Result<Choice> {
+    let Answerable { reading, contained, .. } = tried.tally.prompts.shell;
+    let question = format!(
+        "quiet, which answers for you (at most {reading} at reading, {} at contained): {}? [{}]: ",
+        reading + contained,
+        QuietLevel::WORDS.join(", "),
+        policy.quiet.allow.name()
+    );
+    choose_one(io, &question, QuietLevel::WORDS)
+}
+
+fn asks_gh(io: &mut Io, tried: &Tried) -> anyhow::Result<bool> {
+    let more = tried.tally.prompts.shell.with_gh;
+    let question = format!("may `gh` use the network to read ({more} more)? [y/N]: ");
+    Ok(io.ask(question)?.is_some_and(|answer| is_yes(&answer)))
+}
+
+fn is_yes(answer: &str) -> bool {
+    matches!(answer.to_lowercase().as_str(), "y" | "yes")
+}
+
+enum Choice {
+    AsItIs,
+    Word(&'static str),
+    /// There is nobody any more.
+    Gone,
+}
+
+/// One of these words, by its beginning.
+fn choose_one(io: &mut Io, question: &str, words: &[&'static str]) -> anyhow::Result<Choice> {
+    for _ in 0..TRIES {
+        let Some(answer) = io.ask(question)? else { return Ok(Choice::Gone) };
+        let answer = answer.to_lowercase();
+        let known = words.iter().find(|word| !answer.is_empty() && word.starts_with(&answer));
+        match known {
+            Some(word) => return Ok(Choice::Word(word)),
+            None if answer.is_empty() => return Ok(Choice::AsItIs),
+            None => writeln!(io.out, "one of {}; Enter leaves it as it is", words.join(", "))?,
+        }
+    }
+    Ok(Choice::AsItIs)
+}
+
+/// The user's text with everything that is wanted; nothing where it cannot be edited.
+fn edit(old: &str, wishes: &Wishes) -> Option<String> {
+    let mut text = old.to_owned();
+    for (rule, level) in &wishes.rules {
+        text = choose::set_danger(&text, rule.id(), *level)?;
+    }
+    match wishes.quiet {
+        Some((level, network)) => choose::set_quiet(&text, level, network),
+        None => Some(text),
+    }
+}
+
+fn write(io: &mut Io, wishes: &Wishes, now: &InForce) -> anyhow::Result<()> {
+    let path = io.env.user_config.join(CONFIG_FILE);
+    let shown = path.display().to_string();
+    let file = files::find(&path).with_context(|| format!("`{shown}`"))?;
+    let old = String::from_utf8(file.bytes.clone().unwrap_or_default()).with_context(|| format!("`{shown}`"))?;
+    let Some(new) = edit(&old, wishes) else {
+        return refused(format!(
+            "`{shown}` has `danger` or `quiet` in a form that cannot be edited\nhint: write `[danger]` and `[quiet]` there yourself"
+        ));
+    };
+    let tried = read_policy(io.env, &now.project, Some(Source { file: &shown, text: &new }));
+    let (policy, _) = tried.or_else(|problems| {
+        let lines: Vec<String> = problems.iter().map(|problem| format!("\n{problem}")).collect();
+        refused(format!("the configuration would not be accepted, so nothing was changed:{}", lines.concat()))
+    })?;
+    for (rule, level) in &wishes.rules {
+        writeln!(io.out, "danger rule `{}`: `{}`", rule.id(), level.name())?;
+    }
+    if let Some((level, network)) = wishes.quiet {
+        let network =
+            if network.is_empty() { String::new() } else { format!(", network for `{}`", network.join(", ")) };
+        writeln!(io.out, "quiet: `{}`{network}; this version keeps the choice, a later one answers", level.name())?;
+    }
+    if !io.ask(format!("write this to `{shown}`? [y/N]: "))?.is_some_and(|answer| is_yes(&answer)) {
+        writeln!(io.out, "nothing was changed")?;
+        return Ok(());
+    }
+    file.check_writable().with_context(|| format!("`{shown}`"))?;
+    files::make_folders(path.parent().unwrap_or(Path::new("/")), 0o777).with_context(|| format!("`{shown}`"))?;
+    own_changes::announce(io.env, &file.path, Some(new.as_bytes()));
+    file.replace(new.as_bytes(), 0o666).with_context(|| format!("`{shown}`"))?;
+    writeln!(io.out, "written to `{shown}`")?;
+    tell_held(io, wishes, &policy)
+}
+
+/// What does not hold here all the same.
+fn tell_held(io: &mut Io, wishes: &Wishes, policy: &Policy) -> anyhow::Result<()> {
+    for (rule, level) in &wishes.rules {
+        let holds = policy.danger_level(rule);
+        if holds != *level {
+            writeln!(io.out, "in this folder `{}` stays `{}`: `aops-hook danger` says why", rule.id(), holds.name())?;
+        }
+    }
+    if wishes.quiet.is_some_and(|(level, _)| policy.quiet.allow != level) {
+        let holds = policy.quiet.allow.name();
+        writeln!(io.out, "in this folder quiet stays `{holds}`: `aops-hook policy` says why")?;
+    }
+    Ok(())
+}
