@@ -4,9 +4,9 @@
 //! context and verdict come from the hook's own code, as in `simulate`.
 
 use aops_core::config::in_force::{CONFIG_FILE, read_policy};
-use aops_core::config::policy::{ModeLevel, Policy, Source, hold_in};
+use aops_core::config::policy::{DangerLevel, ModeLevel, Policy, Source, hold_in};
 use aops_core::config::texts;
-use aops_core::gate::{self, sandbox};
+use aops_core::gate::{self, Context, Keeps, sandbox};
 use aops_core::host;
 use aops_core::host::past::PastCall;
 use aops_core::model::call::{Effect, ToolCall};
@@ -21,6 +21,7 @@ use aops_core::system::env::Env;
 use aops_core::system::files;
 use aops_core::text::json;
 use aops_core::text::time;
+use aops_core::tool::danger::Danger;
 use aops_core::tool::targets;
 use aops_shell::class::{LineSetting, certain};
 use aops_shell::leftovers::only_checks;
@@ -40,6 +41,8 @@ pub(super) const GUARD: usize = 1;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Passes,
+    /// What it would lose is kept first.
+    Keeps(Stop),
     Asks(Stop),
     Refuses(Stop),
 }
@@ -131,7 +134,10 @@ impl<'a> Judge<'a> {
         let env = self.envs.iter().find(|(known, _)| *known == client).map_or(self.env, |(_, env)| env);
         let then = call.at_ms.unwrap_or(env.now_ms);
         let context = observe::call::again(env, &standing.new, &event, then);
-        let judged = |session: &Session| outcome(gate::judge(session, &event, &context));
+        let judged = |session: &Session| match outcome(gate::judge(session, &event, &context)) {
+            Outcome::Passes => kept(session, &context).map_or(Outcome::Passes, Outcome::Keeps),
+            stopped => stopped,
+        };
         let [observe, guard, looped, strict] = &standing.modes;
         let seen = context.call.as_ref();
         let made = event.call.as_ref()?;
@@ -203,6 +209,15 @@ fn outcome(verdict: Verdict) -> Outcome {
         Ruling::Ask | Ruling::Defer => Outcome::Asks(stop),
         Ruling::Deny => Outcome::Refuses(stop),
     }
+}
+
+/// The rule that would ask, if what the line loses were not kept.
+fn kept(session: &Session, context: &Context) -> Option<Stop> {
+    let seen =
+        context.call.as_ref().filter(|seen| seen.keeps == Keeps::Nothing && session.mode() > ModeLevel::Observe)?;
+    let level = |danger: &&Danger| session.policy().danger_level(danger.rule) == DangerLevel::Keep;
+    let danger = seen.dangers.iter().find(level)?;
+    Some(Stop { gate: GateId::Danger, rule: Some(danger.rule.id().to_owned()) })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -4,14 +4,14 @@
 //! is not written; what the administrator's bundle or the project's file holds stays, and is told.
 
 use super::Tried;
-use super::tally::{Answerable, KEEPS};
+use super::tally::Answerable;
 use crate::cli::{Io, policy_here, refused};
 use anyhow::Context;
 use aops_core::config::in_force::{CONFIG_FILE, InForce, read_policy};
 use aops_core::config::policy::{DangerLevel, Policy, QuietLevel, Source, choose};
 use aops_core::observe::own_changes;
 use aops_core::system::files;
-use aops_shell::danger::{Rule, rule};
+use aops_shell::danger::{Rule, Usual, rule};
 use std::path::Path;
 
 /// Answers that are not understood before a question is left.
@@ -22,11 +22,6 @@ const TRIES: usize = 3;
 struct Wishes {
     rules: Vec<(&'static Rule, DangerLevel)>,
     quiet: Option<(QuietLevel, &'static [&'static str])>,
-}
-
-/// `keep` as this version spells it; nothing where it does not know it yet.
-fn keep() -> Option<DangerLevel> {
-    DangerLevel::of("keep")
 }
 
 pub(super) fn offer(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
@@ -55,9 +50,6 @@ fn ask(io: &mut Io, tried: &Tried, now: &InForce) -> anyhow::Result<Option<Wishe
         match choose_one(io, &question, &words)? {
             Choice::Gone => return Ok(None),
             Choice::AsItIs => {}
-            Choice::Word("keep") if keep().is_none() => {
-                writeln!(io.out, "this version does not know `keep` yet, so it stays `{}`", level.name())?;
-            }
             Choice::Word(word) => {
                 let wanted = DangerLevel::of(word).filter(|wanted| *wanted != level);
                 wishes.rules.extend(wanted.map(|wanted| (rule, wanted)));
@@ -78,7 +70,7 @@ fn ask(io: &mut Io, tried: &Tried, now: &InForce) -> anyhow::Result<Option<Wishe
 }
 
 fn choices(rule: &Rule) -> Vec<&'static str> {
-    let first = if KEEPS.contains(&rule.id()) { "keep" } else { "deny" };
+    let first = if rule.usual == Usual::Keep { "keep" } else { "deny" };
     vec![first, "ask", "off"]
 }
 

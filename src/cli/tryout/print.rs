@@ -53,7 +53,7 @@ fn stops(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
         writeln!(io.out, "\nmode `guard` would have stopped nothing\n")?;
         return Ok(());
     }
-    writeln!(io.out, "\nwhat mode `guard` would have stopped")?;
+    writeln!(io.out, "\nwhat mode `guard` would have stopped, or kept before it was lost")?;
     for (name, rule) in rules {
         let name = Tone::Strong.paint(name, io).into_owned();
         writeln!(io.out, "{name}: {}", describe(rule.counts))?;
@@ -62,16 +62,15 @@ fn stops(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
         }
     }
     let kept = tried.tally.kept();
-    writeln!(io.out, "`keep` would keep first what {kept} of these would lose, and let them pass\n")?;
+    let lines = count(kept, "line");
+    writeln!(io.out, "{lines} of these would pass: what they lose is kept, and `aops-hook undo` brings it back\n")?;
     Ok(())
 }
 
 fn describe(stopped: Stopped) -> String {
-    match (stopped.asked, stopped.refused) {
-        (asked, 0) => format!("{asked} asked"),
-        (0, refused) => format!("{refused} refused"),
-        (asked, refused) => format!("{asked} asked, {refused} refused"),
-    }
+    let counts = [(stopped.kept, "kept"), (stopped.asked, "asked"), (stopped.refused, "refused")];
+    let told = counts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}"));
+    told.collect::<Vec<_>>().join(", ")
 }
 
 fn prompts(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
@@ -134,7 +133,7 @@ pub(super) fn to_json(tried: &Tried) -> Value {
     let modes = MODES.iter().zip(&tally.modes).map(|(mode, counts)| (mode.name().to_owned(), stopped(counts)));
     let rule = |(name, rule): (&str, &ByRule)| {
         let lines = rule.lines.iter().map(|(at, line)| json!({"at": time::timestamp(*at), "line": clean(line)}));
-        json!({"rule": name, "asked": rule.counts.asked, "refused": rule.counts.refused, "lines": lines.collect::<Vec<_>>()})
+        json!({"rule": name, "asked": rule.counts.asked, "refused": rule.counts.refused, "kept": rule.counts.kept, "lines": lines.collect::<Vec<_>>()})
     };
     let answerable = |lines: Answerable| {
         json!({

@@ -7,7 +7,7 @@ use crate::config::policy::Policy;
 use crate::config::texts::{Library, Reading};
 use crate::config::workflow::{Gate, Held};
 use crate::gate::guard::{self, Protected};
-use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, Unheld};
+use crate::gate::{CallContext, Context, EndContext, Evidence, Keeps, StartContext, Unheld};
 use crate::gate::{facts, is_busy};
 use crate::host;
 use crate::ledger::open::Ledger;
@@ -211,7 +211,10 @@ pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Conte
     let mut context = Context { folders, client, now_ms: then_ms, defers, stage, ..shared };
     match event.kind {
         EventKind::PreToolUse | EventKind::PermissionRequest => {
-            context.call = call(env, session, event).map(|(call, _)| Box::new(call));
+            // What lay there then is not known; the text says that all of it could be kept.
+            let keeps = |lost: Option<Lost>| if lost.is_some() { Keeps::Nothing } else { Keeps::Untold };
+            let again = |(call, lost)| Box::new(CallContext { keeps: keeps(lost), ..call });
+            context.call = call(env, session, event).map(again);
         }
         EventKind::SubagentStop => context.report = report(env, session, event, true),
         EventKind::UserPromptSubmit => context.prompt = Prompt::read(&event.prompt, |_| false),

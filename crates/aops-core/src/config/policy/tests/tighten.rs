@@ -1,6 +1,7 @@
 //! A project may only tighten: each key both ways, and any two files.
 
 use super::source;
+use crate::config::policy::DangerLevel;
 use crate::config::policy::key::{KEYS, Key, Project};
 use crate::config::policy::rule::Action;
 use crate::config::policy::value::Form;
@@ -221,7 +222,7 @@ fn what_a_bundle_does_not_name() {
 /// The switch of a danger rule: each step up is a project's to take, none down.
 #[track_caller]
 fn switch_tightens(key: &Key) {
-    let words = ["off", "ask", "deny"];
+    let words = DangerLevel::WORDS;
     for (at, of_user) in words.iter().enumerate() {
         for (to, of_project) in words.iter().enumerate() {
             let line = |word: &str| format!("{} = \"{word}\"", key.name);
