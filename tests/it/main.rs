@@ -97,6 +97,7 @@ mod tidy;
 mod told;
 mod tracker;
 mod transcript;
+mod undo;
 mod upgrade;
 mod usage;
 mod verified;

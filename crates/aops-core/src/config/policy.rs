@@ -9,6 +9,7 @@ pub mod glob;
 pub mod value;
 mod word;
 pub mod jail;
+pub mod undo;
 pub mod witness;
 pub mod key;
 pub mod check;
@@ -32,6 +33,7 @@ pub use origins::{Layer, Origins, SourceLine};
 pub use project::Folder;
 pub use read::{Source, hold_in, read, read_for};
 pub use rule::Rule;
+pub use undo::Undo;
 pub use value::Share;
 pub use witness::Witness;
 pub(crate) use word::words;
@@ -78,6 +80,8 @@ pub struct Policy {
     pub small: Small,
     pub stop: Stop,
     pub tracker: Tracker,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub undo: Undo,
     #[serde(default, skip_serializing_if = "is_default")]
     pub witness: Witness,
 }
@@ -271,6 +275,7 @@ impl Default for Policy {
             small: Small::default(),
             stop: Stop { refusals: 3 },
             tracker: Tracker { command: "bd".to_owned() },
+            undo: Undo::default(),
             witness: Witness::default(),
         }
     }

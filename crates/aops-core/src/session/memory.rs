@@ -56,6 +56,9 @@ pub struct Memory {
     pub baseline_sha256: Option<String>,
     /// The boot the ledger was last opened in: only another one explains a lost tail.
     pub boot: String,
+    /// What a person brought back, and this session's agent has not been told of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub brought_back: Option<BroughtBack>,
     pub calls: Vec<OpenCall>,
     /// What the last start asked for with `AOPS_MODE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -455,6 +458,17 @@ pub struct RunStep {
     /// Checks that a person lets this step go without.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waived: Vec<String>,
+}
+
+/// A person brought back what was kept before a command.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BroughtBack {
+    /// Files that came, changed or went.
+    pub files: u64,
+    /// The number it was kept under.
+    pub number: u64,
+    /// The session's agent knows.
+    pub told: bool,
 }
 
 /// A rollback of this session's working tree, by any session or person.

@@ -41,6 +41,16 @@ impl Store {
         self.pack(file, size, sync)
     }
 
+    /// Stores these bytes.
+    pub fn keep_bytes(&self, bytes: &[u8]) -> io::Result<[u8; 32]> {
+        let sha256 = Sha256::digest(bytes).into();
+        if self.holds(&sha256) {
+            Ok(sha256)
+        } else {
+            self.pack(&mut &bytes[..], bytes.len() as u64, true).map(|put| put.0)
+        }
+    }
+
     /// Packs and hashes in one pass: the name is the digest of what was packed, even if the file changes.
     fn pack(&self, from: &mut dyn Read, size: u64, sync: bool) -> io::Result<Put> {
         let (spare, file) = self.spare_file().map_err(io::Error::other)?;
