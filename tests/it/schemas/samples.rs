@@ -478,6 +478,7 @@ fn calm() -> Memory {
         questions: Questions::default(),
         agentless: None,
         elsewhere: false,
+        brought_back: None,
         chosen: None,
         client: None,
         jail: None,

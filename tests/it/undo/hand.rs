@@ -160,7 +160,7 @@ impl<'a> Hand<'a> {
     }
 
     fn finish(mut self, line: &str) -> u64 {
-        self.keeping.line = line.to_owned();
+        line.clone_into(&mut self.keeping.line);
         self.keeping.files.sort_by(|a, b| a.path.cmp(&b.path));
         self.keeping.folders.sort_by(|a, b| a.path.cmp(&b.path));
         let mut k = 0;

@@ -3,7 +3,7 @@
 //! Writes files folder by folder from `/`, follows no symlink, and starts `git`. Invariants: a file is replaced by a rename, so
 //! it is the old one or the new one; what is neither as it was planned nor as it shall be was changed meanwhile, and stays.
 
-use super::form::{Content, Keeping, KeptFile};
+use super::form::{Content, Keeping, KeptFile, KeptRepository};
 use super::git::Repository;
 use super::plan::{Goal, Plan, RefMove};
 use super::present::Looker;
@@ -48,8 +48,13 @@ pub(super) fn act(env: &Env, store: &Store, plan: &Plan, present: &Keeping) -> R
     acting.modes();
     acting.sync();
     let mut acted = acting.acted;
-    for goal in &plan.repositories {
-        repository(env, store, plan, goal, &mut acted.problems);
+    for (goal, before) in plan.repositories.iter().zip(&present.repositories) {
+        repository(
+            &Repository::at(env, &goal.git, &goal.root),
+            store,
+            (plan.number, goal, before),
+            &mut acted.problems,
+        );
     }
     Ok(acted)
 }
@@ -151,9 +156,13 @@ impl Acting<'_> {
     }
 }
 
-fn repository(env: &Env, store: &Store, plan: &Plan, goal: &Goal, problems: &mut Vec<String>) {
-    let repository = Repository::at(env, &goal.git, &goal.root);
-    let note = format!("aops-hook undo {}", plan.number);
+fn repository(
+    repository: &Repository,
+    store: &Store,
+    (number, goal, before): (u64, &Goal, &KeptRepository),
+    problems: &mut Vec<String>,
+) {
+    let note = format!("aops-hook undo {number}");
     let mut tried = |done: Result<(), Failure>| {
         let is_done = done.is_ok();
         problems.extend(done.err().map(|failure| failure.what));
@@ -164,7 +173,7 @@ fn repository(env: &Env, store: &Store, plan: &Plan, goal: &Goal, problems: &mut
         tried(repository.move_ref(one, &note));
     }
     if let Some(switched) = &goal.switched {
-        tried(switch(&repository, switched, &note));
+        tried(switch(repository, switched, &note));
     }
     for one in moved {
         tried(repository.move_ref(one, &note));
@@ -173,11 +182,11 @@ fn repository(env: &Env, store: &Store, plan: &Plan, goal: &Goal, problems: &mut
         tried(repository.set_settings(branch, wanted));
     }
     if let Some(wanted) = &goal.stashes {
-        tried(repository.set_stashes(wanted));
+        tried(repository.set_stashes(wanted, before.stashes.as_deref().unwrap_or_default()));
     }
     let is_back = goal.head.as_ref().is_none_or(|head| tried(repository.move_ref(head, &note)));
     if is_back {
-        tried(index(store, &repository, goal));
+        tried(index(store, repository, goal));
     }
 }
 

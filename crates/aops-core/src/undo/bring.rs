@@ -171,7 +171,9 @@ fn prepare(env: &Env, store: &Store, survey: Survey) -> Result<(Plan, Keeping), 
         if decided.goal.index.is_some() {
             (before.index, before.indexed) = keep_index(store, &repository)?;
         }
-        let pin = |(k, id): (usize, &String)| (pin_name(draft.number, k), id.clone());
+        // Two working trees share the refs of their repository.
+        let known: usize = present.repositories.iter().map(|other| other.pins.len()).sum();
+        let pin = |(k, id): (usize, &String)| (pin_name(draft.number, known + k), id.clone());
         repository.pin(&before.pins.iter().enumerate().map(pin).collect::<Vec<_>>())?;
         present.repositories.push(before);
         plan.repositories.push(decided.goal);
@@ -193,7 +195,7 @@ pub fn pins_of(number: u64) -> String {
 type KeptIndex = (Option<Sum>, Vec<(String, Sum)>);
 
 fn keep_index(store: &Store, repository: &Repository) -> Result<KeptIndex, Failure> {
-    let bytes = std::fs::read(repository.index_file()).unwrap_or_default();
+    let bytes = files::read(repository.index_file()).unwrap_or_default();
     let index = keep_bytes(store, &bytes)?;
     let mut indexed = Vec::new();
     for (id, bytes) in repository.only_in_index()? {

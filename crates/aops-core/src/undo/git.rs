@@ -94,8 +94,9 @@ impl<'a> Repository<'a> {
 
     /// Branches that a working tree of this repository stands on.
     pub fn checked_out(&self) -> Result<BTreeSet<String>, Failure> {
-        let said = self.0.ask(&["worktree", "list", "--porcelain", "-z"])?;
-        Ok(lines(&said).filter_map(|line| line.strip_prefix("branch ").map(str::to_owned)).collect())
+        let said = self.0.ask(&["worktree", "list", "--porcelain"])?;
+        let said = String::from_utf8_lossy(&said);
+        Ok(said.lines().filter_map(|line| line.strip_prefix("branch ").map(str::to_owned)).collect())
     }
 
     /// Whether the way from `tip` to `goal` loses commits: those of `tip` are neither below `goal` nor below another ref.
@@ -271,11 +272,11 @@ impl Repository<'_> {
         wanted.iter().try_for_each(|(key, value)| self.0.ask(&["config", "--local", "--add", key, value]).map(drop))
     }
 
-    /// Makes the list of stashes this one; those that are not in it and not in `known` are newer, and stay on top.
-    pub fn set_stashes(&self, wanted: &[(String, String)]) -> Result<(), Failure> {
+    /// Makes the list of stashes this one. Those that are neither in it nor in the list before are newer, and stay on top.
+    pub fn set_stashes(&self, wanted: &[(String, String)], before: &[(String, String)]) -> Result<(), Failure> {
         let now = self.stashes()?;
-        let is_wanted = |id: &str| wanted.iter().any(|(known, _)| known == id);
-        let newer = now.iter().filter(|(id, _)| !is_wanted(id)).cloned();
+        let is_newer = |id: &str| !wanted.iter().chain(before).any(|(known, _)| known == id);
+        let newer = now.iter().filter(|(id, _)| is_newer(id)).cloned();
         let all: Vec<(String, String)> = newer.chain(wanted.iter().cloned()).collect();
         if now == all {
             return Ok(());
@@ -292,10 +293,10 @@ impl Repository<'_> {
     pub fn set_index(&self, bytes: &[u8]) -> Result<(), Failure> {
         let [index, lock, spare] = ["index", "index.lock", "aops-index"].map(|name| self.0.git.join(name));
         let failed = |e: &dyn std::fmt::Display| Failure::storage(lock.display(), e);
-        if fs::read(&index).is_ok_and(|now| now == bytes) {
+        if files::read(&index).is_ok_and(|now| now == bytes) {
             return Ok(());
         }
-        if !fs::read(&lock).is_ok_and(|left| left == bytes) {
+        if !files::read(&lock).is_ok_and(|left| left == bytes) {
             let _ = fs::remove_file(&spare);
             let mut file = files::open_itself(&spare, fs::OpenOptions::new().write(true).create_new(true))
                 .map_err(|e| failed(&e))?;

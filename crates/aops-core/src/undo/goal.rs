@@ -7,6 +7,7 @@ use super::form::{KeptRepository, LeftRepository};
 use super::git::{Repository, is_of_branch};
 use super::plan::{Goal, RefMove};
 use crate::model::error::Failure;
+use crate::system::files;
 use crate::text::sha256::Sum;
 use std::collections::BTreeSet;
 
@@ -89,7 +90,7 @@ impl Survey<'_> {
                 Some(format!("`{called}` cannot come back: its commit {} is gone from the repository", id(wanted)))
             } else if stood_on.contains(name) {
                 Some(format!("`{called}` stays: a working tree is on it"))
-            } else if !self.force && !self.was_left(name, &now) && self.repository.loses(name, &now, wanted) {
+            } else if !self.force && self.has_new_commits(name, &now, wanted) {
                 Some(format!("`{called}` stays: it has new commits that no other branch has"))
             } else {
                 None
@@ -110,9 +111,11 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// The command left this ref as it is now.
-    fn was_left(&self, name: &str, now: &str) -> bool {
-        self.left.is_some_and(|left| left.refs.iter().any(|(known, id)| known == name && id == now))
+    /// The command did not leave this ref here, and nothing else would hold its commits.
+    fn has_new_commits(&self, name: &str, now: &str, wanted: &str) -> bool {
+        let left = |left: LeftRepository| left.refs.iter().any(|(known, id)| known == name && id == now);
+        let held = || self.kept.refs.iter().any(|(_, back)| self.repository.is_below(now, back));
+        !self.left.is_some_and(left) && self.repository.loses(name, now, wanted) && !held()
     }
 
     /// The settings of a branch come and go with it.
@@ -184,7 +187,7 @@ impl Survey<'_> {
             self.said.goal.indexed = lost.cloned().collect();
         }
         let Some(wanted) = self.kept.index.filter(|_| is_back) else { return };
-        let now = std::fs::read(self.repository.index_file()).map_or(Sum::default(), |bytes| Sum::of(&bytes));
+        let now = files::read(self.repository.index_file()).map_or(Sum::default(), |bytes| Sum::of(&bytes));
         if now != wanted {
             self.said.changes.push("the index comes back".to_owned());
             self.said.goal.index = Some(wanted);

@@ -70,7 +70,7 @@ impl Survey {
         let still = |item: &Item| matches!(item.fate, Fate::Same | Fate::Conflict(_));
         self.items.iter().all(still)
             && self.repositories.iter().flatten().all(nothing)
-            && !self.keeping.folders.iter().any(|folder| Looker::default().folder_mode(&folder.path).is_none())
+            && !self.keeping.folders.iter().any(|folder| Looker::default().look(&folder.path) == Present::Absent)
             && !self.keeping.gone_folders.iter().any(|path| Looker::default().folder_mode(path).is_some())
     }
 
@@ -152,7 +152,8 @@ pub fn survey(env: &Env, store: &Store, number: u64, force: bool) -> Result<Surv
         };
         work.cleans.push(if repository.is_whole(kept) { repository.clean().ok() } else { None });
         let left = work.left.as_ref().map(|left| left.repository(at));
-        repositories.push(Some(goal::survey(&repository, kept, left, force)?));
+        let decided = goal::survey(&repository, kept, left, force);
+        repositories.push(decided.map_err(|failure| conflicts.push(failure.what)).ok());
     }
     for (at, kept) in keeping.files.iter().enumerate() {
         items.push(work.item(&keeping, at, kept)?);
