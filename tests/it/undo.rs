@@ -3,7 +3,7 @@
 
 mod conflict;
 mod crash;
-mod hand;
+pub(crate) mod hand;
 mod property;
 mod retain;
 mod verb;
@@ -22,8 +22,9 @@ pub(crate) fn undo(sandbox: &Sandbox, arguments: &[&str]) -> Answer {
 /// Brings it back whole; the number of the present that was kept.
 #[track_caller]
 pub(crate) fn brought(sandbox: &Sandbox, number: u64) -> u64 {
+    let shown = sandbox.person(&["undo", &number.to_string(), "--dry-run"]);
     let answer = undo(sandbox, &[&number.to_string(), "--json"]);
-    assert!(answer.code == Some(0) && answer.err.is_empty(), "{number}: {answer:?}");
+    assert!(answer.code == Some(0) && answer.err.is_empty(), "{number}: {answer:?} after {shown:?}");
     let said: Value = serde_json::from_str(&answer.out).unwrap();
     assert_eq!(said["whole"], true, "{said}");
     said["present"].as_u64().unwrap_or_else(|| panic!("{number}: nothing was done: {said}"))
@@ -98,7 +99,7 @@ fn discarded_edits_come_back_with_their_index() {
         &["reset", "-q", "--hard", "HEAD~1"],
         &["reset", "-q", "--hard", "other"],
         &["checkout", "-q", "--", "."],
-        &["restore", "--staged", "--worktree", "--source=HEAD~1", "."],
+        &["restore", "--staged", "--worktree", "--source=HEAD", "."],
     ];
     for (n, line) in lines.iter().enumerate() {
         let sandbox = repository();

@@ -80,7 +80,7 @@ fn text(path: &Path) -> String {
     name::text(path.as_os_str().as_bytes()).into_owned()
 }
 
-pub(super) struct Hand<'a> {
+pub(crate) struct Hand<'a> {
     sandbox: &'a Sandbox,
     store: Store,
     draft: Draft,
@@ -89,7 +89,7 @@ pub(super) struct Hand<'a> {
 }
 
 impl<'a> Hand<'a> {
-    pub(super) fn of(sandbox: &'a Sandbox) -> Self {
+    pub(crate) fn of(sandbox: &'a Sandbox) -> Self {
         let store = Store::open(&env(sandbox), &sandbox.project()).unwrap();
         let draft = shelf::begin(&store).unwrap();
         let keeping = Keeping {
@@ -245,7 +245,7 @@ impl<'a> Hand<'a> {
         self.finish(line)
     }
 
-    pub(super) fn overwriting(mut self, line: &str, paths: &[&Path]) -> u64 {
+    pub(crate) fn overwriting(mut self, line: &str, paths: &[&Path]) -> u64 {
         for path in paths {
             self.file(path);
         }

@@ -5,6 +5,8 @@
 
 pub use aops_ledger::heads::Signed;
 
+pub use crate::session::brought_back::BroughtBack;
+
 use crate::config::policy::{ModeLevel, Policy, is_default};
 use crate::config::workflow::Gate;
 use crate::model::agent::AgentId;
@@ -458,17 +460,6 @@ pub struct RunStep {
     /// Checks that a person lets this step go without.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waived: Vec<String>,
-}
-
-/// A person brought back what was kept before a command.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BroughtBack {
-    /// Files that came, changed or went.
-    pub files: u64,
-    /// The number it was kept under.
-    pub number: u64,
-    /// The session's agent knows.
-    pub told: bool,
 }
 
 /// A rollback of this session's working tree, by any session or person.

@@ -41,11 +41,13 @@ pub fn is_of_branch(key: &str, branch: &str) -> bool {
 pub struct Clean {
     tracked: BTreeSet<String>,
     changed: BTreeSet<String>,
+    /// Meant to be added: a checkout leaves such a file empty.
+    meant: BTreeSet<String>,
 }
 
 impl Clean {
-    pub fn is_clean(&self, path: &str) -> bool {
-        self.tracked.contains(path) && !self.changed.contains(path)
+    pub fn is_clean(&self, path: &str, is_empty: bool) -> bool {
+        self.tracked.contains(path) && !self.changed.contains(path) && (is_empty || !self.meant.contains(path))
     }
 }
 
@@ -139,15 +141,19 @@ impl<'a> Repository<'a> {
         let args =
             ["status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=all", "--no-renames"];
         let said = self.0.ask(&args)?;
-        let changed = lines(&said).filter_map(|line| {
-            let parts: Vec<&str> = line.splitn(9, ' ').collect();
-            match parts.first() {
-                Some(&"1") if !parts[1].ends_with('.') => parts.get(8).map(|path| (*path).to_owned()),
-                Some(&"u") => line.splitn(11, ' ').nth(10).map(str::to_owned),
-                _ => None,
+        let mut clean = Clean { tracked, ..Clean::default() };
+        for line in lines(&said) {
+            let (state, path) = (line.get(..4).unwrap_or_default(), |n: usize| line.splitn(n, ' ').nth(n - 1));
+            match state {
+                "1 .A" => clean.meant.extend(path(9).map(str::to_owned)),
+                _ if state.starts_with("u ") => clean.changed.extend(path(11).map(str::to_owned)),
+                _ if state.starts_with("1 ") && !state.ends_with('.') => {
+                    clean.changed.extend(path(9).map(str::to_owned));
+                }
+                _ => {}
             }
-        });
-        Ok(Clean { changed: changed.collect(), tracked })
+        }
+        Ok(clean)
     }
 
     /// The files of a commit: whether it has each of these paths.

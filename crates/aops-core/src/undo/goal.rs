@@ -124,8 +124,8 @@ impl Survey<'_> {
         let now = self.repository.settings(branch);
         let kept = self.kept.config.iter().filter(|(key, _)| !goes && is_of_branch(key, branch));
         let wanted: Vec<(String, String)> = kept.cloned().collect();
+        self.said.before.config.extend_from_slice(&now);
         if now != wanted {
-            self.said.before.config.extend(now);
             self.said.goal.config.push((branch.to_owned(), wanted));
         }
     }

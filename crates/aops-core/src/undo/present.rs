@@ -105,7 +105,7 @@ impl Looker {
         (FileType::from_raw_mode(stat.st_mode) == FileType::Directory).then(|| mode_bits(&stat))
     }
 
-    /// Keeps what is there in the store; it must still be what was seen.
+    /// Keeps what is there in the store; it must still be what was seen. The caller forces it to the disk.
     pub fn keep(&mut self, store: &Store, path: &str, seen: &Present) -> Result<KeptFile, Failure> {
         let kept = |content, mode, size| KeptFile { content, mode, path: path.to_owned(), size };
         let changed = || {
@@ -124,7 +124,7 @@ impl Looker {
             }
             (Found::File(mut file, mode), Present::File { sum, .. }) => {
                 let long = file.metadata().map_or(0, |about| about.len());
-                let put = store.keep(&mut file, long, true);
+                let put = store.keep(&mut file, long, false);
                 let (digest, size) = put.map_err(|e| Failure::storage(name::shown(path), e))?;
                 if digest == sum.0 { Ok(kept(Content::Blob(Sum(digest)), mode, size)) } else { Err(changed()) }
             }

@@ -188,7 +188,7 @@ impl Work<'_> {
         let is_expected = now == Present::Absent
             || match &self.left {
                 Some(left) => left.files[at].is_some() && left.files[at] == now.sum(),
-                None => self.is_clean(keeping, &kept.path),
+                None => self.is_clean(keeping, &kept.path, &now),
             };
         let fate = if now.is(kept, linked) {
             Fate::Same
@@ -211,11 +211,12 @@ impl Work<'_> {
     }
 
     /// Git tracks it, and its index has the same.
-    fn is_clean(&self, keeping: &Keeping, path: &str) -> bool {
+    fn is_clean(&self, keeping: &Keeping, path: &str, now: &Present) -> bool {
+        let is_empty = matches!(now, Present::File { size: 0, .. });
         let mut all = keeping.repositories.iter().zip(&self.cleans);
         all.any(|(kept, clean)| {
             let inside = path.strip_prefix(&kept.root).and_then(|rest| rest.strip_prefix('/'));
-            inside.zip(clean.as_ref()).is_some_and(|(inside, clean)| clean.is_clean(inside))
+            inside.zip(clean.as_ref()).is_some_and(|(inside, clean)| clean.is_clean(inside, is_empty))
         })
     }
 
@@ -245,7 +246,7 @@ impl Work<'_> {
                 continue;
             }
             let (now, has) = (self.looker.look(&whole), there.contains(&path));
-            let is_expected = self.cleans[at].as_ref().is_some_and(|clean| clean.is_clean(&path));
+            let is_expected = self.cleans[at].as_ref().is_some_and(|clean| clean.is_clean(&path, false));
             let fate = if now == Present::Absent && !has { Fate::Same } else { self.fate(&now, has, is_expected) };
             items.push(Item { path: whole, fate, source: Source::Commit(at, has.then_some(path)), now });
         }
@@ -281,7 +282,7 @@ impl Work<'_> {
             let failed = |e| Failure::storage("a temporary folder", e);
             let scratch = Scratch::new("kept-index").map_err(failed)?;
             let file = scratch.0.join("index");
-            self.store.unpack(&index.0, &mut File::create(&file).map_err(failed)?)?;
+            self.store.unpack(&index.0, &mut File::create_new(&file).map_err(failed)?)?;
             let left_out = repository.sparse(&file)?;
             paths.retain(|path| !left_out.contains(path));
         }
