@@ -80,7 +80,7 @@ fn pick_id(given: &ArgMatches, name: &str, store: &Store) -> anyhow::Result<Id> 
 }
 
 /// `1.2 MB`, for people.
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     let units = ["bytes", "KB", "MB", "GB"];
     let (mut whole, mut rest, mut unit) = (bytes, 0, 0);
     while whole >= 1024 && unit + 1 < units.len() {

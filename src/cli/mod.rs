@@ -39,6 +39,7 @@ pub mod run;
 pub mod worker;
 pub mod runs;
 pub mod checkpoint;
+pub mod undo;
 pub mod transcript;
 pub mod insights;
 pub mod why;
@@ -164,6 +165,7 @@ pub static COMMANDS: &[Command] = &[
     mode::COMMAND,
     danger::COMMAND,
     checkpoint::COMMAND,
+    undo::COMMAND,
     run::RUN,
     run::RESUME,
     runs::RESOLVE,
@@ -397,6 +399,7 @@ mod tests {
             |name, verbs: &[Command]| verbs.iter().map(|verb| format!("{name} {}", verb.name)).collect::<Vec<_>>();
         let mut commands: Vec<_> = COMMANDS.iter().map(|command| command.name.to_owned()).collect();
         commands.extend(below("checkpoint", checkpoint::VERBS));
+        commands.extend(below("undo", undo::VERBS));
         commands.extend(below("danger", danger::VERBS));
         commands.extend(below("key", key::VERBS));
         commands.extend(below("witness", witness::VERBS));

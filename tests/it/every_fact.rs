@@ -46,14 +46,15 @@ fn kind_of(fact: &Fact) -> &'static str {
         Fact::Recovery(_) => "recovery",
         Fact::Checkpoint(_) => "checkpoint",
         Fact::Rollback(_) => "rollback",
+        Fact::Undo(_) => "undo",
         Fact::Insights(_) => "insights",
         Fact::Snapshot(_) => "snapshot",
     }
 }
 
-const KINDS: [&str; 19] = [
+const KINDS: [&str; 20] = [
     "open", "event", "call", "question", "answer", "block", "unblock", "verdict", "waiver", "task", "check", "mode",
-    "run", "violation", "recovery", "checkpoint", "rollback", "insights", "snapshot",
+    "run", "violation", "recovery", "checkpoint", "rollback", "undo", "insights", "snapshot",
 ];
 
 /// Words that the fold or the forms know, and some that nobody does.

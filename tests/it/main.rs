@@ -100,6 +100,7 @@ mod told;
 mod tracker;
 mod transcript;
 mod tryout;
+mod undo;
 mod upgrade;
 mod usage;
 mod verified;

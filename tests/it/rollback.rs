@@ -1,7 +1,7 @@
 //! Checkpoints and rollback: what was kept comes back byte for byte, and nothing else is touched.
 
 mod client;
-mod crash;
+pub(crate) mod crash;
 mod names;
 mod phase;
 mod property;

@@ -10,6 +10,7 @@ mod vectors;
 
 use crate::faults::{self, LEDGER, STATE, Workshop, passed};
 use crate::support::Sandbox;
+use crate::undo::hand::Hand;
 use aops_core::insight::document::Insights;
 use aops_core::model::call::CallState;
 use aops_core::model::named::Stored;
@@ -270,6 +271,10 @@ fn everything(sandbox: &Sandbox) -> PathBuf {
     passed(&session.prompt(". go on without the loop"));
     let id = format!("{}/PRE_execute_v1", session.id);
     assert_eq!(sandbox.person(&["checkpoint", "rollback", &id, "--yes"]).code, Some(0));
+    let lost = sandbox.put("lost.log", "lost\n");
+    let number = Hand::of(sandbox).overwriting("rm lost.log", &[&lost]).to_string();
+    fs::remove_file(lost).unwrap();
+    assert_eq!(sandbox.person(&["undo", &number, "--yes"]).code, Some(0));
     fs::remove_file(session.folder().join(STATE)).unwrap();
     passed(&session.stop("done"));
     passed(&session.end());

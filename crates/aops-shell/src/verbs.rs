@@ -82,6 +82,10 @@ pub static VERBS: &[Verb] = &[
     reads("checkpoint verify"),
     writes("checkpoint gc", Who::OutsideClient),
     writes("checkpoint export", Who::OutsideClient),
+    // What was kept is a person's: an agent neither lists nor reads it.
+    writes("undo", Who::OutsideClient),
+    writes("undo list", Who::OutsideClient),
+    writes("undo show", Who::OutsideClient),
     writes("run", Who::OutsideClient),
     writes("resume", Who::OutsideClient),
     writes("resolve", Who::AtTerminal),

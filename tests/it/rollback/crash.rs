@@ -14,7 +14,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
 /// Calls that change a disk, or say that something is on it.
-const CHANGING: [&str; 16] = [
+pub(crate) const CHANGING: [&str; 16] = [
     "write", "pwrite64", "writev", "rename", "renameat", "renameat2", "unlink", "unlinkat", "mkdir", "mkdirat",
     "symlinkat", "fchmod", "fchmodat", "ftruncate", "fsync", "fdatasync",
 ];
@@ -57,13 +57,13 @@ fn go_on(sandbox: &Sandbox, session: &Session, n: usize) {
 }
 
 /// Everything but the sandbox's own temporary folder, to be put back before each kill.
-struct World<'a> {
+pub(crate) struct World<'a> {
     sandbox: &'a Sandbox,
     kept: PathBuf,
 }
 
 impl<'a> World<'a> {
-    fn keep(sandbox: &'a Sandbox) -> Self {
+    pub(crate) fn keep(sandbox: &'a Sandbox) -> Self {
         let kept = sandbox.tmp().join("kept");
         fs::create_dir(&kept).unwrap();
         let world = Self { sandbox, kept };
@@ -81,7 +81,7 @@ impl<'a> World<'a> {
         self.kept.join(folder.file_name().unwrap())
     }
 
-    fn put_back(&self) {
+    pub(crate) fn put_back(&self) {
         for folder in self.folders() {
             for item in fs::read_dir(&folder).unwrap().flatten() {
                 let _ = fs::remove_file(item.path()).or_else(|_| fs::remove_dir_all(item.path()));

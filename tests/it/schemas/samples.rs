@@ -21,7 +21,7 @@ use aops_core::session::fact::{
 use aops_core::session::growth::{ChangedFile, Growth};
 use aops_core::session::kept_count::KeptCount;
 use aops_core::session::memory::{
-    AtWork, ClientProcess, IssueInHand, LastRun, Memory, ModeAsked, OpenCall, Parked, PlanShown, Prompted,
+    AtWork, BroughtBack, ClientProcess, IssueInHand, LastRun, Memory, ModeAsked, OpenCall, Parked, PlanShown, Prompted,
     RollbackState, RunStep, Started, TaskProgress, Undone, Waiver, Witness,
 };
 use aops_core::session::prompt::Prompt;
@@ -401,6 +401,7 @@ fn memory() -> Memory {
         baseline: map(),
         baseline_sha256: Some(digest()),
         boot: text(),
+        brought_back: Some(BroughtBack { files: 1, number: 2, told: false }),
         clashes: vec!["critic".to_owned()],
         calls: calls(),
         chosen: Some(asked()),
@@ -482,6 +483,7 @@ fn calm() -> Memory {
         questions: Questions::default(),
         agentless: None,
         elsewhere: false,
+        brought_back: None,
         chosen: None,
         client: None,
         jail: None,
@@ -885,6 +887,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Checkpoint(Taken { digest: digest(), id: text(), measures: true, trigger: stored() }),
         Fact::Checkpoint(Taken { digest: digest(), id: text(), measures: false, trigger: stored() }),
         Fact::Rollback(undone()),
+        Fact::Undo(BroughtBack { files: 1, number: 2, told: true }),
         Fact::Insights(Concluded { insights: raw() }),
         Fact::Snapshot(Box::new(Snapshot { memory: memory().into(), state: state().into() })),
         Fact::Snapshot(Box::new(Snapshot { memory: calm().into(), state: bare().into() })),

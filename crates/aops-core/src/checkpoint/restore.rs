@@ -49,7 +49,7 @@ pub fn apply(store: &Store, root: &OwnedFd, steps: &Steps) -> Result<Applied, Fa
     const GONE: [Errno; 3] = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP];
     const FULL: [Errno; 2] = [Errno::NOTEMPTY, Errno::EXIST];
     let delta = &steps.delta;
-    let mut opener = Opener { root, last: None };
+    let mut opener = Opener::new(root);
     let mut applied = Applied::default();
     for file in delta.removed.iter().rev() {
         // A folder in its place was made by these steps before they were interrupted.
@@ -62,8 +62,7 @@ pub fn apply(store: &Store, root: &OwnedFd, steps: &Steps) -> Result<Applied, Fa
             Err(error) if FULL.contains(&error) => applied.kept_folders.push(folder.path.clone()),
             _ => {}
         }
-        // It may have been the open one.
-        opener.last = None;
+        opener.forget();
     }
     for folder in &delta.new_folders {
         let _ = opener.try_at(&folder.path, &[Errno::EXIST], |dir, name| rustix::fs::mkdirat(dir, name, Mode::RWXU))?;
@@ -111,57 +110,86 @@ fn set_mode(opener: &mut Opener, file: &File) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Writes a file in the spare folder and renames it into place. Returns the open file; `None` for a symlink.
 fn write(store: &Store, opener: &mut Opener, file: &File) -> Result<Option<fs::File>, Failure> {
-    let (spare, made) = if let Some(target) = &file.target {
-        let spare = store.spare_name();
-        let target = name::bytes(target).into_owned();
-        rustix::fs::symlinkat(target, &store.spare, &spare).map_err(|e| failed(&file.path, e))?;
-        (spare, None)
-    } else {
-        let (spare, mut made) = store.spare_file()?;
-        write_content(store, file, &mut made)?;
-        (spare, Some(made))
-    };
-    let moved = opener.at(&file.path, |dir, name| rustix::fs::renameat(&store.spare, &spare, dir, name));
-    match moved {
-        Ok(()) => Ok(made),
-        Err(Errno::XDEV) => across(store, opener, file),
-        Err(error) => {
-            let _ = unlinkat(&store.spare, &spare, AtFlags::empty());
-            Err(failed(&file.path, error))
-        }
-    }
+    let bytes = |new: &mut fs::File| write_content(store, &file.sha256.0, file.mode, new);
+    let body = file.target.as_deref().map_or(Body::Bytes(&bytes), Body::Target);
+    put(store, opener, &file.path, &body)
 }
 
-fn write_content(store: &Store, file: &File, made: &mut fs::File) -> Result<(), Failure> {
-    let mut to = Sparse { file: made, at: 0 };
-    store.unpack(&file.sha256.0, &mut to)?;
+/// What a path gets.
+pub(crate) enum Body<'a> {
+    /// A symlink, to this.
+    Target(&'a str),
+    /// A file: this fills it and sets its mode.
+    Bytes(&'a dyn Fn(&mut fs::File) -> Result<(), Failure>),
+}
+
+/// Writes a file in the spare folder and renames it into place. Returns the open file; `None` for a symlink.
+pub(crate) fn put(store: &Store, opener: &mut Opener, path: &str, body: &Body) -> Result<Option<fs::File>, Failure> {
+    let (spare, made) = match body {
+        Body::Target(target) => {
+            let spare = store.spare_name();
+            let target = name::bytes(target).into_owned();
+            rustix::fs::symlinkat(target, &store.spare, &spare).map_err(|e| failed(path, e))?;
+            (spare, None)
+        }
+        Body::Bytes(fill) => {
+            let (spare, mut made) = store.spare_file()?;
+            fill(&mut made)?;
+            (spare, Some(made))
+        }
+    };
+    let moved = opener.at(path, |dir, name| rustix::fs::renameat(&store.spare, &spare, dir, name));
+    if let Err(error) = moved {
+        let _ = unlinkat(&store.spare, &spare, AtFlags::empty());
+        return if error == Errno::XDEV { across(opener, path, body) } else { Err(failed(path, error)) };
+    }
+    Ok(made)
+}
+
+/// Fills a new file with a blob, and sets its mode.
+pub(crate) fn write_content(store: &Store, sum: &[u8; 32], mode: u32, new: &mut fs::File) -> Result<(), Failure> {
+    let mut to = Sparse { file: new, at: 0 };
+    store.unpack(sum, &mut to)?;
     // The file may end in a hole.
-    let done = to.file.set_len(to.at).and_then(|()| made.set_permissions(fs::Permissions::from_mode(file.mode)));
-    done.map_err(|e| Failure::storage(name::shown(&file.path), e))
+    let done = to.file.set_len(to.at).and_then(|()| new.set_permissions(fs::Permissions::from_mode(mode)));
+    done.map_err(|e| Failure::storage("a restored file", e))
+}
+
+/// The same with the rest of a file.
+pub(crate) fn copy_content(mut from: &fs::File, mode: u32, new: &mut fs::File) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    let is_cloned = rustix::fs::ioctl_ficlone(&*new, from).is_ok();
+    #[cfg(not(target_os = "linux"))]
+    let is_cloned = false;
+    if !is_cloned {
+        let mut to = Sparse { file: new, at: 0 };
+        io::copy(&mut from, &mut to)?;
+        to.file.set_len(to.at)?;
+    }
+    new.set_permissions(fs::Permissions::from_mode(mode))
 }
 
 /// The same for a folder on another file system than the store: written beside its place.
-fn across(store: &Store, opener: &mut Opener, file: &File) -> Result<Option<fs::File>, Failure> {
+fn across(opener: &mut Opener, path: &str, body: &Body) -> Result<Option<fs::File>, Failure> {
     const BESIDE: &str = ".aops-restoring";
     let beside = |dir: &OwnedFd| {
         let _ = unlinkat(dir, BESIDE, AtFlags::empty());
-        match &file.target {
-            Some(target) => rustix::fs::symlinkat(name::bytes(target).into_owned(), dir, BESIDE).map(|()| None),
-            None => rustix::fs::openat(dir, BESIDE, NEW_FILE, Mode::RUSR | Mode::WUSR).map(Some),
+        match body {
+            Body::Target(target) => rustix::fs::symlinkat(name::bytes(target).into_owned(), dir, BESIDE).map(|()| None),
+            Body::Bytes(_) => rustix::fs::openat(dir, BESIDE, NEW_FILE, Mode::RUSR | Mode::WUSR).map(Some),
         }
     };
-    let made = opener.at(&file.path, |dir, _| beside(dir)).map_err(|e| failed(&file.path, e))?;
+    let made = opener.at(path, |dir, _| beside(dir)).map_err(|e| failed(path, e))?;
     let mut made = made.map(fs::File::from);
-    if let Some(made) = &mut made {
-        write_content(store, file, made)?;
+    if let (Some(made), Body::Bytes(fill)) = (&mut made, body) {
+        fill(made)?;
     }
-    let moved = opener.at(&file.path, |dir, name| rustix::fs::renameat(dir, BESIDE, dir, name));
-    moved.map_err(|e| failed(&file.path, e)).map(|()| made)
+    let moved = opener.at(path, |dir, name| rustix::fs::renameat(dir, BESIDE, dir, name));
+    moved.map_err(|e| failed(path, e)).map(|()| made)
 }
 
-fn set_folder_mode(opener: &mut Opener, folder: &Folder) -> Result<(), Failure> {
+pub(crate) fn set_folder_mode(opener: &mut Opener, folder: &Folder) -> Result<(), Failure> {
     let stat = |dir: &OwnedFd, name: &[u8]| rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
     let (stat, wanted) = (opener.try_at(&folder.path, &[Errno::NOENT], stat)?, mode_of(folder.mode));
     if stat.is_ok_and(|stat| Mode::from_raw_mode(stat.st_mode) != wanted) {
@@ -173,15 +201,24 @@ fn set_folder_mode(opener: &mut Opener, folder: &Folder) -> Result<(), Failure> 
 
 /// Opens the folder of a path: one folder after the other from the root, never through a symlink. Where permissions forbid
 /// it, the folder gets the owner's bits; all modes are set at the end.
-struct Opener<'a> {
+pub(crate) struct Opener<'a> {
     root: &'a OwnedFd,
     /// The folder that was opened last: lists are sorted, so the next path is often in it too.
     last: Option<(String, OwnedFd)>,
 }
 
-impl Opener<'_> {
+impl<'a> Opener<'a> {
+    pub(crate) fn new(root: &'a OwnedFd) -> Self {
+        Self { root, last: None }
+    }
+
+    /// The folder that was opened last may have been removed.
+    pub(crate) fn forget(&mut self) {
+        self.last = None;
+    }
+
     /// The same as [`at`](Self::at); an error that is not `allowed` is a failure.
-    fn try_at<T, A>(&mut self, path: &str, allowed: &[Errno], act: A) -> Result<Result<T, Errno>, Failure>
+    pub(crate) fn try_at<T, A>(&mut self, path: &str, allowed: &[Errno], act: A) -> Result<Result<T, Errno>, Failure>
     where
         A: Fn(&OwnedFd, &[u8]) -> Result<T, Errno>,
     {
@@ -192,7 +229,7 @@ impl Opener<'_> {
     }
 
     /// Calls `act` with the folder of this path and the last part of it.
-    fn at<T>(&mut self, path: &str, act: impl Fn(&OwnedFd, &[u8]) -> Result<T, Errno>) -> Result<T, Errno> {
+    pub(crate) fn at<T>(&mut self, path: &str, act: impl Fn(&OwnedFd, &[u8]) -> Result<T, Errno>) -> Result<T, Errno> {
         let (parent, own) = path.rsplit_once('/').unwrap_or(("", path));
         let own = name::bytes(own).into_owned();
         let known = self.last.as_ref().is_some_and(|(known, _)| known == parent);
@@ -222,8 +259,11 @@ impl Opener<'_> {
                         return Err(Errno::NOTDIR);
                     }
                     let mode = Mode::from_raw_mode(stat.st_mode) | Mode::RWXU;
-                    rustix::fs::chmodat(above, part.as_ref(), mode, AtFlags::empty())?;
-                    rustix::fs::openat(above, part.as_ref(), FOLDER, Mode::empty())?
+                    match rustix::fs::chmodat(above, part.as_ref(), mode, AtFlags::empty()) {
+                        Ok(()) => rustix::fs::openat(above, part.as_ref(), FOLDER, Mode::empty())?,
+                        // Somebody else's folder on the way may forbid us to list it, and still let us through.
+                        Err(_) => rustix::fs::openat(above, part.as_ref(), FOLDER | PASSING, Mode::empty())?,
+                    }
                 }
                 opened => opened?,
             });
@@ -231,6 +271,12 @@ impl Opener<'_> {
         dir.ok_or(Errno::NOENT)
     }
 }
+
+/// Opens a folder that need not be readable.
+#[cfg(target_os = "linux")]
+pub(crate) const PASSING: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+pub(crate) const PASSING: OFlags = OFlags::empty();
 
 fn open_up(dir: impl AsFd) -> Result<(), Errno> {
     let mode = Mode::from_raw_mode(rustix::fs::fstat(&dir)?.st_mode);

@@ -242,7 +242,7 @@ pub fn sessions_in(env: &Env, root: &Path, also: &str) -> Vec<SessionOnDisk> {
 }
 
 /// Locks their ledgers, always in the same order: two rollbacks cannot deadlock. A damaged one is skipped.
-fn lock_ledgers(env: &Env, root: &Path, also: &str) -> Result<Vec<Ledger>, Failure> {
+pub fn lock_ledgers(env: &Env, root: &Path, also: &str) -> Result<Vec<Ledger>, Failure> {
     let mut ledgers = Vec::new();
     for on_disk in sessions_in(env, root, also) {
         match Ledger::at(env, &on_disk.path, &on_disk.session_id) {

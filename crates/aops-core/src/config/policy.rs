@@ -10,6 +10,7 @@ pub mod value;
 mod word;
 pub mod jail;
 pub mod quiet;
+pub mod undo;
 pub mod witness;
 pub mod key;
 pub mod check;
@@ -34,6 +35,7 @@ pub use project::Folder;
 pub use quiet::{Quiet, QuietLevel};
 pub use read::{Source, hold_in, read, read_for};
 pub use rule::Rule;
+pub use undo::Undo;
 pub use value::Share;
 pub use witness::Witness;
 pub(crate) use word::words;
@@ -82,6 +84,8 @@ pub struct Policy {
     pub small: Small,
     pub stop: Stop,
     pub tracker: Tracker,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub undo: Undo,
     #[serde(default, skip_serializing_if = "is_default")]
     pub witness: Witness,
 }
@@ -276,6 +280,7 @@ impl Default for Policy {
             small: Small::default(),
             stop: Stop { refusals: 3 },
             tracker: Tracker { command: "bd".to_owned() },
+            undo: Undo::default(),
             witness: Witness::default(),
         }
     }

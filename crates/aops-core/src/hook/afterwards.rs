@@ -19,6 +19,7 @@ use crate::model::gate_id::GateId;
 use crate::model::named::Stored;
 use crate::model::profile::Profile;
 use crate::model::verdict::{Ruling, Verdict};
+use crate::observe::keeping;
 use crate::proof::append;
 use crate::session::fact::{Fact, Reported};
 use crate::session::memory::OpenCall;
@@ -36,10 +37,11 @@ const BOOTSTRAP: &str = "context-bootstrap";
 type Follows = (fn(&Turn) -> bool, fn(&mut Turn) -> Verdict);
 
 /// The first rows also follow an event that is recorded late.
-const LATE: usize = 5;
+const LATE: usize = 6;
 
 static FOLLOWS: &[Follows] = &[
     (starts_session, note_start),
+    (starts_session, tend_kept),
     (ends_session, end_trials),
     (gives_back, give_back),
     (is_blocked, write_halt_report),
@@ -179,6 +181,12 @@ fn starts_session(turn: &Turn) -> bool {
 fn note_start(turn: &mut Turn) -> Verdict {
     recent::note(&turn.ledger.place().path);
     Verdict::pass()
+}
+
+/// Finishes an undo that was interrupted, and lets go what was kept long enough.
+fn tend_kept(turn: &mut Turn) -> Verdict {
+    keeping::tend(turn.env, &mut turn.ledger, turn.event)
+        .map_or_else(|failure| Verdict::notice(GateId::Danger, failure.to_string()), |()| Verdict::pass())
 }
 
 fn ends_session(turn: &Turn) -> bool {

@@ -78,6 +78,7 @@ struct ToKeep {
     rules: Vec<String>,
     root: PathBuf,
     session_id: String,
+    bounds: Bounds,
 }
 
 impl ToKeep {
@@ -89,6 +90,7 @@ impl ToKeep {
             rules,
             root: PathBuf::from(&session.memory.root),
             session_id: session.state.session_id.clone(),
+            bounds: Bounds::of(session.policy()),
         })
     }
 
@@ -102,7 +104,7 @@ impl ToKeep {
             rules: &self.rules,
             call_id: &self.call_id,
             session_id: &self.session_id,
-            bounds: Bounds::default(),
+            bounds: self.bounds,
         };
         command.keep().map_err(|why| format!("what it would lose cannot be kept: {why}"))?;
         threads::wait_until_alone();

@@ -3,8 +3,11 @@
 //! Reads the disk and asks git, for lines that remove, overwrite or drop something.
 
 use crate::checkpoint::rollback;
-use crate::config::policy::DangerLevel;
+use crate::checkpoint::store::Store;
+use crate::config::policy::{DangerLevel, Policy};
 use crate::gate::{Context, Keeps, profile, sandbox};
+use crate::ledger::open::Ledger;
+use crate::model::error::Failure;
 use crate::model::event::Event;
 use crate::model::profile::Profile;
 use crate::session::fact::Kept;
@@ -14,7 +17,8 @@ use crate::system::env::Env;
 use crate::text::json;
 use crate::tool::danger::{Danger, Place};
 use crate::undo::before::{self, told};
-use crate::undo::look::{self, Bounds, Unkept};
+use crate::undo::look::{self, Bounds, Found, Unkept};
+use crate::undo::{bring, retain, shelf};
 use aops_shell::loss::Losses;
 use aops_shell::syntax::{Ground, Line};
 use std::path::Path;
@@ -50,14 +54,24 @@ pub fn look(env: &Env, session: &Session, event: &Event, context: &Context, lost
     }
     let rules: Vec<&str> = lost.rules.iter().map(String::as_str).collect();
     let place = look::Place { env, root: &root, cwd: Path::new(&event.cwd), rules: &rules };
-    match look::look(place, &lost.losses, Bounds::default()) {
+    match looked(place, &lost.losses, session.policy()) {
         Ok(found) if found.is_empty() => Keeps::Nothing,
         Ok(_) => Keeps::All(lost.rules.clone()),
-        Err(unkept @ (Unkept::TooMuch { .. } | Unkept::Slow | Unkept::NoRoom)) => Keeps::Not(unkept.to_string()),
+        Err(unkept @ (Unkept::TooMuch { .. } | Unkept::Slow | Unkept::NoRoom | Unkept::Full(_))) => {
+            Keeps::Not(unkept.to_string())
+        }
         // Without a rule it passed before, and nothing says that it loses much.
         Err(_) if rules.is_empty() => Keeps::Untold,
         Err(unkept) => Keeps::Not(unkept.to_string()),
     }
+}
+
+/// What is found, where there is room for it beside what was kept before.
+fn looked(place: look::Place, losses: &Losses, policy: &Policy) -> Result<Found, Unkept> {
+    let found = look::look(place, losses, Bounds::of(policy))?;
+    let store = if found.is_empty() { None } else { Store::look(place.root).ok().flatten() };
+    let full = store.and_then(|store| retain::is_full(place.env, &store, policy).ok().flatten());
+    full.map_or(Ok(found), |full| Err(Unkept::Full(full.kept_mb)))
 }
 
 /// What was kept for a call that has ended; what it left is noted beside it.
@@ -67,6 +81,18 @@ pub fn of_ended(env: &Env, session: &Session, event: &Event, open: &OpenCall) ->
     let keeping = before::kept_for(&root, &open.call.id).ok().flatten()?;
     let _ = before::note_left(env, &root, &keeping);
     Some(before::fact(&keeping))
+}
+
+/// As a session starts: an undo that was interrupted is finished, and what was kept long enough goes.
+pub fn tend(env: &Env, ledger: &mut Ledger, event: &Event) -> Result<(), Failure> {
+    let Some(root) = rollback::root(env, ledger.session(), event) else { return Ok(()) };
+    let Some(store) = Store::look(&root)? else { return Ok(()) };
+    if shelf::numbers(&store)?.is_empty() {
+        return Ok(());
+    }
+    bring::finish_pending(env, &root, Some(ledger))?;
+    let policy = ledger.session().policy().clone();
+    retain::retain(env, &Store::open(env, &root)?, &policy).map(drop)
 }
 
 /// Keeps it now: no program of ours starts this command.
@@ -84,7 +110,7 @@ pub fn keep(env: &Env, session: &Session, event: &Event, rules: &[String]) -> Re
         rules,
         call_id: &call.key.id,
         session_id: &event.session_id,
-        bounds: Bounds::default(),
+        bounds: Bounds::of(session.policy()),
     };
     command.keep().map(drop)
 }

@@ -7,6 +7,7 @@ use crate::model::call::{CallKey, ToolResult};
 use crate::session::fact::{Fact, Said, Step};
 use crate::session::memory::{RollbackState, Undone};
 use crate::text::json::{self, Json, cut};
+use crate::text::plain::count;
 use crate::text::template::one_line;
 
 /// The fact on one line of at most so many characters.
@@ -49,6 +50,10 @@ pub fn describe_fact(fact: &Fact, longest: usize) -> String {
         Fact::Recovery(recovery) => recovery.what.clone(),
         Fact::Checkpoint(taken) => format!("{} ({})", taken.id, taken.trigger),
         Fact::Rollback(undone) => describe_rollback(undone),
+        Fact::Undo(brought) => {
+            let told = if brought.told { ", told to the session" } else { "" };
+            format!("{}: {}{told}", brought.number, count(brought.files, "file"))
+        }
         Fact::Insights(_) => "the session's insights so far".to_owned(),
         Fact::Snapshot(_) => "the whole state, to recover from".to_owned(),
     };

@@ -33,7 +33,7 @@ use crate::model::profile::{JailState, Losses, Profile, Proof};
 use crate::session::agent_report::AgentReport;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::{
-    ClientProcess, Memory, ModeAsked, PlanShown, RollbackState, RunStep, Signed, Undone, Waiver,
+    BroughtBack, ClientProcess, Memory, ModeAsked, PlanShown, RollbackState, RunStep, Signed, Undone, Waiver,
 };
 use crate::session::prompt::Prompt;
 use crate::session::question::{Answered, Asked};
@@ -95,6 +95,7 @@ facts! {
     "recovery": Recovery(Recovered),
     "checkpoint": Checkpoint(Taken),
     "rollback": Rollback(Undone),
+    "undo": Undo(BroughtBack),
     "insights": Insights(Concluded),
     "snapshot": Snapshot(Box<Snapshot>),
 }
@@ -502,6 +503,7 @@ impl Fact {
             | Fact::Recovery(_)
             | Fact::Checkpoint(_) => true,
             Fact::Rollback(undone) => undone.stage != RollbackState::Told,
+            Fact::Undo(brought) => !brought.told,
             Fact::Event(seen) => seen.ends_turn(),
             _ => false,
         }

@@ -102,6 +102,7 @@ impl Session {
             Fact::Violation(violation) => self.apply_violation(violation),
             Fact::Recovery(_) => {}
             Fact::Rollback(undone) => self.apply_rollback(undone),
+            Fact::Undo(brought) => self.memory.brought_back = Some(brought.clone()).filter(|brought| !brought.told),
             Fact::Insights(concluded) => self.state.insights = Some(concluded.insights.clone()),
             Fact::Snapshot(snapshot) => {
                 if snapshot.memory != self.memory || canonical(&snapshot.state) != canonical(&self.state) {

@@ -5,6 +5,8 @@
 
 pub use aops_ledger::heads::Signed;
 
+pub use crate::session::brought_back::BroughtBack;
+
 use crate::config::policy::{ModeLevel, Policy, is_default};
 use crate::config::workflow::Gate;
 use crate::model::agent::AgentId;
@@ -57,6 +59,9 @@ pub struct Memory {
     pub baseline_sha256: Option<String>,
     /// The boot the ledger was last opened in: only another one explains a lost tail.
     pub boot: String,
+    /// What a person brought back, and this session's agent has not been told of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub brought_back: Option<BroughtBack>,
     pub calls: Vec<OpenCall>,
     /// What the last start asked for with `AOPS_MODE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

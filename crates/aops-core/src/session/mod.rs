@@ -9,6 +9,7 @@ pub mod agent_report;
 pub mod timer;
 pub mod question;
 pub mod said;
+pub mod brought_back;
 pub mod memory;
 pub mod state;
 pub mod prompt;

@@ -1,6 +1,7 @@
 //! The state of a git working tree: uncommitted changes of a session, unpushed commits, the tracked files.
 //!
-//! Starts `git` (no hook, no file-system monitor, no optional lock), which writes nothing but for `exclude`. Invariants: a git
+//! Starts `git` (no hook, no file-system monitor, no optional lock), which writes nothing but for `exclude`, `notes`
+//! and `acting`. Invariants: a git
 //! that could not be asked is not "no repository", so what it would have said is not taken for "nothing is owed"; an answer
 //! is whole or there is none, but for `beginning`, whose callers tell that they cut.
 
@@ -9,6 +10,7 @@ mod made;
 mod moved;
 mod baseline;
 pub mod notes;
+pub mod acting;
 
 pub use baseline::diff;
 pub use made::is_made;
@@ -288,7 +290,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 
 /// The whole answer, or why there is none.
 fn ask(env: &Env, cwd: &Path, args: &[&str]) -> Result<Vec<u8>, Asked> {
-    match tried(env, cwd, args, &[], (PATIENCE, LONGEST))? {
+    match tried(env, cwd, args, (&[], b""), (PATIENCE, LONGEST))? {
         said if said.cut => Err(Asked::Unasked(format!("`git {}` says too much", args[0]))),
         said => Ok(said.stdout),
     }
@@ -339,22 +341,12 @@ fn start(
     more: &[(String, OsString)],
     bounds: (Duration, usize),
 ) -> Option<Outcome> {
-    tried(env, cwd, args, more, bounds).ok()
-}
-
-fn tried(
-    env: &Env,
-    cwd: &Path,
-    words: &[&str],
-    more: &[(String, OsString)],
-    bounds: (Duration, usize),
-) -> Result<Outcome, Asked> {
-    fed(env, cwd, words, more, b"", bounds)
+    tried(env, cwd, args, (more, b""), bounds).ok()
 }
 
 /// The whole answer of one git command that gets this on its standard input; or why there is none.
 pub fn run(env: &Env, cwd: &Path, words: &[&str], input: &[u8], timeout: Duration) -> Result<Vec<u8>, String> {
-    match fed(env, cwd, words, &[], input, (timeout, LONGEST)) {
+    match tried(env, cwd, words, (&[], input), (timeout, LONGEST)) {
         Ok(said) if said.cut => Err(format!("`git {}` says too much", words[0])),
         Ok(said) => Ok(said.stdout),
         Err(Asked::Unasked(why)) => Err(why),
@@ -362,12 +354,11 @@ pub fn run(env: &Env, cwd: &Path, words: &[&str], input: &[u8], timeout: Duratio
     }
 }
 
-fn fed(
+fn tried(
     env: &Env,
     cwd: &Path,
     words: &[&str],
-    more: &[(String, OsString)],
-    input: &[u8],
+    (more, input): (&[(String, OsString)], &[u8]),
     (timeout, keep): (Duration, usize),
 ) -> Result<Outcome, Asked> {
     let failed = |what: &str| Asked::Unasked(format!("`git {}` {what}", words.first().unwrap_or(&"")));

@@ -3,10 +3,11 @@
 //!
 //! Invariant: what a rule let pass because it would be kept is kept, or the line does not run.
 
-use super::form::{Keeping, Left, SCHEMA};
+use super::form::{Keeping, KeptRepository, Left, SCHEMA};
 use super::keep::{Cause, keep};
 use super::look::{Bounds, Found, Place, Unkept, look};
-use super::{count_files, shelf, size};
+use super::shelf;
+use super::words::{count_files, size};
 use crate::checkpoint::store::{Store, blob};
 use crate::checkpoint::tree::name;
 use crate::model::error::Failure;
@@ -22,8 +23,11 @@ use aops_shell::syntax::{Ground, Line, cut};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// Of one git command.
+const PATIENCE: Duration = Duration::from_secs(4);
 
 /// What a line takes away, where everything that these rules found in it is told. `None`: it may be more.
 pub fn told(line: &Line, place: &danger::Place, rules: &[&str]) -> Option<Losses> {
@@ -143,6 +147,26 @@ fn hashed(path: &Path) -> io::Result<Sum> {
     blob::digest_of(&mut files::open(path)?)
 }
 
+fn lines(env: &Env, root: &Path, words: &[&str]) -> Vec<String> {
+    let said = git::run(env, root, words, b"", PATIENCE).unwrap_or_default();
+    String::from_utf8_lossy(&said).lines().map(str::to_owned).collect()
+}
+
+/// Where the branches and tags are by now that go or move.
+fn refs_left(env: &Env, root: &Path, one: &KeptRepository) -> Vec<(String, String)> {
+    if one.refs.is_empty() {
+        return Vec::new();
+    }
+    let pair = |line: &String| line.split_once(' ').map(|(id, name)| (name.to_owned(), id.to_owned()));
+    let is_kept = |(name, _): &(String, String)| one.refs.iter().any(|(known, _)| known == name);
+    let listed = lines(env, root, &["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags"]);
+    listed.iter().filter_map(pair).filter(is_kept).collect()
+}
+
+fn stashes_left(env: &Env, root: &Path, one: &KeptRepository) -> Vec<String> {
+    if one.stashes.is_some() { lines(env, root, &["stash", "list", "--format=%H"]) } else { Vec::new() }
+}
+
 /// Notes what the command left, so that an undo knows a later change from it.
 pub fn note_left(env: &Env, root: &Path, keeping: &Keeping) -> Result<(), Failure> {
     let store = Store::open(env, root)?;
@@ -156,13 +180,15 @@ pub fn note_left(env: &Env, root: &Path, keeping: &Keeping) -> Result<(), Failur
     };
     let head = |text: &str| {
         let bytes = path(text);
-        let said =
-            git::run(env, Path::new(OsStr::from_bytes(&bytes)), &["rev-parse", "HEAD"], b"", Duration::from_secs(4));
+        let said = git::run(env, Path::new(OsStr::from_bytes(&bytes)), &["rev-parse", "HEAD"], b"", PATIENCE);
         said.ok().map(|id| String::from_utf8_lossy(&id).trim().to_owned())
     };
+    let place = |one: &KeptRepository| PathBuf::from(OsStr::from_bytes(&path(&one.root)));
     let left = Left {
         files: keeping.files.iter().map(|file| of_file(&file.path)).collect(),
         heads: keeping.repositories.iter().map(|one| head(&one.root)).collect(),
+        refs: keeping.repositories.iter().map(|one| refs_left(env, &place(one), one)).collect(),
+        stashes: keeping.repositories.iter().map(|one| stashes_left(env, &place(one), one)).collect(),
         schema: SCHEMA,
     };
     shelf::note_left(&store, keeping.number, &left)

@@ -18,6 +18,9 @@ pub struct Keeping {
     pub files: Vec<KeptFile>,
     /// Folders that are removed with their files, or were empty. Sorted by path.
     pub folders: Vec<KeptFolder>,
+    /// Folders that were not there: an undo that brings this back removes them where they are empty. Sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gone_folders: Vec<String>,
     /// The command, redacted and clipped; `undo 17` for the present that an undo kept.
     pub line: String,
     pub number: u64,
@@ -84,7 +87,7 @@ pub struct KeptRepository {
     pub indexed: Vec<(String, Sum)>,
     /// The `k` of its refs: commit ids in their order.
     pub pins: Vec<String>,
-    /// Branches and tags that go or move: full name and id.
+    /// Branches and tags that go or move: full name and id, which is empty where there was none.
     pub refs: Vec<(String, String)>,
     /// The working tree's root.
     pub root: String,
@@ -101,7 +104,31 @@ pub struct Left {
     pub files: Vec<Option<Sum>>,
     /// The commit of `HEAD` of each repository.
     pub heads: Vec<Option<String>>,
+    /// The branches and tags of each repository that were looked at: full name and id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refs: Vec<Vec<(String, String)>>,
     pub schema: u32,
+    /// The stashes of each repository, where they were looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stashes: Vec<Vec<String>>,
+}
+
+/// The same of one repository.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LeftRepository<'a> {
+    pub head: Option<&'a str>,
+    pub refs: &'a [(String, String)],
+    pub stashes: &'a [String],
+}
+
+impl Left {
+    pub fn repository(&self, at: usize) -> LeftRepository<'_> {
+        LeftRepository {
+            head: self.heads.get(at).and_then(Option::as_deref),
+            refs: self.refs.get(at).map_or(&[], Vec::as_slice),
+            stashes: self.stashes.get(at).map_or(&[], Vec::as_slice),
+        }
+    }
 }
 
 impl Keeping {
@@ -124,6 +151,7 @@ impl Keeping {
             parts.any(|part| matches!(part, "" | "." | "..") || part.contains('\0'))
         };
         let paths = self.files.iter().map(|file| &file.path).chain(self.folders.iter().map(|folder| &folder.path));
+        let paths = paths.chain(&self.gone_folders);
         let mut links = self.files.iter().filter_map(|file| match &file.content {
             Content::Link(link) => Some(&link.name),
             _ => None,

@@ -5,7 +5,7 @@
 
 use super::form::{Content, Keeping, KeptFile, KeptFolder, KeptRepository, LinkedFile, SCHEMA};
 use super::look::{Found, How, RepositoryWant, Want};
-use super::shelf::{self, Draft};
+use super::shelf::{self, Draft, pin_name};
 use crate::checkpoint::store::Store;
 use crate::checkpoint::tree::name;
 use crate::model::error::{Code, Failure};
@@ -45,8 +45,12 @@ pub fn keep(env: &Env, root: &Path, found: &Found, cause: Cause) -> Result<Keepi
     let draft = shelf::begin(&store)?;
     let (mut files, few) = (keep_files(&store, &draft, found)?, found.files.len() <= FEW);
     files.sort_by(|a, b| a.path.cmp(&b.path));
-    let repositories = found.repositories.iter().enumerate();
-    let repositories = repositories.map(|(at, want)| keep_repository(env, &store, draft.number, at, want));
+    let mut repositories: Vec<KeptRepository> = Vec::new();
+    for want in &found.repositories {
+        // Working trees of one repository share its refs.
+        let first = repositories.iter().map(|one| one.pins.len()).sum();
+        repositories.push(keep_repository(env, &store, draft.number, first, want)?);
+    }
     let folder = |(path, mode): (&PathBuf, &u32)| KeptFolder { mode: *mode, path: text(path) };
     let keeping = Keeping {
         at: timestamp(env.now_ms),
@@ -54,9 +58,10 @@ pub fn keep(env: &Env, root: &Path, found: &Found, cause: Cause) -> Result<Keepi
         cwd: cause.cwd.to_owned(),
         files,
         folders: found.folders.iter().map(folder).collect(),
+        gone_folders: Vec::new(),
         line: redact(cut(cause.line, LONGEST_LINE)).into_owned(),
         number: draft.number,
-        repositories: repositories.collect::<Result<_, _>>()?,
+        repositories,
         rule: cause.rule.map(str::to_owned),
         schema: SCHEMA,
         session_id: cause.session_id.to_owned(),
@@ -126,7 +131,7 @@ fn keep_repository(
     env: &Env,
     store: &Store,
     number: u64,
-    at: usize,
+    first: usize,
     want: &RepositoryWant,
 ) -> Result<KeptRepository, Failure> {
     let failed = |why: String| Failure::new(Code::StorageFailed, format!("`{}`: {why}", want.root.display()));
@@ -135,10 +140,16 @@ fn keep_repository(
     for id in &want.indexed {
         let bytes = git::run(env, &want.root, &["cat-file", "blob", id], b"", PATIENCE).map_err(failed)?;
         let kept = store.keep_bytes(&bytes).map_err(|e| failed(e.to_string()))?;
-        indexed.push((id.clone(), kept));
+        indexed.push((id.clone(), Sum(kept)));
     }
     let pins = want.pins();
-    let pin = |(k, id): (usize, &String)| format!("update refs/aops/kept/{number}/{}{k} {id}\n", prefix(at));
+    let pin = |(k, id): (usize, &String)| {
+        format!(
+            "update {} {id}
+",
+            pin_name(number, first + k)
+        )
+    };
     let order = pins.iter().enumerate().map(pin).collect::<Vec<_>>().concat();
     if !order.is_empty() {
         git::run(env, &want.root, &["update-ref", "--stdin"], order.as_bytes(), PATIENCE).map_err(failed)?;
@@ -159,14 +170,9 @@ fn keep_repository(
     })
 }
 
-/// Several working trees of one repository share its refs.
-fn prefix(at: usize) -> String {
-    if at == 0 { String::new() } else { format!("{at}-") }
-}
-
 fn read_index(store: &Store, git: &Path) -> io::Result<Option<Sum>> {
     match files::read(git.join("index")) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        bytes => store.keep_bytes(&bytes?).map(Some),
+        bytes => store.keep_bytes(&bytes?).map(|sum| Some(Sum(sum))),
     }
 }

@@ -10,6 +10,8 @@ mod files;
 
 pub use repository::RepositoryWant;
 
+use super::words::{count_files, size};
+use crate::config::policy::{Policy, Undo};
 use crate::system::env::Env;
 use aops_shell::loss::{GitLoss, Loss, Losses};
 use std::collections::BTreeMap;
@@ -26,9 +28,14 @@ pub struct Bounds {
     pub look: Duration,
 }
 
-impl Default for Bounds {
-    fn default() -> Self {
-        Self { files: 5_000, bytes: 256 << 20, look: Duration::from_millis(300) }
+impl Bounds {
+    pub fn of(policy: &Policy) -> Self {
+        let Undo { files, mb, look_ms, .. } = policy.undo;
+        Self {
+            files: usize::try_from(files).unwrap_or(usize::MAX),
+            bytes: mb << 20,
+            look: Duration::from_millis(look_ms),
+        }
     }
 }
 
@@ -105,6 +112,8 @@ pub enum Unkept {
     OtherDisk(PathBuf),
     Unreadable(PathBuf, String),
     NoRoom,
+    /// What was kept of late is all that may be kept: so many megabytes.
+    Full(u64),
     Git(String),
 }
 
@@ -112,13 +121,14 @@ impl fmt::Display for Unkept {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Self::TooMuch { files, bytes } => {
-                write!(f, "{}, {}, in no commit", super::count_files(*files), super::size(*bytes))
+                write!(f, "{}, {}, in no commit", count_files(*files), size(*bytes))
             }
             Self::Slow => write!(f, "more files in no commit than can be counted in time"),
             Self::OtherOwner(path) => write!(f, "`{}` belongs to another user", path.display()),
             Self::OtherDisk(path) => write!(f, "`{}` is on another file system", path.display()),
             Self::Unreadable(path, why) => write!(f, "`{}` cannot be read: {why}", path.display()),
             Self::NoRoom => write!(f, "there is no room on the disk to keep it"),
+            Self::Full(mb) => write!(f, "{mb} MB were kept within a day, and `undo.keep_mb` allows no more"),
             Self::Git(why) => write!(f, "git does not tell what would be lost: {why}"),
         }
     }
@@ -160,6 +170,10 @@ pub fn look(place: Place, losses: &Losses, bounds: Bounds) -> Result<Found, Unke
         }
     }
     look.removed(&removed)?;
+    // What the index has stays with it, unless the index goes.
+    for state in look.found.repositories.iter_mut().filter(|state| !state.index && state.worktree.is_none()) {
+        state.indexed.clear();
+    }
     look.check_room()?;
     Ok(look.found)
 }

@@ -1,33 +1,22 @@
 //! What a command would have lost: kept before it runs, brought back by `aops-hook undo`.
 //!
-//! `form` is what is stored of one keeping, `shelf` its place beside the checkpoints, `look` finds what
-//! would be lost, `keep` keeps it. Invariant: what is listed can be
+//! `form` is what is stored of one keeping, `shelf` its place beside the checkpoints. `look` finds what would be lost, `keep`
+//! keeps it, `before` is the way of a command through both. `present`, `git`, `goal`, `survey`, `act` and `bring` bring it
+//! back by a `plan`, `elsewhere` writes it to another folder, `retain` lets the oldest go. Invariant: what is listed can be
 //! brought back whole; a keeping that was interrupted is not listed.
 
 pub mod form;
+pub mod plan;
 pub mod shelf;
+mod words;
 pub mod look;
 pub mod keep;
 pub mod before;
-
-use crate::text::plain::count;
-
-/// `1 file`, `3,467 files`.
-pub fn count_files(files: usize) -> String {
-    let mut digits = files.to_string();
-    let mut at = digits.len();
-    while at > 3 {
-        at -= 3;
-        digits.insert(at, ',');
-    }
-    format!("{digits} file{}", if files == 1 { "" } else { "s" })
-}
-
-/// `812 bytes`, `12 kB`, `7 GB`.
-pub fn size(bytes: u64) -> String {
-    const STEPS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
-    match STEPS.iter().find(|(step, _)| bytes >= *step) {
-        Some((step, unit)) => format!("{} {unit}", (bytes + step / 2) / step),
-        None => count(usize::try_from(bytes).unwrap_or(usize::MAX), "byte"),
-    }
-}
+pub mod present;
+pub mod git;
+pub mod goal;
+pub mod survey;
+mod act;
+pub mod bring;
+pub mod elsewhere;
+pub mod retain;

@@ -4,6 +4,7 @@
 //! without `kept.json` is what an interruption left, and goes; contents that a keeping names are not swept.
 
 use super::form::{Content, Keeping, Left, SCHEMA};
+use super::plan::{self, Plan};
 use crate::checkpoint::store::{PRIVATE, Store, enter, make, names, read_file};
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
@@ -21,6 +22,8 @@ pub const FOLDER: &str = "kept";
 const KEPT: &str = "kept.json";
 const LEFT: &str = "left.json";
 const UNDONE: &str = "undone.json";
+/// What an undo that has begun does.
+const PLAN: &str = "undo.json";
 /// The last number that was given.
 const LAST: &str = "last";
 
@@ -41,8 +44,8 @@ pub struct Draft {
 }
 
 /// The name of a keeping among the witnessed digests.
-fn id(number: u64) -> String {
-    format!("{FOLDER}/{number}")
+fn id(name: impl std::fmt::Display) -> String {
+    format!("{FOLDER}/{name}")
 }
 
 /// All that can be brought back, oldest first.
@@ -142,11 +145,54 @@ pub fn note_undone(store: &Store, number: u64, undone: &Undone) -> Result<(), Fa
     note(store, number, UNDONE, undone)
 }
 
+pub fn forget_undone(store: &Store, number: u64) -> Result<(), Failure> {
+    let Some(folder) = folder(store, number)? else { return Ok(()) };
+    unlinkat(&folder, UNDONE, AtFlags::empty()).map_err(|e| Failure::storage(UNDONE, e))
+}
+
 fn note<T: Serialize>(store: &Store, number: u64, name: &str, what: &T) -> Result<(), Failure> {
     let Some(folder) = folder(store, number)? else { return Ok(()) };
     store.put(&folder, name, |file| {
         file.write_all(canonical(what).as_bytes()).and_then(|()| file.sync_data()).map(|()| true)
     })
+}
+
+fn look_at_plan(store: &Store) -> Result<Option<Plan>, Failure> {
+    let Some(shelf) = enter(&store.dir, FOLDER)? else { return Ok(None) };
+    let Some(bytes) = read_file(&shelf, PLAN)? else { return Ok(None) };
+    let broken = |why: String| Failure::new(Code::ChecksumMismatch, format!("`{FOLDER}/{PLAN}`: {why}"));
+    let plan: Plan = serde_json::from_slice(&bytes).map_err(|e| broken(e.to_string()))?;
+    if plan.schema == plan::SCHEMA { Ok(Some(plan)) } else { Err(broken("has another schema".to_owned())) }
+}
+
+pub fn is_undoing(store: &Store) -> bool {
+    rustix::fs::statat(&store.dir, format!("{FOLDER}/{PLAN}"), AtFlags::SYMLINK_NOFOLLOW).is_ok()
+}
+
+/// The plan of an undo that was interrupted, checked against its witnessed digest.
+pub fn plan(env: &Env, store: &Store) -> Result<Option<Plan>, Failure> {
+    let Some(plan) = look_at_plan(store)? else { return Ok(None) };
+    let vouched = store.witnessed(env)?.get(&id(PLAN)).is_some_and(|digest| *digest == digest_of(&plan));
+    let forged = || Failure::new(Code::ChecksumMismatch, format!("`{FOLDER}/{PLAN}` is not the plan that was made"));
+    if vouched { Ok(Some(plan)) } else { Err(forged()) }
+}
+
+/// From here on the undo is finished, even if this process is killed.
+pub fn commit(env: &Env, store: &Store, plan: &Plan) -> Result<(), Failure> {
+    if let Some(witness) = store.witness_line(env, id(PLAN), digest_of(plan))? {
+        witness.sync_data().map_err(|e| Failure::storage("the witness", e))?;
+    }
+    let shelf = make(&store.dir, FOLDER, PRIVATE)?;
+    store.put(&shelf, PLAN, |file| {
+        file.write_all(canonical(plan).as_bytes()).and_then(|()| file.sync_data()).map(|()| true)
+    })?;
+    rustix::fs::fsync(&shelf).map_err(|e| Failure::storage(PLAN, e))
+}
+
+pub fn close(store: &Store) -> Result<(), Failure> {
+    let Some(shelf) = enter(&store.dir, FOLDER)? else { return Ok(()) };
+    let closed = unlinkat(&shelf, PLAN, AtFlags::empty()).and_then(|()| rustix::fs::fsync(&shelf));
+    closed.map_err(|e| Failure::storage(PLAN, e))
 }
 
 /// The contents that this keeping needs of the store.
@@ -162,9 +208,10 @@ pub fn contents(keeping: &Keeping) -> impl Iterator<Item = Sum> {
     files.chain(keeping.repositories.iter().flat_map(of_git))
 }
 
-/// The contents that all keepings need.
+/// The contents that all keepings need, and an undo that has begun.
 pub fn live(store: &Store) -> Result<BTreeSet<[u8; 32]>, Failure> {
-    let mut live = BTreeSet::new();
+    let plan = look_at_plan(store)?;
+    let mut live: BTreeSet<[u8; 32]> = plan.iter().flat_map(Plan::contents).map(|sum| sum.0).collect();
     for number in numbers(store)? {
         live.extend(look(store, number)?.iter().flat_map(contents).map(|sum| sum.0));
     }
@@ -188,4 +235,13 @@ fn clear(shelf: &OwnedFd, number: u64) -> Result<(), Failure> {
         unlinkat(&folder, file, AtFlags::empty()).map_err(failed)?;
     }
     unlinkat(shelf, name, AtFlags::REMOVEDIR).map_err(failed)
+}
+
+/// Each commit that a keeping needs has one.
+pub fn pin_name(number: u64, k: usize) -> String {
+    format!("{}/{k}", pins_of(number))
+}
+
+pub fn pins_of(number: u64) -> String {
+    format!("refs/aops/kept/{number}")
 }

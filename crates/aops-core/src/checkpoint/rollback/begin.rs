@@ -27,7 +27,7 @@ use crate::model::{
 };
 use crate::session::fact::Fact;
 use crate::session::fold::Session;
-use crate::session::memory::{RollbackState, Undone};
+use crate::session::memory::{BroughtBack, RollbackState, Undone};
 use crate::system::env::Env;
 use crate::text::{json::cut, plain::count, redact::redact, sha256::sha256, stored::canonical};
 use std::path::Path;
@@ -363,13 +363,29 @@ fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Fai
     ))
 }
 
-/// Tells the main agent about a rollback, once.
+/// Tells the main agent about a rollback, or about what a person brought back, once.
 pub fn tell(session: &Session, event: &Event, verdict: Verdict) -> (Verdict, Option<Fact>) {
-    let Some(undone) = session.memory.undone.as_deref() else { return (verdict, None) };
+    let Some(told) = to_tell(session) else { return (verdict, None) };
     let hears = event.kind.row().context && event.agent_id.is_none() && verdict.ruling != Ruling::Deny;
     if !hears || session.blocked().is_some() {
         return (verdict, None);
     }
+    let (words, told) = told;
+    (verdict.join(Verdict::context(GateId::Rollback, words)), Some(told))
+}
+
+/// The words, and the fact that they were said.
+fn to_tell(session: &Session) -> Option<(String, Fact)> {
+    if let Some(brought) = &session.memory.brought_back {
+        let BroughtBack { files, number, .. } = *brought;
+        let are = if files == 1 { "is no longer as you last saw it" } else { "are no longer as you last saw them" };
+        let files = if files == 0 { String::new() } else { format!(": {} {are}", count(files, "file")) };
+        let words = format!(
+            "the user brought back what was kept as {number}{files}\nhint: read files again before you change them"
+        );
+        return Some((words, Fact::Undo(BroughtBack { told: true, ..brought.clone() })));
+    }
+    let undone = session.memory.undone.as_deref()?;
     let what = if undone.state_only {
         format!("{} put the loop back to the checkpoint `{}`; the files did not change", undone.by, undone.target)
     } else {
@@ -379,6 +395,5 @@ pub fn tell(session: &Session, event: &Event, verdict: Verdict) -> (Verdict, Opt
         )
     };
     let words = format!("{what}\nhint: read files again before you change them; the later phases have to be repeated");
-    let told = Fact::Rollback(Undone { stage: RollbackState::Told, ..undone.clone() });
-    (verdict.join(Verdict::context(GateId::Rollback, words)), Some(told))
+    Some((words, Fact::Rollback(Undone { stage: RollbackState::Told, ..undone.clone() })))
 }

@@ -42,12 +42,13 @@ impl Store {
     }
 
     /// Stores these bytes.
-    pub fn keep_bytes(&self, bytes: &[u8]) -> io::Result<Sum> {
+    pub fn keep_bytes(&self, bytes: &[u8]) -> io::Result<[u8; 32]> {
         let sha256 = Sha256::digest(bytes).into();
-        if !self.holds(&sha256) {
-            self.pack(&mut &*bytes, bytes.len() as u64, true)?;
+        if self.holds(&sha256) {
+            Ok(sha256)
+        } else {
+            self.pack(&mut &bytes[..], bytes.len() as u64, true).map(|put| put.0)
         }
-        Ok(Sum(sha256))
     }
 
     /// Packs and hashes in one pass: the name is the digest of what was packed, even if the file changes.

@@ -126,6 +126,13 @@ fn fields() -> Vec<Key> {
     checkpoint.keep: Form::Whole(1, 1_000), Raise, "checkpoints kept when old ones are collected";
     checkpoint.intervene: Form::OneOf(Intervene::WORDS), Keep,
         "work in which `qa-verifier` found issues is kept and mended, or rolled back and done anew";
+    undo.files: Form::Whole(1, 1_000_000), Raise, "files kept before one command; above that it asks";
+    undo.mb: Form::Whole(1, 65_536), Raise, "megabytes copied before one command; above that it asks";
+    undo.look_ms: Form::Whole(50, 5_000), Raise,
+        "how long a command is searched for what it would lose, in milliseconds; above that it asks";
+    undo.keep_days: Form::Whole(1, 3_650), Raise, "days after which what was kept is deleted";
+    undo.keep_mb: Form::Whole(1, 1_048_576), Raise,
+        "megabytes kept altogether; above that the oldest is deleted, if it is older than a day";
     jail.level: Form::OneOf(JailLevel::WORDS), Raise,
         "whether the kernel holds shell commands: `auto` where it can, `require` refuses them where it cannot";
     jail.layer_mb: Form::Whole(16, 1_048_576), Lower, "the largest throwaway layer of one command, in megabytes";

@@ -9,7 +9,7 @@ use crate::model::trigger::CheckpointTrigger;
 use crate::model::verdict::Ruling;
 use crate::session::agent_report::{PlanFor, WorkKind};
 use crate::session::growth::{ChangedFile, Growth};
-use crate::session::memory::TaskProgress;
+use crate::session::memory::{BroughtBack, TaskProgress};
 use crate::text::json;
 
 fn undone() -> Undone {
@@ -232,6 +232,7 @@ fn all() -> Vec<Fact> {
             trigger: CheckpointTrigger::Start.into(),
         }),
         Fact::Rollback(undone()),
+        Fact::Undo(BroughtBack { files: 1, number: 2, told: true }),
         Fact::Insights(Concluded { insights: raw() }),
         Fact::Snapshot(Box::new(Snapshot { memory: memory.into(), state: state.into() })),
     ]

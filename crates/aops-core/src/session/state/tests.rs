@@ -90,6 +90,7 @@ fn full() -> (State, Memory) {
             waivers: vec![Waiver::default()],
             ..TaskProgress::default()
         },
+        brought_back: Some(BroughtBack { files: 1, number: 2, told: false }),
         clashes: vec!["c".to_owned()],
         folders: map(),
         greets: Some("g".to_owned()),

@@ -180,8 +180,18 @@ impl Look<'_> {
         if stat(&path).is_some() {
             return self.add(&path, false);
         }
-        self.found.files.insert(path, Want { mode: 0, size: 0, how: How::Absent });
+        self.absent(path);
         Ok(())
+    }
+}
+
+impl Look<'_> {
+    /// Nothing is there, and that is the state to bring back; the folder around it may be.
+    pub(super) fn absent(&mut self, path: PathBuf) {
+        if let Some((folder, about)) = path.parent().and_then(|folder| Some((folder, stat(folder)?))) {
+            self.found.folders.insert(folder.to_owned(), mode_bits(&about));
+        }
+        self.found.files.insert(path, Want { mode: 0, size: 0, how: How::Absent });
     }
 }
 

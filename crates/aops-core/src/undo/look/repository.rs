@@ -173,7 +173,9 @@ impl Look<'_> {
         for path in &changed {
             self.changed(path)?;
         }
-        let moves = self.arriving(root, target, &state)?;
+        // Without paths the whole tree moves, and comes back with its commit.
+        let is_new = |path: &Path| !paths.is_empty() && meant(path);
+        let moves = self.arriving(root, target, &state, &is_new)?;
         let states = self.add_states(&state.git)?;
         state.index = !changed.is_empty() || states || moves && state.head.is_some();
         state.indexed = if state.index { std::mem::take(&mut state.indexed) } else { Vec::new() };
@@ -183,7 +185,13 @@ impl Look<'_> {
 
     /// Files that the target's tree has, git does not track, and are there: they are overwritten. Whether there is such a
     /// target, other than what is checked out.
-    fn arriving(&mut self, root: &Path, target: &Target, state: &RepositoryWant) -> Result<bool, Unkept> {
+    fn arriving(
+        &mut self,
+        root: &Path,
+        target: &Target,
+        state: &RepositoryWant,
+        is_new: &dyn Fn(&Path) -> bool,
+    ) -> Result<bool, Unkept> {
         let names = match target {
             Target::Same => return Ok(false),
             Target::Unknown => self.ask(root, &["ls-files", "-z", "--others", "--exclude-standard"])?,
@@ -197,8 +205,12 @@ impl Look<'_> {
         };
         for name in names.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
             let name = Path::new(OsStr::from_bytes(name));
-            if !state.tracked.contains(name) {
-                self.add(&root.join(name), false)?;
+            let path = root.join(name);
+            match stat(&path) {
+                _ if state.tracked.contains(name) => {}
+                Some(_) => self.add(&path, false)?,
+                None if is_new(&path) => self.absent(path),
+                None => {}
             }
         }
         Ok(true)

@@ -1,0 +1,61 @@
+//! Git for somebody who changes a repository: with an input, with variables, and with words where it fails.
+//!
+//! Starts `git` as everything in this folder does. Invariant: an answer is whole, or there is a failure that says why.
+
+use super::{LONGEST, tried};
+use crate::model::error::{Code, Failure};
+use crate::model::worktree::Asked;
+use crate::system::env::Env;
+use crate::system::process::variable;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A checkout of thousands of files with filters takes its time.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+/// A repository by its git folder and working tree, so that nothing is looked for on the way up.
+#[derive(Debug)]
+pub struct Place<'a> {
+    pub env: &'a Env,
+    pub git: PathBuf,
+    pub root: PathBuf,
+}
+
+impl Place<'_> {
+    /// What git says.
+    pub fn ask(&self, args: &[&str]) -> Result<Vec<u8>, Failure> {
+        self.run(args, &[], b"")
+    }
+
+    /// Without the line feed at the end; `None` where git fails, as it does where nothing is there.
+    pub fn line(&self, args: &[&str]) -> Option<String> {
+        String::from_utf8(self.ask(args).ok()?).ok().map(|said| said.trim_end_matches('\n').to_owned())
+    }
+
+    /// The same with an input and with variables.
+    pub fn run(&self, args: &[&str], more: &[(String, OsString)], input: &[u8]) -> Result<Vec<u8>, Failure> {
+        self.run_in(&self.root, args, more, input)
+    }
+
+    /// The same with another folder as the working tree.
+    pub fn run_in(
+        &self,
+        root: &Path,
+        args: &[&str],
+        more: &[(String, OsString)],
+        input: &[u8],
+    ) -> Result<Vec<u8>, Failure> {
+        let mut variables = vec![variable("GIT_DIR", &self.git), variable("GIT_WORK_TREE", root)];
+        variables.extend_from_slice(more);
+        // A working tree that is gone is no place to start a program in.
+        let cwd = if root.is_dir() { root } else { &self.git };
+        let wrong = |why: String| Failure::new(Code::StorageFailed, format!("`{}`: {why}", self.root.display()));
+        match tried(self.env, cwd, args, (&variables, input), (PATIENCE, LONGEST)) {
+            Ok(said) if said.cut => Err(wrong(format!("`git {}` says too much", args[0]))),
+            Ok(said) => Ok(said.stdout),
+            Err(Asked::Unasked(why)) => Err(wrong(why)),
+            Err(_) => Err(wrong("the repository is gone".to_owned())),
+        }
+    }
+}
