@@ -186,6 +186,9 @@ fn spoken(search: &mut Search, simple: &Simple, program: &Program, text: &str, l
         let words: Vec<Word> = line.split_whitespace().filter(|word| !word.starts_with('-')).map(Word::of).collect();
         removed(search, simple, &words);
     }
+    if lower.contains("\"finder\"") && (lower.contains("empty trash") || lower.contains("empty the trash")) {
+        search.add("file-wipe", simple);
+    }
     if lower.contains("application \"finder\"") && lower.contains(" delete ") {
         let paths: Vec<Word> =
             program.texts.iter().filter(|text| text.contains('/')).map(|text| Word::of(text)).collect();

@@ -94,7 +94,8 @@ pub(super) fn read(search: &mut Search, line: &Line) {
         let name = simple.name().unwrap_or_default();
         let assigned = ["=$(", "=\"$("].iter().any(|sign| line.text.contains(&format!("{sign}{name} ")));
         let hands_on = FILTERS.contains(&name) || matches!(name, "cut" | "head" | "tail" | "tr");
-        if !assigned || !hands_on || line.commands.iter().any(|other| puts_out(other, name)) {
+        let shows = |other: &Rc<Simple>| puts_out(other, name) && !is_taken(line, other);
+        if !assigned || !hands_on || line.commands.iter().any(shows) {
             search.add("secret-file", &simple);
         }
     }

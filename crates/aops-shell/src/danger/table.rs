@@ -132,6 +132,7 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
         "flushall|flushdb|shutdown|swapdb|failover", "* flushall|flushdb|shutdown", "debug segfault|crash*|sleep|panic|reload|flushall", "config set|rewrite|resetstat", "script flush", "cluster reset|forget|failover|flushslots", "+--cluster =del-node", "function flush", "acl deluser", "slaveof|replicaof", "=*flushall*", "=*flushdb*", "* shutdown",
     ]),
     ("database-drop", &["rails", "rake", "bin/rails"], &["=db:drop*", "=db:reset*", "=db:schema:load*", "=db:purge*", "=db:truncate_all", "=db:migrate:reset", "=db:setup", "=db:rollback*", "=db:seed:replant", "=db:migrate:down*"]),
+    ("database-drop", &["drizzle-kit"], &["push +--force", "drop"]),
     ("database-drop", &["prisma"], &["migrate reset", "db push +--force-reset|--accept-data-loss", ]),
     ("database-drop", &["artisan", "php"], &["artisan migrate:fresh|migrate:reset|migrate:refresh|db:wipe|migrate:rollback|queue:flush|queue:clear"]),
     ("database-drop", &["sequelize", "sequelize-cli", "knex", "typeorm", "mikro-orm", "drizzle-kit", "ef", "liquibase", "flyway", "goose", "dbmate", "migrate", "atlas", "hasura", "ecto", "diesel", "sqlx", "sea-orm-cli", "refinery", "alembic", "doctrine", "phinx"], &[
@@ -391,6 +392,7 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("backup-delete", &["rdiff-backup"], &["=--remove-older-than*", "remove"]),
     ("backup-delete", &["tarsnap"], &["+-d|--nuke"]),
     ("backup-delete", &["bup"], &["rm|gc|prune-older"]),
+    ("file-wipe", &["gio"], &["trash +--empty"]),
     ("file-wipe", &["journalctl"], &["+--vacuum-time|--vacuum-size|--vacuum-files"]),
     ("file-wipe", &["dmesg"], &["+-C|-c|--clear|--read-clear"]),
     ("file-wipe", &["wevtutil"], &["cl|clear-log"]),
