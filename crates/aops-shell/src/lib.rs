@@ -14,3 +14,4 @@ pub mod danger;
 pub mod handed;
 pub mod lasting;
 pub mod leftovers;
+pub mod online;

@@ -330,6 +330,7 @@ fn opened(step: &Step) -> OpenCall {
         input_sha256: step.input_sha256.clone(),
         jail: step.jail,
         line_sha256: step.line_sha256.clone(),
+        online: step.online,
         prompt_id: step.prompt_id.clone(),
         question: None,
         reason: step.reason.clone(),

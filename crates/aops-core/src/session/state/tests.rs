@@ -53,6 +53,7 @@ fn full() -> (State, Memory) {
             input_sha256: "s".to_owned(),
             jail: Some(Profile::Trial),
             line_sha256: text(),
+            online: true,
             prompt_id: text(),
             question: Some(Question { rule: text(), ..Question::default() }),
             reason: text(),
