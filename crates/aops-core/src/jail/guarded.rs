@@ -48,8 +48,7 @@ impl Ground {
     /// The project is written for real, and everything around it is read-only. So is what guards in it, and its repository: a
     /// hook or a filter in that would run later, outside of the jail. git refreshes its index only where it can.
     pub(super) fn quiet_work(&self, wishes: &mut Wishes) {
-        let worktree = PathBuf::from(&self.protected.worktree);
-        let trees: Vec<&PathBuf> = [&self.project, &worktree].into_iter().filter(|tree| tree.is_absolute()).collect();
+        let (trees, worktree) = (self.trees(), PathBuf::from(&self.protected.worktree));
         for tree in &trees {
             wishes.add(tree, Way::Writable, true);
             wishes.add(&tree.join(".git"), Way::ReadOnly, true);
@@ -71,8 +70,18 @@ impl Ground {
                 wishes.add(&path, Way::ReadOnly, true);
             }
         }
-        let trees: Vec<PathBuf> = trees.into_iter().filter_map(|tree| wishes.look_up(tree)).collect();
+    }
+
+    /// Everything in them that was asked for by now stays in its place.
+    pub(super) fn pin_trees(&self, wishes: &mut Wishes) {
+        let trees: Vec<PathBuf> = self.trees().iter().filter_map(|tree| wishes.look_up(tree)).collect();
         wishes.pin_inside(&trees);
+    }
+
+    /// The project, and the worktree of it that the command is in.
+    fn trees(&self) -> Vec<PathBuf> {
+        let all = [self.project.clone(), PathBuf::from(&self.protected.worktree)];
+        all.into_iter().filter(|tree| tree.is_absolute()).collect()
     }
 
     /// Folders between which tools link and move files, by real path: caches into the project, a home into itself.

@@ -64,6 +64,9 @@ impl Ground {
         if profile > Profile::Work {
             self.shut(&mut wishes);
         }
+        if profile == Profile::QuietWork {
+            self.pin_trees(&mut wishes);
+        }
         if profile == Profile::Trial || profile.is_quiet() {
             wishes.add_all(&self.services, Way::Hidden);
             wishes.add_all(DATABASES.iter().filter(|_| !self.network), Way::Hidden);
@@ -231,6 +234,17 @@ mod tests {
         let held = ["guarded/aops/x", "guarded/aops", "inside/src", "project", "home/data", "home", "gone"];
         let folders: Vec<PathBuf> = free.iter().cloned().chain(held.iter().map(|name| root.join(name))).collect();
         assert_eq!(ground.free(&mut Wishes::default(), &folders), free);
+    }
+
+    #[test]
+    fn what_is_kept_in_a_written_project_cannot_be_moved_away_with_a_folder_above_it() {
+        let (_held, root, ground) = ground(&["home/deep/kept"]);
+        let home = root.join("home");
+        let ground = Ground { project: home.clone(), kept: vec![home.join("deep/kept")], ..ground };
+        let places = ground.plan(Profile::QuietWork).unwrap().places;
+        let way = |path: PathBuf| places.iter().find(|place| place.path == path).map(|place| place.way);
+        assert_eq!(way(home.join("deep/kept")), Some(Way::ReadOnly));
+        assert_eq!(way(home.join("deep")), Some(Way::Pinned));
     }
 
     #[test]
