@@ -1,6 +1,7 @@
 //! Measures a shell command that the client starts through us against the bare shell, interleaved, in each profile.
 //!
-//! Every command is one that a hook was asked about, as in a session; only the command itself is counted.
+//! Every command is one that a hook was asked about, as in a session; only the command itself is counted. Before
+//! anything is measured, the ledger must say that each row's command ran in the profile of its name.
 
 use crate::child::{Cost, command, run};
 use std::cell::Cell;
@@ -14,6 +15,11 @@ use std::time::{Duration, Instant};
 const MANY: usize = 100_000;
 /// From our answer to the command the client took 16 ms and more (2.1.325, 5 commands): time in which a jail is made.
 const PAUSE: Duration = Duration::from_millis(4);
+/// Only in this mode do commands wait for a plan, and so run in `read` and `trial`.
+const CONFIGURATION: &str = "tracker.command = \"none\"\naudit.rate = 0\nmode.level = \"strict\"\n";
+/// A line that is not known, and one that reads.
+const UNKNOWN: &str = "./unknown";
+const READS: &str = "/bin/true";
 /// What one command may cost more than the bare shell, in milliseconds.
 const TARGET: f64 = 1.0;
 
@@ -72,6 +78,16 @@ impl<'a> Session<'a> {
         cost
     }
 
+    /// The profile of the last command, as the ledger has it.
+    fn profile(&self) -> String {
+        let dashed = self.project.display().to_string().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+        let sessions = fs::read_dir(self.home.join(".claude/projects").join(dashed)).into_iter().flatten().flatten();
+        let ledgers = sessions.filter_map(|session| fs::read_to_string(session.path().join("ledger.jsonl")).ok());
+        let ledger = ledgers.collect::<String>();
+        let (_, profile) = ledger.rsplit_once(r#""jailed":{"hold":"namespaces","profile":""#).unwrap_or_default();
+        profile.split('"').next().unwrap_or_default().to_owned()
+    }
+
     fn bare(&self, line: &str) -> Cost {
         pause();
         run(self.command(Path::new("/bin/bash"), &["-c", line]), b"")
@@ -88,7 +104,7 @@ fn pause() {
 pub(crate) fn measure(hook: &Path, home: &Path, rounds: usize) {
     fs::create_dir_all(home.join(".config/aops")).expect("a home");
     fs::create_dir_all(home.join(".claude")).expect("a home");
-    fs::write(home.join(".config/aops/config.toml"), "tracker.command = \"none\"\naudit.rate = 0\n").expect("a file");
+    fs::write(home.join(".config/aops/config.toml"), CONFIGURATION).expect("a file");
     fs::write(home.join(".claude/settings.json"), "{}").expect("a file");
     let shut = Session::new(hook, home, "shut", "add a greeting");
     let open = Session::new(hook, home, "open", ". add a greeting");
@@ -100,12 +116,16 @@ pub(crate) fn measure(hook: &Path, home: &Path, rounds: usize) {
         }
         File::create(folder.join(n.to_string())).expect("a file");
     }
+    for (session, line, wanted) in [(&open, UNKNOWN, "work"), (&shut, READS, "read"), (&shut, UNKNOWN, "trial")] {
+        session.ran(line);
+        assert_eq!(session.profile(), wanted, "the profile of `{line}`");
+    }
     let mut rows: [(&str, &dyn Fn() -> Cost, Vec<Cost>); 6] = [
-        ("/bin/bash -c", &|| shut.bare("./unknown"), Vec::new()),
-        ("work", &|| open.ran("./unknown"), Vec::new()),
-        ("read", &|| shut.ran("/bin/true"), Vec::new()),
-        ("trial", &|| shut.ran("./unknown"), Vec::new()),
-        ("trial, 100,000 files", &|| large.ran("./unknown"), Vec::new()),
+        ("/bin/bash -c", &|| shut.bare(UNKNOWN), Vec::new()),
+        ("work", &|| open.ran(UNKNOWN), Vec::new()),
+        ("read", &|| shut.ran(READS), Vec::new()),
+        ("trial", &|| shut.ran(UNKNOWN), Vec::new()),
+        ("trial, 100,000 files", &|| large.ran(UNKNOWN), Vec::new()),
         // The least that a bare shell costs: it starts no program.
         ("/bin/bash -c true", &|| shut.bare("true"), Vec::new()),
     ];

@@ -19,6 +19,7 @@ mod ourselves;
 mod places;
 mod planted;
 mod prepared;
+mod quiet;
 mod symlinks;
 mod unsaved;
 mod verbs;
@@ -102,29 +103,36 @@ fn a_trial_shares_no_memory_with_others() {
 
 /// Words say that it reads; a program of that name, placed before the real one, does something else.
 #[test]
-fn a_line_that_reads_cannot_write_and_has_the_network() {
+fn a_line_that_reads_cannot_write_and_has_the_network_only_if_it_needs_it() {
     let mut world = Jailed::new();
     let server = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = server.local_addr().unwrap().port();
     let script = format!(
-        "#!/usr/bin/env python3\nimport os, socket, sys\n\
-         print(open(sys.argv[1]).read().strip(), socket.socket().connect_ex(('127.0.0.1', {port})))\n\
+        "#!/usr/bin/env python3\nimport os, socket\n\
+         try: print(socket.socket().connect_ex(('127.0.0.1', {port})))\n\
+         except OSError as error: print(error.strerror)\n\
          for folder in ['.', os.environ['HOME'], '/etc', os.environ['TMPDIR']]:\n\
          \x20   try: open(folder + '/planted', 'w'); print('written')\n\
          \x20   except OSError as error: print(error.strerror)\n"
     );
     world.sandbox.put("a.txt", "one\n");
-    let planted = world.sandbox.put("bin/cksum", &script);
-    fs::set_permissions(&planted, fs::Permissions::from_mode(0o755)).unwrap();
+    let planted = ["cksum", "whois"].map(|name| world.sandbox.put(&format!("bin/{name}"), &script));
+    for file in &planted {
+        fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+    }
     let (_, others) = world.sandbox.environment().into_iter().find(|(name, _)| name == "PATH").unwrap();
-    let path = [planted.parent().unwrap().as_os_str(), &others].join(OsStr::new(":"));
+    let path = [planted[0].parent().unwrap().as_os_str(), &others].join(OsStr::new(":"));
     world.sandbox = world.sandbox.with("PATH", path);
     let session = world.prompted();
     let before = world.tree();
-    let ran = session.ran("cksum a.txt");
     let held = ["Read-only file system"; 3].join("\n");
-    assert_eq!((ran.code, ran.profile().as_str()), (Some(0), "read"), "{ran:?}");
-    assert_eq!(ran.out, format!("one 0\n{held}\nwritten\n"), "{ran:?}");
+    for (line, reached) in [("cksum a.txt", "Permission denied"), ("whois a.txt", "0")] {
+        let ran = session.ran(line);
+        assert_eq!((ran.code, ran.profile().as_str()), (Some(0), "read"), "{ran:?}");
+        assert_eq!(ran.out, format!("{reached}\n{held}\nwritten\n"), "{ran:?}");
+        // It was written in a layer of its own.
+        assert!(!world.sandbox.tmp().join("planted").exists());
+    }
     assert_eq!(world.tree(), before);
 }
 

@@ -16,3 +16,4 @@ pub mod handed;
 pub mod lasting;
 pub mod quiet;
 pub mod leftovers;
+pub mod online;

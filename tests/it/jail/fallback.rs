@@ -20,6 +20,11 @@ fn under(world: &Jailed, words: &[&str], arguments: &[&str], input: &str, variab
     Answer::of(arguments[0], &ran)
 }
 
+/// A step of a run in this profile, where Landlock alone holds.
+pub(super) fn stepped_by_landlock(world: &Jailed, profile: &str, line: &str) -> Answer {
+    without_namespaces(world, &["__line", profile, line], "", &[])
+}
+
 fn hook(world: &Jailed, session: &Session, event: &str, fields: Value) -> Answer {
     without_namespaces(world, &[event], &session.payload(event, fields).to_string(), &[("CLAUDECODE", "1")])
 }

@@ -29,6 +29,21 @@ fn the_starter_keeps_right_before_the_command() {
     }
 }
 
+/// Scripts too: words alone would not find them.
+#[test]
+fn no_command_reads_what_was_kept() {
+    let world = guarded();
+    let session = world.prompted();
+    world.sandbox.put(".env", "KEY=1\n");
+    assert!(session.ran("echo new > .env").told.contains("kept as 1"));
+    world.sandbox.put("look.sh", "find .claude/checkpoints -type f -exec cat {} + 2>&1\necho seen\n");
+    // The jail that waits was made before there was anything to hide.
+    let _ = session.ran("true");
+    let ran = session.ran("sh look.sh");
+    assert_eq!(ran.out, "seen\n", "{ran:?}");
+    assert_eq!(fs::read_to_string(world.project().join(".env")).unwrap(), "new\n");
+}
+
 #[test]
 fn what_cannot_be_kept_does_not_run() {
     let world = guarded();

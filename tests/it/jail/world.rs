@@ -155,13 +155,24 @@ impl JailedSession<'_> {
 
     #[track_caller]
     pub(super) fn ran_by(&self, command: &str, agent: Option<(&str, &str)>) -> Ran {
+        self.ran_with("", command, agent)
+    }
+
+    /// The same where the client's snapshot of the shell's start file is this.
+    #[track_caller]
+    pub(super) fn ran_after(&self, snapshot: &Path, command: &str) -> Ran {
+        self.ran_with(&format!("source {} && ", snapshot.display()), command, None)
+    }
+
+    #[track_caller]
+    fn ran_with(&self, before: &str, command: &str, agent: Option<(&str, &str)>) -> Ran {
         let mut call = self.inner.call("Bash", json!({"command": command}));
         if let Some((id, kind)) = agent {
             call = call.by(id, kind);
         }
         self.inner.pre(&call).silent();
         self.settle();
-        let mut ran = Ran::of(&self.line(command).output().unwrap());
+        let mut ran = Ran::of(&self.line_with(before, command).output().unwrap());
         let ended = match ran.code {
             Some(0) => self.inner.post(&call),
             code => self.inner.fail(&call, &format!("Exit code {}", code.unwrap_or(143))),
@@ -179,8 +190,13 @@ impl JailedSession<'_> {
     }
 
     pub(super) fn line(&self, command: &str) -> Command {
+        self.line_with("", command)
+    }
+
+    fn line_with(&self, before: &str, command: &str) -> Command {
         let file = self.world.sandbox.tmp().join("claude-1234-cwd");
-        self.world.command(&around(command, &file), &[("CLAUDE_CODE_SESSION_ID", &self.inner.id)])
+        let line = format!("{before}{}", around(command, &file));
+        self.world.command(&line, &[("CLAUDE_CODE_SESSION_ID", &self.inner.id)])
     }
 
     /// The file of the jail that waits for the next command.

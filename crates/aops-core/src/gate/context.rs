@@ -116,6 +116,8 @@ pub struct CallContext {
     pub tracks: Vec<Tracks>,
     /// Where shell commands are jailed: it is not known to change anything, here or outside.
     pub unknown: bool,
+    /// Where shell commands are jailed: it only reads, and cannot without the network.
+    pub online: bool,
     pub unheld: Unheld,
     /// What the shipped danger rules found in it.
     pub dangers: Vec<Danger>,

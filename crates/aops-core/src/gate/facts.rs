@@ -235,11 +235,13 @@ fn first_step(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdi
     }
     first.jail = profile::of_call(session, event, context);
     first.keeps = context.call.as_ref().and_then(|seen| match &seen.keeps {
-        Keeps::All(rules) if first.jail.is_none_or(|profile| profile <= Profile::Work) => Some(rules.clone()),
+        Keeps::All(rules) if first.jail.is_none_or(|profile| profile < Profile::Read) => Some(rules.clone()),
         _ => None,
     });
     first.line_sha256 =
         first.jail.and_then(|_| json::read(&call.input).ok()?.text_of("command")).map(|l| line_digest(&l));
+    let is_online = || context.call.as_ref().is_some_and(|seen| seen.online);
+    first.online = first.jail == Some(Profile::Read) && is_online();
     let scratch = context.call.as_ref().is_some_and(|seen| seen.scratch);
     if scratch || first.jail.is_some_and(|profile| profile >= Profile::Read) {
         // What cannot stay, or is nobody's, is no work.

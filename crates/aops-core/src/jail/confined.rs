@@ -50,7 +50,7 @@ fn start(hold: Option<&str>, words: &[String], env: &Env) -> Result<Infallible, 
     };
     if hold != Hold::Words {
         enter(hold, Profile::Work, &ground, &env.cwd)?;
-        lock(hold, Profile::Work, &env.cwd)?;
+        lock(hold, Profile::Work, &ground, &env.cwd)?;
     }
     let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
     let program = words.first().copied().unwrap_or_default();

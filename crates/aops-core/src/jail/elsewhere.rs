@@ -26,6 +26,7 @@ pub fn enter(hold: Hold, profile: Profile, ground: &Ground, _: &Path) -> Result<
     let unheld = || format!("profile `{}` does not hold on this system", profile.name());
     match hold {
         Hold::Words => Ok(None),
+        Hold::Seatbelt if profile.is_quiet() => Err(unheld()),
         Hold::Seatbelt => {
             let text = seatbelt::profile(&ground.plan(profile)?).and_then(|text| CString::new(text).ok());
             system::apply(&text.ok_or_else(unheld)?).map(|()| None)
@@ -34,7 +35,7 @@ pub fn enter(hold: Hold, profile: Profile, ground: &Ground, _: &Path) -> Result<
     }
 }
 
-pub fn lock(_: Hold, _: Profile, _: &Path) -> Result<(), String> {
+pub fn lock(_: Hold, _: Profile, _: &Ground, _: &Path) -> Result<(), String> {
     Ok(())
 }
 
@@ -107,7 +108,7 @@ mod tests {
     use super::*;
 
     type Enter<L> = fn(Hold, Profile, &Ground, &Path) -> Result<Option<L>, String>;
-    type Lock = fn(Hold, Profile, &Path) -> Result<(), String>;
+    type Lock = fn(Hold, Profile, &Ground, &Path) -> Result<(), String>;
     type Report<L> = fn(L, Option<Receipt>, &[i32]) -> Result<(), String>;
     type Holds = fn(Hold, Profile, &Ground) -> Result<bool, String>;
     type What = fn(&Ground, Profile) -> Result<JailState, String>;

@@ -2,11 +2,12 @@
 //!
 //! Tries in a child process, so this one stays as it is; `enter` changes this process for good.
 
+use super::filter::{self, Sockets};
 pub use super::kernel::close_on_exec;
 use super::kernel::{in_child, leave};
 use super::plan::Ground;
 pub use super::prepared::{Trial, end_all, prepare};
-use super::{filter, landlock, namespaces, prepared};
+use super::{landlock, namespaces, prepared};
 use crate::model::profile::{Hold, JailState, Profile};
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -15,6 +16,7 @@ use std::path::Path;
 pub fn enter(hold: Hold, profile: Profile, ground: &Ground, cwd: &Path) -> Result<Option<Trial>, String> {
     match hold {
         Hold::Namespaces => prepared::enter(profile, ground, cwd),
+        Hold::Landlock if profile.is_quiet() => Err(format!("Landlock has no empty network for `{}`", profile.name())),
         Hold::Landlock => landlock::enter(profile, ground).map(|()| None),
         Hold::Seatbelt => Err("there is no sandbox of macOS here".to_owned()),
         Hold::Words => Ok(None),
@@ -22,17 +24,28 @@ pub fn enter(hold: Hold, profile: Profile, ground: &Ground, cwd: &Path) -> Resul
 }
 
 /// The last step before the command.
-pub fn lock(hold: Hold, profile: Profile, cwd: &Path) -> Result<(), String> {
+pub fn lock(hold: Hold, profile: Profile, ground: &Ground, cwd: &Path) -> Result<(), String> {
     if hold == Hold::Namespaces {
         namespaces::lock(cwd)?;
     }
     if matches!(hold, Hold::Namespaces | Hold::Landlock) {
-        // A superuser has the right to it, and may start programs with more.
-        let no_new_privileges = hold == Hold::Landlock || !rustix::process::geteuid().is_root();
-        landlock::lock(profile >= Profile::Read, no_new_privileges)?;
-        filter::forbid_keys().map_err(|error| format!("filter: {error}"))?;
+        // With namespaces an ordinary user has no new privileges already, and a superuser, who has the right to it, may
+        // start programs with more.
+        landlock::lock(profile > Profile::Work, hold == Hold::Landlock)?;
+        filter::forbid(sockets(profile, ground)).map_err(|error| format!("filter: {error}"))?;
     }
     Ok(())
+}
+
+/// A network of its own takes the kernel half a millisecond, so a line that reads is kept from making sockets instead. What
+/// nobody is asked about reaches no daemon, wherever its socket lies; builds talk to what they start themselves.
+fn sockets(profile: Profile, ground: &Ground) -> Sockets {
+    match profile {
+        Profile::Read if !ground.network => Sockets::Local,
+        Profile::QuietRead => Sockets::Network,
+        Profile::QuietWork => Sockets::Common,
+        _ => Sockets::All,
+    }
 }
 
 /// Whether this profile can be entered here, found out by a child; an error where it was disturbed.
@@ -54,7 +67,7 @@ fn try_out(hold: Hold, profile: Profile, ground: &Ground) -> Tried {
         if let Some(trial) = enter(hold, profile, ground, &ground.project)? {
             trial.begin(None, &[])?;
         }
-        lock(hold, profile, &ground.project)
+        lock(hold, profile, ground, &ground.project)
     })
 }
 
@@ -80,7 +93,8 @@ pub fn what_holds(ground: &Ground, wanted: Profile) -> Result<JailState, String>
         match try_out(hold, profile, ground)? {
             Ok(()) => {
                 let why = whys.into_iter().next().unwrap_or_default();
-                return Ok(JailState { hold, project, trial: profile == Profile::Trial, why });
+                let trial = profile == Profile::Trial || profile.is_quiet();
+                return Ok(JailState { hold, project, trial, why });
             }
             Err(why) => whys.push(why),
         }
@@ -137,6 +151,35 @@ fn answer_of_child(work: impl FnOnce() -> Result<(), String>) -> Tried {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::system::env::Env;
+    use std::fs;
+
+    /// Paths that the user's rules forbid to read, in folders and as files.
+    #[test]
+    fn a_quiet_profile_shows_nothing_of_what_it_is_to_hide() {
+        let held = tempfile::tempdir().unwrap();
+        let root = held.path().canonicalize().unwrap();
+        let project = root.join("project");
+        fs::create_dir_all(project.join("private")).unwrap();
+        fs::create_dir_all(root.join("home/.claude")).unwrap();
+        for file in ["private/x", ".env", "shown"] {
+            fs::write(project.join(file), "text").unwrap();
+        }
+        let env = Env { home: root.join("home"), config: root.join("home/.claude"), ..Env::default() };
+        let hidden = ["private", ".env", "gone"].map(|name| project.join(name)).to_vec();
+        let ground = Ground { hidden, layer_mb: 16, ..Ground::of(&env, &project, &|_| None) };
+        for profile in [Profile::QuietRead, Profile::QuietWork] {
+            let tried = answer_of_child(|| {
+                enter(Hold::Namespaces, profile, &ground, &project)?;
+                lock(Hold::Namespaces, profile, &ground, &project)?;
+                let text = |name: &str| fs::read_to_string(project.join(name)).unwrap_or_default();
+                let all = ["private/x", ".env", "shown"].map(text);
+                if all == ["", "", "text"] { Ok(()) } else { Err(format!("{all:?}")) }
+            });
+            assert_eq!(tried, Ok(Ok(())), "{profile}");
+            assert!(enter(Hold::Landlock, profile, &ground, &project).is_err());
+        }
+    }
 
     #[test]
     fn only_what_a_kernel_does_not_offer_lowers_what_holds() {

@@ -1,21 +1,56 @@
-//! System calls that no namespace holds: the keys that the kernel keeps for a user are the same in every one.
+//! System calls that no namespace holds: the keys that the kernel keeps for a user are the same in every one, and a socket is
+//! made without asking any file.
 //!
 //! Changes this process alone, and what it starts. Invariant: on every machine that a processor can pose as, not only on its
 //! own.
 
 use std::io;
 
-/// A kind of machine by its number (`AUDIT_ARCH_*`), with its `add_key`, `request_key` and `keyctl`.
-#[cfg(target_arch = "x86_64")]
-const CALLS: [(u32, [u32; 3]); 2] = [(0xC000_003E, [248, 249, 250]), (0x4000_0003, [286, 287, 288])];
-#[cfg(target_arch = "aarch64")]
-const CALLS: [(u32, [u32; 3]); 2] = [(0xC000_00B7, [217, 218, 219]), (0x4000_0028, [309, 310, 311])];
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-const CALLS: [(u32, [u32; 3]); 0] = [];
+/// Which sockets a command can make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sockets {
+    All,
+    /// To programs of this machine that have a path, as ever; none to a network.
+    Local,
+    /// To the network that it has, and at paths; none that passes every namespace, as that to a machine's host does.
+    Common,
+    /// To the network that it has; none to a program that listens at a path.
+    Network,
+}
 
-/// Where the kernel shows a filter the number of the call, and the kind of machine.
+/// A kind of machine by its number (`AUDIT_ARCH_*`), with its calls.
+struct Machine {
+    number: u32,
+    /// `add_key`, `request_key` and `keyctl`.
+    keys: [u32; 3],
+    socket: u32,
+    /// Makes sockets in a way that no filter can look at.
+    unclear: u32,
+}
+
+#[cfg(target_arch = "x86_64")]
+const MACHINES: [Machine; 2] = [
+    Machine { number: 0xC000_003E, keys: [248, 249, 250], socket: 41, unclear: RING },
+    Machine { number: 0x4000_0003, keys: [286, 287, 288], socket: 359, unclear: SOCKET_CALL },
+];
+#[cfg(target_arch = "aarch64")]
+const MACHINES: [Machine; 2] = [
+    Machine { number: 0xC000_00B7, keys: [217, 218, 219], socket: 198, unclear: RING },
+    Machine { number: 0x4000_0028, keys: [309, 310, 311], socket: 281, unclear: SOCKET_CALL },
+];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const MACHINES: [Machine; 0] = [];
+
+/// `socketcall` of 32-bit machines: what it does lies in memory.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+const SOCKET_CALL: u32 = 102;
+/// `io_uring_setup`, everywhere: a ring carries out calls that pass no filter.
+const RING: u32 = 425;
+
+/// Where the kernel shows a filter the number of the call, the kind of machine, and the first argument's lower half.
 const CALL: u32 = 0;
 const MACHINE: u32 = 4;
+const ARGUMENT: u32 = 16;
 /// x86-64 knows each call by a second number, with this bit.
 const SECOND_NAME: u32 = 0x4000_0000;
 
@@ -29,31 +64,123 @@ const fn step(code: u32, k: u32, jt: u8, jf: u8) -> libc::sock_filter {
     libc::sock_filter { code: code as u16, jt, jf, k }
 }
 
-fn program() -> Vec<libc::sock_filter> {
-    let none = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
-    let mut steps = vec![step(LOAD, MACHINE, 0, 0)];
-    for (machine, [first, second, third]) in CALLS {
+/// The families that may be used; nothing where all may.
+fn families(sockets: Sockets) -> Option<[libc::c_int; 4]> {
+    match sockets {
+        Sockets::All => None,
+        Sockets::Local => Some([libc::AF_UNIX, libc::AF_UNIX, libc::AF_NETLINK, libc::AF_NETLINK]),
+        Sockets::Common => Some([libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]),
+        Sockets::Network => Some([libc::AF_INET, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]),
+    }
+}
+
+fn refuse(code: libc::c_int) -> libc::sock_filter {
+    step(ANSWER, libc::SECCOMP_RET_ERRNO | code.unsigned_abs(), 0, 0)
+}
+
+/// The steps for one machine, behind its number.
+fn steps(machine: &Machine, sockets: Sockets) -> Vec<libc::sock_filter> {
+    let allow = step(ANSWER, libc::SECCOMP_RET_ALLOW, 0, 0);
+    let [first, second, third] = machine.keys;
+    let mut steps = vec![
+        step(LOAD, CALL, 0, 0),
+        step(AND, !SECOND_NAME, 0, 0),
+        step(IS, first, 2, 0),
+        step(IS, second, 1, 0),
+        step(IS, third, 0, 1),
+        refuse(libc::ENOSYS),
+    ];
+    if let Some([one, two, three, four]) = families(sockets).map(|all| all.map(libc::c_int::unsigned_abs)) {
         steps.extend([
-            step(IS, machine, 0, 7),
-            step(LOAD, CALL, 0, 0),
-            step(AND, !SECOND_NAME, 0, 0),
-            step(IS, first, 2, 0),
-            step(IS, second, 1, 0),
-            step(IS, third, 0, 1),
-            step(ANSWER, none, 0, 0),
-            step(ANSWER, libc::SECCOMP_RET_ALLOW, 0, 0),
+            step(IS, machine.unclear, 1, 0),
+            step(IS, RING, 0, 1),
+            refuse(libc::ENOSYS),
+            step(IS, machine.socket, 0, 6),
+            step(LOAD, ARGUMENT, 0, 0),
+            step(IS, one, 4, 0),
+            step(IS, two, 3, 0),
+            step(IS, three, 2, 0),
+            step(IS, four, 1, 0),
+            refuse(libc::EACCES),
         ]);
     }
-    steps.push(step(ANSWER, libc::SECCOMP_RET_ALLOW, 0, 0));
+    steps.push(allow);
     steps
 }
 
-/// From here on there are no keys of the kernel.
-pub(super) fn forbid_keys() -> io::Result<()> {
-    let mut steps = program();
+fn program(sockets: Sockets) -> Vec<libc::sock_filter> {
+    let mut all = vec![step(LOAD, MACHINE, 0, 0)];
+    for machine in &MACHINES {
+        let steps = steps(machine, sockets);
+        all.push(step(IS, machine.number, 0, u8::try_from(steps.len()).unwrap_or(u8::MAX)));
+        all.extend(steps);
+    }
+    all.push(step(ANSWER, libc::SECCOMP_RET_ALLOW, 0, 0));
+    all
+}
+
+/// From here on there are no keys of the kernel, and no other sockets than these.
+pub(super) fn forbid(sockets: Sockets) -> io::Result<()> {
+    if MACHINES.is_empty() && matches!(sockets, Sockets::Common | Sockets::Network) {
+        return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
+    }
+    let mut steps = program(sockets);
     let program = libc::sock_fprog { len: u16::try_from(steps.len()).unwrap_or(0), filter: steps.as_mut_ptr() };
     #[expect(unsafe_code, reason = "no safe crate here knows filters")]
     // SAFETY: the kernel copies the program, whose length is right, before it returns.
     let set = unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program) };
     if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the kernel answers with this program to a call of this machine.
+    fn answer(steps: &[libc::sock_filter], machine: u32, call: u32, argument: u32) -> u32 {
+        let (mut at, mut held) = (0, 0);
+        loop {
+            let step = &steps[at];
+            at += 1;
+            match (u32::from(step.code), step.k) {
+                (LOAD, CALL) => held = call,
+                (LOAD, MACHINE) => held = machine,
+                (LOAD, ARGUMENT) => held = argument,
+                (AND, bits) => held &= bits,
+                (IS, wanted) => at += usize::from(if held == wanted { step.jt } else { step.jf }),
+                (ANSWER, said) => return said,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn each_machine_has_no_keys_and_the_sockets_that_it_may_have() {
+        let refused = |code: libc::c_int| libc::SECCOMP_RET_ERRNO | code.unsigned_abs();
+        let allowed = libc::SECCOMP_RET_ALLOW;
+        let [unix, inet, six, vsock] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_VSOCK];
+        let table = [
+            (Sockets::All, [true, true, true, true]),
+            (Sockets::Local, [true, false, false, false]),
+            (Sockets::Common, [true, true, true, false]),
+            (Sockets::Network, [false, true, true, false]),
+        ];
+        for (sockets, families) in table {
+            let steps = program(sockets);
+            for machine in &MACHINES {
+                let said = |call, argument| answer(&steps, machine.number, call, argument);
+                for key in machine.keys.into_iter().flat_map(|key| [key, key | SECOND_NAME]) {
+                    assert_eq!(said(key, 0), refused(libc::ENOSYS), "{sockets:?}");
+                }
+                for (family, may) in [unix, inet, six, vsock].into_iter().zip(families) {
+                    let wanted = if may { allowed } else { refused(libc::EACCES) };
+                    assert_eq!(said(machine.socket, family.unsigned_abs()), wanted, "{sockets:?} {family}");
+                }
+                let hidden = if sockets == Sockets::All { allowed } else { refused(libc::ENOSYS) };
+                assert_eq!((said(RING, 0), said(machine.unclear, 0)), (hidden, hidden), "{sockets:?}");
+                // `read`, `openat` and their like.
+                assert_eq!([said(0, 2), said(3, 2), said(56, 2)], [allowed; 3], "{sockets:?}");
+            }
+        }
+    }
 }

@@ -5,6 +5,8 @@
 //! was decided for it, or it does not run; nothing is left behind when its last process has ended.
 
 pub mod wishes;
+pub mod ground;
+mod guarded;
 pub mod plan;
 pub mod line;
 pub mod receipt;

@@ -8,7 +8,7 @@ use super::kernel::{UNSEEN, by_number, close_together, copy_of, mount_copy, open
 use super::layer::Layers;
 use super::plan::{Plan, is_for_telling};
 use super::user::{self, tried};
-use super::wishes::{Place, Way, lies_in};
+use super::wishes::{Place, Way, depth, lies_in};
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, fstat, statx};
 use rustix::mount::{MountFlags, MountPropagationFlags, OpenTreeFlags, mount, mount_bind, mount_change};
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set, set_no_new_privs};
@@ -69,22 +69,20 @@ pub(super) fn mount_all(plan: &Plan, originals: &[PathBuf]) -> Result<Option<Lay
         let _ = set_writable(proc.as_fd(), true, false);
     }
     hold_in_place(&plan.places)?;
-    let mut layers = None;
-    if plan.places.iter().any(|place| place.way == Way::Layer) {
-        let made = Layers::new(plan)?;
-        for (number, original) in kept.iter().enumerate() {
-            original.as_ref().map_or(Ok(()), |original| made.keep_original(number, original))?;
-        }
-        layers = Some(made);
+    if plan.places.iter().all(|place| place.way != Way::Layer) {
+        let unseen = tried(UNSEEN, open_at(Path::new(UNSEEN)))?;
+        apply_all(opened, None, &nothing()?)?;
+        tried(UNSEEN, mount_bind(by_number(&unseen), UNSEEN))?;
+        return Ok(None);
     }
-    let unseen = tried(UNSEEN, open_at(Path::new(UNSEEN)))?;
-    let nothing = layers.as_ref().map_or_else(nothing, Layers::nothing)?;
-    apply_all(opened, layers.as_mut(), &nothing)?;
-    match &layers {
-        Some(layers) => layers.put_out_of_sight()?,
-        None => tried(UNSEEN, mount_bind(by_number(&unseen), UNSEEN))?,
+    let mut layers = Layers::new(plan)?;
+    for (number, original) in kept.iter().enumerate() {
+        original.as_ref().map_or(Ok(()), |original| layers.keep_original(number, original))?;
     }
-    Ok(layers)
+    let nothing = layers.nothing()?;
+    apply_all(opened, Some(&mut layers), &nothing)?;
+    layers.put_out_of_sight()?;
+    Ok(Some(layers))
 }
 
 /// An empty folder of a temporary file system, which must be mounted while it is used.
@@ -203,7 +201,7 @@ fn all_places(plan: &Plan) -> Vec<Place> {
             places.push(Place { path, way: Way::Layer, needed: false });
         }
     }
-    places.sort_by_key(|place| place.path.components().count());
+    places.sort_by_key(|place| depth(&place.path));
     places
 }
 

@@ -3,16 +3,17 @@
 //! Looks which folders exist; writes nothing. Invariants: a place that lies deeper is applied later, so it wins; of two
 //! wishes about one place the stricter wins; what guards the session is writable in no profile but `none`.
 
+pub use super::ground::Ground;
+use super::ground::{DATABASES, TEMPORARY};
+use super::guarded::own_program;
 use super::wishes::{Place, Way, Wishes, lies_in};
-use crate::gate::guard::{Protected, ProtectedPlace, SYSTEM_FOLDERS};
+use crate::checkpoint::tree::OURS;
 use crate::model::profile::Profile;
-use crate::system::env::Env;
-use crate::system::git;
 use rustix::fs::{FileType, fstat};
 use std::ffi::OsStr;
-use std::fs;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,137 +32,53 @@ pub struct Plan {
     pub told: Option<PathBuf>,
 }
 
-/// Where everything is.
-#[derive(Clone, Debug, Default)]
-pub struct Ground {
-    pub project: PathBuf,
-    pub home: PathBuf,
-    /// Folders that stay read-only inside of a writable or thrown-away one.
-    pub kept: Vec<PathBuf>,
-    pub temporary: Vec<PathBuf>,
-    pub caches: Vec<PathBuf>,
-    /// The client's temporary file that this command tells its working directory in.
-    pub told: Option<PathBuf>,
-    /// Sockets of programs that would do something outside of a throwaway layer, or folders of such.
-    pub services: Vec<PathBuf>,
-    pub protected: Protected,
-    /// Folders in which a settings file may be missing that could be made.
-    pub settings: Vec<(PathBuf, Vec<&'static str>)>,
-    /// Folders of configuration and texts, in which files may be symlinks that lead elsewhere.
-    pub texts: Vec<PathBuf>,
-    /// The administrator's folders, those of the clients' settings too: a superuser could write there.
-    pub administered: Vec<PathBuf>,
-    pub keys: PathBuf,
-    /// Folders that our locks lie in.
-    pub locks: Vec<PathBuf>,
-    pub root: bool,
-    pub layer_mb: u64,
-    pub network: bool,
-    /// The session's folder, in which a jail may wait for the command.
-    pub session: Option<PathBuf>,
-    /// The folder of the session whose end ends the command.
-    pub watched: Option<PathBuf>,
-}
-
-/// Temporary folders of the system, which may be links of its own.
-const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
-/// Folders in the home that tools keep what they can fetch or make again in.
-const CACHES: [&str; 17] = [
-    ".bun", ".cache", ".cargo", ".composer", ".deno", ".gem", ".gradle", ".ivy2", ".local/share/pnpm", ".m2", ".npm",
-    ".nuget", ".pnpm-store", ".rustup", ".sbt", ".yarn", "go",
-];
-/// Variables that name such a folder.
-const CACHE_VARIABLES: [&str; 10] = [
-    "CARGO_HOME", "CARGO_TARGET_DIR", "GOCACHE", "GOMODCACHE", "GOPATH", "GRADLE_USER_HOME", "PIP_CACHE_DIR",
-    "UV_CACHE_DIR", "XDG_CACHE_HOME", "npm_config_cache",
-];
-/// Sockets of programs that would do something outside of a throwaway layer, or folders of such.
-const SERVICES: [&str; 9] = [
-    "/run/containerd", "/run/crio", "/run/dbus", "/run/docker.sock", "/run/podman", "/run/screen", "/run/snapd.socket",
-    "/run/systemd/private", "/run/user",
-];
-/// The same in the home, and variables that name one: `unix:///path`, `unix:path=/path,guid=…`, `/path,123,0`.
-const SERVICES_AT_HOME: [&str; 8] = [
-    ".colima", ".docker/desktop", ".docker/run", ".gnupg/S.gpg-agent", ".gnupg/S.gpg-agent.ssh", ".lima",
-    ".orbstack/run", ".rd",
-];
-#[rustfmt::skip]
-const SERVICE_VARIABLES: [&str; 9] = [
-    "CONTAINER_HOST", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "KITTY_LISTEN_ON", "NVIM", "SSH_AUTH_SOCK",
-    "TMUX", "VSCODE_IPC_HOOK_CLI", "WEZTERM_UNIX_SOCKET",
-];
-/// Databases of this machine: out of reach where its network is.
-const DATABASES: [&str; 3] = ["/run/mysqld", "/run/postgresql", "/run/redis"];
 /// What lets the superuser leave any namespace. Where everything is read-only, `/proc` alone is not.
 const SYSTEM: [&str; 5] = ["/proc/bus", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/sys"];
 
 impl Ground {
-    /// `project`: where the session began. `variable`: the environment of the command.
-    pub fn of(env: &Env, project: &Path, variable: &dyn Fn(&str) -> Option<PathBuf>) -> Self {
-        let text = |path: &Path| path.to_string_lossy().into_owned();
-        let worktree = git::worktree_at(project, &env.cwd);
-        let protected = Protected {
-            home: text(&env.home),
-            config: text(&env.config),
-            sessions: text(&env.data.join("sessions")),
-            user_config: text(&env.user_config),
-            project: text(project),
-            worktree: worktree.as_deref().map(text).unwrap_or_default(),
-            ..Protected::default()
-        };
-        let absolute = |path: &PathBuf| path.is_absolute() && path.parent().is_some();
-        let own = ["TMPDIR", "CLAUDE_CODE_TMPDIR"].into_iter().filter_map(variable).filter(absolute);
-        let temporary: Vec<PathBuf> = own.chain(TEMPORARY.map(PathBuf::from)).collect();
-        let in_home = CACHES.iter().map(|name| env.home.join(name));
-        let named = CACHE_VARIABLES.iter().filter_map(|name| variable(name)).filter(absolute);
-        let sockets = SERVICE_VARIABLES.iter().filter_map(|name| variable(name)).map(|value| socket(&value));
-        let services =
-            SERVICES.iter().map(PathBuf::from).chain(SERVICES_AT_HOME.iter().map(|name| env.home.join(name)));
-        Self {
-            services: services.chain(sockets.filter(absolute)).collect(),
-            project: project.to_owned(),
-            home: env.home.clone(),
-            kept: vec![env.home.clone(), env.config.clone(), env.user_config.clone(), env.data.clone()],
-            temporary,
-            caches: in_home.chain(named).collect(),
-            protected,
-            settings: settings_of(env, project, worktree.as_deref()),
-            texts: vec![env.user_config.clone(), project.join(".aops")],
-            administered: administered(env),
-            keys: env.config.join("aops/keys"),
-            locks: vec![env.config.join("aops"), env.projects()],
-            root: rustix::process::geteuid().is_root(),
-            ..Self::default()
-        }
-    }
-
-    /// The same with our own environment.
-    pub fn here(env: &Env, project: &Path) -> Self {
-        let variables = env.variables(|_| true);
-        let named = |name: &str| variables.iter().find(|(known, _)| known == name);
-        Self::of(env, project, &|name| named(name).map(|(_, value)| value.into()))
-    }
-
     /// What this profile does here.
     pub fn plan(&self, profile: Profile) -> Result<Plan, String> {
         let mut wishes = Wishes::default();
         match profile {
             Profile::None => {}
             Profile::Work => self.work(&mut wishes),
-            Profile::Read => {
+            Profile::Read | Profile::QuietRead => {
                 wishes.add(&self.project, Way::ReadOnly, true);
-                self.shut(&mut wishes, &self.temporary);
+                let named = self.private();
+                let private = self.free(&mut wishes, &named);
+                wishes.add_all(&private, Way::Layer);
+                if profile == Profile::Read {
+                    self.keep_answering(&mut wishes, &named, &private);
+                }
+            }
+            Profile::QuietWork => {
+                self.quiet_work(&mut wishes);
+                // What a build keeps in the project stays.
+                let outside = |folder: &&PathBuf| !folder.starts_with(&self.project);
+                wishes.add_all(self.temporary.iter().chain(&self.caches).filter(outside), Way::Layer);
             }
             Profile::Trial => {
                 wishes.add(&self.project, Way::Layer, true);
                 wishes.add_all(self.temporary.iter().chain(&self.caches), Way::Layer);
-                wishes.add_all(&self.services, Way::Hidden);
-                wishes.add_all(DATABASES.iter().filter(|_| !self.network), Way::Hidden);
-                self.shut(&mut wishes, &[]);
             }
+        }
+        if profile > Profile::Work {
+            self.shut(&mut wishes);
+        }
+        if profile == Profile::QuietWork {
+            self.pin_trees(&mut wishes);
+        }
+        if profile == Profile::Trial || profile.is_quiet() {
+            wishes.add_all(&self.services, Way::Hidden);
+            wishes.add_all(DATABASES.iter().filter(|_| !self.network), Way::Hidden);
+        }
+        if profile.is_quiet() {
+            wishes.add_all(&self.hidden, Way::Hidden);
         }
         if profile != Profile::None {
             wishes.add(&self.keys, Way::Hidden, false);
+            // A file of secrets may be among what was kept.
+            wishes.add(&self.project.join(OURS), Way::Hidden, false);
             wishes.add_all(&self.locks, Way::Apart);
             // Nothing can be renamed above them, so they come after what is pinned.
             let open = |path: &&&str| profile == Profile::Work || path.starts_with("/proc");
@@ -171,8 +88,8 @@ impl Ground {
         let told = self.told.as_ref().and_then(|file| wishes.look_at(file)).map(|(file, _)| file);
         Ok(Plan {
             told,
-            read_only: profile >= Profile::Read,
-            own_network: profile == Profile::Trial && !self.network,
+            read_only: profile > Profile::Work,
+            own_network: (profile == Profile::Trial || profile.is_quiet()) && !self.network,
             own_processes: profile == Profile::Trial,
             places: wishes.by_depth()?,
             layer_mb: self.layer_mb,
@@ -180,23 +97,25 @@ impl Ground {
         })
     }
 
-    /// These are written for real, and inside of them and of layers what guards is read-only all the same.
-    fn shut(&self, wishes: &mut Wishes, temporary: &[PathBuf]) {
-        let free = self.free(wishes, temporary);
-        wishes.add_all(&free, Way::Writable);
+    /// A socket of the user's in these folders (an agent of ssh, a tmux) answers as ever: in a layer it is another file.
+    /// `named`: the same folders by another name.
+    fn keep_answering(&self, wishes: &mut Wishes, named: &[PathBuf], folders: &[PathBuf]) {
+        for socket in self.services.iter().filter(|path| named.iter().any(|folder| path.starts_with(folder))) {
+            let Some((path, is)) = wishes.look_at(socket) else { continue };
+            if is.file_type().is_socket() && folders.iter().any(|folder| lies_in(&path, folder)) {
+                wishes.add(&path, Way::Writable, false);
+            }
+        }
+    }
+
+    /// What guards is read-only inside of layers and of what is written for real, too.
+    fn shut(&self, wishes: &mut Wishes) {
         let project = wishes.look_up(&self.project).unwrap_or_default();
         for folder in &self.kept {
             let Some(folder) = wishes.look_up(folder) else { continue };
             // A home that holds the project is not thrown away with it.
             if wishes.is_inside(&folder) && folder != project {
                 wishes.add(&folder, Way::ReadOnly, true);
-            }
-        }
-        // What lies in a folder that is written for real cannot be moved away with a folder above it.
-        let held: Vec<PathBuf> = self.kept.iter().chain([&self.project]).filter_map(|at| wishes.look_up(at)).collect();
-        for above in held.iter().flat_map(|at| at.ancestors().skip(1)) {
-            if free.iter().any(|folder| above != folder && lies_in(above, folder)) {
-                wishes.add(above, Way::Pinned, true);
             }
         }
     }
@@ -248,49 +167,6 @@ impl Ground {
         !guarded.iter().any(|place| real.starts_with(place) || covers(place))
     }
 
-    /// What guards the session, our program included.
-    fn guarded(&self, wishes: &mut Wishes) -> Vec<ProtectedPlace> {
-        let binaries = vec![own_program(wishes).to_string_lossy().into_owned()];
-        Protected { binaries, ..self.protected.clone() }.places()
-    }
-
-    fn work(&self, wishes: &mut Wishes) {
-        let protected = self.guarded(wishes);
-        for (folder, names) in &self.settings {
-            if names.iter().any(|name| !folder.join(name).exists()) {
-                lock_folder(folder, &protected, Path::new(&self.protected.worktree), wishes);
-            }
-        }
-        for place in &protected {
-            wishes.add(Path::new(&place.path), Way::ReadOnly, true);
-        }
-        // One that is not there is not looked at again: this is on the way of every command.
-        let administered = self.administered.iter().filter(|folder| self.root && wishes.look_up(folder).is_some());
-        let administered: Vec<&PathBuf> = administered.collect();
-        for folder in &administered {
-            wishes.add(folder, Way::ReadOnly, true);
-        }
-        let (home, project) = (wishes.look_up(&self.home), wishes.look_up(&self.project));
-        let is_above = |path: &Path| [&home, &project].into_iter().flatten().any(|known| known.starts_with(path));
-        let texts = self.texts.iter().chain(administered);
-        let links: Vec<PathBuf> = texts.flat_map(|folder| wishes.links_below(folder, DEEPEST)).collect();
-        for link in links {
-            if wishes.look_up(&link).is_some_and(|path| !is_above(&path)) {
-                wishes.add(&link, Way::ReadOnly, true);
-            }
-        }
-        let linked = self.linked(wishes);
-        wishes.pin(&|folder| linked.iter().any(|known| lies_in(known, folder)));
-    }
-
-    /// Folders between which tools link and move files, by real path: caches into the project, a home into itself.
-    fn linked(&self, wishes: &mut Wishes) -> Vec<PathBuf> {
-        let (home, project) = (wishes.look_up(&self.home).unwrap_or_default(), wishes.look_up(&self.project));
-        let inside = |folder: &PathBuf| folder.strip_prefix(&self.home).map(|rest| home.join(rest));
-        let named = self.caches.iter().chain(&self.temporary).map(|folder| inside(folder).unwrap_or(folder.clone()));
-        named.chain(project).chain([home.clone()]).collect()
-    }
-
     /// All that a throwaway layer depends on, and what of it is there: where these bytes are the same, so is
     /// the jail.
     pub fn to_bytes(&self) -> Vec<u8> {
@@ -311,57 +187,6 @@ impl Ground {
     }
 }
 
-/// Ours, and those of the clients beside it. Claude Code's has another name on macOS.
-fn administered(env: &Env) -> Vec<PathBuf> {
-    let names = SYSTEM_FOLDERS.into_iter().filter(|name| *name != "claudecode");
-    let mut folders = vec![env.managed()];
-    if let Some(all) = env.administered.parent() {
-        folders.extend(names.map(|name| all.join(name)));
-    }
-    folders
-}
-
-/// The client's folder, the project's and that of the worktree that the command is in, with the files that guard.
-fn settings_of(env: &Env, project: &Path, worktree: Option<&Path>) -> Vec<(PathBuf, Vec<&'static str>)> {
-    let trees = std::iter::once(project).chain(worktree);
-    let in_trees = trees.map(|tree| (tree.join(".claude"), vec!["settings.json", "settings.local.json"]));
-    std::iter::once((env.config.clone(), vec!["settings.json"])).chain(in_trees).collect()
-}
-
-/// Without its path it cannot be guarded.
-fn own_program(wishes: &mut Wishes) -> PathBuf {
-    std::env::current_exe().unwrap_or_else(|error| {
-        wishes.fail(format!("our own program: {error}"));
-        PathBuf::new()
-    })
-}
-
-/// No new file can be made in this folder; what it holds already stays as it is. A worktree may lie in it, which is worked in:
-/// what guards there is held by itself.
-fn lock_folder(folder: &Path, protected: &[ProtectedPlace], worktree: &Path, wishes: &mut Wishes) {
-    let Some(items) = wishes.items(folder) else { return };
-    wishes.add(folder, Way::ReadOnly, true);
-    let holds = |path: &Path| protected.iter().any(|place| Path::new(&place.path).starts_with(path));
-    let guarded = |path: &Path| holds(path) && !worktree.starts_with(path);
-    for item in items.iter().map(fs::DirEntry::path).filter(|path| !guarded(path)) {
-        if item.symlink_metadata().is_ok_and(|meta| meta.is_dir() || meta.is_file()) {
-            wishes.add(&item, Way::Writable, false);
-        }
-    }
-}
-
-/// How deep texts lie in a folder of ours: `templates/owed/push.md`.
-const DEEPEST: usize = 2;
-
-/// The path in the value of a variable that names a socket.
-fn socket(value: &Path) -> PathBuf {
-    let value = value.to_string_lossy();
-    let value = value.strip_prefix("unix:").unwrap_or(&value);
-    let value = value.strip_prefix("path=").unwrap_or(value).split([',', ';']).next().unwrap_or_default();
-    // As many slashes as a tool likes: `unix:///run/x`.
-    if value.starts_with('/') { Path::new("/").join(value.trim_start_matches('/')) } else { value.into() }
-}
-
 /// The file that the client's line writes its working directory to, if it may be one.
 pub fn is_folder_file(path: &Path, temporary: &[PathBuf]) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
@@ -380,6 +205,8 @@ pub(super) fn is_for_telling(file: impl AsFd) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::system::env::Env;
+    use std::fs;
     use std::os::unix::fs::symlink;
 
     /// Folders in which each of these is made, and where everything is in them.
@@ -410,6 +237,17 @@ mod tests {
         let held = ["guarded/aops/x", "guarded/aops", "inside/src", "project", "home/data", "home", "gone"];
         let folders: Vec<PathBuf> = free.iter().cloned().chain(held.iter().map(|name| root.join(name))).collect();
         assert_eq!(ground.free(&mut Wishes::default(), &folders), free);
+    }
+
+    #[test]
+    fn what_is_kept_in_a_written_project_cannot_be_moved_away_with_a_folder_above_it() {
+        let (_held, root, ground) = ground(&["home/deep/kept"]);
+        let home = root.join("home");
+        let ground = Ground { project: home.clone(), kept: vec![home.join("deep/kept")], ..ground };
+        let places = ground.plan(Profile::QuietWork).unwrap().places;
+        let way = |path: PathBuf| places.iter().find(|place| place.path == path).map(|place| place.way);
+        assert_eq!(way(home.join("deep/kept")), Some(Way::ReadOnly));
+        assert_eq!(way(home.join("deep")), Some(Way::Pinned));
     }
 
     #[test]

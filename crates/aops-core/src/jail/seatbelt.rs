@@ -26,10 +26,11 @@ fn rule(place: &Place) -> Option<String> {
     Some(match place.way {
         // Renaming a folder, or replacing a link, takes its name away.
         Way::Held | Way::Pinned => format!("(deny file-write-unlink (literal {path}))"),
-        Way::Writable => format!("(allow file-write* (subpath {path}))"),
+        // There are no layers here. One that may be missing is of a temporary folder, which stays as it is.
+        Way::Layer if place.needed => return None,
+        Way::Writable | Way::Layer => format!("(allow file-write* (subpath {path}))"),
         Way::ReadOnly | Way::Apart => format!("(deny file-write* (subpath {path}))"),
         Way::Hidden => format!("(deny file-read* file-write* (subpath {path}))"),
-        Way::Layer => return None,
     })
 }
 

@@ -145,7 +145,7 @@ fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) 
         let _ = writeln!(std::io::stderr(), "aops-hook: {}", order.notice);
     }
     let mut ground = order.ground;
-    if order.profile >= Profile::Read {
+    if order.profile > Profile::Work {
         ground.told = folder_file(line, &ground).map(|(path, _)| path);
     }
     let proof = Proof::of(order.hold, order.profile);
@@ -163,7 +163,7 @@ fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) 
             let clients = if step.is_none() { waiting(variables) } else { Vec::new() };
             trial.begin(receipt, &clients)?;
         }
-        lock(order.hold, order.profile, &env.cwd)?;
+        lock(order.hold, order.profile, &ground, &env.cwd)?;
     }
     if let Some(direct) = order.direct {
         tell_folder(line, &ground, env)?;
@@ -213,12 +213,12 @@ impl Order {
             Some(profile) => Chosen { by_agent: true, ..Chosen::of(profile) },
             None => choose(line, harness, &jail, env, found.as_ref())?,
         };
-        let Chosen { mut profile, calls, by_agent, mut notice, leaving, keeps } = chosen;
+        let Chosen { mut profile, calls, by_agent, mut notice, leaving, online, keeps } = chosen;
         if own.is_some() {
             (profile, notice) = (Profile::None, "");
         }
         let direct = own.map(Direct::Own).or(leaving.map(Direct::Unheld));
-        ground.network = by_agent && jail.test_network;
+        ground.network = online || by_agent && jail.test_network;
         ground.session = calls.as_ref().map(|(folder, _)| folder.clone());
         ground.watched = found.as_ref().map(|(folder, _)| folder.clone());
         let state = held(known, &jail, &ground, profile)?;
@@ -271,12 +271,14 @@ struct Chosen {
     notice: &'static str,
     /// It leaves the jail, as this program.
     leaving: Option<Unheld>,
+    /// It only reads, and cannot without the network.
+    online: bool,
     keeps: Option<ToKeep>,
 }
 
 impl Chosen {
     fn of(profile: Profile) -> Self {
-        Self { profile, calls: None, by_agent: false, notice: "", leaving: None, keeps: None }
+        Self { profile, calls: None, by_agent: false, notice: "", leaving: None, online: false, keeps: None }
     }
 }
 
@@ -297,8 +299,9 @@ fn choose(
             let by_agent = calls.iter().all(|open| open.agent_id.is_some());
             let leaves = profile == Profile::None;
             let leaving = if leaves { Some(leaving(&command, &calls, jail, env)?) } else { None };
+            let online = calls.iter().all(|open| open.online);
             let keeps = ToKeep::of(&command, &calls, session);
-            Chosen { calls: Some((folder.clone(), ids)), by_agent, leaving, keeps, ..Chosen::of(profile) }
+            Chosen { calls: Some((folder.clone(), ids)), by_agent, leaving, online, keeps, ..Chosen::of(profile) }
         }
         // No agent waits for a command, so a person at the client typed this one (`! make`).
         (Some((_, session)), None) if env.attended && session.memory.calls.is_empty() => Chosen::of(Profile::Work),
@@ -337,6 +340,9 @@ fn settle(state: &JailState, jail: &Jail, profile: Profile) -> Result<(Hold, Pro
     match (state.hold, jail.level) {
         (Hold::Words, JailLevel::Require) => {
             Err(format!("`[jail] level` is `require`, and the jail does not hold: {}", state.why))
+        }
+        _ if profile.is_quiet() && (jail.level == JailLevel::Off || !state.holds(profile)) => {
+            Err(format!("nobody was asked about it, and profile `{}` does not hold here", profile.name()))
         }
         (_, JailLevel::Off) | (Hold::Words, JailLevel::Auto) => Ok((Hold::Words, Profile::None)),
         (hold, _) if profile == Profile::Trial && !state.trial => Ok((hold, Profile::Read)),

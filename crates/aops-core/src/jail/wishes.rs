@@ -84,8 +84,6 @@ impl Wishes {
         if let Some(known) = self.known.get(path.as_os_str()) {
             return known.clone();
         }
-        // A link that leads back to itself leads nowhere.
-        self.known.insert(path.into(), Ok(None));
         let found = self.find_anew(path);
         self.known.insert(path.into(), found.clone());
         found
@@ -105,6 +103,8 @@ impl Wishes {
             return Ok(Some(place));
         }
         let Some(to) = there(&folder, place.read_link())? else { return Ok(None) };
+        // A link that leads back to itself leads nowhere.
+        self.known.insert(path.into(), Ok(None));
         self.links.insert(place.into());
         self.find(&folder.join(to))
     }
@@ -151,19 +151,31 @@ impl Wishes {
         let links = std::mem::take(&mut self.links);
         let places: Vec<OsString> = self.all.keys().chain(&links).cloned().collect();
         // Most places share the folders above them.
-        let mut shut: BTreeSet<OsString> = BTreeSet::new();
+        let mut open: BTreeMap<OsString, bool> = BTreeMap::new();
         for place in places {
             for path in Path::new(&place).ancestors().skip(usize::from(!links.contains(&place))) {
                 let (Some(above), name) = (path.parent(), path.as_os_str()) else { break };
-                if self.all.contains_key(name) || shut.contains(name) {
+                if self.all.contains_key(name) {
                     continue;
                 }
-                if may_write(above) {
+                if *open.entry(above.into()).or_insert_with(|| may_write(above)) {
                     let way = if linked(path) && !links.contains(name) { Way::Held } else { Way::Pinned };
                     self.all.insert(name.to_owned(), (way, true));
-                } else {
-                    shut.insert(name.to_owned());
                 }
+            }
+        }
+    }
+
+    /// The same inside of folders that are written for real, where everything around them is read-only.
+    pub(super) fn pin_inside(&mut self, folders: &[PathBuf]) {
+        let links = std::mem::take(&mut self.links);
+        let strict = self.all.iter().filter(|(_, (way, _))| *way >= Way::ReadOnly).map(|(path, _)| path);
+        let places: Vec<OsString> = strict.chain(&links).cloned().collect();
+        let is_inside = |path: &Path| folders.iter().any(|folder| path != folder && lies_in(path, folder));
+        for place in places {
+            let above = Path::new(&place).ancestors().skip(usize::from(!links.contains(&place)));
+            for path in above.take_while(|path| is_inside(path)) {
+                self.all.entry(path.into()).or_insert((Way::Pinned, true));
             }
         }
     }
@@ -177,7 +189,7 @@ impl Wishes {
         self.all.retain(|path, (way, _)| *way < Way::ReadOnly || !is_hidden(path));
         let place = |(path, (way, needed)): (OsString, _)| Place { path: path.into(), way, needed };
         let mut places: Vec<Place> = self.all.into_iter().map(place).collect();
-        places.sort_by_cached_key(|place| place.path.components().count());
+        places.sort_by_key(|place| depth(&place.path));
         self.failed.map_or(Ok(places), Err)
     }
 
@@ -201,6 +213,11 @@ impl Wishes {
         }
         links
     }
+}
+
+/// How many folders lie above it; of real paths.
+pub(super) fn depth(path: &Path) -> usize {
+    path.as_os_str().as_bytes().split(|byte| *byte == b'/').count()
 }
 
 /// Of real paths.

@@ -12,14 +12,18 @@ use serde::{Deserialize, Serialize};
 named! {
     /// In rising order of strictness.
     #[derive(PartialOrd, Ord, Serialize, Deserialize)]
-    #[serde(rename_all = "lowercase")]
+    #[serde(rename_all = "kebab-case")]
     pub enum Profile {
         /// Judged by words alone: a program that cannot run inside a jail.
         None = "none",
         /// As is, except that what guards the session cannot be changed.
         Work = "work",
-        /// Nothing can be changed but temporary files.
+        /// The project is written, its repository is not; caches and temporary files are thrown away; no network, no daemon.
+        QuietWork = "quiet-work",
+        /// Nothing can be changed; temporary files are thrown away; no network, unless the line needs it.
         Read = "read",
+        /// The same, and no daemon: for a line that nobody is asked about.
+        QuietRead = "quiet-read",
         /// What is changed is thrown away; no network.
         Trial = "trial",
     }
@@ -29,6 +33,11 @@ impl Profile {
     /// The profile of this name; the strictest for any other word.
     pub fn named(word: &str) -> Self {
         Self::of(word).unwrap_or(Self::Trial)
+    }
+
+    /// It takes the place of a person's answer, so it holds whole or the command does not run.
+    pub fn is_quiet(self) -> bool {
+        matches!(self, Self::QuietWork | Self::QuietRead)
     }
 }
 
@@ -54,7 +63,7 @@ pub struct JailState {
     pub hold: Hold,
     /// The folder that the session began in.
     pub project: String,
-    /// Commands can run in a throwaway layer.
+    /// Commands can run in a throwaway layer, with an empty network.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trial: bool,
     /// Why it is not more than that.
@@ -65,6 +74,12 @@ pub struct JailState {
 impl JailState {
     pub fn is_on(&self) -> bool {
         self.hold != Hold::Words
+    }
+
+    /// Whether this profile is all that it says. Only namespaces have an empty network and layers, which a quiet one needs;
+    /// any other profile holds as far as the jail does.
+    pub fn holds(&self, profile: Profile) -> bool {
+        if profile.is_quiet() { self.hold == Hold::Namespaces && self.trial } else { self.is_on() }
     }
 }
 

@@ -16,7 +16,6 @@ use crate::model::call::{Effect, ToolCall};
 use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
-use crate::observe::jailed::Looked;
 use crate::observe::keeping::Lost;
 use crate::observe::other_clients::{OtherClients, behind};
 use crate::observe::tampering;
@@ -268,8 +267,7 @@ fn renamed(session: &Session) -> Vec<String> {
 /// What a call does and reaches, and what its line would take away.
 fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Option<Lost>)> {
     let call = event.call.as_ref()?;
-    let (tool, input) = (&call.key.tool, &call.input);
-    let policy = session.policy();
+    let (tool, input, policy) = (&call.key.tool, &call.input, session.policy());
     let mut protected = protected(env, session, event);
     let touches = table::tool(tool).touches != ToolTouches::Nothing;
     let mut others = if touches { OtherClients::new(env, session) } else { OtherClients::none(env) };
@@ -292,8 +290,8 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Opt
         line: LineSetting { ground, project: Some(&protected.project), listed: &listed_command },
     };
     let class = effect::of(tool, input, line.as_ref(), &around);
-    let Looked { unknown, unheld, lasts } = jailed::look(env, session, call, line.as_ref(), &around, class.effect);
-    let place = keys::KeyPlace::of(env, session, &protected, unheld != Unheld::Nothing);
+    let looked = jailed::look(env, session, call, line.as_ref(), &around, class.effect);
+    let place = keys::KeyPlace::of(env, session, &protected, looked.unheld != Unheld::Nothing);
     let dangers = discards::left(env, call, line.as_ref(), &ground, &reach);
     let lost = keeping::read(session, line.as_ref(), &dangers, &ground, &protected.project);
     let seen = CallContext {
@@ -306,10 +304,11 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Opt
         brought: brought(env, session, event, call),
         protected,
         effect: class.effect,
-        why: lasts.map_or(class.why, str::to_owned),
+        why: looked.lasts.map_or(class.why, str::to_owned),
         touches_tree: class.touches_tree,
-        unknown,
-        unheld,
+        unknown: looked.unknown,
+        online: looked.online,
+        unheld: looked.unheld,
         ..asked_by_user(env, policy, event, call, reach)
     };
     Some((seen, lost))

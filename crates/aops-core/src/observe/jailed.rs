@@ -30,6 +30,7 @@ use aops_shell::class::is_only_unknown;
 use aops_shell::handed::{self, Outside};
 use aops_shell::lasting::{Lasting, lasts};
 use aops_shell::leftovers::{is_made_again, only_checks};
+use aops_shell::online::needs_network;
 use aops_shell::outside::outside;
 use aops_shell::syntax::Line;
 use std::fs;
@@ -128,6 +129,8 @@ fn unheeded(env: &Env) -> Option<String> {
 pub struct Looked {
     /// It is not known to change anything, and can be tried out.
     pub unknown: bool,
+    /// It only reads, and cannot without the network.
+    pub online: bool,
     /// A program in it that cannot be jailed.
     pub unheld: Unheld,
     /// Why it cannot be tried out, although it is not known to change anything.
@@ -148,7 +151,8 @@ pub fn look(
     let unknown = stays && !outside(line);
     let lasting = if is_background(call) { Some(Lasting::Background) } else { lasts(line) };
     let lasts = lasting.filter(|_| unknown).map(why_it_lasts);
-    let looked = |unheld| Looked { unknown: unknown && lasts.is_none(), unheld, lasts };
+    let online = effect == Effect::Read && needs_network(line, &around.line);
+    let looked = |unheld| Looked { unknown: unknown && lasts.is_none(), online, unheld, lasts };
     let search = Search { env, cwd: Path::new(around.line.ground.cwd), without: &session.policy().jail.without };
     if let Some(alone) = search.of_command(&line.text) {
         let configured = || alone.configured(env).map(|file| file.display().to_string());

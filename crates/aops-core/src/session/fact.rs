@@ -325,6 +325,9 @@ pub struct Step {
     /// With the end of a command: git brought files of commits into the tree that are nobody's edit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub moved: bool,
+    /// With `jail`: it only reads, and cannot without the network.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub online: bool,
     /// With DENIED: by how much the task would be more than a small edit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outgrown: Option<String>,

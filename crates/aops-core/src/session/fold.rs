@@ -338,6 +338,7 @@ fn opened(step: &Step) -> OpenCall {
         jail: step.jail,
         keeps: step.keeps.clone(),
         line_sha256: step.line_sha256.clone(),
+        online: step.online,
         prompt_id: step.prompt_id.clone(),
         question: None,
         reason: step.reason.clone(),

@@ -526,6 +526,9 @@ pub struct OpenCall {
     /// The command without its secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_sha256: Option<String>,
+    /// It only reads, and cannot without the network.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub online: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
     /// What a person was asked about it.

@@ -77,6 +77,7 @@ fn all() -> Vec<Fact> {
         marks: Some(map()),
         mode: text(),
         moved: true,
+        online: true,
         outgrown: text(),
         plan: Some(Box::default()),
         prompt_id: text(),

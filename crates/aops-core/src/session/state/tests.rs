@@ -55,6 +55,7 @@ fn full() -> (State, Memory) {
             jail: Some(Profile::Trial),
             keeps: Some(vec!["git-discard".to_owned()]),
             line_sha256: text(),
+            online: true,
             prompt_id: text(),
             question: Some(Question { rule: text(), ..Question::default() }),
             reason: text(),
