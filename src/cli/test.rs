@@ -8,7 +8,7 @@ use super::{Command, Io, flag, operand, option, policy_here, refused, text};
 use anyhow::Context as _;
 use aops_core::config::in_force::InForce;
 use aops_core::config::policy::jail::JailLevel;
-use aops_core::gate::{Context, profile, rehearsal};
+use aops_core::gate::{Context, danger, profile, rehearsal};
 use aops_core::hook;
 use aops_core::host;
 use aops_core::host::claude::settings::prefix;
@@ -26,6 +26,7 @@ use aops_core::session::fact::{Fact, Seen};
 use aops_core::session::fold::Session;
 use aops_core::system::env::{Env, names_us};
 use aops_core::text::time;
+use aops_core::tool::danger::Rule;
 use clap::{ArgAction, ArgMatches};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -149,6 +150,8 @@ struct Judged {
     /// Mode `observe`: what the mode that is rehearsed would say.
     rehearsed: Option<Verdict>,
     profile: Option<Profile>,
+    /// The danger rule that lets it pass because what it would lose is kept.
+    kept_by: Option<&'static str>,
 }
 
 fn judge(
@@ -170,16 +173,18 @@ fn judge(
     let rehearsed = stricter.map(|stage| hook::judge(env, &stage, &event, &context)).transpose()?;
     let rehearsed = rehearsed.filter(|would| would.ruling > Ruling::Allow && would.ruling > verdict.ruling);
     let profile = profile::of_call(session, &event, &context).filter(|_| verdict.ruling != Ruling::Deny);
-    Ok(Judged { line: line.to_owned(), tool: tool.to_owned(), verdict, rehearsed, profile })
+    let kept_by = context.call.as_ref().and_then(|seen| danger::kept_by(session, seen)).map(Rule::id);
+    Ok(Judged { line: line.to_owned(), tool: tool.to_owned(), verdict, rehearsed, profile, kept_by })
 }
 
 impl Judged {
-    /// For programs: `pass`, `ask`, `deny` or `trial`.
+    /// For programs: `pass`, `keep`, `ask`, `deny` or `trial`.
     fn outcome(&self) -> &'static str {
         match (self.verdict.ruling, self.profile) {
             (Ruling::Deny, _) => "deny",
             (Ruling::Ask | Ruling::Defer, _) => "ask",
             (_, Some(Profile::Trial)) => "trial",
+            _ if self.kept_by.is_some() => "keep",
             _ => "pass",
         }
     }
@@ -194,7 +199,7 @@ impl Judged {
         json!({
             "line": self.line, "tool": self.tool, "outcome": self.outcome(),
             "mode": session.policy().mode.level(),
-            "gate": self.verdict.gate.filter(|_| stops).map(GateId::name), "rule": self.verdict.rule.as_ref().filter(|_| stops),
+            "gate": self.verdict.gate.filter(|_| stops).map(GateId::name), "rule": self.verdict.rule.as_deref().filter(|_| stops).or(self.kept_by),
             "reason": Some(reason).filter(|_| stops), "hint": hint.filter(|_| stops),
             "notice": Some(&self.verdict.notice).filter(|notice| !notice.is_empty()),
             "jail": self.profile, "rehearsed": self.rehearsed.as_ref().map(would),
@@ -206,6 +211,10 @@ impl Judged {
         let (words, tone) = match self.outcome() {
             "deny" => (format!("blocked by {}", asker(&self.verdict)), Tone::Bad),
             "ask" => (format!("needs approval: {}", asker(&self.verdict)), Tone::Warn),
+            "keep" => (
+                format!("passes, and what it would lose is kept: danger rule `{}`", self.kept_by.unwrap_or_default()),
+                Tone::Good,
+            ),
             "trial" => ("runs in a throwaway layer: what it changes is not kept".to_owned(), Tone::Warn),
             _ => ("passes".to_owned(), Tone::Good),
         };

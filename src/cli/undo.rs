@@ -328,7 +328,8 @@ fn print_done(io: &mut Io, brought: &Brought, conflicts: bool) -> anyhow::Result
         }))?;
         return Ok(u8::from(!whole));
     }
-    writeln!(io.out, "brought back {number}: {}", count(*files, "file"))?;
+    let what = if *files == 0 { String::new() } else { format!(": {}", count(*files, "file")) };
+    writeln!(io.out, "brought back {number}{what}")?;
     for problem in problems {
         writeln!(io.out, "not brought back: {}", clean(problem))?;
     }

@@ -10,7 +10,7 @@ const SECRET: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
 /// Mode `guard` with a person at the client.
 fn attended() -> Sandbox {
     let sandbox = Sandbox::repository("0.0").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
-    sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\n");
+    sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\ndanger.git-discard = \"ask\"\n");
     sandbox
 }
 

@@ -236,7 +236,7 @@ fn a_command_without_a_session_or_a_call_runs_in_the_strictest_profile() {
 #[test]
 fn a_program_that_cannot_be_jailed_runs_by_itself_or_not_at_all() {
     let world = Jailed::new();
-    world.sandbox.configure("[jail]\nwithout = [\"env\"]\n");
+    world.sandbox.configure("[jail]\nwithout = [\"env\"]\n[danger]\nsecret-print = \"off\"\n");
     let session = world.prompted();
     session.inner.hydrate("minor-edit", "new");
     if rustix::process::geteuid().is_root() {

@@ -17,15 +17,18 @@ fn judged(sandbox: &Sandbox, arguments: &[&str]) -> Value {
 fn it_says_what_would_happen_and_changes_nothing() {
     let sandbox = in_mode("guard");
     let before = sandbox.files();
-    sandbox.person(&["test", "git reset --hard HEAD~1"]).said(&[
-        "git reset --hard HEAD~1: needs approval: danger rule `git-discard` (mode guard)",
-        "throws away",
-        "git stash push",
+    sandbox.person(&["test", "git push --force"]).said(&[
+        "git push --force: needs approval: danger rule `git-force-push` (mode guard)",
+        "overwrites",
+        "--force-with-lease",
     ]);
-    let asked = judged(&sandbox, &["git reset --hard HEAD~1"]);
-    assert_eq!([&asked["outcome"], &asked["gate"], &asked["rule"]], ["ask", "danger", "git-discard"]);
-    assert!(asked["reason"].as_str().unwrap().contains("throws away"), "{asked}");
-    let alone = judged(&sandbox, &["git reset --hard HEAD~1", "--unattended"]);
+    let asked = judged(&sandbox, &["git push --force"]);
+    assert_eq!([&asked["outcome"], &asked["gate"], &asked["rule"]], ["ask", "danger", "git-force-push"]);
+    assert!(asked["reason"].as_str().unwrap().contains("overwrites"), "{asked}");
+    sandbox
+        .person(&["test", "git reset --hard HEAD~1"])
+        .said(&["passes, and what it would lose is kept: danger rule `git-discard` (mode guard)"]);
+    let alone = judged(&sandbox, &["git push --force", "--unattended"]);
     assert_eq!(alone["outcome"], "deny", "nobody is there to ask: {alone}");
     sandbox.person(&["test", "rm -rf /usr"]).said(&["blocked by danger rule `rm-system`"]);
     sandbox.person(&["test", "git status"]).said(&["git status: passes (mode guard)"]);
@@ -52,7 +55,7 @@ fn several_lines_and_other_tools() {
     let said: Vec<Value> =
         String::from_utf8(said.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let shown: Vec<_> = said.iter().map(|one| (one["line"].clone(), one["outcome"].clone())).collect();
-    assert_eq!(shown, [(json!("git status"), json!("pass")), (json!("git stash clear"), json!("ask"))]);
+    assert_eq!(shown, [(json!("git status"), json!("pass")), (json!("git stash clear"), json!("keep"))]);
     let env = judged(&sandbox, &["--tool", "Read", "--path", ".env"]);
     assert_eq!([&env["outcome"], &env["rule"], &env["tool"]], ["ask", "secret-file", "Read"]);
     assert_eq!(judged(&sandbox, &["--tool", "Write", "--path", "src/a.txt"])["outcome"], "pass");
@@ -88,14 +91,15 @@ fn it_agrees_with_the_hook() {
                 _ => said.json()["hookSpecificOutput"]["permissionDecision"].as_str().unwrap_or("pass").to_owned(),
             };
             let tested = judged(&sandbox, &[line]);
-            assert_eq!(tested["outcome"], decided.as_str(), "{mode}: {line}: {tested}");
+            let outcome = tested["outcome"].as_str().unwrap().replace("keep", "pass");
+            assert_eq!(outcome, decided, "{mode}: {line}: {tested}");
             assert_eq!(tested["mode"], mode);
         }
     }
     // What the rehearsed mode would say.
     let observed = in_mode("observe");
-    observed.person(&["test", "git reset --hard HEAD~1"]).said(&["passes (mode observe)", "would", "ask for approval"]);
-    assert_eq!(judged(&observed, &["git reset --hard HEAD~1"])["rehearsed"]["rule"], "git-discard");
+    observed.person(&["test", "git push --force"]).said(&["passes (mode observe)", "would", "ask for approval"]);
+    assert_eq!(judged(&observed, &["git push --force"])["rehearsed"]["rule"], "git-force-push");
 }
 
 /// Where the kernel holds commands, one that is not known is tried out before there is a plan.

@@ -4,9 +4,9 @@
 //! context and verdict come from the hook's own code, as in `simulate`.
 
 use aops_core::config::in_force::{CONFIG_FILE, read_policy};
-use aops_core::config::policy::{DangerLevel, ModeLevel, Policy, Source, hold_in};
+use aops_core::config::policy::{ModeLevel, Policy, Source, hold_in};
 use aops_core::config::texts;
-use aops_core::gate::{self, Context, Keeps, sandbox};
+use aops_core::gate::{self, Context, danger, sandbox};
 use aops_core::host;
 use aops_core::host::past::PastCall;
 use aops_core::model::call::{Effect, ToolCall};
@@ -21,7 +21,6 @@ use aops_core::system::env::Env;
 use aops_core::system::files;
 use aops_core::text::json;
 use aops_core::text::time;
-use aops_core::tool::danger::Danger;
 use aops_core::tool::targets;
 use aops_shell::class::{LineSetting, certain};
 use aops_shell::leftovers::only_checks;
@@ -213,11 +212,8 @@ fn outcome(verdict: Verdict) -> Outcome {
 
 /// The rule that would ask, if what the line loses were not kept.
 fn kept(session: &Session, context: &Context) -> Option<Stop> {
-    let seen =
-        context.call.as_ref().filter(|seen| seen.keeps == Keeps::Nothing && session.mode() > ModeLevel::Observe)?;
-    let level = |danger: &&Danger| session.policy().danger_level(danger.rule) == DangerLevel::Keep;
-    let danger = seen.dangers.iter().find(level)?;
-    Some(Stop { gate: GateId::Danger, rule: Some(danger.rule.id().to_owned()) })
+    let rule = danger::kept_by(session, context.call.as_ref()?)?;
+    Some(Stop { gate: GateId::Danger, rule: Some(rule.id().to_owned()) })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

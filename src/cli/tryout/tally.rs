@@ -32,6 +32,12 @@ impl Stopped {
         self.kept += u64::from(matches!(outcome, Outcome::Keeps(_)));
     }
 
+    fn add_all(&mut self, other: Self) {
+        self.asked += other.asked;
+        self.refused += other.refused;
+        self.kept += other.kept;
+    }
+
     pub(super) fn all(self) -> u64 {
         self.asked + self.refused + self.kept
     }
@@ -191,12 +197,11 @@ impl Tally {
             (known.changed, known.checked) = (known.changed.max(ending.changed), known.checked.max(ending.checked));
         }
         for (mode, more) in self.modes.iter_mut().zip(other.modes) {
-            (mode.asked, mode.refused) = (mode.asked + more.asked, mode.refused + more.refused);
+            mode.add_all(more);
         }
         for (rule, more) in other.rules {
             let known = self.rules.entry(rule).or_default();
-            known.counts.asked += more.counts.asked;
-            known.counts.refused += more.counts.refused;
+            known.counts.add_all(more.counts);
             known.show(more.lines);
         }
         let prompts = &mut self.prompts;

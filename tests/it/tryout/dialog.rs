@@ -19,7 +19,7 @@ fn the_users_file_is_written_after_a_yes() {
         .write();
     let said = sandbox.on_terminal("tryout", "\n\n\n");
     assert!(said.code == Some(0) && said.out.contains("nothing to change"), "{said:?}");
-    assert!(said.out.contains("`git-discard` (2): keep, ask, off? [ask]: "), "{said:?}");
+    assert!(said.out.contains("`git-discard` (2): keep, ask, off? [keep]: "), "{said:?}");
     assert!(
         said.out.contains(
             "quiet, which answers for you (at most 0 at reading, 0 at contained): off, reading, contained? [off]"
@@ -55,7 +55,7 @@ fn the_users_file_is_written_after_a_yes() {
     assert_eq!((set("quiet.allow"), set("quiet.network")), (json!("reading"), json!(["gh"])));
     assert_eq!(set("danger.git-discard"), "off");
     // It is judged by what was chosen, too.
-    assert_eq!(sandbox.person(&["tryout", "--json"]).json()["modes"]["guard"]["asked"], 1);
+    assert_eq!(sandbox.person(&["tryout", "--json"]).json()["kept"], 1);
 }
 
 /// In a pipe nobody is asked.
@@ -75,7 +75,7 @@ fn an_installation_ends_with_it() {
     assert!(said.code == Some(0) && !said.out.contains("looking at your own sessions"), "{said:?}");
     Past::new(&sandbox, "s1", 15).bash("git reset --hard", PERSON).write();
     let said = sandbox.on_terminal("install --mode guard", "off\n\ny\n");
-    assert!(said.out.contains("looking at your own sessions") && said.out.contains(": 1 asked"), "{said:?}");
+    assert!(said.out.contains("looking at your own sessions") && said.out.contains(": 1 kept"), "{said:?}");
     assert!(config(&sandbox).contains("git-discard = \"off\""), "{said:?}");
     let said = sandbox.on_terminal("install --mode guard --yes", "");
     assert!(said.code == Some(0) && !said.out.contains("looking at your own sessions"), "{said:?}");

@@ -44,6 +44,14 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     Verdict { ruling, gate: Some(GATE), rule, phrase, ..Verdict::pass() }
 }
 
+/// The rule that would ask, if what the call loses were not kept first.
+pub fn kept_by(session: &Session, seen: &CallContext) -> Option<&'static Rule> {
+    let is_kept =
+        matches!(seen.keeps, Keeps::All(_) | Keeps::Nothing) && level(session.policy(), GATE) == Level::Enforce;
+    let (level, danger) = worst(session, seen).filter(|_| is_kept)?;
+    (level == DangerLevel::Keep).then_some(danger.rule)
+}
+
 /// No rule finds it, but more of it is in no commit than is kept without a question.
 fn too_much(seen: &CallContext, context: &Context) -> Verdict {
     let Keeps::Not(what) = &seen.keeps else { return Verdict::pass() };

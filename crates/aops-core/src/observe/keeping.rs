@@ -47,6 +47,10 @@ pub fn read(
 
 /// Looks at the disk, where the command would really change it.
 pub fn look(env: &Env, session: &Session, event: &Event, context: &Context, lost: &Lost) -> Keeps {
+    // In a folder that is not there nothing runs.
+    if !Path::new(&event.cwd).is_dir() {
+        return Keeps::Nothing;
+    }
     let is_thrown_away = profile::of_call(session, event, context).is_some_and(|profile| profile >= Profile::Read);
     let Some(root) = rollback::root(env, session, event) else { return Keeps::Untold };
     if is_thrown_away || sandbox::is_held(session, event, context) {

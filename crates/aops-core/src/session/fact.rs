@@ -9,6 +9,7 @@ mod kept;
 mod opened;
 mod seen;
 mod reported;
+mod starts;
 mod task_chosen;
 mod taken;
 mod unasked;
@@ -18,12 +19,13 @@ pub use checked::Checked;
 pub use kept::Kept;
 pub use opened::{Opened, Previous};
 pub use reported::Reported;
+pub use starts::Starts;
 pub use taken::Taken;
 pub use task_chosen::{TaskChosen, TaskMove};
 pub use unasked::Unasked;
 
 use crate::config::policy::Policy;
-use crate::model::agent::{AgentId, ours};
+use crate::model::agent::ours;
 use crate::model::call::{CallKey, CallState, Effect, ToolResult};
 use crate::model::debt::DebtId;
 use crate::model::gate_id::GateId;
@@ -394,13 +396,6 @@ impl Step {
         let ours = self.agent_id.is_some() && self.agent_type.as_deref().is_some_and(|name| ours(name).is_some());
         self.jailed.as_ref().map(|proof| &proof.lost).filter(|lost| !ours && !lost.is_empty())
     }
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Starts {
-    /// The client's process.
-    pub client: String,
-    pub name: Stored<AgentId>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

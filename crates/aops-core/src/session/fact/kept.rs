@@ -22,6 +22,14 @@ pub struct Kept {
 impl Kept {
     /// The pronoun for it.
     pub fn them(&self) -> &'static str {
-        if self.files + self.pins.len() as u64 == 1 { "it" } else { "them" }
+        let parts = self.what.split(", ").count();
+        let is_one = match self.files {
+            // `branch topic`, `1 stash`
+            0 => parts == 1 && self.pins.len() == 1,
+            // `1 file, 5 bytes`
+            1 => parts == 2,
+            _ => false,
+        };
+        if is_one { "it" } else { "them" }
     }
 }
