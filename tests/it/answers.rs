@@ -148,7 +148,7 @@ fn an_answer_that_nothing_proves_is_nobodys() {
     let counts = sandbox.person(&["insights", "--json"]).json()["questions"].clone();
     assert_eq!([&counts["asked"], &counts["refused"], &counts["waited_ms"]], [1, 1, 2000]);
     // A source that this version does not know proves nothing.
-    let odd = session.call("Bash", json!({"command": "git stash clear"}));
+    let odd = session.call("Bash", json!({"command": "git push --force"}));
     asked(&session.pre(&odd));
     decide(&sandbox, &session, &odd.id, "accept", "oracle", &after(&session, "question", 1));
     let _ = session.prompt("next");

@@ -144,19 +144,19 @@ const GOLDEN: &str = "16 calls in 5 sessions on 5 days since 2026-10-19 (claude 
 judged here and now, each call by itself; nothing was written or sent
 
 observe\t0\t0
-guard\t0\t1
-loop\t0\t1
+guard\t0\t0
+loop\t0\t0
 strict\t0\t10
 
 what mode `guard` would have stopped, or kept before it was lost
 git-discard: 2 kept
   2026-11-15  Bash: TOKEN=[redacted:github-token] git checkout -- a.txt
   2026-11-15  Bash: git reset --hard
-git-clean: 1 refused
+git-clean: 1 kept
   2026-11-14  Bash: git clean -fdx
 git-drop-stash: 1 kept
   2026-11-16  Bash: git stash clear
-3 lines of these would pass: what they lose is kept, and `aops-hook undo` brings it back
+4 lines of these would pass: what they lose is kept, and `aops-hook undo` brings it back
 
 prompts you answered: 7 (6 approved, 1 rejected)
   6 shell lines; quiet could have answered at most 1 at `reading`, 2 with `gh`, 2 at `contained`

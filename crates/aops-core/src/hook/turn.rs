@@ -97,7 +97,7 @@ impl<'a> Turn<'a> {
             jailed::tell(env, ledger.session().policy(), ledger.session().memory.jail.as_ref());
         }
         let (before, ended) = (Before::of(ledger.session()), ended_by(ledger.session(), event));
-        let context = observe::call::look(env, &ledger, event)?;
+        let mut context = observe::call::look(env, &ledger, event)?;
         let begins = ledger.session().is_new();
         let asked = client::mode_asked(env, ledger.session(), event)?;
         let unheard = asked.as_ref().and_then(client::unheard);
@@ -105,6 +105,10 @@ impl<'a> Turn<'a> {
             asked if begins => begin(env, event, &mut ledger, &context, asked)?,
             Some(asked) => ledger.append(env, vec![Fact::Mode(asked)])?,
             None => {}
+        }
+        if begins && event.kind == EventKind::PreToolUse {
+            // What a call may do depends on the configuration, which the session has from now on.
+            context = observe::call::look(env, &ledger, event)?;
         }
         Ok(Box::new(Self {
             env,
