@@ -18,6 +18,9 @@ fn in_loop(sandbox: &Sandbox, model: &Model, prompt: &str, last_words: &str) -> 
     let terminal = client.sit_down(&ALLOWED);
     terminal.type_prompt(prompt);
     terminal.wait_for(last_words, |screen| screen.contains(&format!("● {last_words}")));
+    // The last words are on the screen before the client says that the turn is over.
+    let is_stop = |entry: &Value| entry["with"]["event"] == "Stop";
+    terminal.wait_for("the end of the turn", |_| only_session(sandbox).entries().iter().any(is_stop));
     terminal.screen()
 }
 

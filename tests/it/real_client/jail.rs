@@ -111,6 +111,8 @@ fn a_persons_own_line_and_our_commands_work() {
     let client = Client::guarded(&sandbox, &model);
     let terminal = client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash"]);
     terminal.press("!");
+    // Typed too soon, the line would be a prompt.
+    terminal.wait_for("the shell's prompt", |screen| screen.lines().any(|line| line.trim_start().starts_with('!')));
     terminal.type_prompt("echo mine > mine.txt; echo x >> ~/.claude/settings.json; echo the end");
     // bash and zsh write it in their own ways.
     terminal.wait_for("the end", |screen| screen.to_lowercase().contains("read-only file system"));
