@@ -79,6 +79,20 @@ fn pick_id(given: &ArgMatches, name: &str, store: &Store) -> anyhow::Result<Id> 
     Store::pick(&store.rows()?, text(given, name).unwrap_or_default()).or_else(refused)
 }
 
+/// The lines in which two texts differ.
+pub(super) fn print_changes(io: &mut Io, was: &str, is: &str) -> anyhow::Result<()> {
+    for line in unified("", "", was, is).lines().skip(2) {
+        let tone = match line.as_bytes().first() {
+            Some(b'+') => Tone::Good,
+            Some(b'-') => Tone::Bad,
+            Some(b'@') => Tone::Quiet,
+            _ => Tone::Plain,
+        };
+        writeln!(io.out, "  {}", tone.paint(&clean(line), io))?;
+    }
+    Ok(())
+}
+
 /// `1.2 MB`, for people.
 pub(super) fn size(bytes: u64) -> String {
     let units = ["bytes", "KB", "MB", "GB"];
@@ -316,15 +330,7 @@ fn print_files(io: &mut Io, store: &Store, delta: &Delta, present: &Artifacts) -
         let mode = if old.mode == new.mode { String::new() } else { format!("  {:04o} -> {:04o}", old.mode, new.mode) };
         writeln!(io.out, "{}", Tone::Warn.paint(&format!("{}{mode}", line('~', &new.path)), io))?;
         let (Some(was), Some(is)) = (text_of(store, old), text_of(store, new)) else { continue };
-        for line in unified("", "", &was, &is).lines().skip(2) {
-            let tone = match line.as_bytes().first() {
-                Some(b'+') => Tone::Good,
-                Some(b'-') => Tone::Bad,
-                Some(b'@') => Tone::Quiet,
-                _ => Tone::Plain,
-            };
-            writeln!(io.out, "  {}", tone.paint(&clean(line), io))?;
-        }
+        print_changes(io, &was, &is)?;
     }
     if delta.is_empty() {
         writeln!(io.out, "no difference in {}", count(present.files.len(), "file"))?;

@@ -1,12 +1,11 @@
 //! `undo show`: one keeping, its files, and how they differ from what lies there now.
 
 use super::{describe, named, shown, state};
-use crate::cli::checkpoint::size;
+use crate::cli::checkpoint::{print_changes, size};
 use crate::cli::table::{Tone, clean};
 use crate::cli::{Command, Io, flag, operand};
 use aops_core::checkpoint::store::Store;
 use aops_core::checkpoint::tree::name;
-use aops_core::text::diff::unified;
 use aops_core::text::plain::count;
 use aops_core::undo::form::{Content, Keeping, KeptFile, KeptRepository};
 use aops_core::undo::git::path_of;
@@ -120,14 +119,5 @@ fn print_diff(io: &mut Io, store: &Store, keeping: &Keeping, file: &KeptFile) ->
         writeln!(io.out, "  differs; too long or not text")?;
         return Ok(());
     };
-    for line in unified("", "", &now, &kept).lines().skip(2) {
-        let tone = match line.as_bytes().first() {
-            Some(b'+') => Tone::Good,
-            Some(b'-') => Tone::Bad,
-            Some(b'@') => Tone::Quiet,
-            _ => Tone::Plain,
-        };
-        writeln!(io.out, "  {}", tone.paint(&clean(line), io))?;
-    }
-    Ok(())
+    print_changes(io, &now, &kept)
 }
