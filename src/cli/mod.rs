@@ -31,7 +31,9 @@ pub mod witness;
 pub mod export;
 pub mod report;
 pub mod usage;
+pub mod user_file;
 pub mod danger;
+pub mod quiet;
 #[cfg(feature = "fleet")]
 pub mod fleet;
 pub mod run;
@@ -164,6 +166,7 @@ pub static COMMANDS: &[Command] = &[
     policy::COMMAND,
     mode::COMMAND,
     danger::COMMAND,
+    quiet::COMMAND,
     checkpoint::COMMAND,
     undo::COMMAND,
     run::RUN,
@@ -401,6 +404,7 @@ mod tests {
         commands.extend(below("checkpoint", checkpoint::VERBS));
         commands.extend(below("undo", undo::VERBS));
         commands.extend(below("danger", danger::VERBS));
+        commands.extend(below("quiet", quiet::VERBS));
         commands.extend(below("key", key::VERBS));
         commands.extend(below("witness", witness::VERBS));
         #[cfg(feature = "fleet")]

@@ -363,6 +363,7 @@ fn line(env: &Env, session: &Session, owed: &[&str]) -> String {
         (true, false) => parts.push("audit due".to_owned()),
         _ => {}
     }
+    parts.extend(session.describe_quiet().map(|words| format!("quiet: {words}")));
     let by_person = waivers(env, session);
     let mut waived: Vec<String> =
         by_person.iter().map(|w| format!("{} {}", w.gate, time::age(w.until_ms - env.now_ms))).collect();
@@ -420,6 +421,6 @@ fn to_json(env: &Env, session: &Session, owed: &[&str]) -> Value {
         "workflow": flags.current_workflow, "hydration_pending": flags.hydration_pending,
         "refusals": state.stop.refusals, "agents": state.subagents, "calls": calls,
         "parked": session.memory.parked.iter().map(|task| json!({"intent": task.intent, "files": task.files})).collect::<Vec<_>>(),
-        "questions": questions::to_json(session), "kept": session.memory.kept, "started_at": state.started_at, "ended_at": state.ended_at,
+        "questions": questions::to_json(session), "kept": session.memory.kept, "quiet": session.memory.quiet, "started_at": state.started_at, "ended_at": state.ended_at,
     })
 }

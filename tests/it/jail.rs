@@ -3,6 +3,7 @@
 //! Needs a kernel that allows user namespaces, as the docs say. `world` runs commands as the client does, `client` in the
 //! real one.
 
+mod answered;
 mod border;
 mod cost;
 mod escape;

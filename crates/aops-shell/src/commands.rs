@@ -45,6 +45,18 @@ pub fn class(name: &str, simple: &Simple, line: &Line) -> Class {
     class_of(known, &invocation(known, name, simple, line))
 }
 
+/// What the table has on a command of this name, in a word.
+pub fn entry(name: &str) -> &'static str {
+    match table::find(name).map_or(ClassRule::Unknown, |row| row.rule) {
+        ClassRule::Reads => "reads",
+        ClassRule::Listed => "reads with listed options",
+        ClassRule::Needs(_) => "reads with its option",
+        ClassRule::AtMost(_) => "reads with few operands",
+        ClassRule::Rule(_) => "read by its own rule",
+        ClassRule::Unknown => "not known",
+    }
+}
+
 fn invocation<'a>(known: Option<Row>, name: &'a str, simple: &'a Simple, line: &'a Line) -> Invocation<'a> {
     let options = known.map_or("", |known| known.options);
     Invocation { name, arguments: &simple.words[1..], options, simple, line }

@@ -5,7 +5,10 @@
 //! publishes, installs, or acts on containers, processes or other machines is never contained. Whether a line is answered is
 //! more than this: rules of the person, danger rules and the jail are asked by whoever answers.
 
+mod places;
 mod table;
+
+pub use places::places;
 
 use crate::class::{LineSetting, class};
 use crate::commands;
@@ -81,6 +84,9 @@ pub fn of(line: &Line, around: &LineSetting) -> Quiet {
 }
 
 fn reading(line: &Line) -> Quiet {
+    if table::needs_superuser(&line.text) {
+        return Quiet::Left(Left::Superuser);
+    }
     let mut far = programs(line).filter(|simple| table::reaches(simple));
     let Some(first) = far.next() else { return Quiet::Reading };
     // A word that another program makes may carry what that one read.
@@ -93,6 +99,13 @@ fn reading(line: &Line) -> Quiet {
         Some(name) if plain(first) && far.next().is_none() => Quiet::ReadingOver(name.to_owned()),
         _ => Quiet::Left(Left::Network),
     }
+}
+
+/// Each command of the line, and what the table of commands says of it.
+pub fn proof(line: &Line) -> Vec<(String, &'static str)> {
+    let shown = |simple: &Simple| simple.words.iter().map(Word::lossy).collect::<Vec<_>>().join(" ");
+    let by = |simple: &Simple| simple.name().map_or("no program", commands::entry);
+    programs(line).map(|simple| (shown(simple), by(simple))).collect()
 }
 
 /// Functions of the line are seen by what they run.

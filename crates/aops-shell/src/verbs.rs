@@ -75,6 +75,11 @@ pub static VERBS: &[Verb] = &[
     writes("danger keep", Who::AtTerminal),
     writes("danger ask", Who::AtTerminal),
     writes("danger deny", Who::AtTerminal),
+    writes("quiet", Who::Anyone),
+    // They say what a person is not asked about.
+    writes("quiet off", Who::AtTerminal),
+    writes("quiet reading", Who::AtTerminal),
+    writes("quiet contained", Who::AtTerminal),
     writes("checkpoint", Who::Anyone),
     writes("checkpoint create", Who::Anyone),
     reads("checkpoint list"), reads("checkpoint show"), reads("checkpoint diff"),

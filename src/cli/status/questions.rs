@@ -15,7 +15,9 @@ pub(super) fn describe_questions(session: &Session, now_ms: i64) -> Vec<NamedFac
         .map(|(_, question)| ("asks you", format!("{} ({})", question.line, since(question)), Tone::Warn))
         .collect();
     let Questions { allowed, asked, last, refused, seen, .. } = &session.memory.questions;
-    if *seen > 0 {
+    if let Some(words) = session.describe_quiet() {
+        rows.push(("quiet", words, if session.is_quiet_off() { Tone::Warn } else { Tone::Plain }));
+    } else if *seen > 0 {
         rows.push(("prompts", format!("{} seen", count(*seen, "prompt")), Tone::Plain));
     }
     if *asked > 0 {

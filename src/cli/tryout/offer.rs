@@ -5,14 +5,10 @@
 
 use super::Tried;
 use super::tally::Answerable;
-use crate::cli::{Io, policy_here, refused};
-use anyhow::Context;
-use aops_core::config::in_force::{CONFIG_FILE, InForce, read_policy};
-use aops_core::config::policy::{DangerLevel, Policy, QuietLevel, Source, choose};
-use aops_core::observe::own_changes;
-use aops_core::system::files;
+use crate::cli::{Io, policy_here, user_file};
+use aops_core::config::in_force::InForce;
+use aops_core::config::policy::{DangerLevel, Policy, QuietLevel, choose};
 use aops_shell::danger::{Rule, Usual, rule};
-use std::path::Path;
 
 /// Answers that are not understood before a question is left.
 const TRIES: usize = 3;
@@ -130,38 +126,23 @@ fn edit(old: &str, wishes: &Wishes) -> Option<String> {
 }
 
 fn write(io: &mut Io, wishes: &Wishes, now: &InForce) -> anyhow::Result<()> {
-    let path = io.env.user_config.join(CONFIG_FILE);
-    let shown = path.display().to_string();
-    let file = files::find(&path).with_context(|| format!("`{shown}`"))?;
-    let old = String::from_utf8(file.bytes.clone().unwrap_or_default()).with_context(|| format!("`{shown}`"))?;
-    let Some(new) = edit(&old, wishes) else {
-        return refused(format!(
-            "`{shown}` has `danger` or `quiet` in a form that cannot be edited\nhint: write `[danger]` and `[quiet]` there yourself"
-        ));
-    };
-    let tried = read_policy(io.env, &now.project, Some(Source { file: &shown, text: &new }));
-    let (policy, _) = tried.or_else(|problems| {
-        let lines: Vec<String> = problems.iter().map(|problem| format!("\n{problem}")).collect();
-        refused(format!("the configuration would not be accepted, so nothing was changed:{}", lines.concat()))
-    })?;
+    let edited = user_file::edit(io, &now.project, |old| edit(old, wishes), "`[danger]` and `[quiet]`")?;
+    let shown = &edited.shown;
     for (rule, level) in &wishes.rules {
         writeln!(io.out, "danger rule `{}`: `{}`", rule.id(), level.name())?;
     }
     if let Some((level, network)) = wishes.quiet {
         let network =
             if network.is_empty() { String::new() } else { format!(", network for `{}`", network.join(", ")) };
-        writeln!(io.out, "quiet: `{}`{network}; this version keeps the choice, a later one answers", level.name())?;
+        writeln!(io.out, "quiet: `{}`{network}", level.name())?;
     }
     if !io.ask(format!("write this to `{shown}`? [y/N]: "))?.is_some_and(|answer| is_yes(&answer)) {
         writeln!(io.out, "nothing was changed")?;
         return Ok(());
     }
-    file.check_writable().with_context(|| format!("`{shown}`"))?;
-    files::make_folders(path.parent().unwrap_or(Path::new("/")), 0o777).with_context(|| format!("`{shown}`"))?;
-    own_changes::announce(io.env, &file.path, Some(new.as_bytes()));
-    file.replace(new.as_bytes(), 0o666).with_context(|| format!("`{shown}`"))?;
+    edited.write(io)?;
     writeln!(io.out, "written to `{shown}`")?;
-    tell_held(io, wishes, &policy)
+    tell_held(io, wishes, &edited.policy)
 }
 
 /// What does not hold here all the same.

@@ -1,6 +1,6 @@
 //! A session whose client starts shell commands through us.
 
-use crate::support::{BINARY, Sandbox, Session};
+use crate::support::{BINARY, Call, Sandbox, Session};
 use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -63,6 +63,12 @@ impl Jailed {
         let sandbox = Sandbox::new().with("CLAUDE_CODE_SHELL_PREFIX", format!("{BINARY} --shell"));
         sandbox.configure(configuration);
         Self { sandbox }
+    }
+
+    /// With a person at the client.
+    pub(super) fn attended(configuration: &str) -> Self {
+        let world = Self::with(configuration);
+        Self { sandbox: world.sandbox.with("CLAUDE_CODE_SESSION_ATTENDED", "1") }
     }
 
     /// With a project of this name.
@@ -171,11 +177,22 @@ impl JailedSession<'_> {
             call = call.by(id, kind);
         }
         self.inner.pre(&call).silent();
+        self.run_and_end_with(before, &call, command)
+    }
+
+    /// Runs a call that was asked about, as the client runs it, and reports its end.
+    #[track_caller]
+    pub(super) fn run_and_end(&self, call: &Call, command: &str) -> Ran {
+        self.run_and_end_with("", call, command)
+    }
+
+    #[track_caller]
+    fn run_and_end_with(&self, before: &str, call: &Call, command: &str) -> Ran {
         self.settle();
         let mut ran = Ran::of(&self.line_with(before, command).output().unwrap());
         let ended = match ran.code {
-            Some(0) => self.inner.post(&call),
-            code => self.inner.fail(&call, &format!("Exit code {}", code.unwrap_or(143))),
+            Some(0) => self.inner.post(call),
+            code => self.inner.fail(call, &format!("Exit code {}", code.unwrap_or(143))),
         };
         if !ended.out.is_empty() {
             let json = ended.json_of_any_exit();

@@ -26,6 +26,8 @@ use aops_core::session::memory::{
 };
 use aops_core::session::prompt::Prompt;
 use aops_core::session::question::{Answered, Answerer, Asked, Question, Questions, Unproven};
+use aops_core::session::quiet_count::QuietCount;
+use aops_core::session::quieted::{AnswerLevel, Harmless, Quieted};
 use aops_core::session::state::{Audit, Flags, Hydration, MainAgent, State, Stopping, Subagent, Task};
 use aops_core::text::sha256::{NO_DIGEST, Sum};
 use aops_core::tool::tracking::{How, Tracks};
@@ -104,6 +106,7 @@ fn calls() -> Vec<OpenCall> {
         online: true,
         prompt_id: some(),
         question: Some(Question { gate: stored(), line: text(), rule: some(), since: moment() }),
+        quiet: Some(Box::new(quieted())),
         reason: some(),
         since_ms: Some(1),
         state: CallState::Pending,
@@ -122,6 +125,7 @@ fn calls() -> Vec<OpenCall> {
         online: false,
         prompt_id: None,
         question: None,
+        quiet: None,
         reason: None,
         since_ms: None,
         tests: false,
@@ -129,7 +133,19 @@ fn calls() -> Vec<OpenCall> {
         ..full.clone()
     };
     let guarded = Question { gate: stored(), line: text(), rule: None, since: moment() };
-    vec![OpenCall { question: Some(guarded), ..full.clone() }, full, least]
+    let plain = Quieted { hides: Vec::new(), over: None, ..quieted() };
+    vec![OpenCall { question: Some(guarded), quiet: Some(Box::new(plain)), ..full.clone() }, full, least]
+}
+
+fn quieted() -> Quieted {
+    Quieted {
+        environment: digest(),
+        hides: vec![text()],
+        level: AnswerLevel::Reading,
+        over: some(),
+        proof: vec![Harmless { by: text(), command: text() }],
+        rules: 1,
+    }
 }
 
 fn answered() -> Answered {
@@ -431,6 +447,7 @@ fn memory() -> Memory {
         plan_hook: some(),
         told_plan_hook: true,
         kept: Some(KeptCount { newest: 17, times: 3 }),
+        quiet: Some(QuietCount { answered: 1, hindered: vec![digest()], off: some() }),
         told_way_out: true,
         undoing: Some(Box::new(undone())),
         undone: Some(Box::new(undone())),
@@ -499,6 +516,7 @@ fn calm() -> Memory {
         prompted: None,
         timers: Vec::new(),
         kept: None,
+        quiet: None,
         told_way_out: false,
         undoing: None,
         undone: None,
@@ -658,6 +676,8 @@ fn step() -> Step {
         input_sha256: digest(),
         jail: Some(Profile::Trial),
         jailed: Some(proof()),
+        hindered: true,
+        quiet: Some(Box::new(quieted())),
         keeps: Some(vec![text()]),
         kept: Some(Kept {
             bytes: 1,
@@ -775,6 +795,8 @@ fn unstepped() -> Step {
         input: None,
         jail: None,
         jailed: None,
+        hindered: false,
+        quiet: None,
         keeps: None,
         kept: None,
         lasts: false,

@@ -11,7 +11,7 @@ use crate::model::named::Stored;
 use crate::model::profile::Proof;
 use crate::model::worktree::Worktree;
 use crate::session::agent_report::AgentReport;
-use crate::session::fact::{Checked, Kept, Step, Unasked};
+use crate::session::fact::{Checked, Kept, Quieted, Step, Unasked};
 use crate::session::fold::Session;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::{AtWork, PlanShown, RunStep};
@@ -123,6 +123,8 @@ pub struct CallContext {
     pub dangers: Vec<Danger>,
     /// What it would lose that is nowhere else, and whether that can be kept first.
     pub keeps: Keeps,
+    /// The answer in the person's place, where one may be given.
+    pub quiet: Option<Box<QuietAnswer>>,
     /// What in it shows our keys.
     pub keys: Option<Danger>,
     /// For the user's rules: paths as the disk names them, and the words of each simple command.
@@ -135,6 +137,14 @@ pub struct CallContext {
     /// Files that no session edited before this call, and another session that edits one of its files.
     pub taken: Vec<String>,
     pub held: Held,
+}
+
+/// An answer in the person's place.
+#[derive(Clone, Debug)]
+pub struct QuietAnswer {
+    pub recorded: Quieted,
+    /// What is kept first, where the line may change more than its text tells.
+    pub keeps: Option<Keeps>,
 }
 
 /// Whether what a call would lose can be kept before it runs.
@@ -247,6 +257,8 @@ pub struct EndContext {
     pub unproven: bool,
     /// What was kept before it ran.
     pub kept: Option<Kept>,
+    /// It was answered in the person's place, failed, and the jail was in its way.
+    pub hindered: bool,
 }
 
 /// A turn that had no Stop.

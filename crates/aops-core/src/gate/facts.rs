@@ -234,6 +234,8 @@ fn first_step(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdi
         (first.formats, first.tracks) = (seen.formats, seen.tracks.clone());
     }
     first.jail = profile::of_call(session, event, context);
+    first.quiet =
+        context.call.as_ref().and_then(|seen| seen.quiet.as_ref()).map(|quiet| Box::new(quiet.recorded.clone()));
     first.keeps = context.call.as_ref().and_then(|seen| match &seen.keeps {
         Keeps::All(rules) if first.jail.is_none_or(|profile| profile < Profile::Read) => Some(rules.clone()),
         _ => None,
@@ -241,7 +243,8 @@ fn first_step(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdi
     first.line_sha256 =
         first.jail.and_then(|_| json::read(&call.input).ok()?.text_of("command")).map(|l| line_digest(&l));
     let is_online = || context.call.as_ref().is_some_and(|seen| seen.online);
-    first.online = first.jail == Some(Profile::Read) && is_online();
+    let is_over = || first.quiet.as_ref().is_some_and(|quiet| quiet.over.is_some());
+    first.online = first.jail == Some(Profile::Read) && is_online() || is_over();
     let scratch = context.call.as_ref().is_some_and(|seen| seen.scratch);
     if scratch || first.jail.is_some_and(|profile| profile >= Profile::Read) {
         // What cannot stay, or is nobody's, is no work.
@@ -341,11 +344,12 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     (last.lasts, last.moved) = (context.ended.lasts, context.ended.moved);
     last.jailed.clone_from(&context.ended.jailed);
     last.kept.clone_from(&context.ended.kept);
+    last.hindered = context.ended.hindered;
     last.marks = context.ended.marks.clone().filter(|marks| *marks != session.memory.marks);
     facts.push(Fact::Call(last));
     facts.extend(unasked_timer(session, event, call, context));
     if context.ended.unproven {
-        let why = "a command ran without the jail that the session has";
+        let why = Violation::UNJAILED;
         facts.push(violation(event, call, None, why));
         let block = Blocked { by: GateId::Jail.to_string(), reason: why.to_owned() };
         facts.extend(jail::blocks(session).then_some(Fact::Block(block)));

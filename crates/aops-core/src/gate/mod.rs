@@ -19,6 +19,7 @@ pub mod jail;
 pub mod unsaved;
 pub mod danger;
 pub mod kept;
+pub mod quiet;
 pub mod lease;
 pub mod sandbox;
 pub mod profile;
@@ -35,8 +36,8 @@ pub mod watch;
 pub mod rehearsal;
 
 pub use context::{
-    CallContext, Context, EndContext, Evidence, Held, Holder, Keeps, LastRefusal, SettingsEdit, StartContext, Unheld,
-    Unstopped,
+    CallContext, Context, EndContext, Evidence, Held, Holder, Keeps, LastRefusal, QuietAnswer, SettingsEdit,
+    StartContext, Unheld, Unstopped,
 };
 
 use crate::config::policy::{Level, Policy};
@@ -51,6 +52,13 @@ use crate::session::memory::{OpenCall, Waived, Waiver};
 pub fn is_waived(session: &Session, context: &Context, gate: GateId) -> bool {
     let by_prompt = session.state.task.as_ref().is_some_and(|task| task.waiver.is_some());
     by_prompt && !session.state.state.hydration_pending || session.is_waived_by_person(gate, context.now_ms)
+}
+
+/// Anything is waived now: for this task by its prompt, or by a person for a limited time.
+pub fn is_waived_at_all(session: &Session, context: &Context) -> bool {
+    let by_prompt = session.state.task.as_ref().is_some_and(|task| task.waiver.is_some());
+    let by_person = |waiver: &Waiver| waiver.until_ms > context.now_ms;
+    by_prompt || session.memory.progress.waivers.iter().any(by_person)
 }
 
 /// How strictly a gate is held. `block`, `guard` and `repeat` are always enforced; `owed` asks for each debt by itself;
@@ -87,8 +95,8 @@ pub static GATES: &[Gate] = &[
     Gate { id: GateId::Repeat, judges: &[repeat::judge] },
     // What the user's own rules say.
     Gate { id: GateId::Rules, judges: &[rules::judge] },
-    // Commands that the jail must hold and cannot. Tells what a command changed that is gone.
-    Gate { id: GateId::Jail, judges: &[jail::judge, unsaved::judge] },
+    // Commands that the jail must hold and cannot. Tells what a command changed that is gone, and what was in its way.
+    Gate { id: GateId::Jail, judges: &[jail::judge, unsaved::judge, quiet::judge] },
     // What loses work, breaks the system or gives secrets away. Tells what was kept.
     Gate { id: GateId::Danger, judges: &[danger::judge, kept::judge] },
     // A file that another session edits, in mode `strict`.

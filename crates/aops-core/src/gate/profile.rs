@@ -16,6 +16,9 @@ pub fn of_call(session: &Session, event: &Event, context: &Context) -> Option<Pr
     if !is_on(session) || !runs_shell(call) {
         return None;
     }
+    if let Some(quiet) = &seen.quiet {
+        return Some(quiet.recorded.level.profile());
+    }
     let trial = session.memory.jail.as_ref().is_some_and(|jail| jail.trial);
     let reviews = event.by_our_agent().is_some();
     Some(match seen.effect {

@@ -9,6 +9,7 @@ mod work;
 mod words;
 mod turn;
 mod keeping;
+mod quiet;
 mod cap;
 mod afterwards;
 mod spool;
@@ -96,7 +97,7 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let mut turn = Turn::open(&reading, &event)?;
     turn.late_debts = owed;
     let turn = cap::hold(turn.judge()?);
-    let turn = turn.keep().say()?;
+    let turn = turn.answer().keep().say()?;
     let turn = turn.record()?;
     turn.afterwards()
 }

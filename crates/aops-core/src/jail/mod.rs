@@ -8,6 +8,7 @@ pub mod wishes;
 pub mod ground;
 mod guarded;
 pub mod plan;
+pub mod environment;
 pub mod line;
 pub mod receipt;
 mod program;

@@ -5,6 +5,7 @@
 //! or not at all, with exit code 126.
 
 use super::enter::{close_on_exec, enter, lock, what_holds};
+use super::environment;
 use super::line;
 use super::own;
 use super::plan::{Ground, is_folder_file, is_for_telling};
@@ -17,6 +18,7 @@ use crate::ledger::sessions;
 use crate::model::profile::{Hold, JailState, Profile, Proof, line_digest};
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
+use crate::session::quieted::Quieted;
 use crate::system::env::{CALLED_IN, Env, JOB, SHELL_PREFIX};
 use crate::system::{files, threads};
 use crate::undo::before;
@@ -213,12 +215,16 @@ impl Order {
             Some(profile) => Chosen { by_agent: true, ..Chosen::of(profile) },
             None => choose(line, harness, &jail, env, found.as_ref())?,
         };
-        let Chosen { mut profile, calls, by_agent, mut notice, leaving, online, keeps } = chosen;
+        let Chosen { mut profile, calls, by_agent, mut notice, leaving, online, keeps, quiet } = chosen;
         if own.is_some() {
             (profile, notice) = (Profile::None, "");
         }
         let direct = own.map(Direct::Own).or(leaving.map(Direct::Unheld));
-        ground.network = online || by_agent && jail.test_network;
+        ground.network = online || by_agent && jail.test_network && !profile.is_quiet();
+        if let Some(answer) = quiet.filter(|_| profile.is_quiet()) {
+            is_as_judged(&answer, &ground, env)?;
+            ground.hidden = answer.hides.iter().map(PathBuf::from).collect();
+        }
         ground.session = calls.as_ref().map(|(folder, _)| folder.clone());
         ground.watched = found.as_ref().map(|(folder, _)| folder.clone());
         let state = held(known, &jail, &ground, profile)?;
@@ -274,11 +280,22 @@ struct Chosen {
     /// It only reads, and cannot without the network.
     online: bool,
     keeps: Option<ToKeep>,
+    /// It was answered in the person's place.
+    quiet: Option<Box<Quieted>>,
 }
 
 impl Chosen {
     fn of(profile: Profile) -> Self {
-        Self { profile, calls: None, by_agent: false, notice: "", leaving: None, online: false, keeps: None }
+        Self {
+            profile,
+            calls: None,
+            by_agent: false,
+            notice: "",
+            leaving: None,
+            online: false,
+            keeps: None,
+            quiet: None,
+        }
     }
 }
 
@@ -301,12 +318,33 @@ fn choose(
             let leaving = if leaves { Some(leaving(&command, &calls, jail, env)?) } else { None };
             let online = calls.iter().all(|open| open.online);
             let keeps = ToKeep::of(&command, &calls, session);
-            Chosen { calls: Some((folder.clone(), ids)), by_agent, leaving, online, keeps, ..Chosen::of(profile) }
+            let quiet = calls.iter().filter(|open| open.jail == Some(profile)).find_map(|open| open.quiet.clone());
+            Chosen {
+                calls: Some((folder.clone(), ids)),
+                by_agent,
+                leaving,
+                online,
+                keeps,
+                quiet,
+                ..Chosen::of(profile)
+            }
         }
         // No agent waits for a command, so a person at the client typed this one (`! make`).
         (Some((_, session)), None) if env.attended && session.memory.calls.is_empty() => Chosen::of(Profile::Work),
         _ => Chosen { notice: UNASKED, ..Chosen::of(Profile::Trial) },
     })
+}
+
+/// The line runs as it was judged: in the same folder, with the same variables, and nothing runs before it or in its place.
+fn is_as_judged(answer: &Quieted, ground: &Ground, env: &Env) -> Result<(), String> {
+    let variables = env.variables(|_| true);
+    if let Some(why) = environment::disturbance(&variables, &environment::held(ground)) {
+        return Err(format!("nobody was asked about it, and {why}"));
+    }
+    if environment::digest(&variables, &env.cwd) != answer.environment {
+        return Err("nobody was asked about it, and it was judged in another folder or with other variables".to_owned());
+    }
+    Ok(())
 }
 
 /// The program that was judged: it is looked up again, since another may have taken its place meanwhile.

@@ -48,7 +48,7 @@ pub struct CallKey {
 #[derive(Clone, Debug, Default)]
 pub struct ToolCall {
     pub key: CallKey,
-    /// The tool's input as the client wrote it, valid JSON text.
+    /// The tool's input, canonical and redacted, whole.
     pub input: String,
     /// The input for the ledger: canonical, redacted, clipped.
     pub clipped: String,

@@ -35,6 +35,8 @@ named! {
         Rollback = "rollback",
         Insights = "insights",
         Mode = "mode",
+        /// Answers in the person's place.
+        Quiet = "quiet",
         Workflow = "workflow",
         Log = "log",
         /// The program itself broke.

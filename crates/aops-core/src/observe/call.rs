@@ -4,6 +4,7 @@
 //! tool call costs one look into the index and nothing else; without randomness an audit is drawn.
 
 use crate::config::policy::Policy;
+use crate::config::policy::quiet::QuietLevel;
 use crate::config::texts::{Library, Reading};
 use crate::config::workflow::{Gate, Held};
 use crate::gate::guard::{self, Protected};
@@ -21,7 +22,7 @@ use crate::observe::other_clients::{OtherClients, behind};
 use crate::observe::tampering;
 use crate::observe::{
     authority, brought, client, discards, draw, evidence, executable, foreign_agents, growth, jailed, keeping, keys,
-    leases, named, parked, plan, plugins, questions, real_paths, same_project, scratch, settings_edit, unended,
+    leases, named, parked, plan, plugins, questions, quiet, real_paths, same_project, scratch, settings_edit, unended,
     unfinished, unstopped, verified,
 };
 use crate::session::agent_report::{self, AgentReport};
@@ -127,6 +128,9 @@ fn look_at_call(env: &Reading, session: &Session, event: &Event, context: &mut C
     if let Some(lost) = lost.flatten().filter(|_| event.kind == EventKind::PreToolUse) {
         let keeps = keeping::look(env, session, event, context, &lost);
         context.call.iter_mut().for_each(|seen| seen.keeps.clone_from(&keeps));
+    }
+    if event.kind == EventKind::PreToolUse && session.policy().quiet.allow != QuietLevel::Off {
+        quiet::note(env, session, event, context);
     }
     if event.kind == EventKind::PreToolUse {
         leases::look(env, session, event, context);
@@ -407,6 +411,7 @@ fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndC
     ended.rejected = open.effect.is_some_and(Effect::is_write) && call.is_some_and(evidence::is_rejected);
     ended.kept = keeping::of_ended(env, session, event, open);
     (ended.jailed, ended.unproven) = jailed::proof(env, &ledger.place().path, session, event, open);
+    ended.hindered = quiet::is_hindered(event, open);
     ended.unchanged = verified::is_unchanged(env, session, event, open);
     if ended.unchanged {
         ended.drawn = None;

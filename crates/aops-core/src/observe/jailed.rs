@@ -213,7 +213,10 @@ pub fn proof(env: &Env, folder: &Path, session: &Session, event: &Event, open: &
     let same = |other: &&OpenCall| other.call.id != call.key.id && other.line_sha256 == open.line_sha256;
     let same: Vec<&str> = session.memory.calls.iter().filter(same).map(|other| other.call.id.as_str()).collect();
     let mut proof = receipt::take(folder, &call.key.id, &same, !is_background(call) && !call.unended);
-    let unproven = proof.is_none();
+    // An answer in the person's place holds for its own profile alone.
+    let wanted = open.quiet.as_ref().map(|quiet| quiet.level.profile());
+    let holds = |proof: &Proof| wanted.is_none_or(|wanted| proof.hold == Hold::Namespaces && proof.profile >= wanted);
+    let unproven = !proof.as_ref().is_some_and(holds);
     if let Some(proof) = &mut proof {
         keep_results(&mut proof.lost, session, call, open);
     }

@@ -16,7 +16,8 @@ use crate::session::memory::OpenCall;
 use crate::system::env::Env;
 use crate::text::json;
 use crate::tool::danger::{Danger, Place};
-use crate::undo::before::{self, told};
+use crate::undo::before::{self, CONTAINED, told};
+use crate::undo::form::Left;
 use crate::undo::look::{self, Bounds, Found, Unkept};
 use crate::undo::{bring, retain, shelf};
 use aops_shell::loss::Losses;
@@ -83,8 +84,21 @@ pub fn of_ended(env: &Env, session: &Session, event: &Event, open: &OpenCall) ->
     open.keeps.as_ref().filter(|_| !env.dry_run)?;
     let root = rollback::root(env, session, event)?;
     let keeping = before::kept_for(&root, &open.call.id).ok().flatten()?;
-    let _ = before::note_left(env, &root, &keeping);
-    Some(before::fact(&keeping))
+    let left = before::note_left(env, &root, &keeping).ok();
+    let is_contained = open.keeps.iter().flatten().any(|rule| rule == CONTAINED);
+    let forgotten = |left: &Left| is_contained && before::forget_unchanged(env, &root, &keeping, left) == Ok(true);
+    (!left.as_ref().is_some_and(forgotten)).then(|| before::fact(&keeping))
+}
+
+/// Whether everything in the tree that is in no commit can be kept: nobody was asked what the command may change.
+pub fn look_at_all(env: &Env, session: &Session, event: &Event, line: &Line) -> Keeps {
+    let Some(root) = rollback::root(env, session, event) else { return Keeps::Untold };
+    let place = look::Place { env, root: &root, cwd: Path::new(&event.cwd), rules: &[] };
+    match before::look_at_all(place, line, Bounds::of(session.policy())) {
+        Ok(found) if found.is_empty() => Keeps::Nothing,
+        Ok(_) => Keeps::All(vec![CONTAINED.to_owned()]),
+        Err(unkept) => Keeps::Not(unkept.to_string()),
+    }
 }
 
 /// As a session starts: an undo that was interrupted is finished, and what was kept long enough goes.

@@ -34,4 +34,5 @@ mod draw;
 mod questions;
 mod unended;
 pub mod keeping;
+pub mod quiet;
 pub mod call;

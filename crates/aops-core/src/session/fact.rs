@@ -14,6 +14,7 @@ mod task_chosen;
 mod taken;
 mod unasked;
 
+pub use crate::session::quieted::{AnswerLevel, Harmless, Quieted};
 pub use crate::session::said::Said;
 pub use checked::Checked;
 pub use kept::Kept;
@@ -294,6 +295,9 @@ pub struct Step {
     /// With PENDING: what the file of an edit will be, where that is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grows: Option<ChangedFile>,
+    /// With the end of a command that was answered: the jail was in its way, so the next time a person is asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hindered: bool,
     /// With PENDING: the input, canonical, redacted, clipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Box<RawValue>>,
@@ -338,6 +342,9 @@ pub struct Step {
     pub plan: Option<Box<AgentReport>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
+    /// With PENDING: it was answered in the person's place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet: Option<Box<Quieted>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// With PENDING, in mode `observe`: what the mode that is rehearsed would have said.
@@ -449,6 +456,8 @@ pub struct Violation {
 }
 
 impl Violation {
+    /// A command left no proof of the jail that it was to run in.
+    pub const UNJAILED: &str = "a command ran without the jail that the session has";
     /// A call was asked for again after it had ended: it is refused, and what is recorded of it stays.
     pub const ENDED: &str = "a call that had ended was asked for again";
     /// A prompt, start or end of the session came, and the turn before it had no Stop.

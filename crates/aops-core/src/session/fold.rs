@@ -119,6 +119,9 @@ impl Session {
 
     fn apply_violation(&mut self, violation: &Violation) {
         self.memory.elsewhere |= violation.violation.starts_with(Violation::ELSEWHERE);
+        if violation.violation == Violation::UNJAILED {
+            self.memory.quiet.iter_mut().for_each(|quiet| quiet.shut(Violation::UNJAILED));
+        }
         if let Some(call) = &violation.unasked {
             let (agent_id, drawn) = (violation.agent_id.clone(), call.drawn);
             self.count_write(call.effect, &Step { agent_id, drawn, to: CallState::Completed, ..Step::default() });
@@ -292,10 +295,18 @@ impl Session {
     fn apply_step(&mut self, step: &Step) -> Result<(), Code> {
         let at = self.memory.calls.iter().position(|open| open.call == step.call);
         match (step.from, at) {
-            (None, None) if step.to == CallState::Pending => self.memory.calls.push(opened(step)),
+            (None, None) if step.to == CallState::Pending => {
+                self.memory.calls.push(opened(step));
+                if step.quiet.is_some() {
+                    self.memory.quiet.get_or_insert_default().answered += 1;
+                }
+            }
             (Some(from), Some(at)) if self.memory.calls[at].state == from && from.may_become(step.to) => {
                 if step.to.is_terminal() {
                     let open = self.memory.calls.remove(at);
+                    if let (true, Some(digest)) = (step.hindered, &open.line_sha256) {
+                        self.memory.quiet.get_or_insert_default().hinder(digest);
+                    }
                     self.update_step_refusal(&open, step);
                     if step.to == CallState::Denied {
                         self.apply_refusal(step);
@@ -341,6 +352,7 @@ fn opened(step: &Step) -> OpenCall {
         online: step.online,
         prompt_id: step.prompt_id.clone(),
         question: None,
+        quiet: step.quiet.clone(),
         reason: step.reason.clone(),
         since_ms: step.since_ms,
         state: step.to,

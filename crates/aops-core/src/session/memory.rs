@@ -21,6 +21,8 @@ use crate::session::agent_report::{AgentReport, WorkKind};
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::kept_count::KeptCount;
 use crate::session::question::{Question, Questions};
+use crate::session::quiet_count::QuietCount;
+use crate::session::quieted::Quieted;
 use crate::session::timer::TimerMark;
 use crate::tool::tracking::Tracks;
 use serde::{Deserialize, Serialize};
@@ -116,6 +118,9 @@ pub struct Memory {
     /// What people were asked, and what they answered.
     #[serde(default, skip_serializing_if = "is_default")]
     pub questions: Questions,
+    /// What was answered in the person's place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet: Option<QuietCount>,
     pub root: String,
     /// The step of a run this session is in, as its driver said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -502,6 +507,9 @@ pub struct OpenCall {
     /// What a person was asked about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Question>,
+    /// It was answered in the person's place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet: Option<Box<Quieted>>,
     /// Why a person was asked; answered again when the client asks again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

@@ -4,6 +4,8 @@
 
 pub mod growth;
 pub mod kept_count;
+pub mod quieted;
+pub mod quiet_count;
 pub mod rolled_back;
 pub mod reflection;
 pub mod agent_report;

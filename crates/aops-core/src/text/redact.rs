@@ -22,7 +22,7 @@ struct FoundSecret {
 }
 
 /// How every replacement begins; a value that holds one is skipped.
-const MARK: &str = "[redacted:";
+pub const MARK: &str = "[redacted:";
 
 /// The text with every secret replaced by its kind in brackets.
 pub fn redact(text: &str) -> Cow<'_, str> {

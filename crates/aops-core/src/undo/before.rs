@@ -3,9 +3,9 @@
 //!
 //! Invariant: what a rule let pass because it would be kept is kept, or the line does not run.
 
-use super::form::{Keeping, KeptRepository, Left, SCHEMA};
+use super::form::{Content, Keeping, KeptFile, KeptRepository, Left, SCHEMA};
 use super::keep::{Cause, keep};
-use super::look::{Bounds, Found, Place, Unkept, look};
+use super::look::{Bounds, Found, How, Place, Unkept, look};
 use super::shelf;
 use super::words::{count_files, size};
 use crate::checkpoint::store::{Store, blob};
@@ -18,8 +18,8 @@ use crate::text::plain::count;
 use crate::text::sha256::Sum;
 use crate::text::stored::digest_of;
 use crate::tool::danger::{self, dangers};
-use aops_shell::loss::{Losses, losses};
-use aops_shell::syntax::{Ground, Line, cut};
+use aops_shell::loss::{GitLoss, Loss, Losses, Target, losses};
+use aops_shell::syntax::{Ground, Line, Word, cut};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -34,6 +34,30 @@ pub fn told(line: &Line, place: &danger::Place, rules: &[&str]) -> Option<Losses
     let losses = losses(line)?;
     let is_told = rules.is_empty() || !dangers(&losses.rest, place).iter().any(|left| rules.contains(&left.rule.id()));
     is_told.then_some(losses)
+}
+
+/// In the place of a danger rule: a command that nobody was asked about may change whatever it likes in the tree.
+pub const CONTAINED: &str = "contained";
+/// The rules that look for all changes that are in no commit.
+const ALL_CHANGES: [&str; 3] = [CONTAINED, "git-discard", "git-clean"];
+
+/// All that is in no commit of the repository here and not ignored, beside what the line itself tells.
+fn all_changes(line: &Line, root: &Path) -> Losses {
+    let folder = Word::of(&root.to_string_lossy());
+    let of = |what| Loss::Git { folder: folder.clone(), what };
+    let changes = of(GitLoss::Changes { paths: Vec::new(), target: Target::Same });
+    let new = of(GitLoss::Untracked { paths: Vec::new(), ignored: false });
+    let told = losses(line).map(|losses| losses.all).unwrap_or_default();
+    Losses { all: [vec![changes, new], told].concat(), rest: Line::default() }
+}
+
+/// What a command that nobody was asked about may lose: bytes alone, since its jail does not let it write in the repository.
+pub fn look_at_all(place: Place, line: &Line, bounds: Bounds) -> Result<Found, Unkept> {
+    let mut found = look(Place { rules: &ALL_CHANGES, ..place }, &all_changes(line, place.root), bounds)?;
+    found.repositories.clear();
+    // It may write into a file as well as remove it.
+    found.files.values_mut().filter(|want| matches!(want.how, How::Link { .. })).for_each(|want| want.how = How::Copy);
+    Ok(found)
 }
 
 /// One command that is about to run.
@@ -71,6 +95,10 @@ impl Command<'_> {
         let place = danger::Place { cwd: self.cwd, home: &home, project: Some(&project), read: None };
         let rules: Vec<&str> = self.rules.iter().map(String::as_str).collect();
         let line = cut(self.line, &ground);
+        if self.rules.iter().any(|rule| rule == CONTAINED) {
+            let place = Place { env: self.env, root: self.root, cwd: Path::new(self.cwd), rules: &[] };
+            return look_at_all(place, &line, self.bounds).map_err(|unkept: Unkept| unkept.to_string());
+        }
         let losses = told(&line, &place, &rules).ok_or("the line no longer tells what it would lose")?;
         let place = Place { env: self.env, root: self.root, cwd: Path::new(self.cwd), rules: &rules };
         look(place, &losses, self.bounds).map_err(|unkept: Unkept| unkept.to_string())
@@ -168,7 +196,7 @@ fn stashes_left(env: &Env, root: &Path, one: &KeptRepository) -> Vec<String> {
 }
 
 /// Notes what the command left, so that an undo knows a later change from it.
-pub fn note_left(env: &Env, root: &Path, keeping: &Keeping) -> Result<(), Failure> {
+pub fn note_left(env: &Env, root: &Path, keeping: &Keeping) -> Result<Left, Failure> {
     let store = Store::open(env, root)?;
     let path = |text: &str| name::bytes(text).into_owned();
     let of_file = |text: &str| {
@@ -191,5 +219,21 @@ pub fn note_left(env: &Env, root: &Path, keeping: &Keeping) -> Result<(), Failur
         stashes: keeping.repositories.iter().map(|one| stashes_left(env, &place(one), one)).collect(),
         schema: SCHEMA,
     };
-    shelf::note_left(&store, keeping.number, &left)
+    shelf::note_left(&store, keeping.number, &left)?;
+    Ok(left)
+}
+
+/// Takes away a keeping of files that the command left as they were.
+pub fn forget_unchanged(env: &Env, root: &Path, keeping: &Keeping, left: &Left) -> Result<bool, Failure> {
+    let same = |(file, now): (&KeptFile, &Option<Sum>)| match &file.content {
+        Content::Blob(sum) => Some(sum) == now.as_ref(),
+        Content::Symlink(target) => Some(Sum::of(&name::bytes(target))) == *now,
+        Content::Absent => now.is_none(),
+        Content::Link(_) => false,
+    };
+    let is_same = keeping.files.len() == left.files.len() && keeping.files.iter().zip(&left.files).all(same);
+    if is_same {
+        shelf::remove(&Store::open(env, root)?, keeping.number)?;
+    }
+    Ok(is_same)
 }

@@ -119,3 +119,32 @@ fn levels_rise_and_the_network_is_named() {
     assert!(Quiet::Contained.is_answered(Answers::Contained, &[""; 0]));
     assert!(!Quiet::Left(Left::Outside).is_answered(Answers::Contained, &["gh"]));
 }
+
+#[test]
+fn the_places_that_a_line_reads() {
+    let ground = Ground { cwd: "/home/u/p", home: "/home/u", variables: &[] };
+    let of = |line: &str| places(&cut(line, &ground));
+    for (line, named) in [
+        ("cat a/b", "/home/u/p/a/b"),
+        ("cat < ../x", "/home/u/x"),
+        ("cat ~/.ssh/config", "/home/u/.ssh/config"),
+        ("cd /etc && cat passwd", "/etc/passwd"),
+        ("git -C /srv/q log", "/srv/q"),
+        ("grep -f/srv/list x", "/srv/list"),
+        ("grep --file=/srv/list x", "/srv/list"),
+        ("ls /srv/*/x", "/srv"),
+        ("ls /*", "/"),
+        ("for f in /srv/a b; do cat $f; done", "/srv/a"),
+        ("find /srv -name x", "/srv"),
+        ("bash -c 'cat /srv/x'", "/srv/x"),
+    ] {
+        let found = of(line);
+        assert!(found.as_ref().is_some_and(|all| all.iter().any(|path| path == named)), "{line}: {found:?}");
+    }
+    for line in ["cat $X", "cat \"$(cat list)\"", "cat a | xargs cat", "cd $X && ls", "cat < $X", "ls $X/a"] {
+        assert_eq!(of(line), None, "{line}");
+    }
+    for line in ["echo $X", "printf '%s' \"$(date)\"", "test -n \"$X\" && ls"] {
+        assert!(of(line).is_some(), "{line}");
+    }
+}

@@ -6,12 +6,26 @@ use super::Session;
 use crate::model::call::CallState;
 use crate::session::memory::OpenCall;
 use crate::session::question::{Answered, Answerer, Asked, Question, Questions, Unproven};
+use crate::text::plain;
 
 /// Answers that wait for proof. Once there are so many, each further call looks for it; what then has none is dropped, the
 /// oldest first, and stays nobody's.
 const MOST_UNPROVEN: usize = 32;
 
 impl Session {
+    /// `41 lines answered, 12 prompts seen`. They are never added up: a line that was answered need not have been a prompt.
+    pub fn describe_quiet(&self) -> Option<String> {
+        let quiet = self.memory.quiet.as_ref()?;
+        let off = quiet.off.as_ref().map(|why| format!("; off: {why}")).unwrap_or_default();
+        let seen = plain::count(self.memory.questions.seen, "prompt");
+        Some(format!("{} answered, {seen} seen{off}", plain::count(quiet.answered, "line")))
+    }
+
+    /// Something went wrong, and nothing is answered any more.
+    pub fn is_quiet_off(&self) -> bool {
+        self.memory.quiet.as_ref().is_some_and(|quiet| quiet.off.is_some())
+    }
+
     /// Calls that a person has been asked about and that have had no answer yet.
     pub fn open_questions(&self) -> impl Iterator<Item = (&OpenCall, &Question)> {
         let waits = self.memory.calls.iter().filter(|open| open.state == CallState::Pending);

@@ -10,6 +10,8 @@ use crate::session::growth::{ChangedFile, Growth};
 use crate::session::kept_count::KeptCount;
 use crate::session::memory::*;
 use crate::session::question::{Answered, Question, Questions, Unproven};
+use crate::session::quiet_count::QuietCount;
+use crate::session::quieted::Quieted;
 use crate::text::json;
 use crate::text::stored::canonical;
 use crate::tool::tracking::Tracks;
@@ -58,6 +60,7 @@ fn full() -> (State, Memory) {
             online: true,
             prompt_id: text(),
             question: Some(Question { rule: text(), ..Question::default() }),
+            quiet: Some(Box::new(Quieted::default())),
             reason: text(),
             since_ms: Some(1),
             state: CallState::Pending,
@@ -144,6 +147,7 @@ fn full() -> (State, Memory) {
         told_plan_hook: true,
         told_way_out: true,
         kept: Some(KeptCount { newest: 17, times: 3 }),
+        quiet: Some(QuietCount { answered: 1, hindered: vec!["d".to_owned()], off: text() }),
         undoing: Some(Box::new(undone())),
         undone: Some(Box::new(undone())),
         unproven: Some("u".to_owned()),

@@ -1,0 +1,45 @@
+//! Answers in the person's place, where no gate has anything to say; and says where the jail was in the way of such a line.
+//!
+//! Reads the verdict of all gates and what the call was found to be; writes nothing. Invariants: an answer takes the place of
+//! silence alone; the person is told of the first one in a session, and when they end.
+
+use super::Context;
+use crate::model::event::{Event, EventKind};
+use crate::model::gate_id::GateId;
+use crate::model::verdict::{Ruling, Verdict};
+use crate::session::fact::Quieted;
+use crate::session::fold::Session;
+
+const GATE: GateId = GateId::Quiet;
+
+/// The answer to a call that all gates were silent about.
+pub fn answer(session: &Session, quiet: &Quieted) -> Verdict {
+    let is_first = session.memory.quiet.is_none();
+    let level = quiet.level.name();
+    let notice = if is_first {
+        format!(
+            "lines that the jail holds are answered for you (`[quiet] allow` is `{level}`); `aops-hook quiet off` ends it"
+        )
+    } else {
+        String::new()
+    };
+    Verdict { ruling: Ruling::Allow, gate: Some(GATE), notice, ..Verdict::pass() }
+}
+
+/// After an answered command: what was in its way, and that there is no proof of its jail.
+pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
+    let is_end = matches!(event.kind, EventKind::PostToolUse | EventKind::PostToolUseFailure);
+    let open = event.call.as_ref().filter(|_| is_end).and_then(|call| session.open_call(&call.key));
+    if open.is_none_or(|open| open.quiet.is_none()) {
+        return Verdict::pass();
+    }
+    if context.ended.unproven {
+        let words = "a line was answered for you and there is no proof that the jail held it: nothing is answered any more in this session";
+        return Verdict::notice(GATE, words);
+    }
+    if context.ended.hindered {
+        let words = "this ran without network, with everything outside of the project and `.git` read-only, since nobody was asked; run it again and the user is asked";
+        return Verdict::context(GATE, words);
+    }
+    Verdict::pass()
+}

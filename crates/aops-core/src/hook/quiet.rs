@@ -1,0 +1,21 @@
+//! Answers in the person's place, where no gate has spoken.
+
+use super::turn::Turn;
+use crate::gate::quiet;
+use crate::model::verdict::Verdict;
+
+impl Turn<'_> {
+    /// An answer takes the place of silence: where anybody says anything, the client asks as ever.
+    pub(super) fn answer(mut self: Box<Self>) -> Box<Self> {
+        let silent = self.verdict == Verdict::pass() && !self.repeated;
+        let Some(seen) = &mut self.context.call else { return self };
+        if !silent {
+            seen.quiet = None;
+        }
+        if let Some(found) = seen.quiet.clone() {
+            seen.keeps = found.keeps.unwrap_or_else(|| std::mem::take(&mut seen.keeps));
+            self.verdict = quiet::answer(self.session(), &found.recorded);
+        }
+        self
+    }
+}

@@ -1,0 +1,259 @@
+//! Whether a line may be answered in the person's place, and with what proof.
+//!
+//! Reads the client's settings, variables and command line, and the paths that the line names; all of it only where the user
+//! wants lines answered. Invariant: whatever is not proven leaves the question to the client.
+
+mod hidden;
+mod pattern;
+mod places;
+mod rules;
+
+use crate::config::policy::quiet::QuietLevel;
+use crate::config::texts::Reading;
+use crate::gate::guard::Protected;
+use crate::gate::{Context, Keeps, QuietAnswer, Unheld, is_waived_at_all, profile};
+use crate::jail::environment;
+use crate::jail::plan::Ground as JailGround;
+use crate::model::call::{Effect, ToolCall, ToolResult};
+use crate::model::client::Client;
+use crate::model::event::{Event, EventKind};
+use crate::model::profile::{Profile, line_digest};
+use crate::observe::{authority, keeping, real_paths};
+use crate::session::fact::{AnswerLevel, Harmless, Quieted};
+use crate::session::fold::Session;
+use crate::session::memory::OpenCall;
+use crate::system::process::kin;
+use crate::text::json::{self, Json};
+use crate::text::redact;
+use crate::text::template::one_line;
+use aops_shell::class::{LineSetting, certain};
+use aops_shell::quiet::{self, Quiet};
+use aops_shell::syntax::{Ground, Line, Word, cut};
+use rules::ClientRules;
+use std::path::{Path, PathBuf};
+
+/// Permission modes in which the client asks.
+const ASKING: [&str; 2] = ["acceptEdits", "default"];
+/// What a call may say beside its line: anything else may change what runs.
+const KNOWN_INPUT: [&str; 3] = ["command", "description", "timeout"];
+/// The client was started with rules of its own, which we do not read.
+const FLAGS: [&str; 5] =
+    ["--disallowed-tools", "--disallowedTools", "--permission-prompt-tool", "--settings", "--setting-sources"];
+/// Commands of a proof that are recorded, and letters of each.
+const MOST_PROVEN: usize = 32;
+const LONGEST_PROVEN: usize = 120;
+
+/// Notes in the context how this call is answered, where it is. What is not known runs only if all it may change can be
+/// brought back.
+pub fn note(env: &Reading, session: &Session, event: &Event, context: &mut Context) {
+    let Ok((recorded, line)) = look(env, session, event, context) else { return };
+    let contained = recorded.level == AnswerLevel::Contained;
+    let keeps = contained.then(|| keeping::look_at_all(env, session, event, &line));
+    if let (Some(seen), None | Some(Keeps::Nothing | Keeps::All(_))) = (&mut context.call, &keeps) {
+        seen.quiet = Some(Box::new(QuietAnswer { recorded, keeps }));
+    }
+}
+
+/// The answer to this call and its line, or why the client asks.
+fn look(env: &Reading, session: &Session, event: &Event, context: &Context) -> Result<(Quieted, Line), String> {
+    let wanted = &session.policy().quiet;
+    if wanted.allow == QuietLevel::Off {
+        return Err("`[quiet] allow` is `off`".to_owned());
+    }
+    let call = event.call.as_ref().ok_or("there is no call")?;
+    may_answer(env, session, event, context)?;
+    let command = plain_command(call)?;
+    let digest = line_digest(&command);
+    if session.memory.quiet.as_ref().is_some_and(|quiet| quiet.hindered.contains(&digest)) {
+        return Err("the jail was in the way of this line before".to_owned());
+    }
+    let (line, said) = read(session, event, context, &command);
+    if !said.is_answered(wanted.allow.answers(), &wanted.network) {
+        return Err(format!("its text leaves it to the client: {said:?}"));
+    }
+    let level = if said == Quiet::Contained { AnswerLevel::Contained } else { AnswerLevel::Reading };
+    let state = session.memory.jail.as_ref().ok_or("there is no jail")?;
+    if !state.holds(level.profile()) {
+        return Err(format!("profile `{}` does not hold here", level.profile().name()));
+    }
+    if level == AnswerLevel::Contained {
+        may_contain(session, event, context)?;
+    }
+    let project = PathBuf::from(&state.project);
+    let variables = env.variables(|_| true);
+    let ground = JailGround::here(env, &project);
+    if let Some(why) = environment::disturbance(&variables, &environment::held(&ground)) {
+        return Err(why);
+    }
+    let rules = rules::read(env, Path::new(&event.cwd), &project)?;
+    forbidden(&rules, &line, &said, level)?;
+    let named = quiet::places(&line).ok_or("a word of it may be any path")?;
+    let seen = places::Seen::of(env, &ground, &rules.folders, &project);
+    let named = seen.allowed(&named, !rules.paths.is_empty())?;
+    if hidden::covers(&rules.paths, &named) {
+        return Err("a rule of the user's covers a path that it names".to_owned());
+    }
+    let hides = hidden::below(&rules.paths, &named)?;
+    // What a pattern stands for, the shell finds out.
+    if !hides.is_empty() && command.contains(['*', '?', '[']) {
+        return Err("a pattern may stand for a path that a rule of the user's covers".to_owned());
+    }
+    if !rules.paths.is_empty() {
+        shows_no_objects(&line)?;
+    }
+    let answer = Quieted {
+        environment: environment::digest(&variables, Path::new(&event.cwd)),
+        hides: hides.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
+        level,
+        over: if let Quiet::ReadingOver(program) = said { Some(program) } else { None },
+        proof: proof(&line),
+        rules: rules.count,
+    };
+    Ok((answer, line))
+}
+
+/// Words by which programs say that there is no network, or that something cannot be written.
+const HINDERED: [&str; 14] = [
+    "could not resolve",
+    "couldn't resolve",
+    "dial tcp",
+    "eai_again",
+    "econnrefused",
+    "enetunreach",
+    "enotfound",
+    "erofs",
+    "failed to lookup address",
+    "name resolution",
+    "network is unreachable",
+    "no such host",
+    "read-only file system",
+    "unable to resolve",
+];
+
+/// An answered command failed, and says that the jail was in its way.
+pub fn is_hindered(event: &Event, open: &OpenCall) -> bool {
+    let failed = event.kind == EventKind::PostToolUseFailure && open.quiet.is_some();
+    let Some(call) = event.call.as_ref().filter(|_| failed) else { return false };
+    let shown = call.result.as_ref().map(ToolResult::lines).unwrap_or_default();
+    let said = format!("{}\n{shown}", call.error).to_lowercase();
+    HINDERED.iter().any(|words| said.contains(words))
+}
+
+/// The client, the session and the call are such that an answer may be given at all.
+fn may_answer(env: &Reading, session: &Session, event: &Event, context: &Context) -> Result<(), String> {
+    let seen = context.call.as_ref().ok_or("there is no call")?;
+    let is_bash = event.call.as_ref().is_some_and(|call| call.key.tool == "Bash");
+    if env.host != Client::Claude || !is_bash {
+        return Err("it is no shell line of Claude Code".to_owned());
+    }
+    if !event.permission_mode.as_deref().is_some_and(|mode| ASKING.contains(&mode)) {
+        return Err("in this permission mode the client does not ask".to_owned());
+    }
+    if !(context.attended || session.policy().quiet.unattended) {
+        return Err("nobody is there, and `[quiet] unattended` is not set".to_owned());
+    }
+    if authority::is_inside(env, session) || !env.is_jailing() {
+        return Err("the client runs inside another, or starts commands without us".to_owned());
+    }
+    if let Some(why) = session.memory.quiet.as_ref().and_then(|quiet| quiet.off.as_ref()) {
+        return Err(why.clone());
+    }
+    let is_found = !seen.dangers.is_empty() || seen.keys.is_some() || seen.unheld != Unheld::Nothing;
+    if is_found || seen.settings.is_some() || seen.executable.is_some() || seen.brought.is_some() {
+        return Err("a gate finds something in it".to_owned());
+    }
+    if is_waived_at_all(session, context) {
+        return Err("a waiver is in force".to_owned());
+    }
+    let line = env.client.parse().map(kin::command_line).unwrap_or_default();
+    if line.is_empty() {
+        return Err("how the client was started is not known".to_owned());
+    }
+    let is_flag = |word: &String| FLAGS.iter().any(|flag| word.split('=').next() == Some(flag));
+    match line.iter().find(|word| is_flag(word)) {
+        Some(word) => Err(format!("the client was started with `{}`", one_line(word, 80))),
+        None => Ok(()),
+    }
+}
+
+/// The line, where the call says nothing else and the ledger will know it by its very text.
+fn plain_command(call: &ToolCall) -> Result<String, String> {
+    let input = json::read(&call.input).map_err(|_| "its input cannot be read")?;
+    let Json::Object(members) = &input else { return Err("its input is no object".to_owned()) };
+    if let Some((name, _)) = members.iter().find(|(name, _)| !KNOWN_INPUT.contains(&name.as_ref())) {
+        return Err(format!("the call says `{}`", one_line(name, 40)));
+    }
+    let command = input.text_of("command").ok_or("it has no line")?;
+    // It was taken out before anybody read the input, so the proof would hold for other lines as well.
+    if command.contains(redact::MARK) {
+        return Err("a secret stands in it".to_owned());
+    }
+    Ok(command)
+}
+
+/// The line, and what its text says. That the user calls a program reading is no proof of it.
+fn read(session: &Session, event: &Event, context: &Context, command: &str) -> (Line, Quiet) {
+    let (policy, none) = (session.policy(), Protected::default());
+    let protected = context.call.as_ref().map_or(&none, |seen| &seen.protected);
+    let variables = real_paths::variables(protected);
+    let ground = Ground { cwd: &event.cwd, home: &protected.home, variables: &variables };
+    let listed = |program: &str, words: &[Word]| {
+        let listed = policy.effects.of_command("Bash", program, || certain(words));
+        let tracker = || (program == policy.tracker.command).then_some(Effect::Tracker);
+        listed.filter(|effect| *effect != Effect::Read).or_else(tracker)
+    };
+    let around = LineSetting { ground, project: Some(&protected.project), listed: &listed };
+    let line = cut(command, &ground);
+    let said = quiet::of(&line, &around);
+    (line, said)
+}
+
+/// What is not known may be run in the project: only where every change in it may be made, and none is thrown away.
+fn may_contain(session: &Session, event: &Event, context: &Context) -> Result<(), String> {
+    match profile::of_call(session, event, context) {
+        Some(Profile::Work) => Ok(()),
+        _ => Err("the line is held otherwise".to_owned()),
+    }
+}
+
+/// A rule of the user's may be about this line.
+fn forbidden(rules: &ClientRules, line: &Line, said: &Quiet, level: AnswerLevel) -> Result<(), String> {
+    if rules.edits && level == AnswerLevel::Contained || rules.fetches && matches!(said, Quiet::ReadingOver(_)) {
+        return Err("the user has rules about edits or pages".to_owned());
+    }
+    let commands: Vec<&[Word]> = line.commands.iter().map(|simple| simple.words.as_slice()).collect();
+    let raw = raw_words(&line.text);
+    let meets = |rule: &Vec<pattern::Sign>| {
+        pattern::occurs(rule, &raw) || commands.iter().any(|words| pattern::occurs(rule, words))
+    };
+    if rules.commands.iter().any(meets) { Err("a rule of the user's is about it".to_owned()) } else { Ok(()) }
+}
+
+/// The text cut at everything that may end a word, whatever quotes it: a command in a text counts as one.
+fn raw_words(text: &str) -> Vec<Word> {
+    let ends = |c: char| c.is_whitespace() || "'\"`;|&(){}<>=,".contains(c);
+    let words = text.split(ends).filter(|word| !word.is_empty());
+    words.map(|word| if word.contains('$') { Word::any() } else { Word::of(&word.replace('\\', "")) }).collect()
+}
+
+/// What git shows of its objects is no path that a jail can hide.
+fn shows_no_objects(line: &Line) -> Result<(), String> {
+    const LISTS: [&str; 9] =
+        ["branch", "describe", "log", "ls-files", "remote", "rev-parse", "status", "tag", "worktree"];
+    const SHOWS: [&str; 9] = ["--patch", "--patch-with-stat", "--cc", "-G", "-L", "-S", "-c", "-p", "-u"];
+    let shows = line.commands.iter().filter(|simple| simple.name() == Some("git")).any(|git| {
+        let words: Vec<String> = git.words.iter().skip(1).map(Word::lossy).collect();
+        let verb = words.iter().find(|word| !word.starts_with('-')).map(String::as_str).unwrap_or_default();
+        let shows = |word: &String| SHOWS.iter().any(|option| word.starts_with(option)) || word.contains(':');
+        !LISTS.contains(&verb) || words.iter().any(shows)
+    });
+    if shows { Err("git may show what the user's rules cover".to_owned()) } else { Ok(()) }
+}
+
+fn proof(line: &Line) -> Vec<Harmless> {
+    let of = |(command, by): (String, &'static str)| Harmless {
+        by: by.to_owned(),
+        command: one_line(&command, LONGEST_PROVEN),
+    };
+    quiet::proof(line).into_iter().take(MOST_PROVEN).map(of).collect()
+}

@@ -1,0 +1,155 @@
+//! Patterns of the client's rules, matched so that a doubt is a match.
+//!
+//! Pure.
+
+use aops_shell::syntax::{Bit, Word};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    Char(char),
+    /// Any text.
+    Any,
+}
+
+/// The signs of a pattern with stars. What follows its end is free, so a star at the end says nothing.
+pub(super) fn signs(text: &str) -> Vec<Sign> {
+    let text = text.trim_end_matches(['*', ' ', ':']);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().map(|c| if c == '*' { Sign::Any } else { Sign::Char(c) }).collect()
+}
+
+/// Some text that begins where a word begins, in one of these lines, begins with the pattern.
+pub(super) fn occurs(pattern: &[Sign], words: &[Word]) -> bool {
+    let mut at = States::new(pattern);
+    for word in words {
+        at.begin();
+        // By its path a program is the same.
+        let name = word.bits.iter().rposition(|bit| *bit == Bit::Char('/')).map_or(0, |slash| slash + 1);
+        for (n, bit) in word.bits.iter().enumerate() {
+            if n == name {
+                at.begin();
+            }
+            match bit {
+                Bit::Char(c) => at.read(*c),
+                Bit::One | Bit::Star | Bit::Any => at.read_any(),
+            }
+        }
+        if at.read_end() {
+            return true;
+        }
+    }
+    false
+}
+
+/// Where in the pattern a reader may be.
+struct States<'a> {
+    pattern: &'a [Sign],
+    may: Vec<bool>,
+    met: bool,
+}
+
+impl<'a> States<'a> {
+    fn new(pattern: &'a [Sign]) -> Self {
+        Self { pattern, may: vec![false; pattern.len() + 1], met: pattern.is_empty() }
+    }
+
+    fn begin(&mut self) {
+        self.reach(0);
+    }
+
+    /// A star may stand for nothing.
+    fn reach(&mut self, mut at: usize) {
+        loop {
+            self.may[at] = true;
+            self.met |= at == self.pattern.len();
+            match self.pattern.get(at) {
+                Some(Sign::Any) => at += 1,
+                _ => return,
+            }
+        }
+    }
+
+    fn read(&mut self, c: char) {
+        let before = std::mem::replace(&mut self.may, vec![false; self.pattern.len() + 1]);
+        for at in before.iter().enumerate().filter_map(|(at, may)| may.then_some(at)) {
+            match self.pattern.get(at) {
+                Some(Sign::Any) => self.reach(at),
+                Some(Sign::Char(wanted)) if *wanted == c => self.reach(at + 1),
+                _ => {}
+            }
+        }
+    }
+
+    /// It may be any text.
+    fn read_any(&mut self) {
+        if let Some(first) = self.may.iter().position(|may| *may) {
+            for at in first..=self.pattern.len() {
+                self.reach(at);
+            }
+        }
+    }
+
+    /// The end of a word: a pattern that goes on does so behind a space.
+    fn read_end(&mut self) -> bool {
+        if !self.met {
+            self.read(' ');
+        }
+        self.met
+    }
+}
+
+/// One part of a path matches this part of a pattern: `*` any text, `?` any letter.
+pub(super) fn is_part(pattern: &str, part: &str) -> bool {
+    let (mut rest, mut text) = (pattern.chars(), part.chars());
+    match rest.next() {
+        None => part.is_empty(),
+        Some('*') => {
+            let rest = rest.as_str();
+            part.char_indices().map(|(at, _)| &part[at..]).chain([""]).any(|left| is_part(rest, left))
+        }
+        Some('?') => text.next().is_some() && is_part(rest.as_str(), text.as_str()),
+        Some(c) => text.next() == Some(c) && is_part(rest.as_str(), text.as_str()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meets(rule: &str, line: &str) -> bool {
+        let words: Vec<Word> =
+            line.split(' ').map(|word| if word.starts_with('$') { Word::any() } else { Word::of(word) }).collect();
+        occurs(&signs(rule), &words)
+    }
+
+    #[test]
+    fn a_rule_is_met_wherever_its_command_may_stand() {
+        for (rule, line) in [
+            ("cat:*", "cat x"),
+            ("cat *", "cat"),
+            ("cat", "xargs -n1 cat x"),
+            ("git log:*", "timeout 5 git log -p"),
+            ("git * main", "git push origin main now"),
+            ("git log:*", "/usr/bin/git log"),
+            ("git log x", "git $sub x"),
+            ("*", "ls"),
+            ("rm -rf *", "sh -c rm -rf x"),
+            ("cat private/*", "cat $f"),
+        ] {
+            assert!(meets(rule, line), "{rule}: {line}");
+        }
+        for (rule, line) in [("git push:*", "git log"), ("cat x", "cat y"), ("npm run build", "npm run lint")] {
+            assert!(!meets(rule, line), "{rule}: {line}");
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_path_with_stars() {
+        for (pattern, part) in [("*", "x"), (".env*", ".env.local"), ("*.pem", "a.pem"), ("a?c", "abc"), ("*", "")] {
+            assert!(is_part(pattern, part), "{pattern} {part}");
+        }
+        for (pattern, part) in [(".env", ".envx"), ("*.pem", "a.pe"), ("a?c", "ac")] {
+            assert!(!is_part(pattern, part), "{pattern} {part}");
+        }
+    }
+}

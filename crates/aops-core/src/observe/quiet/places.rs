@@ -1,0 +1,83 @@
+//! Where a line that nobody is asked about may read: the project and its worktrees, temporary folders, folders that the user
+//! added, the system's and the caches of packages.
+//!
+//! Looks where links lead. Invariant: what is nowhere cannot be read; everything else must lie in one of these.
+
+use crate::config::texts::Reading;
+use crate::jail::plan::Ground;
+use crate::system::files;
+use crate::system::git::git_common_folder;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Folders of the system that anybody may read.
+const SYSTEM: [&str; 9] = ["/bin", "/dev", "/lib", "/lib64", "/nix/store", "/opt", "/sbin", "/usr", "/var/tmp"];
+/// Files of the system that say nothing of anybody.
+const PLAIN: [&str; 11] = [
+    "/etc/alpine-release", "/etc/debian_version", "/etc/hosts", "/etc/issue", "/etc/lsb-release", "/etc/os-release",
+    "/proc/cpuinfo", "/proc/loadavg", "/proc/meminfo", "/proc/uptime", "/proc/version",
+];
+/// Worktrees of a repository that are looked at.
+const MOST_WORKTREES: usize = 64;
+
+pub(super) struct Seen {
+    folders: Vec<PathBuf>,
+}
+
+impl Seen {
+    pub(super) fn of(env: &Reading, ground: &Ground, added: &[PathBuf], project: &Path) -> Self {
+        let mut folders = vec![project.to_owned(), env.root().to_owned()];
+        folders.extend(worktrees(project));
+        folders.extend(ground.temporary.iter().chain(&ground.caches).chain(added).cloned());
+        folders.extend(SYSTEM.map(PathBuf::from));
+        let real: Vec<PathBuf> = folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
+        folders.extend(real);
+        // A home that is the project holds more than that.
+        folders.retain(|folder| *folder != env.home && folder.parent().is_some());
+        Self { folders }
+    }
+
+    /// Where these paths lead. `strictly`: a file with a second name may be one that a rule covers.
+    pub(super) fn allowed(&self, paths: &[String], strictly: bool) -> Result<Vec<PathBuf>, String> {
+        let mut found = Vec::new();
+        for path in paths.iter().map(Path::new) {
+            let away = || format!("`{}` is outside of the project", path.display());
+            let real = match path.canonicalize() {
+                Ok(real) => real,
+                Err(error) if is_nowhere(&error) && path.symlink_metadata().is_err() => {
+                    found.push(path.to_owned());
+                    continue;
+                }
+                Err(_) => return Err(away()),
+            };
+            if !self.holds(&real) && !PLAIN.iter().any(|plain| path == Path::new(plain)) {
+                return Err(away());
+            }
+            if strictly && fs::metadata(&real).is_ok_and(|about| about.is_file() && about.nlink() > 1) {
+                return Err(format!("`{}` has a second name", path.display()));
+            }
+            found.extend([path.to_owned(), real]);
+        }
+        Ok(found)
+    }
+
+    fn holds(&self, real: &Path) -> bool {
+        self.folders.iter().any(|folder| real.starts_with(folder))
+    }
+}
+
+fn is_nowhere(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+/// The other working trees of the project's repository.
+fn worktrees(project: &Path) -> Vec<PathBuf> {
+    let Some(common) = git_common_folder(project) else { return Vec::new() };
+    let items = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten().take(MOST_WORKTREES);
+    let of = |text: String| Path::new(text.trim()).parent().map(Path::to_owned);
+    let linked = items.filter_map(|item| files::read_text(item.path().join("gitdir")).ok()).filter_map(of);
+    let main = common.parent().filter(|_| common.ends_with(".git")).map(Path::to_owned);
+    linked.chain(main).collect()
+}

@@ -1,0 +1,111 @@
+//! `quiet`: shows which of the client's questions are answered for the person, and changes it.
+//!
+//! Reads the configuration and the sessions of this project; writes the user's file alone. Invariant: what the
+//! administrator's bundle or the project's own file holds stays, and is told.
+
+use super::table::Tone;
+use super::{Command, Io, allowed, policy_here, user_file, who_may, yes};
+use aops_core::config::policy::{QuietLevel, choose};
+use aops_core::ledger::sessions;
+use aops_core::session::fold::Session;
+use aops_core::text::plain::count;
+use clap::{Arg, ArgMatches};
+use serde_json::json;
+
+pub const COMMAND: Command = Command {
+    name: "quiet",
+    about: "Show which of the client's questions are answered for you, and change it",
+    examples: &[
+        ("aops-hook quiet", "the level, whether the jail holds it here, and what it did"),
+        ("aops-hook quiet reading", "lines that only read are not asked about"),
+        ("aops-hook quiet reading --network gh", "`gh` may read over the network"),
+        ("aops-hook quiet contained", "builds and tests too: without network, and what they overwrite is kept"),
+        ("aops-hook quiet off", "the client asks as it always did"),
+    ],
+    arguments: |row| row.arg(yes().global(true)).subcommands(VERBS.iter().map(|verb| (verb.arguments)(verb.row()))),
+    run,
+};
+
+pub(super) static VERBS: &[Command] = &[
+    Command {
+        name: "off",
+        about: "Answer nothing: the client asks as it always did",
+        examples: &[("aops-hook quiet off", "at once, in sessions under way from their next prompt on")],
+        arguments: |row| row,
+        run: |given, io| set(given, io, QuietLevel::Off),
+    },
+    Command {
+        name: "reading",
+        about: "Answer for lines that are proven to read and nothing else",
+        examples: &[("aops-hook quiet reading --network gh", "`gh pr view` and its like too")],
+        arguments: network,
+        run: |given, io| set(given, io, QuietLevel::Reading),
+    },
+    Command {
+        name: "contained",
+        about: "Answer for builds, tests and scripts too, held in the project and without network",
+        examples: &[("aops-hook quiet contained", "what they overwrite, `aops-hook undo` brings back")],
+        arguments: network,
+        run: |given, io| set(given, io, QuietLevel::Contained),
+    },
+];
+
+fn network(row: clap::Command) -> clap::Command {
+    let programs = Arg::new("network").long("network").value_name("PROGRAM").value_delimiter(',');
+    row.arg(programs.help("Programs that may read over the network, such as `gh`; as they are where this is left out"))
+}
+
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    if let Some(code) = Command::run_verb("quiet", VERBS, given, io)? {
+        return Ok(code);
+    }
+    allowed("quiet", who_may("quiet"), io)?;
+    let policy = policy_here(io)?.policy;
+    let wanted = &policy.quiet;
+    let newest = sessions::pick(io.env, None).ok().and_then(|found| sessions::session(&found));
+    let did = newest.as_ref().and_then(Session::describe_quiet).unwrap_or_default();
+    if io.json {
+        return io.print(json!({
+            "allow": wanted.allow, "network": wanted.network, "unattended": wanted.unattended,
+            "last_session": newest.as_ref().and_then(|session| session.memory.quiet.clone()),
+        }));
+    }
+    let means = match wanted.allow {
+        QuietLevel::Off => "the client asks as it always did",
+        QuietLevel::Reading => "lines that only read are answered for you, where the jail holds them",
+        QuietLevel::Contained => "so are builds, tests and scripts, held in the project and without network",
+    };
+    io.facts([
+        ("quiet", format!("{}: {means}", wanted.allow.name()), Tone::Strong),
+        ("network", wanted.network.join(", "), Tone::Plain),
+        ("last session", did, Tone::Plain),
+        (
+            "change",
+            "`aops-hook quiet off|reading|contained`; `aops-hook tryout` counts your past prompts".to_owned(),
+            Tone::Quiet,
+        ),
+    ])
+}
+
+fn set(given: &ArgMatches, io: &mut Io, level: QuietLevel) -> anyhow::Result<u8> {
+    let now = policy_here(io)?;
+    let chosen = given.try_get_many::<String>("network").ok().flatten();
+    let network: Vec<String> = chosen.map_or_else(|| now.policy.quiet.network.clone(), |list| list.cloned().collect());
+    let names: Vec<&str> = network.iter().map(String::as_str).collect();
+    let edited = user_file::edit(io, &now.project, |old| choose::set_quiet(old, level, &names), "`[quiet]`")?;
+    edited.write(io)?;
+    let (holds, shown) = (edited.policy.quiet.allow, &edited.shown);
+    let stays = if holds == level {
+        String::new()
+    } else {
+        format!("\nin this folder it stays `{}`: `aops-hook policy` says why", holds.name())
+    };
+    let over = if names.is_empty() || level == QuietLevel::Off {
+        String::new()
+    } else {
+        format!(", {} with the network", count(names.len(), "program"))
+    };
+    let value =
+        json!({"allow": level, "network": network, "file": shown, "changed": edited.is_new(), "in_force": holds});
+    io.answer(&value, format!("quiet: `{}`{over}, in `{shown}`{stays}", level.name()))
+}

@@ -1,0 +1,57 @@
+//! The user's own configuration file, edited by a command: nothing is written that would not be accepted.
+
+use super::{Io, refused};
+use anyhow::Context;
+use aops_core::config::in_force::{CONFIG_FILE, read_policy};
+use aops_core::config::policy::{Policy, Source};
+use aops_core::observe::own_changes;
+use aops_core::system::files::{self, Found};
+use std::path::Path;
+
+/// The file with a change that is not written yet.
+pub struct Edited {
+    file: Found,
+    pub shown: String,
+    old: String,
+    new: String,
+    /// What is in force in the project with it.
+    pub policy: Policy,
+}
+
+/// Makes a change in the text of the file. `by_hand`: what a person writes there where the change cannot be made.
+pub fn edit(io: &Io, project: &Path, change: impl Fn(&str) -> Option<String>, by_hand: &str) -> anyhow::Result<Edited> {
+    let path = io.env.user_config.join(CONFIG_FILE);
+    let shown = path.display().to_string();
+    let file = files::find(&path).with_context(|| format!("`{shown}`"))?;
+    let old = String::from_utf8(file.bytes.clone().unwrap_or_default()).with_context(|| format!("`{shown}`"))?;
+    let Some(new) = change(&old) else {
+        return refused(format!("`{shown}` is in a form that cannot be edited\nhint: write {by_hand} there yourself"));
+    };
+    let tried = read_policy(io.env, project, Some(Source { file: &shown, text: &new }));
+    let (policy, _) = tried.or_else(|problems| {
+        let lines: Vec<String> = problems.iter().map(|problem| format!("\n{problem}")).collect();
+        refused(format!(
+            "the configuration would not be accepted, so nothing was changed:{}\nhint: mend that first, then try again",
+            lines.concat()
+        ))
+    })?;
+    Ok(Edited { file, shown, old, new, policy })
+}
+
+impl Edited {
+    pub fn is_new(&self) -> bool {
+        self.old != self.new
+    }
+
+    pub fn write(&self, io: &Io) -> anyhow::Result<()> {
+        let (file, shown) = (&self.file, &self.shown);
+        file.check_writable().with_context(|| format!("`{shown}`"))?;
+        if self.is_new() {
+            let parent = file.path.parent().unwrap_or(Path::new("/"));
+            files::make_folders(parent, 0o777).with_context(|| format!("`{shown}`"))?;
+            own_changes::announce(io.env, &file.path, Some(self.new.as_bytes()));
+            file.replace(self.new.as_bytes(), 0o666).with_context(|| format!("`{shown}`"))?;
+        }
+        Ok(())
+    }
+}
