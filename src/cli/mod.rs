@@ -11,6 +11,7 @@ pub mod bundle;
 pub mod past;
 pub mod control;
 pub mod range;
+pub mod user_file;
 pub mod tryout;
 pub mod install;
 pub mod log;
@@ -31,7 +32,6 @@ pub mod witness;
 pub mod export;
 pub mod report;
 pub mod usage;
-pub mod user_file;
 pub mod danger;
 pub mod quiet;
 #[cfg(feature = "fleet")]

@@ -357,13 +357,13 @@ fn line(env: &Env, session: &Session, owed: &[&str]) -> String {
     if !owed.is_empty() {
         parts.push(format!("owes {}", owed.join(", ")));
     }
-    parts.extend(describe_left(session));
+    let quiet = session.describe_quiet().map(|words| format!("quiet: {words}"));
+    parts.extend(describe_left(session).into_iter().chain(quiet));
     match (state.audit.due, session.memory.progress.auditing) {
         (true, true) => parts.push("audit under way".to_owned()),
         (true, false) => parts.push("audit due".to_owned()),
         _ => {}
     }
-    parts.extend(session.describe_quiet().map(|words| format!("quiet: {words}")));
     let by_person = waivers(env, session);
     let mut waived: Vec<String> =
         by_person.iter().map(|w| format!("{} {}", w.gate, time::age(w.until_ms - env.now_ms))).collect();

@@ -15,6 +15,7 @@ mod jail;
 mod managed;
 mod queued;
 mod questions;
+mod quiet;
 mod unsaved;
 mod whole_loop;
 mod worktree;

@@ -87,6 +87,9 @@ fn reading(line: &Line) -> Quiet {
     if table::needs_superuser(&line.text) {
         return Quiet::Left(Left::Superuser);
     }
+    if line.background {
+        return Quiet::Left(Left::Processes);
+    }
     let mut far = programs(line).filter(|simple| table::reaches(simple));
     let Some(first) = far.next() else { return Quiet::Reading };
     // A word that another program makes may carry what that one read.

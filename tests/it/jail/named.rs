@@ -25,7 +25,9 @@ fn executable(path: &Path) {
 
 /// With these entries before the system's own in `PATH`, and something to guard.
 fn world(entries: &[&str]) -> Jailed {
-    let mut world = Jailed::with("[jail]\nwithout = [\"own-tool\", \"env\"]\n[gates]\naudit = \"off\"\n");
+    let mut world = Jailed::with(
+        "[jail]\nwithout = [\"own-tool\", \"env\"]\n[gates]\naudit = \"off\"\n[danger]\nsecret-print = \"off\"\n",
+    );
     let (_, system) = world.sandbox.environment().into_iter().find(|(name, _)| name == "PATH").unwrap();
     let root = world.root();
     let entry = |entry: &&str| entry.replace("ROOT", root.to_str().unwrap());

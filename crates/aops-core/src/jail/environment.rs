@@ -3,6 +3,7 @@
 //! Reads variables; looks at nothing. Invariant: what answers for a person and what starts the command ask the same.
 
 use super::ground::Ground;
+use crate::system::env::Env;
 use crate::text::sha256::sha256;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -47,6 +48,19 @@ pub fn digest(variables: &[(String, OsString)], cwd: &Path) -> String {
     let mut parts: Vec<&[u8]> = vec![cwd.as_os_str().as_bytes()];
     parts.extend(JUDGED_WITH.iter().map(|name| value(name).unwrap_or_default()));
     sha256(&parts)
+}
+
+/// A line that nobody was asked about runs as it was judged: in the same folder, with the same variables, and nothing runs
+/// before it or in its place.
+pub(super) fn check_as_judged(judged: &str, ground: &Ground, env: &Env) -> Result<(), String> {
+    let variables = env.variables(|_| true);
+    if let Some(why) = disturbance(&variables, &held(ground)) {
+        return Err(format!("nobody was asked about it, and {why}"));
+    }
+    if digest(&variables, &env.cwd) != judged {
+        return Err("nobody was asked about it, and it was judged in another folder or with other variables".to_owned());
+    }
+    Ok(())
 }
 
 #[cfg(test)]

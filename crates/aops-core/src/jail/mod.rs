@@ -41,6 +41,7 @@ pub mod elsewhere;
 pub mod confined;
 mod own;
 pub mod unheld;
+mod to_keep;
 pub mod shell;
 
 #[cfg(not(target_os = "linux"))]

@@ -11,6 +11,7 @@ use super::own;
 use super::plan::{Ground, is_folder_file, is_for_telling};
 use super::program::become_program;
 use super::receipt::{self, Receipt};
+use super::to_keep::ToKeep;
 use super::unheld::{self, Search, Unheld};
 use crate::config::in_force;
 use crate::config::policy::jail::{Harness, Jail, JailLevel};
@@ -20,9 +21,7 @@ use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
 use crate::session::quieted::Quieted;
 use crate::system::env::{CALLED_IN, Env, JOB, SHELL_PREFIX};
-use crate::system::{files, threads};
-use crate::undo::before;
-use crate::undo::look::Bounds;
+use crate::system::files;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ffi::{CStr, OsString};
@@ -71,47 +70,6 @@ struct Order {
     keeps: Option<ToKeep>,
     /// Written to the command's standard error.
     notice: &'static str,
-}
-
-/// A command that passed because what it would lose is kept.
-struct ToKeep {
-    command: String,
-    call_id: String,
-    rules: Vec<String>,
-    root: PathBuf,
-    session_id: String,
-    bounds: Bounds,
-}
-
-impl ToKeep {
-    fn of(command: &str, calls: &[&OpenCall], session: &Session) -> Option<Self> {
-        let (open, rules) = calls.iter().find_map(|open| Some((open, open.keeps.clone()?)))?;
-        Some(Self {
-            command: command.to_owned(),
-            call_id: open.call.id.clone(),
-            rules,
-            root: PathBuf::from(&session.memory.root),
-            session_id: session.state.session_id.clone(),
-            bounds: Bounds::of(session.policy()),
-        })
-    }
-
-    fn keep(&self, env: &Env) -> Result<(), String> {
-        let cwd = env.cwd.to_string_lossy();
-        let command = before::Command {
-            env,
-            root: &self.root,
-            line: &self.command,
-            cwd: &cwd,
-            rules: &self.rules,
-            call_id: &self.call_id,
-            session_id: &self.session_id,
-            bounds: self.bounds,
-        };
-        command.keep().map_err(|why| format!("what it would lose cannot be kept: {why}"))?;
-        threads::wait_until_alone();
-        Ok(())
-    }
 }
 
 /// What is started as it is, without a shell that would look it up.
@@ -222,7 +180,7 @@ impl Order {
         let direct = own.map(Direct::Own).or(leaving.map(Direct::Unheld));
         ground.network = online || by_agent && jail.test_network && !profile.is_quiet();
         if let Some(answer) = quiet.filter(|_| profile.is_quiet()) {
-            is_as_judged(&answer, &ground, env)?;
+            environment::check_as_judged(&answer.environment, &ground, env)?;
             ground.hidden = answer.hides.iter().map(PathBuf::from).collect();
         }
         ground.session = calls.as_ref().map(|(folder, _)| folder.clone());
@@ -333,18 +291,6 @@ fn choose(
         (Some((_, session)), None) if env.attended && session.memory.calls.is_empty() => Chosen::of(Profile::Work),
         _ => Chosen { notice: UNASKED, ..Chosen::of(Profile::Trial) },
     })
-}
-
-/// The line runs as it was judged: in the same folder, with the same variables, and nothing runs before it or in its place.
-fn is_as_judged(answer: &Quieted, ground: &Ground, env: &Env) -> Result<(), String> {
-    let variables = env.variables(|_| true);
-    if let Some(why) = environment::disturbance(&variables, &environment::held(ground)) {
-        return Err(format!("nobody was asked about it, and {why}"));
-    }
-    if environment::digest(&variables, &env.cwd) != answer.environment {
-        return Err("nobody was asked about it, and it was judged in another folder or with other variables".to_owned());
-    }
-    Ok(())
 }
 
 /// The program that was judged: it is looked up again, since another may have taken its place meanwhile.

@@ -3,10 +3,10 @@
 //! Reads the client's settings, variables and command line, and the paths that the line names; all of it only where the user
 //! wants lines answered. Invariant: whatever is not proven leaves the question to the client.
 
-mod hidden;
 mod pattern;
-mod places;
 mod rules;
+mod hidden;
+mod places;
 
 use crate::config::policy::quiet::QuietLevel;
 use crate::config::texts::Reading;

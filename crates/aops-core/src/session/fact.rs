@@ -8,6 +8,7 @@ mod checked;
 mod kept;
 mod opened;
 mod seen;
+mod recovered;
 mod reported;
 mod starts;
 mod task_chosen;
@@ -19,6 +20,7 @@ pub use crate::session::said::Said;
 pub use checked::Checked;
 pub use kept::Kept;
 pub use opened::{Opened, Previous};
+pub use recovered::Recovered;
 pub use reported::Reported;
 pub use starts::Starts;
 pub use taken::Taken;
@@ -465,21 +467,6 @@ impl Violation {
         "the turn before ended without its Stop: its hook was killed or did not run, or the client died";
     /// The client keeps the transcript in another project's folder than the one that holds the session. Recorded once.
     pub const ELSEWHERE: &str = "project folder mismatch";
-}
-
-/// What was mended on the way in.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Recovered {
-    /// Calls that were executing when the tear happened: listed, never run again.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub executing: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lost_after: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub torn_bytes: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub torn_file: Option<String>,
-    pub what: String,
 }
 
 /// What the session came to so far, for the state.
