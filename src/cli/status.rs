@@ -13,7 +13,7 @@ mod unfinished;
 use kept::describe_kept;
 pub(super) use parked::describe_changed;
 use parked::{describe_parked, find_parked};
-use questions::describe_questions;
+use questions::{describe_questions, describe_quiet};
 use shut::is_shut;
 pub use shut::{sandbox, waits_for};
 use unfinished::{describe_left, describe_task};
@@ -357,8 +357,7 @@ fn line(env: &Env, session: &Session, owed: &[&str]) -> String {
     if !owed.is_empty() {
         parts.push(format!("owes {}", owed.join(", ")));
     }
-    let quiet = session.describe_quiet().map(|words| format!("quiet: {words}"));
-    parts.extend(describe_left(session).into_iter().chain(quiet));
+    parts.extend(describe_left(session).into_iter().chain(describe_quiet(session)));
     match (state.audit.due, session.memory.progress.auditing) {
         (true, true) => parts.push("audit under way".to_owned()),
         (true, false) => parts.push("audit due".to_owned()),

