@@ -61,7 +61,8 @@ fn code(text: &str) -> String {
 const CORE: &str = "crates/aops-core/src";
 /// Folders of it that decide or compute and nothing else.
 const PURE: [&str; 5] = ["text", "model", "tool", "session", "gate"];
-const PURE_FILES: [&str; 7] = [
+const PURE_FILES: [&str; 8] = [
+    "crates/aops-attest/src/",
     "crates/aops-shell/src/",
     "crates/aops-proof/src/",
     "crates/aops-ledger/src/sha256",
