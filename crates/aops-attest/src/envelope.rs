@@ -16,7 +16,7 @@ pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 pub const NOTES: &str = "refs/notes/aops-attest";
 /// The namespace of a person's signature (`ssh-keygen -Y sign -n`).
 pub const APPROVE: &str = "aops-approve";
-const LARGEST_NOTE: usize = 4 << 20;
+pub const LARGEST_NOTE: usize = 4 << 20;
 const MOST_LINES: usize = 1000;
 const MOST_SIGNATURES: usize = 16;
 
@@ -230,7 +230,7 @@ mod tests {
     fn a_signed_statement_there_and_back() {
         let envelope = Envelope::sign(&example(), &key(1)).unwrap();
         let lines = Lines::parse(envelope.to_line().as_bytes()).unwrap();
-        assert_eq!(lines.envelopes, [envelope.clone()]);
+        assert_eq!(lines.envelopes, std::slice::from_ref(&envelope));
         let text = lines.envelopes[0].text().unwrap();
         assert_eq!(Statement::parse(&text).unwrap(), example());
         let keys = [key(1).public().clone(), key(2).public().clone()];
