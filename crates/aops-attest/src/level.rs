@@ -147,6 +147,13 @@ impl Wish {
         Level::of(word).map(Self::Level).or_else(|| Property::of(word).map(Self::Property))
     }
 
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Level(level) => level.name(),
+            Self::Property(one) => one.name(),
+        }
+    }
+
     /// Whether what is missing is a witness.
     pub fn lacks_witness(self, properties: &Properties) -> bool {
         match self {

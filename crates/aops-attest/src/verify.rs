@@ -37,6 +37,12 @@ pub struct Wanted {
     pub now: i64,
 }
 
+impl Wanted {
+    pub fn names(&self) -> Vec<&'static str> {
+        self.wishes.iter().map(|wish| wish.name()).collect()
+    }
+}
+
 /// What is known of one commit.
 #[derive(Clone, Debug, Default)]
 pub struct Finding {
