@@ -298,12 +298,18 @@ class Statement:
         return not files or any(file["by"] != "outside" for file in files)
 
 
+def count(keys):
+    """How many witnesses these are, at the least: one may have keys of two kinds, and two may have one name."""
+    kinds = [key.kind for key in keys]
+    return max(len({key.name for key in keys}), kinds.count(4), kinds.count(6))
+
+
 class World:
     """What is known before a commit is judged."""
 
     def __init__(self, signers, witnesses, quorum, roots, scratch):
         self.signers, self.witnesses, self.roots, self.scratch = signers, witnesses, roots, scratch
-        self.quorum = max(1, len({key.name for key in witnesses}) if quorum is None else quorum)
+        self.quorum = max(1, count(witnesses) if quorum is None else quorum)
         self.now, self.statements, self.rejected, self.approvals = int(time.time()), [], [], []
 
     def logged(self, statement, signer, proofs):
@@ -340,7 +346,7 @@ class World:
             seen = checkpoint.signers(self.witnesses)
         except ODD as wrong:
             raise Rejected("WITNESS", str(wrong), alarm=True) from None
-        return max(seen.values()) if seen and len({key.name for key in seen}) >= self.quorum else None
+        return max(seen.values()) if seen and count(seen) >= self.quorum else None
 
     def take(self, notes):
         """Reads all notes; each is (commit or None, bytes or None)."""

@@ -229,7 +229,7 @@ fn a_mailed_patch() {
     shop.attested("a.txt", long(&[(3, "three")]));
     let patch = shop.git(&["format-patch", "-1", "-o", shop.sandbox.tmp().to_str().unwrap()]);
     shop.git(&["checkout", "-q", "-b", "mailed", "base"]);
-    shop.git(&["am", "-q", &patch]);
+    shop.git(&["-c", "user.name=Grace", "am", "-q", &patch]);
     shop.passes(&["--require", "A2"], &["change A2 ok"]);
 }
 
