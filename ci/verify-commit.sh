@@ -5,7 +5,7 @@
 # usage: verify-commit.sh BASE HEAD [LEVEL]      SIGNERS=.aops/signers (read from BASE)   WITNESSES="key key"
 # exit:  0 all reach LEVEL (A0 unless given), 1 one does not, 2 usage, 3 cannot be checked
 set -euo pipefail
-export GIT_NO_REPLACE_OBJECTS=1 GIT_GRAFT_FILE=/dev/null LC_ALL=C
+export GIT_NO_REPLACE_OBJECTS=1 GIT_GRAFT_FILE=/dev/null/none LC_ALL=C
 [[ $# -ge 2 && ${3:-A0} =~ ^A[0-3]$ ]] || { echo "usage: $0 BASE HEAD [A0|A1|A2|A3]" >&2; exit 2; }
 base=$1 head=$2 want=${3:-A0}
 scratch=$(mktemp -d) && trap 'rm -rf "$scratch"' EXIT

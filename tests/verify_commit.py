@@ -60,7 +60,7 @@ class Rejected(Exception):
 
 SAFE = {
     "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_GRAFT_FILE": "/dev/null",
+    "GIT_GRAFT_FILE": "/dev/null/none",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_CONFIG_COUNT": "2",
     "GIT_CONFIG_KEY_0": "core.attributesFile",

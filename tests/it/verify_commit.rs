@@ -2,6 +2,7 @@
 
 mod forged;
 mod honest;
+mod others;
 mod second;
 mod shop;
 

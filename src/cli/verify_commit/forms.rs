@@ -94,7 +94,7 @@ pub(super) fn vsa(told: &Told, now_ms: i64) -> Value {
             "verifier": {"id": "https://forge.example/aops-hook/verify-commit/v1", "version": {"aops-hook": VERSION}},
             "timeVerified": moment(now_ms / 1000),
             "resourceUri": target.last().unwrap_or_default(),
-            "policy": {"annotations": {"required": told.wanted.names()}},
+            "policy": {"uri": format!("https://forge.example/aops-hook/require/v1#{}", told.wanted.names().join(","))},
             "inputAttestations": inputs,
             "verificationResult": if passes { "PASSED" } else { "FAILED" },
             "verifiedLevels": levels,

@@ -54,7 +54,7 @@ impl<'a> Objects<'a> {
         let plain = |name: &str, value: &str| variable(name, value);
         let mut variables = vec![
             plain("GIT_NO_REPLACE_OBJECTS", "1"),
-            plain("GIT_GRAFT_FILE", "/dev/null"),
+            plain("GIT_GRAFT_FILE", "/dev/null/none"),
             plain("GIT_NO_LAZY_FETCH", "1"),
             plain("GIT_TERMINAL_PROMPT", "0"),
         ];
