@@ -11,7 +11,9 @@ mod forms;
 
 use super::control::duration;
 use super::{Command, Io, flag, operand, option, refused, text};
+use crate::refusal::Refused;
 use anyhow::Context;
+use aops_attest::code::Code;
 use aops_attest::level::{Level, Property, Wish};
 use aops_attest::logged::Trust;
 use aops_attest::pool::{Around, Note, Pool};
@@ -22,6 +24,7 @@ use aops_core::system::git::objects::Objects;
 use aops_proof::key::{PublicKey, Use};
 use clap::{ArgAction, ArgMatches};
 use gather::{checked, unchecked};
+use serde_json::json;
 use std::fs;
 use std::path::Path;
 use std::thread;
@@ -123,6 +126,22 @@ fn trusted(given: &ArgMatches, objects: &Objects, ids: &[String]) -> anyhow::Res
 }
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let said = look(given, io);
+    let unchecked = said.as_ref().err().and_then(|error| error.downcast_ref::<Refused>()).filter(|no| no.code == 3);
+    match unchecked {
+        Some(no) if format(given, io) == "json" => {
+            let value = json!({"ok": false, "exit": 3, "code": Code::Objects.name(), "why": no.words, "commits": []});
+            io.print(value).map(|_| 3)
+        }
+        _ => said,
+    }
+}
+
+fn format<'a>(given: &'a ArgMatches, io: &Io) -> &'a str {
+    if io.json { "json" } else { text(given, "format").unwrap_or_default() }
+}
+
+fn look(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if text(given, "signers").is_none() && words(given, "key").next().is_none() {
         return refused("whose word counts?\nhint: `--signers origin/main:.aops/signers`, or `--key KEY`");
     }
@@ -163,8 +182,7 @@ fn files(given: &ArgMatches, io: &Io) -> anyhow::Result<Vec<(Option<String>, Not
 }
 
 fn print(given: &ArgMatches, told: &Told, io: &mut Io) -> anyhow::Result<u8> {
-    let format = if io.json { "json" } else { text(given, "format").unwrap_or_default() };
-    match format {
+    match format(given, io) {
         "json" => io.print(told.to_json())?,
         "sarif" => io.print(forms::sarif(told))?,
         "junit" => io.print(forms::junit(told))?,

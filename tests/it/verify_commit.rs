@@ -3,6 +3,7 @@
 mod forged;
 mod honest;
 mod others;
+mod pages;
 mod second;
 mod shop;
 

@@ -465,6 +465,12 @@ fn f32_a_shallow_clone_or_an_empty_range() {
     shop.run(&["base..base", "--key", &key]).failed(3, &["cannot be checked", "has no commit"]);
     shop.run(&["HEAD..base", "--key", &key]).failed(3, &["cannot be checked"]);
     shop.run(&["nowhere..HEAD", "--key", &key]).failed(3, &["cannot be checked"]);
+    let told = shop.run(&["nowhere..HEAD", "--key", &key, "--json"]);
+    let said: Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!((told.code, &said["ok"], &said["code"]), (Some(3), &json!(false), &json!("OBJECTS")), "{told:#?}");
+    shop.run(&["base..HEAD"]).failed(2, &["whose word counts", "--signers"]);
+    shop.run(&["--all", "--key", &key]).failed(2, &["--all"]);
+    shop.run(&["base..HEAD", "--key", &key, "--require", "A9"]).failed(2, &["no level and no property"]);
     let clone = shop.sandbox.tmp().join("clone");
     let from = format!("file://{}", shop.folder.display());
     shop.git(&["clone", "-q", "--depth", "1", &from, clone.to_str().unwrap()]);
@@ -507,4 +513,36 @@ fn f34_a_file_turned_into_a_link() {
     let side = |rev: &str| shop.git(&["ls-tree", rev, "target"]);
     assert_eq!(side("main").get(12..), side("HEAD").get(12..), "the same blob");
     shop.fails(&[], 1, &["- - NONE"]);
+}
+
+/// A copy of an attested commit with a byte, a mode or a file more is never bound, wherever it stands.
+#[test]
+fn copies_with_something_changed_are_never_bound() {
+    let shop = Shop::new();
+    shop.attested("a.txt", long(&[(3, "three")]));
+    shop.attested("dir/c.txt", "new\n");
+    shop.attested("a.txt", long(&[(3, "three"), (20, "twenty")]));
+    shop.git(&["checkout", "-q", "base"]);
+    shop.put("a.txt", long(&[(38, "moved")]));
+    shop.commit("elsewhere");
+    shop.git(&["rebase", "-q", "base", "main"]);
+    let originals = shop.git(&["rev-list", "--reverse", "base..main"]);
+    for original in originals.lines() {
+        let name = shop.git(&["diff-tree", "--no-commit-id", "--name-only", "-r", original]);
+        for change in ["byte", "mode", "file"] {
+            shop.git(&["checkout", "-q", "--detach", original]);
+            let file = shop.folder.join(&name);
+            match change {
+                "byte" => fs::write(&file, fs::read_to_string(&file).unwrap().replacen('\n', " \n", 1)).unwrap(),
+                "mode" => fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap(),
+                _ => shop.put("more", ""),
+            }
+            shop.git(&["add", "-A"]);
+            shop.git(&["commit", "-q", "--amend", "--no-edit"]);
+            let (code, found) = shop.found(&["HEAD"]);
+            assert!(code == 1 && found[0].starts_with("- - "), "{change} of {name}: {found:?}");
+        }
+        let (code, found) = shop.found(&[original]);
+        assert!(code == 0 && !found[0].starts_with("- "), "{found:?}");
+    }
 }
