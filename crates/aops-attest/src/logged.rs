@@ -122,14 +122,15 @@ fn is_signed(proof: &Proof, origin: &str, trust: &Trust) -> Result<(), String> {
 }
 
 /// How many witnesses these are, at the least: one may have keys of two kinds, and two may have one name.
-fn count<'k>(keys: impl Iterator<Item = &'k PublicKey> + Clone) -> u64 {
-    let names: BTreeSet<&str> = keys.clone().map(|key| key.name.as_str()).collect();
-    let of = |used: Use| keys.clone().filter(|key| key.used == used).count();
+fn count(keys: &[&PublicKey]) -> u64 {
+    let names: BTreeSet<&str> = keys.iter().map(|key| key.name.as_str()).collect();
+    let of = |used: Use| keys.iter().filter(|key| key.used == used).count();
     names.len().max(of(Use::Cosignature)).max(of(Use::MlDsa)) as u64
 }
 
 fn quorum(signers: &[(&PublicKey, u64)], trust: &Trust) -> Option<Witnessed> {
-    let (seen, all) = (count(signers.iter().map(|(key, _)| *key)), count(trust.witnesses.iter()));
+    let seen = count(&signers.iter().map(|(key, _)| *key).collect::<Vec<_>>());
+    let all = count(&trust.witnesses.iter().collect::<Vec<_>>());
     let time = signers.iter().map(|(_, time)| i64::try_from(*time).unwrap_or(i64::MAX)).max()?;
     (seen >= trust.quorum.unwrap_or(all).max(1)).then_some(Witnessed { time, count: seen })
 }

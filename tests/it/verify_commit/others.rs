@@ -201,6 +201,11 @@ fn starts_of_git_do_not_grow_with_the_range() {
     assert!(few == many && many < 24, "{few} starts for 3 commits, {many} for 12");
 }
 
+#[expect(clippy::print_stdout, reason = "what was left out, for who reads the run")]
+fn skipped(name: &str, why: &str) {
+    println!("skipped: {name} cannot be installed here: {why}");
+}
+
 /// Installs packages once for all tests, below `target`. `None`, with the reason said: they cannot be had here.
 fn installed(name: &str, steps: &[&[&str]]) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("independent").join(name);
@@ -215,7 +220,7 @@ fn installed(name: &str, steps: &[&[&str]]) -> Option<PathBuf> {
             if output.status.success() { String::new() } else { String::from_utf8_lossy(&output.stderr).into_owned() }
         });
         if !failed.is_empty() {
-            println!("skipped: {name} cannot be installed here: {failed}");
+            skipped(name, &failed);
             return None;
         }
     }
@@ -278,8 +283,8 @@ fn a_crate_of_another_author_accepts_it() {
     let build = [env!("CARGO"), "build", "--quiet", "--locked", "--manifest-path", &manifest, "--target-dir", "target"];
     let Some(folder) = installed("dsse", &[&[&build[..], &["--target", "host-tuple"]].concat()]) else { return };
     let shop = Shop::new();
-    let found = fs::read_dir(folder.join("target")).unwrap().flatten().map(|item| item.path().join("debug/check"));
-    let program = found.filter(|path| path.is_file()).next().unwrap();
+    let mut found = fs::read_dir(folder.join("target")).unwrap().flatten().map(|item| item.path().join("debug/check"));
+    let program = found.find(|path| path.is_file()).unwrap();
     let output = assert_cmd::Command::new(program).args(exported(&shop)).output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!(
