@@ -20,9 +20,13 @@ def parse(payload):
     """The statement and its predicate, in which no unknown field is let through."""
     parsed = json_format.Parse(payload, statement_pb2.Statement(), ignore_unknown_fields=False)
     statement.Statement.copy_from_pb(parsed).validate()
-    kinds = {"https://slsa.dev/provenance/v1": provenance_pb2.Provenance, "https://slsa.dev/verification_summary/v1": vsa_pb2.VerificationSummary}
     predicate = json_format.MessageToDict(parsed.predicate)
-    json_format.ParseDict(predicate, kinds[parsed.predicate_type](), ignore_unknown_fields=False)
+    if parsed.predicate_type == "https://slsa.dev/provenance/v1":
+        json_format.ParseDict(predicate, provenance_pb2.Provenance(), ignore_unknown_fields=False)
+    else:
+        # The package has `verifiedLevels` as one text; SLSA has a list of them.
+        predicate["verifiedLevels"] = "".join(predicate["verifiedLevels"])
+        json_format.ParseDict(predicate, vsa_pb2.VerificationSummary(), ignore_unknown_fields=False)
 
 
 note, pem, keyid = sys.argv[1:]

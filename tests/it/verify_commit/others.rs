@@ -298,10 +298,10 @@ fn a_crate_of_another_author_accepts_it() {
 #[test]
 fn the_key_as_pem() {
     let shop = Shop::new();
-    shop.sandbox.person(&["key", "init"]).said(&["made the key"]);
-    let pem = shop.sandbox.person(&["key", "export", "--pem"]);
+    shop.sandbox.person(&["key", "init", "--yes"]).said(&["made the key"]);
+    let pem = shop.sandbox.person(&["key", "export", "--pem", "--yes"]);
     pem.said(&["-----BEGIN PUBLIC KEY-----"]);
-    let plain = shop.sandbox.person(&["key", "export"]).out;
+    let plain = shop.sandbox.person(&["key", "export", "--yes"]).out;
     let mut command = shop.sandbox.command("openssl");
     let output = command.args(["pkey", "-pubin", "-outform", "DER"]).write_stdin(pem.out).output().unwrap();
     let key = aops_proof::text::from_base64(plain.trim().rsplit('+').next().unwrap()).unwrap();

@@ -41,6 +41,7 @@ fn step(shop: &Shop, path: &str, script: &str, more: &[(&str, &str)]) -> (i32, S
 #[test]
 fn the_scripts_of_the_page_run() {
     let (shop, path) = job();
+    shop.sandbox.configure("[mode]\nlevel = \"guard\"\n");
     let session = shop.sandbox.session();
     let _ = session.start("startup");
     let _ = session.prompt("what is here?");
@@ -48,8 +49,6 @@ fn the_scripts_of_the_page_run() {
     let page = read("docs/ci.md");
     let scripts = blocks(&page, "bash");
     assert_eq!(scripts.len(), 4, "{scripts:?}");
-    let strict = "[mode]\nlevel = \"guard\"\n";
-    shop.sandbox.configure(strict);
     for script in &scripts {
         let (code, said, _) = step(&shop, &path, script, &[]);
         assert_eq!(code, 0, "{script}\n{said}");
