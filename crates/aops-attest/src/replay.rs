@@ -4,7 +4,7 @@
 
 use crate::code::Trouble;
 use crate::world::{Commit, Merge, World};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Single commits that are tried for one, in rounds: the likeliest first.
 const ROUNDS: [usize; 3] = [1, 7, 24];
@@ -104,7 +104,7 @@ fn find_squashed(
     for (of, commit) in wanted.iter().enumerate().filter(|(at, _)| found[*at].is_none()) {
         let its = paths(commit);
         let mut fits: Vec<&Branch> = branches.iter().filter(|branch| its.is_subset(&branch.paths)).collect();
-        fits.sort_by_key(|branch| (branch.paths.len(), branch.steps.len()));
+        fits.sort_by_key(|branch| branch.paths.len());
         open.extend(fits.iter().take(MOST_TIPS).map(|branch| Attempt {
             of,
             steps: branch.steps.clone(),
@@ -117,11 +117,11 @@ fn find_squashed(
         let merges: Vec<Merge> = open.iter().map(|one| step(one.steps[one.next], &one.tree)).collect();
         let trees = world.merges(&merges)?;
         open = open.into_iter().zip(trees).filter_map(|(attempt, tree)| attempt.go_on(tree)).collect();
-        for done in open.extract_if(.., |one| one.next == one.steps.len()) {
-            if found[done.of].is_none() && done.tree == wanted[done.of].tree && !done.used.is_empty() {
-                found[done.of] = Some(done.used);
-            }
+        // The beginning of a branch may have been squashed alone.
+        for there in open.iter().filter(|one| one.tree == wanted[one.of].tree && !one.used.is_empty()) {
+            found[there.of].get_or_insert_with(|| there.used.clone());
         }
+        open.retain(|one| one.next < one.steps.len() && found[one.of].is_none());
     }
     Ok(())
 }
@@ -139,12 +139,16 @@ impl Attempt<'_> {
     }
 }
 
-/// For each original the branch that ends with it, where that has more than one.
+/// The branches of more than one original that are no beginning of another.
 fn branches<'a>(history: &[(String, Vec<String>)], originals: &'a [Commit]) -> Vec<Branch<'a>> {
     let known: HashMap<&str, &Commit> = originals.iter().map(|one| (one.id.as_str(), one)).collect();
     let parents: HashMap<&str, &[String]> = history.iter().map(|(id, above)| (id.as_str(), &above[..])).collect();
-    let mut found = BTreeMap::new();
-    for tip in history.iter().filter_map(|(id, _)| known.get(id.as_str())) {
+    let (mut found, mut inner) = (Vec::new(), HashSet::new());
+    // The last first: what is before it is in no branch of its own.
+    for tip in history.iter().rev().filter_map(|(id, _)| known.get(id.as_str())) {
+        if inner.contains(tip.id.as_str()) {
+            continue;
+        }
         let (mut seen, mut open) = (HashSet::new(), vec![tip.id.as_str()]);
         while let Some(id) = open.pop() {
             if seen.insert(id) {
@@ -154,9 +158,10 @@ fn branches<'a>(history: &[(String, Vec<String>)], originals: &'a [Commit]) -> V
         let line = history.iter().filter(|(id, _)| seen.contains(id.as_str()));
         let steps: Vec<&Commit> = line.filter_map(|(id, _)| known.get(id.as_str()).copied()).collect();
         let all = steps.iter().flat_map(|one| paths(one)).collect();
+        inner.extend(steps.iter().map(|one| one.id.as_str()));
         if steps.len() > 1 {
-            found.insert(tip.id.as_str(), Branch { steps, paths: all });
+            found.push(Branch { steps, paths: all });
         }
     }
-    found.into_values().collect()
+    found
 }

@@ -91,7 +91,7 @@ pub(super) fn vsa(told: &Told, now_ms: i64) -> Value {
         "subject": subject,
         "predicateType": "https://slsa.dev/verification_summary/v1",
         "predicate": {
-            "verifier": {"id": "https://forge.example/aops-hook/verify-commit/v1", "version": {"aops-hook": VERSION}},
+            "verifier": {"id": "https://forge.example/aops-hook/verify-commit/v1"},
             "timeVerified": moment(now_ms / 1000),
             "resourceUri": target.last().unwrap_or_default(),
             "policy": {"uri": format!("https://forge.example/aops-hook/require/v1#{}", told.wanted.names().join(","))},

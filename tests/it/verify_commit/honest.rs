@@ -119,6 +119,25 @@ fn a_squash_where_the_base_changed_the_same_file() {
     shop.passes(&["--require", "A2"], &["replay A2 ok"]);
 }
 
+/// A long branch whose base changed the same files: all of it, and its beginning alone.
+#[test]
+fn a_squash_of_many_and_of_a_beginning() {
+    let shop = Shop::new();
+    let mut changed = Vec::new();
+    let words: Vec<String> = (0..12).map(|n| format!("changed {n}")).collect();
+    for (n, word) in words.iter().enumerate() {
+        changed.push((n + 2, word.as_str()));
+        shop.attested("a.txt", long(&changed));
+    }
+    move_base(&shop, "a.txt", &long(&[(38, "moved")]));
+    for (name, tip) in [("whole", "main"), ("beginning", "main~5")] {
+        shop.git(&["checkout", "-q", "-b", name, "base"]);
+        shop.git(&["merge", "-q", "--squash", tip]);
+        shop.commit(name);
+        shop.passes(&["--require", "A2"], &["replay A2 ok"]);
+    }
+}
+
 #[test]
 fn the_lowest_of_a_squash_counts() {
     let shop = Shop::new();

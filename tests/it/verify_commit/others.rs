@@ -304,6 +304,6 @@ fn the_key_as_pem() {
     let plain = shop.sandbox.person(&["key", "export", "--yes"]).out;
     let mut command = shop.sandbox.command("openssl");
     let output = command.args(["pkey", "-pubin", "-outform", "DER"]).write_stdin(pem.out).output().unwrap();
-    let key = aops_proof::text::from_base64(plain.trim().rsplit('+').next().unwrap()).unwrap();
+    let key = aops_proof::text::from_base64(plain.trim().splitn(3, '+').nth(2).unwrap()).unwrap();
     assert_eq!(output.stdout[12..], key[1..], "{}", String::from_utf8_lossy(&output.stderr));
 }
