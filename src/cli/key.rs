@@ -10,6 +10,7 @@ use aops_core::proof::life::{self, Standing};
 use aops_core::system::ssh_agent::{self, Identity};
 use aops_core::text::plain::count;
 use aops_core::text::sha256::Sum;
+use aops_proof::key::PublicKey;
 use aops_proof::text::base64;
 use clap::{Arg, ArgMatches};
 use serde_json::json;
@@ -66,11 +67,13 @@ pub(super) static VERBS: &[Command] = &[
         examples: &[
             ("aops-hook key export", "the public key, for a witness or for `verify_ledger.py`"),
             ("aops-hook key export --ml-dsa", "the one that quantum computers cannot forge either"),
+            ("aops-hook key export --pem", "the same key for other tools that read attestations"),
             ("aops-hook key export --seal", "keep it on another machine: it checks every seal from now on"),
         ],
         arguments: |row| {
             let ml_dsa = flag("ml-dsa", "The ML-DSA-44 key, which signs beside the other");
-            row.args([ml_dsa.conflicts_with("seal"), flag("seal", "The key of the next seal, a secret")])
+            let pem = flag("pem", "The public key as PEM").conflicts_with_all(["ml-dsa", "seal"]);
+            row.args([ml_dsa.conflicts_with("seal"), pem, flag("seal", "The key of the next seal, a secret")])
         },
         run: export,
     },
@@ -150,6 +153,13 @@ fn rotate(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.answer(&json!({"key": new.to_string(), "old": old.to_string(), "origin": new.name}), words)
 }
 
+/// As OpenSSL and every library reads an Ed25519 key (RFC 8410).
+fn to_pem(key: &PublicKey) -> String {
+    const BEFORE: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+    let inside = base64(&[&BEFORE, key.bytes()].concat());
+    format!("-----BEGIN PUBLIC KEY-----\n{inside}\n-----END PUBLIC KEY-----\n")
+}
+
 fn export(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let Standing { key, ml_dsa, .. } = standing(io)?;
     if given.get_flag("ml-dsa") {
@@ -157,6 +167,10 @@ fn export(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             return refused("this log has no ML-DSA-44 key\nhint: `aops-hook key rotate` makes new keys, one of them");
         };
         return io.answer(&json!({"key": key.to_string()}), &key);
+    }
+    if given.get_flag("pem") {
+        let pem = to_pem(&key);
+        return io.answer(&json!({"key": key.to_string(), "pem": pem}), pem.trim_end());
     }
     if !given.get_flag("seal") {
         return io.answer(&json!({"key": key.to_string()}), &key);

@@ -27,6 +27,7 @@ pub mod replay;
 pub mod simulate;
 pub mod test;
 pub mod verify;
+pub mod verify_commit;
 pub mod prove;
 pub mod witness;
 pub mod export;
@@ -147,6 +148,7 @@ pub static COMMANDS: &[Command] = &[
     watch::COMMAND,
     log::COMMAND,
     verify::COMMAND,
+    verify_commit::COMMAND,
     prove::COMMAND,
     why::COMMAND,
     simulate::COMMAND,
@@ -189,7 +191,8 @@ pub static COMMANDS: &[Command] = &[
     man::COMMAND,
 ];
 
-/// Parse, run, print the error: the exit code. 0 done, 1 failed, 2 refused or wrong usage, 4 integrity failure.
+/// Parse, run, print the error: the exit code. 0 done, 1 failed, 2 refused or wrong usage, 3 cannot be checked,
+/// 4 integrity failure.
 pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
     let matches = match parser().color(clap_color(&arguments)).try_get_matches_from(arguments) {
         Ok(matches) => matches,

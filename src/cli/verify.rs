@@ -12,6 +12,7 @@ use super::{
     Command, Io, SAME, allowed, flag, merge, named_session, option, refused, session, session_arguments, text, who_may,
     yes,
 };
+use crate::refusal::Refused;
 use anyhow::Context;
 use aops_core::config::in_force;
 use aops_core::ledger::heads::Head;
@@ -97,6 +98,23 @@ fn trusted(given: &ArgMatches, io: &Io) -> anyhow::Result<(Trust, Option<bool>)>
 }
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let said = look(given, io);
+    if !given.get_flag("git") || !sessions::all(io.env).is_empty() {
+        return said;
+    }
+    // Without a session there is nothing to hold against git: that is no pass.
+    let hint = "hint: `aops-hook verify-commit` checks commits of other machines";
+    match said {
+        Ok(0) if io.json => Ok(3),
+        Ok(0) => io.print(format!("nothing was verified: there is no session here\n{hint}")).map(|_| 3),
+        Err(error) if error.is::<Refused>() => {
+            Err(Refused { code: 3, words: format!("nothing was verified: there is no session here\n{hint}") }.into())
+        }
+        said => said,
+    }
+}
+
+fn look(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if let Some(path) = text(given, "proof") {
         return proof::verify(&trusted(given, io)?.0, path, io);
     }

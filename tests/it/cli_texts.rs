@@ -189,6 +189,8 @@ const WRONG_USAGE: &[&str] = &[
     "statsu",
     "status --jsn",
     "status nobody",
+    "verify-commit main..HEAD",
+    "verify-commit main..HEAD --key nobody",
     "task drop",
     "task resume 0",
     "task frob",

@@ -104,6 +104,7 @@ mod undo;
 mod upgrade;
 mod usage;
 mod verified;
+mod verify_commit;
 mod waive;
 mod watch;
 mod weight;

@@ -61,7 +61,8 @@ fn code(text: &str) -> String {
 const CORE: &str = "crates/aops-core/src";
 /// Folders of it that decide or compute and nothing else.
 const PURE: [&str; 5] = ["text", "model", "tool", "session", "gate"];
-const PURE_FILES: [&str; 7] = [
+const PURE_FILES: [&str; 8] = [
+    "crates/aops-attest/src/",
     "crates/aops-shell/src/",
     "crates/aops-proof/src/",
     "crates/aops-ledger/src/sha256",
@@ -204,7 +205,7 @@ const OPENS: [&str; 6] = ["fs::read(", "fs::read_to_string", "fs::write(", "File
 /// Begins an open with options of its own.
 const BUILDERS: [&str; 2] = ["OpenOptions::new()", "File::options()"];
 /// Which files may open so, and why none of them can be made to wait.
-const OPEN_THEMSELVES: [(&str, &str); 13] = [
+const OPEN_THEMSELVES: [(&str, &str); 14] = [
     ("crates/aops-core/src/system/files.rs", "everything else goes through it"),
     ("crates/aops-core/src/system/process/", "reads `/proc` alone"),
     ("src/remote/copy.rs", "writes into a private folder that it has just made"),
@@ -216,6 +217,7 @@ const OPEN_THEMSELVES: [(&str, &str); 13] = [
     ("src/cli/man.rs", "a person names the folder"),
     ("src/cli/simulate.rs", "a person names the file, which may be a pipe"),
     ("src/cli/verify.rs", "a person names the file, which may be a pipe"),
+    ("src/cli/verify_commit.rs", "a person names the file, which may be a pipe"),
     ("src/cli/verify/proof.rs", "a person names the file, which may be a pipe"),
     ("src/run/queue.rs", "a person names the file, which may be a pipe"),
 ];

@@ -238,6 +238,10 @@ pub struct Signature {
 }
 
 impl Signature {
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     pub fn parse(line: &str) -> Option<Self> {
         let (name, rest) = line.strip_prefix("— ")?.split_once(' ')?;
         let bytes = from_base64(rest)?;

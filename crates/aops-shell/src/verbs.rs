@@ -43,7 +43,7 @@ pub static VERBS: &[Verb] = &[
     // Its keys do what `block`, `clear-block`, `waive`, `resolve` and `checkpoint rollback` do.
     writes("watch", Who::OutsideClient),
     writes("sessions gc", Who::OutsideClient),
-    reads("log"), reads("verify"),
+    reads("log"), reads("verify"), reads("verify-commit"),
     writes("verify --quarantine", Who::AtTerminal),
     reads("prove"), reads("why"), reads("simulate"),
     // It shows other sessions, and writes the user's file where a person says yes.

@@ -11,6 +11,7 @@ mod moved;
 mod baseline;
 pub mod notes;
 pub mod acting;
+pub mod objects;
 
 pub use baseline::diff;
 pub use made::is_made;

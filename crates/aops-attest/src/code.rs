@@ -1,0 +1,111 @@
+//! Why a commit does not pass, in one word for programs and one sentence for people.
+
+use std::fmt;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Code {
+    /// Nothing attests it.
+    None,
+    KeyUnknown,
+    Signature,
+    /// The note speaks of another commit.
+    Subject,
+    /// A part of it is attested, or only a part of what is attested is in it.
+    Part,
+    /// A merge with changes of its own.
+    MergeOwn,
+    Log,
+    Witness,
+    Level,
+    Property,
+    Age,
+    Form,
+    /// It cannot be checked here.
+    Objects,
+}
+
+impl Code {
+    pub const ALL: [Self; 13] = [
+        Self::None,
+        Self::KeyUnknown,
+        Self::Signature,
+        Self::Subject,
+        Self::Part,
+        Self::MergeOwn,
+        Self::Log,
+        Self::Witness,
+        Self::Level,
+        Self::Property,
+        Self::Age,
+        Self::Form,
+        Self::Objects,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "NONE",
+            Self::KeyUnknown => "KEY_UNKNOWN",
+            Self::Signature => "SIGNATURE",
+            Self::Subject => "SUBJECT",
+            Self::Part => "PART",
+            Self::MergeOwn => "MERGE_OWN",
+            Self::Log => "LOG",
+            Self::Witness => "WITNESS",
+            Self::Level => "LEVEL",
+            Self::Property => "PROPERTY",
+            Self::Age => "AGE",
+            Self::Form => "FORM",
+            Self::Objects => "OBJECTS",
+        }
+    }
+
+    /// What it means, for a list of rules.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::None => "no attestation describes this commit",
+            Self::KeyUnknown => "the attestation is signed by a key that is not trusted, or not for that time",
+            Self::Signature => "a signature in the name of a trusted key is wrong",
+            Self::Subject => "the attestation describes another commit or repository",
+            Self::Part => "only a part of this change is attested, or only a part of an attested change is here",
+            Self::MergeOwn => "the merge changes more than its parents do",
+            Self::Log => "the attestation is not proven to be in the signed log",
+            Self::Witness => "not enough trusted witnesses saw the log, or a cosignature is wrong",
+            Self::Level => "the level is lower than what is required",
+            Self::Property => "a required property is missing",
+            Self::Age => "the attestation is older than allowed",
+            Self::Form => "the note or the statement is malformed or too large",
+            Self::Objects => "the commit cannot be checked here: objects are missing",
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    pub code: Code,
+    pub why: String,
+    /// A trusted key's signature or proof is wrong: somebody forged something.
+    pub is_alarm: bool,
+}
+
+impl Trouble {
+    pub fn new(code: Code, why: impl Into<String>) -> Self {
+        Self { code, why: why.into(), is_alarm: false }
+    }
+
+    pub fn alarm(code: Code, why: impl Into<String>) -> Self {
+        Self { code, why: why.into(), is_alarm: true }
+    }
+
+    /// Of several the most telling: what was forged, what is malformed, whose it is, and what is missing.
+    pub fn weight(&self) -> u8 {
+        let order = [Code::Signature, Code::Log, Code::Witness, Code::Form, Code::KeyUnknown, Code::Subject];
+        let place = order.iter().position(|code| *code == self.code).unwrap_or(order.len());
+        u8::try_from(place).unwrap_or(u8::MAX) + if self.is_alarm { 0 } else { 100 }
+    }
+}

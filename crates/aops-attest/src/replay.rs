@@ -1,0 +1,167 @@
+//! Finds attested commits that, merged by git one by one onto a commit's parent, give exactly its tree.
+//!
+//! Asks in rounds: all merges of a round at once. Invariant: what is compared is the whole tree.
+
+use crate::code::Trouble;
+use crate::world::{Commit, Merge, World};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// Single commits that are tried for one, in rounds: the likeliest first.
+const ROUNDS: [usize; 3] = [1, 7, 24];
+/// Branches that are tried for one squashed commit.
+const MOST_TIPS: usize = 8;
+const MOST_ORIGINALS: usize = 2000;
+
+type Paths<'a> = BTreeSet<&'a [u8]>;
+
+fn paths(commit: &Commit) -> Paths<'_> {
+    commit.change.records.iter().map(|record| &record.path[..]).collect()
+}
+
+fn step(base: &Commit, onto: &str) -> Merge {
+    Merge { base: Some(base.parent_tree.clone()), ours: onto.to_owned(), theirs: base.tree.clone() }
+}
+
+/// For each of these commits the originals (by id) that give it; nothing where none do.
+pub fn find(
+    wanted: &[&Commit],
+    originals: &[Commit],
+    outside: &[String],
+    world: &mut dyn World,
+) -> Result<Vec<Option<Vec<String>>>, Trouble> {
+    let originals = &originals[..originals.len().min(MOST_ORIGINALS)];
+    let mut found: Vec<Option<Vec<String>>> = vec![None; wanted.len()];
+    find_single(wanted, originals, &mut found, world)?;
+    if found.iter().any(Option::is_none) && originals.len() > 1 {
+        find_squashed(wanted, originals, outside, &mut found, world)?;
+    }
+    Ok(found)
+}
+
+fn find_single(
+    wanted: &[&Commit],
+    originals: &[Commit],
+    found: &mut [Option<Vec<String>>],
+    world: &mut dyn World,
+) -> Result<(), Trouble> {
+    let lists: Vec<Vec<&Commit>> = wanted.iter().map(|commit| likely(commit, originals)).collect();
+    let mut from = 0;
+    for many in ROUNDS {
+        let (mut merges, mut of) = (Vec::new(), Vec::new());
+        for (at, commit) in wanted.iter().enumerate().filter(|(at, _)| found[*at].is_none()) {
+            for original in lists[at].iter().skip(from).take(many) {
+                merges.push(step(original, &commit.parent_tree));
+                of.push((at, *original));
+            }
+        }
+        if merges.is_empty() {
+            break;
+        }
+        for ((at, original), tree) in of.into_iter().zip(world.merges(&merges)?) {
+            if found[at].is_none() && tree.as_ref() == Some(&wanted[at].tree) {
+                found[at] = Some(vec![original.id.clone()]);
+            }
+        }
+        from += many;
+    }
+    Ok(())
+}
+
+/// Originals that touch at least the same paths: those of the same author, time and message first, then the smaller ones.
+fn likely<'a>(commit: &Commit, originals: &'a [Commit]) -> Vec<&'a Commit> {
+    let its = paths(commit);
+    let fits = |one: &&Commit| !its.is_empty() && its.is_subset(&paths(one));
+    let mut list: Vec<&Commit> = originals.iter().filter(fits).collect();
+    list.sort_by_key(|one| (one.origin != commit.origin, one.change.records.len()));
+    list
+}
+
+/// A branch as it may have been squashed: its originals in order, and all of their paths.
+struct Branch<'a> {
+    steps: Vec<&'a Commit>,
+    paths: Paths<'a>,
+}
+
+/// A branch on its way onto a commit's parent.
+struct Attempt<'a> {
+    of: usize,
+    steps: Vec<&'a Commit>,
+    next: usize,
+    tree: String,
+    used: Vec<String>,
+}
+
+fn find_squashed(
+    wanted: &[&Commit],
+    originals: &[Commit],
+    outside: &[String],
+    found: &mut [Option<Vec<String>>],
+    world: &mut dyn World,
+) -> Result<(), Trouble> {
+    let ids: Vec<String> = originals.iter().map(|one| one.id.clone()).collect();
+    let branches = branches(&world.history(&ids, outside)?, originals);
+    let mut open: Vec<Attempt> = Vec::new();
+    for (of, commit) in wanted.iter().enumerate().filter(|(at, _)| found[*at].is_none()) {
+        let its = paths(commit);
+        let mut fits: Vec<&Branch> = branches.iter().filter(|branch| its.is_subset(&branch.paths)).collect();
+        fits.sort_by_key(|branch| branch.paths.len());
+        open.extend(fits.iter().take(MOST_TIPS).map(|branch| Attempt {
+            of,
+            steps: branch.steps.clone(),
+            next: 0,
+            tree: commit.parent_tree.clone(),
+            used: Vec::new(),
+        }));
+    }
+    while !open.is_empty() {
+        let merges: Vec<Merge> = open.iter().map(|one| step(one.steps[one.next], &one.tree)).collect();
+        let trees = world.merges(&merges)?;
+        open = open.into_iter().zip(trees).filter_map(|(attempt, tree)| attempt.go_on(tree)).collect();
+        // The beginning of a branch may have been squashed alone.
+        for there in open.iter().filter(|one| one.tree == wanted[one.of].tree && !one.used.is_empty()) {
+            found[there.of].get_or_insert_with(|| there.used.clone());
+        }
+        open.retain(|one| one.next < one.steps.len() && found[one.of].is_none());
+    }
+    Ok(())
+}
+
+impl Attempt<'_> {
+    /// After one step. One that changed nothing is in the parent already, and adds nothing.
+    fn go_on(mut self, tree: Option<String>) -> Option<Self> {
+        let tree = tree?;
+        if tree != self.tree {
+            self.used.push(self.steps[self.next].id.clone());
+        }
+        self.tree = tree;
+        self.next += 1;
+        Some(self)
+    }
+}
+
+/// The branches of more than one original that are no beginning of another.
+fn branches<'a>(history: &[(String, Vec<String>)], originals: &'a [Commit]) -> Vec<Branch<'a>> {
+    let known: HashMap<&str, &Commit> = originals.iter().map(|one| (one.id.as_str(), one)).collect();
+    let parents: HashMap<&str, &[String]> = history.iter().map(|(id, above)| (id.as_str(), &above[..])).collect();
+    let (mut found, mut inner) = (Vec::new(), HashSet::new());
+    // The last first: what is before it is in no branch of its own.
+    for tip in history.iter().rev().filter_map(|(id, _)| known.get(id.as_str())) {
+        if inner.contains(tip.id.as_str()) {
+            continue;
+        }
+        let (mut seen, mut open) = (HashSet::new(), vec![tip.id.as_str()]);
+        while let Some(id) = open.pop() {
+            if seen.insert(id) {
+                open.extend(parents.get(id).into_iter().flat_map(|above| above.iter().map(String::as_str)));
+            }
+        }
+        let line = history.iter().filter(|(id, _)| seen.contains(id.as_str()));
+        let steps: Vec<&Commit> = line.filter_map(|(id, _)| known.get(id.as_str()).copied()).collect();
+        let all = steps.iter().flat_map(|one| paths(one)).collect();
+        inner.extend(steps.iter().map(|one| one.id.as_str()));
+        if steps.len() > 1 {
+            found.push(Branch { steps, paths: all });
+        }
+    }
+    found
+}

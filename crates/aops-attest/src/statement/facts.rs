@@ -1,0 +1,301 @@
+//! Our own facts about a commit, as annotations of one byproduct.
+//!
+//! Invariant: nothing here is a text of a person, of a model or of a command.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Over so many files a statement lists none; the digest of the change still binds.
+pub const MOST_FILES: usize = 500;
+
+/// Our own facts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Annotations {
+    pub version: u64,
+    pub repository: Repository,
+    /// Of the commit.
+    pub tree: String,
+    pub committed: Committed,
+    pub sessions: Vec<String>,
+    /// The span of the ledger that this is about.
+    pub entries: Span,
+    /// The last signed checkpoint before the commit; none where the log had none yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<Head>,
+    /// `None`: more than `MOST_FILES`.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub files: Option<Vec<File>>,
+    /// Every path that changed while no call of the session ran.
+    pub outside: Vec<String>,
+    /// The lowest of the span.
+    pub mode: Mode,
+    pub attended: bool,
+    pub jail: Jail,
+    pub danger_off: Vec<String>,
+    pub tampering: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qa: Option<Qa>,
+    pub tests: Vec<Test>,
+    pub checks: Vec<Check>,
+    /// How often each gate refused.
+    pub refusals: BTreeMap<String, u64>,
+    pub waivers: Vec<Waiver>,
+    /// Calls that a person allowed.
+    pub approvals: Vec<Approved>,
+    pub blocks: u64,
+    pub tokens: BTreeMap<String, Tokens>,
+    pub checkpoints: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Repository {
+    /// The first root commit: tells repositories apart where a remote has many names.
+    pub root_commit: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Committed {
+    pub by: CommittedBy,
+    /// Attested by a person after the session.
+    pub late: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CommittedBy {
+    /// A call of the session.
+    Call,
+    /// HEAD moved without one.
+    #[default]
+    Outside,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    pub from: u64,
+    pub to: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    pub origin: String,
+    pub size: u64,
+    /// Base64.
+    pub root: String,
+}
+
+/// One path of the change, as `git diff-tree` tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct File {
+    /// As `path::spell` writes it.
+    pub path: String,
+    pub before: Side,
+    pub after: Side,
+    /// Of the content after the change; none for what is gone or has no content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    pub by: Author,
+    pub lines: Lines,
+}
+
+/// Mode and blob; mode `000000` and zeros where there is no file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Side(pub String, pub String);
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Author {
+    /// The content is what the session's last call left, on what the base had.
+    Session,
+    /// No call of it wrote the file.
+    #[default]
+    Outside,
+    Mixed,
+}
+
+/// Added lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lines {
+    pub session: u64,
+    pub outside: u64,
+}
+
+/// In rising order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    #[default]
+    Observe,
+    Guard,
+    Loop,
+    Strict,
+}
+
+impl Mode {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Observe => "observe",
+            Self::Guard => "guard",
+            Self::Loop => "loop",
+            Self::Strict => "strict",
+        }
+    }
+}
+
+/// What holds a command, in rising order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Hold {
+    /// Nothing but our reading of the line.
+    #[default]
+    Words,
+    Seatbelt,
+    Landlock,
+    Namespaces,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Jail {
+    /// The weakest hold over all commands; none without a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least: Option<Hold>,
+    pub commands: u64,
+    pub unjailed: u64,
+}
+
+/// What an agent of ours said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Verdict {
+    Proceed,
+    Revise,
+    Halt,
+    Ok,
+    Block,
+    Verified,
+    Issues,
+}
+
+/// Who said it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    PromptHydrator,
+    Critic,
+    Custodiet,
+    QaVerifier,
+    Framework,
+    /// At the client or at a terminal; the ledger has no name for them.
+    Person,
+}
+
+impl By {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PromptHydrator => "prompt-hydrator",
+            Self::Critic => "critic",
+            Self::Custodiet => "custodiet",
+            Self::QaVerifier => "qa-verifier",
+            Self::Framework => "framework",
+            Self::Person => "person",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    pub verdict: Verdict,
+    pub by: By,
+    pub entry: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Qa {
+    pub verdict: Verdict,
+    pub by: By,
+    pub entry: u64,
+    /// No change followed it.
+    pub after: bool,
+}
+
+/// A command that matched `[evidence] test`, after the last change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Test {
+    pub name: String,
+    pub exit: i64,
+    pub seen: Seen,
+    /// On which it ran.
+    pub tree: String,
+    pub entry: u64,
+}
+
+/// Who saw how a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Seen {
+    Jail,
+    /// As the client told it.
+    Client,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    pub name: String,
+    pub exit: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiver {
+    /// A gate, or `task` for the whole loop of a task, or `call` for one call.
+    pub of: String,
+    pub by: By,
+    pub entry: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approved {
+    /// The danger rule or gate that asked.
+    pub of: String,
+    pub by: By,
+    pub entry: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    #[serde(rename = "in")]
+    pub input: u64,
+    #[serde(rename = "out")]
+    pub output: u64,
+}
+
+impl Annotations {
+    /// What is malformed in it. Ids of objects have so many digits.
+    pub(super) fn fault(&self, long: usize) -> Option<&'static str> {
+        let is_id = |id: &str| id.len() == long && is_object_id(id);
+        if !is_id(&self.tree) || !is_id(&self.repository.root_commit) {
+            return Some("an id is none");
+        }
+        let sides = self.files.iter().flatten().flat_map(|file| [&file.before, &file.after]);
+        let is_mode = |mode: &str| mode.len() == 6 && mode.bytes().all(|digit| (b'0'..=b'7').contains(&digit));
+        if !sides.into_iter().all(|Side(mode, blob)| is_mode(mode) && is_id(blob)) {
+            return Some("a file has another form");
+        }
+        if self.files.as_ref().is_some_and(|files| files.len() > MOST_FILES) || self.entries.from > self.entries.to {
+            return Some("the list of files or entries has another form");
+        }
+        None
+    }
+}
+
+/// A whole id of git's, in lower case.
+pub fn is_object_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|digit| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit))
+}
+
+pub fn is_sha256(text: &str) -> bool {
+    text.len() == 64 && is_object_id(text)
+}

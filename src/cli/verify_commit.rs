@@ -1,0 +1,194 @@
+//! `verify-commit`: whether each commit of a range was made under the guard, by what the commits' notes prove.
+//!
+//! Reads a repository, and nothing else: no configuration, no ledger, no network but with `--wait`. Invariants: without keys or
+//! a list it does not run; what could not be asked exits with 3 and is never a pass.
+
+mod world;
+mod gather;
+mod told;
+mod markdown;
+mod forms;
+
+use super::control::duration;
+use super::{Command, Io, flag, operand, option, refused, text};
+use crate::refusal::Refused;
+use anyhow::Context;
+use aops_attest::code::Code;
+use aops_attest::level::{Level, Property, Wish};
+use aops_attest::logged::Trust;
+use aops_attest::pool::{Around, Note, Pool};
+use aops_attest::signers::Signer;
+use aops_attest::verify::{Finding, People, Wanted, exit_code, verify};
+use aops_attest::world::{Commit, World};
+use aops_core::system::git::objects::Objects;
+use aops_proof::key::{PublicKey, Use};
+use clap::{ArgAction, ArgMatches};
+use gather::{checked, unchecked};
+use serde_json::json;
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+use told::Told;
+use world::Repository;
+
+/// Between two looks of `--wait`.
+const PAUSE: Duration = Duration::from_secs(2);
+const FORMATS: [&str; 6] = ["text", "json", "sarif", "junit", "markdown", "vsa"];
+
+pub const COMMAND: Command = Command {
+    name: "verify-commit",
+    about: "Check commits by the attestations in their notes: which session made them, under which guard",
+    examples: &[
+        (
+            "aops-hook verify-commit origin/main..HEAD --signers origin/main:.aops/signers",
+            "every commit of a branch, by the list of keys that its base has",
+        ),
+        ("aops-hook verify-commit HEAD --key KEY --require A2", "one commit, by a key that you name"),
+        (
+            "aops-hook verify-commit BASE..HEAD --signers BASE:.aops/signers --require A1,tests --format markdown",
+            "a paragraph for a pull request",
+        ),
+    ],
+    arguments,
+    run,
+};
+
+fn arguments(row: clap::Command) -> clap::Command {
+    let many = |name, value, help| option(name, value, help).action(ArgAction::Append);
+    let tests = option("tests", "WHERE", "Tests must have passed; `here`: on the very tree of the commit")
+        .num_args(0..=1)
+        .require_equals(true)
+        .default_missing_value("any")
+        .value_parser(["any", "here"]);
+    row.args([
+        operand("range", "RANGE", "Commits, as in `git rev-list`: `main..HEAD`; one without dots is that commit")
+            .required(true),
+        many("key", "KEY", "Trust this public key of a log (`aops-hook key export`)"),
+        option("signers", "REF:PATH", "Trust the keys in this list, read from a commit before the range"),
+        many("witness", "KEY", "Trust this witness"),
+        option("quorum", "N", "So many witnesses must have seen it; default: all")
+            .value_parser(clap::value_parser!(u64)),
+        many("require", "LIST", "A level (A0 to A4) and properties, with commas; default: A0").value_delimiter(','),
+        flag("no-waiver", "The same as `--require no-waiver`"),
+        tests,
+        option("people", "WHICH", "Commits without an attestation: signed by a person of the list, any, or none")
+            .value_parser(["signed", "any", "none"])
+            .default_value("signed"),
+        option("max-age", "TIME", "Attestations may be so old: 90d"),
+        option("wait", "TIME", "Fetch the notes again until they are there, for so long: 120s"),
+        many("from", "FILE", "Read attestations from this file too (`attest -o`)"),
+        option("format", "FORM", "text, json, sarif, junit, markdown or vsa")
+            .value_parser(FORMATS)
+            .default_value("text"),
+    ])
+}
+
+fn words<'a>(given: &'a ArgMatches, name: &str) -> impl Iterator<Item = &'a String> {
+    given.get_many::<String>(name).unwrap_or_default()
+}
+
+fn keys(given: &ArgMatches, name: &str) -> anyhow::Result<Vec<PublicKey>> {
+    words(given, name).map(|text| PublicKey::parse(text)).collect::<Result<_, _>>().or_else(refused)
+}
+
+fn wanted(given: &ArgMatches, io: &Io) -> anyhow::Result<Wanted> {
+    let wish = |word: &String| {
+        let names = || Property::ALL.map(Property::name).join(", ");
+        let odd = || format!("`{word}` is no level and no property\nhint: A0 to A4, {}", names());
+        Wish::of(word.trim()).map_or_else(|| refused(odd()), Ok)
+    };
+    let mut wishes: Vec<Wish> = words(given, "require").map(wish).collect::<anyhow::Result<_>>()?;
+    wishes.extend(given.get_flag("no-waiver").then_some(Wish::Property(Property::NoWaiver)));
+    wishes.extend(text(given, "tests").map(|_| Wish::Property(Property::Tests)));
+    if wishes.is_empty() {
+        wishes.push(Wish::Level(Level::Recorded));
+    }
+    let people = match text(given, "people") {
+        Some("any") => People::Any,
+        Some("none") => People::None,
+        _ => People::Signed,
+    };
+    let max_age = text(given, "max-age").map(duration).transpose().or_else(refused)?.map(|ms| ms / 1000);
+    Ok(Wanted { wishes, tests_here: text(given, "tests") == Some("here"), people, max_age, now: io.env.now_ms / 1000 })
+}
+
+fn trusted(given: &ArgMatches, objects: &Objects, ids: &[String]) -> anyhow::Result<Trust> {
+    let mut signers: Vec<Signer> = keys(given, "key")?.into_iter().map(Signer::of).collect();
+    if let Some(place) = text(given, "signers") {
+        signers.extend(gather::list(objects, place, text(given, "range").unwrap_or_default(), ids.len())?);
+    }
+    let witnesses = keys(given, "witness")?;
+    if let Some(key) = witnesses.iter().find(|key| key.used == Use::Note) {
+        return refused(format!("`{}` is no witness's key\nhint: `aops-hook witness serve` prints one", key.name));
+    }
+    Ok(Trust { signers, witnesses, quorum: given.get_one::<u64>("quorum").copied() })
+}
+
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let said = look(given, io);
+    let unchecked = said.as_ref().err().and_then(|error| error.downcast_ref::<Refused>()).filter(|no| no.code == 3);
+    match unchecked {
+        Some(no) if format(given, io) == "json" => {
+            let value = json!({"ok": false, "exit": 3, "code": Code::Objects.name(), "why": no.words, "commits": []});
+            io.print(value).map(|_| 3)
+        }
+        _ => said,
+    }
+}
+
+fn format<'a>(given: &'a ArgMatches, io: &Io) -> &'a str {
+    if io.json { "json" } else { text(given, "format").unwrap_or_default() }
+}
+
+fn look(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    if text(given, "signers").is_none() && words(given, "key").next().is_none() {
+        return refused("whose word counts?\nhint: `--signers origin/main:.aops/signers`, or `--key KEY`");
+    }
+    let range = text(given, "range").unwrap_or_default().to_owned();
+    let wanted = wanted(given, io)?;
+    let patience = text(given, "wait").map(duration).transpose().or_else(refused)?.unwrap_or(0);
+    let end = Instant::now() + Duration::from_millis(u64::try_from(patience).unwrap_or(0));
+    let env = io.env;
+    let objects = Objects::open(env).or_else(unchecked)?;
+    let ids = gather::range(&objects, &range)?;
+    let trust = trusted(given, &objects, &ids)?;
+    let files = files(given, io)?;
+    let mut world = Repository { objects: &objects, signers: &trust.signers };
+    let commits: Option<Vec<Commit>> = checked(world.commits(&ids))?.into_iter().collect();
+    let Some(commits) = commits else { return unchecked("commits of the range are missing") };
+    let roots = gather::roots(&objects, &ids)?;
+    let around = Around { trust: &trust, roots: &roots, now: wanted.now };
+    loop {
+        let notes = [checked(gather::notes(&objects))?, files.clone()].concat();
+        let pool = Pool::read(&notes, around);
+        let findings = checked(verify(&commits, &pool, &trust, &wanted, &mut world))?;
+        if findings.iter().all(Finding::passes) || Instant::now() >= end {
+            let told = Told { findings: &findings, pool: &pool, trust: &trust, wanted: &wanted, range: &range };
+            return print(given, &told, io);
+        }
+        thread::sleep(PAUSE.min(end.saturating_duration_since(Instant::now())));
+        gather::fetch(&objects);
+    }
+}
+
+/// Files that a person named, as notes that may speak of any commit.
+fn files(given: &ArgMatches, io: &Io) -> anyhow::Result<Vec<(Option<String>, Note)>> {
+    let read = |path: &String| {
+        let bytes = fs::read(io.env.from_here(Path::new(path))).with_context(|| format!("`{path}`"))?;
+        Ok((None, Note::Text(bytes)))
+    };
+    words(given, "from").map(read).collect()
+}
+
+fn print(given: &ArgMatches, told: &Told, io: &mut Io) -> anyhow::Result<u8> {
+    match format(given, io) {
+        "json" => io.print(told.to_json())?,
+        "sarif" => io.print(forms::sarif(told))?,
+        "junit" => io.print(forms::junit(told))?,
+        "vsa" => io.print(forms::vsa(told, io.env.now_ms))?,
+        "markdown" => io.print(markdown::paragraph(told))?,
+        _ => told.print(io)?,
+    };
+    Ok(exit_code(told.findings))
+}

@@ -1,0 +1,103 @@
+//! What was found, in the forms that other tools read: SARIF, `JUnit`, and the verification summary of SLSA.
+
+use super::told::{Told, moment, short};
+use aops_attest::code::Code;
+use aops_attest::statement::STATEMENT_TYPE;
+use aops_attest::verify::Finding;
+use aops_core::text::template::one_line;
+use serde_json::{Value, json};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A path as part of an address.
+fn address(path: &[u8]) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+    path.iter().map(|byte| if plain(*byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+/// A rule for each code, a result for each commit that does not pass, at its first file.
+pub(super) fn sarif(told: &Told) -> Value {
+    let rules = Code::ALL.map(|code| json!({"id": code.name(), "shortDescription": {"text": code.about()}}));
+    let result = |finding: &Finding| {
+        let trouble = finding.trouble.as_ref()?;
+        let text = format!("{} {}: {}", short(&finding.commit), trouble.why, one_line(&finding.subject, 100));
+        let place = finding.path.as_deref().map(address).unwrap_or_default();
+        Some(json!({
+            "ruleId": trouble.code.name(),
+            "level": "error",
+            "message": {"text": text},
+            "locations": [{"physicalLocation": {"artifactLocation": {"uri": place}}}],
+            "partialFingerprints": {"commit/v1": finding.commit},
+        }))
+    };
+    let results: Vec<Value> = told.findings.iter().filter_map(result).collect();
+    json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": {"name": "aops-hook", "version": VERSION, "rules": rules}}, "results": results}],
+    })
+}
+
+/// Text of XML. What XML cannot hold at all is left out.
+fn escaped(text: &str) -> String {
+    let one = |c: char| match c {
+        '&' => "&amp;".to_owned(),
+        '<' => "&lt;".to_owned(),
+        '>' => "&gt;".to_owned(),
+        '"' => "&quot;".to_owned(),
+        c if c < ' ' || matches!(c, '\u{fffe}' | '\u{ffff}') => String::new(),
+        c => c.to_string(),
+    };
+    text.chars().map(one).collect()
+}
+
+/// A case for each commit.
+pub(super) fn junit(told: &Told) -> String {
+    let case = |finding: &Finding| {
+        let name = format!("{} {}", short(&finding.commit), one_line(&finding.subject, 100));
+        let inside = match &finding.trouble {
+            Some(trouble) => {
+                let (code, why) = (trouble.code, escaped(&trouble.why));
+                format!("<failure type=\"{code}\" message=\"{why}\"/>")
+            }
+            None => format!("<system-out>{}</system-out>", escaped(&told.praise(finding))),
+        };
+        format!("  <testcase classname=\"verify-commit\" name=\"{}\">{inside}</testcase>\n", escaped(&name))
+    };
+    let cases: String = told.findings.iter().map(case).collect();
+    let (all, failed) = (told.findings.len(), told.findings.iter().filter(|finding| !finding.passes()).count());
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"verify-commit\" tests=\"{all}\" failures=\"{failed}\">\n{cases}</testsuite>"
+    )
+}
+
+/// A SLSA verification summary over all commits: kept after a squash, when the commits themselves are gone.
+pub(super) fn vsa(told: &Told, now_ms: i64) -> Value {
+    let subject: Vec<Value> = told
+        .findings
+        .iter()
+        .map(|finding| json!({"name": "commit", "digest": {"gitCommit": finding.commit}}))
+        .collect();
+    let inputs = told.findings.iter().flat_map(|finding| told.statements(finding));
+    let inputs: Vec<Value> = inputs.map(|one| json!({"digest": {"sha256": one.digest}})).collect();
+    let target = told.findings.iter().flat_map(|finding| told.statements(finding));
+    let target =
+        target.filter_map(|one| one.statement.predicate.build_definition.external_parameters.target.repository.clone());
+    let passes = told.passes();
+    let levels: Vec<String> =
+        told.lowest().filter(|_| passes).map(|level| format!("AOPS_{level}")).into_iter().collect();
+    json!({
+        "_type": STATEMENT_TYPE,
+        "subject": subject,
+        "predicateType": "https://slsa.dev/verification_summary/v1",
+        "predicate": {
+            "verifier": {"id": "https://forge.example/aops-hook/verify-commit/v1"},
+            "timeVerified": moment(now_ms / 1000),
+            "resourceUri": target.last().unwrap_or_default(),
+            "policy": {"uri": format!("https://forge.example/aops-hook/require/v1#{}", told.wanted.names().join(","))},
+            "inputAttestations": inputs,
+            "verificationResult": if passes { "PASSED" } else { "FAILED" },
+            "verifiedLevels": levels,
+        },
+    })
+}

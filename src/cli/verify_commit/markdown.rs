@@ -1,0 +1,155 @@
+//! What was found, in one paragraph for a pull request.
+//!
+//! Invariant: what a statement or a commit names is shown as code or as plain words, so no name of a file or of a model becomes
+//! a link, a mention or a heading.
+
+use super::told::{Told, moment, short};
+use aops_attest::logged::Trust;
+use aops_attest::pool::Attested;
+use aops_attest::signers::SignerKey;
+use aops_attest::statement::{Author, Seen};
+use aops_attest::verify::Finding;
+use aops_core::text::plain::count;
+use std::collections::BTreeSet;
+
+/// Paths and commits that are named one by one.
+const MOST_NAMED: usize = 5;
+
+/// Without what Markdown reads as its own.
+fn plain(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || " .,:;+-_/()".contains(c);
+    text.chars().map(|c| if is_plain(c) { c } else { ' ' }).collect()
+}
+
+fn code(text: &str) -> String {
+    let text: String = text.chars().map(|c| if c == '`' || c.is_control() { '\'' } else { c }).collect();
+    format!("`{text}`")
+}
+
+fn listed(all: &[String]) -> String {
+    let more = all.len().saturating_sub(MOST_NAMED);
+    let shown = all.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
+pub(super) fn paragraph(told: &Told) -> String {
+    let mut all: Vec<&Attested> = told.findings.iter().flat_map(|finding| told.statements(finding)).collect();
+    all.sort_by(|one, other| one.digest.cmp(&other.digest));
+    all.dedup_by(|one, other| one.digest == other.digest);
+    let parts = [head(told), made_by(told, &all), checked_by(&all), lines_by(&all), others(told), witnesses(told)];
+    let parts = parts.into_iter().chain([word_of(told)]).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(" ")
+}
+
+fn head(told: &Told) -> String {
+    let guarded = told.findings.iter().filter(|finding| finding.level.is_some() && finding.passes()).count();
+    let lowest = told.lowest().map(|level| format!(", lowest level {level}")).unwrap_or_default();
+    format!("**Guarded: {guarded} of {}{lowest}.**", count(told.findings.len() as u64, "commit"))
+}
+
+fn made_by(told: &Told, all: &[&Attested]) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let (mut clients, mut models) = (BTreeSet::new(), BTreeSet::new());
+    for (client, model) in told.findings.iter().map(|finding| told.makers(finding)) {
+        clients.extend(client);
+        models.extend(model);
+    }
+    let names = |names: BTreeSet<String>| plain(&listed(&names.into_iter().collect::<Vec<_>>()));
+    let sessions: BTreeSet<&String> = told.findings.iter().flat_map(|finding| &finding.sessions).collect();
+    let policy = |one: &&Attested| {
+        let used = &one.statement.predicate.build_definition.resolved_dependencies;
+        let policy = used.iter().find(|resource| resource.name == "policy")?;
+        policy.digest.sha256.as_ref().and_then(|digest| digest.get(..8)).map(code)
+    };
+    let policies: BTreeSet<String> = all.iter().filter_map(policy).collect();
+    let policies = listed(&policies.into_iter().collect::<Vec<_>>());
+    let under = if policies.is_empty() { String::new() } else { format!(" under policy {policies}") };
+    format!("Made by {} with {} in {}{under};", names(clients), names(models), count(sessions.len() as u64, "session"))
+}
+
+/// Plan, verification, tests, refusals and waivers.
+fn checked_by(all: &[&Attested]) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let facts: Vec<_> = all.iter().filter_map(|one| one.facts()).collect();
+    let by = |names: BTreeSet<&str>, done: &str, not: &str| match names.len() {
+        0 => not.to_owned(),
+        _ => format!("{done} by {}", names.into_iter().collect::<Vec<_>>().join(" and ")),
+    };
+    let plans = facts.iter().filter_map(|facts| facts.plan).map(|plan| plan.by.name()).collect();
+    let verified = facts.iter().filter_map(|facts| facts.qa).map(|qa| qa.by.name()).collect();
+    let tests = facts.iter().flat_map(|facts| facts.tests.iter().filter(|test| test.tree == facts.tree));
+    let tests: Vec<_> = tests.collect();
+    let seen =
+        if tests.iter().all(|test| test.seen == Seen::Jail) { "seen by the jail" } else { "as the client told it" };
+    let tests = match tests.iter().filter(|test| test.exit != 0).count() {
+        _ if tests.is_empty() => "no tests on the last tree".to_owned(),
+        0 => format!("tests passed on the last tree ({seen})"),
+        failed => format!("{} failed", count(failed as u64, "test")),
+    };
+    let refused: u64 = facts.iter().filter_map(|facts| facts.refusals.get("danger")).sum();
+    let waived: usize = facts.iter().map(|facts| facts.waivers.len()).sum();
+    let waived = if waived == 0 { "no waiver".to_owned() } else { count(waived as u64, "waiver") };
+    let (plans, verified) = (by(plans, "plan", "no plan"), by(verified, "verified", "not verified"));
+    format!("{plans}, {verified}, {tests}; {} refused, {waived};", count(refused, "dangerous command"))
+}
+
+fn lines_by(all: &[&Attested]) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let (mut session, mut outside, mut paths) = (0, 0, BTreeSet::new());
+    for file in all.iter().filter_map(|one| one.facts()).flat_map(|facts| facts.files.iter().flatten()) {
+        session += file.lines.session;
+        outside += file.lines.outside;
+        if file.by != Author::Session {
+            paths.insert(&file.path);
+        }
+    }
+    let paths: Vec<String> = paths.into_iter().map(|path| code(path)).collect();
+    let by_hand = if paths.is_empty() { String::new() } else { format!(", {outside} by hand in {}", listed(&paths)) };
+    format!("{} by the session{by_hand}.", count(session, "line"))
+}
+
+/// Commits that no attestation stands for, or whose attestation is not enough.
+fn others(told: &Told) -> String {
+    let line = |finding: &Finding| {
+        let commit = code(short(&finding.commit));
+        match (&finding.trouble, &finding.person) {
+            (Some(trouble), _) => Some(format!("{commit} fails ({}): {}.", trouble.code, plain(&trouble.why))),
+            (None, Some(person)) if person.is_empty() => Some(format!("{commit} is by hand and not signed.")),
+            (None, Some(person)) => Some(format!("{commit} is signed by {}.", plain(person))),
+            (None, None) if finding.tested_elsewhere => Some(format!("{commit} was tested on another tree.")),
+            (None, None) => None,
+        }
+    };
+    let lines: Vec<String> = told.findings.iter().filter_map(line).collect();
+    let more = lines.len().saturating_sub(MOST_NAMED * 4);
+    let shown = lines.into_iter().take(MOST_NAMED * 4).collect::<Vec<_>>().join(" ");
+    if more > 0 { format!("{shown} And {more} more.") } else { shown }
+}
+
+fn witnesses(told: &Told) -> String {
+    let last = told.findings.iter().filter_map(|finding| finding.seen).max();
+    let Some(time) = last else { return String::new() };
+    let names: BTreeSet<&str> = told.trust.witnesses.iter().map(|key| key.name.as_str()).collect();
+    let counts = told.findings.iter().flat_map(|finding| told.statements(finding));
+    let seen = counts.filter_map(|one| one.witnessed.as_ref()).map(|seen| seen.count).min().unwrap_or(0);
+    format!("Witnessed {} by {seen} of {}.", moment(time).replace('T', " ").replace('Z', " UTC"), names.len())
+}
+
+/// Whose word it is, and that it is no more than that.
+fn word_of(told: &Told) -> String {
+    let used: BTreeSet<usize> = told.findings.iter().flat_map(|finding| finding.signers.clone()).collect();
+    let keys: Vec<String> = used.into_iter().filter_map(|at| name(told.trust, at)).collect();
+    if keys.is_empty() { String::new() } else { format!("This is the word of key {}, not a review.", listed(&keys)) }
+}
+
+fn name(trust: &Trust, at: usize) -> Option<String> {
+    let signer = &trust.signers[at];
+    let SignerKey::Log(key) = &signer.key else { return None };
+    Some(format!("{} ({}, up to {})", code(&key.name), plain(&signer.owner), signer.may))
+}

@@ -1,0 +1,124 @@
+//! What was found, for a person at a terminal and for programs (JSON).
+
+use crate::cli::Io;
+use crate::cli::table::Tone;
+use aops_attest::bind::Binding;
+use aops_attest::envelope::keyid;
+use aops_attest::level::Level;
+use aops_attest::logged::Trust;
+use aops_attest::pool::{Attested, Pool};
+use aops_attest::signers::{Signer, SignerKey};
+use aops_attest::verify::{Finding, Wanted, exit_code};
+use aops_core::text::template::one_line;
+use aops_core::text::time::timestamp;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+const LONGEST_SUBJECT: usize = 100;
+
+#[derive(Debug)]
+pub(super) struct Told<'a> {
+    pub(super) findings: &'a [Finding],
+    pub(super) pool: &'a Pool,
+    pub(super) trust: &'a Trust,
+    pub(super) wanted: &'a Wanted,
+    pub(super) range: &'a str,
+}
+
+/// `2026-11-17T15:30:00Z`, of seconds since 1970.
+pub(super) fn moment(seconds: i64) -> String {
+    timestamp(seconds.saturating_mul(1000)).replace(".000Z", "Z")
+}
+
+pub(super) fn short(commit: &str) -> &str {
+    commit.get(..9).unwrap_or(commit)
+}
+
+impl Told<'_> {
+    pub(super) fn statements<'s>(&'s self, finding: &'s Finding) -> impl Iterator<Item = &'s Attested> {
+        finding.attested.iter().map(|at| &self.pool.attested[*at])
+    }
+
+    pub(super) fn passes(&self) -> bool {
+        exit_code(self.findings) == 0
+    }
+
+    /// The lowest level of those that have one.
+    pub(super) fn lowest(&self) -> Option<Level> {
+        self.findings.iter().filter_map(|finding| finding.level).min()
+    }
+
+    /// Clients with their versions, then models.
+    pub(super) fn makers(&self, finding: &Finding) -> (BTreeSet<String>, BTreeSet<String>) {
+        let (mut clients, mut models) = (BTreeSet::new(), BTreeSet::new());
+        for one in self.statements(finding) {
+            let agent = &one.statement.predicate.build_definition.internal_parameters.agent;
+            clients.extend(agent.runtime.iter().map(|runtime| {
+                let version = runtime.version.as_deref().unwrap_or_default();
+                one_line(format!("{} {version}", runtime.name).trim_end(), LONGEST_SUBJECT)
+            }));
+            let used = one.facts().into_iter().flat_map(|facts| facts.tokens.keys().cloned());
+            models.extend(used.chain(agent.model.iter().map(|model| model.model_id.clone())));
+        }
+        (clients, models.iter().map(|name| one_line(name, LONGEST_SUBJECT)).collect())
+    }
+
+    fn keys(&self, finding: &Finding) -> String {
+        let name = |signer: &Signer| match &signer.key {
+            SignerKey::Log(key) => keyid(key),
+            SignerKey::Person(_) => signer.owner.clone(),
+        };
+        finding.signers.iter().map(|at| name(&self.trust.signers[*at])).collect::<Vec<_>>().join(", ")
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let one = |finding: &Finding| {
+            let properties: Vec<&str> = finding.properties.iter().map(|one| one.name()).collect();
+            json!({
+                "commit": finding.commit,
+                "binding": finding.binding.map(Binding::name),
+                "level": finding.level.map(Level::name),
+                "properties": properties,
+                "sessions": finding.sessions,
+                "signer": Some(self.keys(finding)).filter(|keys| !keys.is_empty()),
+                "seen": finding.seen.map(moment),
+                "person": finding.person,
+                "testedElsewhere": finding.tested_elsewhere,
+                "code": finding.trouble.as_ref().map(|trouble| trouble.code.name()),
+                "why": finding.trouble.as_ref().map(|trouble| trouble.why.clone()),
+            })
+        };
+        let commits: Vec<Value> = self.findings.iter().map(one).collect();
+        json!({
+            "ok": self.passes(), "exit": exit_code(self.findings), "range": self.range,
+            "lowest": self.lowest().map(Level::name), "commits": commits,
+        })
+    }
+
+    /// What is said of a commit that passes.
+    pub(super) fn praise(&self, finding: &Finding) -> String {
+        if let Some(person) = &finding.person {
+            return if person.is_empty() { "by hand, not signed".to_owned() } else { format!("signed by {person}") };
+        }
+        let Some(level) = finding.level else { return "a merge that adds nothing".to_owned() };
+        let (clients, models) = self.makers(finding);
+        let mut words: Vec<String> = clients.into_iter().chain(models).collect();
+        words.extend(finding.seen.map(|time| format!("witnessed {}", moment(time))));
+        words.extend(finding.tested_elsewhere.then(|| "tested on another tree".to_owned()));
+        format!("{level} {}", words.join(", "))
+    }
+
+    /// A line each.
+    pub(super) fn print(&self, io: &mut Io) -> anyhow::Result<u8> {
+        for finding in self.findings {
+            let (tone, words) = match &finding.trouble {
+                Some(trouble) => (Tone::Bad, format!("{} {}", trouble.code, trouble.why)),
+                None => (Tone::Good, self.praise(finding)),
+            };
+            let (words, subject) = (one_line(&words, 200), one_line(&finding.subject, LONGEST_SUBJECT));
+            let words = tone.paint(&words, io);
+            writeln!(io.out, "{} {words}  {subject}", short(&finding.commit))?;
+        }
+        Ok(0)
+    }
+}

@@ -1,0 +1,309 @@
+//! What others make of it: reports for CI, a script of shell alone, and tools that know nothing of us.
+
+use super::shop::{SEEN, SESSION_ID, Shop, facts, long, witness};
+use aops_attest::envelope::keyid;
+use aops_attest::statement::Author;
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Three commits: attested, attested with an edit by hand, and by hand with an odd name and message.
+fn mixed() -> Shop {
+    let shop = Shop::new();
+    shop.attested("a.txt", long(&[(3, "three")]));
+    shop.put("b.txt", "b\nby hand\n");
+    let second = shop.commit("second");
+    shop.attest(&second, |statement| {
+        let file = &mut facts(statement).files.as_mut().unwrap()[0];
+        (file.by, file.lines.outside) = (Author::Mixed, 8);
+    });
+    shop.put("odd <&\"`name`.txt", "x\n");
+    shop.commit("::error::<b>&\"`@team` \u{1b}[31m");
+    shop
+}
+
+const LIST: [&str; 2] = ["--signers", "base:.aops/signers"];
+
+fn told(shop: &Shop, words: &[&str]) -> (i32, String) {
+    let answer = shop.run(&[&["base..HEAD"], &LIST[..], words].concat());
+    assert_eq!(answer.err, "", "{answer:#?}");
+    (answer.code.unwrap(), answer.out)
+}
+
+#[test]
+fn a_line_for_each_commit() {
+    let shop = mixed();
+    let (code, text) = told(&shop, &["--require", "A1"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!((code, lines.len()), (1, 3), "{text}");
+    assert!(lines[0].contains(" A2 claude-code 2.1.325, claude-opus-4-6  change a.txt"), "{text}");
+    assert!(lines[1].contains(" A1 claude-code"), "{text}");
+    assert!(lines[2].contains(" NONE no attestation  ::error::<b>") && !text.contains('\u{1b}'), "{text}");
+}
+
+#[test]
+fn a_paragraph_for_a_pull_request() {
+    let shop = mixed();
+    let (code, text) = told(&shop, &["--format", "markdown"]);
+    assert_eq!((code, text.lines().count()), (1, 1), "{text}");
+    for part in [
+        "**Guarded: 2 of 3 commits, lowest level A1.** Made by claude-code 2.1.325 with claude-opus-4-6 in 1 session",
+        "plan by critic, verified by qa-verifier, tests passed on the last tree (seen by the jail)",
+        "2 dangerous commands refused, no waiver; 12 lines by the session, 8 by hand in `b.txt`.",
+        "` fails (NONE): no attestation.",
+        "This is the word of key `aops-log.local/test` (ada, up to A4), not a review.",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert!(!text.contains("@team") && !text.contains("<b>"), "{text}");
+}
+
+#[test]
+fn sarif_and_junit() {
+    let shop = mixed();
+    let (code, text) = told(&shop, &["--format", "sarif"]);
+    let sarif: Value = serde_json::from_str(&text).unwrap();
+    let run = &sarif["runs"][0];
+    assert_eq!((code, sarif["version"].as_str(), run["results"].as_array().unwrap().len()), (1, Some("2.1.0"), 1));
+    assert_eq!(run["results"][0]["ruleId"], "NONE");
+    let place = &run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+    assert_eq!(place, "odd%20%3C%26%22%60name%60.txt");
+    let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+    assert!(rules.iter().any(|rule| rule["id"] == "NONE") && rules.len() == 13);
+    let (_, junit) = told(&shop, &["--format", "junit"]);
+    let file = shop.sandbox.tmp().join("junit.xml");
+    fs::write(&file, &junit).unwrap();
+    // Another's reader of XML takes it.
+    let script = "import sys, xml.etree.ElementTree as t; s = t.parse(sys.argv[1]).getroot(); \
+                  print(s.get('tests'), s.get('failures'), [len(c.findall('failure')) for c in s])";
+    let read = shop.sandbox.command("python3").args(["-c", script]).arg(&file).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&read.stdout).trim(), "3 1 [0, 0, 1]", "{junit}");
+}
+
+#[test]
+fn a_verification_summary() {
+    let shop = mixed();
+    let summary = |words: &[&str]| -> Value {
+        serde_json::from_str(&told(&shop, &[words, &["--format", "vsa"]].concat()).1).unwrap()
+    };
+    let passed = summary(&["--people", "any", "--require", "A1,tests"]);
+    let predicate = &passed["predicate"];
+    assert_eq!(predicate["verificationResult"], "PASSED");
+    assert_eq!(predicate["verifiedLevels"][0], "AOPS_A1");
+    assert!(predicate["policy"]["uri"].as_str().unwrap().ends_with("#A1,tests"));
+    assert_eq!(passed["subject"].as_array().unwrap().len(), 3);
+    let failed = summary(&[]);
+    assert_eq!(failed["predicate"]["verificationResult"], "FAILED");
+    assert_eq!(failed["predicate"]["verifiedLevels"].as_array().unwrap().len(), 0);
+}
+
+fn script() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("ci/verify-commit.sh")
+}
+
+/// What the script of shell says, with git, jq, openssl and xxd alone.
+#[track_caller]
+fn shell(shop: &Shop, level: &str, witnesses: &str) -> (i32, String) {
+    let mut command = shop.sandbox.command("bash");
+    let command = command.arg(script()).args(["base", "HEAD", level]).env("WITNESSES", witnesses);
+    let output = command.current_dir(&shop.folder).output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(err.is_empty(), "`jq`, `openssl` and `xxd` are needed: {err}");
+    (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn the_script_of_shell_agrees() {
+    let shop = mixed();
+    let (code, text) = shell(&shop, "A1", "");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!((code, lines.len()), (1, 3), "{text}");
+    assert!(lines[0].ends_with(" A2 claude-code 2.1.325, claude-opus-4-6  change a.txt"), "{text}");
+    assert!(lines[1].ends_with(" A1 claude-code 2.1.325, claude-opus-4-6  second"), "{text}");
+    assert!(lines[2].starts_with("::error title=attest::") && lines[2].contains(" no attestation  (::error"), "{text}");
+    let eye = witness("witness.example", 9);
+    let shop = Shop::new();
+    shop.put("a.txt", long(&[(3, "three")]));
+    let commit = shop.commit("one");
+    shop.add(&commit, &shop.statement(&commit, SESSION_ID), &[(&eye, SEEN)]);
+    let eye = eye.public().to_string();
+    assert_eq!(shell(&shop, "A3", "").0, 1);
+    let (code, text) = shell(&shop, "A3", &eye);
+    assert!(
+        code == 0 && text.contains(" A3 claude-code 2.1.325, claude-opus-4-6, witnessed 2025-11-17T17:20:00Z  one")
+    );
+    let other = witness("witness.example", 10).public().to_string();
+    assert_eq!(shell(&shop, "A3", &other).0, 1, "a witness that has not seen it");
+}
+
+/// Forged notes: none of these passes in the script either.
+#[test]
+fn the_script_of_shell_refuses_forgeries() {
+    let shop = Shop::new();
+    let attested = shop.attested("a.txt", long(&[(3, "three")]));
+    let note = shop.note_of(&attested);
+    let forged = |note: &str, why: &str| {
+        let shop = &shop;
+        shop.git(&["update-ref", "-d", "refs/notes/aops-attest"]);
+        shop.note(&attested, note);
+        let (code, text) = shell(shop, "A0", "");
+        assert!(code == 1 && text.contains(why), "{why}: {text}");
+    };
+    let (envelope, proof) = note.split_once('\n').unwrap();
+    forged(envelope, "not in the log");
+    forged(&note.replace("\"sig\":\"", "\"sig\":\"AAAA"), "a wrong signature");
+    forged(&note.replacen("aops-log.local/test+", "aops-log.local/mine+", 1), "an unknown key");
+    let at = proof.find("index ").unwrap();
+    let other = format!("{}index 1{}", &proof[..at], &proof[at + 7..]);
+    assert_ne!(other, proof);
+    forged(&format!("{envelope}\n{other}"), "not in the log");
+    shop.git(&["update-ref", "-d", "refs/notes/aops-attest"]);
+    shop.put("b.txt", "x\n");
+    let second = shop.commit("second");
+    shop.note(&second, &note);
+    assert!(shell(&shop, "A0", "").1.contains("about another commit"));
+}
+
+/// As many starts of git for a hundred commits as for ten, also where each of them must be merged again.
+#[test]
+fn starts_of_git_do_not_grow_with_the_range() {
+    let starts = |many: usize| {
+        let shop = Shop::new();
+        for n in 0..many {
+            shop.put("a.txt", long(&[(3, &format!("three {n}"))]));
+            let commit = shop.commit(&format!("commit {n}"));
+            shop.attest(&commit, |_| {});
+        }
+        shop.git(&["checkout", "-q", "base"]);
+        shop.put("a.txt", long(&[(38, "moved")]));
+        shop.commit("elsewhere");
+        shop.git(&["rebase", "-q", "base", "main"]);
+        let count = shop.sandbox.tmp().join("count");
+        let real = shop.sandbox.command("sh").args(["-c", "command -v git"]).output().unwrap().stdout;
+        let real = String::from_utf8(real).unwrap();
+        let folder = shop.sandbox.tmp().join("bin");
+        fs::create_dir(&folder).unwrap();
+        let text = format!("#!/bin/sh\necho >> {}\nexec {} \"$@\"\n", count.display(), real.trim());
+        fs::write(folder.join("git"), text).unwrap();
+        fs::set_permissions(folder.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}", folder.display(), Path::new(real.trim()).parent().unwrap().display());
+        let mut command = shop.sandbox.command(crate::support::BINARY);
+        let command = command.args(["verify-commit", "base..HEAD", "--require", "A2", "--json"]).args(LIST);
+        let said = command.env("PATH", path).current_dir(&shop.folder).output().unwrap();
+        let said: Value = serde_json::from_slice(&said.stdout).unwrap();
+        let commits = said["commits"].as_array().unwrap();
+        assert!(said["ok"] == true && commits.len() == many, "{said}");
+        assert!(commits.iter().all(|commit| commit["binding"] == "replay"), "{said}");
+        fs::read_to_string(&count).unwrap().lines().count()
+    };
+    let (few, many) = (starts(3), starts(12));
+    assert!(few == many && many < 24, "{few} starts for 3 commits, {many} for 12");
+}
+
+#[expect(clippy::print_stdout, reason = "what was left out, for who reads the run")]
+fn skipped(name: &str, why: &str) {
+    println!("skipped: {name} cannot be installed here: {why}");
+}
+
+/// Installs packages once for all tests, below `target`. `None`, with the reason said: they cannot be had here.
+fn installed(name: &str, steps: &[&[&str]]) -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("independent").join(name);
+    if folder.join("done").exists() {
+        return Some(folder);
+    }
+    fs::create_dir_all(&folder).unwrap();
+    for step in steps {
+        let mut command = assert_cmd::Command::new(step[0]);
+        let output = command.args(&step[1..]).current_dir(&folder).output();
+        let failed = output.as_ref().map_or_else(ToString::to_string, |output| {
+            if output.status.success() { String::new() } else { String::from_utf8_lossy(&output.stderr).into_owned() }
+        });
+        if !failed.is_empty() {
+            skipped(name, &failed);
+            return None;
+        }
+    }
+    fs::write(folder.join("done"), "").unwrap();
+    Some(folder)
+}
+
+/// The note and the key as a file, as `attest -o` and `key export --pem` write them.
+fn exported(shop: &Shop) -> [String; 3] {
+    let commit = shop.attested("a.txt", long(&[(3, "three")]));
+    let [note, pem] = ["one.intoto.jsonl", "key.pem"].map(|name| shop.sandbox.tmp().join(name));
+    fs::write(&note, shop.note_of(&commit)).unwrap();
+    let key = shop.log.key.public();
+    let before = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+    let inside = aops_proof::text::base64(&[&before, key.bytes()].concat());
+    fs::write(&pem, format!("-----BEGIN PUBLIC KEY-----\n{inside}\n-----END PUBLIC KEY-----\n")).unwrap();
+    [note.display().to_string(), pem.display().to_string(), keyid(key)]
+}
+
+#[test]
+fn packages_of_python_accept_it() {
+    let install =
+        ["venv/bin/pip", "install", "--quiet", "securesystemslib[crypto]==1.6.*", "in-toto-attestation==0.9.*"];
+    let Some(folder) = installed("python", &[&["python3", "-m", "venv", "venv"], &install]) else { return };
+    let shop = Shop::new();
+    let check = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/independent/check.py");
+    let run = |words: &[String]| {
+        let mut command = assert_cmd::Command::new(folder.join("venv/bin/python"));
+        let output = command.arg(&check).args(words).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(run(&exported(&shop)), "accepted\n");
+    let summary = shop.sandbox.tmp().join("vsa.json");
+    fs::write(&summary, told(&shop, &["--format", "vsa"]).1).unwrap();
+    run(&[summary.display().to_string(), String::new(), "vsa".to_owned()]);
+}
+
+#[test]
+fn a_package_of_node_accepts_it() {
+    let install = ["npm", "install", "--no-audit", "--no-fund", "--silent", "--prefix", ".", "@sigstore/verify@3.1"];
+    let Some(folder) = installed("node", &[&install]) else { return };
+    let shop = Shop::new();
+    let check = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/independent/check.mjs");
+    let mut command = assert_cmd::Command::new("node");
+    let output = command.arg(check).args(exported(&shop)).current_dir(folder).output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(
+        (String::from_utf8_lossy(&output.stdout).as_ref(), output.status.success()),
+        ("accepted\n", true),
+        "{err}"
+    );
+}
+
+/// The crate is built beside our own tree: nothing of it is in the program.
+#[test]
+fn a_crate_of_another_author_accepts_it() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/independent/dsse");
+    let manifest = root.join("Cargo.toml").display().to_string();
+    let build = [env!("CARGO"), "build", "--quiet", "--locked", "--manifest-path", &manifest, "--target-dir", "target"];
+    let Some(folder) = installed("dsse", &[&[&build[..], &["--target", "host-tuple"]].concat()]) else { return };
+    let shop = Shop::new();
+    let mut found = fs::read_dir(folder.join("target")).unwrap().flatten().map(|item| item.path().join("debug/check"));
+    let program = found.find(|path| path.is_file()).unwrap();
+    let output = assert_cmd::Command::new(program).args(exported(&shop)).output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(
+        (String::from_utf8_lossy(&output.stdout).as_ref(), output.status.success()),
+        ("accepted\n", true),
+        "{err}"
+    );
+}
+
+/// OpenSSL reads the key that we export.
+#[test]
+fn the_key_as_pem() {
+    let shop = Shop::new();
+    shop.sandbox.person(&["key", "init", "--yes"]).said(&["made the key"]);
+    let pem = shop.sandbox.person(&["key", "export", "--pem", "--yes"]);
+    pem.said(&["-----BEGIN PUBLIC KEY-----"]);
+    let plain = shop.sandbox.person(&["key", "export", "--yes"]).out;
+    let mut command = shop.sandbox.command("openssl");
+    let output = command.args(["pkey", "-pubin", "-outform", "DER"]).write_stdin(pem.out).output().unwrap();
+    let key = aops_proof::text::from_base64(plain.trim().splitn(3, '+').nth(2).unwrap()).unwrap();
+    assert_eq!(output.stdout[12..], key[1..], "{}", String::from_utf8_lossy(&output.stderr));
+}
