@@ -10,3 +10,7 @@ pub mod body;
 pub mod request;
 pub mod dns;
 pub mod counts;
+#[cfg(target_os = "linux")]
+pub mod inner;
+#[cfg(target_os = "linux")]
+pub mod broker;
