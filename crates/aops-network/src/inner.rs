@@ -77,26 +77,40 @@ impl Wish {
     }
 }
 
-/// From here on every IPv4 address is this machine: `ip route add local 0.0.0.0/0 dev lo`.
+/// From here on every IPv4 address is this machine: `ip route add local 0.0.0.0/0 dev lo`. What answers at one of the
+/// loopback's addresses answers from that very address, as a resolver at 127.0.0.53 must; the kernel's own route has another
+/// in mind.
 pub fn take_every_address() -> io::Result<()> {
+    add_route(None)?;
+    add_route(Some((Ipv4Addr::new(127, 0, 0, 0), 8)))
+}
+
+/// A route in the table `local` to the loopback device: to this network, or to all.
+fn add_route(to: Option<(Ipv4Addr, u8)>) -> io::Result<()> {
     const LOOPBACK_DEVICE: u32 = 1;
-    let flags = SocketFlags::CLOEXEC;
     // Without a protocol it is that for routes.
-    let kernel = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
-    let mut request = Vec::with_capacity(36);
-    request.extend(36u32.to_ne_bytes());
-    // RTM_NEWROUTE, with an answer, made where there is none.
+    let kernel = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+    // AF_INET, length of the address, in the table `local`, made by hand, on this host, of the kind `local`.
+    let mut route = vec![2, to.map_or(0, |(_, length)| length), 0, 0, 255, 3, 254, 2];
+    route.extend(0u32.to_ne_bytes());
+    // RTA_OIF: the device; RTA_DST: the network.
+    let mut attribute = |kind: u16, value: [u8; 4]| {
+        route.extend(8u16.to_ne_bytes());
+        route.extend(kind.to_ne_bytes());
+        route.extend(value);
+    };
+    attribute(4, LOOPBACK_DEVICE.to_ne_bytes());
+    if let Some((network, _)) = to {
+        attribute(1, network.octets());
+    }
+    let mut request = Vec::with_capacity(64);
+    request.extend(u32::try_from(16 + route.len()).unwrap_or_default().to_ne_bytes());
+    // RTM_NEWROUTE with an answer, in the place of one that is there.
     request.extend(24u16.to_ne_bytes());
-    request.extend((0x1u16 | 0x4 | 0x400).to_ne_bytes());
+    request.extend((0x1u16 | 0x4 | 0x100 | 0x400).to_ne_bytes());
     request.extend(1u32.to_ne_bytes());
     request.extend(0u32.to_ne_bytes());
-    // AF_INET, any address, in the table `local`, made by hand, on this host, of the kind `local`.
-    request.extend([2, 0, 0, 0, 255, 3, 254, 2]);
-    request.extend(0u32.to_ne_bytes());
-    // RTA_OIF: the device.
-    request.extend(8u16.to_ne_bytes());
-    request.extend(4u16.to_ne_bytes());
-    request.extend(LOOPBACK_DEVICE.to_ne_bytes());
+    request.extend(route);
     send(&kernel, &request, SendFlags::empty())?;
     let mut answer = [0; 256];
     let (length, _) = recv(&kernel, &mut answer[..], RecvFlags::empty())?;

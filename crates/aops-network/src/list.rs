@@ -169,7 +169,7 @@ impl List {
     /// The ports of any address that something listens on inside.
     pub fn ports(&self) -> BTreeSet<u16> {
         let named = self.allow.iter().filter_map(|(pattern, _)| pattern.port);
-        named.chain(USUAL_PORTS).filter(|port| !self.local.contains(port)).collect()
+        named.chain(USUAL_PORTS).collect()
     }
 
     /// Whether a server inside at this port is opened outside, where it listens on none of our own.

@@ -40,6 +40,7 @@ pub mod elsewhere;
 pub mod confined;
 mod own;
 pub mod unheld;
+pub mod network;
 pub mod shell;
 
 #[cfg(not(target_os = "linux"))]

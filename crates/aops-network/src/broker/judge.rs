@@ -19,6 +19,13 @@ impl Broker<'_> {
     /// Someone has come in through this door.
     pub(super) fn accept(&mut self, near: TcpStream, door: Door) {
         let Ok(at) = near.local_addr() else { return };
+        // The machine's own port, behind a door for every address.
+        let door = match door {
+            Door::Everywhere(port) if at.ip() == Ipv4Addr::LOCALHOST && self.list.local.contains(&port) => {
+                Door::Local(port)
+            }
+            other => other,
+        };
         let id = self.number();
         if near.set_nonblocking(true).is_err() || self.watch(&near, id, ALL).is_err() {
             return;

@@ -43,6 +43,9 @@ const FAILED: [u8; 7] = [21, 3, 3, 0, 2, 2, 80];
 /// Where programs that know a proxy find one.
 pub(super) const PROXY: u16 = 3128;
 
+/// See [`Broker::at_once`].
+pub(super) const AT_ONCE: u32 = 32;
+
 /// What a listening socket is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Door {
@@ -78,6 +81,8 @@ pub(super) struct Broker<'a> {
     pub(super) pipes: Pipes,
     pub(super) sockets: Vec<File>,
     pub(super) again: Vec<u64>,
+    /// Refusals that may be saved before they are said, until others had their turn.
+    pub(super) at_once: u32,
     next: u64,
 }
 
@@ -116,6 +121,7 @@ impl<'a> Broker<'a> {
             pipes: Pipes::default(),
             sockets,
             again: Vec::new(),
+            at_once: AT_ONCE,
             next: FIRST,
         };
         broker.watch(&broker.outside.signals, SIGNALS, EventFlags::IN)?;
@@ -145,6 +151,11 @@ impl<'a> Broker<'a> {
     pub(super) fn changed(&mut self, is_refusal: bool) {
         let since = self.unsaved.map_or_else(Instant::now, |(since, _)| since);
         self.unsaved = Some((since, is_refusal || self.unsaved.is_some_and(|(_, refused)| refused)));
+    }
+
+    pub(super) fn save_counts(&mut self) {
+        self.unsaved = None;
+        (self.outside.save)(&self.counts);
     }
 
     /// The list says no; the hint names who can change that.
@@ -190,7 +201,13 @@ impl<'a> Broker<'a> {
         if connection.role == Role::Judged {
             let now = self.now();
             self.counts.refused(&connection.host(), connection.port, why, now);
-            self.changed(true);
+            // Who tells the model of it looks when the command has ended.
+            if self.at_once > 0 {
+                self.at_once -= 1;
+                self.save_counts();
+            } else {
+                self.changed(true);
+            }
         }
         if said.is_empty() {
             return Next::Close;

@@ -3,7 +3,7 @@
 //! Waits for sockets, signals and the end of the session, and gives each what has come its turn.
 
 use super::connection::Stage;
-use super::state::{Broker, Door, END, FIRST, INNER, LOOK_UPS, Next, Outside, PROXY, RESOLVER, SIGNALS};
+use super::state::{AT_ONCE, Broker, Door, END, FIRST, INNER, LOOK_UPS, Next, Outside, PROXY, RESOLVER, SIGNALS};
 use crate::dns;
 use crate::inner::{self, Wish};
 use crate::list::{Publish, Verdict};
@@ -72,7 +72,9 @@ impl Broker<'_> {
     /// Opens every door that the list wants and that is not open yet.
     pub(super) fn open_doors(&mut self) -> io::Result<()> {
         let everywhere = self.list.ports().into_iter().map(Door::Everywhere);
-        let local = self.list.local.iter().map(|port| Door::Local(*port));
+        let ports = self.list.ports();
+        // What is open on every address is so on the loopback, too.
+        let local = self.list.local.difference(&ports).map(|port| Door::Local(*port));
         let wanted: Vec<Door> = everywhere.chain(local).chain([Door::Proxy]).collect();
         for door in wanted {
             if self.doors.values().any(|(_, known)| *known == door) {
@@ -154,7 +156,7 @@ impl Broker<'_> {
         let local = self.list.local.clone();
         self.doors.retain(|_, (_, door)| match door {
             Door::Everywhere(port) => ports.contains(port),
-            Door::Local(port) => local.contains(port),
+            Door::Local(port) => local.contains(port) && !ports.contains(port),
             Door::Proxy | Door::Served(_) => true,
         });
     }
@@ -201,6 +203,7 @@ impl Broker<'_> {
 
     /// Servers inside, and connections that took too long.
     fn look_around(&mut self, now: Instant) {
+        self.at_once = AT_ONCE;
         if self.list.publish != Publish::None || !self.counts.served.is_empty() {
             self.publish();
         }
@@ -227,7 +230,6 @@ impl Broker<'_> {
                 self.connections.insert(id, connection);
             }
         }
-        self.unsaved = None;
-        (self.outside.save)(&self.counts);
+        self.save_counts();
     }
 }
