@@ -10,6 +10,11 @@ use std::fmt;
 /// Ports of a host for which none is named.
 pub const USUAL_PORTS: [u16; 3] = [443, 80, 22];
 
+/// How a rule names this host and port.
+pub fn spelt(host: &str, port: u16) -> String {
+    if USUAL_PORTS.contains(&port) { host.to_owned() } else { format!("{host}:{port}") }
+}
+
 /// What becomes of a host that is on no list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {

@@ -22,7 +22,7 @@ use crate::system::files;
 use crate::system::process::detached;
 use crate::system::process::program::{Identity, Program};
 use crate::text::template::one_line;
-use aops_network::list::Refusal;
+use aops_network::list::{Refusal, spelt};
 use rustix::process::{Flock, FlockType, Pid, Signal, fcntl_getlk, kill_process};
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -160,13 +160,11 @@ pub fn take_refusals(session: &Path) -> Option<String> {
     let all: BTreeSet<&str> = text.lines().collect();
     let say = |line: &&str| {
         let (host, why) = line.split_once('\t').unwrap_or((line, ""));
-        let next = if why == Refusal::NotListed.to_string() || why == Refusal::OtherPort.to_string() {
-            let host =
-                if why == Refusal::NotListed.to_string() { host.split(':').next().unwrap_or(host) } else { host };
-            format!(". Ask the person to run `aops-hook network allow {host}`")
-        } else {
-            String::new()
-        };
+        let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));
+        let by_list = [Refusal::NotListed, Refusal::OtherPort].iter().any(|known| why == known.to_string());
+        let rule = spelt(name, port.parse().unwrap_or_default());
+        let next = format!(". Ask the person to add `{rule}` to `[network] allow` of their configuration");
+        let next = if by_list { next } else { String::new() };
         one_line(&format!("network: `{host}` refused, {why}{next}."), 300)
     };
     let mut said: Vec<String> = all.iter().take(MOST_NAMED).map(say).collect();

@@ -5,13 +5,14 @@
 use crate::body::Body;
 use rustix::io::Errno;
 use rustix::net::Shutdown;
-use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
+use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 
-/// As much as a pipe holds.
+/// As much as a pipe holds, and one through which much has flowed.
 const PIECE: usize = 1 << 16;
+const WIDE: usize = 1 << 20;
 /// Pieces before others have their turn.
 const TURN: usize = 32;
 /// Pipes that are kept for the next connection.
@@ -20,6 +21,18 @@ const KEPT: usize = 32;
 pub(super) struct Pipe {
     read: OwnedFd,
     write: OwnedFd,
+    size: usize,
+}
+
+impl Pipe {
+    /// A download through a pipe of the usual size takes a third longer. A user has few pages for wide ones.
+    fn widen(&mut self) {
+        self.size = fcntl_setpipe_size(&self.write, WIDE).unwrap_or(PIECE).max(PIECE + 1);
+    }
+
+    fn is_wide(&self) -> bool {
+        self.size > PIECE
+    }
 }
 
 /// Pipes that are empty.
@@ -29,7 +42,7 @@ pub(super) struct Pipes(Vec<Pipe>);
 impl Pipes {
     fn take(&mut self) -> Option<Pipe> {
         let made = || pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).ok();
-        self.0.pop().or_else(|| made().map(|(read, write)| Pipe { read, write }))
+        self.0.pop().or_else(|| made().map(|(read, write)| Pipe { read, write, size: PIECE }))
     }
 }
 
@@ -119,11 +132,14 @@ impl Flow {
         if self.pipe.is_none() {
             self.pipe = pipes.take();
         }
-        let Some(pipe) = &self.pipe else { return Flowed::Broken };
+        let Some(pipe) = &mut self.pipe else { return Flowed::Broken };
+        if self.moved > WIDE as u64 && !pipe.is_wide() {
+            pipe.widen();
+        }
         let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
         for _ in 0..TURN {
             if self.held == 0 {
-                match splice(from, None, &pipe.write, None, PIECE, flags) {
+                match splice(from, None, &pipe.write, None, pipe.size, flags) {
                     Ok(0) => {
                         let _ = rustix::net::shutdown(to, Shutdown::Write);
                         return Flowed::Ended;
@@ -152,7 +168,8 @@ impl Flow {
 
     /// The pipe of a direction that is done, for another.
     pub(super) fn give_back(&mut self, pipes: &mut Pipes) {
-        if let Some(pipe) = self.pipe.take().filter(|_| self.held == 0 && pipes.0.len() < KEPT) {
+        let room = self.held == 0 && pipes.0.len() < KEPT;
+        if let Some(pipe) = self.pipe.take().filter(|pipe| room && !pipe.is_wide()) {
             pipes.0.push(pipe);
         }
     }

@@ -8,7 +8,7 @@ use super::resolve::Resolver;
 use crate::counts::{Counts, Time};
 use crate::dns::Names;
 use crate::inner::{self, Wish};
-use crate::list::{List, Refusal};
+use crate::list::{List, Refusal, spelt};
 use crate::request;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::collections::{BTreeMap, HashMap};
@@ -163,9 +163,9 @@ impl<'a> Broker<'a> {
         let host = connection.host();
         let hint = match refusal {
             Refusal::Denied(_) => "hint: it stays so for this session; go on without it\n".to_owned(),
-            Refusal::NotListed => format!("hint: ask the person to run `aops-hook network allow {host}`\n"),
-            Refusal::OtherPort => {
-                format!("hint: ask the person to run `aops-hook network allow {host}:{}`\n", connection.port)
+            Refusal::NotListed | Refusal::OtherPort => {
+                let rule = spelt(&host, connection.port);
+                format!("hint: ask the person to add `{rule}` to `[network] allow` of their configuration\n")
             }
         };
         self.refuse(connection, &refusal.to_string(), &hint)

@@ -150,11 +150,11 @@ fn a_refusal_says_host_reason_and_next_step() {
     );
     let ran = session.ran("python3 refused.py");
     let first = "aops-hook: `tls.test:80` refused, it is not on this project's list\n\
-                 hint: ask the person to run `aops-hook network allow tls.test`\n";
+                 hint: ask the person to add `tls.test` to `[network] allow` of their configuration\n";
     let second = "aops-hook: `evil.test:80` refused, it is denied (person)\n";
     assert!(ran.out.contains("403 Forbidden") && ran.out.contains(first) && ran.out.contains(second), "{ran:?}");
-    let told = "network: `tls.test:80` refused, it is not on this project's list. Ask the person to run \
-                `aops-hook network allow tls.test`.";
+    let told = "network: `tls.test:80` refused, it is not on this project's list. Ask the person to add `tls.test` to \
+                `[network] allow` of their configuration.";
     assert!(ran.told.contains(told), "{ran:?}");
     assert!(ran.told.contains("network: `evil.test:80` refused, it is denied (person)."), "{ran:?}");
     assert_eq!(session.ran("true").told, "", "each is told once");

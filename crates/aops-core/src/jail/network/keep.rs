@@ -38,12 +38,13 @@ pub fn run(arguments: &[String]) -> u8 {
     limits::raise();
     let [session, client] = arguments else { return 2 };
     let session = Path::new(session);
-    let Ok(mut mark) = make_mark(session) else { return 1 };
+    // Whoever finds the lock may send a signal.
+    let (Ok(signals), Ok(mut mark)) = (signals(), make_mark(session)) else { return 1 };
     // Another one was faster.
     if fcntl_lock(&mark, FlockOperation::NonBlockingLockExclusive).is_err() {
         return 0;
     }
-    match keep(session, client.parse().ok(), &mark) {
+    match keep(session, client.parse().ok(), signals, &mark) {
         Ok(()) => 0,
         Err(why) => {
             let _ = mark.set_len(0).and_then(|()| writeln!(mark, "{why}"));
@@ -52,8 +53,7 @@ pub fn run(arguments: &[String]) -> u8 {
     }
 }
 
-fn keep(session: &Path, client: Option<i32>, mark: &File) -> Result<(), String> {
-    let signals = tried("signals", signals())?;
+fn keep(session: &Path, client: Option<i32>, signals: OwnedFd, mark: &File) -> Result<(), String> {
     let client = client.and_then(Pid::from_raw).map(|client| pidfd_open(client, PidfdFlags::empty())).transpose();
     let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
     let (own, others) = tried("channel", pair)?;
