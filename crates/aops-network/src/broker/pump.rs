@@ -25,7 +25,7 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    /// A download through a pipe of the usual size takes a third longer. A user has few pages for wide ones.
+    /// Fewer calls where much flows; a user has few pages for it, so it is not every pipe's.
     fn widen(&mut self) {
         self.size = fcntl_setpipe_size(&self.write, WIDE).unwrap_or(PIECE).max(PIECE + 1);
     }
