@@ -6,6 +6,8 @@
 #![no_main]
 
 use aops_core::hook;
+#[cfg(target_os = "linux")]
+use aops_core::jail::network;
 use aops_core::jail::{confined, shell};
 use aops_core::model::client::Client;
 use aops_core::model::event::EventKind;
@@ -52,6 +54,8 @@ fn run(arguments: Vec<String>) -> u8 {
         Some(event) => hook::run(Some(event), &env),
         None if first.is_none() && !std::io::stdin().is_terminal() => hook::run(None, &env),
         None if first.is_some_and(refresh::is_verb) => refresh::run(&arguments[1..], &env),
+        #[cfg(target_os = "linux")]
+        None if first == Some(network::VERB) => network::run(&arguments[2..]),
         None if first.is_some_and(job::is_verb) => job::run(&arguments[1..], &env),
         None if first == Some(complete::VERB) => {
             complete::answer(&arguments[2..], &env.standing_here(), &mut std::io::stdout());

@@ -15,6 +15,7 @@ mod lasting;
 mod links;
 mod locks;
 mod named;
+mod network;
 mod ordinary;
 mod ourselves;
 mod places;

@@ -197,6 +197,10 @@ fn said_of(form: Form) -> Value {
         Form::Text => named("text"),
         Form::Id => named("id"),
         Form::Names => named("names"),
+        Form::Host => named("host"),
+        Form::Hosts => named("hosts"),
+        Form::Ports([]) => named("ports"),
+        Form::Ports(words) => json!({"oneOf": [{"enum": words}, {"$ref": "#/definitions/ports"}]}),
         Form::Switches(_) => json!({"allOf": [{"$ref": "#/properties/danger"}]}),
     }
 }
@@ -265,7 +269,10 @@ fn the_parser_keeps_to_the_schema() {
             }
             let beyond = [(&said["minimum"], -1), (&said["maximum"], 1)];
             let beyond = beyond.iter().filter_map(|(limit, step)| Some(json!(limit.as_i64()? + step)));
-            for bad in beyond.chain([json!("no such word\n"), json!([[]]), json!([3])]) {
+            // A number is a text nowhere, and a port only up to the largest.
+            let is_ports = said.to_string().contains("#/definitions/ports");
+            let number = if is_ports { json!([65_536]) } else { json!([3]) };
+            for bad in beyond.chain([json!("no such word\n"), json!([[]]), number]) {
                 assert!(!accepts(&key, &bad), "{key} = {bad}");
                 tried += 1;
             }

@@ -31,9 +31,20 @@ fn few_system_calls() {
 /// With a database that machines share, reachable or not, an event makes the very same calls.
 #[test]
 fn a_fleet_costs_an_event_nothing() {
-    let counts = ["", "fleet.url = \"postgresql://aops@127.0.0.1:9/aops\"\n"].map(|fleet| {
+    same_calls_with("fleet.url = \"postgresql://aops@127.0.0.1:9/aops\"\n");
+}
+
+/// So it does with a network of the session's own: that is made at its start.
+#[test]
+fn a_network_costs_an_event_nothing() {
+    same_calls_with("network.mode = \"list\"\nnetwork.allow = [\"a.test\"]\n");
+}
+
+#[track_caller]
+fn same_calls_with(setting: &str) {
+    let counts = ["", setting].map(|setting| {
         let sandbox = Sandbox::new();
-        sandbox.configure(&format!("{}{fleet}", crate::support::NO_TRACKER));
+        sandbox.configure(&format!("{}{setting}", crate::support::NO_TRACKER));
         let session = sandbox.session();
         passed(&session.start("startup"));
         passed(&session.prompt("go"));

@@ -61,10 +61,16 @@ fn code(text: &str) -> String {
 const CORE: &str = "crates/aops-core/src";
 /// Folders of it that decide or compute and nothing else.
 const PURE: [&str; 5] = ["text", "model", "tool", "session", "gate"];
-const PURE_FILES: [&str; 8] = [
+const PURE_FILES: [&str; 14] = [
     "crates/aops-attest/src/",
     "crates/aops-shell/src/",
     "crates/aops-proof/src/",
+    "crates/aops-network/src/name",
+    "crates/aops-network/src/list",
+    "crates/aops-network/src/hello",
+    "crates/aops-network/src/body",
+    "crates/aops-network/src/request",
+    "crates/aops-network/src/counts",
     "crates/aops-ledger/src/sha256",
     "crates/aops-ledger/src/stored",
     "crates/aops-ledger/src/json",

@@ -9,6 +9,7 @@ pub mod glob;
 pub mod value;
 mod word;
 pub mod jail;
+pub mod network;
 pub mod quiet;
 pub mod undo;
 pub mod witness;
@@ -30,6 +31,7 @@ pub use close::{Close, Evidence, Tracker};
 pub use effects::Effects;
 pub use fleet::Fleet;
 pub use jail::Jail;
+pub use network::Network;
 pub use origins::{Layer, Origins, SourceLine};
 pub use project::Folder;
 pub use quiet::{Quiet, QuietLevel};
@@ -71,6 +73,8 @@ pub struct Policy {
     pub jail: Jail,
     pub memory: Memory,
     pub mode: Mode,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub network: Network,
     #[serde(default, skip_serializing_if = "is_default")]
     pub quiet: Quiet,
     /// Mode `observe` only: the levels of the gates in the mode that is rehearsed.
@@ -272,6 +276,7 @@ impl Default for Policy {
             jail: Jail::default(),
             memory: Memory::default(),
             mode: Mode { level: Some(ModeLevel::Strict), ..Mode::default() },
+            network: Network::default(),
             quiet: Quiet::default(),
             rehearsed: None,
             rules: Vec::new(),

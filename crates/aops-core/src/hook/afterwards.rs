@@ -9,15 +9,17 @@ use crate::briefing::learnings::{self, Learning};
 use crate::briefing::{reflections, refresh};
 use crate::checkpoint;
 use crate::config::policy::Policy;
+use crate::config::policy::network::NetworkMode;
+use crate::gate::jail::runs_shell;
 use crate::gate::{is_busy, lease};
 use crate::insight::collect;
-use crate::jail::enter;
+use crate::jail::{enter, network};
 use crate::ledger::{leases, recent};
 use crate::model::error::Failure;
 use crate::model::event::EventKind;
 use crate::model::gate_id::GateId;
 use crate::model::named::Stored;
-use crate::model::profile::Profile;
+use crate::model::profile::{Hold, Profile};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::observe::keeping;
 use crate::proof::append;
@@ -53,6 +55,8 @@ static FOLLOWS: &[Follows] = &[
     // The witnesses see what was signed.
     (wants_refresh, refresh_behind),
     (lets_try, want_jail),
+    (wants_network, start_network),
+    (ran_in_network, tell_refusals),
 ];
 
 impl Turn<'_> {
@@ -196,7 +200,43 @@ fn ends_session(turn: &Turn) -> bool {
 /// Nothing goes on that was tried out in this session.
 fn end_trials(turn: &mut Turn) -> Verdict {
     enter::end_all(&turn.ledger.place().path);
+    if turn.session().policy().network.mode != NetworkMode::Off {
+        network::end(&turn.ledger.place().path);
+    }
     Verdict::pass()
+}
+
+fn wants_network(turn: &Turn) -> bool {
+    let session = turn.session();
+    let held = || session.memory.jail.as_ref().is_some_and(|jail| jail.hold == Hold::Namespaces);
+    starts_session(turn) && session.policy().network.mode != NetworkMode::Off && held()
+}
+
+/// Behind the hook: a command that comes before it is ready waits for it.
+fn start_network(turn: &mut Turn) -> Verdict {
+    let session = turn.session();
+    let client = session.memory.client.as_ref().map(|client| client.pid);
+    let started = network::start(turn.env, &turn.ledger.place().path, &session.policy().network, client);
+    started.map_or_else(
+        |error| {
+            Verdict::notice(
+                GateId::Jail,
+                format!("the session's network could not be made, so no command runs: {error}"),
+            )
+        },
+        |()| Verdict::pass(),
+    )
+}
+
+fn ran_in_network(turn: &Turn) -> bool {
+    let ended = matches!(turn.event.kind, EventKind::PostToolUse | EventKind::PostToolUseFailure) && !turn.env.dry_run;
+    let shell = || turn.event.call.as_ref().is_some_and(runs_shell);
+    ended && turn.session().policy().network.mode != NetworkMode::Off && shell()
+}
+
+fn tell_refusals(turn: &mut Turn) -> Verdict {
+    let words = network::take_refusals(&turn.ledger.place().path);
+    words.map_or_else(Verdict::pass, |words| Verdict::context(GateId::Jail, words))
 }
 
 fn ends_turn(turn: &Turn) -> bool {

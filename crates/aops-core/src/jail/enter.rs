@@ -44,6 +44,7 @@ fn sockets(profile: Profile, ground: &Ground) -> Sockets {
         Profile::Read if !ground.network => Sockets::Local,
         Profile::QuietRead => Sockets::Network,
         Profile::QuietWork => Sockets::Common,
+        _ if ground.shut.is_some() => Sockets::Common,
         _ => Sockets::All,
     }
 }

@@ -34,6 +34,8 @@ pub struct Ground {
     pub layer_mb: u64,
     /// The machine's network is there, also where a profile has none or an empty one.
     pub network: bool,
+    /// Sockets of programs outside, or folders of such, that are hidden since the session's network is held.
+    pub shut: Option<Vec<PathBuf>>,
     /// What a quiet profile does not show: the paths that the user's rules forbid to read.
     pub hidden: Vec<PathBuf>,
     /// The session's folder, in which a jail may wait for the command.

@@ -42,6 +42,7 @@ pub mod confined;
 mod own;
 pub mod unheld;
 mod to_keep;
+pub mod network;
 pub mod shell;
 
 #[cfg(not(target_os = "linux"))]

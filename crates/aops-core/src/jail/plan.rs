@@ -75,6 +75,7 @@ impl Ground {
         if profile.is_quiet() {
             wishes.add_all(&self.hidden, Way::Hidden);
         }
+        wishes.add_all(self.shut.iter().flatten(), Way::Hidden);
         if profile != Profile::None {
             wishes.add(&self.keys, Way::Hidden, false);
             // A file of secrets may be among what was kept.

@@ -7,6 +7,7 @@
 use super::enter::{close_on_exec, enter, lock, what_holds};
 use super::environment;
 use super::line;
+use super::network::{Asked, Reach};
 use super::own;
 use super::plan::{Ground, is_folder_file, is_for_telling};
 use super::program::become_program;
@@ -15,6 +16,7 @@ use super::to_keep::ToKeep;
 use super::unheld::{self, Search, Unheld};
 use crate::config::in_force;
 use crate::config::policy::jail::{Harness, Jail, JailLevel};
+use crate::config::policy::network::Network;
 use crate::ledger::sessions;
 use crate::model::profile::{Hold, JailState, Profile, Proof, line_digest};
 use crate::session::fold::Session;
@@ -61,6 +63,8 @@ struct Order {
     hold: Hold,
     profile: Profile,
     ground: Ground,
+    /// The session's network, where it does not have the machine's.
+    reach: Option<Reach>,
     messaging: bool,
     /// No shell is needed for it.
     direct: Option<Direct>,
@@ -118,6 +122,7 @@ fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) 
         (None, _) => None,
     };
     if order.profile > Profile::None {
+        order.reach.map_or(Ok(()), |reach| reach.enter(&mut ground))?;
         if let Some(trial) = enter(order.hold, order.profile, &ground, &env.cwd)? {
             // A run waits for its step in its own way.
             let clients = if step.is_none() { waiting(variables) } else { Vec::new() };
@@ -162,7 +167,7 @@ impl Order {
         let own = own::arguments(line, || std::env::current_exe().unwrap_or_default());
         let found = if step.is_none() { session_of(env, &id, harness || own.is_some())? } else { None };
         let session = found.as_ref().map(|(_, session)| session);
-        let jail = policy(env, session)?;
+        let (jail, network) = policy(env, session)?;
         let project = if env.project.as_os_str().is_empty() { &env.cwd } else { &env.project };
         let known = session.and_then(|session| session.memory.jail.clone());
         let project = known.as_ref().map_or_else(|| project.clone(), |state| PathBuf::from(&state.project));
@@ -187,10 +192,14 @@ impl Order {
         ground.watched = found.as_ref().map(|(folder, _)| folder.clone());
         let state = held(known, &jail, &ground, profile)?;
         let (hold, profile) = settle(&state, &jail, profile)?;
+        let session = found.as_ref().map(|(folder, _)| folder.as_path());
+        let asked = Asked { jail: &jail, network: &network, hold, profile, harness, session };
+        let reach = Reach::of(asked, &ground)?;
         Ok(Self {
             hold,
             profile,
             ground,
+            reach,
             messaging: jail.messaging,
             direct,
             calls,
@@ -203,7 +212,7 @@ impl Order {
 /// The session of this id. Where its record proves nothing, only what needs no decision goes on without one.
 fn session_of(env: &Env, id: &str, undecided: bool) -> Result<Option<(PathBuf, Session)>, String> {
     match sessions::find_anywhere(env, id, &env.cwd) {
-        Err(_) if undecided || policy(env, None)?.level == JailLevel::Off => Ok(None),
+        Err(_) if undecided || policy(env, None)?.0.level == JailLevel::Off => Ok(None),
         found => found.map_err(|failure| format!("what was decided about it cannot be read: {failure}")),
     }
 }
@@ -220,10 +229,13 @@ fn held(known: Option<JailState>, jail: &Jail, ground: &Ground, profile: Profile
 }
 
 /// The configuration of the session, or of this folder.
-fn policy(env: &Env, session: Option<&Session>) -> Result<Jail, String> {
+fn policy(env: &Env, session: Option<&Session>) -> Result<(Jail, Network), String> {
     match session {
-        Some(session) => Ok(session.policy().jail.clone()),
-        None => in_force::policy(env, &env.cwd).map(|policy| policy.jail).map_err(|failure| failure.to_string()),
+        Some(session) => Ok((session.policy().jail.clone(), session.policy().network.clone())),
+        None => match in_force::policy(env, &env.cwd) {
+            Ok(policy) => Ok((policy.jail, policy.network)),
+            Err(failure) => Err(failure.to_string()),
+        },
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::jail::JailLevel;
 use super::key::KEYS;
+use super::network::NetworkMode;
 use super::{Level, ModeLevel, Origins, Policy, QuietLevel, SourceLine};
 use crate::model::gate_id::GateId;
 use std::fmt;
@@ -71,6 +72,12 @@ fn why_key(key: &str, policy: &Policy, origins: &Origins) -> Option<&'static str
         "jail.harness" | "jail.layer_mb" | "jail.messaging" | "jail.test_network" | "jail.without"
             if policy.jail.level == JailLevel::Off =>
         {
+            Some("`jail.level` is off")
+        }
+        key if key.starts_with("network.") && key != "network.mode" && policy.network.mode == NetworkMode::Off => {
+            Some("`network.mode` is off")
+        }
+        "network.mode" if policy.network.mode != NetworkMode::Off && policy.jail.level == JailLevel::Off => {
             Some("`jail.level` is off")
         }
         "quiet.network" | "quiet.unattended" if policy.quiet.allow == QuietLevel::Off => Some("`quiet.allow` is off"),

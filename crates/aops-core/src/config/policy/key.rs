@@ -4,6 +4,7 @@
 //! all follow from this table; tests hold the last two to it.
 
 use super::jail::{Harness, JailLevel};
+use super::network::{NetworkMode, Publish};
 use super::quiet::QuietLevel;
 use super::value::{Field, Form, Value};
 use super::witness::WitnessGit;
@@ -141,6 +142,17 @@ fn fields() -> Vec<Key> {
     jail.harness: Form::OneOf(Harness::WORDS), Raise,
         "how hooks and servers are jailed that the client starts with a shell";
     jail.without: Form::Names, Keep, "programs that run without the jail, each in a line of its own";
+    network.mode: Form::OneOf(NetworkMode::WORDS), Raise,
+        "what commands reach: all as ever, all through a network of the session, or only hosts on the list; `ask` notes the others as wanted";
+    network.allow: Form::Hosts, Lower, "hosts that may be reached, as `host`, `*.host` or `host:port`; without a port 443, 80 and 22";
+    network.deny: Form::Hosts, Add, "hosts that may not be reached, whoever allows them";
+    network.derive: Form::Flag, Lower, "hosts of lock files, of package managers' settings and of git remotes may be reached";
+    network.private: Form::Hosts, Lower, "hosts that may lead to a private address";
+    network.local: Form::Ports(&[]), Lower, "ports of this machine that commands reach at `127.0.0.1`";
+    network.publish: Form::Ports(Publish::WORDS), Keep, "ports of commands' servers that are opened on this machine's loopback";
+    network.sockets: Form::Names, Lower, "unix sockets that commands see; that of a container engine undoes the list";
+    network.servers: Form::Flag, Raise, "hooks and servers that the client starts with a shell are held too";
+    network.ech: Form::Flag, Lower, "a TLS hello may hide a second name, as browsers' do";
     quiet.allow: Form::OneOf(QuietLevel::WORDS), Lower,
         "which questions of the client are answered for you: none, lines that are proven to read, or also lines that the jail contains";
     quiet.network: Form::Names, Lower, "programs whose reading may use the network, as `gh`";
@@ -208,6 +220,11 @@ impl Key {
             (Project::Lower, Value::Names(old), Value::Names(new)) => match new.iter().find(|name| !old.contains(name))
             {
                 Some(name) => Err(format!("a project may only lower this, and {name:?} is not in it")),
+                None => Ok(wanted),
+            },
+            (Project::Lower, Value::Ports(old), Value::Ports(new)) => match new.iter().find(|port| !old.contains(port))
+            {
+                Some(port) => Err(format!("a project may only lower this, and {port} is not in it")),
                 None => Ok(wanted),
             },
             (Project::Raise | Project::Lower, ..) | (Project::Fill, Value::Nothing, _) => Ok(wanted),

@@ -5,6 +5,7 @@
 //! default.
 
 use super::key::{EntryField, KEYS, Key, Project};
+use super::network::Publish;
 use super::origins::{Layer, Origins, SourceLine};
 use super::value::{Parts, Value};
 use super::{Check, Folder, Gates, ModeLevel, Policy, Rule, check, effects, project, rule};
@@ -96,7 +97,17 @@ fn sort(policy: &mut Policy) {
     policy.checks.sort_by(|one, other| one.id.cmp(&other.id));
     let effects = &mut policy.effects;
     let (quiet, small) = (&mut policy.quiet.network, &mut policy.small.never);
-    for names in [&mut effects.examples, &mut effects.read, &mut effects.write, small, quiet] {
+    let network = &mut policy.network;
+    for ports in [&mut network.local].into_iter().chain(match &mut network.publish {
+        Publish::Ports(ports) => Some(ports),
+        Publish::Auto | Publish::None => None,
+    }) {
+        ports.sort_unstable();
+        ports.dedup();
+    }
+    let network = [&mut network.allow, &mut network.deny, &mut network.private, &mut network.sockets];
+    let others = [&mut effects.examples, &mut effects.read, &mut effects.write, small, quiet];
+    for names in others.into_iter().chain(network) {
         names.sort();
         names.dedup();
     }

@@ -1,3 +1,4 @@
+mod network;
 mod tighten;
 
 use super::key::KEYS;

@@ -6,6 +6,8 @@
 use super::address::Address;
 use crate::config::problem::meant;
 use crate::model::call::Effect;
+use crate::text::template::one_line;
+use aops_network::list::Pattern;
 use aops_shell::danger;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -36,6 +38,11 @@ pub enum Form {
     /// A URL of a PostgreSQL, without a password.
     Database,
     Names,
+    Host,
+    /// Names of hosts: `host`, `*.host`, each with `:port` where it has one.
+    Hosts,
+    /// A list of ports, or one of these.
+    Ports(&'static [&'static str]),
     /// A table of danger rules with one of these words each; as a value `danger.git-discard=off`.
     Switches(&'static [&'static str]),
 }
@@ -48,6 +55,7 @@ pub enum Value {
     Share(Share),
     Text(String),
     Names(Vec<String>),
+    Ports(Vec<u16>),
 }
 
 /// A share between 0 and 1, kept as millionths: stored forms hold no fractions.
@@ -85,13 +93,18 @@ impl Form {
             other => Ok(other.to_string()),
         };
         match (self, given.get_ref()) {
-            (Form::Names | Form::SomeOf(_), DeValue::Array(items)) if items.len() > LONGEST_LIST => {
+            (Form::Names | Form::SomeOf(_) | Form::Hosts | Form::Ports(_), DeValue::Array(items))
+                if items.len() > LONGEST_LIST =>
+            {
                 Err((at, format!("at most {LONGEST_LIST} entries")))
             }
-            (Form::Names | Form::SomeOf(_), DeValue::Array(items)) => {
+            (Form::Ports(_), DeValue::Array(items)) => {
+                items.iter().map(port).collect::<Result<_, _>>().map(Value::Ports)
+            }
+            (Form::Names | Form::SomeOf(_) | Form::Hosts, DeValue::Array(items)) => {
                 items.iter().map(text).collect::<Result<_, _>>().map(Value::Names)
             }
-            (Form::Names | Form::SomeOf(_), DeValue::String(_)) => Ok(Value::Names(vec![text(given)?])),
+            (Form::Names | Form::SomeOf(_) | Form::Hosts, DeValue::String(_)) => Ok(Value::Names(vec![text(given)?])),
             (Form::Switches(words), DeValue::Table(table)) => {
                 table.iter().map(|(key, level)| switch(key, level, words)).collect::<Result<_, _>>().map(Value::Names)
             }
@@ -101,7 +114,11 @@ impl Form {
 
     /// The form of one entry of a list.
     fn one(self) -> Self {
-        if let Form::SomeOf(words) = self { Form::OneOf(words) } else { Form::Text }
+        match self {
+            Form::SomeOf(words) => Form::OneOf(words),
+            Form::Hosts => Form::Host,
+            _ => Form::Text,
+        }
     }
 
     fn accept(self, given: &DeValue) -> Result<Value, String> {
@@ -112,6 +129,8 @@ impl Form {
             (Form::Share, DeValue::Float(n)) => share(n.as_str()),
             (Form::Share, DeValue::Integer(n)) if n.radix() == 10 => share(n.as_str()),
             (Form::Text, DeValue::String(text)) => plain(text),
+            (Form::Host, DeValue::String(text)) => host(text),
+            (Form::Ports(words), DeValue::String(word)) if !words.is_empty() => one_of(words, word),
             (Form::Id, DeValue::String(text)) => id(text),
             (Form::Server, DeValue::String(text)) => server(text),
             (Form::Database, DeValue::String(text)) => database(text),
@@ -129,6 +148,10 @@ impl Form {
             Form::Text | Form::Id => "a text".to_owned(),
             Form::Server | Form::Database => "a URL".to_owned(),
             Form::Names => "a text or a list of texts".to_owned(),
+            Form::Host => "a host".to_owned(),
+            Form::Hosts => "a host or a list of hosts".to_owned(),
+            Form::Ports([]) => "a list of ports".to_owned(),
+            Form::Ports(words) => format!("{} or a list of ports", listed(words)),
             Form::Switches(_) => "a table such as `{ git-discard = \"off\" }`".to_owned(),
         }
     }
@@ -173,6 +196,7 @@ impl Value {
             Value::Share(share) => (f64::from(share.in_millionths()) / f64::from(Share::ONE)).into(),
             Value::Text(text) => text.clone().into(),
             Value::Names(names) => names.clone().into(),
+            Value::Ports(ports) => ports.clone().into(),
         }
     }
 }
@@ -187,6 +211,7 @@ impl fmt::Display for Value {
             Value::Share(share) => write!(f, "{share}"),
             Value::Text(text) => write!(f, "{text:?}"),
             Value::Names(names) => write!(f, "{names:?}"),
+            Value::Ports(ports) => write!(f, "{ports:?}"),
         }
     }
 }
@@ -225,6 +250,19 @@ fn plain(text: &str) -> Result<Value, String> {
         _ if text.chars().any(char::is_control) => Err("a text on one line, without control characters".to_owned()),
         _ => Ok(Value::Text(text.to_owned())),
     }
+}
+
+/// A name, never an address: names are what is judged.
+fn host(text: &str) -> Result<Value, String> {
+    let known = Pattern::of(text).is_some();
+    let wanted = "a host as `host`, `*.host` or `host:port`, by its name";
+    if known { plain(&text.to_ascii_lowercase()) } else { Err(format!("{wanted}, not {:?}", one_line(text, 80))) }
+}
+
+fn port(given: &Spanned<DeValue>) -> Result<u16, (usize, String)> {
+    let read = Form::Whole(1, u16::MAX.into()).read(given)?;
+    let number = if let Value::Whole(n) = read { u16::try_from(n).ok() } else { None };
+    number.ok_or_else(|| (given.span().start, "a port".to_owned()))
 }
 
 fn id(text: &str) -> Result<Value, String> {
@@ -315,6 +353,7 @@ field!(u64, n => Value::Whole(*n), Value::Whole(n) => Some(n));
 field!(Share, share => Value::Share(*share), Value::Share(share) => Some(share));
 field!(String, text => Value::Text(text.clone()), Value::Text(text) => Some(text));
 field!(Option<String>, text => text.clone().map_or(Value::Nothing, Value::Text), Value::Text(text) => Some(Some(text)));
+field!(Vec<u16>, ports => Value::Ports(ports.clone()), Value::Ports(ports) => Some(ports));
 field!(Vec<String>, names => Value::Names(names.clone()), Value::Names(names) => Some(names));
 field!(
     Vec<Effect>,

@@ -1,5 +1,6 @@
 //! A project may only tighten: each key both ways, and any two files.
 
+use super::network::no_wider;
 use super::source;
 use crate::config::policy::DangerLevel;
 use crate::config::policy::key::{KEYS, Key, Project};
@@ -17,6 +18,28 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
     ("mode.observe", "false", "true", Err(())),
     ("mode.observe", "", "true", Err(())),
     ("mode.observe", "", "false", Ok("false")),
+    ("network.mode", "\"observe\"", "\"list\"", Ok("\"list\"")),
+    ("network.mode", "\"list\"", "\"ask\"", Err(())),
+    ("network.mode", "", "\"observe\"", Ok("\"observe\"")),
+    ("network.allow", "[\"a.test\", \"b.test\"]", "[\"b.test\"]", Ok("[\"b.test\"]")),
+    ("network.allow", "[\"a.test\"]", "[\"a.test\", \"evil.test\"]", Err(())),
+    ("network.allow", "", "[\"evil.test\"]", Err(())),
+    ("network.deny", "[\"a.test\"]", "[\"b.test\"]", Ok("[\"a.test\", \"b.test\"]")),
+    ("network.derive", "", "false", Ok("false")),
+    ("network.derive", "false", "true", Err(())),
+    ("network.private", "", "[\"a.test\"]", Err(())),
+    ("network.private", "[\"a.test\", \"b.test\"]", "[\"a.test\"]", Ok("[\"a.test\"]")),
+    ("network.local", "[5432, 6379]", "[6379]", Ok("[6379]")),
+    ("network.local", "[5432]", "[22]", Err(())),
+    ("network.publish", "\"none\"", "\"auto\"", Err(())),
+    ("network.publish", "", "[3000]", Err(())),
+    ("network.publish", "[3000]", "[3000]", Ok("[3000]")),
+    ("network.sockets", "", "[\"/run/docker.sock\"]", Err(())),
+    ("network.sockets", "[\"/a\", \"/b\"]", "[\"/b\"]", Ok("[\"/b\"]")),
+    ("network.servers", "true", "false", Err(())),
+    ("network.servers", "", "true", Ok("true")),
+    ("network.ech", "", "true", Err(())),
+    ("network.ech", "true", "false", Ok("false")),
     ("gates.sandbox", "\"off\"", "\"warn\"", Ok("\"warn\"")),
     ("gates.sandbox", "\"off\"", "\"enforce\"", Ok("\"enforce\"")),
     ("gates.sandbox", "\"warn\"", "\"off\"", Err(())),
@@ -292,6 +315,7 @@ fn no_laxer(new: &Policy, old: &Policy) -> bool {
         && new.quiet.allow <= old.quiet.allow
         && new.quiet.network.iter().all(|name| old.quiet.network.contains(name))
         && (!new.quiet.unattended || old.quiet.unattended)
+        && no_wider(&new.network, &old.network)
 }
 
 /// A value of a form, as it stands in a file; good ones near each other, so that files agree and differ.
@@ -312,6 +336,17 @@ fn any_value(form: Form) -> BoxedStrategy<String> {
         }
         Form::Text | Form::Id => prop::sample::select(vec!["\"bd\"".to_owned(), "\"b\"".to_owned()]).boxed(),
         Form::Switches(_) => prop::sample::select(vec!["{ git-discard = \"off\" }".to_owned()]).boxed(),
+        Form::Host => prop::sample::select(vec!["\"a.test\"".to_owned()]).boxed(),
+        Form::Hosts => {
+            let name = prop::sample::select(vec!["a.test", "*.b.test", "c.test:81"]);
+            prop::collection::vec(name, 0..3).prop_map(|names| format!("{names:?}")).boxed()
+        }
+        Form::Ports(words) => {
+            let port = prop::sample::select(vec![1_u16, 5432, 65535]);
+            let ports = prop::collection::vec(port, 0..3).prop_map(|ports| format!("{ports:?}"));
+            let words: Vec<String> = words.iter().map(quoted).chain(["[]".to_owned()]).collect();
+            prop_oneof![ports, prop::sample::select(words)].boxed()
+        }
         Form::Names => {
             let name = prop::sample::select(vec!["a", "b", "a*", "*"]);
             prop::collection::vec(name, 0..3).prop_map(|names| format!("{names:?}")).boxed()

@@ -1,0 +1,53 @@
+//! `[network]`: what is a host and a port, and what becomes of it in a session's list.
+
+use super::source;
+use crate::config::policy::network::Network;
+use crate::config::policy::read;
+use aops_network::list::{Mode, Pass, Verdict, Word};
+use aops_network::name::Name;
+
+/// A project takes hosts, ports and sockets away, and adds none.
+pub(super) fn no_wider(new: &Network, old: &Network) -> bool {
+    let within = |new: &[String], old: &[String]| new.iter().all(|name| old.contains(name));
+    new.mode >= old.mode
+        && within(&new.allow, &old.allow)
+        && within(&old.deny, &new.deny)
+        && within(&new.private, &old.private)
+        && within(&new.sockets, &old.sockets)
+        && new.local.iter().all(|port| old.local.contains(port))
+        && new.publish == old.publish
+        && (!new.derive || old.derive)
+        && (new.servers || !old.servers)
+        && (!new.ech || old.ech)
+}
+
+#[test]
+fn a_host_is_a_name_and_never_an_address() {
+    for good in ["\"a.test\"", "[\"*.A.test\", \"db.test:5432\"]", "[]"] {
+        assert!(read(source(&format!("network.allow = {good}")), None).is_ok(), "{good}");
+    }
+    for bad in ["10.0.0.1", "*", "a.test:0", "a.test:99999", "https://a.test", "a b", "[::1]", "", "a..b", "a.test/x"] {
+        for key in ["allow", "deny", "private"] {
+            let problems = read(source(&format!("network.{key} = [{bad:?}]")), None).unwrap_err();
+            assert!(problems[0].to_string().contains("by its name"), "{problems:?}");
+        }
+    }
+    for bad in ["[0]", "[65536]", "[\"5432\"]", "5432", "\"auto\"", "[-1]"] {
+        assert!(read(source(&format!("network.local = {bad}")), None).is_err(), "{bad}");
+    }
+    assert!(read(source("network.publish = [3000, 8080]"), None).is_ok());
+}
+
+#[test]
+fn the_configuration_becomes_the_list_of_a_session() {
+    assert_eq!(Network::default().list(), None);
+    let text = "[network]\nmode = \"ask\"\nallow = [\"*.B.test\"]\ndeny = [\"x.b.test\"]\nprivate = [\"p.test\"]\nlocal = [1, 1]\n\
+                publish = \"none\"\nech = true\n";
+    let (policy, _) = read(source(text), None).unwrap();
+    let list = policy.network.list().unwrap();
+    let name = |text: &str| Name::of(text.as_bytes()).unwrap();
+    assert_eq!(list.judge(&name("a.b.test"), 443), Verdict::Pass(Pass::Listed(Word::Person)));
+    assert!(matches!(list.judge(&name("x.b.test"), 443), Verdict::Refuse(_)));
+    assert!(list.may_be_private(&name("p.test")) && list.ech && !list.publishes(3000));
+    assert_eq!((list.mode, list.local.len()), (Mode::Ask, 1));
+}

@@ -1,0 +1,74 @@
+//! The way of a command into its session's network.
+//!
+//! Changes this process alone. Invariants: both namespaces are found before the first is entered, since from inside the
+//! broker is out of reach; a broker that is gone is an error, never a way around.
+
+use super::{broker, open_mark};
+use rustix::fs::fstat;
+use rustix::io::Errno;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The numbers of the broker's files that are the namespaces of users and of the network.
+pub(super) const USERS: i32 = 100;
+pub(super) const NETWORK: i32 = 101;
+/// How long a command waits for a network that is being made.
+const PATIENCE: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_millis(2);
+/// What a mark says where all is well.
+pub(super) const READY: &[u8] = b"ready\n";
+
+/// From here on this process is in the session's network.
+pub(super) fn enter(session: &Path) -> Result<(), String> {
+    let gone = "its session's network is gone";
+    let mut mark = open_mark(session).map_err(|error| format!("{gone}: {error}"))?;
+    let keeper = wait(&mut mark)?;
+    let open =
+        |number: i32| File::open(format!("/proc/{keeper}/fd/{number}")).map_err(|error| format!("{gone}: {error}"));
+    let (users, network) = (open(USERS)?, open(NETWORK)?);
+    // It lives still, so no other process had its number meanwhile.
+    if broker(&mark).map(|pid| pid.as_raw_nonzero().get()) != Some(keeper) {
+        return Err(gone.to_owned());
+    }
+    match move_into_link_name_space(users.as_fd(), Some(LinkNameSpaceType::User)) {
+        Ok(()) => {}
+        // A superuser's network is in our own namespace of users.
+        Err(Errno::INVAL) if is_own(&users) => {}
+        Err(error) => return Err(format!("its session's users: {error}")),
+    }
+    let entered = move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network));
+    entered.map_err(|error| format!("its session's network: {error}"))
+}
+
+fn is_own(users: &File) -> bool {
+    let own = File::open("/proc/self/ns/user").ok().and_then(|own| fstat(own).ok());
+    let other = fstat(users).ok();
+    own.zip(other).is_some_and(|(own, other)| (own.st_dev, own.st_ino) == (other.st_dev, other.st_ino))
+}
+
+/// The broker's number, when a command can enter.
+fn wait(mark: &mut File) -> Result<i32, String> {
+    let begun = Instant::now();
+    loop {
+        let mut said = Vec::new();
+        let keeper = broker(mark);
+        if mark.rewind().is_ok() && mark.take(512).read_to_end(&mut said).is_ok() {
+            match keeper {
+                Some(keeper) if said == READY => return Ok(keeper.as_raw_nonzero().get()),
+                None if said == READY => return Err("its session's network is gone".to_owned()),
+                None if !said.is_empty() => {
+                    return Err(format!("its session has no network: {}", String::from_utf8_lossy(&said).trim_end()));
+                }
+                _ => {}
+            }
+        }
+        if begun.elapsed() > PATIENCE {
+            return Err("its session's network is not there".to_owned());
+        }
+        std::thread::sleep(PAUSE);
+    }
+}

@@ -1,0 +1,153 @@
+//! `aops-hook __network SESSION CLIENT`: makes the network of a session, and judges what leaves it.
+//!
+//! Two processes: one inside, which makes sockets, and the broker outside. Invariants: they end together, with the session,
+//! and with the client; nobody looks into the one inside.
+
+use super::super::kernel::{fork, leave, raise_loopback};
+use super::super::user::{self, tried};
+use super::enter::{NETWORK, READY, USERS};
+use super::{COUNTS, LIST, REFUSED, folder, make_mark};
+use crate::system::env::now_ms;
+use crate::system::process::detached;
+use crate::system::{files, limits};
+use aops_network::broker::{self, Outside};
+use aops_network::counts::Counts;
+use aops_network::inner;
+use aops_network::list::List;
+use rustix::fs::{FlockOperation, fcntl_lock};
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
+use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Resource, getrlimit, pidfd_open, set_dumpable_behavior};
+use std::fs::File;
+use std::io::{self, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::path::Path;
+
+/// What a person should know: a list that could not be read.
+const TOLD: &str = "told";
+/// Files of one connection: two sockets, two pipes.
+const FILES: u64 = 6;
+const SPARE_FILES: u64 = 96;
+/// Connections at a time, whatever files there are.
+const MOST_CONNECTIONS: u64 = 4096;
+
+/// The broker's process.
+pub fn run(arguments: &[String]) -> u8 {
+    detached::own_session();
+    limits::raise();
+    let [session, client] = arguments else { return 2 };
+    let session = Path::new(session);
+    // Whoever finds the lock may send a signal.
+    let (Ok(signals), Ok(mut mark)) = (signals(), make_mark(session)) else { return 1 };
+    // Another one was faster.
+    if fcntl_lock(&mark, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return 0;
+    }
+    match keep(session, client.parse().ok(), signals, &mark) {
+        Ok(()) => 0,
+        Err(why) => {
+            let _ = mark.set_len(0).and_then(|()| writeln!(mark, "{why}"));
+            1
+        }
+    }
+}
+
+fn keep(session: &Path, client: Option<i32>, signals: OwnedFd, mark: &File) -> Result<(), String> {
+    let client = client.and_then(Pid::from_raw).map(|client| pidfd_open(client, PidfdFlags::empty())).transpose();
+    let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+    let (own, others) = tried("channel", pair)?;
+    let Some(inside) = tried("fork", fork())? else {
+        drop(own);
+        serve_inside(&others)
+    };
+    drop(others);
+    let _spaces = hold_spaces(inside, &own)?;
+    let folder = folder(session);
+    let tell = |what: &str| drop(files::add_line(&folder.join(TOLD), what));
+    let mut saved = Counts::default();
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(1 << 20);
+    let outside = Outside {
+        inner: own,
+        signals,
+        ends: tried("client", client)?.into_iter().collect(),
+        list: &mut || {
+            let text = files::read_text(folder.join(LIST)).map_err(|error| error.to_string())?;
+            List::parse(&text).map_err(|bad| bad.to_string())
+        },
+        save: &mut |counts| {
+            note_refusals(&folder, &saved, counts);
+            saved = counts.clone();
+            let text = counts.to_string();
+            drop(files::write_beside(&folder.join(COUNTS), 0o600, |file| file.write_all(text.as_bytes())));
+        },
+        tell: &mut |what| tell(what),
+        clock: &|| u64::try_from(now_ms() / 1000).unwrap_or_default(),
+        most: usize::try_from((limit.saturating_sub(SPARE_FILES) / FILES).clamp(8, MOST_CONNECTIONS)).unwrap_or(8),
+    };
+    let mut said = mark;
+    tried("broker", broker::run(outside, || drop(said.write_all(READY))))
+}
+
+/// What is new since the last time waits for the end of the command that caused it.
+fn note_refusals(folder: &Path, before: &Counts, now: &Counts) {
+    for (host, port, row) in now.rows() {
+        let known = before.rows().find(|(one, at, _)| (*one, *at) == (host, port)).map_or(0, |(.., row)| row.refused);
+        if row.refused > known {
+            let _ = files::add_line(&folder.join(REFUSED), &format!("{host}:{port}\t{}", row.why));
+        }
+    }
+}
+
+/// In a process of its own: makes the network, says how that went, and waits for wishes.
+fn serve_inside(channel: &OwnedFd) -> ! {
+    let made = user::unshare_as_allowed(libc::CLONE_NEWNET)
+        .and_then(|()| tried("loopback device", raise_loopback()))
+        .and_then(|()| tried("route", inner::take_every_address()));
+    let words = made.err().unwrap_or_default();
+    let said = send(channel, [b"=", words.as_bytes()].concat().as_slice(), SendFlags::NOSIGNAL);
+    // The broker has taken hold of our namespaces; from here on nobody looks into us.
+    let mut go = [0];
+    if said.is_ok() && words.is_empty() && matches!(recv(channel, &mut go[..], RecvFlags::empty()), Ok((_, 1))) {
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+        inner::serve(channel);
+    }
+    leave(0)
+}
+
+/// Commands enter through these two files of ours, at numbers that they know.
+fn hold_spaces(inside: Pid, channel: &OwnedFd) -> Result<[OwnedFd; 2], String> {
+    let mut said = [0; 512];
+    let (_, length) = tried("namespaces", recv(channel, &mut said[..], RecvFlags::empty()))?;
+    match said.get(1..length) {
+        Some([]) => {}
+        Some(why) => return Err(String::from_utf8_lossy(why).into_owned()),
+        None => return Err("the process inside was killed".to_owned()),
+    }
+    let hold = |space: &str, number: i32| {
+        let file = File::open(format!("/proc/{}/ns/{space}", inside.as_raw_nonzero()));
+        let held = file.and_then(|file| Ok(fcntl_dupfd_cloexec(file, number)?));
+        tried(space, held)
+    };
+    let both = [hold("user", USERS)?, hold("net", NETWORK)?];
+    tried("namespaces", send(channel, &[1], SendFlags::NOSIGNAL)).map(|_| both)
+}
+
+/// A file that brings hangup and termination. Writing to a socket that is closed is no signal either.
+fn signals() -> io::Result<OwnedFd> {
+    let mut wanted = MaybeUninit::uninit();
+    #[expect(unsafe_code, reason = "no safe crate here has them as a file")]
+    // SAFETY: the calls write the whole set before it is read, and the new file is nobody else's.
+    unsafe {
+        libc::sigemptyset(wanted.as_mut_ptr());
+        libc::sigaddset(wanted.as_mut_ptr(), libc::SIGHUP);
+        libc::sigaddset(wanted.as_mut_ptr(), libc::SIGTERM);
+        let file = libc::signalfd(-1, wanted.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if file < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        libc::sigaddset(wanted.as_mut_ptr(), libc::SIGPIPE);
+        libc::sigprocmask(libc::SIG_BLOCK, wanted.as_ptr(), std::ptr::null_mut());
+        Ok(OwnedFd::from_raw_fd(file))
+    }
+}

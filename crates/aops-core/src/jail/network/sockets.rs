@@ -1,0 +1,77 @@
+//! Unix sockets of programs outside: each could act for a command where its network cannot.
+//!
+//! Reads the kernel's list; hides nothing itself.
+
+use super::super::ground::{DATABASES, Ground};
+use std::collections::BTreeSet;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+/// Folders in which a socket can be made anew at any time: look-ups of names, the system's services, the screen.
+const FOLDERS: [&str; 6] =
+    ["/run/avahi-daemon", "/run/nscd", "/run/systemd", "/run/udev", "/tmp/.ICE-unix", "/tmp/.X11-unix"];
+
+/// All that is to be hidden, by real path, none of it below another; except for what stays visible.
+pub(super) fn foreign(ground: &Ground, visible: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    let visible: Vec<PathBuf> = visible.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    let list = std::fs::read("/proc/self/net/unix").map_err(|error| format!("list of sockets: {error}"))?;
+    let list = String::from_utf8_lossy(&list);
+    let known = FOLDERS.iter().chain(&DATABASES).map(PathBuf::from).chain(ground.services.iter().cloned());
+    let found: BTreeSet<PathBuf> = known.filter_map(|path| path.canonicalize().ok()).collect();
+    // A folder that holds what stays visible cannot be hidden as a whole: then each socket in it is.
+    let folders: Vec<PathBuf> =
+        found.into_iter().filter(|path| !visible.iter().any(|one| one.starts_with(path))).collect();
+    let sockets: BTreeSet<PathBuf> =
+        paths(&list).filter_map(real_socket).filter(|path| !visible.contains(path)).collect();
+    let mut all: Vec<PathBuf> = Vec::with_capacity(folders.len() + sockets.len());
+    for path in folders.into_iter().chain(sockets) {
+        if !all.iter().any(|above| path.starts_with(above)) {
+            all.push(path);
+        }
+    }
+    Ok(all)
+}
+
+/// The paths in the kernel's list, whoever listens or sends there.
+fn paths(list: &str) -> impl Iterator<Item = &Path> {
+    list.lines().filter_map(|line| line.find(" /").map(|at| Path::new(&line[at + 1..])))
+}
+
+/// What the user cannot look at, no command of the user can connect to.
+fn real_socket(path: &Path) -> Option<PathBuf> {
+    let is_socket = path.symlink_metadata().is_ok_and(|is| is.file_type().is_socket());
+    path.canonicalize().ok().filter(|_| is_socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn paths_are_read_from_the_kernels_list() {
+        let list = "Num       RefCount Protocol Flags    Type St Inode Path\n\
+                    0000: 00000002 00000000 00010000 0001 01 16163 /run/a b\n\
+                    0000: 00000002 00000000 00010000 0001 01 16164 @abstract\n\
+                    0000: 00000003 00000000 00000000 0001 03 16165\n";
+        assert_eq!(paths(list).collect::<Vec<_>>(), [Path::new("/run/a b")]);
+    }
+
+    #[test]
+    fn every_socket_of_others_is_found_but_those_that_stay_visible() {
+        let held = tempfile::tempdir().unwrap();
+        let root = held.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("service")).unwrap();
+        let names = ["one", "two", "service/three", "service/four"].map(|name| root.join(name));
+        let _listening: Vec<UnixListener> = names.iter().map(|path| UnixListener::bind(path).unwrap()).collect();
+        let ground = Ground { services: vec![root.join("service"), root.join("gone")], ..Ground::default() };
+        let own = |visible: &[PathBuf]| {
+            let mut found = foreign(&ground, visible).unwrap();
+            found.retain(|path| path.starts_with(&root));
+            found.sort();
+            found
+        };
+        assert_eq!(own(&[]), [root.join("one"), root.join("service"), root.join("two")]);
+        assert_eq!(own(&[root.join("two"), root.join("service/three")]), [root.join("one"), root.join("service/four")]);
+    }
+}

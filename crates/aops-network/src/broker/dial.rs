@@ -1,0 +1,152 @@
+//! From a name that was judged to bytes that flow.
+//!
+//! Invariant: an address is checked before it is dialled, and no other is.
+
+use super::connection::{Connection, DIAL, LOOK_UP, Role, Stage};
+use super::pump::Flowed;
+use super::resolve::Answer;
+use super::state::{Broker, Next};
+use crate::address::is_public;
+use crate::inner::{self, Wish};
+use crate::list::Pass;
+use crate::name::Name;
+use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+
+/// Everything that happens to a connection's socket, told once.
+pub(super) const ALL: EventFlags = EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
+
+impl Broker<'_> {
+    /// It may go to this name: where that is, is asked now.
+    pub(super) fn begin(&mut self, id: u64, connection: &mut Connection, name: Name, on: Pass) -> Next {
+        let now = self.now();
+        self.counts.passed(name.as_str(), connection.port, on, now);
+        self.changed(false);
+        self.resolver.ask(id, name.clone(), connection.port);
+        connection.name = Some(name);
+        connection.stage = Stage::Resolving;
+        connection.wait_for(LOOK_UP);
+        Next::Wait
+    }
+
+    pub(super) fn resolved(&mut self, answer: Answer) {
+        let Answer { id, addresses } = answer;
+        let Some(mut connection) = self.connections.remove(&id) else { return };
+        // It may have been refused meanwhile.
+        let next = match connection.stage {
+            Stage::Resolving => self.dial_checked(id, &mut connection, &addresses),
+            _ => Next::Wait,
+        };
+        self.put_back(id, connection, next);
+    }
+
+    fn dial_checked(&mut self, id: u64, connection: &mut Connection, addresses: &[SocketAddr]) -> Next {
+        let may_be_private = connection.name.as_ref().is_some_and(|name| self.list.may_be_private(name));
+        let checked = addresses.iter().filter(|address| may_be_private || is_public(address.ip()));
+        let mut checked: Vec<SocketAddr> = checked.copied().collect();
+        checked.reverse();
+        if !checked.is_empty() {
+            connection.stage = Stage::Dialling(checked);
+            return self.dial(id, connection);
+        }
+        if addresses.is_empty() {
+            return self.fail(connection, "cannot be reached, its name is not known");
+        }
+        self.refuse(
+            connection,
+            "its name leads to a private address",
+            "hint: a person can name it in `[network] private`\n",
+        )
+    }
+
+    /// Tries the next address.
+    pub(super) fn dial(&mut self, id: u64, connection: &mut Connection) -> Next {
+        connection.far = None;
+        loop {
+            let Stage::Dialling(left) = &mut connection.stage else { return Next::Close };
+            let Some(address) = left.pop() else {
+                return self.fail(connection, "cannot be reached");
+            };
+            let Ok(socket) = self.socket(address.ip(), connection.role) else { continue };
+            match connect(&socket, &address) {
+                Ok(()) | Err(Errno::INPROGRESS) => {}
+                Err(_) => continue,
+            }
+            let far = TcpStream::from(socket);
+            if self.watch(&far, id + 1, ALL).is_ok() {
+                connection.far = Some(far);
+                connection.wait_for(DIAL);
+                return Next::Wait;
+            }
+        }
+    }
+
+    /// One of our own, or one of inside for what is served there.
+    fn socket(&self, to: IpAddr, role: Role) -> io::Result<OwnedFd> {
+        let four = to.is_ipv4();
+        if role == Role::Served {
+            let wish = if four { Wish::Four } else { Wish::Six };
+            return inner::wish(&self.outside.inner, wish)?.ok_or_else(|| io::ErrorKind::Unsupported.into());
+        }
+        let family = if four { AddressFamily::INET } else { AddressFamily::INET6 };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        socket_with(family, SocketType::STREAM, flags, None).map_err(Into::into)
+    }
+
+    /// Something happened to a socket that is being connected.
+    pub(super) fn dialled(&mut self, id: u64, connection: &mut Connection) -> Next {
+        let Some(far) = &connection.far else { return Next::Close };
+        match far.take_error() {
+            Ok(None) if far.peer_addr().is_ok() => {}
+            Ok(None) => return Next::Wait,
+            _ => return self.dial(id, connection),
+        }
+        let _ = (far.set_nodelay(true), connection.near.set_nodelay(true));
+        connection.stage = Stage::Relaying;
+        connection.deadline = None;
+        self.relay(connection)
+    }
+
+    pub(super) fn relay(&mut self, connection: &mut Connection) -> Next {
+        let Connection { near, far: Some(far), up, down, .. } = connection else { return Next::Close };
+        let flowed = [up.go(near, far, &mut self.pipes), down.go(far, near, &mut self.pipes)];
+        // A server that has answered one request is done, whatever else was sent.
+        let answered = up.body.is_some() && down.has_ended();
+        if flowed.contains(&Flowed::Broken) || flowed == [Flowed::Ended; 2] || answered {
+            return Next::Close;
+        }
+        if flowed.contains(&Flowed::Again) { Next::Again } else { Next::Wait }
+    }
+
+    /// Counts what flowed since the last time.
+    pub(super) fn count(&mut self, connection: &mut Connection) {
+        let (up, down) = (connection.up.moved, connection.down.moved);
+        let (old_up, old_down) = connection.counted;
+        if connection.role == Role::Served || (up, down) == (old_up, old_down) {
+            return;
+        }
+        let now = self.now();
+        self.counts.moved(&connection.host(), connection.port, up - old_up, down - old_down, now);
+        connection.counted = (up, down);
+        self.changed(false);
+    }
+
+    pub(super) fn put_back(&mut self, id: u64, mut connection: Connection, next: Next) {
+        match next {
+            Next::Wait => drop(self.connections.insert(id, connection)),
+            Next::Again => {
+                self.connections.insert(id, connection);
+                self.again.push(id);
+            }
+            Next::Close => {
+                self.count(&mut connection);
+                connection.up.give_back(&mut self.pipes);
+                connection.down.give_back(&mut self.pipes);
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! From a new connection, or its first bytes, to a verdict.
+//!
+//! Invariants: a connection to an address goes to the host that it names, never to the address; a name in its bytes is the
+//! one that was looked up.
+
+use super::connection::{Connection, FIRST_BYTES, Role, Stage, Tone};
+use super::dial::ALL;
+use super::state::{Broker, Door, Next};
+use crate::hello::{self, BadHello, Hello};
+use crate::list::{Mode, Verdict};
+use crate::request::{self, BadRequest, CONNECTED, Plain, Request, Way};
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+
+const TLS: u16 = 443;
+const HTTP: u16 = 80;
+
+impl Broker<'_> {
+    /// Someone has come in through this door.
+    pub(super) fn accept(&mut self, near: TcpStream, door: Door) {
+        let Ok(at) = near.local_addr() else { return };
+        // The machine's own port, behind a door for every address.
+        let door = match door {
+            Door::Everywhere(port) if at.ip() == Ipv4Addr::LOCALHOST && self.list.local.contains(&port) => {
+                Door::Local(port)
+            }
+            other => other,
+        };
+        let id = self.number();
+        if near.set_nonblocking(true).is_err() || self.watch(&near, id, ALL).is_err() {
+            return;
+        }
+        let role = match door {
+            Door::Everywhere(_) | Door::Proxy => Role::Judged,
+            Door::Local(_) => Role::Local,
+            Door::Served(_) => Role::Served,
+        };
+        let mut connection = Connection::new(near, role, at.ip(), at.port());
+        if let IpAddr::V4(address) = at.ip() {
+            connection.name = self.names.name_at(address).cloned().filter(|_| role == Role::Judged);
+        }
+        let next = self.enter(id, &mut connection, door);
+        self.put_back(id, connection, next);
+    }
+
+    fn enter(&mut self, id: u64, connection: &mut Connection, door: Door) -> Next {
+        match door {
+            Door::Proxy => self.listen_for(id, connection, Stage::Request(Way::Proxy)),
+            Door::Everywhere(TLS) => self.listen_for(id, connection, Stage::Hello),
+            Door::Everywhere(HTTP) => self.listen_for(id, connection, Stage::Request(Way::Direct(HTTP))),
+            Door::Everywhere(_) => self.judge_address(id, connection),
+            Door::Local(port) => {
+                connection.stage = Stage::Dialling(vec![(Ipv4Addr::LOCALHOST, port).into()]);
+                self.dial(id, connection)
+            }
+            // Many servers listen on one of the two alone.
+            Door::Served(port) => {
+                let both: [SocketAddr; 2] = [(Ipv6Addr::LOCALHOST, port).into(), (Ipv4Addr::LOCALHOST, port).into()];
+                connection.stage = Stage::Dialling(both.to_vec());
+                self.dial(id, connection)
+            }
+        }
+    }
+
+    fn listen_for(&mut self, id: u64, connection: &mut Connection, stage: Stage) -> Next {
+        connection.tone = if matches!(stage, Stage::Hello) { Tone::Tls } else { Tone::Http };
+        connection.stage = stage;
+        connection.wait_for(FIRST_BYTES);
+        self.first_bytes(id, connection)
+    }
+
+    /// A port at which nothing is known of what is spoken: the name is that of the made-up address.
+    fn judge_address(&mut self, id: u64, connection: &mut Connection) -> Next {
+        connection.tone = Tone::Bare;
+        let Some(name) = connection.name.clone() else {
+            return self.refuse(connection, "it is an address, not a name", "");
+        };
+        match self.list.judge(&name, connection.port) {
+            Verdict::Pass(on) => self.begin(id, connection, name, on),
+            Verdict::Refuse(refusal) => self.refuse_listed(connection, refusal),
+        }
+    }
+
+    pub(super) fn first_bytes(&mut self, id: u64, connection: &mut Connection) -> Next {
+        let ended = connection.fill();
+        let judged = match connection.stage {
+            Stage::Hello => hello::read(&connection.read).map(|hello| self.judge_hello(id, connection, hello)),
+            Stage::Request(way) => {
+                request::read(&connection.read, way).map(|request| self.judge_request(id, connection, request))
+            }
+            _ => None,
+        };
+        match judged {
+            Some(next) => next,
+            None if !ended => Next::Wait,
+            // It was opened and left, as programs do that look who is there.
+            None if connection.read.is_empty() => Next::Close,
+            None => self.refuse(connection, "it ended before it said for whom it is", ""),
+        }
+    }
+
+    fn judge_hello(&mut self, id: u64, connection: &mut Connection, hello: Result<Hello, BadHello>) -> Next {
+        let Hello { name, hides_one } = match hello {
+            Ok(hello) => hello,
+            Err(bad) => return self.refuse(connection, &bad.to_string(), ""),
+        };
+        match &connection.name {
+            Some(expected) if *expected != name => {
+                return self.refuse(connection, &format!("the TLS hello names `{name}`"), "");
+            }
+            Some(_) => {}
+            None => connection.name = Some(name.clone()),
+        }
+        if hides_one && !self.list.ech && self.list.mode != Mode::Observe {
+            return self.refuse(connection, "the TLS hello hides a second name", "");
+        }
+        match self.list.judge(&name, connection.port) {
+            Verdict::Pass(on) => {
+                connection.up.first = std::mem::take(&mut connection.read);
+                self.begin(id, connection, name, on)
+            }
+            Verdict::Refuse(refusal) => self.refuse_listed(connection, refusal),
+        }
+    }
+
+    fn judge_request(&mut self, id: u64, connection: &mut Connection, read: Result<Request, BadRequest>) -> Next {
+        match read {
+            Err(bad) => self.refuse(connection, &bad.to_string(), ""),
+            Ok(Request::Plain(plain)) => self.judge_plain(id, connection, plain),
+            Ok(Request::Connect { name, port, head }) => {
+                let early = connection.read.len() > head;
+                (connection.name, connection.port) = (Some(name.clone()), port);
+                match self.list.judge(&name, port) {
+                    Verdict::Refuse(refusal) => self.refuse_listed(connection, refusal),
+                    Verdict::Pass(_) if early => {
+                        self.refuse(connection, "something came before the tunnel was there", "")
+                    }
+                    Verdict::Pass(_) => self.open_tunnel(id, connection),
+                }
+            }
+        }
+    }
+
+    /// What goes through it is judged as if it had come without the proxy.
+    fn open_tunnel(&mut self, id: u64, connection: &mut Connection) -> Next {
+        connection.read.clear();
+        if (&connection.near).write_all(CONNECTED).is_err() {
+            return Next::Close;
+        }
+        match connection.port {
+            TLS => self.listen_for(id, connection, Stage::Hello),
+            HTTP => self.listen_for(id, connection, Stage::Request(Way::Direct(HTTP))),
+            _ => self.judge_address(id, connection),
+        }
+    }
+
+    fn judge_plain(&mut self, id: u64, connection: &mut Connection, plain: Plain) -> Next {
+        let Plain { name, port, head, ours, mut body } = plain;
+        match &connection.name {
+            Some(expected) if *expected != name => {
+                return self.refuse(connection, &format!("the request names `{name}`"), "");
+            }
+            Some(_) => {}
+            None => connection.name = Some(name.clone()),
+        }
+        connection.port = port;
+        let on = match self.list.judge(&name, port) {
+            Verdict::Pass(on) => on,
+            Verdict::Refuse(refusal) => return self.refuse_listed(connection, refusal),
+        };
+        let rest = &connection.read[head..];
+        let Ok(taken) = body.take(rest) else {
+            return self.refuse(connection, &BadRequest::Body.to_string(), "");
+        };
+        connection.up.first = [&ours, &rest[..taken]].concat();
+        connection.up.body = Some(body);
+        connection.read = Vec::new();
+        self.begin(id, connection, name, on)
+    }
+}

@@ -1,0 +1,167 @@
+//! What was reached, and what was refused: for each host, its numbers and nothing of what was said.
+//!
+//! Pure: the caller says what time it is. Invariant: the table stays small, whatever names a command makes up.
+
+use crate::list::{Pass, Word};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Hosts in the table; what is refused beyond them is counted together.
+const MOST_HOSTS: usize = 1024;
+
+/// Seconds since 1970.
+pub type Time = u64;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    pub first: Time,
+    pub last: Time,
+    pub connections: u64,
+    pub up: u64,
+    pub down: u64,
+    /// How often, and why the last time.
+    pub refused: u64,
+    pub why: String,
+    /// On whose word it was passed.
+    pub word: Option<Word>,
+}
+
+/// A server inside that is reachable on this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    pub inside: u16,
+    pub outside: u16,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// By host and port.
+    rows: BTreeMap<(String, u16), Row>,
+    /// Refusals of hosts that found no place.
+    pub others: u64,
+    pub served: Vec<Served>,
+}
+
+impl Counts {
+    fn row(&mut self, host: &str, port: u16, now: Time) -> Option<&mut Row> {
+        let key = (host.to_owned(), port);
+        if self.rows.len() >= MOST_HOSTS && !self.rows.contains_key(&key) {
+            return None;
+        }
+        let row = self.rows.entry(key).or_insert_with(|| Row { first: now, ..Row::default() });
+        row.last = now;
+        Some(row)
+    }
+
+    pub fn passed(&mut self, host: &str, port: u16, on: Pass, now: Time) {
+        if let Some(row) = self.row(host, port, now) {
+            row.connections += 1;
+            row.word = match on {
+                Pass::Listed(word) => Some(word),
+                Pass::Observed => None,
+            };
+        }
+    }
+
+    pub fn moved(&mut self, host: &str, port: u16, up: u64, down: u64, now: Time) {
+        if let Some(row) = self.row(host, port, now) {
+            row.up += up;
+            row.down += down;
+        }
+    }
+
+    pub fn refused(&mut self, host: &str, port: u16, why: &str, now: Time) {
+        match self.row(host, port, now) {
+            Some(row) => {
+                row.refused += 1;
+                why.clone_into(&mut row.why);
+            }
+            None => self.others += 1,
+        }
+    }
+
+    pub fn rows(&self) -> impl Iterator<Item = (&str, u16, &Row)> {
+        self.rows.iter().map(|((host, port), row)| (host.as_str(), *port, row))
+    }
+}
+
+/// One line for each: tabs between the fields, the reason last.
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (host, port, row) in self.rows() {
+            let word = row.word.map_or_else(|| "-".to_owned(), |word| word.to_string());
+            let Row { first, last, connections, up, down, refused, why, .. } = row;
+            writeln!(
+                f,
+                "host\t{host}\t{port}\t{first}\t{last}\t{connections}\t{up}\t{down}\t{refused}\t{word}\t{why}"
+            )?;
+        }
+        for Served { inside, outside } in &self.served {
+            writeln!(f, "served\t{inside}\t{outside}")?;
+        }
+        writeln!(f, "others\t{}", self.others)
+    }
+}
+
+impl Counts {
+    /// The counts of this text; nothing where a line is not understood.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut counts = Self::default();
+        for line in text.lines() {
+            let fields: Vec<&str> = line.split('\t').collect();
+            match fields[..] {
+                ["host", host, port, first, last, connections, up, down, refused, word, why] => {
+                    let number = |text: &str| text.parse::<u64>().ok();
+                    let row = Row {
+                        first: number(first)?,
+                        last: number(last)?,
+                        connections: number(connections)?,
+                        up: number(up)?,
+                        down: number(down)?,
+                        refused: number(refused)?,
+                        why: why.to_owned(),
+                        word: Word::ALL.iter().find(|(_, name)| *name == word).map(|(word, _)| *word),
+                    };
+                    counts.rows.insert((host.to_owned(), port.parse().ok()?), row);
+                }
+                ["served", inside, outside] => {
+                    counts.served.push(Served { inside: inside.parse().ok()?, outside: outside.parse().ok()? });
+                }
+                ["others", others] => counts.others = others.parse().ok()?,
+                _ => return None,
+            }
+        }
+        Some(counts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_kept_by_host_and_port_and_read_back() {
+        let mut counts = Counts::default();
+        counts.passed("a.test", 443, Pass::Listed(Word::Derived), 10);
+        counts.moved("a.test", 443, 5, 700, 12);
+        counts.passed("a.test", 443, Pass::Listed(Word::Derived), 14);
+        counts.refused("b.test", 443, "it is not on this project's list", 15);
+        counts.passed("c.test", 22, Pass::Observed, 16);
+        counts.served.push(Served { inside: 3000, outside: 3001 });
+        let (_, _, row) = counts.rows().next().unwrap();
+        assert_eq!((row.first, row.last, row.connections, row.up, row.down), (10, 14, 2, 5, 700));
+        assert_eq!(Counts::parse(&counts.to_string()), Some(counts));
+        assert_eq!(Counts::parse("host\ta\n"), None);
+    }
+
+    #[test]
+    fn made_up_names_do_not_fill_it() {
+        let mut counts = Counts::default();
+        for n in 0..MOST_HOSTS + 7 {
+            counts.refused(&format!("n{n}.test"), 443, "x", 1);
+        }
+        assert_eq!((counts.rows().count(), counts.others), (MOST_HOSTS, 7));
+        counts.refused("n0.test", 443, "x", 2);
+        assert_eq!(counts.others, 7);
+    }
+}

@@ -1,0 +1,16 @@
+//! A network by host name: who may be reached is judged by names, whatever program asks.
+//!
+#![doc = include_str!("../README.md")]
+
+pub mod name;
+pub mod address;
+pub mod list;
+pub mod hello;
+pub mod body;
+pub mod request;
+pub mod dns;
+pub mod counts;
+#[cfg(target_os = "linux")]
+pub mod inner;
+#[cfg(target_os = "linux")]
+pub mod broker;

@@ -1,0 +1,63 @@
+//! A session's network by host name: ways around the list, and everyday use of it.
+//!
+//! `inside` runs in a machine of its own, where every address is this machine and nothing can leave: the tests here start it
+//! there, as a superuser and as an ordinary user.
+
+mod inside;
+mod outside;
+
+use std::path::Path;
+use std::process::Command;
+
+/// Each of `inside`, in a machine of its own: their servers take the same ports.
+const INSIDE: [&str; 10] = [
+    "a_list_that_changes_holds_at_once_and_a_broken_one_never",
+    "a_network_that_is_gone_lets_no_command_run",
+    "a_refusal_says_host_reason_and_next_step",
+    "a_server_is_reached_by_the_next_command_and_from_outside",
+    "an_observer_passes_and_notes_everything",
+    "everyday_programs_reach_listed_hosts_with_an_empty_environment",
+    "listed_hosts_are_reached_by_every_kind_of_connection",
+    "no_way_leads_around_the_list",
+    "reading_and_reviewing_use_the_same_network",
+    "with_the_mode_off_there_is_nothing",
+];
+
+fn run_all(ordinary: bool) {
+    let failed: Vec<String> = INSIDE.iter().filter_map(|name| run_inside(ordinary, name)).collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// What a test says that does not pass.
+#[expect(clippy::disallowed_methods, reason = "this very program, in another machine")]
+fn run_inside(ordinary: bool, name: &str) -> Option<String> {
+    let root = rustix::process::geteuid().is_root();
+    let home = tempfile::tempdir().unwrap();
+    let world = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/network/world.py");
+    let mut command = Command::new("unshare");
+    command.arg(if root { "-mn" } else { "-Urmn" }).arg("python3").arg(world);
+    match (ordinary, root) {
+        (false, _) => {}
+        (true, true) => {
+            std::os::unix::fs::chown(home.path(), Some(65534), Some(65534)).unwrap();
+            command.args(["setpriv", "--reuid=65534", "--regid=65534", "--groups=12345"]);
+        }
+        (true, false) => drop(command.args(["unshare", "-U", "--map-user=1000", "--map-group=1000"])),
+    }
+    command.arg(std::env::current_exe().unwrap());
+    command.args([&format!("jail::network::inside::{name}"), "--exact", "--ignored"]);
+    command.env("HOME", home.path()).env("TMPDIR", "/tmp").env_remove("CARGO_HOME").current_dir(home.path());
+    let ran = command.output().expect("`unshare` is needed: install util-linux");
+    let words = String::from_utf8_lossy(&[ran.stdout.as_slice(), &ran.stderr].concat()).into_owned();
+    (!ran.status.success() || !words.contains("1 passed")).then_some(words)
+}
+
+#[test]
+fn a_superuser_reaches_what_is_listed_and_nothing_else() {
+    run_all(false);
+}
+
+#[test]
+fn an_ordinary_user_reaches_what_is_listed_and_nothing_else() {
+    run_all(true);
+}
