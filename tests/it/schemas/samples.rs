@@ -24,6 +24,10 @@ use aops_core::session::memory::{
     AtWork, BroughtBack, ClientProcess, IssueInHand, LastRun, Memory, ModeAsked, OpenCall, Parked, PlanShown, Prompted,
     RollbackState, RunStep, Started, TaskProgress, Undone, Waiver, Witness,
 };
+use aops_core::session::observed::{
+    Attested, CommitMade, Committed, CommittedBy, Content, ExitSeen, ExitWitness, FileMode, FileSeen, HeadSeen,
+    Observed, PromptSeen, Trail,
+};
 use aops_core::session::prompt::Prompt;
 use aops_core::session::question::{Answered, Answerer, Asked, Question, Questions, Unproven};
 use aops_core::session::state::{Audit, Flags, Hydration, MainAgent, State, Stopping, Subagent, Task};
@@ -432,6 +436,7 @@ fn memory() -> Memory {
         told_plan_hook: true,
         kept: Some(KeptCount { newest: 17, times: 3 }),
         told_way_out: true,
+        trail: trail(),
         undoing: Some(Box::new(undone())),
         undone: Some(Box::new(undone())),
         unproven: some(),
@@ -500,6 +505,7 @@ fn calm() -> Memory {
         timers: Vec::new(),
         kept: None,
         told_way_out: false,
+        trail: Trail::default(),
         undoing: None,
         undone: None,
         unproven: None,
@@ -614,6 +620,7 @@ fn seen() -> Seen {
         meant: Some(Prompt::Command),
         mode: some(),
         no_git: true,
+        observed: Some(Box::new(observed())),
         owed: Some(vec![stored()]),
         parked_paths: vec![text()],
         parks: Some(1),
@@ -638,6 +645,29 @@ fn seen() -> Seen {
         unstopped: true,
         waits: true,
     }
+}
+
+fn observed() -> Observed {
+    let content = || Some(Content { blob: digest(), mode: FileMode::Executable, sha256: digest() });
+    let file = || FileSeen { is: content(), path: text(), was: content() };
+    Observed {
+        exit: Some(ExitSeen { code: 1, seen: ExitWitness::Jail }),
+        files: vec![file(), FileSeen { is: None, ..file() }, FileSeen { was: None, ..file() }],
+        head: Some(head()),
+        outside: vec![file()],
+        prompt: Some(PromptSeen { attended: true, salt: text(), sha256: digest() }),
+        tree: some(),
+        unseen: true,
+    }
+}
+
+fn head() -> HeadSeen {
+    HeadSeen { branch: some(), commit: some(), git: text(), log: Some(1), root: text(), stamp: text() }
+}
+
+fn trail() -> Trail {
+    let made = CommitMade { attested: 1, commit: digest(), root: text(), seq: 1 };
+    Trail { commits: vec![made.clone(), CommitMade { attested: 0, ..made }], heads: vec![head()] }
 }
 
 fn step() -> Step {
@@ -674,6 +704,7 @@ fn step() -> Step {
         marks: Some(map()),
         mode: some(),
         moved: true,
+        observed: Some(Box::new(observed())),
         online: true,
         outgrown: some(),
         plan: Some(Box::default()),
@@ -727,6 +758,7 @@ fn unseen() -> Seen {
         held: None,
         meant: None,
         no_git: false,
+        observed: None,
         owed: None,
         agent_type: None,
         boot: None,
@@ -780,6 +812,7 @@ fn unstepped() -> Step {
         lasts: false,
         launched: false,
         moved: false,
+        observed: None,
         online: false,
         since_ms: None,
         line_sha256: None,
@@ -892,6 +925,9 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Checkpoint(Taken { digest: digest(), id: text(), measures: false, trigger: stored() }),
         Fact::Rollback(undone()),
         Fact::Undo(BroughtBack { files: 1, number: 2, told: true }),
+        Fact::Commit(Committed { by: CommittedBy::Call(key()), commit: digest(), from: some(), root: text() }),
+        Fact::Commit(Committed { by: CommittedBy::Outside, commit: digest(), from: None, root: text() }),
+        Fact::Attest(Attested { commit: digest(), last_entry: 1, statement_sha256: digest() }),
         Fact::Insights(Concluded { insights: raw() }),
         Fact::Snapshot(Box::new(Snapshot { memory: memory().into(), state: state().into() })),
         Fact::Snapshot(Box::new(Snapshot { memory: calm().into(), state: bare().into() })),

@@ -9,6 +9,7 @@ use crate::session::agent_report::WorkKind;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::kept_count::KeptCount;
 use crate::session::memory::*;
+use crate::session::observed::{CommitMade, HeadSeen, Trail};
 use crate::session::question::{Answered, Question, Questions, Unproven};
 use crate::text::json;
 use crate::text::stored::canonical;
@@ -143,6 +144,10 @@ fn full() -> (State, Memory) {
         plan_hook: text(),
         told_plan_hook: true,
         told_way_out: true,
+        trail: Trail {
+            commits: vec![CommitMade { attested: 1, ..CommitMade::default() }],
+            heads: vec![HeadSeen { branch: text(), commit: text(), log: Some(1), ..HeadSeen::default() }],
+        },
         kept: Some(KeptCount { newest: 17, times: 3 }),
         undoing: Some(Box::new(undone())),
         undone: Some(Box::new(undone())),
