@@ -11,6 +11,7 @@ use aops_core::model::client::Client;
 use aops_core::model::event::EventKind;
 use aops_core::system::env::Env;
 use aops_core::system::signal;
+use aops_hook::attest;
 use aops_hook::cli::{self, complete};
 use aops_hook::refresh;
 use aops_hook::run::job;
@@ -52,6 +53,7 @@ fn run(arguments: Vec<String>) -> u8 {
         Some(event) => hook::run(Some(event), &env),
         None if first.is_none() && !std::io::stdin().is_terminal() => hook::run(None, &env),
         None if first.is_some_and(refresh::is_verb) => refresh::run(&arguments[1..], &env),
+        None if first.is_some_and(attest::is_verb) => attest::run(&arguments[1..], &env),
         None if first.is_some_and(job::is_verb) => job::run(&arguments[1..], &env),
         None if first == Some(complete::VERB) => {
             complete::answer(&arguments[2..], &env.standing_here(), &mut std::io::stdout());
