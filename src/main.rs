@@ -13,6 +13,7 @@ use aops_core::model::client::Client;
 use aops_core::model::event::EventKind;
 use aops_core::system::env::Env;
 use aops_core::system::signal;
+use aops_hook::attest;
 use aops_hook::cli::{self, complete};
 use aops_hook::refresh;
 use aops_hook::run::job;
@@ -56,6 +57,7 @@ fn run(arguments: Vec<String>) -> u8 {
         None if first.is_some_and(refresh::is_verb) => refresh::run(&arguments[1..], &env),
         #[cfg(target_os = "linux")]
         None if first == Some(network::VERB) => network::run(&arguments[2..]),
+        None if first.is_some_and(attest::is_verb) => attest::run(&arguments[1..], &env),
         None if first.is_some_and(job::is_verb) => job::run(&arguments[1..], &env),
         None if first == Some(complete::VERB) => {
             complete::answer(&arguments[2..], &env.standing_here(), &mut std::io::stdout());

@@ -29,6 +29,7 @@ pub mod test;
 pub mod verify;
 pub mod verify_commit;
 pub mod prove;
+pub mod attest;
 pub mod witness;
 pub mod export;
 pub mod report;
@@ -150,6 +151,7 @@ pub static COMMANDS: &[Command] = &[
     verify::COMMAND,
     verify_commit::COMMAND,
     prove::COMMAND,
+    attest::COMMAND,
     why::COMMAND,
     simulate::COMMAND,
     tryout::COMMAND,
@@ -417,7 +419,7 @@ mod tests {
         commands.extend(below("sessions", sessions::VERBS));
         commands.extend(below("task", task::VERBS));
         // Flags, what clap adds, and what our own child processes and the client start.
-        let more = "verify --quarantine,insights --analyse,insights --fill,export --endpoint,help,__complete,__refresh,__refresh-work,__refresh-start,__step,__confined,__held,__line,shell";
+        let more = "verify --quarantine,insights --analyse,insights --fill,export --endpoint,help,__complete,__attest,__refresh,__refresh-work,__refresh-start,__step,__confined,__held,__line,shell";
         commands.extend(more.split(',').map(str::to_owned));
         let mut verbs: Vec<_> = VERBS.iter().map(|verb| verb.name.to_owned()).collect();
         commands.sort();

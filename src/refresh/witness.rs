@@ -2,11 +2,14 @@
 //!
 //! Speaks HTTP to the configured addresses, starts `git`. Invariant: only the refresher does this; no event waits for it.
 
+use crate::attest;
 use crate::remote::tls;
 use aops_core::briefing::memory;
 use aops_core::config::in_force;
 use aops_core::config::policy::Address;
 use aops_core::config::policy::witness::WitnessGit;
+use aops_core::ledger::session_folder::dashed;
+use aops_core::ledger::sessions;
 use aops_core::proof::store::Store;
 use aops_core::proof::{ask, notes, trust};
 use aops_core::system::env::Env;
@@ -35,5 +38,10 @@ pub(super) fn show(env: &Env, project: &str, end: Instant) {
     }
     if witness.git == WitnessGit::Notes {
         let _ = notes::publish(env, Path::new(project));
+    }
+    if witness.attests() {
+        for found in sessions::in_project(env.projects().join(dashed(project))) {
+            let _ = attest::add_cosigned(env, &found.path, &found.session_id);
+        }
     }
 }

@@ -47,14 +47,16 @@ fn kind_of(fact: &Fact) -> &'static str {
         Fact::Checkpoint(_) => "checkpoint",
         Fact::Rollback(_) => "rollback",
         Fact::Undo(_) => "undo",
+        Fact::Commit(_) => "commit",
+        Fact::Attest(_) => "attest",
         Fact::Insights(_) => "insights",
         Fact::Snapshot(_) => "snapshot",
     }
 }
 
-const KINDS: [&str; 20] = [
+const KINDS: [&str; 22] = [
     "open", "event", "call", "question", "answer", "block", "unblock", "verdict", "waiver", "task", "check", "mode",
-    "run", "violation", "recovery", "checkpoint", "rollback", "undo", "insights", "snapshot",
+    "run", "violation", "recovery", "checkpoint", "rollback", "undo", "commit", "attest", "insights", "snapshot",
 ];
 
 /// Words that the fold or the forms know, and some that nobody does.

@@ -9,6 +9,7 @@ mod faults;
 mod agents_at_work;
 mod answers;
 mod asked_again;
+mod attest;
 mod authority;
 mod bench_real;
 mod bounds;

@@ -45,7 +45,10 @@ pub static VERBS: &[Verb] = &[
     writes("sessions gc", Who::OutsideClient),
     reads("log"), reads("verify"), reads("verify-commit"),
     writes("verify --quarantine", Who::AtTerminal),
-    reads("prove"), reads("why"), reads("simulate"),
+    reads("prove"),
+    // It signs with the key of the log.
+    writes("attest", Who::OutsideClient),
+    reads("why"), reads("simulate"),
     // It shows other sessions, and writes the user's file where a person says yes.
     writes("tryout", Who::OutsideClient),
     reads("test"), reads("replay"),
@@ -124,6 +127,7 @@ pub static VERBS: &[Verb] = &[
     reads("doctor"), reads("demo"), reads("statusline"), reads("completions"), reads("man"), reads("help"),
     reads("__complete"),
     // They run whatever program they are given.
+    writes("__attest", Who::OutsideClient),
     writes("__refresh", Who::OutsideClient),
     writes("__refresh-work", Who::OutsideClient),
     writes("__refresh-start", Who::OutsideClient),

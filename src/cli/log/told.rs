@@ -289,6 +289,8 @@ fn tone(fact: &Fact) -> Tone {
         | Fact::Question(_) => Tone::Warn,
         Fact::Insights(_) | Fact::Snapshot(_) => Tone::Quiet,
         Fact::Answer(answered) if answered.by == Answerer::Hook => Tone::Bad,
-        Fact::Open(_) | Fact::Checkpoint(_) | Fact::Call(_) | Fact::Answer(_) => Tone::Plain,
+        Fact::Open(_) | Fact::Checkpoint(_) | Fact::Commit(_) | Fact::Attest(_) | Fact::Call(_) | Fact::Answer(_) => {
+            Tone::Plain
+        }
     }
 }

@@ -24,6 +24,10 @@ use aops_core::session::memory::{
     AtWork, BroughtBack, ClientProcess, IssueInHand, LastRun, Memory, ModeAsked, OpenCall, Parked, PlanShown, Prompted,
     RollbackState, RunStep, Started, TaskProgress, Undone, Waiver, Witness,
 };
+use aops_core::session::observed::{
+    Attested, CommitMade, Committed, CommittedBy, Content, ExitSeen, ExitWitness, FileMode, FileSeen, HeadSeen,
+    Observed, PromptSeen, Trail,
+};
 use aops_core::session::prompt::Prompt;
 use aops_core::session::question::{Answered, Answerer, Asked, Question, Questions, Unproven};
 use aops_core::session::quiet_count::QuietCount;
@@ -449,6 +453,7 @@ fn memory() -> Memory {
         kept: Some(KeptCount { newest: 17, times: 3 }),
         quiet: Some(QuietCount { answered: 1, hindered: vec![digest()], off: some() }),
         told_way_out: true,
+        trail: trail(),
         undoing: Some(Box::new(undone())),
         undone: Some(Box::new(undone())),
         unproven: some(),
@@ -518,6 +523,7 @@ fn calm() -> Memory {
         kept: None,
         quiet: None,
         told_way_out: false,
+        trail: Trail::default(),
         undoing: None,
         undone: None,
         unproven: None,
@@ -632,6 +638,7 @@ fn seen() -> Seen {
         meant: Some(Prompt::Command),
         mode: some(),
         no_git: true,
+        observed: Some(Box::new(observed())),
         owed: Some(vec![stored()]),
         parked_paths: vec![text()],
         parks: Some(1),
@@ -656,6 +663,29 @@ fn seen() -> Seen {
         unstopped: true,
         waits: true,
     }
+}
+
+fn observed() -> Observed {
+    let content = || Some(Content { blob: digest(), mode: FileMode::Executable, sha256: digest() });
+    let file = || FileSeen { is: content(), path: text(), was: content() };
+    Observed {
+        exit: Some(ExitSeen { code: 1, seen: ExitWitness::Jail }),
+        files: vec![file(), FileSeen { is: None, ..file() }, FileSeen { was: None, ..file() }],
+        head: Some(head()),
+        outside: vec![file()],
+        prompt: Some(PromptSeen { attended: true, salt: text(), sha256: digest() }),
+        tree: some(),
+        unseen: true,
+    }
+}
+
+fn head() -> HeadSeen {
+    HeadSeen { branch: some(), commit: some(), git: text(), log: Some(1), root: text(), stamp: text() }
+}
+
+fn trail() -> Trail {
+    let made = CommitMade { attested: 1, commit: digest(), root: text(), seq: 1 };
+    Trail { commits: vec![made.clone(), CommitMade { attested: 0, ..made }], heads: vec![head()] }
 }
 
 fn step() -> Step {
@@ -694,6 +724,7 @@ fn step() -> Step {
         marks: Some(map()),
         mode: some(),
         moved: true,
+        observed: Some(Box::new(observed())),
         online: true,
         outgrown: some(),
         plan: Some(Box::default()),
@@ -747,6 +778,7 @@ fn unseen() -> Seen {
         held: None,
         meant: None,
         no_git: false,
+        observed: None,
         owed: None,
         agent_type: None,
         boot: None,
@@ -802,6 +834,7 @@ fn unstepped() -> Step {
         lasts: false,
         launched: false,
         moved: false,
+        observed: None,
         online: false,
         since_ms: None,
         line_sha256: None,
@@ -914,6 +947,9 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Checkpoint(Taken { digest: digest(), id: text(), measures: false, trigger: stored() }),
         Fact::Rollback(undone()),
         Fact::Undo(BroughtBack { files: 1, number: 2, told: true }),
+        Fact::Commit(Committed { by: CommittedBy::Call(key()), commit: digest(), from: some(), root: text() }),
+        Fact::Commit(Committed { by: CommittedBy::Outside, commit: digest(), from: None, root: text() }),
+        Fact::Attest(Attested { commit: digest(), last_entry: 1, statement_sha256: digest() }),
         Fact::Insights(Concluded { insights: raw() }),
         Fact::Snapshot(Box::new(Snapshot { memory: memory().into(), state: state().into() })),
         Fact::Snapshot(Box::new(Snapshot { memory: calm().into(), state: bare().into() })),

@@ -10,6 +10,8 @@ use std::path::Path;
 
 /// The refresher's own verb.
 pub const WATCH: &str = "__refresh";
+/// The verb of who attests commits.
+pub const ATTEST: &str = "__attest";
 /// In the place of the tracker's command.
 pub const NO_TRACKER: &str = "none";
 
@@ -17,6 +19,13 @@ pub const NO_TRACKER: &str = "none";
 pub fn spawn(env: &Env, project: &Path, command: &str) -> io::Result<()> {
     let variables = env.variables(passed_on);
     detached::start(&Program::find(env, Identity::Own)?, &[WATCH, &project.to_string_lossy(), command], &variables)
+        .map(drop)
+}
+
+/// Starts whoever attests the commits of the session in this folder, and goes on at once.
+pub fn spawn_attest(env: &Env, folder: &Path, trace: &str) -> io::Result<()> {
+    let variables = env.variables(passed_on);
+    detached::start(&Program::find(env, Identity::Own)?, &[ATTEST, &folder.to_string_lossy(), trace], &variables)
         .map(drop)
 }
 

@@ -26,7 +26,11 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
 
 /// The tools whose commands the client starts through us.
 pub fn runs_shell(call: &ToolCall) -> bool {
-    matches!(call.key.tool.as_str(), "Bash" | "Monitor")
+    is_shell(&call.key.tool)
+}
+
+pub fn is_shell(tool: &str) -> bool {
+    matches!(tool, "Bash" | "Monitor")
 }
 
 pub fn is_on(session: &Session) -> bool {

@@ -52,6 +52,7 @@ static FOLLOWS: &[Follows] = &[
     // A run takes checkpoints around its steps itself.
     (|turn| turn.context.stage.is_none(), keep_checkpoint),
     (|turn| ends_turn(turn) || is_blocked(turn) && !turn.env.dry_run, sign),
+    (wants_attestation, attest_behind),
     // The witnesses see what was signed.
     (wants_refresh, refresh_behind),
     (lets_try, want_jail),
@@ -300,6 +301,25 @@ fn refresh_behind(turn: &mut Turn) -> Verdict {
     if let Some(command) = turn.tracker().or(sends.then_some(refresh::NO_TRACKER)) {
         let _ = refresh::spawn(turn.env, turn.env.root(), command);
     }
+    Verdict::pass()
+}
+
+/// A commit has no statement yet; or one has, and the work may have been pushed, or something was said about it since.
+fn wants_attestation(turn: &Turn) -> bool {
+    let (session, trail) = (turn.session(), &turn.session().memory.trail);
+    if !session.policy().witness.attests() || turn.env.dry_run || trail.commits.is_empty() {
+        return false;
+    }
+    let (call, kind) = (turn.event.call.as_ref(), turn.event.kind);
+    let pushes = call.is_some_and(|call| runs_shell(call) && call.input.contains("push"));
+    let waits = trail.unattested().next().is_some();
+    kind != EventKind::PreToolUse && (waits || pushes && kind == EventKind::PostToolUse || ends_turn(turn))
+}
+
+/// In a process of its own. One that cannot be started is made up for at the next end of a turn.
+fn attest_behind(turn: &mut Turn) -> Verdict {
+    let (trace, folder) = (&turn.session().state.session_id, &turn.ledger.place().path);
+    let _ = refresh::spawn_attest(turn.env, folder, trace);
     Verdict::pass()
 }
 

@@ -308,6 +308,7 @@ impl<'a> Turn<'a> {
                 }
             }
             facts.extend(self.said.take());
+            self.observe(&mut facts);
         }
         facts.extend(self.registered.impostors.iter().map(|one| violation_of(self.event, one.describe())));
         if let Some(mismatch) = self.elsewhere() {

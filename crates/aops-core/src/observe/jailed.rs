@@ -177,7 +177,7 @@ fn why_it_lasts(lasting: Lasting) -> &'static str {
 }
 
 /// The client does not wait for its end.
-pub(super) fn is_background(call: &ToolCall) -> bool {
+pub fn is_background(call: &ToolCall) -> bool {
     let is_set = |input: &json::Json| matches!(input.get("run_in_background"), Some(json::Json::Bool(true)));
     call.key.tool == "Monitor" || json::read(&call.input).is_ok_and(|input| is_set(&input))
 }
@@ -206,7 +206,7 @@ fn words(command: &str) -> impl Iterator<Item = &str> {
 /// The proof of a command that ended, and whether it is missing. One that never ran needs none.
 pub fn proof(env: &Env, folder: &Path, session: &Session, event: &Event, open: &OpenCall) -> (Option<Proof>, bool) {
     let Some(call) = event.call.as_ref().filter(|_| open.jail.is_some() && !env.dry_run) else { return (None, false) };
-    let ran = event.kind == EventKind::PostToolUse || call.error.starts_with("Exit code");
+    let ran = event.kind == EventKind::PostToolUse || call.error.starts_with(EXIT.trim_end());
     if !ran {
         return (None, false);
     }
@@ -221,6 +221,14 @@ pub fn proof(env: &Env, folder: &Path, session: &Session, event: &Event, open: &
         keep_results(&mut proof.lost, session, call, open);
     }
     (proof, unproven)
+}
+
+/// How the client words the exit code of a command that failed.
+const EXIT: &str = "Exit code ";
+
+/// The exit code that it told.
+pub fn exit_code(error: &str) -> Option<i32> {
+    error.strip_prefix(EXIT)?.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
 /// Files of one command that the ledger keeps the names of.

@@ -20,6 +20,7 @@ pub mod authority;
 mod scratch;
 mod discards;
 mod verified;
+pub mod tree_look;
 pub mod plan;
 pub mod evidence;
 pub mod jailed;

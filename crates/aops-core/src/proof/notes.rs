@@ -13,7 +13,7 @@ use std::path::Path;
 pub fn publish(env: &Env, project: &Path) -> Result<(), Failure> {
     let Some(note) = Store::look(env)?.map(|store| store.checkpoint()).transpose()?.flatten() else { return Ok(()) };
     if git::add(env, project, &note.1.to_string()).is_some() {
-        git::push(env, project);
+        git::push(env, project, &git::CHECKPOINTS);
     }
     Ok(())
 }

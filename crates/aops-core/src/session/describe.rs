@@ -6,6 +6,7 @@
 use crate::model::call::{CallKey, ToolResult};
 use crate::session::fact::{Fact, Said, Step};
 use crate::session::memory::{RollbackState, Undone};
+use crate::session::observed::CommittedBy;
 use crate::text::json::{self, Json, cut};
 use crate::text::plain::count;
 use crate::text::template::one_line;
@@ -54,6 +55,11 @@ pub fn describe_fact(fact: &Fact, longest: usize) -> String {
             let told = if brought.told { ", told to the session" } else { "" };
             format!("{}: {}{told}", brought.number, count(brought.files, "file"))
         }
+        Fact::Commit(made) => match &made.by {
+            CommittedBy::Call(call) => format!("{} by {} {}", made.commit, call.tool, call.id),
+            CommittedBy::Outside => format!("{} outside of any call", made.commit),
+        },
+        Fact::Attest(made) => format!("{} by statement {}", made.commit, made.statement_sha256),
         Fact::Insights(_) => "the session's insights so far".to_owned(),
         Fact::Snapshot(_) => "the whole state, to recover from".to_owned(),
     };

@@ -40,6 +40,7 @@ use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::{
     BroughtBack, ClientProcess, Memory, ModeAsked, PlanShown, RollbackState, RunStep, Signed, Undone, Waiver,
 };
+use crate::session::observed::{Attested, Committed, Observed};
 use crate::session::prompt::Prompt;
 use crate::session::question::{Answered, Asked};
 use crate::session::state::State;
@@ -101,6 +102,8 @@ facts! {
     "checkpoint": Checkpoint(Taken),
     "rollback": Rollback(Undone),
     "undo": Undo(BroughtBack),
+    "commit": Commit(Committed),
+    "attest": Attest(Attested),
     "insights": Insights(Concluded),
     "snapshot": Snapshot(Box<Snapshot>),
 }
@@ -192,6 +195,9 @@ pub struct Seen {
     /// Stop only: the user was told that there is no git to close the work in.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_git: bool,
+    /// For the attestation of commits, where they are attested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Box<Observed>>,
     /// What was still owed at a Stop, or where one is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owed: Option<Vec<Stored<DebtId>>>,
@@ -333,6 +339,9 @@ pub struct Step {
     /// With the end of a command: git brought files of commits into the tree that are nobody's edit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub moved: bool,
+    /// For the attestation of commits, where they are attested: before the call with PENDING, else after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Box<Observed>>,
     /// With `jail`: it only reads, and cannot without the network.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub online: bool,

@@ -23,6 +23,7 @@ use crate::model::phase::{Phase, Sandbox};
 use crate::session::fact::{Fact, Opened, Seen, Step, Violation};
 use crate::session::kept_count::KeptCount;
 use crate::session::memory::{Memory, OpenCall, Prompted, Waived};
+use crate::session::observed::Observed;
 use crate::session::state::{Shown, State};
 use crate::session::timer::{self, TimerMark};
 use crate::text::json;
@@ -103,6 +104,8 @@ impl Session {
             Fact::Recovery(_) => {}
             Fact::Rollback(undone) => self.apply_rollback(undone),
             Fact::Undo(brought) => self.memory.brought_back = Some(brought.clone()).filter(|brought| !brought.told),
+            Fact::Commit(made) => self.memory.trail.add_commit(self.seq, made),
+            Fact::Attest(made) => self.memory.trail.add_statement(made),
             Fact::Insights(concluded) => self.state.insights = Some(concluded.insights.clone()),
             Fact::Snapshot(snapshot) => {
                 if snapshot.memory != self.memory || canonical(&snapshot.state) != canonical(&self.state) {
@@ -171,6 +174,7 @@ impl Session {
             self.memory.policy.clone_from(&seen.policy);
         }
         renew(&mut self.memory.marks, seen.marks.as_ref());
+        self.observe(seen.observed.as_deref());
         if seen.log.is_some() {
             self.memory.log.clone_from(&seen.log);
         }
@@ -203,6 +207,14 @@ impl Session {
             EventKind::SubagentStart => self.apply_agent_start(ts, seen),
             EventKind::SubagentStop => self.apply_agent_stop(seen),
             _ => {}
+        }
+    }
+
+    fn observe(&mut self, observed: Option<&Observed>) {
+        let (Some(observed), trail) = (observed, &mut self.memory.trail) else { return };
+        observed.head.iter().for_each(|head| trail.move_head(head));
+        if observed.prompt.is_some() {
+            trail.begin_turn();
         }
     }
 
@@ -324,6 +336,7 @@ impl Session {
             self.set_todos(todos, step.plan.is_some());
         }
         renew(&mut self.memory.marks, step.marks.as_ref());
+        self.observe(step.observed.as_deref());
         self.remember_timers(step.schedules.as_slice(), step.timers_lost);
         self.memory.told_way_out |= step.told;
         if let Some(kept) = &step.kept {

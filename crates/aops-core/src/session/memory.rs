@@ -20,6 +20,7 @@ use crate::model::profile::{JailState, Profile};
 use crate::session::agent_report::{AgentReport, WorkKind};
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::kept_count::KeptCount;
+use crate::session::observed::Trail;
 use crate::session::question::{Question, Questions};
 use crate::session::quiet_count::QuietCount;
 use crate::session::quieted::Quieted;
@@ -141,6 +142,9 @@ pub struct Memory {
     /// The user was told how to go without the loop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told_way_out: bool,
+    /// The commits that were made, where they are attested.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub trail: Trail,
     /// A rollback of this tree that has not ended: the next event finishes it.
     pub undoing: Option<Box<Undone>>,
     /// A rollback this session's agent has not been told of.

@@ -6,6 +6,7 @@ pub mod growth;
 pub mod kept_count;
 pub mod quieted;
 pub mod quiet_count;
+pub mod observed;
 pub mod rolled_back;
 pub mod reflection;
 pub mod agent_report;

@@ -8,12 +8,14 @@
 mod place;
 mod made;
 mod moved;
+mod head;
 mod baseline;
 pub mod notes;
 pub mod acting;
 pub mod objects;
 
 pub use baseline::diff;
+pub use head::{HeadFiles, HeadPlace};
 pub use made::is_made;
 pub use moved::Moved;
 pub use place::{git_common_folder, git_folder};

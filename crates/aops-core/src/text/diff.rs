@@ -23,6 +23,13 @@ pub fn count_lines(old: &str, new: &str) -> u64 {
     diff.iter_all_changes().filter(|change| change.tag() != ChangeTag::Equal).count() as u64
 }
 
+/// Whose each line of `new` is, where those of `old` are these owners': a line that was not there is `by`'s.
+pub fn carry_owners<T: Copy>(old: &str, new: &str, owners: &[T], by: T) -> Vec<T> {
+    let diff = TextDiff::configure().timeout(SOON).diff_lines(old, new);
+    let stays = diff.iter_all_changes().filter(|change| change.tag() != ChangeTag::Delete);
+    stays.map(|change| change.old_index().and_then(|at| owners.get(at)).copied().unwrap_or(by)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,6 +42,15 @@ mod tests {
         {
             assert_eq!(count_lines(old, new), want, "{old:?} {new:?}");
         }
+    }
+
+    #[test]
+    fn a_line_is_whose_who_wrote_it_last() {
+        let first = carry_owners("", "a\nb\nc\n", &[], 'x');
+        let second = carry_owners("a\nb\nc\n", "a\nB\nc\nd\n", &first, 'y');
+        let third = carry_owners("a\nB\nc\nd\n", "c\nd\n", &second, 'z');
+        assert_eq!((first, second, third), (vec!['x'; 3], vec!['x', 'y', 'x', 'y'], vec!['x', 'y']));
+        assert_eq!(carry_owners("a\n", "", &['x'], 'y'), []);
     }
 
     #[test]

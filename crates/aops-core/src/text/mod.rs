@@ -8,6 +8,7 @@ pub use aops_ledger::{sha256, stored};
 pub mod plain;
 pub mod time;
 pub mod diff;
+pub mod git_object;
 pub mod template;
 pub mod redact;
 pub mod json;

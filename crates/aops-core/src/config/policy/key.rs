@@ -7,7 +7,7 @@ use super::jail::{Harness, JailLevel};
 use super::network::{NetworkMode, Publish};
 use super::quiet::QuietLevel;
 use super::value::{Field, Form, Value};
-use super::witness::WitnessGit;
+use super::witness::{WitnessAttest, WitnessGit};
 use super::{DangerLevel, Interactive, Intervene, Level, ModeLevel, OnPause, Policy, Rehearse};
 use aops_shell::danger::{RULES, Rule};
 use std::sync::LazyLock;
@@ -162,6 +162,8 @@ fn fields() -> Vec<Key> {
     witness.quorum: Form::Whole(0, 64), Keep, "how many of them must have signed; 0 is all";
     witness.git: Form::OneOf(WitnessGit::WORDS), Raise,
         "whether the log's checkpoints go into git notes of the project, pushed with the work";
+    witness.attest: Form::OneOf(WitnessAttest::WORDS), Raise,
+        "whether commits of sessions carry a signed statement in git notes of the project, pushed with the work";
     fleet.url: Form::Database, Keep, "the PostgreSQL that machines share, as `postgresql://aops@db.example/aops`";
     fleet.queue_max: Form::Whole(1, 1_000_000), Lower, "runs that may wait in the queue";
     fleet.per_repository: Form::Whole(1, 1_000), Lower, "runs of one repository at the same time";

@@ -10,6 +10,7 @@ use crate::model::verdict::Ruling;
 use crate::session::agent_report::{PlanFor, WorkKind};
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::{BroughtBack, TaskProgress};
+use crate::session::observed::{CommittedBy, Content, ExitSeen, ExitWitness, FileMode, FileSeen, HeadSeen, PromptSeen};
 use crate::text::json;
 
 fn undone() -> Undone {
@@ -25,6 +26,22 @@ fn undone() -> Undone {
         state_only: false,
         target: "t".to_owned(),
         task: 1,
+    }
+}
+
+fn observed() -> Observed {
+    let content = || Some(Content { blob: "b".to_owned(), mode: FileMode::Link, sha256: "s".to_owned() });
+    let file = || FileSeen { is: content(), path: "p".to_owned(), was: content() };
+    let text = || Some("x".to_owned());
+    let head = HeadSeen { branch: text(), commit: text(), log: Some(1), ..HeadSeen::default() };
+    Observed {
+        exit: Some(ExitSeen { code: 1, seen: ExitWitness::Client }),
+        files: vec![file()],
+        head: Some(head),
+        outside: vec![file()],
+        prompt: Some(PromptSeen { attended: true, ..PromptSeen::default() }),
+        tree: text(),
+        unseen: true,
     }
 }
 
@@ -86,6 +103,7 @@ fn all() -> Vec<Fact> {
         marks: Some(map()),
         mode: text(),
         moved: true,
+        observed: Some(Box::new(observed())),
         online: true,
         outgrown: text(),
         plan: Some(Box::default()),
@@ -140,6 +158,7 @@ fn all() -> Vec<Fact> {
         meant: Some(Prompt::Command),
         mode: text(),
         no_git: true,
+        observed: Some(Box::new(observed())),
         owed: Some(vec![DebtId::Commit.into()]),
         parked_paths: vec!["f".to_owned()],
         parks: Some(1),
@@ -243,6 +262,13 @@ fn all() -> Vec<Fact> {
         }),
         Fact::Rollback(undone()),
         Fact::Undo(BroughtBack { files: 1, number: 2, told: true }),
+        Fact::Commit(Committed {
+            by: CommittedBy::Call(CallKey::of("Bash", "t")),
+            commit: "c".to_owned(),
+            from: text(),
+            root: "r".to_owned(),
+        }),
+        Fact::Attest(Attested { commit: "c".to_owned(), last_entry: 1, statement_sha256: "s".to_owned() }),
         Fact::Insights(Concluded { insights: raw() }),
         Fact::Snapshot(Box::new(Snapshot { memory: memory.into(), state: state.into() })),
     ]

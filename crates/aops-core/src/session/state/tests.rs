@@ -9,6 +9,7 @@ use crate::session::agent_report::WorkKind;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::kept_count::KeptCount;
 use crate::session::memory::*;
+use crate::session::observed::{CommitMade, HeadSeen, Trail};
 use crate::session::question::{Answered, Question, Questions, Unproven};
 use crate::session::quiet_count::QuietCount;
 use crate::session::quieted::Quieted;
@@ -146,6 +147,10 @@ fn full() -> (State, Memory) {
         plan_hook: text(),
         told_plan_hook: true,
         told_way_out: true,
+        trail: Trail {
+            commits: vec![CommitMade { attested: 1, ..CommitMade::default() }],
+            heads: vec![HeadSeen { branch: text(), commit: text(), log: Some(1), ..HeadSeen::default() }],
+        },
         kept: Some(KeptCount { newest: 17, times: 3 }),
         quiet: Some(QuietCount { answered: 1, hindered: vec!["d".to_owned()], off: text() }),
         undoing: Some(Box::new(undone())),

@@ -20,12 +20,24 @@ const TAIL: usize = 256 << 10;
 /// The time of a file is that of the last tick before.
 const TICK_MS: i64 = 20;
 
+/// How it names what makes a commit in the tree at hand.
+const MAKES: [&str; 4] = ["commit", "cherry-pick", "revert", "am"];
+
 /// `HEAD` went from one commit to another.
 #[derive(Debug, PartialEq, Eq)]
-struct Move {
-    old: String,
-    new: String,
+pub struct Move {
+    pub old: String,
+    pub new: String,
     takes: bool,
+    makes: bool,
+    /// The new commit takes the place of the old one.
+    pub amends: bool,
+}
+
+impl Move {
+    pub fn makes_commit(&self) -> bool {
+        self.makes
+    }
 }
 
 /// What git did in a tree since a moment.
@@ -94,6 +106,12 @@ fn is_since(path: &Path, since_ms: i64) -> bool {
     fs::metadata(path).is_ok_and(|about| about.ctime() * 1000 + about.ctime_nsec() / 1_000_000 + TICK_MS >= since_ms)
 }
 
+/// All moves in a part of the log.
+pub(super) fn moves_in(log: &[u8]) -> Vec<Move> {
+    let tail = String::from_utf8_lossy(&log[log.len().saturating_sub(TAIL)..]);
+    tail.lines().filter_map(read).map(|(_, one)| one).collect()
+}
+
 /// The moves from the first one on that is not older.
 fn moves(log: &[u8], since_ms: i64) -> Vec<Move> {
     let tail = String::from_utf8_lossy(&log[log.len().saturating_sub(TAIL)..]);
@@ -108,8 +126,11 @@ fn read(line: &str) -> Option<(i64, Move)> {
     let (old, new) = (commits.next()?, commits.next()?);
     let at = head.rsplit(' ').nth(1)?.parse().ok()?;
     let is_commit = |name: &str| name.len() >= 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let takes = TAKES.contains(&words.split([' ', ':']).next().unwrap_or_default());
-    (is_commit(old) && is_commit(new)).then(|| (at, Move { old: old.to_owned(), new: new.to_owned(), takes }))
+    let verb = words.split([' ', ':']).next().unwrap_or_default();
+    let (takes, makes) = (TAKES.contains(&verb), MAKES.contains(&verb));
+    let amends = words.starts_with("commit (amend)");
+    let made = || Move { old: old.to_owned(), new: new.to_owned(), takes, makes, amends };
+    (is_commit(old) && is_commit(new)).then(|| (at, made()))
 }
 
 #[cfg(test)]

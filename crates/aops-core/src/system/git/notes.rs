@@ -1,60 +1,75 @@
-//! Notes in a ref of our own, `refs/notes/aops`: added to the commit at hand, pushed where the commit is, read again.
+//! Notes in refs of our own: checkpoints of the log in `refs/notes/aops`, statements about commits in
+//! `refs/notes/aops-attest`; pushed where the commit is, read again.
 //!
-//! Starts `git`, which writes that ref and nothing else. Invariant: no commit and no branch is touched.
+//! Starts `git`, which writes these refs and nothing else. Invariant: no commit and no branch is touched.
 
 use super::{Status, git, git_line, git_with, remote, status};
 use crate::system::env::Env;
 use std::path::Path;
 use std::time::Duration;
 
-const OURS: &str = "refs/notes/aops";
-/// What others pushed.
-const THEIRS: &str = "refs/notes/aops-remote";
+/// Where notes of one kind are.
+#[derive(Debug)]
+pub struct NotesRef {
+    pub ours: &'static str,
+    /// What others pushed.
+    theirs: &'static str,
+    /// How two versions become one.
+    strategy: &'static str,
+}
+
+/// The log's checkpoints.
+pub const CHECKPOINTS: NotesRef =
+    NotesRef { ours: "refs/notes/aops", theirs: "refs/notes/aops-remote", strategy: "union" };
+/// Statements about commits, a line each.
+pub const ATTESTATIONS: NotesRef =
+    NotesRef { ours: "refs/notes/aops-attest", theirs: "refs/notes/aops-attest-remote", strategy: "cat_sort_uniq" };
+
 /// Of one exchange with the remote.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The notes are ours, not the person's.
-const AS_US: [&str; 4] = ["-c", "user.name=aops-hook", "-c", "user.email=aops-hook@localhost"];
+pub const AS_US: [&str; 4] = ["-c", "user.name=aops-hook", "-c", "user.email=aops-hook@localhost"];
 
-fn notes(env: &Env, root: &Path, args: &[&str]) -> Option<Vec<u8>> {
-    git(env, root, &[&AS_US[..], &["notes", "--ref", OURS], args].concat())
+fn notes(env: &Env, root: &Path, of: &NotesRef, args: &[&str]) -> Option<Vec<u8>> {
+    git(env, root, &[&AS_US[..], &["notes", "--ref", of.ours], args].concat())
 }
 
 /// Adds a text to the note of the commit at hand, unless it has it. `None`: there is no commit, or no git.
 pub fn add(env: &Env, cwd: &Path, text: &str) -> Option<()> {
-    let there = notes(env, cwd, &["show", "HEAD"]).unwrap_or_default();
+    let there = notes(env, cwd, &CHECKPOINTS, &["show", "HEAD"]).unwrap_or_default();
     if String::from_utf8_lossy(&there).contains(text.trim_end()) {
         return Some(());
     }
-    notes(env, cwd, &["append", "-m", text, "HEAD"]).map(drop)
+    notes(env, cwd, &CHECKPOINTS, &["append", "-m", text, "HEAD"]).map(drop)
 }
 
 /// Pushes the notes where the work is pushed already. `Some(false)`: it is not.
-pub fn push(env: &Env, cwd: &Path) -> Option<bool> {
+pub fn push(env: &Env, cwd: &Path, of: &NotesRef) -> Option<bool> {
     let Status { upstream, ahead, branch, .. } = status(env, cwd)?;
     if !upstream || ahead > 0 {
         return Some(false);
     }
     let remote = remote(env, cwd, &branch)?;
-    let push = || git_with(env, cwd, &["push", "--quiet", &remote, OURS], &[], PATIENCE);
+    let push = || git_with(env, cwd, &["push", "--quiet", &remote, of.ours], &[], PATIENCE);
     if push().is_some() {
         return Some(true);
     }
     // Another clone pushed notes meanwhile: both are kept.
-    fetch(env, cwd, &remote)?;
-    notes(env, cwd, &["merge", "--quiet", "--strategy", "union", THEIRS])?;
+    fetch(env, cwd, of, &remote)?;
+    notes(env, cwd, of, &["merge", "--quiet", "--strategy", of.strategy, of.theirs])?;
     push().map(|_| true)
 }
 
-fn fetch(env: &Env, cwd: &Path, remote: &str) -> Option<()> {
-    let what = format!("+{OURS}:{THEIRS}");
+fn fetch(env: &Env, cwd: &Path, of: &NotesRef, remote: &str) -> Option<()> {
+    let what = format!("+{}:{}", of.ours, of.theirs);
     git_with(env, cwd, &["fetch", "--quiet", "--no-tags", remote, &what], &[], PATIENCE).map(drop)
 }
 
-/// Every line of every note, and whether they come from the remote: else it is our own copy.
+/// Every line of every note of a checkpoint, and whether they come from the remote: else it is our own copy.
 pub fn read(env: &Env, cwd: &Path) -> Option<(String, bool)> {
     let branch = git_line(env, cwd, &["symbolic-ref", "--short", "-q", "HEAD"]).unwrap_or_default();
-    let fetched = remote(env, cwd, &branch).and_then(|remote| fetch(env, cwd, &remote)).is_some();
-    let from = if fetched { THEIRS } else { OURS };
+    let fetched = remote(env, cwd, &branch).and_then(|remote| fetch(env, cwd, &CHECKPOINTS, &remote)).is_some();
+    let from = if fetched { CHECKPOINTS.theirs } else { CHECKPOINTS.ours };
     let lines = git(env, cwd, &["grep", "--no-color", "-h", "-e", "", from])?;
     Some((String::from_utf8_lossy(&lines).into_owned(), fetched))
 }

@@ -1,0 +1,132 @@
+//! What changed in a working tree between two looks, for the attestation of commits.
+//!
+//! Walks the tree as a checkpoint does and keeps the contents of changed files beside the checkpoints; remembers the list
+//! of files beside the session's ledger. Invariants: a file that did not change since it was read last is not read again;
+//! nothing that git ignores is looked at; a look that could not be taken is told, and the next one does not guess.
+
+use crate::checkpoint::capture::{Limits, capture};
+use crate::checkpoint::store::Store;
+use crate::checkpoint::tree::{File, name};
+use crate::config::policy::Policy;
+use crate::model::error::Failure;
+use crate::session::observed::{Content, FileMode, FileSeen};
+use crate::system::env::Env;
+use crate::system::files;
+use crate::text::git_object::ObjectFormat;
+use crate::text::redact::redact;
+use crate::text::sha256::{Sum, sha256};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A tree that takes longer is not looked at this time.
+const LONGEST: Duration = Duration::from_millis(1500);
+/// Files of one look that are recorded.
+const MOST_FILES: usize = 1000;
+
+/// What changed since the look before.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Changed {
+    pub files: Vec<FileSeen>,
+    /// More changed than is listed, or what was there before is not known.
+    pub unseen: bool,
+}
+
+/// The working tree of a session.
+#[derive(Debug)]
+pub struct TreeLook<'a> {
+    pub env: &'a Env,
+    pub policy: &'a Policy,
+    /// The session's folder.
+    pub session: &'a Path,
+    pub root: &'a Path,
+    pub format: ObjectFormat,
+}
+
+/// Mode and digest of each file, by its path.
+type Listing = BTreeMap<String, (FileMode, String)>;
+
+impl TreeLook<'_> {
+    /// Looks, and remembers what was seen. `first`: nothing was seen before.
+    pub fn take(&self, first: bool) -> Changed {
+        let (before, now) = (self.remembered(), self.list());
+        let Ok((store, now)) = now else { return self.lost() };
+        if self.remember(&now).is_err() {
+            return self.lost();
+        }
+        let Some(before) = before else { return Changed { files: Vec::new(), unseen: !first } };
+        let paths = before.keys().chain(now.keys().filter(|path| !before.contains_key(*path)));
+        let changed: Vec<&String> = paths.filter(|path| before.get(*path) != now.get(*path)).collect();
+        let unseen = changed.len() > MOST_FILES;
+        let content = |known: Option<&(FileMode, String)>| known.map(|(mode, sum)| self.content(&store, *mode, sum));
+        let file = |path: &&String| FileSeen {
+            is: content(now.get(*path)),
+            path: redact(path).into_owned(),
+            was: content(before.get(*path)),
+        };
+        let mut files: Vec<FileSeen> = changed.iter().take(MOST_FILES).map(file).collect();
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Changed { files, unseen }
+    }
+
+    /// What was seen last is of no use any more.
+    fn lost(&self) -> Changed {
+        let _ = fs::remove_file(self.file());
+        Changed { files: Vec::new(), unseen: true }
+    }
+
+    fn list(&self) -> Result<(Store, Listing), Failure> {
+        let store = Store::open(self.env, self.root)?;
+        let until = Some(Instant::now() + self.env.at_most(LONGEST));
+        let limits = Limits { sync: false, until, ..Limits::of(self.policy) };
+        let kept = capture(self.env, &store, &limits, &[], &[])?;
+        for target in kept.files.iter().filter_map(|file| file.target.as_deref()) {
+            // A capture lists the target of a link and does not keep it.
+            store.keep_bytes(&name::bytes(target)).map_err(|e| Failure::storage("a link", e))?;
+        }
+        let row = |file: File| (file.path.clone(), (mode_of(&file), file.sha256.to_string()));
+        let listing = kept.files.into_iter().map(row).collect();
+        Ok((store, listing))
+    }
+
+    /// The name of a content that is kept; empty where it is not.
+    fn content(&self, store: &Store, mode: FileMode, sha256: &str) -> Content {
+        let mut bytes = Vec::new();
+        let kept = Sum::read(sha256).is_some_and(|sum| store.unpack(&sum.0, &mut bytes).is_ok());
+        let blob = if kept { self.format.blob(&bytes) } else { String::new() };
+        Content { blob, mode, sha256: sha256.to_owned() }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.session.join(format!("tree-{}", &sha256(&[self.root.as_os_str().as_encoded_bytes()])[..16]))
+    }
+
+    /// `MODE DIGEST PATH`, each followed by a zero byte; nothing where that is damaged.
+    fn remembered(&self) -> Option<Listing> {
+        let text = String::from_utf8(files::read(self.file()).ok()?).ok()?;
+        let row = |row: &str| {
+            let (mode, rest) = row.split_once(' ')?;
+            let (sum, path) = rest.split_once(' ')?;
+            Some((path.to_owned(), (FileMode::of(mode)?, sum.to_owned())))
+        };
+        text.strip_suffix("\0\0")?.split('\0').skip(1).map(row).collect()
+    }
+
+    fn remember(&self, listing: &Listing) -> Result<(), Failure> {
+        let rows = listing.iter().map(|(path, (mode, sum))| format!("\0{mode} {sum} {path}"));
+        let text = rows.collect::<String>() + "\0\0";
+        let path = self.file();
+        files::write_beside(&path, 0o600, |file| file.write_all(text.as_bytes()))
+            .map_err(|e| Failure::storage(path.display(), e))
+    }
+}
+
+fn mode_of(file: &File) -> FileMode {
+    match &file.target {
+        Some(_) => FileMode::Link,
+        None if file.mode & 0o100 != 0 => FileMode::Executable,
+        None => FileMode::Plain,
+    }
+}

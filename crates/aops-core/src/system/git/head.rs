@@ -1,0 +1,180 @@
+//! Where `HEAD` of a working tree is, found without starting `git`.
+//!
+//! Reads `HEAD`, its log, the branch and the packed refs. Invariants: while nothing moved `HEAD`, a look is two `stat`s; what
+//! cannot be read, such as a repository that keeps its refs in tables, is nowhere.
+
+use super::moved::{self, Move};
+use super::place::git_folder;
+use crate::system::files;
+use crate::text::git_object::ObjectFormat;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The files by which a change of `HEAD` is noticed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeadFiles {
+    /// The folder of the repository that is this working tree's own.
+    pub git: PathBuf,
+    pub root: PathBuf,
+}
+
+/// Where `HEAD` is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeadPlace {
+    pub branch: Option<String>,
+    pub commit: Option<String>,
+    /// How long its log is.
+    pub log: Option<u64>,
+}
+
+impl HeadFiles {
+    /// Those of the working tree around this folder.
+    pub fn around(cwd: &Path) -> Option<Self> {
+        let mut above = cwd.ancestors().take_while(|_| cwd.is_absolute());
+        above.find_map(|folder| Some(Self { git: git_folder(folder)?, root: folder.to_owned() }))
+    }
+
+    /// By this a change is noticed: the `stat` of `HEAD`, and of its log. Without a log, that of the branch.
+    pub fn stamp(&self, branch: Option<&str>) -> String {
+        let log = stamp(&self.git.join("logs/HEAD"));
+        let second = log.or_else(|| branch.and_then(|branch| stamp(&self.shared().join(branch))));
+        format!("{} {}", stamp(&self.git.join("HEAD")).unwrap_or_default(), second.unwrap_or_default())
+    }
+
+    pub fn look(&self) -> HeadPlace {
+        let text = files::read_text(self.git.join("HEAD")).unwrap_or_default();
+        let log = fs::metadata(self.git.join("logs/HEAD")).ok().map(|about| about.len());
+        match text.trim_end().strip_prefix("ref: ") {
+            Some(branch) => HeadPlace { branch: Some(branch.to_owned()), commit: self.resolve(branch), log },
+            None => HeadPlace { branch: None, commit: id(&text), log },
+        }
+    }
+
+    /// How `HEAD` moved since its log was so long, the oldest first; nothing where there is no log.
+    pub fn moves_since(&self, seen: u64) -> Option<Vec<Move>> {
+        let log = files::read(self.git.join("logs/HEAD")).ok()?;
+        // A log that is shorter was cut: all of it may be new.
+        let from = usize::try_from(seen).ok().filter(|from| *from <= log.len()).unwrap_or(0);
+        Some(moved::moves_in(&log[from..]))
+    }
+
+    /// The commit of a branch.
+    fn resolve(&self, branch: &str) -> Option<String> {
+        let plain = !branch.starts_with('/') && branch.split('/').all(|part| !matches!(part, "" | "." | ".."));
+        let shared = Some(self.shared()).filter(|_| plain)?;
+        let loose = files::read_text(shared.join(branch)).ok();
+        loose.as_deref().and_then(id).or_else(|| packed(&files::read_text(shared.join("packed-refs")).ok()?, branch))
+    }
+
+    /// The folder that all working trees of the repository share.
+    fn shared(&self) -> PathBuf {
+        let named = files::read_text(self.git.join("commondir")).ok();
+        named.map_or_else(|| self.git.clone(), |text| self.git.join(text.trim()))
+    }
+}
+
+/// `ID refs/heads/main`, one a line; lines about tags begin with `^`.
+fn packed(text: &str, branch: &str) -> Option<String> {
+    let mut rows = text.lines().filter_map(|line| line.split_once(' '));
+    rows.find(|(_, name)| *name == branch).and_then(|(commit, _)| id(commit))
+}
+
+fn id(text: &str) -> Option<String> {
+    let text = text.trim_end();
+    ObjectFormat::of_id(text).map(|_| text.to_owned())
+}
+
+/// Every write of such a file makes a new one, or makes it longer.
+fn stamp(path: &Path) -> Option<String> {
+    let about = fs::metadata(path).ok()?;
+    Some(format!("{}:{}:{}.{}", about.ino(), about.len(), about.ctime(), about.ctime_nsec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{repository, run};
+    use super::*;
+    use crate::system::env::Env;
+
+    fn look(env: &Env) -> (HeadFiles, HeadPlace) {
+        let files = HeadFiles::around(&env.cwd).unwrap();
+        let place = files.look();
+        (files, place)
+    }
+
+    fn told(env: &Env, args: &[&str]) -> String {
+        run(env, args).trim_end().to_owned()
+    }
+
+    #[test]
+    fn head_is_where_git_says_it_is() {
+        let (_home, env) = repository();
+        let commit = |env: &Env| Some(told(env, &["rev-parse", "HEAD"]));
+        let branch = |name: &str| Some(format!("refs/heads/{name}"));
+        assert_eq!((look(&env).1.branch, look(&env).1.commit), (branch("main"), commit(&env)));
+        run(&env, &["pack-refs", "--all"]);
+        assert_eq!(look(&env).1.commit, commit(&env), "packed");
+        run(&env, &["checkout", "-q", "-b", "a/b"]);
+        run(&env, &["commit", "-q", "--allow-empty", "-m", "two"]);
+        assert_eq!((look(&env).1.branch, look(&env).1.commit), (branch("a/b"), commit(&env)));
+        run(&env, &["checkout", "-q", "--detach", "main"]);
+        assert_eq!((look(&env).1.branch, look(&env).1.commit), (None, commit(&env)));
+        run(&env, &["checkout", "-q", "--orphan", "none"]);
+        assert_eq!((look(&env).1.branch, look(&env).1.commit), (branch("none"), None));
+    }
+
+    #[test]
+    fn a_worktree_has_a_head_of_its_own() {
+        let (home, env) = repository();
+        let place = home.path().join("other");
+        run(&env, &["worktree", "add", "-q", "-b", "side", place.to_str().unwrap()]);
+        let other = Env { cwd: place.clone(), ..env.clone() };
+        run(&other, &["commit", "-q", "--allow-empty", "-m", "there"]);
+        let (files, found) = look(&other);
+        assert_eq!((files.root, found.branch), (place, Some("refs/heads/side".to_owned())));
+        assert_eq!(found.commit, Some(told(&other, &["rev-parse", "HEAD"])));
+        assert_ne!(found.commit, look(&env).1.commit);
+    }
+
+    #[test]
+    fn names_may_be_sha256() {
+        let (home, mut env) = repository();
+        env.cwd = home.path().join("long");
+        fs::create_dir(&env.cwd).unwrap();
+        run(&env, &["init", "-q", "-b", "main", "--object-format=sha256"]);
+        run(&env, &["commit", "-q", "--allow-empty", "-m", "start"]);
+        let commit = look(&env).1.commit.unwrap();
+        assert_eq!((commit.len(), &commit), (64, &told(&env, &["rev-parse", "HEAD"])));
+    }
+
+    #[test]
+    fn a_move_is_noticed_and_told() {
+        let (_home, env) = repository();
+        let (files, before) = look(&env);
+        let branch = before.branch.as_deref();
+        let stamp = files.stamp(branch);
+        run(&env, &["status"]);
+        assert_eq!(files.stamp(branch), stamp, "a look moves nothing");
+        run(&env, &["commit", "-q", "--allow-empty", "-m", "two"]);
+        run(&env, &["commit", "-q", "--allow-empty", "--amend", "-m", "three"]);
+        run(&env, &["checkout", "-q", "-b", "other"]);
+        assert_ne!(files.stamp(branch), stamp);
+        let moves = files.moves_since(before.log.unwrap()).unwrap();
+        assert_eq!(moves.iter().map(Move::makes_commit).collect::<Vec<_>>(), [true, true, false]);
+        assert_eq!(moves[1].new, told(&env, &["rev-parse", "HEAD"]));
+    }
+
+    /// Without a log the branch itself tells.
+    #[test]
+    fn a_repository_without_a_log_is_watched_too() {
+        let (_home, env) = repository();
+        run(&env, &["config", "core.logAllRefUpdates", "false"]);
+        fs::remove_dir_all(env.cwd.join(".git/logs")).unwrap();
+        let (files, before) = look(&env);
+        let stamp = files.stamp(before.branch.as_deref());
+        run(&env, &["commit", "-q", "--allow-empty", "-m", "two"]);
+        assert_ne!(files.stamp(before.branch.as_deref()), stamp);
+        assert_eq!((before.log, files.moves_since(0)), (None, None));
+    }
+}

@@ -1,0 +1,217 @@
+//! Attests commits of sessions: makes the statement, records it, signs it, and writes it into the repository's notes.
+//!
+//! A process of its own behind the hook, and a person's command. Reads ledgers and git's objects; writes the ledger's `attest`
+//! entry, the log, and notes. Invariants: the statement's digest is an entry of the signed log before its signature leaves
+//! this process; each step can be done again, so that one who is killed leaves an attestation that verifies, or none, and
+//! the next process makes it.
+
+pub mod objects;
+pub mod authors;
+pub mod gather;
+pub mod statement;
+pub mod pending;
+pub mod notes;
+
+use aops_attest::envelope::{Envelope, Lines, ProofLine};
+use aops_attest::statement::Statement;
+use aops_core::briefing::refresh::ATTEST;
+use aops_core::ledger::open::Ledger;
+use aops_core::ledger::recover::LEDGER_FILE;
+use aops_core::model::error::{Code, Failure};
+use aops_core::proof::keys::Keys;
+use aops_core::proof::prove::{entry, prove};
+use aops_core::proof::store::Store;
+use aops_core::proof::tier::Level;
+use aops_core::proof::{append, check, trust};
+use aops_core::session::fact::Fact;
+use aops_core::session::observed::{Attested, CommitMade};
+use aops_core::system::env::Env;
+use aops_core::system::files;
+use aops_core::system::process::detached;
+use gather::Story;
+use objects::Repository;
+use pending::{Pending, Stage};
+use statement::{Wanted, make};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+/// Nothing here takes longer on a machine that works.
+const LONGEST: Duration = Duration::from_mins(2);
+
+/// An internal verb, not listed in `--help`.
+pub fn is_verb(word: &str) -> bool {
+    word == ATTEST
+}
+
+/// Runs the internal verb; prints nothing, since stdout is closed.
+pub fn run(arguments: &[String], env: &Env) -> u8 {
+    let [_, folder, trace] = arguments else { return 2 };
+    detached::own_session();
+    thread::spawn(|| {
+        thread::sleep(LONGEST);
+        #[expect(clippy::exit, reason = "a git that hangs must not keep this process for ever")]
+        std::process::exit(1);
+    });
+    u8::from(attest(env, Path::new(folder), trace).is_err())
+}
+
+/// Attests what is to be attested in this session, and publishes it.
+pub fn attest(env: &Env, folder: &Path, trace: &str) -> Result<(), Failure> {
+    if Keys::open(env)?.is_none() {
+        return Ok(());
+    }
+    let _lock = pending::lock(folder)?;
+    let story = Story::read(folder, trace, u64::MAX)?;
+    for made in &story.session.memory.trail.commits {
+        if let Some((statement, last)) = wanted(env, folder, trace, &story, made)? {
+            record(env, folder, trace, Path::new(&made.root), (&statement, last))?;
+        }
+    }
+    finish(env, folder, trace)?;
+    let roots: BTreeSet<&String> = story.session.memory.trail.commits.iter().map(|made| &made.root).collect();
+    for repository in roots.into_iter().filter_map(|root| Repository::at(env, Path::new(root))) {
+        let _ = notes::publish(&repository);
+    }
+    Ok(())
+}
+
+/// What is to be said of this commit now: the first statement, or one that adds something about the same tree.
+fn wanted(
+    env: &Env,
+    folder: &Path,
+    trace: &str,
+    story: &Story,
+    made: &CommitMade,
+) -> Result<Option<(Statement, u64)>, Failure> {
+    let root = Path::new(&made.root);
+    let of = |last: u64| make(&Wanted { env, folder, trace, root, commit: &made.commit, last, late: false });
+    if made.attested == 0 {
+        return Ok(of(made.seq)?.map(|statement| (statement, made.seq)));
+    }
+    let last = story.session.seq;
+    if !story.is_raised(made, last) {
+        return Ok(None);
+    }
+    let (Some(before), Some(now)) = (of(made.attested)?, of(last)?) else { return Ok(None) };
+    let adds = before.session().zip(now.session()).is_some_and(|((_, before), (_, now))| {
+        (now.plan, now.qa) != (before.plan, before.qa) || now.tests.iter().any(|test| !before.tests.contains(test))
+    });
+    Ok(adds.then_some((now, last)))
+}
+
+/// Keeps the payload, then writes the entry that names it.
+fn record(
+    env: &Env,
+    folder: &Path,
+    trace: &str,
+    root: &Path,
+    (statement, last): (&Statement, u64),
+) -> Result<(), Failure> {
+    let pending = Pending::keep(folder, root, statement.to_json())?;
+    let (commit, statement_sha256) = (statement.commit().to_owned(), pending.sha256());
+    let fact = Attested { commit, last_entry: last, statement_sha256 };
+    Ledger::at(env, folder, trace)?.append(env, vec![Fact::Attest(fact)])
+}
+
+/// Goes on with every statement that is not yet where it belongs.
+fn finish(env: &Env, folder: &Path, trace: &str) -> Result<(), Failure> {
+    let waiting: Vec<Pending> =
+        Pending::all(folder).into_iter().filter(|pending| pending.stage == Stage::Made).collect();
+    if waiting.is_empty() {
+        return Ok(());
+    }
+    append::add(env, trace, folder)?;
+    let story = Story::read(folder, trace, u64::MAX)?;
+    for mut pending in waiting {
+        let digest = pending.sha256();
+        let Some(named) = story.attested.iter().find(|one| one.what.statement_sha256 == digest) else {
+            // Killed before its entry was written: it is made anew.
+            pending.end();
+            continue;
+        };
+        let Some(repository) = Repository::at(env, &pending.root) else {
+            pending.end();
+            continue;
+        };
+        let (envelope, proof) = (sign(env, &pending.payload)?, proof_line(env, folder, named.seq, &pending.payload)?);
+        notes::add(&repository, &named.what.commit, &[envelope.to_line(), proof.to_line()], &|_| false)?;
+        if trust::here(env)?.witnesses.is_empty() { pending.end() } else { pending.note()? }
+    }
+    Ok(())
+}
+
+fn sign(env: &Env, payload: &str) -> Result<Envelope, Failure> {
+    let broken = |what: &str| Failure::new(Code::StorageFailed, what.to_owned());
+    let statement = Statement::parse(payload).map_err(|why| broken(&why.0))?;
+    let keys = Keys::open(env)?.ok_or_else(|| broken("there is no key"))?;
+    let signed = keys.sign(&Envelope::message(&statement))?;
+    let ours = signed.iter().find(|signature| signature.id == keys.note().id());
+    Ok(Envelope::with(&statement, keys.note(), ours.ok_or_else(|| broken("the key signed nothing"))?))
+}
+
+/// The way of the `attest` entry to a signed checkpoint, which witnesses may have signed too.
+fn proof_line(env: &Env, folder: &Path, seq: u64, payload: &str) -> Result<ProofLine, Failure> {
+    let broken = |what: &str| Failure::new(Code::StorageFailed, what.to_owned());
+    let line = entry(folder, seq)?.ok_or_else(|| broken("the entry is gone"))?;
+    let log = check::examine(env, &trust::here(env)?);
+    let store = Store::look(env)?;
+    let (proof, level) = prove(store.as_ref(), log.as_ref(), &line, false)?;
+    if level == Level::Intact {
+        return Err(broken("the entry is not in the signed log yet"));
+    }
+    Ok(ProofLine::of(payload, proof))
+}
+
+/// Adds to the notes of a session what witnesses have signed since, and pushes them.
+pub fn add_cosigned(env: &Env, folder: &Path, trace: &str) -> Result<(), Failure> {
+    let waiting = || Pending::all(folder).into_iter().filter(|pending| pending.stage == Stage::Noted);
+    if waiting().next().is_none() {
+        return Ok(());
+    }
+    let _lock = pending::lock(folder)?;
+    let story = Story::read(folder, trace, u64::MAX)?;
+    let trust = trust::here(env)?;
+    for pending in waiting() {
+        let digest = pending.sha256();
+        let Some(named) = story.attested.iter().find(|one| one.what.statement_sha256 == digest) else { continue };
+        let proof = proof_line(env, folder, named.seq, &pending.payload)?;
+        let shown = aops_core::proof::prove::read(env, &trust, &proof.proof);
+        let Some(repository) = Repository::at(env, &pending.root) else { continue };
+        if shown.is_ok_and(|shown| shown.level == Level::Witnessed) {
+            // The proof without witnesses says less about the same entry.
+            let replaced = |line: &str| is_proof_of(line, &digest);
+            notes::add(&repository, &named.what.commit, &[proof.to_line()], &replaced)?;
+            let _ = notes::publish(&repository);
+            pending.end();
+        }
+    }
+    Ok(())
+}
+
+/// This line is a proof for the statement with this digest.
+fn is_proof_of(line: &str, digest: &str) -> bool {
+    Lines::parse(line.as_bytes()).is_ok_and(|lines| lines.proofs.iter().any(|proof| proof.payload == digest))
+}
+
+/// Attests a commit that this session recorded, for a person who asks for it after the session.
+pub fn attest_late(env: &Env, folder: &Path, trace: &str, root: &Path, commit: &str) -> Result<(), Failure> {
+    // Most sessions have nothing to do with it.
+    if !files::read(folder.join(LEDGER_FILE)).is_ok_and(|ledger| memmem(&ledger, commit.as_bytes())) {
+        return Ok(());
+    }
+    let _lock = pending::lock(folder)?;
+    let story = Story::read(folder, trace, u64::MAX)?;
+    let Some(made) = story.commits.iter().rfind(|one| one.what.commit == commit) else { return Ok(()) };
+    if !Pending::all(folder).iter().any(|pending| pending.is_about(commit)) {
+        let wanted = Wanted { env, folder, trace, root, commit, last: made.seq, late: true };
+        let Some(statement) = make(&wanted)? else { return Ok(()) };
+        record(env, folder, trace, root, (&statement, made.seq))?;
+    }
+    finish(env, folder, trace)
+}
+
+fn memmem(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}

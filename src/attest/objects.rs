@@ -1,0 +1,203 @@
+//! What git's objects say of a commit, and the content of blobs.
+//!
+//! Starts `git` without the user's configuration, with replaced objects and hooks off. Invariant: nothing here depends on
+//! anything but the objects of the repository and, for its address, the repository's own configuration.
+
+use aops_attest::statement::Side;
+use aops_core::model::error::{Code, Failure};
+use aops_core::system::env::Env;
+use aops_core::system::git::acting::Place;
+use aops_core::system::git::git_folder;
+use aops_core::system::process::variable;
+use aops_core::text::sha256::sha256;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+
+pub struct Repository<'a>(Place<'a>);
+
+/// A commit, held against its first parent.
+#[derive(Debug)]
+pub struct CommitObject {
+    pub id: String,
+    /// Nothing for a root.
+    pub parent: Option<String>,
+    pub tree: String,
+    /// When it was made, in seconds since 1970.
+    pub made: i64,
+    /// SHA-256 of what `git diff-tree` prints of it.
+    pub change: String,
+    pub records: Vec<Record>,
+}
+
+/// One path of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    pub path: Vec<u8>,
+    pub before: Side,
+    pub after: Side,
+}
+
+/// Variables that keep everything but the repository's own settings out.
+fn alone() -> [(String, OsString); 4] {
+    [
+        variable("GIT_CONFIG_GLOBAL", "/dev/null"),
+        variable("GIT_CONFIG_NOSYSTEM", "1"),
+        variable("GIT_NO_REPLACE_OBJECTS", "1"),
+        variable("GIT_TERMINAL_PROMPT", "0"),
+    ]
+}
+
+fn odd(what: &str) -> Failure {
+    Failure::new(Code::StorageFailed, what.to_owned())
+}
+
+impl<'a> Repository<'a> {
+    /// The repository of this working tree.
+    pub fn at(env: &'a Env, root: &Path) -> Option<Self> {
+        Some(Self(Place { env, git: git_folder(root)?, root: root.to_owned() }))
+    }
+
+    pub fn place(&self) -> &Place<'a> {
+        &self.0
+    }
+
+    pub fn ask(&self, args: &[&str], input: &[u8]) -> Result<Vec<u8>, Failure> {
+        self.0.run(args, &alone(), input)
+    }
+
+    /// Without the line feed at the end.
+    pub fn line(&self, args: &[&str], input: &[u8]) -> Result<String, Failure> {
+        let said = String::from_utf8(self.ask(args, input)?).map_err(|_| odd("git said no text"))?;
+        Ok(said.trim_end_matches('\n').to_owned())
+    }
+
+    /// The id of the commit that this names.
+    pub fn resolve(&self, name: &str) -> Option<String> {
+        let object = format!("{name}^{{commit}}");
+        self.line(&["rev-parse", "--verify", "--quiet", "--end-of-options", &object], b"").ok()
+    }
+
+    pub fn commit(&self, id: &str) -> Result<CommitObject, Failure> {
+        let text = String::from_utf8_lossy(&self.ask(&["cat-file", "commit", id], b"")?).into_owned();
+        let header = || text.lines().take_while(|line| !line.is_empty());
+        let named = |name: &str| header().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let tree = named("tree").ok_or_else(|| odd("a commit has no tree"))?.to_owned();
+        let parent = named("parent").map(str::to_owned);
+        let made = named("committer").and_then(|line| line.rsplit(' ').nth(1)?.parse().ok()).unwrap_or(0);
+        let base = match &parent {
+            Some(parent) => parent.clone(),
+            None => self.line(&["hash-object", "-t", "tree", "--stdin"], b"")?,
+        };
+        let quiet = ["diff-tree", "-r", "-z", "--no-renames", "--full-index", "--no-commit-id", &base, id];
+        let said = self.ask(&quiet, b"")?;
+        let records = read_records(&said).ok_or_else(|| odd("`git diff-tree` said something else"))?;
+        Ok(CommitObject { id: id.to_owned(), parent, tree, made, change: sha256(&[&said]), records })
+    }
+
+    /// The oldest root of its history.
+    pub fn root_commit(&self, id: &str) -> Result<String, Failure> {
+        let roots = self.line(&["rev-list", "--max-parents=0", id], b"")?;
+        roots.lines().last().map(str::to_owned).ok_or_else(|| odd("a commit has no root"))
+    }
+
+    /// The contents of these blobs; one that is missing, or no blob, is left out.
+    pub fn blobs(&self, ids: &[&str]) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
+        let said = self.ask(&["cat-file", "--batch"], (ids.join("\n") + "\n").as_bytes())?;
+        let (mut found, mut rest) = (BTreeMap::new(), &said[..]);
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let (head, after) = (String::from_utf8_lossy(&rest[..end]).into_owned(), &rest[end + 1..]);
+            let words: Vec<&str> = head.split(' ').collect();
+            rest = after;
+            if let [id, kind, long] = words[..] {
+                let long = long.parse().ok().filter(|long| *long < after.len());
+                let (content, more) = after.split_at(long.ok_or_else(|| odd("a blob is cut"))?);
+                if kind == "blob" {
+                    found.insert(id.to_owned(), content.to_vec());
+                }
+                rest = &more[1..];
+            }
+        }
+        Ok(found)
+    }
+
+    /// The address of the remote, without user and password; nothing for one on this machine.
+    pub fn address(&self, branch: Option<&str>) -> Option<String> {
+        let names = self.line(&["remote"], b"").ok()?;
+        let of_branch = branch.and_then(|branch| {
+            let key = format!("branch.{}.remote", branch.strip_prefix("refs/heads/")?);
+            self.line(&["config", "--get", &key], b"").ok()
+        });
+        let known = |name: &String| names.lines().any(|one| one == name);
+        let name = of_branch.filter(known).or_else(|| Some("origin".to_owned()).filter(known));
+        let name = name.or_else(|| names.lines().next().map(str::to_owned))?;
+        public_address(&self.line(&["remote", "get-url", &name], b"").ok()?)
+    }
+}
+
+/// `:100644 100755 OLD NEW M`, and the path behind it, each followed by a zero byte.
+fn read_records(said: &[u8]) -> Option<Vec<Record>> {
+    let mut fields = said.split(|byte| *byte == 0);
+    let mut records = Vec::new();
+    while let Some(head) = fields.next().filter(|head| !head.is_empty()) {
+        let head = std::str::from_utf8(head).ok()?.strip_prefix(':')?;
+        let words: Vec<&str> = head.split(' ').collect();
+        let [old_mode, new_mode, old, new, _] = words[..] else { return None };
+        let side = |mode: &str, id: &str| Side(mode.to_owned(), id.to_owned());
+        let path = fields.next()?.to_vec();
+        records.push(Record { path, before: side(old_mode, old), after: side(new_mode, new) });
+    }
+    Some(records)
+}
+
+/// `git+https://host/path`; nothing where the address names a folder, or a form that may hold a secret.
+fn public_address(url: &str) -> Option<String> {
+    let (scheme, rest) = match url.split_once("://") {
+        Some((scheme @ ("https" | "http" | "ssh" | "git"), rest)) => (scheme, rest.to_owned()),
+        Some(_) => return None,
+        // `user@host:path`
+        None => {
+            let (host, path) =
+                url.split_once(':').filter(|(host, path)| !host.contains('/') && !path.starts_with(':'))?;
+            ("ssh", format!("{host}/{}", path.trim_start_matches('/')))
+        }
+    };
+    let (place, path) = rest.split_once('/')?;
+    let host = place.rsplit('@').next()?;
+    let path = path.split(['?', '#']).next()?.trim_end_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path);
+    (!host.is_empty() && !path.is_empty()).then(|| format!("git+{scheme}://{host}/{path}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_told_without_who_uses_it() {
+        for (url, told) in [
+            ("https://me:secret@forge.example/team/calc.git", Some("git+https://forge.example/team/calc")),
+            ("https://token@forge.example/team/calc?key=1#x", Some("git+https://forge.example/team/calc")),
+            ("git@forge.example:team/calc.git", Some("git+ssh://forge.example/team/calc")),
+            ("ssh://git@forge.example:2222/team/calc", Some("git+ssh://forge.example:2222/team/calc")),
+            ("/home/me/calc.git", None),
+            ("../calc", None),
+            ("file:///home/me/calc", None),
+            ("ext::sh -c x", None),
+            ("https://forge.example", None),
+        ] {
+            assert_eq!(public_address(url).as_deref(), told, "{url}");
+        }
+    }
+
+    #[test]
+    fn records_are_read_with_any_path() {
+        let (old, new) = ("0".repeat(40), "a".repeat(40));
+        let said = format!(":000000 100755 {old} {new} A\0a b\nc\0:100644 000000 {new} {old} D\0d\0");
+        let records = read_records(said.as_bytes()).unwrap();
+        assert_eq!((records.len(), &records[0].path[..]), (2, &b"a b\nc"[..]));
+        assert_eq!(records[1].after, Side("000000".to_owned(), old));
+        assert_eq!(read_records(b""), Some(Vec::new()));
+        assert_eq!(read_records(b"words"), None);
+    }
+}

@@ -1,0 +1,97 @@
+//! Statements that are made and not yet where they belong: one file each, beside the session's ledger.
+//!
+//! Reads and writes `attest` in the session's folder. Invariants: a payload is on the disk before the ledger names it, and
+//! its file goes only when its note is written, so who is killed in between leaves enough for the next to go on.
+
+use aops_attest::statement::Statement;
+use aops_core::model::error::Failure;
+use aops_core::system::files::{self, make_all, replace_private};
+use aops_core::text::sha256::sha256;
+use std::fs::{self, File};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+const FOLDER: &str = "attest";
+const LOCK: &str = ".lock";
+/// Of one that waits for its note, and of one whose note waits for the witnesses.
+const MADE: &str = "json";
+const NOTED: &str = "noted";
+
+/// How far a statement is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    Made,
+    Noted,
+}
+
+/// A statement on its way.
+#[derive(Debug)]
+pub struct Pending {
+    path: PathBuf,
+    pub stage: Stage,
+    /// The working tree.
+    pub root: PathBuf,
+    pub payload: String,
+}
+
+impl Pending {
+    pub fn sha256(&self) -> String {
+        sha256(&[self.payload.as_bytes()])
+    }
+
+    /// Keeps a new one.
+    pub fn keep(session: &Path, root: &Path, payload: String) -> Result<Self, Failure> {
+        let folder = session.join(FOLDER);
+        make_all(&folder)?;
+        let path = folder.join(sha256(&[payload.as_bytes()])).with_extension(MADE);
+        let text = format!("{}\n{payload}", root.display());
+        replace_private(&path, text.as_bytes()).map_err(|e| Failure::storage(path.display(), e))?;
+        Ok(Self { path, stage: Stage::Made, root: root.to_owned(), payload })
+    }
+
+    /// All of a session, in the order of their names.
+    pub fn all(session: &Path) -> Vec<Self> {
+        let items = fs::read_dir(session.join(FOLDER)).into_iter().flatten().flatten();
+        let mut paths: Vec<PathBuf> = items.map(|item| item.path()).collect();
+        paths.sort();
+        paths.into_iter().filter_map(Self::read).collect()
+    }
+
+    fn read(path: PathBuf) -> Option<Self> {
+        let stage = match path.extension()?.to_str()? {
+            MADE => Stage::Made,
+            NOTED => Stage::Noted,
+            _ => return None,
+        };
+        let text = files::read_text(&path).ok()?;
+        let (root, payload) = text.split_once('\n')?;
+        Some(Self { path, stage, root: root.into(), payload: payload.to_owned() })
+    }
+
+    /// The statement is about this commit.
+    pub fn is_about(&self, commit: &str) -> bool {
+        Statement::parse(&self.payload).is_ok_and(|statement| statement.commit() == commit)
+    }
+
+    /// Its note is written, and waits for witnesses.
+    pub fn note(&mut self) -> Result<(), Failure> {
+        let noted = self.path.with_extension(NOTED);
+        fs::rename(&self.path, &noted).map_err(|e| Failure::storage(noted.display(), e))?;
+        (self.path, self.stage) = (noted, Stage::Noted);
+        Ok(())
+    }
+
+    /// Nothing more is to be done.
+    pub fn end(self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Held by whoever makes statements for this session.
+pub fn lock(session: &Path) -> Result<File, Failure> {
+    let folder = session.join(FOLDER);
+    make_all(&folder)?;
+    let path = folder.join(LOCK);
+    let opened = files::open_as(&path, File::options().append(true).create(true).mode(0o600));
+    opened.and_then(|file| file.lock().map(|()| file)).map_err(|e| Failure::storage(path.display(), e))
+}

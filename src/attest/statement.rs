@@ -1,0 +1,228 @@
+//! Makes the statement about one commit out of the ledger and git's objects.
+//!
+//! Reads the ledger, the contents beside the checkpoints, the client's own record of tokens; starts `git`. Invariant: what
+//! the statement says of the session is in the entries of its span.
+
+use super::authors::{Contents, State, attribute};
+use super::gather::{Story, Summary};
+use super::objects::{CommitObject, Repository};
+use aops_attest::statement::{
+    Agent, Annotations, BUILD_TYPE, BuildDefinition, Builder, BuilderKind, Committed, CommittedBy, Content, Digests,
+    ExternalParameters, Head, InternalParameters, MOST_FILES, Metadata, Model, Provenance, Resource, RunDetails,
+    Runtime, SESSION, SESSION_MEDIA_TYPE, Span, Statement, Target, Task, Tokens, VERSION,
+};
+use aops_core::checkpoint::store::Store;
+use aops_core::insight::collect::{finish, tally, transcript_at};
+use aops_core::model::error::{Code, Failure};
+use aops_core::proof;
+use aops_core::session::observed;
+use aops_core::system::env::Env;
+use aops_core::text::redact::redact;
+use aops_core::text::sha256::Sum;
+use aops_proof::text::base64;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long the client's own record is read for the tokens.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a statement is made for.
+pub struct Wanted<'a> {
+    pub env: &'a Env,
+    /// The session's folder and id.
+    pub folder: &'a Path,
+    pub trace: &'a str,
+    /// The working tree.
+    pub root: &'a Path,
+    pub commit: &'a str,
+    /// The last entry that it is about.
+    pub last: u64,
+    /// Asked for by a person after the session.
+    pub late: bool,
+}
+
+/// Contents by git's name, or as they are kept beside the checkpoints.
+struct Kept<'a> {
+    blobs: BTreeMap<String, Vec<u8>>,
+    store: Option<&'a Store>,
+}
+
+impl Contents for Kept<'_> {
+    fn read(&self, state: &State) -> Option<Vec<u8>> {
+        let kept = || {
+            let mut content = Vec::new();
+            self.store?.unpack(&Sum::read(state.sha256.as_deref()?)?.0, &mut content).ok()?;
+            Some(content)
+        };
+        self.blobs.get(&state.side.1).cloned().or_else(kept)
+    }
+}
+
+/// The statement; nothing where the session has nothing to do with the commit.
+pub fn make(wanted: &Wanted) -> Result<Option<Statement>, Failure> {
+    let story = Story::read(wanted.folder, wanted.trace, wanted.last)?;
+    let gone = || Failure::new(Code::StorageFailed, format!("`{}`: no repository", wanted.root.display()));
+    let repository = Repository::at(wanted.env, wanted.root).ok_or_else(gone)?;
+    let commit = repository.commit(wanted.commit)?;
+    let root = wanted.root.to_string_lossy();
+    let changes = story.changes.get(root.as_ref()).map(Vec::as_slice).unwrap_or_default();
+    let made = story.commits.iter().rfind(|one| one.what.commit == wanted.commit);
+    let contents_kept = Store::look(wanted.root).ok().flatten();
+    let kept = Kept { blobs: contents(&repository, &commit)?, store: contents_kept.as_ref() };
+    let found = attribute(&commit.records, changes, &kept);
+    let Some(first) = found.first.or(made.map(|one| one.seq)) else { return Ok(None) };
+    let prompt = story.prompts.iter().rfind(|one| one.seq <= first);
+    let from = prompt.map_or(1, |one| one.seq).min(wanted.last);
+    let summary = Summary { story: &story, from };
+    let by = match made.map(|one| &one.what.by) {
+        Some(observed::CommittedBy::Call(_)) => CommittedBy::Call,
+        _ => CommittedBy::Outside,
+    };
+    let (model, tokens) = models(wanted);
+    let facts = Annotations {
+        repository: aops_attest::statement::Repository { root_commit: repository.root_commit(&commit.id)? },
+        tree: commit.tree.clone(),
+        committed: Committed { by, late: wanted.late },
+        sessions: vec![name(wanted.trace)],
+        entries: Span { from, to: wanted.last },
+        log: signed_so_far(wanted.env),
+        outside: found.outside.into_iter().take(MOST_FILES).collect(),
+        files: Some(found.files).filter(|files| files.len() <= MOST_FILES),
+        tokens,
+        ..of_session(&summary)
+    };
+    let branch = story.branches.get(root.as_ref()).cloned().flatten();
+    let address = repository.address(branch.as_deref());
+    let agent = Agent { model, runtime: Some(runtime(wanted)), tools: summary.tools() };
+    let kind = if summary.is_run() { BuilderKind::Run } else { BuilderKind::Session(facts.mode) };
+    let predicate = Provenance {
+        build_definition: BuildDefinition {
+            build_type: BUILD_TYPE.to_owned(),
+            external_parameters: ExternalParameters {
+                task: task(wanted, &story),
+                target: Target {
+                    repository: address.clone(),
+                    base_ref: branch.map(|branch| redact(&branch).into_owned()),
+                    base_commit: commit.parent.clone(),
+                },
+            },
+            internal_parameters: InternalParameters {
+                agent,
+                sandbox_policy: summary.jail().1,
+                subagents: summary.subagents(),
+            },
+            resolved_dependencies: dependencies(&commit, address, &story.session.state.policy_hash),
+        },
+        run_details: RunDetails {
+            builder: Builder::of(kind, &story.binary),
+            metadata: metadata(wanted, &story, from),
+            byproducts: vec![byproduct(&story, facts)],
+        },
+    };
+    Ok(Some(Statement::new(&commit.id, &commit.change, predicate)))
+}
+
+/// What the entries of the span say.
+fn of_session(summary: &Summary) -> Annotations {
+    let (mode, danger_off) = summary.policy();
+    Annotations {
+        version: VERSION,
+        mode,
+        attended: summary.attended(),
+        jail: summary.jail().0,
+        danger_off,
+        tampering: summary.tampering(),
+        plan: summary.plan(),
+        qa: summary.qa(),
+        tests: summary.tests(),
+        checks: summary.checks(),
+        refusals: summary.refusals(),
+        waivers: summary.waivers(),
+        approvals: summary.approvals(),
+        blocks: summary.blocks(),
+        checkpoints: summary.checkpoints(),
+        ..Annotations::default()
+    }
+}
+
+/// The last prompt, by its place in the ledger.
+fn task(wanted: &Wanted, story: &Story) -> Option<Task> {
+    let last = story.prompts.iter().rfind(|one| one.seq <= wanted.last)?;
+    Some(Task {
+        uri: format!("urn:uuid:{}#{}", name(wanted.trace), last.seq),
+        content: Content { digest: Digests::sha256(last.what.sha256.clone()) },
+    })
+}
+
+fn byproduct(story: &Story, facts: Annotations) -> Resource<Annotations> {
+    let last = story.marks.last().map(|(digest, _)| digest.clone()).unwrap_or_default();
+    Resource {
+        name: SESSION.to_owned(),
+        uri: None,
+        media_type: Some(SESSION_MEDIA_TYPE.to_owned()),
+        digest: Digests::sha256(last),
+        annotations: Some(facts),
+    }
+}
+
+fn metadata(wanted: &Wanted, story: &Story, from: u64) -> Metadata {
+    let at = |seq: u64| story.marks.get(usize::try_from(seq).ok()?.checked_sub(1)?).map(|(_, ts)| ts.clone());
+    Metadata { invocation_id: name(wanted.trace), started_on: at(from), finished_on: at(wanted.last) }
+}
+
+/// What the change stands on: the parent, and the policy.
+fn dependencies(commit: &CommitObject, uri: Option<String>, policy: &str) -> Vec<Resource> {
+    let named = |name: &str| Resource { name: name.to_owned(), ..Resource::default() };
+    let source = commit.parent.as_ref().map(|parent| {
+        let digest = Digests::commit(parent.clone());
+        Resource { uri, digest, ..named("source") }
+    });
+    let policy = Resource { digest: Digests::sha256(policy), ..named("policy") };
+    source.into_iter().chain([policy]).collect()
+}
+
+/// Both sides of every path of the change.
+fn contents(repository: &Repository, commit: &CommitObject) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
+    let sides = commit.records.iter().take(MOST_FILES).flat_map(|record| [&record.before, &record.after]);
+    let files = sides.filter(|side| !matches!(side.0.as_str(), "000000" | "160000"));
+    let ids: Vec<&str> = files.map(|side| side.1.as_str()).collect();
+    if ids.is_empty() { Ok(BTreeMap::new()) } else { repository.blobs(&ids) }
+}
+
+/// The session's id, without what looks like a secret.
+fn name(trace: &str) -> String {
+    redact(trace).into_owned()
+}
+
+fn signed_so_far(env: &Env) -> Option<Head> {
+    let (head, _) = proof::store::Store::look(env).ok()??.checkpoint().ok()??;
+    Some(Head { origin: head.origin, size: head.size, root: base64(&head.root) })
+}
+
+/// The model that wrote most, and what each used, as in the session's insights.
+fn models(wanted: &Wanted) -> (Option<Model>, BTreeMap<String, Tokens>) {
+    let transcript = transcript_at(wanted.env, wanted.folder, wanted.trace);
+    let until = Some(Instant::now() + PATIENCE);
+    let insights = tally(wanted.folder, wanted.trace).and_then(|tally| finish(wanted.env, tally, &transcript, until));
+    let Ok(insights) = insights else { return (None, BTreeMap::new()) };
+    let sums = insights.tokens.by_model.iter();
+    let used: BTreeMap<String, Tokens> = sums
+        .map(|(model, sum)| {
+            let tokens = Tokens { input: sum.input + sum.cache_read + sum.cache_write, output: sum.output };
+            (redact(model).into_owned(), tokens)
+        })
+        .collect();
+    let most = used.iter().max_by_key(|(_, tokens)| tokens.output).map(|(model, _)| Model {
+        provider: model.starts_with("claude").then(|| "anthropic".to_owned()),
+        model_id: model.clone(),
+    });
+    (most, used)
+}
+
+fn runtime(wanted: &Wanted) -> Runtime {
+    let data = wanted.env.data.join("sessions");
+    let below = wanted.folder.strip_prefix(&data).ok().and_then(|rest| rest.components().next());
+    let name = below.map_or("claude-code".into(), |part| part.as_os_str().to_string_lossy());
+    Runtime { name: name.into_owned(), version: None }
+}
