@@ -296,10 +296,11 @@ impl<'a, 'io> Progress<'a, 'io> {
     }
 
     fn finished(&mut self, finish: &Finish) {
-        let Finish { run_id, outcome, reason, packet, hint, resumed } = finish;
+        let Finish { run_id, outcome, reason, packet, hint, delivered, resumed } = finish;
         let (name, exit) = (outcome.name(), outcome.exit());
         self.line(&json!({
-            "run_id": run_id, "outcome": name, "reason": reason, "exit": exit, "packet": packet, "resumed": resumed
+            "run_id": run_id, "outcome": name, "reason": reason, "exit": exit, "packet": packet,
+            "delivered": delivered, "resumed": resumed
         }));
         let next = hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
         let words = clean(&format!("{name}: {reason}{next}")).into_owned();

@@ -163,6 +163,10 @@ fn fields() -> Vec<Key> {
     run.notify: Form::Text, Keep, "a command of the shell, started when a run pauses or ends";
     run.on_pause: Form::OneOf(OnPause::WORDS), Raise,
         "what a queue of runs does when one of them does not pass";
+    deliver.branch: Form::Text, Keep,
+        "the branch on which a run delivers its work; `{run}` is its id; `none`: it stays in the working tree";
+    deliver.pull_request: Form::Text, Keep,
+        "a command of the shell that makes the pull request; `auto`: the forge's own program; `none`: no pull request";
     }
 }
 
