@@ -21,8 +21,10 @@ const LONGEST_ANSWER: usize = 4 << 20;
 const LONGEST_REASON: usize = 400;
 /// Names the project to the jail.
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
-/// Transports that are a program or an open file.
-const NEVER: [&str; 4] = ["-c", "protocol.ext.allow=never", "-c", "protocol.fd.allow=never"];
+/// Transports that are a program or an open file; and a program that says which files changed: one that a step left could hide
+/// the work.
+const NEVER: [&str; 6] =
+    ["-c", "protocol.ext.allow=never", "-c", "protocol.fd.allow=never", "-c", "core.fsmonitor=false"];
 /// Of a commit on a machine whose user has no name for git.
 const AS_US: [&str; 4] = ["-c", "user.name=aops-hook", "-c", "user.email=aops-hook@localhost"];
 
