@@ -156,6 +156,7 @@ fn fields() -> Vec<Key> {
     fleet.announce: Form::Text, Keep,
         "a command of the shell that tells people of a question, as JSON on its input";
     fleet.defer: Form::Flag, Lower, "a question of a session without a terminal waits for an answer from anywhere";
+    fleet.engine: Form::Text, Keep, "the gateway of the engine to which `run --on fleet` submits, as `https://runs.example`";
     fleet.listen: Form::Text, Keep, "the address and port on which `fleet serve` listens";
     fleet.otlp: Form::Text, Keep, "a collector that gets the trace of each session that ended, as `https://otlp.example`";
     fleet.page: Form::Text, Keep, "where people open that page, if a proxy stands before it, as `https://approve.example`";

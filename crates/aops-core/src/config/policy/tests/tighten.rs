@@ -145,6 +145,8 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
     ("fleet.announce", "", "\"./evil\"", Err(())),
     ("fleet.defer", "true", "false", Ok("false")),
     ("fleet.defer", "", "true", Err(())),
+    ("fleet.engine", "\"https://a\"", "\"https://a\"", Ok("\"https://a\"")),
+    ("fleet.engine", "", "\"https://evil\"", Err(())),
     ("fleet.listen", "\"127.0.0.1:1\"", "\"127.0.0.1:1\"", Ok("\"127.0.0.1:1\"")),
     ("fleet.listen", "", "\"0.0.0.0:1\"", Err(())),
     ("fleet.otlp", "\"https://a\"", "\"https://a\"", Ok("\"https://a\"")),
