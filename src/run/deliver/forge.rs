@@ -6,11 +6,10 @@
 use super::repository::{reason, variables_for};
 use aops_core::config::policy::deliver::{AUTO, NONE};
 use aops_core::system::env::Env;
-use aops_core::system::files::Scratch;
+use aops_core::system::files::{self, Scratch};
 use aops_core::system::process::program::{Identity, Program};
 use aops_core::system::process::{self, Ending, Task, variable};
 use std::ffi::OsString;
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -82,7 +81,7 @@ pub fn request(env: &Env, root: &Path, request: &Request) -> Result<Option<Strin
     let Some((forge, command)) = choose(env, request)? else { return Ok(None) };
     let scratch = Scratch::new("request").map_err(|error| error.to_string())?;
     let body = scratch.0.join("body.md");
-    fs::write(&body, request.body).map_err(|error| error.to_string())?;
+    files::replace_private(&body, request.body.as_bytes()).map_err(|error| error.to_string())?;
     let mut variables = variables_for(env, root);
     variables.extend([
         variable("AOPS_BRANCH", request.branch),

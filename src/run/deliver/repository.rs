@@ -4,14 +4,13 @@
 //! only forward; no file of the working tree is touched.
 
 use aops_core::system::env::Env;
-use aops_core::system::files::{Scratch, make_all};
+use aops_core::system::files::{self, Scratch, make_all};
 use aops_core::system::git::Status;
 use aops_core::system::process::program::{Identity, Program};
 use aops_core::system::process::{self, Ending, Task, variable};
 use aops_core::text::redact::redact;
 use aops_core::text::template::one_line;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -134,7 +133,8 @@ impl<'a> Repository<'a> {
         let since = if is_object { since } else { &[] };
         self.git(&[&["bundle", "create", "--quiet", &path, &name], since].concat())?;
         file.parent().map_or(Ok(()), make_all).map_err(|failure| failure.to_string())?;
-        fs::copy(&made, file).map(drop).map_err(|error| format!("`{}`: {error}", file.display()))
+        let bytes = files::read(&made).map_err(|error| error.to_string())?;
+        files::replace_private(file, &bytes).map_err(|error| format!("`{}`: {error}", file.display()))
     }
 
     fn git(&self, args: &[&str]) -> Result<String, String> {

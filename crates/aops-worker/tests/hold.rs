@@ -6,8 +6,8 @@
     reason = "tests start programs and stop at what they do not expect"
 )]
 
-use aops_engine::alone::Alone;
-use aops_engine::hold::{Apart, ENDED, Held, MARK, sweep};
+use aops_worker::alone::Alone;
+use aops_worker::hold::{Apart, ENDED, Held, MARK, sweep};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::Read;

@@ -1,7 +1,7 @@
 //! `aops-fleet`: the worker of a machine, and the holder of each step.
 
-use aops_engine::gateway::Gateway;
-use aops_engine::{hold, worker};
+use aops_worker::gateway::Gateway;
+use aops_worker::{hold, worker};
 use std::io::Write;
 use std::process::ExitCode;
 
