@@ -178,7 +178,7 @@ fn a_killed_worker_leaves_no_process_and_its_step_is_begun_again() {
     // The same run once more is the same run.
     let order = fleet.order("r1");
     let (code, said) = fleet.server().ask("ingress", "POST", "/Run/r1/run/send", Some(&order));
-    assert_eq!((code, &said["status"]), (200, &json!("PreviouslyAccepted")), "{said}");
+    assert_eq!((code, &said["status"]), (202, &json!("PreviouslyAccepted")), "{said}");
     fleet.go();
     fleet.passed("r1", &id);
 }
