@@ -2,13 +2,15 @@
 //!
 //! Connects to the database. Invariant: no hook calls this, and nothing here is needed by one.
 
-mod approval;
 mod doctor;
 mod enqueue;
+mod on;
+mod approval;
 mod serve;
 
 pub(super) use approval::{old_trees, resolve, runs};
 pub(super) use enqueue::{enqueue, names};
+pub(super) use on::submit;
 
 use super::table::{Cell, Tone};
 use super::{Command, Io, policy_here, refused, yes};

@@ -44,6 +44,8 @@ pub const RUN: Command = Command {
         ),
         #[cfg(feature = "fleet")]
         ("aops-hook run 'tidy up' --enqueue --label linux --priority 5", "for any worker that has this label"),
+        #[cfg(feature = "fleet")]
+        ("aops-hook run 'tidy up' --on fleet --label linux", "on a machine of the engine; waits for its end"),
     ],
     arguments: |row| {
         let from_tracker = option("from-tracker", "LIST", "Tasks from the tracker").value_parser(["ready"]);
@@ -69,6 +71,7 @@ pub const RUN: Command = Command {
             .args(fleet_options())
             .arg(option("queue", "FILE", "Tasks from a file, one per line; `-` for stdin"))
             .arg(from_tracker)
+            .groups(cfg!(feature = "fleet").then(|| ArgGroup::new("elsewhere").args(["enqueue", "on"])))
             .group(ArgGroup::new("tasks").args(["task", "queue", "from-tracker"]).required(true))
     },
     run,
@@ -105,7 +108,10 @@ fn fleet_options() -> Vec<Arg> {
     let priority = option("priority", "NUMBER", "Larger is earlier; default: 0").value_parser(clap::value_parser!(i32));
     vec![
         flag("enqueue", "Put it into the queue that machines share").conflicts_with_all(["dry-run", "idempotency-key"]),
-        label.requires("enqueue"),
+        option("on", "WHERE", "Where it runs: `fleet` submits it to the engine of `fleet.engine` and waits")
+            .value_parser(["fleet"])
+            .conflicts_with_all(["dry-run", "idempotency-key", "enqueue"]),
+        label.requires("elsewhere"),
         priority.requires("enqueue").allow_negative_numbers(true),
     ]
 }
@@ -156,6 +162,10 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     #[cfg(feature = "fleet")]
     if given.get_flag("enqueue") {
         return super::fleet::enqueue(given, io, &request, &tasks);
+    }
+    #[cfg(feature = "fleet")]
+    if given.contains_id("on") {
+        return super::fleet::submit(given, io, &request, &tasks);
     }
     signal::note_interrupts();
     let keyed = Keyed { key: word("idempotency-key"), limits: ResumeLimits { budget, step_timeout_ms } };
@@ -296,10 +306,11 @@ impl<'a, 'io> Progress<'a, 'io> {
     }
 
     fn finished(&mut self, finish: &Finish) {
-        let Finish { run_id, outcome, reason, packet, hint, resumed } = finish;
+        let Finish { run_id, outcome, reason, packet, hint, delivered, resumed } = finish;
         let (name, exit) = (outcome.name(), outcome.exit());
         self.line(&json!({
-            "run_id": run_id, "outcome": name, "reason": reason, "exit": exit, "packet": packet, "resumed": resumed
+            "run_id": run_id, "outcome": name, "reason": reason, "exit": exit, "packet": packet,
+            "delivered": delivered, "resumed": resumed
         }));
         let next = hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
         let words = clean(&format!("{name}: {reason}{next}")).into_owned();

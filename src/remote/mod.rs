@@ -6,6 +6,8 @@ pub mod tls;
 #[cfg(feature = "fleet")]
 pub mod database;
 #[cfg(feature = "fleet")]
+pub mod gateway;
+#[cfg(feature = "fleet")]
 pub mod copy;
 #[cfg(feature = "fleet")]
 pub mod announce;

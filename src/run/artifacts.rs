@@ -132,6 +132,20 @@ impl RunArtifacts {
         self.append(&run.run_id, AttemptFact::Resolved(resolved)).map(drop)
     }
 
+    /// What people were asked in this run and decided, oldest first.
+    pub fn decisions(&self, run_id: &str) -> Result<Vec<(String, Resolved)>, Failure> {
+        let bytes = files::read(self.ledger()).map_err(|e| Failure::storage(self.ledger().display(), e))?;
+        let (mut asked, mut decided) = (String::new(), Vec::new());
+        for told in self.parse(&bytes)?.0.told.into_iter().filter(|told| told.run_id == run_id) {
+            match told.deed {
+                AttemptFact::Checkpoint(paused) => asked = paused.question,
+                AttemptFact::Resolved(resolved) => decided.push((asked.clone(), resolved)),
+                _ => {}
+            }
+        }
+        Ok(decided)
+    }
+
     /// The packets and summaries of a run, and no link.
     pub fn files_of(&self, run_id: &str) -> Vec<PathBuf> {
         let mut found = Vec::new();

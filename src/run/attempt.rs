@@ -109,11 +109,17 @@ pub enum AttemptFact {
     Terminal(Ended),
     Rollback(TakenBack),
     Revised(Revised),
+    Delivered(Delivered),
     Removed(Removed),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Init {
+    /// The commit with which it began, and the branch; `None` in lines of the first releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
     /// Millionths of a dollar.
     pub budget: Option<u64>,
     /// Whose sessions it drives; empty: Claude Code's.
@@ -232,6 +238,19 @@ pub struct Revised {
     /// The step of the critic.
     pub by: String,
     pub problems: String,
+}
+
+/// The work is where it was to go: the remote was asked, and has this commit. Told again once there is a pull request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivered {
+    pub branch: String,
+    pub commit: String,
+    /// Its address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_request: Option<String>,
+    /// `None`: the repository has no remote, and the branch is in it alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<String>,
 }
 
 /// A person had the files of a finished run removed; its lines stay.

@@ -9,6 +9,7 @@ mod base;
 mod codex;
 mod prompt;
 mod step;
+mod deliver;
 mod walk;
 mod way_back;
 mod resume;
@@ -20,7 +21,7 @@ pub use resume::{ResumeLimits, resume};
 pub use walk::{mark_terminated, run};
 pub use way_back::WayBack;
 
-use crate::run::attempt::{Decision, RunOutcome, Trigger};
+use crate::run::attempt::{Decision, Delivered, RunOutcome, Trigger};
 use crate::run::{plan::PlannedStep, state::RunState};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -64,6 +65,8 @@ pub struct Finish {
     pub reason: String,
     pub packet: PathBuf,
     pub hint: Option<String>,
+    /// Where its work is, if it was delivered.
+    pub delivered: Option<Delivered>,
     /// It was paused or its driver died, and it went on.
     pub resumed: bool,
 }

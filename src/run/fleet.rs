@@ -9,6 +9,7 @@ mod ship;
 pub mod stop;
 mod session;
 pub mod worker;
+pub mod leg;
 
 use crate::refusal::refused;
 use crate::remote::{copy, database};

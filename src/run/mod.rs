@@ -7,6 +7,7 @@ pub mod plan;
 pub mod artifacts;
 pub mod job;
 pub mod client;
+pub mod deliver;
 pub mod driver;
 pub mod queue;
 #[cfg(feature = "fleet")]

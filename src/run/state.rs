@@ -3,8 +3,8 @@
 //! Pure. Invariant: a step that passed stays passed, so it is not started again, unless a person takes the run back.
 
 use super::attempt::{
-    AttemptEntry, AttemptFact, Begun, Decision, Done, Init, Paused, Resolved, Resumed, Revised, RunOutcome, RunStatus,
-    TakenBack, Trigger,
+    AttemptEntry, AttemptFact, Begun, Decision, Delivered, Done, Init, Paused, Resolved, Resumed, Revised, RunOutcome,
+    RunStatus, TakenBack, Trigger,
 };
 use aops_core::checkpoint::form::describe::RunView;
 use aops_core::checkpoint::form::{CheckpointKind, GateOutcome, Intake};
@@ -50,6 +50,7 @@ pub struct RunState {
     pub answers: Vec<Answered>,
     pub paused: Option<Paused>,
     pub resolved: Option<Resolved>,
+    pub delivered: Option<Delivered>,
     /// The call that a person approved last. The session's ledger says whether it was made since.
     pub approved: Option<String>,
     /// By step: the checks that a person waived.
@@ -162,6 +163,7 @@ impl RunState {
             }
             AttemptFact::Rollback(back) => self.take_back(back),
             AttemptFact::Revised(revised) => self.revise(revised),
+            AttemptFact::Delivered(delivered) => self.delivered = Some(delivered.clone()),
             AttemptFact::Removed(_) => self.removed = true,
         }
     }

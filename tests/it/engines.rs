@@ -1,11 +1,14 @@
-//! Runs below a durable engine: the service of `docs/examples/restate` under a real Restate server, killed on the way.
+//! Runs below a durable engine: the service of `docs/examples/restate` under a real Restate server, killed on the way; and
+//! `aops-fleet` below the same.
 
 #![expect(clippy::disallowed_methods, reason = "a server and a service that are killed on the way")]
+
+mod attended;
 
 use crate::client::install as packages;
 use crate::model::{Model, Turn};
 use crate::runs::world::{World, bash};
-use crate::support::BINARY;
+use crate::support::{BINARY, Sandbox};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{Read, Write};
@@ -31,45 +34,39 @@ impl Drop for Running {
     }
 }
 
-struct Engine {
-    world: World,
+/// A real server with a folder of its own; it listens on sockets in it.
+struct Server {
     folder: PathBuf,
-    port: u16,
-    _server: Running,
+    _process: Running,
 }
 
-const STEPS: &str =
-    "  - {id: one, name: One, description: first, run: 'echo one >> effects; while ! test -e go; do sleep 0.02; done'}
-  - {id: build, name: Build, description: make it}
-  - {id: last, name: Last, description: last, run: echo last >> effects}
-";
-
-impl Engine {
-    /// A server with a folder of its own; it listens on sockets in it.
-    fn new(model: &Model) -> Self {
-        let world = World::with(model, &[("w", STEPS)]);
-        let folder = world.sandbox.tmp().join("r");
-        fs::create_dir(&folder).unwrap();
-        let server = Command::new(packages::restate().0)
+impl Server {
+    fn start(sandbox: &Sandbox, folder: PathBuf) -> Self {
+        let process = Command::new(packages::restate().0)
             .args(["--node-name", "n", "--listen-mode", "unix", "--base-dir"])
             .arg(&folder)
             .env_clear()
-            .envs(world.sandbox.environment())
+            .envs(sandbox.environment())
+            .env("RESTATE_DISABLE_TELEMETRY", "true")
             .current_dir(&folder)
             .stdin(Stdio::null())
             .stdout(fs::File::create(folder.join("log")).unwrap())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let engine = Self { world, folder, port, _server: Running(server) };
-        engine.world.sandbox.wait_until("the server is up", || engine.ask("admin", "GET", "/health", None).0 == 200);
-        engine
+        let server = Self { folder, _process: Running(process) };
+        sandbox.wait_until("the server is up", || server.ask("admin", "GET", "/health", None).0 == 200);
+        sandbox.wait_until("its door is open", || server.ask("ingress", "GET", "/restate/health", None).0 == 200);
+        server
+    }
+
+    fn socket(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("n/{name}.sock"))
     }
 
     /// One request over a socket of the server: its status and what it said.
     fn ask(&self, socket: &str, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
-        let Ok(mut stream) = UnixStream::connect(self.folder.join(format!("n/{socket}.sock"))) else {
+        let Ok(mut stream) = UnixStream::connect(self.socket(socket)) else {
             return (0, Value::Null);
         };
         let body = body.map(Value::to_string).unwrap_or_default();
@@ -87,9 +84,35 @@ impl Engine {
         let json = json.rfind(['}', ']']).map_or("", |end| &json[..=end]);
         (status, serde_json::from_str(json).unwrap_or_default())
     }
+}
+
+struct Engine {
+    world: World,
+    port: u16,
+    server: Server,
+}
+
+const STEPS: &str =
+    "  - {id: one, name: One, description: first, run: 'echo one >> effects; while ! test -e go; do sleep 0.02; done'}
+  - {id: build, name: Build, description: make it}
+  - {id: last, name: Last, description: last, run: echo last >> effects}
+";
+
+impl Engine {
+    fn new(model: &Model) -> Self {
+        let world = World::with(model, &[("w", STEPS)]);
+        let folder = world.sandbox.tmp().join("r");
+        fs::create_dir(&folder).unwrap();
+        let server = Server::start(&world.sandbox, folder);
+        Self { world, port: free_port(), server }
+    }
+
+    fn ask(&self, socket: &str, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
+        self.server.ask(socket, method, path, body)
+    }
 
     fn start_service(&self) -> Running {
-        let place = self.folder.join("service");
+        let place = self.server.folder.join("service");
         if !place.exists() {
             fs::create_dir(&place).unwrap();
             symlink(packages::restate().1.join("node_modules"), place.join("node_modules")).unwrap();
@@ -102,7 +125,7 @@ impl Engine {
             .envs(self.world.sandbox.environment())
             .env("AOPS_HOOK", BINARY)
             .env("PORT", self.port.to_string())
-            .env("QUESTIONS", self.folder.join("questions"))
+            .env("QUESTIONS", self.server.folder.join("questions"))
             .current_dir(&place)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -114,9 +137,13 @@ impl Engine {
     }
 
     fn questions(&self) -> Vec<Value> {
-        let text = fs::read_to_string(self.folder.join("questions")).unwrap_or_default();
+        let text = fs::read_to_string(self.server.folder.join("questions")).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// The service is killed while a step runs, and again while a person is asked: each step and the approved call are done once.

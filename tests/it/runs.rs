@@ -4,6 +4,7 @@
 mod asking;
 mod chain;
 mod checks;
+mod delivery;
 mod forged;
 mod gc;
 mod intervention;

@@ -1,6 +1,6 @@
 //! `fleet approvals|approve|reject|block`, and what `resolve` and `runs --fleet` do with runs of the database.
 
-use super::{MOST, open};
+use super::{MOST, on, open};
 use crate::cli::table::{Cell, Tone};
 use crate::cli::{Command, Io, operand, option, refused, text};
 use crate::run::fleet::place;
@@ -58,6 +58,13 @@ pub(super) fn list(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 
 pub(super) fn answer(given: &ArgMatches, io: &mut Io, answer: Answer) -> anyhow::Result<u8> {
     let id = text(given, "id").unwrap_or_default();
+    if let Some(gateway) = on::gateway(io)?.filter(|_| !is_configured(io)) {
+        match answer {
+            Answer::Block => on::block(&gateway, id)?,
+            _ => on::answer(&gateway, id, answer == Answer::Approve, text(given, "note"))?,
+        }
+        return said(io, id, answer);
+    }
     if decide_here(io, id, answer, text(given, "note"))? {
         return said(io, id, answer);
     }

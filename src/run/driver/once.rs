@@ -59,6 +59,7 @@ fn told_again(artifacts: &RunArtifacts, known: &RunState) -> anyhow::Result<Opti
             outcome,
             reason,
             hint: None,
+            delivered: known.delivered.clone(),
             resumed: false,
         }));
     }
@@ -72,6 +73,7 @@ fn told_again(artifacts: &RunArtifacts, known: &RunState) -> anyhow::Result<Opti
         reason: paused.question.clone(),
         packet: artifacts.pause_file(&paused.checkpoint_id),
         hint: Some(describe_next_step(&paused.checkpoint_id, paused.trigger, None)),
+        delivered: None,
         resumed: false,
     }))
 }

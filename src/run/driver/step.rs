@@ -152,7 +152,9 @@ impl Driver {
         };
         stream.follow();
         self.complete(stream);
-        Ok((ending, asked.is_some()))
+        // A holder asks all processes at once: the program may have ended before we asked it ourselves.
+        let ended_with_us = signal::interrupted() && matches!(ending, None | Some(Ending::Signal(_)));
+        Ok((ending, asked.is_some() || ended_with_us))
     }
 
     /// How long its program took, also where a driver before this one began it.

@@ -38,7 +38,10 @@ pub fn run(env: &Env, reporter: &mut dyn Reporter, request: &RunRequest) -> anyh
     for dead in artifacts.runs()?.into_iter().filter(|run| run.status.is_driven()) {
         mark_terminated(&env, reporter, &root, &artifacts, dead)?;
     }
+    let began = git::status(&env, &root).unwrap_or_default();
     let init = Init {
+        base: Some(began.head),
+        branch: Some(began.branch),
         budget: request.budget,
         client: request.client.clone(),
         context,
@@ -69,7 +72,7 @@ impl Driver {
                 return self.pause(reporter, index, request);
             }
             let Some((index, step)) = self.next_step() else {
-                return self.finish(reporter, RunOutcome::Pass, "every step passed".to_owned());
+                return self.deliver(reporter);
             };
             let result = if signal::interrupted() {
                 StepResult::pause(Trigger::Interrupted, "the run was interrupted between two steps")
@@ -134,16 +137,27 @@ impl Driver {
         let hint = describe_next_step(&packet.checkpoint_id, trigger, None);
         let (run_id, reason) = (packet.run_id, packet.question);
         let (outcome, resumed) = (trigger.outcome(), self.resumed);
-        let finish = Finish { run_id, outcome, reason, packet: file, hint: Some(hint), resumed };
+        let (hint, delivered) = (Some(hint), None);
+        let finish = Finish { run_id, outcome, reason, packet: file, hint, delivered, resumed };
         self.notify(reporter, &finish);
         Ok(finish)
     }
 
     pub(super) fn finish(
+        self,
+        reporter: &mut dyn Reporter,
+        outcome: RunOutcome,
+        reason: String,
+    ) -> anyhow::Result<Finish> {
+        self.finish_with(reporter, outcome, reason, None)
+    }
+
+    pub(super) fn finish_with(
         mut self,
         reporter: &mut dyn Reporter,
         outcome: RunOutcome,
         reason: String,
+        hint: Option<String>,
     ) -> anyhow::Result<Finish> {
         let head = self.leave_step(outcome)?.unwrap_or_else(|| self.artifacts.head());
         let run_id = self.run.run_id.clone();
@@ -163,7 +177,8 @@ impl Driver {
         if outcome == RunOutcome::Pass {
             let _ = std::fs::remove_dir_all(&self.folder);
         }
-        let finish = Finish { run_id, outcome, reason, packet, hint: None, resumed: self.resumed };
+        let delivered = self.run.delivered.clone().filter(|_| outcome == RunOutcome::Pass);
+        let finish = Finish { run_id, outcome, reason, packet, hint, delivered, resumed: self.resumed };
         self.notify(reporter, &finish);
         Ok(finish)
     }

@@ -91,7 +91,7 @@ fn is_of(run: &str, told: &AttemptEntry) -> bool {
             AttemptFact::Resumed(resumed) => packet(&resumed.checkpoint_id),
             AttemptFact::Rollback(back) => names(&back.completed) && names(&back.incomplete),
             AttemptFact::Revised(revised) => names(&revised.again) && is_name(&revised.by),
-            AttemptFact::Terminal(_) | AttemptFact::Removed(_) => true,
+            AttemptFact::Delivered(_) | AttemptFact::Terminal(_) | AttemptFact::Removed(_) => true,
         }
 }
 

@@ -124,51 +124,11 @@ impl Shift<'_> {
                 self.leave(&mut hold, run, None, stop)
             }
             Ok((place, request)) => {
-                let stop = self.go_on(&mut hold, &place, &request.run, answered.as_ref(), reporter);
+                let mut reporter = Shipping { hold: &mut hold, place: &place, env: self.env, inner: reporter };
+                let stop = go_on(self.env, &place, &request.run, answered.as_ref(), &mut reporter);
                 self.leave(&mut hold, run, Some(&place), stop)
             }
         }
-    }
-
-    /// Drives the run from where it stands to its end or its next pause.
-    fn go_on(
-        &self,
-        hold: &mut Hold,
-        place: &Place,
-        request: &RunRequest,
-        answered: Option<&Answered>,
-        reporter: &mut dyn Reporter,
-    ) -> Stop {
-        let id = request.run_id.clone().unwrap_or_default();
-        let env = Env { cwd: place.root.clone(), project: PathBuf::new(), ..self.env.later() };
-        let state = match place.artifacts.runs() {
-            Ok(runs) => runs.into_iter().find(|known| known.run_id == id),
-            Err(failure) => return Stop::asks(format!("{failure}; may it be tried again?")),
-        };
-        let answer_to = |about: &str| answered.filter(|answered| answered.about == about);
-        let mut reporter = Shipping { hold, place, env: &env, inner: reporter };
-        let driven = match &state {
-            None => match answer_to("") {
-                Some(Answered { answer: Answer::Reject, who, .. }) => return rejected(who),
-                _ => driver::run(&env, &mut reporter, request),
-            },
-            Some(RunState { status: RunStatus::Terminal, outcome, reason, .. }) => {
-                let outcome = outcome.unwrap_or(RunOutcome::Blocked);
-                return Stop::of(Left::Finished { outcome, reason: reason.clone() });
-            }
-            Some(run) => {
-                if let Some(paused) = run.paused.as_ref().filter(|paused| paused.trigger.asks_person()) {
-                    let Some(answer) = answer_to(&paused.digest) else { return question(paused) };
-                    if run.resolved.is_none()
-                        && let Err(failure) = resolve(place, run, answer)
-                    {
-                        return Stop::asks(format!("{failure}; may it be tried again?"));
-                    }
-                }
-                driver::resume(&env, &mut reporter, &id, ResumeLimits { budget: None, step_timeout_ms: None })
-            }
-        };
-        stop_of(place, &id, driven)
     }
 
     /// Tells the database how the run was left, and people what it asks.
@@ -210,12 +170,51 @@ impl Shift<'_> {
     }
 }
 
+/// Drives the run from where it stands to its end or its next pause.
+pub(super) fn go_on(
+    env: &Env,
+    place: &Place,
+    request: &RunRequest,
+    answered: Option<&Answered>,
+    reporter: &mut dyn Reporter,
+) -> Stop {
+    let id = request.run_id.clone().unwrap_or_default();
+    let env = Env { cwd: place.root.clone(), project: PathBuf::new(), ..env.later() };
+    let state = match place.artifacts.runs() {
+        Ok(runs) => runs.into_iter().find(|known| known.run_id == id),
+        Err(failure) => return Stop::asks(format!("{failure}; may it be tried again?")),
+    };
+    let answer_to = |about: &str| answered.filter(|answered| answered.about == about);
+    let driven = match &state {
+        None => match answer_to("") {
+            Some(Answered { answer: Answer::Reject, who, .. }) => return rejected(who),
+            _ => driver::run(&env, reporter, request),
+        },
+        Some(RunState { status: RunStatus::Terminal, outcome, reason, .. }) => {
+            let outcome = outcome.unwrap_or(RunOutcome::Blocked);
+            return Stop::of(Left::Finished { outcome, reason: reason.clone() });
+        }
+        Some(run) => {
+            if let Some(paused) = run.paused.as_ref().filter(|paused| paused.trigger.asks_person()) {
+                let Some(answer) = answer_to(&paused.digest) else { return question(paused) };
+                if run.resolved.is_none()
+                    && let Err(failure) = resolve(place, run, answer)
+                {
+                    return Stop::asks(format!("{failure}; may it be tried again?"));
+                }
+            }
+            driver::resume(&env, reporter, &id, ResumeLimits { budget: None, step_timeout_ms: None })
+        }
+    };
+    stop_of(place, &id, driven)
+}
+
 fn read(run: &TakenRun) -> Result<StoredRequest, String> {
     serde_json::from_str(&run.request).map_err(|error| format!("the request of run {} cannot be read: {error}", run.id))
 }
 
 /// A row that is not to be believed is the same tomorrow.
-fn untrue(words: &str) -> Stop {
+pub(super) fn untrue(words: &str) -> Stop {
     Stop::of(Left::Finished { outcome: RunOutcome::Blocked, reason: format!("nothing was run: {words}") })
 }
 

@@ -154,7 +154,7 @@ fn a_run_is_taken_driven_and_finished() {
     assert_eq!(farm.state(&second), "done PASS");
     let steps =
         farm.postgres.sql(&format!("select line::json->>'kind' from aops.steps where run = '{first}' order by seq"));
-    assert_eq!(steps.replace('\n', " "), "INIT STEP DONE STEP DONE TERMINAL");
+    assert_eq!(steps.replace('\n', " "), "INIT STEP DONE STEP DONE DELIVERED TERMINAL");
 }
 
 /// A checkout of CI has a token in the address of its remote: it goes nowhere.

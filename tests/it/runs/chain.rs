@@ -81,7 +81,7 @@ fn a_chain_comes_to_its_end_and_leaves_its_artifacts() {
     assert_eq!(state["hydration"]["critic_verdict"], "PROCEED");
     assert!(packet.contains(state["ledger"]["head"].as_str().unwrap()), "the ledger's head: {packet}");
     assert_eq!(world.person(&["verify", &session.id, "--json"]).json()["ok"], true);
-    assert_eq!(world.git(&["status", "--porcelain"]), "?? effects\n");
+    assert_eq!(world.git(&["status", "--porcelain"]), "", "committed on a branch of its own");
     let runs = world.runs();
     assert_eq!(
         (&runs[0]["run_id"], &runs[0]["state"], &runs[0]["outcome"]),
@@ -239,7 +239,7 @@ fn a_projects_own_artifacts_are_not_hidden() {
     assert!(packet.contains(".aops/runs/terminal/TP_") && world.there(".aops/runs/loop_state"), "{packet}");
     assert!(!world.there("artifacts/terminal"));
     world.sandbox.put("artifacts/new.bin", "theirs too");
-    assert_eq!(world.git(&["status", "--porcelain"]), "?? artifacts/new.bin\n?? effects\n");
+    assert_eq!(world.git(&["status", "--porcelain"]), "?? artifacts/new.bin\n");
     assert_eq!(world.runs()[0]["outcome"], "PASS");
     // The place is kept: a project whose runs are in `artifacts/` finds them there.
     let world = World::new(&[("count", "  - {id: count, name: Count, description: count, run: 'true'}\n")]);

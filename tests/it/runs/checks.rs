@@ -120,7 +120,8 @@ fn a_check_before_a_commit_that_stays_red() {
     assert_eq!(world.effects(), ["built"], "the commit was not made");
     approve(&world, &id);
     assert_eq!(world.effects(), ["built", "committed", "after"]);
-    assert_eq!(world.git(&["log", "-1", "--format=%s"]), "mine\n");
+    // What was changed after it is committed as the run is delivered.
+    assert_eq!(world.git(&["log", "-2", "--format=%s"]), "make it so\nmine\n");
 }
 
 /// The very call waits, and is made under its own id.

@@ -81,5 +81,5 @@ fn the_list_and_the_notice_say_what_waits() {
     }
     world.resume(&id).passed();
     let told = fs::read_to_string(world.sandbox.home().join("notices")).unwrap();
-    assert!(told.lines().last().unwrap().contains("|PASS|every step passed|"), "{told}");
+    assert!(told.lines().last().unwrap().contains("|PASS|every step passed; "), "{told}");
 }

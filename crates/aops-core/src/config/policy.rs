@@ -16,6 +16,7 @@ pub mod witness;
 pub mod key;
 pub mod check;
 mod close;
+pub mod deliver;
 pub mod fleet;
 pub mod rule;
 pub mod effects;
@@ -28,6 +29,7 @@ pub mod choose;
 pub use address::Address;
 pub use check::Check;
 pub use close::{Close, Evidence, Tracker};
+pub use deliver::Deliver;
 pub use effects::Effects;
 pub use fleet::Fleet;
 pub use jail::Jail;
@@ -60,6 +62,8 @@ pub struct Policy {
     /// Danger rules that a file names, by id; the others rule as they are shipped.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub danger: BTreeMap<String, DangerLevel>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub deliver: Deliver,
     pub effects: Effects,
     #[serde(default, skip_serializing_if = "is_default")]
     pub evidence: Evidence,
@@ -267,6 +271,7 @@ impl Default for Policy {
             checks: Vec::new(),
             close: Close::default(),
             danger: BTreeMap::new(),
+            deliver: Deliver::default(),
             effects: Effects::default(),
             evidence: Evidence::default(),
             fleet: Fleet::default(),

@@ -26,6 +26,7 @@ mod layer;
 mod user;
 #[cfg(target_os = "linux")]
 mod namespaces;
+pub mod apart;
 #[cfg(target_os = "linux")]
 mod follow;
 #[cfg(target_os = "linux")]

@@ -94,15 +94,19 @@ fn nothing() -> Result<OwnedFd, String> {
 
 /// Shows the processes of this namespace alone, by its numbers. Where a part of `/proc` is covered, that stays so, and so
 /// does the whole.
-fn mount_proc() {
+fn mount_proc() -> bool {
     let covered = mounts().split(|byte| *byte == b'\n').filter_map(mount_point).any(|path| {
         path.starts_with("/proc") && path != Path::new("/proc") && path != Path::new("/proc/sys/fs/binfmt_misc")
     });
-    if !covered {
-        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-        // Some kernels and containers refuse it. Then numbers of processes are those outside.
-        let _ = mount("proc", "/proc", "proc", flags, None);
-    }
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    // Some kernels and containers refuse it. Then numbers of processes are those outside.
+    !covered && mount("proc", "/proc", "proc", flags, None).is_ok()
+}
+
+/// The same in mounts of our own, for a process that has unshared them.
+pub(super) fn own_proc() -> bool {
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", private).is_ok() && mount_proc()
 }
 
 /// The kernel's list of what is mounted.

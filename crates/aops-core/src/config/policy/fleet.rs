@@ -13,6 +13,8 @@ pub struct Fleet {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub defer: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub otlp: Option<String>,
@@ -28,6 +30,7 @@ impl Default for Fleet {
         Self {
             announce: None,
             defer: false,
+            engine: None,
             listen: None,
             otlp: None,
             page: None,

@@ -170,6 +170,7 @@ fn fields() -> Vec<Key> {
     fleet.announce: Form::Text, Keep,
         "a command of the shell that tells people of a question, as JSON on its input";
     fleet.defer: Form::Flag, Lower, "a question of a session without a terminal waits for an answer from anywhere";
+    fleet.engine: Form::Text, Keep, "the gateway of the engine to which `run --on fleet` submits, as `https://runs.example`";
     fleet.listen: Form::Text, Keep, "the address and port on which `fleet serve` listens";
     fleet.otlp: Form::Text, Keep, "a collector that gets the trace of each session that ended, as `https://otlp.example`";
     fleet.page: Form::Text, Keep, "where people open that page, if a proxy stands before it, as `https://approve.example`";
@@ -177,6 +178,10 @@ fn fields() -> Vec<Key> {
     run.notify: Form::Text, Keep, "a command of the shell, started when a run pauses or ends";
     run.on_pause: Form::OneOf(OnPause::WORDS), Raise,
         "what a queue of runs does when one of them does not pass";
+    deliver.branch: Form::Text, Keep,
+        "the branch on which a run delivers its work; `{run}` is its id; `none`: it stays in the working tree";
+    deliver.pull_request: Form::Text, Keep,
+        "a command of the shell that makes the pull request; `auto`: the forge's own program; `none`: no pull request";
     }
 }
 

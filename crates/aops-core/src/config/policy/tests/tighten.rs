@@ -120,6 +120,10 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
     ("run.claude", "", "\"claude\"", Err(())),
     ("run.notify", "\"beep\"", "\"beep\"", Ok("\"beep\"")),
     ("run.notify", "", "\"./evil\"", Err(())),
+    ("deliver.branch", "\"a/{run}\"", "\"a/{run}\"", Ok("\"a/{run}\"")),
+    ("deliver.branch", "", "\"main\"", Err(())),
+    ("deliver.pull_request", "\"none\"", "\"none\"", Ok("\"none\"")),
+    ("deliver.pull_request", "", "\"./evil\"", Err(())),
     ("run.on_pause", "\"continue\"", "\"stop\"", Ok("\"stop\"")),
     ("mode.level", "\"guard\"", "\"loop\"", Ok("\"loop\"")),
     ("mode.level", "\"loop\"", "\"guard\"", Err(())),
@@ -164,6 +168,8 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
     ("fleet.announce", "", "\"./evil\"", Err(())),
     ("fleet.defer", "true", "false", Ok("false")),
     ("fleet.defer", "", "true", Err(())),
+    ("fleet.engine", "\"https://a\"", "\"https://a\"", Ok("\"https://a\"")),
+    ("fleet.engine", "", "\"https://evil\"", Err(())),
     ("fleet.listen", "\"127.0.0.1:1\"", "\"127.0.0.1:1\"", Ok("\"127.0.0.1:1\"")),
     ("fleet.listen", "", "\"0.0.0.0:1\"", Err(())),
     ("fleet.otlp", "\"https://a\"", "\"https://a\"", Ok("\"https://a\"")),
@@ -307,6 +313,7 @@ fn no_laxer(new: &Policy, old: &Policy) -> bool {
         && (&new.tracker, &new.memory) == (&old.tracker, &old.memory)
         && (&new.run.claude, &new.run.notify) == (&old.run.claude, &old.run.notify)
         && new.run.on_pause >= old.run.on_pause
+        && new.deliver == old.deliver
         && new.checkpoint.interactive >= old.checkpoint.interactive
         && new.checkpoint.max_file_mb >= old.checkpoint.max_file_mb
         && new.checkpoint.max_tree_mb >= old.checkpoint.max_tree_mb

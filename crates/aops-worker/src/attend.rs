@@ -1,0 +1,225 @@
+//! The steps that run on this machine, each under its holder, by key.
+//!
+//! Starts holders, tells the engine of ends. Invariants: one holder for a key at a time; a step outlives a lost stream by
+//! `reattach`, and its worker never; a step that was let go is never told as ended: it is begun again under its key.
+
+#![expect(clippy::disallowed_methods, reason = "it starts holders")]
+
+use crate::client::{Address, SOON};
+use crate::hold::{Apart, Held, MARK};
+use crate::order::{Leg, LegEnd};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const TELL_AGAIN: Duration = Duration::from_millis(200);
+
+/// What all steps of a worker share.
+#[derive(Debug)]
+pub struct Steps {
+    pub machine: String,
+    /// The worker's own folder: jobs and lock. Its path is the mark of all processes.
+    pub folder: PathBuf,
+    /// `aops-hook`.
+    pub program: PathBuf,
+    pub ingress: Address,
+    pub lock: i32,
+    pub grace: Duration,
+    pub reattach: Duration,
+    table: Mutex<HashMap<String, Step>>,
+}
+
+#[derive(Debug)]
+struct Step {
+    /// Closed, the holder ends everything.
+    pipe: Option<ChildStdin>,
+    attended: u32,
+    lost: Option<Instant>,
+    ended: watch::Receiver<bool>,
+}
+
+impl Step {
+    fn let_go(&mut self) {
+        self.pipe = None;
+    }
+
+    fn is_let_go(&self) -> bool {
+        self.pipe.is_none()
+    }
+}
+
+/// An attempt of the engine that waits for a step.
+#[derive(Debug)]
+pub struct Attending {
+    steps: Arc<Steps>,
+    key: String,
+    is_over: bool,
+}
+
+impl Steps {
+    pub fn new(
+        machine: String,
+        folder: PathBuf,
+        program: PathBuf,
+        ingress: Address,
+        lock: i32,
+        grace: Duration,
+        reattach: Duration,
+    ) -> Arc<Self> {
+        let table = Mutex::default();
+        let steps = Arc::new(Self { machine, folder, program, ingress, lock, grace, reattach, table });
+        let looking = Arc::clone(&steps);
+        thread::spawn(move || {
+            loop {
+                thread::sleep(LOOK_AGAIN);
+                looking.end_unattended();
+            }
+        });
+        steps
+    }
+
+    fn table(&self) -> MutexGuard<'_, HashMap<String, Step>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn end_unattended(&self) {
+        for step in self.table().values_mut() {
+            if step.lost.is_some_and(|since| since.elapsed() > self.reattach) {
+                step.let_go();
+            }
+        }
+    }
+
+    /// How many steps run here.
+    pub fn count(&self) -> usize {
+        self.table().len()
+    }
+
+    /// Attends the step with this key: the one that runs, or one that begins now. Its end resolves the awakeable.
+    pub async fn attend(self: &Arc<Self>, key: &str, leg: &Leg, awakeable: &str) -> io::Result<Attending> {
+        loop {
+            let ending = {
+                let mut table = self.table();
+                match table.get_mut(key) {
+                    Some(step) if !step.is_let_go() => {
+                        step.attended += 1;
+                        step.lost = None;
+                        break;
+                    }
+                    Some(step) => step.ended.clone(),
+                    None => {
+                        let step = self.begin(key, leg, awakeable)?;
+                        table.insert(key.to_owned(), step);
+                        break;
+                    }
+                }
+            };
+            wait_for(ending).await;
+            // Removed by who saw its end.
+            tokio::task::yield_now().await;
+        }
+        Ok(Attending { steps: Arc::clone(self), key: key.to_owned(), is_over: false })
+    }
+
+    fn begin(self: &Arc<Self>, key: &str, leg: &Leg, awakeable: &str) -> io::Result<Step> {
+        let stem = self.folder.join("jobs").join(key.replace(['/', '.'], "-"));
+        fs::create_dir_all(stem.parent().unwrap_or(&self.folder))?;
+        let file = |kind: &str| stem.with_extension(kind);
+        let _ = fs::remove_file(file("end"));
+        fs::write(file("leg"), serde_json::to_vec(leg)?)?;
+        let words = ["__leg".to_owned(), text_of(&file("leg")), text_of(&file("end"))];
+        let (grace, lock, program) = (self.grace, Some(self.lock), text_of(&self.program));
+        let held = Held { grace, apart: Apart::IfPossible, lock, program, args: words.to_vec() };
+        let mut holder = Command::new("/proc/self/exe")
+            .args(held.words())
+            .env(MARK, &self.folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(File::create(file("err"))?)
+            .spawn()?;
+        let pipe = holder.stdin.take();
+        let (tell, ended) = watch::channel(false);
+        let (steps, key, awakeable) = (Arc::clone(self), key.to_owned(), awakeable.to_owned());
+        thread::spawn(move || steps.watch(holder, &key, &stem, &awakeable, &tell));
+        Ok(Step { pipe, attended: 1, lost: None, ended })
+    }
+
+    /// Waits for the end of a holder, then tells the engine, until it has heard it.
+    fn watch(&self, mut holder: Child, key: &str, stem: &Path, awakeable: &str, tell: &watch::Sender<bool>) {
+        let code = holder.wait().ok().and_then(|status| status.code());
+        let was_let_go = self.table().get(key).is_none_or(Step::is_let_go);
+        if was_let_go {
+            self.table().remove(key);
+            let _ = tell.send(true);
+            return;
+        }
+        let end = read_end(stem, code);
+        let path = format!("/restate/awakeables/{awakeable}/resolve");
+        let body = serde_json::to_value(&end).unwrap_or(Value::Null);
+        // Resolving twice does nothing; a server that is away comes back.
+        while !self.ingress.ask("POST", &path, Some(&body), SOON).is_ok_and(|said| said.status < 500) {
+            thread::sleep(TELL_AGAIN);
+        }
+        self.table().remove(key);
+        let _ = tell.send(true);
+    }
+}
+
+fn text_of(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn read_end(stem: &Path, code: Option<i32>) -> LegEnd {
+    let told = fs::read(stem.with_extension("end")).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    told.unwrap_or_else(|| {
+        let said = fs::read_to_string(stem.with_extension("err")).unwrap_or_default();
+        let last: String = said.trim().chars().rev().take(400).collect::<Vec<_>>().into_iter().rev().collect();
+        LegEnd::Failed { words: format!("aops-hook ended with {code:?} and told nothing: {last}") }
+    })
+}
+
+async fn wait_for(mut ended: watch::Receiver<bool>) {
+    let _ = ended.wait_for(|ended| *ended).await;
+}
+
+impl Attending {
+    /// Ends the step with everything that came of it; returns when it is gone.
+    pub async fn kill(mut self) {
+        self.is_over = true;
+        let ended = self.steps.table().get_mut(&self.key).map(|step| {
+            step.let_go();
+            step.ended.clone()
+        });
+        if let Some(ended) = ended {
+            wait_for(ended).await;
+        }
+    }
+
+    /// The engine heard its end.
+    pub fn over(mut self) {
+        self.is_over = true;
+    }
+}
+
+/// The stream of this attempt is lost; another may come.
+impl Drop for Attending {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        if let Some(step) = self.steps.table().get_mut(&self.key) {
+            step.attended = step.attended.saturating_sub(1);
+            if step.attended == 0 {
+                step.lost = Some(Instant::now());
+            }
+        }
+    }
+}

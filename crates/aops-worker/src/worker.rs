@@ -1,0 +1,121 @@
+//! The worker of a machine: takes its lock, ends what an earlier one left, serves, and tells the engine that it is there.
+//!
+//! Writes below its folder. Invariant: it serves nothing before the last holder of an earlier worker is gone.
+
+use crate::alone::Alone;
+use crate::attend::Steps;
+use crate::client::{Address, SOON};
+use crate::given::Given;
+use crate::hold;
+use crate::service::{self, ALL, Machine};
+use aops_core::system::env::Env;
+use serde_json::json;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const SECOND: Duration = Duration::from_secs(1);
+
+const KNOWN: [&str; 11] =
+    ["name", "listen", "address", "ingress", "admin", "folder", "hook", "label", "identity", "reattach", "grace"];
+
+/// How a worker was started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    pub name: String,
+    pub listen: SocketAddr,
+    /// Where the server reaches it, if not by `listen`.
+    pub address: Option<String>,
+    pub ingress: Address,
+    pub admin: Address,
+    pub folder: PathBuf,
+    pub hook: PathBuf,
+    pub labels: Vec<String>,
+    pub identity: Option<String>,
+    pub reattach: Duration,
+    pub grace: Duration,
+}
+
+impl Options {
+    pub fn read(words: &[String]) -> Result<Self, String> {
+        let given = Given::read(words, &KNOWN)?;
+        let seconds = |wanted: &str, usual: u64| match given.last(wanted) {
+            None => Ok(Duration::from_secs(usual)),
+            Some(text) => {
+                text.parse().map(Duration::from_secs).map_err(|_| format!("`--{wanted} {text}`: write whole seconds"))
+            }
+        };
+        let (env, listen, name) = (Env::read(), given.must("listen")?, given.must("name")?.to_owned());
+        if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
+            return Err(format!("`{name}` is not the name of a machine\nhint: letters, digits, `-` and `_`"));
+        }
+        Ok(Self {
+            listen: listen.parse().map_err(|_| format!("`--listen {listen}`: write ADDRESS:PORT"))?,
+            address: given.last("address").map(str::to_owned),
+            ingress: Address::read(given.must("ingress")?)?,
+            admin: Address::read(given.must("admin")?)?,
+            folder: given.last("folder").map_or_else(|| env.home.join(".local/state/aops/worker"), PathBuf::from),
+            hook: given.last("hook").map_or_else(|| find_hook(&env), |path| Ok(PathBuf::from(path)))?,
+            labels: given.all("label"),
+            identity: given.last("identity").map(str::to_owned),
+            reattach: seconds("reattach", 30)?,
+            grace: seconds("grace", 2)?,
+            name,
+        })
+    }
+}
+
+/// `aops-hook` beside this program, or on `PATH`.
+fn find_hook(env: &Env) -> Result<PathBuf, String> {
+    let beside = env.program().ok().map(|own| own.with_file_name("aops-hook")).filter(|path| path.is_file());
+    beside
+        .or_else(|| env.on_path("aops-hook"))
+        .ok_or_else(|| "`aops-hook` is neither beside this program nor on PATH\nhint: name it with `--hook`".to_owned())
+}
+
+pub fn work(options: &Options) -> Result<(), String> {
+    let at = |path: &Path, error: std::io::Error| format!("`{}`: {error}", path.display());
+    fs::create_dir_all(&options.folder).map_err(|error| at(&options.folder, error))?;
+    let folder = options.folder.canonicalize().map_err(|error| at(&options.folder, error))?;
+    let alone = loop {
+        match Alone::take(&folder).map_err(|error| at(&folder, error))? {
+            Some(alone) => break alone,
+            None => thread::sleep(LOOK_AGAIN),
+        }
+    };
+    hold::sweep(&folder.to_string_lossy());
+    let steps = Steps::new(
+        options.name.clone(),
+        folder,
+        options.hook.clone(),
+        options.ingress.clone(),
+        alone.number(),
+        options.grace,
+        options.reattach,
+    );
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| error.to_string())?;
+    let announced = options.clone();
+    thread::spawn(move || announce(&announced));
+    runtime.block_on(service::serve(steps, options.listen, options.identity.as_deref()))
+}
+
+/// Tells the server where this machine is, and the others what it is, until both have heard it.
+fn announce(options: &Options) {
+    let here = options.address.clone().unwrap_or_else(|| format!("http://{}", options.listen));
+    let deployment = json!({"uri": here, "force": true});
+    let hello = json!(Machine { name: options.name.clone(), labels: options.labels.clone(), runs: 0 });
+    let path = format!("/Machines/{ALL}/hello");
+    let is_heard = |at: &Address, path: &str, body| {
+        at.ask("POST", path, Some(body), SOON).is_ok_and(|said| (200..300).contains(&said.status))
+    };
+    while !is_heard(&options.admin, "/deployments", &deployment) {
+        thread::sleep(SECOND);
+    }
+    while !is_heard(&options.ingress, &path, &hello) {
+        thread::sleep(SECOND);
+    }
+}

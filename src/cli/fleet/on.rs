@@ -1,0 +1,142 @@
+//! `run --on fleet`: submits runs to the gateway of the engine and waits for their ends; and answers to what they ask.
+//!
+//! Asks the gateway. Invariants: what can be refused is refused here, before anything is sent; a wait that is broken off leaves the
+//! run as it is.
+
+use super::enqueue::names;
+use crate::cli::{Io, complain, policy_here, refused};
+use crate::remote::copy;
+use crate::remote::gateway::{Gateway, words_of};
+use crate::run::attempt::RunOutcome;
+use crate::run::driver::{RunRequest, check_request, make_run_id};
+use crate::run::fleet::StoredRequest;
+use crate::run::fleet::leg::Order;
+use aops_core::system::signal;
+use aops_core::text::redact::redact;
+use clap::ArgMatches;
+use serde_json::{Value, json};
+use std::thread;
+use std::time::Duration;
+
+/// The form of orders.
+const PROTOCOL: u64 = 1;
+const ASK_AGAIN: Duration = Duration::from_secs(2);
+
+/// The gateway, if one is configured.
+pub(in crate::cli) fn gateway(io: &Io) -> anyhow::Result<Option<Gateway>> {
+    let engine = policy_here(io)?.policy.fleet.engine;
+    engine.map(|url| Gateway::find(io.env, &url)).transpose().or_else(refused)
+}
+
+/// Submits each task, then waits for all of them; the worst exit code.
+pub(in crate::cli) fn submit(
+    given: &ArgMatches,
+    io: &mut Io,
+    request: &RunRequest,
+    tasks: &[String],
+) -> anyhow::Result<u8> {
+    let Some(gateway) = gateway(io)? else {
+        return refused("no engine is configured\nhint: set `fleet.engine` to the address of its gateway");
+    };
+    let labels = given.get_many::<String>("label").into_iter().flatten();
+    let labels = names(labels.flat_map(|labels| labels.split(',')));
+    let mut sent = Vec::new();
+    for task in tasks {
+        let task = task.trim().to_owned();
+        if task.is_empty() {
+            return refused("a run needs a task\nhint: say what to do");
+        }
+        let (root, request) = check_request(io.env, &RunRequest { task, ..request.clone() })?;
+        let origin = copy::origin(&io.env.driving(), &root).or_else(refused)?;
+        if !origin.has_remote {
+            return refused(
+                "the repository has no remote, so no other machine can have it\nhint: `git remote add`, then push",
+            );
+        }
+        let id = make_run_id(io.env)?;
+        let request = StoredRequest { folder: origin.folder, run: RunRequest { run_id: Some(id.clone()), ..request } };
+        let run = Order { commit: origin.commit, repository: origin.repository, request };
+        let order = json!({"protocol": PROTOCOL, "labels": labels, "who": "", "run": run});
+        match gateway.ask(&id, "", &order).or_else(refused)? {
+            (200 | 202, _) => {}
+            (status, said) => return refused(words_of(status, &said)),
+        }
+        say(io, &json!({"event": "submitted", "run_id": id}), &format!("run {id} is submitted"))?;
+        sent.push(id);
+    }
+    let mut worst = 0;
+    for id in sent {
+        worst = worst.max(wait(io, &gateway, &id)?);
+    }
+    Ok(worst)
+}
+
+fn say(io: &mut Io, event: &Value, words: &str) -> anyhow::Result<()> {
+    if io.json || !io.terminal {
+        writeln!(io.out, "{event}")?;
+    } else {
+        writeln!(io.out, "{words}")?;
+    }
+    Ok(io.out.flush()?)
+}
+
+/// Until the run is over; tells what it asks meanwhile.
+fn wait(io: &mut Io, gateway: &Gateway, id: &str) -> anyhow::Result<u8> {
+    let mut told = Value::Null;
+    signal::note_interrupts();
+    while !signal::interrupted() {
+        match gateway.ask(id, "/wait", &Value::Null) {
+            Ok((202, _)) => {}
+            Ok((200, end)) => return finish(io, id, &end["outcome"], &end["reason"], &end["delivered"]),
+            Ok((409, said)) => return finish(io, id, &json!("BLOCKED"), &said["message"], &Value::Null),
+            Ok((status, said)) if status < 500 => return refused(words_of(status, &said)),
+            // A gateway that is away comes back.
+            Ok(_) | Err(_) => thread::sleep(ASK_AGAIN),
+        }
+        let Ok((200, standing)) = gateway.ask(id, "/status", &Value::Null) else { continue };
+        if standing["about"].is_string() && standing["about"] != told {
+            told = standing["about"].clone();
+            let question = redact(standing["question"].as_str().unwrap_or_default()).into_owned();
+            let words = format!("run {id} asks: {question}\nhint: `aops-hook fleet approve {id}` or `reject`");
+            say(io, &json!({"event": "asks", "run_id": id, "question": question, "about": told}), &words)?;
+        }
+    }
+    refused(format!("run {id} goes on without you\nhint: `aops-hook fleet approve {id}` answers what it asks"))
+}
+
+fn finish(io: &mut Io, id: &str, outcome: &Value, reason: &Value, delivered: &Value) -> anyhow::Result<u8> {
+    let outcome = outcome.as_str().and_then(RunOutcome::of).unwrap_or(RunOutcome::Blocked);
+    let (name, exit) = (outcome.name(), outcome.exit());
+    let words = format!("{name}: {}", reason.as_str().unwrap_or_default());
+    let line = json!({
+        "run_id": id, "outcome": name, "reason": reason, "exit": exit, "packet": null, "delivered": delivered, "resumed": false
+    });
+    say(io, &line, &words)?;
+    if exit != 0 {
+        complain(&format!("run {id} {words}"), exit);
+    }
+    Ok(exit)
+}
+
+/// Ends a run; returns when nothing of it is left.
+pub(in crate::cli) fn block(gateway: &Gateway, id: &str) -> anyhow::Result<()> {
+    match gateway.ask(id, "/block", &Value::Null).or_else(refused)? {
+        // The end of a run that was cancelled.
+        (200 | 202 | 409, _) => Ok(()),
+        (status, said) => refused(words_of(status, &said)),
+    }
+}
+
+/// A person's answer to what this run asks now.
+pub(in crate::cli) fn answer(gateway: &Gateway, id: &str, approve: bool, note: Option<&str>) -> anyhow::Result<()> {
+    let (status, standing) = gateway.ask(id, "/status", &Value::Null).or_else(refused)?;
+    let about = &standing["about"];
+    if status != 200 || !about.is_string() {
+        return refused(format!("run {id} asks nothing\nhint: `aops-hook run --on fleet` waits and says what it asks"));
+    }
+    let body = json!({"about": about, "approve": approve, "note": note});
+    match gateway.ask(id, "/answer", &body).or_else(refused)? {
+        (200 | 202, _) => Ok(()),
+        (status, said) => refused(words_of(status, &said)),
+    }
+}

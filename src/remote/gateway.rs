@@ -1,0 +1,60 @@
+//! The gateway before the engine of runs (`[fleet] engine`), asked over HTTP.
+//!
+//! Opens connections. Invariants: nothing is sent but to the address that a person configured; the token is read from beside the
+//! keys, where no command of an agent sees it, and is never printed.
+
+use crate::remote::{database, tls};
+use aops_core::briefing::memory;
+use aops_core::config::policy::Address;
+use aops_core::system::env::Env;
+use aops_core::system::wire::Encrypt;
+use aops_core::system::{files, lookup};
+use aops_core::text::json::cut;
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+/// Longer than the gateway holds a question that waits.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// The token, among the keys.
+pub const TOKEN: &str = "fleet.token";
+
+pub struct Gateway {
+    server: Address,
+    tls: Option<Box<dyn Encrypt>>,
+    token: String,
+    url: String,
+}
+
+impl Gateway {
+    pub fn find(env: &Env, url: &str) -> Result<Self, String> {
+        let url = url.trim_end_matches('/').to_owned();
+        let file = database::secret_file(env, TOKEN);
+        let token = files::read_text(&file).map_err(|error| {
+            format!(
+                "`{}`: {error}\nhint: write the token that the gateway's operator gave you into it (mode 600)",
+                file.display()
+            )
+        })?;
+        let look_up = |name: &str| lookup::addresses(env, name);
+        let server = Address::of_person(&url, &look_up)
+            .map_err(|why| format!("`fleet.engine`: {why}\nhint: write it as `https://runs.example`"))?;
+        Ok(Self { server, tls: tls::for_url(env, &url)?, token: token.trim_end().to_owned(), url })
+    }
+
+    /// One question about a run: the status, and what was said.
+    pub fn ask(&self, run: &str, verb: &str, body: &Value) -> Result<(u16, Value), String> {
+        let path = format!("{}/v1/runs/{run}{verb}", self.server.path.trim_end_matches('/'));
+        let server = Address { path, ..self.server.clone() };
+        let token = format!("Bearer {}", self.token);
+        let headers = [("authorization", token.as_str())];
+        let sent = memory::post(&server, self.tls.as_deref(), &headers, &body.to_string(), Instant::now() + PATIENCE);
+        let (status, said) = sent.map_err(|why| format!("`{}` does not answer: {why}", self.url))?;
+        Ok((status, serde_json::from_slice(&said).unwrap_or_default()))
+    }
+}
+
+/// Why the gateway or the engine refused it.
+pub fn words_of(status: u16, said: &Value) -> String {
+    let words = said["message"].as_str().unwrap_or("no reason was given");
+    format!("the gateway answered {status}: {}", cut(words, 500))
+}

@@ -1,0 +1,78 @@
+//! Where the work of a run goes: a commit on a branch of its own, pushed and read back; then the pull request.
+//!
+//! Starts `git` and the forge's program. Both are held as the agent's own commands are, so a delivery can do nothing that a
+//! step could not. Invariants: work counts as delivered only if the remote, asked anew, has the very commit; doing it again
+//! after a kill changes nothing; what cannot be delivered stays in the repository and in a bundle.
+
+mod repository;
+pub mod forge;
+
+use crate::run::attempt::Delivered;
+use aops_core::system::env::Env;
+use aops_core::system::git::{self, Status};
+use repository::Repository;
+use std::path::{Path, PathBuf};
+
+/// What a run made, and where it is to go.
+#[derive(Debug)]
+pub struct Work<'a> {
+    pub env: &'a Env,
+    pub root: &'a Path,
+    /// The commit and the branch with which the run began.
+    pub base: &'a str,
+    pub began_on: &'a str,
+    pub branch: &'a str,
+    /// Of the commit, if one is needed.
+    pub message: &'a str,
+}
+
+/// The work of this run, delivered; `None` where nothing changed. An error says why it could not be delivered.
+pub fn deliver(work: &Work) -> Result<Option<Delivered>, String> {
+    let status = status_of(work)?;
+    let is_clean = status.dirty.is_empty();
+    if is_clean && status.head == work.base {
+        return Ok(None);
+    }
+    let repository = Repository::of(work.env, &status.root);
+    let remote = git::remote(work.env, work.root, work.began_on);
+    if is_clean
+        && let Some(remote) = &remote
+        && let Some(branch) = repository.branch_with(remote, &status)
+    {
+        return Ok(Some(delivered(branch, status.head, Some(remote.clone()))));
+    }
+    repository.stand_on(work.branch)?;
+    if !is_clean {
+        repository.commit(&status.dirty, work.message)?;
+        let left = status_of(work)?.dirty;
+        if !left.is_empty() {
+            return Err(format!("these changes are in no commit: {}", some_of(&left)));
+        }
+    }
+    let commit = repository.head()?;
+    if let Some(remote) = &remote {
+        repository.push(remote, work.branch, &commit)?;
+    }
+    Ok(Some(delivered(work.branch.to_owned(), commit, remote)))
+}
+
+fn delivered(branch: String, commit: String, remote: Option<String>) -> Delivered {
+    Delivered { branch, commit, pull_request: None, remote }
+}
+
+fn status_of(work: &Work) -> Result<Status, String> {
+    git::status(work.env, work.root).ok_or_else(|| "git does not say what changed".to_owned())
+}
+
+fn some_of(paths: &[String]) -> String {
+    let more = paths.len().saturating_sub(5);
+    let some = paths[..paths.len() - more].join(", ");
+    if more == 0 { some } else { format!("{some} and {more} more") }
+}
+
+/// Everything that the run changed since it began, committed or not, as a bundle of git in this file.
+pub fn bundle(work: &Work, run: &str, file: PathBuf) -> Result<PathBuf, String> {
+    let status = status_of(work)?;
+    Repository::of(work.env, &status.root).bundle(&status, work.base, run, &file)?;
+    Ok(file)
+}

@@ -1,0 +1,133 @@
+//! A part of a run for the worker of an engine: from where it stands to its end or its next question, in a clone of its own.
+//!
+//! Started by `aops-fleet` under a holder, which ends everything that comes of it. Reads the leg from one file, writes how it ended
+//! into another. Invariants: an order is believed only after its checks; an answer counts only for the packet that it was
+//! given for; the end appears whole or not at all.
+
+use super::place::Place;
+use super::stop::{Left, Stop};
+use super::worker::{go_on, untrue};
+use super::{StoredRequest, row};
+use crate::run::attempt::{Delivered, RunOutcome};
+use crate::run::driver::{Reporter, StepProgress};
+use crate::run::plan::PlannedStep;
+use crate::run::state::RunState;
+use aops_core::system::env::Env;
+use aops_core::system::{files, signal};
+use aops_core::text::redact::redact;
+use aops_fleet::approval::{Answer, Answered};
+use aops_fleet::queue::{Progress, TakenRun};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Internal.
+const VERB: &str = "__leg";
+
+/// The run that was ordered.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Order {
+    pub commit: String,
+    pub repository: String,
+    #[serde(flatten)]
+    pub request: StoredRequest,
+}
+
+#[derive(Debug, Deserialize)]
+struct Leg {
+    run: String,
+    order: Order,
+    #[serde(default)]
+    answer: Option<Decision>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Decision {
+    about: String,
+    approve: bool,
+    who: String,
+    #[serde(default)]
+    at: String,
+    #[serde(default)]
+    note: Option<String>,
+}
+
+/// As the worker reads it.
+#[derive(Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum LegEnd {
+    Finished { outcome: &'static str, reason: String, delivered: Option<Delivered> },
+    Asks { question: String, about: String },
+    GivenBack,
+    Failed { words: String },
+}
+
+pub fn is_verb(word: &str) -> bool {
+    word == VERB
+}
+
+/// Prints nothing: its output is not read.
+pub fn run(arguments: &[String], env: &Env) -> u8 {
+    let [_, leg, end] = arguments else { return 2 };
+    signal::note_interrupts();
+    let read = files::read(Path::new(leg)).map_err(|error| error.to_string());
+    let read = read.and_then(|bytes| serde_json::from_slice::<Leg>(&bytes).map_err(|error| error.to_string()));
+    let told = match read {
+        Ok(leg) => drive(env, leg),
+        Err(words) => LegEnd::Failed { words: format!("the leg cannot be read: {words}") },
+    };
+    let text = serde_json::to_vec(&told).unwrap_or_default();
+    u8::from(files::replace_private(Path::new(end), &text).is_err())
+}
+
+fn drive(env: &Env, Leg { run, order, answer }: Leg) -> LegEnd {
+    let env = &env.driving();
+    let Order { commit, repository, request } = order;
+    let taken = TakenRun { id: run, fence: 0, repository, commit, request: String::new() };
+    let known = Progress::default();
+    if let Err(words) = row::check(&taken, &request, &known) {
+        return told(untrue(&words), None);
+    }
+    let place = match Place::of(env, &taken, &request, &known) {
+        Ok(place) => place,
+        Err(words) => return LegEnd::Failed { words },
+    };
+    let answered = answer.map(|said| Answered {
+        answer: if said.approve { Answer::Approve } else { Answer::Reject },
+        about: said.about,
+        who: said.who,
+        at: said.at,
+        note: said.note,
+    });
+    let stop = go_on(env, &place, &request.run, answered.as_ref(), &mut Silent);
+    let runs = place.artifacts.runs().unwrap_or_default();
+    let delivered = runs.into_iter().find(|known| known.run_id == taken.id).and_then(|known| known.delivered);
+    if matches!(&stop.left, Left::Finished { outcome: RunOutcome::Pass, .. }) {
+        place.remove();
+    }
+    told(stop, delivered)
+}
+
+fn told(stop: Stop, delivered: Option<Delivered>) -> LegEnd {
+    match stop.left {
+        Left::Finished { outcome, reason } => {
+            let delivered = delivered.filter(|_| outcome == RunOutcome::Pass);
+            LegEnd::Finished { outcome: outcome.name(), reason: redact(&reason).into_owned(), delivered }
+        }
+        // A failure on the way has no packet that an answer could be about.
+        Left::Asks(words) if stop.about.is_empty() => LegEnd::Failed { words: redact(&words).into_owned() },
+        Left::Asks(question) => LegEnd::Asks { question: redact(&question).into_owned(), about: stop.about },
+        Left::GivenBack | Left::Lost => LegEnd::GivenBack,
+    }
+}
+
+/// Nobody reads what a leg says on its way.
+struct Silent;
+
+impl Reporter for Silent {
+    fn run_began(&mut self, _: &RunState) {}
+    fn step_began(&mut self, _: &PlannedStep, _: usize) {}
+    fn step_runs(&mut self, _: &StepProgress) {}
+    fn step_ended(&mut self, _: &str, _: RunOutcome, _: u64, _: u64) {}
+    fn thrown_away(&mut self, _: &str, _: &str) {}
+    fn note(&mut self, _: &str) {}
+}
