@@ -7,6 +7,7 @@ use aops_attest::envelope::{Lines, Signed};
 use aops_attest::statement::{Annotations, Author, CommittedBy, Mode, Statement};
 use serde_json::json;
 use std::fs;
+use std::path::PathBuf;
 
 const NOTES: &str = "refs/notes/aops-attest";
 
@@ -45,6 +46,16 @@ fn write(sandbox: &Sandbox, session: &Session, name: &str, text: &str) {
     passes(&session.pre(&call));
     sandbox.put(name, text);
     passes(&session.post(&call));
+}
+
+/// A session whose commit is attested; its folder.
+pub(crate) fn attested_session() -> (Sandbox, PathBuf) {
+    let sandbox = world();
+    let session = sandbox.begun("add a greeting");
+    bash(&sandbox, &session, "echo more >> README.md && git commit -qam greeting");
+    let _ = note(&sandbox, &head(&sandbox), 1);
+    let folder = session.folder();
+    (sandbox, folder)
 }
 
 fn head(sandbox: &Sandbox) -> String {

@@ -190,6 +190,7 @@ const WRONG_USAGE: &[&str] = &[
     "status --jsn",
     "status nobody",
     "verify-commit main..HEAD",
+    "attest HEAD",
     "verify-commit main..HEAD --key nobody",
     "task drop",
     "task resume 0",

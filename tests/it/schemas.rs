@@ -8,6 +8,7 @@ pub(crate) mod samples;
 pub(crate) mod validate;
 mod vectors;
 
+use crate::attest::attested_session;
 use crate::faults::{self, LEDGER, STATE, Workshop, passed};
 use crate::support::Sandbox;
 use crate::undo::hand::Hand;
@@ -216,7 +217,8 @@ fn real_ledgers_and_states_are_valid() {
     assert!(kinds.contains("a stored checkpoint"));
     let schema = entry_schema();
     let attended = Sandbox::new().with("CLAUDE_CODE_SESSION_ATTENDED", "1");
-    for folder in [workshop.folder(), session, with_questions(&attended)] {
+    let (_attested, with_commit) = attested_session();
+    for folder in [workshop.folder(), session, with_questions(&attended), with_commit] {
         for entry in faults::entries(&fs::read(folder.join(LEDGER)).unwrap()) {
             validate(&schema, &entry).unwrap_or_else(|wrong| panic!("{wrong}: {entry}"));
             kinds.insert(entry["type"].as_str().unwrap().to_owned());

@@ -137,8 +137,8 @@ fn calls() -> Vec<OpenCall> {
         ..full.clone()
     };
     let guarded = Question { gate: stored(), line: text(), rule: None, since: moment() };
-    let plain = Quieted { hides: Vec::new(), over: None, ..quieted() };
-    vec![OpenCall { question: Some(guarded), quiet: Some(Box::new(plain)), ..full.clone() }, full, least]
+    let quiet = Some(Box::new(plainly_quieted()));
+    vec![OpenCall { question: Some(guarded), quiet, ..full.clone() }, full, least]
 }
 
 fn quieted() -> Quieted {
@@ -150,6 +150,10 @@ fn quieted() -> Quieted {
         proof: vec![Harmless { by: text(), command: text() }],
         rules: 1,
     }
+}
+
+fn plainly_quieted() -> Quieted {
+    Quieted { hides: Vec::new(), over: None, ..quieted() }
 }
 
 fn answered() -> Answered {
@@ -666,7 +670,7 @@ fn seen() -> Seen {
 }
 
 fn observed() -> Observed {
-    let content = || Some(Content { blob: digest(), mode: FileMode::Executable, sha256: digest() });
+    let content = || Some(Content { blob: text(), mode: FileMode::Executable, sha256: digest() });
     let file = || FileSeen { is: content(), path: text(), was: content() };
     Observed {
         exit: Some(ExitSeen { code: 1, seen: ExitWitness::Jail }),
@@ -679,13 +683,22 @@ fn observed() -> Observed {
     }
 }
 
+fn little_observed() -> Observed {
+    let head = HeadSeen { branch: None, commit: None, log: None, ..head() };
+    let prompt = PromptSeen { attended: false, salt: text(), sha256: digest() };
+    Observed { head: Some(head), prompt: Some(prompt), ..Observed::default() }
+}
+
 fn head() -> HeadSeen {
     HeadSeen { branch: some(), commit: some(), git: text(), log: Some(1), root: text(), stamp: text() }
 }
 
 fn trail() -> Trail {
-    let made = CommitMade { attested: 1, commit: digest(), root: text(), seq: 1 };
-    Trail { commits: vec![made.clone(), CommitMade { attested: 0, ..made }], heads: vec![head()] }
+    let made = CommitMade { attested: 1, commit: text(), root: text(), seq: 1 };
+    Trail {
+        commits: vec![made.clone(), CommitMade { attested: 0, ..made }],
+        heads: vec![head(), HeadSeen { branch: None, commit: None, log: None, ..head() }],
+    }
 }
 
 fn step() -> Step {
@@ -894,6 +907,10 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Event(Box::new(seen())),
         Fact::Event(Box::new(Seen { plan_shown: Some(PlanShown::File(1)), ..unseen() })),
         Fact::Event(Box::new(Seen { jail: Some(unjailed()), ..unseen() })),
+        Fact::Event(Box::new(Seen { observed: Some(Box::default()), ..unseen() })),
+        Fact::Event(Box::new(Seen { observed: Some(Box::new(little_observed())), ..unseen() })),
+        Fact::Call(Step { observed: Some(Box::default()), quiet: Some(Box::new(plainly_quieted())), ..unstepped() }),
+        Fact::Call(Step { observed: Some(Box::new(little_observed())), ..unstepped() }),
         Fact::Call(unstepped()),
         Fact::Call(Step { grown: Some(short()), ..unstepped() }),
         Fact::Call(step()),
@@ -947,9 +964,9 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Checkpoint(Taken { digest: digest(), id: text(), measures: false, trigger: stored() }),
         Fact::Rollback(undone()),
         Fact::Undo(BroughtBack { files: 1, number: 2, told: true }),
-        Fact::Commit(Committed { by: CommittedBy::Call(key()), commit: digest(), from: some(), root: text() }),
-        Fact::Commit(Committed { by: CommittedBy::Outside, commit: digest(), from: None, root: text() }),
-        Fact::Attest(Attested { commit: digest(), last_entry: 1, statement_sha256: digest() }),
+        Fact::Commit(Committed { before: some(), by: CommittedBy::Call(key()), commit: text(), root: text() }),
+        Fact::Commit(Committed { before: None, by: CommittedBy::Outside, commit: text(), root: text() }),
+        Fact::Attest(Attested { commit: text(), last_entry: 1, statement_sha256: digest() }),
         Fact::Insights(Concluded { insights: raw() }),
         Fact::Snapshot(Box::new(Snapshot { memory: memory().into(), state: state().into() })),
         Fact::Snapshot(Box::new(Snapshot { memory: calm().into(), state: bare().into() })),

@@ -65,9 +65,9 @@ impl Turn<'_> {
             Moment::Between(_) => self.between_calls(),
         };
         let (Moment::Before(at) | Moment::After(at, _) | Moment::Between(at)) = moment;
-        let commits = std::mem::take(&mut sight.commits)
-            .into_iter()
-            .map(|(commit, from)| Fact::Commit(Committed { by: by.clone(), commit, from, root: sight.root.clone() }));
+        let commits = std::mem::take(&mut sight.commits).into_iter().map(|(commit, before)| {
+            Fact::Commit(Committed { before, by: by.clone(), commit, root: sight.root.clone() })
+        });
         let commits: Vec<Fact> = commits.collect();
         match facts.get_mut(at) {
             Some(Fact::Call(step)) => step.observed = sight.observed.unless_empty(),

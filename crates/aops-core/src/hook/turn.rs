@@ -6,7 +6,7 @@
 use super::identity;
 use super::late::{late_violation, tell_late, violation_of};
 use super::words::fill_in;
-use super::work;
+use super::work::{self, starts_or_prompts};
 use crate::briefing;
 use crate::briefing::agent::SourceQuestion;
 use crate::briefing::prompt::{asks_sources, offer};
@@ -385,11 +385,6 @@ impl<'a> Turn<'a> {
 
 fn key(event: &Event) -> SessionKey<'_> {
     SessionKey { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd }
-}
-
-/// Between turns there is time to compare the ledger with its exported head and to read the configuration again.
-fn starts_or_prompts(event: &Event) -> bool {
-    matches!(event.kind, EventKind::SessionStart | EventKind::UserPromptSubmit)
 }
 
 /// Writes the first entries of a new ledger.

@@ -46,3 +46,8 @@ pub(super) fn changed_files(env: &Env, ledger: &Ledger, event: &Event) -> Vec<St
     let changed = git::touched(env, Path::new(&event.cwd), &baseline).into_iter().take(MOST_CHANGED);
     changed.map(|path| redact(cut(&path, LONGEST_PATH)).into_owned()).collect()
 }
+
+/// Between turns there is time to compare the ledger with its exported head and to read the configuration again.
+pub(super) fn starts_or_prompts(event: &Event) -> bool {
+    matches!(event.kind, EventKind::SessionStart | EventKind::UserPromptSubmit)
+}

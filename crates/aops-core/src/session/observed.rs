@@ -140,11 +140,11 @@ pub enum CommittedBy {
 /// A commit was made in a working tree of the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Committed {
-    pub by: CommittedBy,
-    pub commit: String,
     /// Where `HEAD` was before: the commit's parent, or the commit that it takes the place of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
+    pub before: Option<String>,
+    pub by: CommittedBy,
+    pub commit: String,
     /// The working tree.
     pub root: String,
 }
@@ -224,7 +224,7 @@ mod tests {
 
     fn made(commit: &str) -> Committed {
         let (commit, root) = (commit.to_owned(), "/r".to_owned());
-        Committed { by: CommittedBy::Outside, commit, from: None, root }
+        Committed { before: None, by: CommittedBy::Outside, commit, root }
     }
 
     #[test]

@@ -265,7 +265,7 @@ fn all() -> Vec<Fact> {
         Fact::Commit(Committed {
             by: CommittedBy::Call(CallKey::of("Bash", "t")),
             commit: "c".to_owned(),
-            from: text(),
+            before: text(),
             root: "r".to_owned(),
         }),
         Fact::Attest(Attested { commit: "c".to_owned(), last_entry: 1, statement_sha256: "s".to_owned() }),

@@ -160,6 +160,8 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
     ("witness.key", "[\"k\"]", "[\"other\"]", Err(())),
     ("witness.quorum", "2", "2", Ok("2")),
     ("witness.quorum", "", "1", Err(())), // 0 is all of them
+    ("witness.attest", "", "\"notes\"", Ok("\"notes\"")),
+    ("witness.attest", "\"notes\"", "\"off\"", Err(())),
     ("witness.git", "", "\"notes\"", Ok("\"notes\"")),
     ("witness.git", "\"notes\"", "\"off\"", Err(())),
     ("fleet.url", "\"postgresql://a@h/d\"", "\"postgresql://a@h/d\"", Ok("\"postgresql://a@h/d\"")),
