@@ -11,7 +11,8 @@ base=$1 head=$2 want=${3:-A0}
 scratch=$(mktemp -d) && trap 'rm -rf "$scratch"' EXIT
 [[ $(git rev-parse --is-shallow-repository) == false ]] || { echo "cannot be checked: a shallow clone" >&2; exit 3; }
 list=$(git show "$base:${SIGNERS:-.aops/signers}" | grep -v '^ *#') || { echo "no list of signers in $base" >&2; exit 3; }
-commits=$(git rev-list --topo-order --reverse "$base..$head") && [[ -n $commits ]] || { echo "cannot be checked: no commits" >&2; exit 3; }
+commits=$(git rev-list --topo-order --reverse "$base..$head") || commits=
+[[ -n $commits ]] || { echo "cannot be checked: no commits" >&2; exit 3; }
 
 hex() { xxd -p | tr -d '\n'; }
 digest() { sha256sum | cut -d' ' -f1; }
@@ -108,7 +109,7 @@ check() { # COMMIT
     done < <(grep -F "\"$proof\"" <<<"$note")
     why="not in the log"
   done < <(grep '"payloadType":"application/vnd.in-toto+json"' <<<"$note")
-  [[ -n $best ]] && echo "$best" || { echo "${why:-no attestation}"; return 1; }
+  if [[ -n $best ]]; then echo "$best"; else echo "${why:-no attestation}"; return 1; fi
 }
 
 code=0
