@@ -40,6 +40,11 @@ impl Terminal<'_> {
     /// A prompt, as typed, on an empty line: the key of an answer that was pressed twice may stand there.
     pub(crate) fn type_prompt(&self, text: &str) {
         self.press("C-u");
+        self.type_on(text);
+    }
+
+    /// Types behind what stands there already, and sends it. The key that empties the line would end the shell's mode.
+    pub(crate) fn type_on(&self, text: &str) {
         self.enter(text);
         self.shows(&[text]);
         self.press_until("Enter", text, |screen| !in_box(screen).contains(text));

@@ -113,7 +113,7 @@ fn a_persons_own_line_and_our_commands_work() {
     terminal.press("!");
     // Typed too soon, the line would be a prompt.
     terminal.wait_for("the shell's prompt", |screen| screen.lines().any(|line| line.trim_start().starts_with('!')));
-    terminal.type_prompt("echo mine > mine.txt; echo x >> ~/.claude/settings.json; echo the end");
+    terminal.type_on("echo mine > mine.txt; echo x >> ~/.claude/settings.json; echo the end");
     // bash and zsh write it in their own ways.
     terminal.wait_for("the end", |screen| screen.to_lowercase().contains("read-only file system"));
     assert_eq!(fs::read_to_string(sandbox.project().join("mine.txt")).unwrap(), "mine\n");
