@@ -240,6 +240,17 @@ fn an_answer_without_a_proof_ends_all_answers() {
 }
 
 #[test]
+fn a_jail_that_failed_before_the_first_answer_gives_none() {
+    let world = answering(READING);
+    let session = world.prompted();
+    let call = session.inner.call("Bash", json!({"command": "touch x"}));
+    assert_ne!(decision(&session.inner.pre(&call)), "allow");
+    let ended = session.inner.post(&call);
+    assert!(ended.out.contains("without the jail"), "{ended:?}");
+    assert!(!is_answered(&session, "ls"));
+}
+
+#[test]
 fn a_line_that_the_jail_hinders_is_left_to_the_person_for_the_task() {
     let world = answering(CONTAINED);
     commit_all(&world);

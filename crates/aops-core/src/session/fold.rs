@@ -14,6 +14,7 @@ mod reports;
 pub use progress::is_owed_plan;
 
 use crate::config::policy::Policy;
+use crate::config::policy::quiet::QuietLevel;
 use crate::model::agent;
 use crate::model::call::{CallKey, CallState};
 use crate::model::error::Code;
@@ -122,8 +123,9 @@ impl Session {
 
     fn apply_violation(&mut self, violation: &Violation) {
         self.memory.elsewhere |= violation.violation.starts_with(Violation::ELSEWHERE);
-        if violation.violation == Violation::UNJAILED {
-            self.memory.quiet.iter_mut().for_each(|quiet| quiet.shut(Violation::UNJAILED));
+        // A jail that failed once answers for nobody, also where it had not answered yet.
+        if violation.violation == Violation::UNJAILED && self.policy().quiet.allow != QuietLevel::Off {
+            self.memory.quiet.get_or_insert_default().shut(Violation::UNJAILED);
         }
         if let Some(call) = &violation.unasked {
             let (agent_id, drawn) = (violation.agent_id.clone(), call.drawn);
