@@ -5,6 +5,8 @@ use crate::support::{Answer, BINARY, Session};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{chown, symlink};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 /// The project is a link to a folder in memory, as `/dev/shm` is on every Linux.
 #[test]
@@ -159,4 +161,29 @@ fn a_name_that_only_the_shell_knows_leads_to_nothing_that_guards() {
         let made = fs::read_to_string(world.project().join(name)).unwrap_or_default();
         assert!(made.is_empty(), "{name}: {made}");
     }
+}
+
+/// The client replaces its own file by another at any moment, also while a command starts.
+#[test]
+fn a_file_that_is_replaced_while_a_command_starts_hinders_nothing() {
+    let world = Jailed::new();
+    world.sandbox.put("a.txt", "one\n");
+    let session = world.prompted();
+    session.inner.hydrate("minor-edit", "new");
+    let (file, next) = (world.sandbox.home().join(".claude.json"), world.sandbox.home().join("next"));
+    fs::write(&file, "{}").unwrap();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                fs::write(&next, "{}").unwrap();
+                fs::rename(&next, &file).unwrap();
+            }
+        });
+        let ran: Vec<_> = (0..12).map(|_| session.ran("sh -c 'cat a.txt'")).collect();
+        is_over.store(true, Ordering::Relaxed);
+        for ran in ran {
+            assert_eq!((ran.code, ran.out.as_str()), (Some(0), "one\n"), "{ran:?}");
+        }
+    });
 }

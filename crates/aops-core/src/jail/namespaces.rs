@@ -262,24 +262,44 @@ fn is_kernels(place: &Place) -> bool {
 fn apply_all(opened: Vec<Opened>, mut layers: Option<&mut Layers>, nothing: &OwnedFd) -> Result<(), String> {
     let mut mounted: Vec<&Path> = Vec::with_capacity(opened.len());
     let mut used: Vec<OwnedFd> = Vec::with_capacity(3 * opened.len());
-    for Opened { place, at, copy } in opened {
+    for first in opened {
+        let place = first.place;
         let is_covered = mounted.iter().any(|above| lies_in(&place.path, above));
-        let now = is_covered.then(|| tried("place", open_at(&place.path))).transpose();
-        let applied = now.and_then(|now| {
-            let over = now.as_ref().unwrap_or(&at);
-            apply(&Found { place, at: &at, copy: copy.as_ref(), over }, layers.as_deref_mut(), nothing)?;
-            used.extend(now);
-            Ok(())
-        });
-        match applied {
+        match apply_lasting(first, is_covered, layers.as_deref_mut(), nothing, &mut used) {
             Ok(()) => mounted.push(&place.path),
             Err(_) if is_optional(place) => {}
             Err(why) => return Err(format!("`{}`: {why}", place.path.display())),
         }
-        used.extend([at].into_iter().chain(copy));
     }
     close_together(used);
     Ok(())
+}
+
+/// A client replaces its own files while commands start: what was opened is gone then, and what lies there now is meant.
+const MOST_REPLACED: usize = 64;
+
+fn apply_lasting(
+    first: Opened,
+    is_covered: bool,
+    mut layers: Option<&mut Layers>,
+    nothing: &OwnedFd,
+    used: &mut Vec<OwnedFd>,
+) -> Result<(), String> {
+    let mut opened = first;
+    for _ in 0..MOST_REPLACED {
+        let Opened { place, at, copy } = opened;
+        let now = is_covered.then(|| tried("place", open_at(&place.path))).transpose()?;
+        let over = now.as_ref().unwrap_or(&at);
+        let applied = apply(&Found { place, at: &at, copy: copy.as_ref(), over }, layers.as_deref_mut(), nothing);
+        let is_gone = applied.is_err() && fstat(over).is_ok_and(|is| is.st_nlink == 0);
+        used.extend([at].into_iter().chain(copy).chain(now));
+        if !is_gone {
+            return applied;
+        }
+        let Some(again) = found(place)? else { return Ok(()) };
+        opened = again;
+    }
+    Err("it is replaced again and again".to_owned())
 }
 
 /// `at`: as it was; `over`: where it is now.
