@@ -52,13 +52,22 @@ impl<'a> Client<'a> {
 
     /// Without a prompt, a session goes on with its deferred call.
     fn launch(&self, prompt: Option<&str>, arguments: &[&str]) -> Run {
+        let usual = ["--max-turns", "30", "--permission-mode", "acceptEdits", "--allowedTools", "Bash,Agent"];
+        self.bare(prompt, &[&usual, arguments].concat())
+    }
+
+    /// A session that nothing is allowed in beforehand.
+    pub(crate) fn asking(&self, prompt: &str) -> Run {
+        self.bare(Some(prompt), &["--permission-mode", "default"])
+    }
+
+    fn bare(&self, prompt: Option<&str>, arguments: &[&str]) -> Run {
         #[expect(clippy::disallowed_methods, reason = "the one place that starts the client")]
         let mut command = Command::new(&self.program);
         command
             .arg("-p")
             .args(prompt)
-            .args(["--output-format", "stream-json", "--verbose", "--max-turns", "30"])
-            .args(["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Agent"])
+            .args(["--output-format", "stream-json", "--verbose"])
             .args(arguments)
             .env_clear()
             .envs(self.sandbox.environment())

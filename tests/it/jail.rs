@@ -10,6 +10,7 @@ mod escape;
 mod everyday;
 mod fallback;
 mod handover;
+mod interruptions;
 mod kept;
 mod lasting;
 mod links;

@@ -132,7 +132,7 @@ pub(super) fn draw(model: &Model, frame: &mut Frame) {
 }
 
 /// Lines of the part below the list.
-const DETAIL: usize = 6;
+const DETAIL: usize = 7;
 
 fn sessions(model: &Model, page: &mut Page) {
     let (all, live, waiting) = model.counts();
@@ -193,11 +193,13 @@ fn detail(page: &mut Page, row: &Row) {
     let tone = tone_of_wait(row);
     let ledger = row.damage.as_ref().map_or_else(|| "intact".to_owned(), |damage| format!("DAMAGED: {damage}"));
     let refusal = row.refusal.as_deref().unwrap_or("none");
+    let given = if row.given.is_empty() { "nothing answered, nothing kept" } else { &row.given };
     let bad = if row.damage.is_some() { Tone::Bad } else { Tone::Plain };
     for (name, text, tone) in [
         ("prompt", row.prompt.as_str(), Tone::Plain),
         ("waits for", &waits, tone),
         ("refusal", refusal, Tone::Plain),
+        ("for you", given, Tone::Plain),
         ("ledger", &ledger, bad),
     ] {
         page.line(&format!("{name:9} {text}"), tone);

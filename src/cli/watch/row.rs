@@ -69,6 +69,8 @@ pub(super) struct Row {
     pub(super) owed: String,
     pub(super) cost: Option<f64>,
     pub(super) refusal: Option<String>,
+    /// What was answered in the person's place, and how often something was kept.
+    pub(super) given: String,
     pub(super) damage: Option<String>,
     pub(super) prompt: String,
     pub(super) began: String,
@@ -135,6 +137,7 @@ impl Row {
             asked: self.asked.map(one),
             owed: one(self.owed),
             refusal: self.refusal.map(one),
+            given: one(self.given),
             damage: self.damage.map(one),
             prompt: one(self.prompt),
             ..self
@@ -147,7 +150,7 @@ impl Row {
             "session_id": self.id, "folder": self.path, "project": self.root, "state": self.life.word(),
             "mode": self.mode, "phase": self.phase, "waits_for": self.waits(), "wants_person": self.wants_person(),
             "block_reason": self.blocked, "question": open.map(|question| &question.words), "cost_usd": self.cost,
-            "last_refusal": self.refusal, "damage": self.damage, "prompt": self.prompt, "started_at": self.began,
+            "last_refusal": self.refusal, "given": self.given, "damage": self.damage, "prompt": self.prompt, "started_at": self.began,
         })
     }
 
@@ -158,6 +161,7 @@ impl Row {
         parts.extend(Some(self.waits()).filter(|waits| !waits.is_empty()).map(|waits| format!("waits for {waits}")));
         parts.extend(self.cost.map(|_| format!("cost {}", self.dollars())));
         parts.extend(self.refusal.as_ref().map(|refusal| format!("last refusal: {refusal}")));
+        parts.extend(Some(self.given.clone()).filter(|given| !given.is_empty()));
         parts.push(match &self.damage {
             Some(damage) => format!("ledger DAMAGED: {damage}"),
             None => "ledger ok".to_owned(),

@@ -1,10 +1,12 @@
 //! Lines that are answered in the person's place: which are, which never, and that the kernel holds each.
 
 use super::world::{Jailed, JailedSession, Ran};
-use crate::support::Call;
+use crate::support::{BINARY, Call};
 use serde_json::{Value, json};
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::{Command, Stdio};
 
 const READING: &str = "tracker.command = \"none\"\nmode.level = \"guard\"\n[quiet]\nallow = \"reading\"\n";
 const CONTAINED: &str = "tracker.command = \"none\"\nmode.level = \"guard\"\n[quiet]\nallow = \"contained\"\n";
@@ -79,6 +81,51 @@ fn an_answered_line_changes_nothing() {
     }
     assert_eq!(world.tree(), before);
     assert_eq!(fs::read_dir(world.sandbox.home()).unwrap().count(), home);
+}
+
+/// Another command may exchange what a path leads to while nobody looks.
+#[test]
+fn a_path_that_leads_elsewhere_by_now_is_not_read() {
+    let world = answering(READING);
+    let (link, folder) = (world.project().join("link"), world.project().join("sub"));
+    fs::write(world.sandbox.home().join("diary"), "dear diary\n").unwrap();
+    fs::write(world.root().join("a.txt"), "not yours\n").unwrap();
+    let session = world.prompted();
+    for (line, path, elsewhere) in
+        [("cat link", &link, world.sandbox.home().join("diary")), ("cd sub && cat a.txt", &folder, world.root())]
+    {
+        symlink(if path == &link { "a.txt" } else { "." }, path).unwrap();
+        let (_, ran) = run_answered(&session, line);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), "one\n"), "{ran:?}");
+        let call = session.inner.call("Bash", json!({"command": line}));
+        assert_eq!(decision(&session.inner.pre(&call)), "allow");
+        fs::remove_file(path).unwrap();
+        symlink(elsewhere, path).unwrap();
+        let ran = session.run_and_end(&call, line);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(126), ""), "{line}: {ran:?}");
+        assert!(ran.err.contains("leads elsewhere"), "{line}: {ran:?}");
+    }
+}
+
+/// What was answered is counted where people look.
+#[test]
+fn what_was_answered_is_told_everywhere() {
+    let world = answering(READING);
+    let session = world.prompted();
+    run_answered(&session, "cat a.txt");
+    run_answered(&session, "ls");
+    let words = "2 lines answered, 0 prompts seen";
+    for arguments in [&["status"][..], &["quiet"], &["insights", &session.inner.id]] {
+        let told = world.sandbox.person(arguments);
+        assert!(told.out.contains(words), "{arguments:?}: {told:?}");
+    }
+    let mut watch = world.started([BINARY, "watch", "--json"]);
+    let mut watch = watch.env_remove("CLAUDECODE").env_remove("AI_AGENT").stdout(Stdio::piped()).spawn().unwrap();
+    let mut row = String::new();
+    BufReader::new(watch.stdout.take().unwrap()).read_line(&mut row).unwrap();
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+    assert!(row.contains(words), "{row}");
 }
 
 #[test]
@@ -214,16 +261,30 @@ fn an_answer_holds_for_the_very_line_it_was_given_for() {
     let other = Ran::of(&session.line("rm b.txt; cat a.txt").output().unwrap());
     assert!(other.err.contains("throwaway layer"), "{other:?}");
     assert!(world.project().join("b.txt").exists());
-    let elsewhere = |name: &str, value: &str| Ran::of(&session.line("cat a.txt").env(name, value).output().unwrap());
-    for (name, value) in [("PATH", "/bin:/usr/bin:/opt/x"), ("BASH_ENV", "/nowhere/x")] {
-        let ran = elsewhere(name, value);
-        assert_eq!((ran.code, ran.out.as_str()), (Some(126), ""), "{name}: {ran:?}");
-        assert!(ran.err.contains("nobody was asked"), "{name}: {ran:?}");
-    }
-    fs::create_dir(world.project().join("sub")).unwrap();
-    let ran = Ran::of(&session.line("cat a.txt").current_dir(world.project().join("sub")).output().unwrap());
-    assert_eq!(ran.code, Some(126), "{ran:?}");
     assert_eq!(session.run_and_end(&call, "cat a.txt").out, "one\n");
+    fs::create_dir(world.project().join("sub")).unwrap();
+    let changes: [&dyn Fn(&mut Command); 3] = [
+        &|command| {
+            let _ = command.env("PATH", "/bin:/usr/bin:/opt/x");
+        },
+        &|command| {
+            let _ = command.env("BASH_ENV", "/nowhere/x");
+        },
+        &|command| {
+            let _ = command.current_dir(world.project().join("sub"));
+        },
+    ];
+    for (nth, change) in changes.iter().enumerate() {
+        let call = session.inner.call("Bash", json!({"command": "cat a.txt"}));
+        assert_eq!(decision(&session.inner.pre(&call)), "allow", "{nth}");
+        let mut command = session.line("cat a.txt");
+        change(&mut command);
+        let ran = Ran::of(&command.output().unwrap());
+        assert_eq!((ran.code, ran.out.as_str()), (Some(126), ""), "{nth}: {ran:?}");
+        assert!(ran.err.contains("nobody was asked"), "{nth}: {ran:?}");
+        // It did not run, so nothing ran without the jail.
+        session.inner.fail(&call, "Exit code 126").silent();
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! A program that is not installed must be missing in the same way.
 
 use super::world::{Jailed, Ran, around};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -279,4 +280,37 @@ fn lines_about_files_are_as_without_the_jail() {
 #[test]
 fn lines_of_the_shell_are_as_without_the_jail() {
     behave_the_same(&["shell"]);
+}
+
+/// Builds, tests and scripts that nobody is asked about: without network, with caches that are thrown away.
+#[test]
+fn four_of_five_contained_lines_end_as_without_the_jail() {
+    let mut everyday = Everyday::new();
+    everyday.world.sandbox = everyday.world.sandbox.with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    let configuration = "tracker.command = \"none\"\nmode.level = \"guard\"\n[quiet]\nallow = \"contained\"\n";
+    let sections = LINES.split("\n## ").skip(1).filter_map(|section| section.split_once('\n'));
+    let builds = ["cargo", "npm", "python", "make and build tools"];
+    let lines = sections.filter(|(name, _)| builds.contains(name)).flat_map(|(_, lines)| lines.lines());
+    let (mut contained, mut others) = (0, Vec::new());
+    for line in lines.filter(|line| !line.is_empty()).map(|line| line.replace(" ⏎ ", "\n")) {
+        everyday.reset();
+        let plain = everyday.world.bare(&everyday.line(&line));
+        everyday.reset();
+        everyday.world.sandbox.configure(configuration);
+        let session = everyday.world.prompted();
+        let call = session.inner.call("Bash", json!({"command": line}));
+        if !session.inner.pre(&call).out.contains(r#""permissionDecision":"allow""#) {
+            continue;
+        }
+        let held = session.run_and_end(&call, &line);
+        if held.profile() == "quiet-work" {
+            contained += 1;
+            let same = (held.code, held.signal, &held.out) == (plain.code, plain.signal, &plain.out);
+            others
+                .extend((!same).then(|| format!("{line}\n  without: {}\n  with:    {}", short(&plain), short(&held))));
+        }
+    }
+    println!("{contained} contained, {} ended otherwise\n{}", others.len(), others.join("\n"));
+    assert!(contained >= 30, "{contained}");
+    assert!(others.len() * 5 <= contained, "{contained}: {}", others.join("\n"));
 }

@@ -1,9 +1,12 @@
 //! Who starts a command keeps what it would lose, right before it begins and outside of its jail.
 
 use super::world::{Jailed, Ran};
+use crate::rollback::crash::CHANGING;
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
 
 fn guarded() -> Jailed {
     Jailed::with("tracker.command = \"none\"\nmode.level = \"guard\"\n")
@@ -60,4 +63,48 @@ fn what_cannot_be_kept_does_not_run() {
     assert_eq!(ran.code, Some(126), "{ran:?}");
     assert!(ran.err.contains("what it would lose cannot be kept"), "{ran:?}");
     assert!(world.project().join("notes.txt").exists());
+}
+
+/// Whatever kills the starter: the file is there, or it was kept whole before it went.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the starter under `strace`, with the client's variables")]
+fn killed_at_any_change_while_it_keeps_nothing_is_lost() {
+    let world = guarded();
+    let session = world.prompted();
+    let notes = world.project().join("notes.txt");
+    let line = "rm notes.txt";
+    let (mut there, mut kept) = (0, 0);
+    for call in CHANGING.iter().chain(&["link", "linkat", "openat", "mount", "clone3", "execve"]) {
+        for nth in 1.. {
+            let text = format!("mine at {call} {nth}\n");
+            fs::write(&notes, &text).unwrap();
+            let asked = session.inner.call("Bash", json!({"command": line}));
+            let said = session.inner.pre(&asked);
+            assert!(!said.out.contains("permissionDecision"), "{text}: {said:?}");
+            // It makes its own jail.
+            let _ = fs::remove_file(session.prepared());
+            let starter = session.line(line);
+            let mut strace = Command::new("strace");
+            strace.args(["-o", "/dev/null", "-e", &format!("inject={call}:signal=KILL:when={nth}")]);
+            strace.arg(starter.get_program()).args(starter.get_args()).env_clear().current_dir(world.project());
+            strace.envs(starter.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            let output = strace.stdin(Stdio::null()).output().expect("`strace` is needed: install it");
+            let _ = session.inner.fail(&asked, "Exit code 137");
+            let is_killed = output.status.signal() == Some(9);
+            if fs::read_to_string(&notes).is_ok_and(|now| now == text) {
+                there += 1;
+            } else {
+                kept += 1;
+                let undone = world.sandbox.person(&["undo", "--yes"]);
+                assert_eq!(undone.code, Some(0), "{text}: {undone:?}");
+                assert_eq!(fs::read_to_string(&notes).unwrap(), text, "{undone:?}");
+            }
+            let listed = world.sandbox.person(&["undo", "list"]);
+            assert_eq!(listed.code, Some(0), "{text}: {listed:?}");
+            if !is_killed {
+                break;
+            }
+        }
+    }
+    assert!(there > 30 && kept > 10, "{there} {kept}");
 }

@@ -145,15 +145,17 @@ fn quieted() -> Quieted {
     Quieted {
         environment: digest(),
         hides: vec![text()],
+        leads: digest(),
         level: AnswerLevel::Reading,
         over: some(),
         proof: vec![Harmless { by: text(), command: text() }],
+        reads: vec![text()],
         rules: 1,
     }
 }
 
 fn plainly_quieted() -> Quieted {
-    Quieted { hides: Vec::new(), over: None, ..quieted() }
+    Quieted { hides: Vec::new(), over: None, reads: Vec::new(), ..quieted() }
 }
 
 fn answered() -> Answered {

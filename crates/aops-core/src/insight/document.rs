@@ -106,15 +106,22 @@ pub struct QuestionCounts {
     pub dialogs: u64,
     /// Answered by another hook in a person's place.
     pub overridden: u64,
+    /// Lines that were answered by us in a person's place.
+    pub quieted: u64,
     pub refused: u64,
     /// How long answers took, together.
     pub waited_ms: u64,
 }
 
 impl QuestionCounts {
-    /// `9 asked, 7 approved, 2 rejected, 4 s to answer on average; 12 prompts seen`
+    /// `9 asked, 7 approved, 2 rejected, 4 s to answer on average; 41 lines answered, 12 prompts seen`. The last two are
+    /// never added up: a line that was answered need not have been a prompt.
     pub fn describe(&self) -> String {
-        let prompts = if self.dialogs == 0 { None } else { Some(format!("{} seen", count(self.dialogs, "prompt"))) };
+        let prompts = match (self.quieted, self.dialogs) {
+            (0, 0) => None,
+            (0, seen) => Some(format!("{} seen", count(seen, "prompt"))),
+            (lines, seen) => Some(format!("{} answered, {} seen", count(lines, "line"), count(seen, "prompt"))),
+        };
         if self.asked == 0 {
             return prompts.unwrap_or_default();
         }
@@ -133,6 +140,7 @@ impl QuestionCounts {
         self.asked += other.asked;
         self.dialogs += other.dialogs;
         self.overridden += other.overridden;
+        self.quieted += other.quieted;
         self.refused += other.refused;
         self.waited_ms += other.waited_ms;
     }

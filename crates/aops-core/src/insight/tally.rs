@@ -224,6 +224,7 @@ impl Tally {
                 self.open.remove(0);
             }
             self.open.push((step.call.clone(), changed_files(step)));
+            self.insights.questions.quieted += u64::from(step.quiet.is_some());
         }
         let count: fn(&mut Calls) -> &mut u64 = match step.to {
             CallState::Completed => |calls| &mut calls.completed,

@@ -1,8 +1,9 @@
 //! Whether the variables of a command let it be what its text says: nothing else is started before it or in its place.
 //!
-//! Reads variables; looks at nothing. Invariant: what answers for a person and what starts the command ask the same.
+//! Reads variables, and where links lead. Invariant: what answers for a person and what starts the command ask the same.
 
 use super::ground::Ground;
+use crate::session::quieted::Quieted;
 use crate::system::env::Env;
 use crate::text::sha256::sha256;
 use std::ffi::{OsStr, OsString};
@@ -50,14 +51,24 @@ pub fn digest(variables: &[(String, OsString)], cwd: &Path) -> String {
     sha256(&parts)
 }
 
-/// A line that nobody was asked about runs as it was judged: in the same folder, with the same variables, and nothing runs
-/// before it or in its place.
-pub(super) fn check_as_judged(judged: &str, ground: &Ground, env: &Env) -> Result<(), String> {
+/// Where a folder and the paths that a line names lead by now, as a digest.
+pub fn leads(cwd: &Path, paths: &[String]) -> String {
+    let real = |path: &Path| path.canonicalize().map(PathBuf::into_os_string).unwrap_or_default();
+    let found: Vec<OsString> = [cwd].into_iter().chain(paths.iter().map(Path::new)).map(real).collect();
+    sha256(&found.iter().flat_map(|path| [path.as_bytes(), b"\0"]).collect::<Vec<_>>())
+}
+
+/// A line that nobody was asked about runs as it was judged: in the same folder, with the same variables and paths, and
+/// nothing runs before it or in its place.
+pub(super) fn check_as_judged(judged: &Quieted, ground: &Ground, env: &Env) -> Result<(), String> {
     let variables = env.variables(|_| true);
     if let Some(why) = disturbance(&variables, &held(ground)) {
         return Err(format!("nobody was asked about it, and {why}"));
     }
-    if digest(&variables, &env.cwd) != judged {
+    if leads(&env.cwd, &judged.reads) != judged.leads {
+        return Err("nobody was asked about it, and a path that it names leads elsewhere by now".to_owned());
+    }
+    if digest(&variables, &env.cwd) != judged.environment {
         return Err("nobody was asked about it, and it was judged in another folder or with other variables".to_owned());
     }
     Ok(())

@@ -70,6 +70,8 @@ struct Order {
     direct: Option<Direct>,
     /// The session's folder, and the calls that it may be: the same command may wait more than once.
     calls: Option<(PathBuf, Vec<String>)>,
+    /// Nobody was asked about it: it runs as it was judged, or not.
+    judged: Option<Box<Quieted>>,
     /// What it would lose is kept first.
     keeps: Option<ToKeep>,
     /// Written to the command's standard error.
@@ -101,6 +103,19 @@ type Variables = BTreeMap<String, OsString>;
 fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) -> Result<Infallible, String> {
     let line = &*whole.to_string_lossy();
     let order = Order::of(line, step, env, variables)?;
+    let proof = Proof::of(order.hold, order.profile);
+    // Before anything else can fail: what does not run is held, too.
+    let receipt = match (&order.calls, variables.get(JOB).filter(|_| step.is_some())) {
+        (Some((folder, ids)), _) => Some(begin(folder, ids, &proof)?),
+        (None, Some(job)) if order.hold != Hold::Words => {
+            let file = receipt::begin_at(&Path::new(job).with_extension(STEP_RECEIPT), &proof);
+            Some(file.map_err(|error| format!("its receipt cannot be written: {error}"))?)
+        }
+        (None, _) => None,
+    };
+    if let Some(judged) = &order.judged {
+        environment::check_as_judged(judged, &order.ground, env)?;
+    }
     if let Some(keeps) = &order.keeps {
         keeps.keep(env)?;
     }
@@ -112,15 +127,6 @@ fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) 
     if order.profile > Profile::Work {
         ground.told = folder_file(line, &ground).map(|(path, _)| path);
     }
-    let proof = Proof::of(order.hold, order.profile);
-    let receipt = match (&order.calls, variables.get(JOB).filter(|_| step.is_some())) {
-        (Some((folder, ids)), _) => Some(begin(folder, ids, &proof)?),
-        (None, Some(job)) if order.hold != Hold::Words => {
-            let file = receipt::begin_at(&Path::new(job).with_extension(STEP_RECEIPT), &proof);
-            Some(file.map_err(|error| format!("its receipt cannot be written: {error}"))?)
-        }
-        (None, _) => None,
-    };
     if order.profile > Profile::None {
         order.reach.map_or(Ok(()), |reach| reach.enter(&mut ground))?;
         if let Some(trial) = enter(order.hold, order.profile, &ground, &env.cwd)? {
@@ -184,8 +190,8 @@ impl Order {
         }
         let direct = own.map(Direct::Own).or(leaving.map(Direct::Unheld));
         ground.network = online || by_agent && jail.test_network && !profile.is_quiet();
-        if let Some(answer) = quiet.filter(|_| profile.is_quiet()) {
-            environment::check_as_judged(&answer.environment, &ground, env)?;
+        let judged = quiet.filter(|_| profile.is_quiet());
+        if let Some(answer) = &judged {
             ground.hidden = answer.hides.iter().map(PathBuf::from).collect();
         }
         ground.session = calls.as_ref().map(|(folder, _)| folder.clone());
@@ -203,6 +209,7 @@ impl Order {
             messaging: jail.messaging,
             direct,
             calls,
+            judged,
             keeps,
             notice: if hold == Hold::Words { "" } else { notice },
         })

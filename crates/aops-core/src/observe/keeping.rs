@@ -83,7 +83,9 @@ fn looked(place: look::Place, losses: &Losses, policy: &Policy) -> Result<Found,
 pub fn of_ended(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> Option<Kept> {
     open.keeps.as_ref().filter(|_| !env.dry_run)?;
     let root = rollback::root(env, session, event)?;
-    let keeping = before::kept_for(&root, &open.call.id).ok().flatten()?;
+    let bounds = Bounds::of(session.policy());
+    let settled = before::settle(env, &root, &open.call.id, bounds);
+    let keeping = settled.or_else(|_| before::kept_for(&root, &open.call.id)).ok().flatten()?;
     let left = before::note_left(env, &root, &keeping).ok();
     let is_contained = open.keeps.iter().flatten().any(|rule| rule == CONTAINED);
     let forgotten = |left: &Left| is_contained && before::forget_unchanged(env, &root, &keeping, left) == Ok(true);

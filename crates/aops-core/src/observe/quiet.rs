@@ -39,6 +39,8 @@ const KNOWN_INPUT: [&str; 3] = ["command", "description", "timeout"];
 /// The client was started with rules of its own, which we do not read.
 const FLAGS: [&str; 5] =
     ["--disallowed-tools", "--disallowedTools", "--permission-prompt-tool", "--settings", "--setting-sources"];
+/// Paths of a line that are remembered, and looked up again before it runs.
+const MOST_READ: usize = 256;
 /// Commands of a proof that are recorded, and letters of each.
 const MOST_PROVEN: usize = 32;
 const LONGEST_PROVEN: usize = 120;
@@ -87,9 +89,13 @@ fn look(env: &Reading, session: &Session, event: &Event, context: &Context) -> R
     }
     let rules = rules::read(env, Path::new(&event.cwd), &project)?;
     forbidden(&rules, &line, &said, level)?;
-    let named = quiet::places(&line).ok_or("a word of it may be any path")?;
+    let reads = quiet::places(&line).ok_or("a word of it may be any path")?;
+    if reads.len() > MOST_READ {
+        return Err("it names too many paths".to_owned());
+    }
+    let leads = environment::leads(Path::new(&event.cwd), &reads);
     let seen = places::Seen::of(env, &ground, &rules.folders, &project);
-    let named = seen.allowed(&named, !rules.paths.is_empty())?;
+    let named = seen.allowed(&reads, !rules.paths.is_empty())?;
     if hidden::covers(&rules.paths, &named) {
         return Err("a rule of the user's covers a path that it names".to_owned());
     }
@@ -104,9 +110,11 @@ fn look(env: &Reading, session: &Session, event: &Event, context: &Context) -> R
     let answer = Quieted {
         environment: environment::digest(&variables, Path::new(&event.cwd)),
         hides: hides.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
+        leads,
         level,
         over: if let Quiet::ReadingOver(program) = said { Some(program) } else { None },
         proof: proof(&line),
+        reads,
         rules: rules.count,
     };
     Ok((answer, line))

@@ -11,12 +11,17 @@ pub struct Quieted {
     /// Paths that it does not see: the user's rules forbid to read them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hides: Vec<String>,
+    /// Where the folder and these paths led when it was judged, as a digest: if they lead elsewhere, it does not run.
+    pub leads: String,
     pub level: AnswerLevel,
     /// The one program in it that has the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<String>,
     /// Each command of the line, and what makes it harmless.
     pub proof: Vec<Harmless>,
+    /// Paths that its text names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<String>,
     /// The user's own rules that were looked at.
     pub rules: u64,
 }

@@ -4,7 +4,7 @@
 //! Invariant: what a rule let pass because it would be kept is kept, or the line does not run.
 
 use super::form::{Content, Keeping, KeptFile, KeptRepository, Left, SCHEMA};
-use super::keep::{Cause, keep};
+use super::keep::{Cause, keep, part};
 use super::look::{Bounds, Found, How, Place, Unkept, look};
 use super::shelf;
 use super::words::{count_files, size};
@@ -121,6 +121,15 @@ pub fn kept_for(root: &Path, call_id: &str) -> Result<Option<Keeping>, Failure> 
         }
     }
     Ok(None)
+}
+
+/// The same at the end of its call: nothing that is still there shares its content with what was kept.
+pub fn settle(env: &Env, root: &Path, call_id: &str, bounds: Bounds) -> Result<Option<Keeping>, Failure> {
+    match kept_for(root, call_id)? {
+        Some(keeping) => part(env, root, keeping, bounds.bytes).map(Some),
+        None if Store::look(root)?.is_some() => shelf::sweep(&Store::open(env, root)?).map(|()| None),
+        None => Ok(None),
+    }
 }
 
 /// The fact of a keeping.

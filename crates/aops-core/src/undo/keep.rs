@@ -6,6 +6,7 @@
 use super::form::{Content, Keeping, KeptFile, KeptFolder, KeptRepository, LinkedFile, SCHEMA};
 use super::look::{Found, How, RepositoryWant, Want};
 use super::shelf::{self, Draft, pin_name};
+use super::survey::open_link;
 use crate::checkpoint::store::Store;
 use crate::checkpoint::tree::name;
 use crate::model::error::{Code, Failure};
@@ -71,6 +72,47 @@ pub fn keep(env: &Env, root: &Path, found: &Found, cause: Cause) -> Result<Keepi
     }
     shelf::finish(env, &store, &draft, &keeping)?;
     Ok(keeping)
+}
+
+/// After the command: a file that it left where it was shares its content with the keeping, and who writes to it would spoil
+/// that. Such files are copied, in a keeping that takes the place of this one. `most`: bytes, beyond which nothing is done.
+pub fn part(env: &Env, root: &Path, keeping: Keeping, most: u64) -> Result<Keeping, Failure> {
+    let store = Store::open(env, root)?;
+    shelf::sweep(&store)?;
+    let is_shared: Vec<bool> = keeping.files.iter().map(is_there).collect();
+    let shared = || keeping.files.iter().zip(&is_shared).filter(|(_, is_shared)| **is_shared);
+    let bytes: u64 = shared().map(|(file, _)| file.size).sum();
+    let Some(old) = shelf::folder(&store, keeping.number)? else { return Ok(keeping) };
+    if shared().next().is_none() || bytes > most || !keeping.repositories.is_empty() {
+        return Ok(keeping);
+    }
+    let failed = |error: io::Error| Failure::storage("what was kept", error);
+    let draft = shelf::begin(&store)?;
+    let mut files = keeping.files.clone();
+    for (file, is_shared) in files.iter_mut().zip(&is_shared) {
+        let Content::Link(link) = &file.content else { continue };
+        if *is_shared {
+            let mut content = open_link(&store, keeping.number, file)?;
+            let kept = content.as_mut().map(|content| store.keep(content, file.size, true)).transpose();
+            let (sum, _) = kept.map_err(failed)?.unwrap_or_default();
+            file.content = Content::Blob(Sum(sum));
+        } else {
+            rustix::fs::linkat(&old, &link.name, &draft.folder, &link.name, AtFlags::empty())
+                .map_err(|error| failed(error.into()))?;
+        }
+    }
+    let number = keeping.number;
+    let parted = Keeping { files, number: draft.number, ..keeping };
+    shelf::finish(env, &store, &draft, &parted)?;
+    shelf::remove(&store, number)?;
+    Ok(parted)
+}
+
+/// It is still the file that was linked.
+fn is_there(file: &KeptFile) -> bool {
+    let Content::Link(link) = &file.content else { return false };
+    let path = name::bytes(&file.path);
+    rustix::fs::lstat(&*path).is_ok_and(|about| about.st_ino == link.inode && about.st_nlink > 1)
 }
 
 pub fn text(path: &Path) -> String {

@@ -70,13 +70,21 @@ fn has(shelf: &OwnedFd, number: u64) -> bool {
 pub fn begin(store: &Store) -> Result<Draft, Failure> {
     let shelf = make(&store.dir, FOLDER, PRIVATE)?;
     let all = folders(&shelf)?;
-    for number in all.iter().copied().filter(|number| !has(&shelf, *number)) {
-        clear(&shelf, number)?;
-    }
+    clear_unfinished(&shelf, &all)?;
     let said = read_file(&shelf, LAST)?.and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse::<u64>().ok());
     let number = said.max(all.last().copied()).unwrap_or(0) + 1;
     store.put(&shelf, LAST, |file| writeln!(file, "{number}").map(|()| true))?;
     Ok(Draft { number, folder: make(&shelf, &number.to_string(), PRIVATE)? })
+}
+
+/// What somebody who was killed left. The store is locked, so nobody is making it.
+pub fn sweep(store: &Store) -> Result<(), Failure> {
+    let Some(shelf) = enter(&store.dir, FOLDER)? else { return Ok(()) };
+    clear_unfinished(&shelf, &folders(&shelf)?)
+}
+
+fn clear_unfinished(shelf: &OwnedFd, all: &[u64]) -> Result<(), Failure> {
+    all.iter().filter(|number| !has(shelf, **number)).try_for_each(|number| clear(shelf, *number))
 }
 
 /// From here on it can be brought back.

@@ -9,6 +9,7 @@ use aops_core::ledger::clients::is_live;
 use aops_core::ledger::sessions::SessionOnDisk;
 use aops_core::session::fold::Session;
 use aops_core::system::env::Env;
+use aops_core::text::plain::count;
 use aops_core::text::template::one_line;
 use std::path::{Path, PathBuf};
 
@@ -56,10 +57,18 @@ fn row(env: &Env, boot: &str, found: &SessionOnDisk, session: &Session) -> Row {
         asked,
         owed: if life == Life::Ended { String::new() } else { owed(env, session) },
         cost: cost(state),
+        given: given(session),
         prompt,
         began: state.started_at.clone(),
         ..Row::default()
     }
+}
+
+/// `41 lines answered, 12 prompts seen; kept 3 times, the last as 17`
+fn given(session: &Session) -> String {
+    let kept =
+        session.memory.kept.map(|kept| format!("kept {}, the last as {}", count(kept.times, "time"), kept.newest));
+    session.describe_quiet().into_iter().chain(kept).collect::<Vec<_>>().join("; ")
 }
 
 /// Whom the loop waits for; else what the task owes before it may end.

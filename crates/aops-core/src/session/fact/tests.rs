@@ -94,9 +94,11 @@ fn all() -> Vec<Fact> {
         quiet: Some(Box::new(Quieted {
             environment: "e".to_owned(),
             hides: vec!["h".to_owned()],
+            leads: "l".to_owned(),
             level: AnswerLevel::Contained,
             over: text(),
             proof: vec![Harmless { by: "b".to_owned(), command: "c".to_owned() }],
+            reads: vec!["r".to_owned()],
             rules: 1,
         })),
         line_sha256: text(),
