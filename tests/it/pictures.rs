@@ -53,7 +53,7 @@ fn refusal() {
     fs::write(folder().join("refusal.ansi"), sandbox.scrub(&terminal.coloured())).unwrap();
 }
 
-/// The question about a command that would lose work; and, after a yes, the work that is put back.
+/// A command that loses work, without a question; and the work that is put back.
 #[test]
 #[ignore = "docs/pictures/make draws the pictures with it"]
 fn guard() {
@@ -65,19 +65,14 @@ fn guard() {
     let client = Client::guarded(&sandbox, &model);
     let terminal = client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash"]);
     terminal.type_prompt("start again from a clean tree");
-    terminal.shows(&["Do you want to"]);
-    let asked = terminal.coloured();
-    terminal.press("Enter");
-    terminal.shows(&["The tree is clean."]);
-    sandbox.wait_until("the checkpoint of the end", || {
-        sandbox.person(&["checkpoint", "list"]).out.contains("POST_execute_v1")
-    });
+    terminal.shows(&["The tree is clean.", "kept as 1"]);
+    let shown = terminal.coloured();
     assert!(!fs::read_to_string(sandbox.project().join("README.md")).unwrap().contains("by hand"), "it is lost");
-    let each = ["cat README.md", "aops-hook checkpoint list", "aops-hook checkpoint rollback 2 --yes", "cat README.md"];
+    let each = ["cat README.md", "aops-hook undo list", "aops-hook undo --yes", "cat README.md"];
     let lines = each.map(|line| format!("printf '\\033[1;32m$\\033[0m %s\\n' '{line}'; {line}"));
     let back = screen(&sandbox, &format!("sh -c \"{}\"", lines.join("; ")), 110);
     assert!(back.matches("Said by hand").count() == 1, "it is back: {back}");
-    fs::write(folder().join("guard.ansi"), sandbox.scrub(&format!("{}\n\n{back}", asked.trim_end()))).unwrap();
+    fs::write(folder().join("guard.ansi"), sandbox.scrub(&format!("{}\n\n{back}", shown.trim_end()))).unwrap();
 }
 
 /// The cockpit with three sessions: one that works, one that is blocked, one that ended.
