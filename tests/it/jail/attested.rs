@@ -8,8 +8,8 @@ use aops_attest::statement::{By, Hold, Mode, Seen, Statement, Verdict};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
-use std::io::Read;
-use std::process::Stdio;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{ChildStdout, Stdio};
 
 /// A repository in which commits are attested, tests are known, and the kernel holds commands.
 fn world() -> Jailed {
@@ -122,34 +122,48 @@ fn how_a_test_ends_is_seen_from_outside() {
         assert_eq!((ran.code, ran.signal), (Some(code), None), "{script}: {ran:?}");
         assert_eq!(ran.step["observed"]["exit"], json!({"code": code, "seen": "jail"}), "{script}: {:#}", ran.step);
     }
+    // The client tells something else than what happened.
+    world.sandbox.put("check.sh", "exit 3\n");
+    let call = session.inner.call("Bash", json!({"command": "sh check.sh"}));
+    session.inner.pre(&call).silent();
+    assert_eq!(session.line("sh check.sh").status().unwrap().code(), Some(3));
+    let _ = session.inner.post(&call);
+    let step = session.inner.entries().pop().unwrap()["with"].clone();
+    assert_eq!(step["observed"]["exit"], json!({"code": 3, "seen": "jail"}), "{step:#}");
     // What is no test is the client's word, as before.
     let ran = session.ran("ls");
     assert_eq!(ran.step["observed"]["exit"], json!({"code": 0, "seen": "client"}), "{:#}", ran.step);
 }
 
-/// Whoever kills the program around a test kills the test, in a throwaway layer and without one.
+/// Begins a test, and kills the program around it once the test has said so; what it said, and the rest of its pipe.
+fn killed(session: &JailedSession) -> (String, ChildStdout) {
+    let call = session.inner.call("Bash", json!({"command": "sh check.sh"}));
+    session.inner.pre(&call).silent();
+    let mut child = session.line("sh check.sh").stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    let mut begun = String::new();
+    said.read_line(&mut begun).unwrap();
+    kill_process(Pid::from_raw(child.id().cast_signed()).unwrap(), Signal::KILL).unwrap();
+    assert!(child.wait().unwrap().code().is_none());
+    let _ = session.inner.fail(&call, "Exit code 137");
+    (begun, said.into_inner())
+}
+
+/// Whoever kills the program around a test kills the shell in it, as without us; in a throwaway layer, all of it.
 #[test]
 fn a_test_dies_with_who_watches_it() {
     let world = world();
     let session = world.prompted();
-    for plan in [false, true] {
-        if plan {
-            session.inner.hydrate("feature-dev", "new");
-            let _ = session.inner.critic("PROCEED");
-        }
-        world.sandbox.put("check.sh", "echo begun\nexec sleep 600\n");
-        let call = session.inner.call("Bash", json!({"command": "sh check.sh"}));
-        session.inner.pre(&call).silent();
-        let mut child = session.line("sh check.sh").stdout(Stdio::piped()).spawn().unwrap();
-        let mut begun = [0; 6];
-        child.stdout.as_mut().unwrap().read_exact(&mut begun).unwrap();
-        assert_eq!(&begun, b"begun\n");
-        let watcher = Pid::from_raw(child.id().cast_signed()).unwrap();
-        kill_process(watcher, Signal::KILL).unwrap();
-        // The pipe ends when the last process of it does.
-        let mut rest = Vec::new();
-        child.stdout.take().unwrap().read_to_end(&mut rest).unwrap();
-        assert!(child.wait().unwrap().code().is_none() && rest.is_empty());
-        let _ = session.inner.fail(&call, "Exit code 137");
-    }
+    world.sandbox.put("check.sh", "echo $PPID $$\nexec sleep 600\n");
+    let (begun, mut pipe) = killed(&session);
+    assert!(!begun.is_empty());
+    // The pipe ends when the last process of it does.
+    assert_eq!(pipe.read_to_end(&mut Vec::new()).unwrap(), 0);
+    session.inner.hydrate("feature-dev", "new");
+    let _ = session.inner.critic("PROCEED");
+    let (begun, _pipe) = killed(&session);
+    let numbers: Vec<i32> = begun.split_whitespace().map(|number| number.parse().unwrap()).collect();
+    let is_gone = || !fs::read(format!("/proc/{}/cmdline", numbers[0])).is_ok_and(|line| !line.is_empty());
+    world.sandbox.wait_until("the shell is gone", is_gone);
+    let _ = kill_process(Pid::from_raw(numbers[1]).unwrap(), Signal::KILL);
 }
