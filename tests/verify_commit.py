@@ -24,7 +24,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from verify_ledger import ODD, Checkpoint, Damage, Key, climb, entry_of, hash_of, read, unbase, whole
 
-NOTES = ["refs/notes/aops-attest", "refs/notes/aops-attest-remote"]
+NOTES = ["refs/notes/aops-attest", "refs/notes/aops-attest-remote", "refs/notes/**/aops-attest"]
 PAYLOAD = "application/vnd.in-toto+json"
 CONSTANTS = ("https://in-toto.io/Statement/v1", "https://slsa.dev/provenance/v1", "https://refs.arewm.com/agent-commit/v0.3")
 LEVELS = ["A0", "A1", "A2", "A3", "A4"]
@@ -237,6 +237,7 @@ class Statement:
         self.commit, self.change = document["subject"][0]["digest"]["gitCommit"], document["subject"][1]["digest"]["sha256"]
         details = document["predicate"]["runDetails"]
         self.facts, self.session = details["byproducts"][0]["annotations"], details["metadata"]["invocationId"]
+        self.last = details["byproducts"][0]["digest"]["sha256"]
         self.finished = details["metadata"].get("finishedOn")
         self.notes, self.records = set(), None
 
@@ -338,6 +339,7 @@ class World:
             first == "c2sp.org/tlog-proof@v1" and extra.startswith("extra ") and index.startswith("index "),
             checkpoint.origin == signer.key.name and 1 in kinds and (6 in kinds or 6 not in wanted),
             content["type"] == "attest" and (said["commit"], said["statement_sha256"]) == (statement.commit, statement.digest),
+            self.fits(statement, content, checkpoint, whole(index.removeprefix("index "))),
             climb(bytes.fromhex(digest), whole(index.removeprefix("index ")), checkpoint.size, [hash_of(line) for line in path]) == checkpoint.root,
         ]
         if not all(rules):
@@ -347,6 +349,16 @@ class World:
         except ODD as wrong:
             raise Rejected("WITNESS", str(wrong), alarm=True) from None
         return max(seen.values()) if seen and count(seen) >= self.quorum else None
+
+    def fits(self, statement, entry, checkpoint, index):
+        """What it says of its place in ledger and log is what the entry that names it shows."""
+        last, head = statement.facts["entries"]["to"], statement.facts.get("log")
+        number = entry["sequence_number"]
+        follows = number > last + 1 or number == last + 1 and entry["prev_entry_digest"] == statement.last
+        if head is None:
+            return follows and entry["with"]["last_entry"] == last
+        before = head["origin"] == checkpoint.origin and head["size"] <= index and len(unbase(head["root"])) == 32
+        return follows and entry["with"]["last_entry"] == last and before
 
     def take(self, notes):
         """Reads all notes; each is (commit or None, bytes or None)."""

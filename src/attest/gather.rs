@@ -5,7 +5,7 @@
 
 use super::authors::{Changed, Writer};
 use aops_attest::statement::{
-    Agent, Approved, By, Check, Digests, Hold, Jail, Mode, Named, Output, Plan, Qa, SandboxPolicy, Seen, Subagent,
+    Agent, Approved, By, Check, Digests, Hold, Jail, Mode, Model, Named, Output, Plan, Qa, SandboxPolicy, Seen, Subagent,
     Test, Verdict, Waiver,
 };
 use aops_core::config::policy::{DangerLevel, ModeLevel, Policy};
@@ -129,7 +129,7 @@ impl Story {
                 }
             }
             Fact::Checkpoint(taken) => {
-                let name = taken.id.rsplit('/').next().unwrap_or_default().to_owned();
+                let name = label(redact(&taken.id).rsplit('/').next().unwrap_or_default());
                 self.checkpoints.push(At { seq, what: name });
             }
             Fact::Commit(made) => self.commits.push(At { seq, what: made.clone() }),
@@ -349,8 +349,13 @@ impl Summary<'_> {
         self.of(&self.story.approvals).collect()
     }
 
-    pub fn subagents(&self) -> Vec<Subagent> {
-        self.of(&self.story.verdicts).collect()
+    /// `model`: of the agent with this id.
+    pub fn subagents(&self, model: &dyn Fn(&str) -> Option<Model>) -> Vec<Subagent> {
+        let with_model = |mut one: Subagent| {
+            one.agent.model = model(&one.invocation_id);
+            one
+        };
+        self.of(&self.story.verdicts).map(with_model).collect()
     }
 
     pub fn tools(&self) -> Vec<Named> {
@@ -381,8 +386,9 @@ fn is_tampering(violation: &Violation) -> bool {
 }
 
 /// A name that somebody else chose, without what looks like a secret.
-fn label(name: &str) -> String {
-    redact(&one_line(name, 64)).into_owned()
+pub fn label(name: &str) -> String {
+    // First whole: the beginning of a secret is not recognised as one.
+    one_line(&redact(name), 64)
 }
 
 fn hold(hold: profile::Hold) -> Hold {

@@ -33,7 +33,7 @@ use objects::Repository;
 use pending::{Pending, Stage};
 use statement::{Wanted, make};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -69,9 +69,9 @@ pub fn attest(env: &Env, folder: &Path, trace: &str) -> Result<(), Failure> {
             record(env, folder, trace, Path::new(&made.root), (&statement, last))?;
         }
     }
-    finish(env, folder, trace)?;
-    let roots: BTreeSet<&String> = story.session.memory.trail.commits.iter().map(|made| &made.root).collect();
-    for repository in roots.into_iter().filter_map(|root| Repository::at(env, Path::new(root))) {
+    let made = story.session.memory.trail.commits.iter().map(|made| PathBuf::from(&made.root));
+    let roots: BTreeSet<PathBuf> = finish(env, folder, trace)?.into_iter().chain(made).collect();
+    for repository in roots.into_iter().filter_map(|root| Repository::at(env, &root)) {
         let _ = notes::publish(&repository);
     }
     Ok(())
@@ -115,12 +115,13 @@ fn record(
     Ledger::at(env, folder, trace)?.append(env, vec![Fact::Attest(fact)])
 }
 
-/// Goes on with every statement that is not yet where it belongs.
-fn finish(env: &Env, folder: &Path, trace: &str) -> Result<(), Failure> {
+/// Goes on with every statement that is not yet where it belongs; the working trees whose notes are new.
+fn finish(env: &Env, folder: &Path, trace: &str) -> Result<BTreeSet<PathBuf>, Failure> {
+    let mut noted = BTreeSet::new();
     let waiting: Vec<Pending> =
         Pending::all(folder).into_iter().filter(|pending| pending.stage == Stage::Made).collect();
     if waiting.is_empty() {
-        return Ok(());
+        return Ok(noted);
     }
     append::add(env, trace, folder)?;
     let story = Story::read(folder, trace, u64::MAX)?;
@@ -137,9 +138,10 @@ fn finish(env: &Env, folder: &Path, trace: &str) -> Result<(), Failure> {
         };
         let (envelope, proof) = (sign(env, &pending.payload)?, proof_line(env, folder, named.seq, &pending.payload)?);
         notes::add(&repository, &named.what.commit, &[envelope.to_line(), proof.to_line()], &|_| false)?;
+        noted.insert(pending.root.clone());
         if trust::here(env)?.witnesses.is_empty() { pending.end() } else { pending.note()? }
     }
-    Ok(())
+    Ok(noted)
 }
 
 fn sign(env: &Env, payload: &str) -> Result<Envelope, Failure> {
@@ -209,7 +211,7 @@ pub fn attest_late(env: &Env, folder: &Path, trace: &str, root: &Path, commit: &
         let Some(statement) = make(&wanted)? else { return Ok(()) };
         record(env, folder, trace, root, (&statement, made.seq))?;
     }
-    finish(env, folder, trace)
+    finish(env, folder, trace).map(drop)
 }
 
 fn memmem(text: &[u8], part: &[u8]) -> bool {

@@ -9,6 +9,7 @@ use aops_core::system::env::Env;
 use aops_core::system::git::acting::Place;
 use aops_core::system::git::git_folder;
 use aops_core::system::process::variable;
+use aops_core::text::redact::redact;
 use aops_core::text::sha256::sha256;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -89,8 +90,8 @@ impl<'a> Repository<'a> {
             Some(parent) => parent.clone(),
             None => self.line(&["hash-object", "-t", "tree", "--stdin"], b"")?,
         };
-        let quiet = ["diff-tree", "-r", "-z", "--no-renames", "--full-index", "--no-commit-id", &base, id];
-        let said = self.ask(&quiet, b"")?;
+        let words = ["diff-tree", "-r", "-z", "--no-renames", "--full-index", "--no-commit-id"];
+        let said = self.ask(&[&words[..], &["--ignore-submodules=none", &base, id]].concat(), b"")?;
         let records = read_records(&said).ok_or_else(|| odd("`git diff-tree` said something else"))?;
         Ok(CommitObject { id: id.to_owned(), parent, tree, made, change: sha256(&[&said]), records })
     }
@@ -131,7 +132,8 @@ impl<'a> Repository<'a> {
         let known = |name: &String| names.lines().any(|one| one == name);
         let name = of_branch.filter(known).or_else(|| Some("origin".to_owned()).filter(known));
         let name = name.or_else(|| names.lines().next().map(str::to_owned))?;
-        public_address(&self.line(&["remote", "get-url", &name], b"").ok()?)
+        let address = public_address(&self.line(&["remote", "get-url", &name], b"").ok()?)?;
+        (redact(&address) == address).then_some(address)
     }
 }
 

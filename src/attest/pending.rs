@@ -4,6 +4,7 @@
 //! its file goes only when its note is written, so who is killed in between leaves enough for the next to go on.
 
 use aops_attest::statement::Statement;
+use aops_core::briefing::refresh::{ATTEST_FOLDER as FOLDER, ATTEST_MADE as MADE};
 use aops_core::model::error::Failure;
 use aops_core::system::files::{self, make_all, replace_private};
 use aops_core::text::sha256::sha256;
@@ -11,10 +12,8 @@ use std::fs::{self, File};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-const FOLDER: &str = "attest";
 const LOCK: &str = ".lock";
-/// Of one that waits for its note, and of one whose note waits for the witnesses.
-const MADE: &str = "json";
+/// Of one whose note waits for the witnesses.
 const NOTED: &str = "noted";
 
 /// How far a statement is.
@@ -93,5 +92,13 @@ pub fn lock(session: &Path) -> Result<File, Failure> {
     make_all(&folder)?;
     let path = folder.join(LOCK);
     let opened = files::open_as(&path, File::options().append(true).create(true).mode(0o600));
-    opened.and_then(|file| file.lock().map(|()| file)).map_err(|e| Failure::storage(path.display(), e))
+    let locked = opened.and_then(|file| file.lock().map(|()| file)).map_err(|e| Failure::storage(path.display(), e))?;
+    // Nobody else writes here now: what is neither is half of one, by somebody who was killed.
+    for item in fs::read_dir(&folder).into_iter().flatten().flatten() {
+        let is_half = !matches!(item.path().extension().and_then(|name| name.to_str()), Some(MADE | NOTED));
+        if is_half && item.file_name() != LOCK {
+            let _ = fs::remove_file(item.path());
+        }
+    }
+    Ok(locked)
 }

@@ -4,21 +4,23 @@
 //! the statement says of the session is in the entries of its span.
 
 use super::authors::{Contents, State, attribute};
-use super::gather::{Story, Summary};
+use super::gather::{At, Story, Summary, label};
 use super::objects::{CommitObject, Repository};
 use aops_attest::statement::{
     Agent, Annotations, BUILD_TYPE, BuildDefinition, Builder, BuilderKind, Committed, CommittedBy, Content, Digests,
-    ExternalParameters, Head, InternalParameters, MOST_FILES, Metadata, Model, Provenance, Resource, RunDetails,
+    ExternalParameters, File, Head, InternalParameters, MOST_FILES, Metadata, Model, Provenance, Resource, RunDetails,
     Runtime, SESSION, SESSION_MEDIA_TYPE, Span, Statement, Target, Task, Tokens, VERSION,
 };
 use aops_core::checkpoint::store::Store;
-use aops_core::insight::collect::{finish, tally, transcript_at};
+use aops_core::host::claude::usage::Sum;
+use aops_core::insight::collect::{Used, transcript_at, used_between};
 use aops_core::model::error::{Code, Failure};
 use aops_core::proof;
 use aops_core::session::observed;
 use aops_core::system::env::Env;
 use aops_core::text::redact::redact;
-use aops_core::text::sha256::Sum;
+use aops_core::text::sha256::Sum as Sha256Sum;
+use aops_core::text::time;
 use aops_proof::text::base64;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -52,7 +54,7 @@ impl Contents for Kept<'_> {
     fn read(&self, state: &State) -> Option<Vec<u8>> {
         let kept = || {
             let mut content = Vec::new();
-            self.store?.unpack(&Sum::read(state.sha256.as_deref()?)?.0, &mut content).ok()?;
+            self.store?.unpack(&Sha256Sum::read(state.sha256.as_deref()?)?.0, &mut content).ok()?;
             Some(content)
         };
         self.blobs.get(&state.side.1).cloned().or_else(kept)
@@ -65,6 +67,9 @@ pub fn make(wanted: &Wanted) -> Result<Option<Statement>, Failure> {
     let gone = || Failure::new(Code::StorageFailed, format!("`{}`: no repository", wanted.root.display()));
     let repository = Repository::at(wanted.env, wanted.root).ok_or_else(gone)?;
     let commit = repository.commit(wanted.commit)?;
+    if is_older(&repository, &commit, &story) {
+        return Ok(None);
+    }
     let root = wanted.root.to_string_lossy();
     let changes = story.changes.get(root.as_ref()).map(Vec::as_slice).unwrap_or_default();
     let made = story.commits.iter().rfind(|one| one.what.commit == wanted.commit);
@@ -79,7 +84,7 @@ pub fn make(wanted: &Wanted) -> Result<Option<Statement>, Failure> {
         Some(observed::CommittedBy::Call(_)) => CommittedBy::Call,
         _ => CommittedBy::Outside,
     };
-    let (model, tokens) = models(wanted);
+    let used = used(wanted, &story, from);
     let facts = Annotations {
         repository: aops_attest::statement::Repository { root_commit: repository.root_commit(&commit.id)? },
         tree: commit.tree.clone(),
@@ -87,31 +92,26 @@ pub fn make(wanted: &Wanted) -> Result<Option<Statement>, Failure> {
         sessions: vec![name(wanted.trace)],
         entries: Span { from, to: wanted.last },
         log: signed_so_far(wanted.env),
-        outside: found.outside.into_iter().take(MOST_FILES).collect(),
-        files: Some(found.files).filter(|files| files.len() <= MOST_FILES),
-        tokens,
+        outside: found.outside.iter().take(MOST_FILES).map(|path| redact(path).into_owned()).collect(),
+        files: Some(found.files).filter(|files| files.len() <= MOST_FILES && !files.iter().any(looks_secret)),
+        tokens: tokens(&used),
         ..of_session(&summary)
     };
     let branch = story.branches.get(root.as_ref()).cloned().flatten();
     let address = repository.address(branch.as_deref());
-    let agent = Agent { model, runtime: Some(runtime(wanted)), tools: summary.tools() };
     let kind = if summary.is_run() { BuilderKind::Run } else { BuilderKind::Session(facts.mode) };
     let predicate = Provenance {
         build_definition: BuildDefinition {
             build_type: BUILD_TYPE.to_owned(),
             external_parameters: ExternalParameters {
-                task: task(wanted, &story),
+                task: prompt.map(|prompt| task(wanted, prompt)),
                 target: Target {
                     repository: address.clone(),
                     base_ref: branch.map(|branch| redact(&branch).into_owned()),
                     base_commit: commit.parent.clone(),
                 },
             },
-            internal_parameters: InternalParameters {
-                agent,
-                sandbox_policy: summary.jail().1,
-                subagents: summary.subagents(),
-            },
+            internal_parameters: internal(wanted, &summary, &used),
             resolved_dependencies: dependencies(&commit, address, &story.session.state.policy_hash),
         },
         run_details: RunDetails {
@@ -121,6 +121,27 @@ pub fn make(wanted: &Wanted) -> Result<Option<Statement>, Failure> {
         },
     };
     Ok(Some(Statement::new(&commit.id, &commit.change, predicate)))
+}
+
+/// Who made it, and what held it.
+fn internal(wanted: &Wanted, summary: &Summary, used: &Used) -> InternalParameters {
+    let most = used.tokens.by_model.iter().max_by_key(|(_, sum)| sum.output).map(|(model, _)| model_of(model));
+    InternalParameters {
+        agent: Agent { model: most, runtime: Some(runtime(wanted, used)), tools: summary.tools() },
+        sandbox_policy: summary.jail().1,
+        subagents: summary.subagents(&|id| used.models.get(id).map(|model| model_of(model))),
+    }
+}
+
+/// Where no log tells how `HEAD` moved, it may have gone to a commit that was there before.
+fn is_older(repository: &Repository, commit: &CommitObject, story: &Story) -> bool {
+    let began = story.marks.first().and_then(|(_, ts)| time::parse(ts)).unwrap_or(0) / 1000;
+    !repository.place().git.join("logs/HEAD").exists() && commit.made < began
+}
+
+/// Its path cannot be told, and another would not be the change's: so no list is.
+fn looks_secret(file: &File) -> bool {
+    redact(&file.path) != file.path
 }
 
 /// What the entries of the span say.
@@ -146,13 +167,12 @@ fn of_session(summary: &Summary) -> Annotations {
     }
 }
 
-/// The last prompt, by its place in the ledger.
-fn task(wanted: &Wanted, story: &Story) -> Option<Task> {
-    let last = story.prompts.iter().rfind(|one| one.seq <= wanted.last)?;
-    Some(Task {
-        uri: format!("urn:uuid:{}#{}", name(wanted.trace), last.seq),
-        content: Content { digest: Digests::sha256(last.what.sha256.clone()) },
-    })
+/// The prompt that the change began with, by its place in the ledger.
+fn task(wanted: &Wanted, prompt: &At<observed::PromptSeen>) -> Task {
+    Task {
+        uri: format!("urn:uuid:{}#{}", name(wanted.trace), prompt.seq),
+        content: Content { digest: Digests::sha256(prompt.what.sha256.clone()) },
+    }
 }
 
 fn byproduct(story: &Story, facts: Annotations) -> Resource<Annotations> {
@@ -200,29 +220,29 @@ fn signed_so_far(env: &Env) -> Option<Head> {
     Some(Head { origin: head.origin, size: head.size, root: base64(&head.root) })
 }
 
-/// The model that wrote most, and what each used, as in the session's insights.
-fn models(wanted: &Wanted) -> (Option<Model>, BTreeMap<String, Tokens>) {
+/// What the client's own file says of the span. One that cannot be read says nothing.
+fn used(wanted: &Wanted, story: &Story, from: u64) -> Used {
+    let at = |seq: u64| story.marks.get(usize::try_from(seq).ok()?.checked_sub(1)?).and_then(|(_, ts)| time::parse(ts));
+    let Some(span) = at(from).zip(at(wanted.last)) else { return Used::default() };
     let transcript = transcript_at(wanted.env, wanted.folder, wanted.trace);
-    let until = Some(Instant::now() + PATIENCE);
-    let insights = tally(wanted.folder, wanted.trace).and_then(|tally| finish(wanted.env, tally, &transcript, until));
-    let Ok(insights) = insights else { return (None, BTreeMap::new()) };
-    let sums = insights.tokens.by_model.iter();
-    let used: BTreeMap<String, Tokens> = sums
-        .map(|(model, sum)| {
-            let tokens = Tokens { input: sum.input + sum.cache_read + sum.cache_write, output: sum.output };
-            (redact(model).into_owned(), tokens)
-        })
-        .collect();
-    let most = used.iter().max_by_key(|(_, tokens)| tokens.output).map(|(model, _)| Model {
-        provider: model.starts_with("claude").then(|| "anthropic".to_owned()),
-        model_id: model.clone(),
-    });
-    (most, used)
+    let until = Instant::now() + PATIENCE;
+    used_between(wanted.folder, wanted.trace, &transcript, span, until).unwrap_or_default()
 }
 
-fn runtime(wanted: &Wanted) -> Runtime {
+/// What each model used.
+fn tokens(used: &Used) -> BTreeMap<String, Tokens> {
+    let of = |sum: &Sum| Tokens { input: sum.input + sum.cache_read + sum.cache_write, output: sum.output };
+    used.tokens.by_model.iter().map(|(model, sum)| (label(model), of(sum))).collect()
+}
+
+fn model_of(model: &str) -> Model {
+    let provider = model.starts_with("claude").then(|| "anthropic".to_owned());
+    Model { provider, model_id: label(model) }
+}
+
+fn runtime(wanted: &Wanted, used: &Used) -> Runtime {
     let data = wanted.env.data.join("sessions");
     let below = wanted.folder.strip_prefix(&data).ok().and_then(|rest| rest.components().next());
     let name = below.map_or("claude-code".into(), |part| part.as_os_str().to_string_lossy());
-    Runtime { name: name.into_owned(), version: None }
+    Runtime { name: name.into_owned(), version: used.version.as_deref().map(label) }
 }

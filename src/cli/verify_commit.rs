@@ -12,8 +12,8 @@ mod forms;
 use super::control::duration;
 use super::{Command, Io, flag, operand, option, refused, text};
 use crate::refusal::Refused;
-use anyhow::Context;
 use aops_attest::code::Code;
+use aops_attest::envelope::LARGEST_NOTE;
 use aops_attest::level::{Level, Property, Wish};
 use aops_attest::logged::Trust;
 use aops_attest::pool::{Around, Note, Pool};
@@ -25,7 +25,8 @@ use aops_proof::key::{PublicKey, Use};
 use clap::{ArgAction, ArgMatches};
 use gather::{checked, unchecked};
 use serde_json::json;
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -153,14 +154,14 @@ fn look(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let objects = Objects::open(env).or_else(unchecked)?;
     let ids = gather::range(&objects, &range)?;
     let trust = trusted(given, &objects, &ids)?;
-    let files = files(given, io)?;
+    let named = named(given, io)?;
     let mut world = Repository { objects: &objects, signers: &trust.signers };
     let commits: Option<Vec<Commit>> = checked(world.commits(&ids))?.into_iter().collect();
     let Some(commits) = commits else { return unchecked("commits of the range are missing") };
     let roots = gather::roots(&objects, &ids)?;
     let around = Around { trust: &trust, roots: &roots, now: wanted.now };
     loop {
-        let notes = [checked(gather::notes(&objects))?, files.clone()].concat();
+        let notes = [checked(gather::notes(&objects))?, named.clone()].concat();
         let pool = Pool::read(&notes, around);
         let findings = checked(verify(&commits, &pool, &trust, &wanted, &mut world))?;
         if findings.iter().all(Finding::passes) || Instant::now() >= end {
@@ -173,10 +174,14 @@ fn look(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 }
 
 /// Files that a person named, as notes that may speak of any commit.
-fn files(given: &ArgMatches, io: &Io) -> anyhow::Result<Vec<(Option<String>, Note)>> {
+fn named(given: &ArgMatches, io: &Io) -> anyhow::Result<Vec<(Option<String>, Note)>> {
     let read = |path: &String| {
-        let bytes = fs::read(io.env.from_here(Path::new(path))).with_context(|| format!("`{path}`"))?;
-        Ok((None, Note::Text(bytes)))
+        let mut bytes = Vec::new();
+        let opened = File::open(io.env.from_here(Path::new(path)));
+        let read = opened.and_then(|file| file.take(LARGEST_NOTE as u64 + 1).read_to_end(&mut bytes));
+        read.or_else(|error| unchecked(format!("`{path}`: {error}\nhint: `--from` names what `attest -o` wrote")))?;
+        let is_whole = bytes.len() <= LARGEST_NOTE;
+        Ok((None, if is_whole { Note::Text(bytes) } else { Note::TooLarge }))
     };
     words(given, "from").map(read).collect()
 }

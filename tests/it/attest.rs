@@ -1,7 +1,10 @@
 //! Commits of sessions carry a statement: what it says, who wrote what, and what is never in it.
 
+mod cost;
+mod killed;
+mod secrets;
+
 use crate::proof::public_key;
-use crate::speed::counted;
 use crate::support::{Answer, NO_TRACKER, Sandbox, Session};
 use aops_attest::envelope::{Lines, Signed};
 use aops_attest::statement::{Annotations, Author, CommittedBy, Mode, Statement};
@@ -12,7 +15,7 @@ use std::path::PathBuf;
 const NOTES: &str = "refs/notes/aops-attest";
 
 /// A repository with a key, in which commits are attested and nothing else runs in the background.
-fn world() -> Sandbox {
+pub(crate) fn world() -> Sandbox {
     let sandbox = Sandbox::repository("0");
     configure(&sandbox, "");
     sandbox.person(&["key", "init"]).said(&["made the key of log aops-log.local/"]);
@@ -30,7 +33,7 @@ fn passes(answer: &Answer) {
 
 /// A shell command of the session, which is really run.
 #[track_caller]
-fn bash(sandbox: &Sandbox, session: &Session, line: &str) {
+pub(crate) fn bash(sandbox: &Sandbox, session: &Session, line: &str) {
     let call = session.call("Bash", json!({"command": line}));
     passes(&session.pre(&call));
     let output = sandbox.command("sh").args(["-c", line]).output().unwrap();
@@ -58,13 +61,13 @@ pub(crate) fn attested_session() -> (Sandbox, PathBuf) {
     (sandbox, folder)
 }
 
-fn head(sandbox: &Sandbox) -> String {
+pub(crate) fn head(sandbox: &Sandbox) -> String {
     sandbox.git(&["rev-parse", "HEAD"]).trim_end().to_owned()
 }
 
 /// The lines of a commit's note, once there are so many statements among them.
 #[track_caller]
-fn note(sandbox: &Sandbox, commit: &str, statements: usize) -> Lines {
+pub(crate) fn note(sandbox: &Sandbox, commit: &str, statements: usize) -> Lines {
     let text = || sandbox.command("git").args(["notes", "--ref", NOTES, "show", commit]).output().unwrap().stdout;
     let lines = || Lines::parse(&text()).unwrap();
     sandbox.wait_until("the commit is attested", || lines().proofs.len() >= statements);
@@ -231,24 +234,6 @@ fn nothing_is_recorded_or_written_where_it_is_off() {
     sandbox.person(&["attest", &commit]).failed(2, &["no session here recorded commit", "witness.attest"]);
 }
 
-/// A call that only reads is not looked at: it costs what it costs without attestations.
-#[test]
-fn a_call_that_reads_costs_no_system_call_more() {
-    let calls = |attest: &str, input: serde_json::Value, tool: &str| {
-        let sandbox = world();
-        sandbox.configure(&format!("mode.level = \"guard\"\nwitness.attest = \"{attest}\"\n{NO_TRACKER}"));
-        let session = sandbox.begun("read");
-        let call = session.call(tool, input);
-        let made = counted(&sandbox, &session.payload("PreToolUse", call.fields()));
-        // Memory is asked for in pieces whose number depends on the lengths of texts.
-        let is_memory = |line: &&String| ["brk(", "mmap(", "munmap(", "mremap("].iter().any(|name| line.contains(name));
-        made.iter().filter(|line| !is_memory(line)).count()
-    };
-    for (tool, input) in [("Read", json!({"file_path": "/z"})), ("Bash", json!({"command": "ls"}))] {
-        assert_eq!(calls("notes", input.clone(), tool), calls("off", input, tool), "{tool}");
-    }
-}
-
 /// A test that failed on a tree is told as one that passed is.
 #[test]
 fn a_test_is_told_however_it_ended() {
@@ -267,7 +252,7 @@ fn a_test_is_told_however_it_ended() {
     assert_eq!(told, [(0, true), (3, true)]);
 }
 
-/// In a worktree, with `HEAD` on no branch, with ids of SHA-256.
+/// In a worktree, with `HEAD` on no branch, with ids of SHA-256, with refs in tables.
 #[test]
 fn every_kind_of_repository_is_attested() {
     let sandbox = world();
@@ -278,7 +263,11 @@ fn every_kind_of_repository_is_attested() {
     sandbox.git(&[&by[..], &["commit", "-q", "--allow-empty", "-m", "start"]].concat());
     let side = sandbox.tmp().join("side");
     sandbox.git(&["worktree", "add", "-q", "--detach", side.to_str().unwrap()]);
-    for place in [&place, &side] {
+    let tables = sandbox.tmp().join("tables");
+    sandbox.git(&["init", "-q", "-b", "main", "--ref-format=reftable", tables.to_str().unwrap()]);
+    let by = ["-C", tables.to_str().unwrap(), "-c", "user.name=o", "-c", "user.email=o@example.invalid"];
+    sandbox.git(&[&by[..], &["commit", "-q", "--allow-empty", "-m", "start"]].concat());
+    for place in [&place, &side, &tables] {
         let session = sandbox.begun("work there");
         let there = |event: &str, fields: serde_json::Value| {
             let mut payload = session.payload(event, fields);
@@ -346,6 +335,53 @@ fn notes_follow_the_work() {
     let remote = remote.to_str().unwrap();
     sandbox.wait_until("the notes are pushed", || sandbox.git(&["ls-remote", remote]).contains(NOTES));
     idle(&sandbox);
+}
+
+/// A branch of a fork: the notes go where it was pushed, and not to what it came from.
+#[test]
+fn notes_follow_the_work_into_a_fork() {
+    let sandbox = world();
+    let fork = sandbox.tmp().join("fork.git");
+    let fork = fork.to_str().unwrap();
+    sandbox.git(&["init", "-q", "--bare", "-b", "main", fork]);
+    sandbox.git(&["remote", "add", "fork", fork]);
+    sandbox.git(&["checkout", "-q", "-b", "feature", "--track", "origin/main"]);
+    let session = sandbox.begun("add a greeting");
+    write(&sandbox, &session, "a.txt", "a\n");
+    bash(&sandbox, &session, "git add -A && git commit -q -m one");
+    let _ = note(&sandbox, &head(&sandbox), 1);
+    bash(&sandbox, &session, "git push -q fork feature");
+    sandbox.wait_until("the notes are pushed", || sandbox.git(&["ls-remote", fork]).contains(NOTES));
+    idle(&sandbox);
+    assert!(!sandbox.git(&["ls-remote", "origin"]).contains(NOTES));
+}
+
+/// Another clone pushed notes meanwhile: what both have is there, and both verify.
+#[test]
+fn the_notes_of_two_machines_become_one() {
+    let sandbox = world();
+    let session = sandbox.begun("add a greeting");
+    write(&sandbox, &session, "a.txt", "a\n");
+    bash(&sandbox, &session, "git add -A && git commit -q -m one");
+    let commit = head(&sandbox);
+    let own = note(&sandbox, &commit, 1);
+    // The other one has a note for the same commit, and one for another.
+    let line = r#"{"aops":"approval","for":"x","signature":"y"}"#;
+    for of in [&commit, &sandbox.git(&["rev-parse", "HEAD~1"]).trim_end().to_owned()] {
+        sandbox.git(&["notes", "--ref", "refs/notes/elsewhere", "add", "-m", line, of]);
+    }
+    sandbox.git(&["push", "-q", "origin", "refs/notes/elsewhere:refs/notes/aops-attest"]);
+    bash(&sandbox, &session, "git push -q");
+    let both = || {
+        sandbox.git(&["fetch", "-q", "origin", "+refs/notes/aops-attest:refs/notes/seen"]);
+        let show = sandbox.command("git").args(["notes", "--ref", "refs/notes/seen", "show", &commit]).output().unwrap();
+        Lines::parse(&show.stdout).unwrap()
+    };
+    sandbox.wait_until("the notes are one", || !both().envelopes.is_empty());
+    idle(&sandbox);
+    assert_eq!((both().envelopes, both().approvals.len()), (own.envelopes, 1));
+    let key = public_key(&sandbox).to_string();
+    sandbox.person(&["verify-commit", "HEAD", "--key", &key]).said(&["A0"]);
 }
 
 /// A verdict or a test about the same tree that comes after the commit is in a second statement, at the turn's end.

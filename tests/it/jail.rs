@@ -4,6 +4,7 @@
 //! real one.
 
 mod answered;
+mod attested;
 mod border;
 mod cost;
 mod escape;

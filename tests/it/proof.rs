@@ -1,6 +1,7 @@
 //! The log over all sessions: made, signed, sealed, checked; what an attacker does to it, and what a kill leaves.
 
 mod attacks;
+mod attested;
 mod crash;
 mod gone;
 mod kinds;

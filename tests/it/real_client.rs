@@ -6,6 +6,7 @@
 mod added;
 pub(crate) mod agents;
 mod attempts;
+mod attested;
 mod authority;
 mod checks;
 mod daily;

@@ -251,6 +251,12 @@ fn signed(text: &str) -> [String; 3] {
     [text.to_owned(), behind("+"), behind("-")]
 }
 
+/// Each shape of the corpus, and what of it must not be seen again.
+pub(crate) fn secrets() -> Vec<(String, Vec<String>)> {
+    let rows = corpus(include_str!("../fixtures/redact/secrets.txt")).enumerate();
+    rows.map(|(n, row)| Made(n as u64 + 7).fill(row.split_once('\t').unwrap().1)).collect()
+}
+
 #[test]
 fn every_shape_of_the_corpus_goes() {
     let rows: Vec<&str> = corpus(include_str!("../fixtures/redact/secrets.txt")).collect();

@@ -1,13 +1,25 @@
 //! `verify-commit`: what must pass and what must fail, with statements and a log made for the test.
 
 mod forged;
+mod history;
 mod honest;
 mod others;
 mod pages;
 mod second;
 mod shop;
+mod ways;
 
 use shop::Shop;
+
+/// Each word that a program can meet is met by a case here.
+#[test]
+fn every_code_has_a_case() {
+    let cases = [include_str!("verify_commit/honest.rs"), include_str!("verify_commit/forged.rs")].concat();
+    for code in aops_attest::code::Code::ALL {
+        let word = code.name();
+        assert!(cases.contains(&format!(" {word}\"")) || cases.contains(&format!("\"{word}\"")), "{word}");
+    }
+}
 
 /// A clone on another machine has no session: nothing was verified, and that is no pass.
 #[test]

@@ -1,64 +1,32 @@
 //! Why a commit does not pass, in one word for programs and one sentence for people.
 
-use std::fmt;
+use aops_ledger::named;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Code {
-    /// Nothing attests it.
-    None,
-    KeyUnknown,
-    Signature,
-    /// The note speaks of another commit.
-    Subject,
-    /// A part of it is attested, or only a part of what is attested is in it.
-    Part,
-    /// A merge with changes of its own.
-    MergeOwn,
-    Log,
-    Witness,
-    Level,
-    Property,
-    Age,
-    Form,
-    /// It cannot be checked here.
-    Objects,
+named! {
+    #[derive(PartialOrd, Ord)]
+    pub enum Code {
+        /// Nothing attests it.
+        None = "NONE",
+        KeyUnknown = "KEY_UNKNOWN",
+        Signature = "SIGNATURE",
+        /// The note speaks of another commit.
+        Subject = "SUBJECT",
+        /// A part of it is attested, or only a part of what is attested is in it.
+        Part = "PART",
+        /// A merge with changes of its own.
+        MergeOwn = "MERGE_OWN",
+        Log = "LOG",
+        Witness = "WITNESS",
+        Level = "LEVEL",
+        Property = "PROPERTY",
+        Age = "AGE",
+        Form = "FORM",
+        /// It cannot be checked here.
+        Objects = "OBJECTS",
+    }
 }
 
 impl Code {
-    pub const ALL: [Self; 13] = [
-        Self::None,
-        Self::KeyUnknown,
-        Self::Signature,
-        Self::Subject,
-        Self::Part,
-        Self::MergeOwn,
-        Self::Log,
-        Self::Witness,
-        Self::Level,
-        Self::Property,
-        Self::Age,
-        Self::Form,
-        Self::Objects,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "NONE",
-            Self::KeyUnknown => "KEY_UNKNOWN",
-            Self::Signature => "SIGNATURE",
-            Self::Subject => "SUBJECT",
-            Self::Part => "PART",
-            Self::MergeOwn => "MERGE_OWN",
-            Self::Log => "LOG",
-            Self::Witness => "WITNESS",
-            Self::Level => "LEVEL",
-            Self::Property => "PROPERTY",
-            Self::Age => "AGE",
-            Self::Form => "FORM",
-            Self::Objects => "OBJECTS",
-        }
-    }
-
     /// What it means, for a list of rules.
     pub fn about(self) -> &'static str {
         match self {
@@ -76,12 +44,6 @@ impl Code {
             Self::Form => "the note or the statement is malformed or too large",
             Self::Objects => "the commit cannot be checked here: objects are missing",
         }
-    }
-}
-
-impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

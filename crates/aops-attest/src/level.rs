@@ -1,42 +1,13 @@
 //! What is proven of a commit: levels, each with all of the one before it, and properties that stand alone.
 
 use crate::statement::{Annotations, By, Hold, Mode, Verdict};
+use aops_ledger::named;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
-macro_rules! words {
-    ($(#[$about:meta])* $name:ident { $($(#[$what:meta])* $variant:ident = $text:literal,)* }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum $name {
-            $($(#[$what])* $variant,)*
-        }
-
-        impl $name {
-            pub const ALL: [Self; [$($text),*].len()] = [$(Self::$variant),*];
-
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $text,)*
-                }
-            }
-
-            pub fn of(name: &str) -> Option<Self> {
-                Self::ALL.into_iter().find(|one| one.name() == name)
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str(self.name())
-            }
-        }
-    };
-}
-
-words! {
+named! {
     /// In rising order.
-    Level {
+    #[derive(PartialOrd, Ord)]
+    pub enum Level {
         Recorded = "A0",
         Guarded = "A1",
         Verified = "A2",
@@ -45,8 +16,9 @@ words! {
     }
 }
 
-words! {
-    Property {
+named! {
+    #[derive(PartialOrd, Ord)]
+    pub enum Property {
         Guarded = "guarded",
         Planned = "planned",
         Qa = "qa",

@@ -1,7 +1,8 @@
 //! Whether a statement is in the signed log, and who saw it there.
 //!
-//! Invariant: a proof is believed only for the very bytes of the statement, by a checkpoint that the keys of the same log
-//! signed; of a log with keys of two algorithms, by both.
+//! Invariants: a proof is believed only for the very bytes of the statement, by a checkpoint that the keys of the same log
+//! signed; of a log with keys of two algorithms, by both. What the statement says of its place (the last entry, the head of
+//! the log before it) fits the entry that names it.
 
 use crate::envelope::ProofLine;
 use crate::signers::Signer;
@@ -11,6 +12,7 @@ use aops_ledger::sha256::Sum;
 use aops_proof::checkpoint::Checkpoint;
 use aops_proof::key::{PublicKey, Use};
 use aops_proof::proof::Proof;
+use aops_proof::text::from_base64;
 use aops_proof::tree::leaf_hash;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -22,6 +24,8 @@ pub const ENTRY: &str = "attest";
 #[derive(Debug, Deserialize)]
 struct Attest {
     commit: String,
+    /// The last entry that the statement is about.
+    last_entry: u64,
     statement_sha256: String,
 }
 
@@ -95,16 +99,36 @@ fn check(
     let entry = std::str::from_utf8(&proof.extra).map_err(|_| wrong("the entry is no text"))?;
     let line = Line::read(entry.as_bytes()).filter(Line::is_sound);
     let line = line.ok_or_else(|| wrong("the entry does not match its digest"))?;
-    let named: Option<Attest> = serde_json::from_str(line.with).ok();
-    let is_its = named.is_some_and(|named| named.commit == statement.commit() && named.statement_sha256 == digest);
-    if line.kind != ENTRY || !is_its {
-        return Err(wrong("the proof is of another entry"));
-    }
+    let named = serde_json::from_str(line.with).ok().filter(|named: &Attest| {
+        line.kind == ENTRY && named.commit == statement.commit() && named.statement_sha256 == digest
+    });
+    let named = named.ok_or_else(|| wrong("the proof is of another entry"))?;
+    fits(statement, &named, &line, &proof).map_err(wrong)?;
     let leaf = Sum::read(line.digest).ok_or_else(|| wrong("the entry has no digest"))?;
     let leaf = leaf_hash(&leaf.0);
     proof.check(&leaf, &[]).map_err(Fault::Log)?;
     let shown = proof.note.signers(&trust.witnesses).map_err(Fault::Witness)?;
     Ok(quorum(&shown, trust))
+}
+
+/// What the statement says of its place in the ledger and in the log is what the entry that names it and the proof show.
+fn fits(statement: &Statement, named: &Attest, line: &Line, proof: &Proof) -> Result<(), &'static str> {
+    let (product, facts) = statement.session().ok_or("it has no session")?;
+    let last = facts.entries.to;
+    // Entries between the last one and this are of what came meanwhile; without one, this names the last by its digest.
+    let follows = line.seq > last && (line.seq > last + 1 || product.digest.sha256.as_deref() == Some(line.prev));
+    if named.last_entry != last || !follows {
+        return Err("the statement ends with another entry than its own says");
+    }
+    let Some(head) = &facts.log else { return Ok(()) };
+    let signed = Checkpoint::parse(&proof.note.text).map_err(|_| "the checkpoint is none")?;
+    let is_root = from_base64(&head.root).is_some_and(|root| root.len() == signed.root.len());
+    // It was signed before the entry was written, so the entry is not below it. Its root is the key's word: only a proof
+    // from that head to this one would show more.
+    if head.origin != signed.origin || head.size > proof.index || !is_root {
+        return Err("the statement names a head that the log did not have");
+    }
+    Ok(())
 }
 
 /// By one of the log's Ed25519 keys, and where the list has ML-DSA keys of it, by one of those too.

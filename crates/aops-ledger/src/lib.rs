@@ -51,6 +51,7 @@
 //!
 //! In reading order; a module uses only modules declared above it.
 
+pub mod names; // enums with the names of their variants
 pub mod failure; // what can go wrong
 pub mod sha256; // digests as hex
 pub mod page; // bytes that are written again and again

@@ -2,6 +2,7 @@
 
 use super::told::{Told, moment, short};
 use aops_attest::code::Code;
+use aops_attest::pool::Attested;
 use aops_attest::statement::STATEMENT_TYPE;
 use aops_attest::verify::Finding;
 use aops_core::text::template::one_line;
@@ -21,12 +22,14 @@ pub(super) fn sarif(told: &Told) -> Value {
     let result = |finding: &Finding| {
         let trouble = finding.trouble.as_ref()?;
         let text = format!("{} {}: {}", short(&finding.commit), trouble.why, one_line(&finding.subject, 100));
-        let place = finding.path.as_deref().map(address).unwrap_or_default();
+        // A commit without a change has no place.
+        let place = |path| json!({"physicalLocation": {"artifactLocation": {"uri": address(path)}}});
+        let places: Vec<Value> = finding.path.as_deref().map(place).into_iter().collect();
         Some(json!({
             "ruleId": trouble.code.name(),
             "level": "error",
             "message": {"text": text},
-            "locations": [{"physicalLocation": {"artifactLocation": {"uri": place}}}],
+            "locations": places,
             "partialFingerprints": {"commit/v1": finding.commit},
         }))
     };
@@ -71,6 +74,15 @@ pub(super) fn junit(told: &Told) -> String {
     )
 }
 
+/// The repository: its address, or where no statement tells one, its first commit, or the last commit that was looked at.
+fn resource(told: &Told) -> String {
+    let all = || told.findings.iter().flat_map(|finding| told.statements(finding));
+    let target = |one: &Attested| one.statement.predicate.build_definition.external_parameters.target.repository.clone();
+    let root = |one: &Attested| one.facts().map(|facts| format!("git:{}", facts.repository.root_commit));
+    let last = || told.findings.last().map(|finding| format!("git:{}", finding.commit));
+    all().filter_map(target).last().or_else(|| all().filter_map(root).last()).or_else(last).unwrap_or_default()
+}
+
 /// A SLSA verification summary over all commits: kept after a squash, when the commits themselves are gone.
 pub(super) fn vsa(told: &Told, now_ms: i64) -> Value {
     let subject: Vec<Value> = told
@@ -80,9 +92,6 @@ pub(super) fn vsa(told: &Told, now_ms: i64) -> Value {
         .collect();
     let inputs = told.findings.iter().flat_map(|finding| told.statements(finding));
     let inputs: Vec<Value> = inputs.map(|one| json!({"digest": {"sha256": one.digest}})).collect();
-    let target = told.findings.iter().flat_map(|finding| told.statements(finding));
-    let target =
-        target.filter_map(|one| one.statement.predicate.build_definition.external_parameters.target.repository.clone());
     let passes = told.passes();
     let levels: Vec<String> =
         told.lowest().filter(|_| passes).map(|level| format!("AOPS_{level}")).into_iter().collect();
@@ -93,7 +102,7 @@ pub(super) fn vsa(told: &Told, now_ms: i64) -> Value {
         "predicate": {
             "verifier": {"id": "https://forge.example/aops-hook/verify-commit/v1"},
             "timeVerified": moment(now_ms / 1000),
-            "resourceUri": target.last().unwrap_or_default(),
+            "resourceUri": resource(told),
             "policy": {"uri": format!("https://forge.example/aops-hook/require/v1#{}", told.wanted.names().join(","))},
             "inputAttestations": inputs,
             "verificationResult": if passes { "PASSED" } else { "FAILED" },

@@ -15,6 +15,8 @@ use aops_core::system::git::objects::Objects;
 
 /// Notes that `--wait` fetched.
 const FETCHED: &str = "refs/notes/aops-attest-remote";
+/// Those of others, fetched under a name that tells whose they are (`refs/notes/origin/aops-attest`).
+const OF_OTHERS: &str = "refs/notes/**/aops-attest";
 
 /// Exit 3: it cannot be checked here, which is never a pass.
 pub(super) fn unchecked<T>(why: impl std::fmt::Display) -> anyhow::Result<T> {
@@ -85,7 +87,7 @@ pub(super) fn roots(objects: &Objects, ids: &[String]) -> anyhow::Result<Vec<Str
 
 /// Every note of ours, with its commit.
 pub(super) fn notes(objects: &Objects) -> Result<Vec<(Option<String>, Note)>, Trouble> {
-    let refs = objects.lines(&["for-each-ref", "--format=%(objectname)", NOTES, FETCHED], b"").map_err(unasked)?;
+    let refs = objects.lines(&["for-each-ref", "--format=%(objectname)", NOTES, FETCHED, OF_OTHERS], b"").map_err(unasked)?;
     let (mut found, mut blobs, mut of) = (Vec::new(), Vec::new(), Vec::new());
     for tip in refs {
         let listed = objects.ask(&["ls-tree", "-r", "-l", "-z", &tip], b"").map_err(unasked)?;

@@ -51,7 +51,7 @@ impl Server {
         let _ = self.child.wait();
     }
 
-    fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 

@@ -362,6 +362,7 @@ fn unjailed() -> JailState {
 fn proof() -> Proof {
     let files = vec![LostFile { loss: Loss::Made, path: text() }];
     Proof {
+        exit: None,
         hold: Hold::Namespaces,
         profile: Profile::Work,
         lost: Losses { files, full_mb: Some(1), more: 1, ports: vec![80] },

@@ -1,8 +1,9 @@
 //! What must fail: each way to make a commit look guarded that is not.
 
-use super::shop::{Log, SEEN, SESSION_ID, Shop, facts, long, witness};
+use super::shop::{Log, SEEN, SESSION_ID, Shop, entry, facts, long, witness};
 use aops_attest::envelope::{Envelope, ProofLine, keyid};
-use aops_attest::statement::{Author, Mode, Statement};
+use aops_attest::statement::{Author, Head, Mode, Statement};
+use aops_core::text::sha256::sha256;
 use aops_proof::text::{base64, from_base64};
 use serde_json::{Value, json};
 use std::fs;
@@ -73,9 +74,7 @@ fn f04_a_note_copied_to_another_commit() {
 fn f05_an_attested_tree_on_another_parent() {
     let shop = Shop::new();
     let attested = shop.attested("a.txt", long(&[(3, "three")]));
-    shop.git(&["checkout", "-q", "base"]);
-    shop.put("b.txt", "work of others\n");
-    shop.commit("others");
+    shop.move_base("b.txt", "work of others\n");
     // The tree as attested takes their work back.
     let tree = format!("{attested}^{{tree}}");
     let taken_back = shop.git(&["commit-tree", "-p", "base", "-m", "again", &tree]);
@@ -145,20 +144,13 @@ fn f10_a_file_more_by_amend() {
     shop.fails(&[], 1, &["- - PART"]);
 }
 
-/// All of `main` as one commit on the base.
-fn squashed(shop: &Shop) {
-    shop.git(&["checkout", "-q", "-b", "squashed", "base"]);
-    shop.git(&["merge", "-q", "--squash", "main"]);
-    shop.commit("all of it");
-}
-
 #[test]
 fn f11_squashed_with_an_unattested_commit() {
     let shop = Shop::new();
     shop.attested("a.txt", long(&[(3, "three")]));
     shop.put("b.txt", "evil\n");
     shop.commit("by hand");
-    squashed(&shop);
+    shop.squash();
     shop.fails(&[], 1, &["- - PART"]);
 }
 
@@ -168,16 +160,13 @@ fn f12_the_same_in_the_same_file() {
     shop.attested("a.txt", long(&[(3, "three")]));
     shop.put("a.txt", long(&[(3, "three"), (30, "evil")]));
     shop.commit("by hand");
-    squashed(&shop);
+    shop.squash();
     shop.fails(&[], 1, &["- - NONE"]);
 }
 
 #[test]
 fn f13_a_merge_with_changes_of_its_own() {
-    let shop = Shop::new();
-    shop.git(&["checkout", "-q", "-b", "side"]);
-    shop.attested("b.txt", "b of the side\n");
-    shop.git(&["checkout", "-q", "main"]);
+    let shop = Shop::with_side();
     shop.attested("a.txt", long(&[(3, "three")]));
     shop.git(&["merge", "-q", "--no-ff", "--no-commit", "side"]);
     shop.put("evil", "x\n");
@@ -188,10 +177,7 @@ fn f13_a_merge_with_changes_of_its_own() {
 /// `git merge -s ours` drops what the other side did.
 #[test]
 fn f13_a_merge_that_drops_a_side() {
-    let shop = Shop::new();
-    shop.git(&["checkout", "-q", "-b", "side"]);
-    shop.attested("b.txt", "b of the side\n");
-    shop.git(&["checkout", "-q", "main"]);
+    let shop = Shop::with_side();
     shop.attested("a.txt", long(&[(3, "three")]));
     shop.git(&["merge", "-q", "-s", "ours", "-m", "merge", "side"]);
     shop.fails(&[], 1, &["commit A2 ok", "commit A2 ok", "- - MERGE_OWN"]);
@@ -255,6 +241,47 @@ fn f17_in_a_log_that_nobody_vouches_for() {
     let proof = ProofLine::of(&statement.to_json(), shop.log.proof(at, &[]).to_string());
     shop.note(&commit, &format!("{envelope}\n{}\n", proof.to_line()));
     shop.fails(&[], 4, &["- - LOG"]);
+}
+
+/// The entry that names the statement says that it is about other entries, or does not come after them.
+#[test]
+fn f17_another_place_in_the_ledger() {
+    let (shop, commit, statement) = one();
+    let (product, facts) = statement.session().unwrap();
+    let (last, prev) = (facts.entries.to, product.digest.sha256.clone().unwrap());
+    let (digest, other) = (sha256(&[statement.to_json().as_bytes()]), "ab".repeat(32));
+    let envelope = Envelope::sign(&statement, &shop.log.key).unwrap().to_line();
+    let noted = |prev: &str, seq: u64, last: u64| {
+        let with = json!({"commit": commit, "last_entry": last, "statement_sha256": digest}).to_string();
+        let at = shop.log.append(entry(prev, seq, "attest", &with));
+        let proof = ProofLine::of(&statement.to_json(), shop.log.proof(at, &[]).to_string());
+        let _ = shop.git(&["update-ref", "-d", "refs/notes/aops-attest"]);
+        shop.note(&commit, &format!("{envelope}\n{}\n", proof.to_line()));
+    };
+    for (prev, seq, said) in [(&prev, last + 1, last - 1), (&prev, last, last), (&other, last + 1, last)] {
+        noted(prev, seq, said);
+        shop.fails(&[], 4, &["- - LOG"]);
+    }
+    // Something came between the commit and its attestation.
+    noted(&other, last + 2, last);
+    shop.passes(&[], &["commit A2 ok"]);
+    noted(&prev, last + 1, last);
+    shop.passes(&[], &["commit A2 ok"]);
+}
+
+/// The head that the statement names is another log's, or came later than the entry.
+#[test]
+fn f17_another_head_of_the_log() {
+    let (shop, commit, _) = one();
+    let head = |origin: &str, size: u64| Head { origin: origin.to_owned(), size, root: base64(&[7; 32]) };
+    let own = shop.log.key.public().name.clone();
+    for wrong in [head("aops-log.local/other", 1), head(&own, 99), Head { root: "AAAA".to_owned(), ..head(&own, 1) }] {
+        shop.attest(&commit, |statement| facts(statement).log = Some(wrong));
+        shop.fails(&[], 4, &["- - LOG"]);
+        shop.git(&["update-ref", "-d", "refs/notes/aops-attest"]);
+    }
+    shop.attest(&commit, |statement| facts(statement).log = Some(head(&own, 3)));
+    shop.passes(&[], &["commit A2 ok"]);
 }
 
 #[test]
@@ -351,9 +378,7 @@ fn f23_attributes_and_submodules() {
 #[test]
 fn f24_a_key_above_what_it_may() {
     let shop = Shop::new();
-    shop.put(".aops/signers", shop.list(&[]).replace("\"may\":\"A4\"", "\"may\":\"A1\""));
-    shop.commit("the list");
-    shop.git(&["branch", "-f", "base"]);
+    shop.trust(shop.list(&[]).replace("\"may\":\"A4\"", "\"may\":\"A1\""));
     shop.attested("a.txt", long(&[(3, "three")]));
     shop.passes(&["--require", "A1"], &["commit A1 ok"]);
     shop.fails(&["--require", "A2"], 1, &["commit A1 LEVEL"]);
@@ -410,9 +435,7 @@ fn f29_an_approval_by_the_owner_or_of_another_change() {
     let shop = Shop::new();
     let ((ada, own), (grace, other), (_, stranger)) =
         (shop.person("ada"), shop.person("grace"), shop.person("mallory"));
-    shop.put(".aops/signers", shop.list(&[ada, grace]));
-    shop.commit("the list");
-    shop.git(&["branch", "-f", "base"]);
+    shop.trust(shop.list(&[ada, grace]));
     let eye = witness("witness.example", 9);
     shop.put("a.txt", long(&[(3, "three")]));
     let commit = shop.commit("one");
@@ -431,9 +454,7 @@ fn f29_an_approval_by_the_owner_or_of_another_change() {
 #[test]
 fn f30_a_key_that_is_over_without_a_witnesss_time() {
     let shop = Shop::new();
-    shop.put(".aops/signers", shop.list(&[]).replace("\"may\":\"A4\"", "\"may\":\"A4\",\"until\":\"2025-11-30\""));
-    shop.commit("the list");
-    shop.git(&["branch", "-f", "base"]);
+    shop.trust(shop.list(&[]).replace("\"may\":\"A4\"", "\"may\":\"A4\",\"until\":\"2025-11-30\""));
     let eye = witness("witness.example", 9);
     shop.put("a.txt", long(&[(3, "three")]));
     let commit = shop.commit("one");
@@ -522,9 +543,7 @@ fn copies_with_something_changed_are_never_bound() {
     shop.attested("a.txt", long(&[(3, "three")]));
     shop.attested("dir/c.txt", "new\n");
     shop.attested("a.txt", long(&[(3, "three"), (20, "twenty")]));
-    shop.git(&["checkout", "-q", "base"]);
-    shop.put("a.txt", long(&[(38, "moved")]));
-    shop.commit("elsewhere");
+    shop.move_base("a.txt", &long(&[(38, "moved")]));
     shop.git(&["rebase", "-q", "base", "main"]);
     let originals = shop.git(&["rev-list", "--reverse", "base..main"]);
     for original in originals.lines() {

@@ -4,6 +4,7 @@ use super::shop::{Log, SEEN, SESSION_ID, Shop, facts, long, witness};
 use aops_attest::statement::{Author, Builder, BuilderKind, CommittedBy};
 use aops_proof::key::SecretKey;
 use std::fs;
+use std::time::UNIX_EPOCH;
 
 #[test]
 fn as_committed() {
@@ -20,19 +21,12 @@ fn a_message_amended() {
     shop.passes(&["--require", "A2"], &["change A2 ok"]);
 }
 
-/// The base of `base..HEAD` moves along, as it does at a pull request.
-fn move_base(shop: &Shop, name: &str, text: &str) {
-    shop.git(&["checkout", "-q", "base"]);
-    shop.put(name, text);
-    shop.commit("elsewhere");
-}
-
 #[test]
 fn rebased_while_other_files_moved() {
     let shop = Shop::new();
     shop.attested("a.txt", long(&[(3, "three")]));
     shop.attested("c.txt", "new\n");
-    move_base(&shop, "b.txt", "b moved\n");
+    shop.move_base("b.txt", "b moved\n");
     shop.git(&["rebase", "-q", "base", "main"]);
     shop.passes(&["--require", "A2"], &["change A2 ok", "change A2 ok"]);
     // The tests ran on the tree of before.
@@ -44,7 +38,7 @@ fn rebased_while_the_same_file_changed_elsewhere() {
     let shop = Shop::new();
     shop.attested("a.txt", long(&[(3, "three")]));
     shop.attested("a.txt", long(&[(3, "three"), (20, "twenty")]));
-    move_base(&shop, "a.txt", &long(&[(38, "moved")]));
+    shop.move_base("a.txt", &long(&[(38, "moved")]));
     shop.git(&["rebase", "-q", "base", "main"]);
     shop.passes(&["--require", "A2"], &["replay A2 ok", "replay A2 ok"]);
 }
@@ -63,10 +57,7 @@ fn a_cherry_pick() {
 
 #[test]
 fn a_merge_that_adds_nothing() {
-    let shop = Shop::new();
-    shop.git(&["checkout", "-q", "-b", "side"]);
-    shop.attested("b.txt", "b of the side\n");
-    shop.git(&["checkout", "-q", "main"]);
+    let shop = Shop::with_side();
     shop.attested("a.txt", long(&[(3, "three")]));
     shop.git(&["merge", "-q", "--no-ff", "-m", "merge", "side"]);
     let (code, mut found) = shop.found(&["base..HEAD", "--require", "A2"]);
@@ -76,10 +67,7 @@ fn a_merge_that_adds_nothing() {
 
 #[test]
 fn a_merge_whose_conflict_a_session_resolved() {
-    let shop = Shop::new();
-    shop.git(&["checkout", "-q", "-b", "side"]);
-    shop.attested("b.txt", "b of the side\n");
-    shop.git(&["checkout", "-q", "main"]);
+    let shop = Shop::with_side();
     shop.attested("b.txt", "b of main\n");
     let merge = shop.sandbox.command("git").args(["merge", "-q", "side"]).current_dir(&shop.folder).output().unwrap();
     assert!(!merge.status.success());
@@ -90,21 +78,14 @@ fn a_merge_whose_conflict_a_session_resolved() {
     shop.passes(&["--require", "A2"], &["commit A2 ok", "commit A2 ok", "commit A2 ok"]);
 }
 
-/// One commit of everything on the branch `main`, onto the base.
-fn squash(shop: &Shop) {
-    shop.git(&["checkout", "-q", "-b", "squashed", "base"]);
-    shop.git(&["merge", "-q", "--squash", "main"]);
-    shop.commit("all of it");
-}
-
 #[test]
 fn a_squash_of_three_on_a_moved_base() {
     let shop = Shop::new();
     shop.attested("a.txt", long(&[(3, "three")]));
     shop.attested("a.txt", long(&[(3, "three"), (20, "twenty")]));
     shop.attested("c.txt", "new\n");
-    move_base(&shop, "b.txt", "b moved\n");
-    squash(&shop);
+    shop.move_base("b.txt", "b moved\n");
+    shop.squash();
     shop.passes(&["--require", "A2"], &["steps A2 ok"]);
 }
 
@@ -114,8 +95,8 @@ fn a_squash_where_the_base_changed_the_same_file() {
     shop.attested("a.txt", long(&[(3, "three")]));
     shop.attested("c.txt", "new\n");
     shop.attested("a.txt", long(&[(3, "three"), (20, "twenty")]));
-    move_base(&shop, "a.txt", &long(&[(38, "moved")]));
-    squash(&shop);
+    shop.move_base("a.txt", &long(&[(38, "moved")]));
+    shop.squash();
     shop.passes(&["--require", "A2"], &["replay A2 ok"]);
 }
 
@@ -129,7 +110,7 @@ fn a_squash_of_many_and_of_a_beginning() {
         changed.push((n + 2, word.as_str()));
         shop.attested("a.txt", long(&changed));
     }
-    move_base(&shop, "a.txt", &long(&[(38, "moved")]));
+    shop.move_base("a.txt", &long(&[(38, "moved")]));
     for (name, tip) in [("whole", "main"), ("beginning", "main~5")] {
         shop.git(&["checkout", "-q", "-b", name, "base"]);
         shop.git(&["merge", "-q", "--squash", tip]);
@@ -145,7 +126,7 @@ fn the_lowest_of_a_squash_counts() {
     shop.put("c.txt", "new\n");
     let second = shop.commit("second");
     shop.attest(&second, |statement| facts(statement).qa = None);
-    squash(&shop);
+    shop.squash();
     shop.passes(&[], &["steps A1 ok"]);
     shop.fails(&["--require", "A2"], 1, &["steps A1 LEVEL"]);
 }
@@ -199,10 +180,7 @@ fn a_second_statement_only_raises() {
 fn another_clone_without_a_network() {
     let mut shop = Shop::new();
     shop.attested("a.txt", long(&[(3, "three")]));
-    let clone = shop.sandbox.tmp().join("clone");
-    let (from, to) = (shop.folder.clone(), clone.to_str().unwrap().to_owned());
-    shop.git(&["clone", "-q", from.to_str().unwrap(), &to]);
-    shop.folder = clone;
+    shop.enter_clone("clone");
     shop.git(&["fetch", "-q", "origin", "base:base"]);
     shop.fails(&[], 1, &["- - NONE"]);
     shop.git(&["fetch", "-q", "origin", "refs/notes/aops-attest:refs/notes/aops-attest"]);
@@ -214,10 +192,7 @@ fn another_clone_without_a_network() {
 fn waiting_fetches_the_notes() {
     let mut shop = Shop::new();
     shop.attested("a.txt", long(&[(3, "three")]));
-    let clone = shop.sandbox.tmp().join("clone");
-    let (from, to) = (shop.folder.clone(), clone.to_str().unwrap().to_owned());
-    shop.git(&["clone", "-q", from.to_str().unwrap(), &to]);
-    shop.folder = clone;
+    shop.enter_clone("clone");
     shop.git(&["fetch", "-q", "origin", "base:base"]);
     let answer = shop.run(&["base..HEAD", "--signers", "base:.aops/signers", "--wait", "60s", "--require", "A2"]);
     answer.said(&["A2 claude-code 2.1.325, claude-opus-4-6  change a.txt"]);
@@ -227,14 +202,11 @@ fn waiting_fetches_the_notes() {
 fn the_notes_of_two_clones_merged() {
     let mut shop = Shop::new();
     let first = shop.attested("a.txt", long(&[(3, "three")]));
-    let clone = shop.sandbox.tmp().join("clone");
-    let (from, to) = (shop.folder.clone(), clone.to_str().unwrap().to_owned());
-    shop.git(&["clone", "-q", from.to_str().unwrap(), &to]);
-    shop.attest(&first, |statement| facts(statement).entries.to = 30);
-    let here = std::mem::replace(&mut shop.folder, clone);
+    let (here, to) = shop.enter_clone("clone");
     shop.attested("b.txt", "b of the clone\n");
     shop.attest(&first, |statement| facts(statement).entries.to = 40);
     shop.folder = here;
+    shop.attest(&first, |statement| facts(statement).entries.to = 30);
     shop.git(&["pull", "-q", &to, "main"]);
     shop.git(&["fetch", "-q", &to, "refs/notes/aops-attest:refs/notes/theirs"]);
     let merge = ["notes", "--ref", "aops-attest", "merge", "-q", "--strategy", "union", "refs/notes/theirs"];
@@ -269,9 +241,7 @@ fn an_unattended_run_without_a_witness() {
 fn a_person_who_signs() {
     let shop = Shop::new();
     let (row, key) = shop.person("grace");
-    shop.put(".aops/signers", shop.list(&[row]));
-    shop.commit("the list");
-    shop.git(&["branch", "-f", "base"]);
+    shop.trust(shop.list(&[row]));
     shop.put("a.txt", long(&[(3, "three")]));
     shop.git(&["add", "-A"]);
     let key = format!("user.signingkey={}", key.display());
@@ -315,9 +285,7 @@ fn the_commits_of_a_run_by_workers() {
     let mut shop = Shop::new();
     let worker = Log::new("worker.example/7", 7);
     let row = format!("{{\"key\":\"{}\",\"owner\":\"runners\",\"may\":\"A2\"}}", worker.public());
-    shop.put(".aops/signers", shop.list(&[row]));
-    shop.commit("the list");
-    shop.git(&["branch", "-f", "base"]);
+    shop.trust(shop.list(&[row]));
     shop.attested("a.txt", long(&[(3, "three")]));
     shop.log = worker;
     shop.put("b.txt", "b of a worker\n");
@@ -335,9 +303,7 @@ fn a_key_rotated_later() {
     let (eye, new) = (witness("witness.example", 9), shop.log.rotated(3));
     let list = shop.list(&[]).replacen("\"may\":\"A4\"", "\"may\":\"A4\",\"until\":\"2025-12-01\"", 1);
     let row = |key: &SecretKey| format!("{{\"key\":\"{}\",\"owner\":\"ada\"}}\n", key.public());
-    shop.put(".aops/signers", list + &row(&new.key) + &row(&new.ml_dsa));
-    shop.commit("the list");
-    shop.git(&["branch", "-f", "base"]);
+    shop.trust(list + &row(&new.key) + &row(&new.ml_dsa));
     shop.put("a.txt", long(&[(3, "three")]));
     let commit = shop.commit("before");
     shop.add(&commit, &shop.statement(&commit, SESSION_ID), &[(&eye, SEEN)]);
@@ -352,9 +318,7 @@ fn a_key_rotated_later() {
 fn witnessed_and_approved() {
     let shop = Shop::new();
     let (row, key) = shop.person("grace");
-    shop.put(".aops/signers", shop.list(&[row]));
-    shop.commit("the list");
-    shop.git(&["branch", "-f", "base"]);
+    shop.trust(shop.list(&[row]));
     let eye = witness("witness.example", 9);
     shop.put("a.txt", long(&[(3, "three")]));
     let commit = shop.commit("one");
@@ -368,29 +332,53 @@ fn witnessed_and_approved() {
     shop.fails(&["--witness", &eye, "--max-age", "1d"], 1, &["commit A4 AGE"]);
 }
 
+/// Witnessed an hour ago, by a session that says an old time.
+#[test]
+fn young_enough() {
+    let shop = Shop::new();
+    let eye = witness("witness.example", 9);
+    shop.put("a.txt", long(&[(3, "three")]));
+    let commit = shop.commit("one");
+    let hour_ago = UNIX_EPOCH.elapsed().unwrap().as_secs() - 3600;
+    shop.add(&commit, &shop.statement(&commit, SESSION_ID), &[(&eye, hour_ago)]);
+    shop.fails(&["--max-age", "1d"], 1, &["commit A2 AGE"]);
+    shop.passes(&["--max-age", "1d", "--witness", &eye.public().to_string()], &["commit A3 ok"]);
+}
+
 #[test]
 fn a_repository_with_sha_256_ids() {
     let shop = Shop::with_format("sha256");
     shop.attested("a.txt", long(&[(3, "three")]));
     shop.attested("a.txt", long(&[(3, "three"), (20, "twenty")]));
     shop.passes(&["--require", "A2"], &["commit A2 ok", "commit A2 ok"]);
-    move_base(&shop, "a.txt", &long(&[(38, "moved")]));
-    squash(&shop);
+    shop.move_base("a.txt", &long(&[(38, "moved")]));
+    shop.squash();
     shop.passes(&["--require", "A2"], &["replay A2 ok"]);
 }
 
 #[test]
 fn the_notes_of_a_fork() {
     let mut shop = Shop::new();
-    let fork = shop.sandbox.tmp().join("fork");
-    let (here, there) = (shop.folder.clone(), fork.to_str().unwrap().to_owned());
-    shop.git(&["clone", "-q", here.to_str().unwrap(), &there]);
-    shop.folder = fork;
+    let (here, there) = shop.enter_clone("fork");
     shop.attested("a.txt", long(&[(3, "three")]));
     shop.folder = here;
     shop.git(&["pull", "-q", &there, "main"]);
     shop.git(&["fetch", "-q", &there, "+refs/notes/aops-attest:refs/notes/aops-attest"]);
     shop.passes(&["--require", "A2"], &["commit A2 ok"]);
+}
+
+/// Whoever fetches the notes of several repositories gives each a name of its own.
+#[test]
+fn notes_under_another_name() {
+    let shop = Shop::new();
+    shop.attested("a.txt", long(&[(3, "three")]));
+    shop.git(&["update-ref", "refs/notes/upstream/aops-attest", "refs/notes/aops-attest"]);
+    shop.git(&["update-ref", "-d", "refs/notes/aops-attest"]);
+    shop.passes(&["--require", "A2"], &["commit A2 ok"]);
+    // Notes of another kind are none of ours.
+    shop.git(&["update-ref", "refs/notes/others", "refs/notes/upstream/aops-attest"]);
+    shop.git(&["update-ref", "-d", "refs/notes/upstream/aops-attest"]);
+    shop.fails(&[], 1, &["- - NONE"]);
 }
 
 /// The file that `attest -o` writes, without a note.
@@ -403,4 +391,8 @@ fn a_file_beside_the_repository() {
     shop.git(&["update-ref", "-d", "refs/notes/aops-attest"]);
     shop.fails(&[], 1, &["- - NONE"]);
     shop.passes(&["--from", file.to_str().unwrap(), "--require", "A2"], &["commit A2 ok"]);
+    // A file that is none may speak of any commit.
+    fs::write(&file, "words\n").unwrap();
+    shop.fails(&["--from", file.to_str().unwrap()], 1, &["- - FORM"]);
+    shop.run(&["base..HEAD", "--key", &shop.log.public(), "--from", "nowhere.jsonl"]).failed(3, &["cannot be checked", "nowhere.jsonl"]);
 }

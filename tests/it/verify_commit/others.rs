@@ -69,6 +69,11 @@ fn sarif_and_junit() {
     assert_eq!(run["results"][0]["ruleId"], "NONE");
     let place = &run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
     assert_eq!(place, "odd%20%3C%26%22%60name%60.txt");
+    // A commit without a change is at no place.
+    shop.git(&["commit", "-q", "--allow-empty", "-m", "nothing"]);
+    let empty: Value = serde_json::from_str(&told(&shop, &["--format", "sarif"]).1).unwrap();
+    assert_eq!(empty["runs"][0]["results"][1]["locations"], Value::Array(Vec::new()));
+    shop.git(&["reset", "-q", "--hard", "HEAD^"]);
     let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
     assert!(rules.iter().any(|rule| rule["id"] == "NONE") && rules.len() == 13);
     let (_, junit) = told(&shop, &["--format", "junit"]);
@@ -93,6 +98,7 @@ fn a_verification_summary() {
     assert_eq!(predicate["verifiedLevels"][0], "AOPS_A1");
     assert!(predicate["policy"]["uri"].as_str().unwrap().ends_with("#A1,tests"));
     assert_eq!(passed["subject"].as_array().unwrap().len(), 3);
+    assert_eq!(predicate["resourceUri"], "git+https://forge.example/team/calc");
     let failed = summary(&[]);
     assert_eq!(failed["predicate"]["verificationResult"], "FAILED");
     assert_eq!(failed["predicate"]["verifiedLevels"].as_array().unwrap().len(), 0);

@@ -40,7 +40,7 @@ impl Log {
     pub(crate) fn new(name: &str, seed: u8) -> Self {
         let key = |used, seed| SecretKey::new(name, used, &[seed; 32]).unwrap();
         // Other entries stand before and after those of a test.
-        let entries = (1..=3).map(|seq| entry(seq, "event", "{}")).collect();
+        let entries = (1..=3).map(|seq| entry(NO_DIGEST, seq, "event", "{}")).collect();
         Self { key: key(Use::Note, seed), ml_dsa: key(Use::MlDsa, seed + 100), entries: RefCell::new(entries) }
     }
 
@@ -57,10 +57,17 @@ impl Log {
     /// Writes the entry that names a statement: its place.
     pub(crate) fn write(&self, statement: &Statement) -> usize {
         let digest = sha256(&[statement.to_json().as_bytes()]);
-        let with = format!("{{\"commit\":\"{}\",\"statement_sha256\":\"{digest}\"}}", statement.commit());
+        let (product, facts) = statement.session().unwrap();
+        let (commit, last) = (statement.commit(), facts.entries.to);
+        let with =
+            format!("{{\"commit\":\"{commit}\",\"last_entry\":{last},\"statement_sha256\":\"{digest}\"}}");
+        self.append(entry(product.digest.sha256.as_deref().unwrap(), last + 1, "attest", &with))
+    }
+
+    /// Another entry of the log: its place.
+    pub(crate) fn append(&self, entry: String) -> usize {
         let mut entries = self.entries.borrow_mut();
-        let seq = entries.len() as u64 + 1;
-        entries.push(entry(seq, "attest", &with));
+        entries.push(entry);
         entries.len() - 1
     }
 
@@ -86,9 +93,8 @@ impl Log {
     }
 }
 
-fn entry(seq: u64, kind: &str, with: &str) -> String {
-    let frame =
-        Frame { prev: NO_DIGEST, seq, mark: None, trace_id: SESSION_ID, ts: "2025-11-17T15:28:16Z", kind, with };
+pub(crate) fn entry(prev: &str, seq: u64, kind: &str, with: &str) -> String {
+    let frame = Frame { prev, seq, mark: None, trace_id: SESSION_ID, ts: "2025-11-17T15:28:16Z", kind, with };
     frame.write().0.trim_end().to_owned()
 }
 

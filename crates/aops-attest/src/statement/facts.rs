@@ -2,6 +2,7 @@
 //!
 //! Invariant: nothing here is a text of a person, of a model or of a command.
 
+use aops_ledger::named;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -124,25 +125,16 @@ pub struct Lines {
     pub outside: u64,
 }
 
-/// In rising order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    #[default]
-    Observe,
-    Guard,
-    Loop,
-    Strict,
-}
-
-impl Mode {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Observe => "observe",
-            Self::Guard => "guard",
-            Self::Loop => "loop",
-            Self::Strict => "strict",
-        }
+named! {
+    /// In rising order.
+    #[derive(Default, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Mode {
+        #[default]
+        Observe = "observe",
+        Guard = "guard",
+        Loop = "loop",
+        Strict = "strict",
     }
 }
 
@@ -180,29 +172,18 @@ pub enum Verdict {
     Issues,
 }
 
-/// Who said it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum By {
-    PromptHydrator,
-    Critic,
-    Custodiet,
-    QaVerifier,
-    Framework,
-    /// At the client or at a terminal; the ledger has no name for them.
-    Person,
-}
-
-impl By {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::PromptHydrator => "prompt-hydrator",
-            Self::Critic => "critic",
-            Self::Custodiet => "custodiet",
-            Self::QaVerifier => "qa-verifier",
-            Self::Framework => "framework",
-            Self::Person => "person",
-        }
+named! {
+    /// Who said it.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum By {
+        PromptHydrator = "prompt-hydrator",
+        Critic = "critic",
+        Custodiet = "custodiet",
+        QaVerifier = "qa-verifier",
+        Framework = "framework",
+        /// At the client or at a terminal; the ledger has no name for them.
+        Person = "person",
     }
 }
 

@@ -12,6 +12,9 @@ use std::path::Path;
 pub const WATCH: &str = "__refresh";
 /// The verb of who attests commits.
 pub const ATTEST: &str = "__attest";
+/// Where that one keeps statements, in the session's folder, and how one is named that is not published yet.
+pub const ATTEST_FOLDER: &str = "attest";
+pub const ATTEST_MADE: &str = "json";
 /// In the place of the tracker's command.
 pub const NO_TRACKER: &str = "none";
 
@@ -27,6 +30,12 @@ pub fn spawn_attest(env: &Env, folder: &Path, trace: &str) -> io::Result<()> {
     let variables = env.variables(passed_on);
     detached::start(&Program::find(env, Identity::Own)?, &[ATTEST, &folder.to_string_lossy(), trace], &variables)
         .map(drop)
+}
+
+/// A statement of this session was made and not published: whoever did it was killed, or git hindered it.
+pub fn left_statements(folder: &Path) -> bool {
+    let items = std::fs::read_dir(folder.join(ATTEST_FOLDER)).into_iter().flatten().flatten();
+    items.into_iter().any(|item| item.path().extension().is_some_and(|ending| ending == ATTEST_MADE))
 }
 
 /// Variables that decide our folders, the tracker's folders, and the language.

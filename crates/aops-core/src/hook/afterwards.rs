@@ -307,8 +307,12 @@ fn refresh_behind(turn: &mut Turn) -> Verdict {
 /// A commit has no statement yet; or one has, and the work may have been pushed, or something was said about it since.
 fn wants_attestation(turn: &Turn) -> bool {
     let (session, trail) = (turn.session(), &turn.session().memory.trail);
-    if !session.policy().witness.attests() || turn.env.dry_run || trail.commits.is_empty() {
+    if !session.policy().witness.attests() || turn.env.dry_run {
         return false;
+    }
+    if trail.commits.is_empty() {
+        // Those of earlier turns are attested, but perhaps not published.
+        return ends_turn(turn) && refresh::left_statements(&turn.ledger.place().path);
     }
     let (call, kind) = (turn.event.call.as_ref(), turn.event.kind);
     let pushes = call.is_some_and(|call| runs_shell(call) && call.input.contains("push"));

@@ -9,6 +9,7 @@ use super::turn::Turn;
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::client::Client;
 use crate::model::event::EventKind;
+use crate::model::profile::Hold;
 use crate::observe::jailed::{exit_code, is_background};
 use crate::observe::tree_look::TreeLook;
 use crate::session::fact::{Fact, Step};
@@ -90,7 +91,8 @@ impl Turn<'_> {
             }
             EventKind::PostToolUse | EventKind::PostToolUseFailure => {
                 let at = facts.iter().rposition(|fact| of_call(&fact))?;
-                Some(Moment::After(at, self.ended()?))
+                let Fact::Call(step) = &facts[at] else { return None };
+                Some(Moment::After(at, self.ended(step)?))
             }
             EventKind::SessionStart | EventKind::UserPromptSubmit | EventKind::Stop | EventKind::SessionEnd => {
                 facts.iter().position(|fact| matches!(fact, Fact::Event(_))).map(Moment::Between)
@@ -100,7 +102,7 @@ impl Turn<'_> {
     }
 
     /// What is to be looked at of the call that has ended; nothing of one that only read.
-    fn ended(&self) -> Option<Ended> {
+    fn ended(&self, step: &Step) -> Option<Ended> {
         let call = self.event.call.as_ref()?;
         let open = self.session().open_call(&call.key)?;
         let is_line = matches!(table::tool(&call.key.tool).touches, ToolTouches::Line | ToolTouches::PowerShell);
@@ -109,7 +111,10 @@ impl Turn<'_> {
             EventKind::PostToolUse => Some(0),
             _ => exit_code(&call.error),
         };
-        let exit = code.filter(|_| tells).map(|code| ExitSeen { code, seen: ExitWitness::Client });
+        let told = code.map(|code| ExitSeen { code, seen: ExitWitness::Client });
+        let proof = step.jailed.as_ref().filter(|proof| proof.hold != Hold::Words);
+        let seen = proof.and_then(|proof| proof.exit).map(|code| ExitSeen { code, seen: ExitWitness::Jail });
+        let exit = seen.or(told).filter(|_| tells);
         let wrote = may_write(open.effect);
         // One that failed counts too, against one on the same tree that passed.
         let tests = open.tests && exit.is_some();
@@ -180,7 +185,7 @@ impl Turn<'_> {
         if known.is_some_and(|known| known.stamp == files.stamp(known.branch.as_deref())) {
             return sight;
         }
-        let HeadPlace { branch, commit, log } = files.look();
+        let HeadPlace { branch, commit, log } = files.look(self.env);
         if let Some(known) = known {
             sight.commits = commits_since(&files, known, commit.as_deref());
         }

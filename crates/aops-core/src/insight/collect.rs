@@ -20,6 +20,7 @@ use crate::system::files;
 use crate::text::{json, sha256::file_name};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -100,7 +101,7 @@ pub fn finish(env: &Env, mut tally: Tally, transcript: &Path, until: Option<Inst
     let requests = std::mem::take(&mut tally.requests);
     let (mut insights, phases, agents) = tally.conclude();
     let old = kept(&file(env, &insights.date, &insights.session_id));
-    let lens = Lens { prices: prices(env)?, phases: &phases, agents, deep: false, until };
+    let lens = Lens { prices: prices(env)?, phases: &phases, agents, until, ..Lens::default() };
     let mut found = scan(transcript, &lens).map_err(|e| Failure::storage(transcript.display(), e))?;
     if found.records == 0 {
         for (at, agent, model, usage) in &requests {
@@ -120,6 +121,40 @@ pub fn finish(env: &Env, mut tally: Tally, transcript: &Path, until: Option<Inst
         insights.keep_rich(&old);
     }
     Ok(insights)
+}
+
+/// What the client's own file says about a part of a session.
+#[derive(Debug, Default)]
+pub struct Used {
+    pub tokens: Tokens,
+    /// Of the client.
+    pub version: Option<String>,
+    /// The model that wrote most in the place of each agent, by the agent's id.
+    pub models: BTreeMap<String, String>,
+}
+
+/// What was used between these times. Nothing where the file is too long for the time there is: a part of it would be told
+/// as the whole.
+pub fn used_between(
+    folder: &Path,
+    trace: &str,
+    transcript: &Path,
+    span: (i64, i64),
+    until: Instant,
+) -> Result<Used, Failure> {
+    let tally = tally(folder, trace)?;
+    let lens = Lens { agents: tally.agents, until: Some(until), span: Some(span), ..Lens::default() };
+    let mut found = scan(transcript, &lens).map_err(|e| Failure::storage(transcript.display(), e))?;
+    if found.cut_short {
+        return Ok(Used::default());
+    }
+    let of_span = tally.requests.iter().filter(|(at, ..)| found.records == 0 && lens.covers(Some(*at)));
+    for (_, agent, model, usage) in of_span {
+        found.tokens.add([model, agent, ""], usage, None);
+    }
+    let most = |wrote: BTreeMap<String, u64>| wrote.into_iter().max_by_key(|(_, output)| *output).map(|(model, _)| model);
+    let models = found.wrote.into_iter().filter_map(|(agent, wrote)| Some((agent, most(wrote)?))).collect();
+    Ok(Used { tokens: found.tokens, version: found.version, models })
 }
 
 /// A session that only has a transcript.

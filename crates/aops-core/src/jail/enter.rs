@@ -3,6 +3,7 @@
 //! Tries in a child process, so this one stays as it is; `enter` changes this process for good.
 
 use super::filter::{self, Sockets};
+pub(super) use super::follow::watch;
 pub use super::kernel::close_on_exec;
 use super::kernel::{in_child, leave};
 use super::plan::Ground;

@@ -1,18 +1,23 @@
-//! The process that the client started, beside a command in a process namespace.
+//! The process that the client started, beside a command in a process namespace, or one whose end is to be seen.
 //!
 //! No process can enter such a namespace itself, only its children can. So the command is a child, and this one passes on
-//! every signal and ends as the command ends. Invariant: whoever kills this one kills the command, since the keeper waits
-//! for its end.
+//! signals and ends as the command ends. Invariant: whoever kills this one kills the command: the keeper waits for its end,
+//! and one without a keeper is killed with its parent.
 
 use super::kernel::{close_all_but, fork, leave};
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, setsid, waitpid};
+use super::receipt::Receipt;
+use rustix::process::{
+    DumpableBehavior, Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process, kill_process_group,
+    set_dumpable_behavior, set_parent_process_death_signal, setsid, waitpid,
+};
 use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd};
 
 /// Goes on as a child, which is the command; the process that calls this ends as the child does.
 pub(super) fn descend() -> Result<(), String> {
     let before = Signals::take_over();
     match fork() {
-        Ok(Some(child)) => follow(child),
+        Ok(Some(child)) => follow(child, None),
         Ok(None) => {
             // A group of its own: a signal to the client's group comes once, through us.
             let _ = setsid();
@@ -26,18 +31,56 @@ pub(super) fn descend() -> Result<(), String> {
     }
 }
 
-fn follow(child: Pid) -> ! {
-    close_all_but(&[]);
+/// Goes on as a child, which is the command; the process that calls this stays outside of the jail, writes down how the
+/// child ended, and ends so too.
+pub(super) fn watch(receipt: Receipt) -> Result<(), String> {
+    let (before, watcher) = (Signals::take_over(), getpid());
+    match fork() {
+        Ok(Some(child)) => {
+            // The command may be the same user, and must not be able to write in our place.
+            let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+            follow(child, Some(receipt))
+        }
+        Ok(None) => {
+            let _ = set_parent_process_death_signal(Some(Signal::KILL));
+            before.give_back();
+            // Killed before the kernel knew that we are to die with it.
+            if getppid() == Some(watcher) { Ok(()) } else { leave(1) }
+        }
+        Err(error) => {
+            before.give_back();
+            Err(format!("fork: {error}"))
+        }
+    }
+}
+
+/// Signals that a terminal sends to a whole group, in which a command that is only watched is too.
+const OF_TERMINALS: [i32; 6] =
+    [libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU, libc::SIGWINCH];
+
+fn follow(child: Pid, mut receipt: Option<Receipt>) -> ! {
+    let kept: Vec<i32> = receipt.iter().map(|receipt| receipt.as_fd().as_raw_fd()).collect();
+    close_all_but(&kept);
     loop {
         match next_signal() {
             libc::SIGCHLD => {
                 if let Ok(Some((_, status))) = waitpid(Some(child), WaitOptions::NOHANG) {
+                    if let Some(receipt) = &mut receipt {
+                        let _ = receipt.end(exit_of(status));
+                    }
                     end_like(status);
                 }
             }
+            signal if receipt.is_some() && OF_TERMINALS.contains(&signal) => {}
             signal => pass_on(child, signal),
         }
     }
+}
+
+/// As a shell tells it.
+fn exit_of(status: WaitStatus) -> i32 {
+    let by_signal = status.terminating_signal().map(|signal| 128 + signal);
+    by_signal.or(status.exit_status()).unwrap_or(i32::from(u8::MAX))
 }
 
 fn pass_on(child: Pid, signal: i32) {

@@ -8,6 +8,7 @@ use crate::model::profile::Proof;
 use crate::system::files;
 use crate::text::sha256::sha256;
 use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -26,6 +27,12 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 #[derive(Debug)]
 pub struct Receipt(File);
+
+/// The line about a command that somebody outside of the jail waited for.
+#[derive(Serialize, Deserialize)]
+struct Ended {
+    exit: i32,
+}
 
 /// Begins the receipt of this call; fails where there is one already.
 pub fn begin(session: &Path, call_id: &str, proof: &Proof) -> io::Result<Receipt> {
@@ -65,9 +72,23 @@ impl AsFd for Receipt {
 }
 
 impl Receipt {
+    /// The same file, for another process.
+    pub(super) fn again(&self) -> io::Result<Self> {
+        self.0.try_clone().map(Self)
+    }
+
     /// Adds a line: the last one that is whole counts.
     pub fn write(&mut self, proof: &Proof) -> io::Result<()> {
-        let mut line = serde_json::to_vec(proof)?;
+        self.add(proof)
+    }
+
+    /// Adds how the command ended; it stands beside the proof, whichever of the two comes last.
+    pub fn end(&mut self, exit: i32) -> io::Result<()> {
+        self.add(&Ended { exit })
+    }
+
+    fn add(&mut self, what: &impl Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_vec(what)?;
         line.push(b'\n');
         self.0.write_all(&line)
     }
@@ -94,7 +115,9 @@ pub fn take_at(path: &Path, wait: bool) -> Option<Proof> {
             return None;
         }
         let text = io::read_to_string(&file).ok()?;
-        text.lines().rev().find_map(|line| serde_json::from_str(line).ok())
+        let mut proof: Proof = text.lines().rev().find_map(|line| serde_json::from_str(line).ok())?;
+        proof.exit = text.lines().find_map(|line| serde_json::from_str(line).ok()).map(|ended: Ended| ended.exit);
+        Some(proof)
     };
     loop {
         match read(path) {
@@ -142,6 +165,26 @@ mod tests {
         receipt.0.write_all(b"{\"hold\":\"names").unwrap();
         drop(receipt);
         assert_eq!(take(folder.path(), "toolu_1", &[], true), Some(proof));
+    }
+
+    /// The keeper of a layer and who waits for the command write in any order.
+    #[test]
+    fn how_it_ended_stands_beside_the_proof() {
+        let folder = tempfile::tempdir().unwrap();
+        for ends_first in [true, false] {
+            let mut proof = Proof::of(Hold::Namespaces, Profile::Trial);
+            let mut receipt = begin(folder.path(), "toolu_1", &proof).unwrap();
+            proof.lost.more = 1;
+            if ends_first {
+                receipt.end(7).unwrap();
+            }
+            receipt.write(&proof).unwrap();
+            if !ends_first {
+                receipt.end(7).unwrap();
+            }
+            drop(receipt);
+            assert_eq!(take(folder.path(), "toolu_1", &[], true), Some(Proof { exit: Some(7), ..proof }));
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! and exit code are the command's own; without a decision about the command it runs in the strictest profile that holds,
 //! or not at all, with exit code 126.
 
-use super::enter::{close_on_exec, enter, lock, what_holds};
+use super::enter::{close_on_exec, enter, lock, watch, what_holds};
 use super::environment;
 use super::line;
 use super::network::{Asked, Reach};
@@ -74,6 +74,8 @@ struct Order {
     judged: Option<Box<Quieted>>,
     /// What it would lose is kept first.
     keeps: Option<ToKeep>,
+    /// How it ends is seen from outside of the jail.
+    watched: bool,
     /// Written to the command's standard error.
     notice: &'static str,
 }
@@ -127,11 +129,14 @@ fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) 
     if order.profile > Profile::Work {
         ground.told = folder_file(line, &ground).map(|(path, _)| path);
     }
+    // A run waits for its step in its own way.
+    let clients = if step.is_none() { waiting(variables) } else { Vec::new() };
+    if let Some(receipt) = receipt.as_ref().filter(|_| order.watched && order.profile > Profile::None) {
+        watch(receipt.again().map_err(|error| format!("its receipt: {error}"))?)?;
+    }
     if order.profile > Profile::None {
         order.reach.map_or(Ok(()), |reach| reach.enter(&mut ground))?;
         if let Some(trial) = enter(order.hold, order.profile, &ground, &env.cwd)? {
-            // A run waits for its step in its own way.
-            let clients = if step.is_none() { waiting(variables) } else { Vec::new() };
             trial.begin(receipt, &clients)?;
         }
         lock(order.hold, order.profile, &ground, &env.cwd)?;
@@ -184,7 +189,7 @@ impl Order {
             Some(profile) => Chosen { by_agent: true, ..Chosen::of(profile) },
             None => choose(line, harness, &jail, env, found.as_ref())?,
         };
-        let Chosen { mut profile, calls, by_agent, mut notice, leaving, online, keeps, quiet } = chosen;
+        let Chosen { mut profile, calls, by_agent, mut notice, leaving, online, keeps, quiet, watched } = chosen;
         if own.is_some() {
             (profile, notice) = (Profile::None, "");
         }
@@ -211,6 +216,7 @@ impl Order {
             calls,
             judged,
             keeps,
+            watched,
             notice: if hold == Hold::Words { "" } else { notice },
         })
     }
@@ -259,6 +265,8 @@ struct Chosen {
     keeps: Option<ToKeep>,
     /// It was answered in the person's place.
     quiet: Option<Box<Quieted>>,
+    /// It is a test, of which an attestation tells how it ended.
+    watched: bool,
 }
 
 impl Chosen {
@@ -272,6 +280,7 @@ impl Chosen {
             online: false,
             keeps: None,
             quiet: None,
+            watched: false,
         }
     }
 }
@@ -296,15 +305,9 @@ fn choose(
             let online = calls.iter().all(|open| open.online);
             let keeps = ToKeep::of(&command, &calls, session);
             let quiet = calls.iter().filter(|open| open.jail == Some(profile)).find_map(|open| open.quiet.clone());
-            Chosen {
-                calls: Some((folder.clone(), ids)),
-                by_agent,
-                leaving,
-                online,
-                keeps,
-                quiet,
-                ..Chosen::of(profile)
-            }
+            let watched = session.policy().witness.attests() && calls.iter().any(|open| open.tests);
+            let calls = Some((folder.clone(), ids));
+            Chosen { calls, by_agent, leaving, online, keeps, quiet, watched, ..Chosen::of(profile) }
         }
         // No agent waits for a command, so a person at the client typed this one (`! make`).
         (Some((_, session)), None) if env.attended && session.memory.calls.is_empty() => Chosen::of(Profile::Work),

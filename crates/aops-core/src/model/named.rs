@@ -1,59 +1,12 @@
-//! Enums whose variants have fixed names, made with their names out of one table; and how such a name is stored.
+//! How the names of enums are stored that `named!` makes.
+
+pub use aops_ledger::named;
+pub use aops_ledger::names::Named;
 
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::marker::PhantomData;
-
-/// An enum that `named!` made.
-pub trait Named: Copy + Eq + 'static {
-    fn name(self) -> &'static str;
-    fn of(name: &str) -> Option<Self>;
-}
-
-/// The enum, `ALL` of its variants, `name`, and `of`, the variant of a name.
-#[macro_export]
-macro_rules! named {
-    ($(#[$about:meta])* pub enum $name:ident { $($(#[$what:meta])* $variant:ident = $text:literal,)* }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name {
-            $($(#[$what])* $variant,)*
-        }
-
-        impl $name {
-            pub const ALL: [Self; [$($text),*].len()] = [$(Self::$variant),*];
-
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $text,)*
-                }
-            }
-
-            pub fn of(name: &str) -> Option<Self> {
-                Self::ALL.into_iter().find(|known| known.name() == name)
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-                f.write_str(self.name())
-            }
-        }
-
-        impl $crate::model::named::Named for $name {
-            fn name(self) -> &'static str {
-                self.name()
-            }
-
-            fn of(name: &str) -> Option<Self> {
-                Self::of(name)
-            }
-        }
-    };
-}
-
-pub use crate::named;
 
 /// A name in a ledger. One that only another version knows equals none of ours, and is written back as it was read.
 #[derive(Clone, PartialEq, Eq)]

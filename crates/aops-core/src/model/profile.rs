@@ -86,6 +86,9 @@ impl JailState {
 /// What the program around a command says it did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
+    /// How the command ended, where somebody outside of the jail waited for it. The ledger has it with the call's end.
+    #[serde(skip)]
+    pub exit: Option<i32>,
     pub hold: Hold,
     /// Results that are gone with a throwaway layer.
     #[serde(default, skip_serializing_if = "Losses::is_empty")]
@@ -95,7 +98,7 @@ pub struct Proof {
 
 impl Proof {
     pub fn of(hold: Hold, profile: Profile) -> Self {
-        Self { hold, profile, lost: Losses::default() }
+        Self { exit: None, hold, profile, lost: Losses::default() }
     }
 }
 

@@ -53,7 +53,8 @@ impl TreeLook<'_> {
     pub fn take(&self, first: bool) -> Changed {
         let (before, now) = (self.remembered(), self.list());
         let Ok((store, now)) = now else { return self.lost() };
-        if self.remember(&now).is_err() {
+        // Before a call the tree is mostly as the last call left it.
+        if before.as_ref() != Some(&now) && self.remember(&now).is_err() {
             return self.lost();
         }
         let Some(before) = before else { return Changed { files: Vec::new(), unseen: !first } };

@@ -79,13 +79,17 @@ fn add(scan: &mut Scan, path: &Path, of: Option<&str>, lens: &Lens) -> io::Resul
             ("session_meta", None) => {
                 scan.cwd = payload.text_of("cwd").unwrap_or_default();
                 scan.began = record.text_of("timestamp");
+                scan.version = payload.text_of("cli_version");
             }
             ("turn_context", _) => model = payload.text_of("model").unwrap_or(model),
             ("token_usage_record", _) => {
                 let at = record.text_of("timestamp").and_then(|at| time::parse(&at));
                 let usage = payload.get("usage").map(usage).unwrap_or_default();
                 let cost = lens.prices.cost(&model, &usage, "", false);
-                scan.tokens.add([&model, &agent, phase_at(lens.phases, at.unwrap_or_default())], &usage, cost);
+                if lens.covers(at) {
+                    let phase = phase_at(lens.phases, at.unwrap_or_default());
+                    scan.tokens.add([&model, &agent, phase], &usage, cost);
+                }
             }
             _ => {}
         }

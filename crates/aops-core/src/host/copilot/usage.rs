@@ -53,9 +53,11 @@ fn add(scan: &mut Scan, agents: &mut HashMap<String, String>, record: &Json, len
             let Some(used) = data.get("usage") else { return };
             let name = agent.map_or(MAIN, |id| agents.get(&id).map_or("agent", String::as_str));
             let (usage, model) = (usage(used), used.text_of("model").unwrap_or_default());
-            let when = at.as_deref().and_then(time::parse).unwrap_or_default();
+            let when = at.as_deref().and_then(time::parse);
             let cost = lens.prices.cost(&model, &usage, "", false);
-            scan.tokens.add([&model, name, phase_at(lens.phases, when)], &usage, cost);
+            if lens.covers(when) {
+                scan.tokens.add([&model, name, phase_at(lens.phases, when.unwrap_or_default())], &usage, cost);
+            }
         }
         _ => {}
     }

@@ -69,6 +69,7 @@ fn all() -> Vec<Fact> {
         input_sha256: "s".to_owned(),
         jail: Some(Profile::Trial),
         jailed: Some(Proof {
+            exit: None,
             hold: Hold::Namespaces,
             profile: Profile::Work,
             lost: Losses {

@@ -1,10 +1,12 @@
-//! Where `HEAD` of a working tree is, found without starting `git`.
+//! Where `HEAD` of a working tree is, found without starting `git` unless it keeps its refs in tables.
 //!
-//! Reads `HEAD`, its log, the branch and the packed refs. Invariants: while nothing moved `HEAD`, a look is two `stat`s; what
-//! cannot be read, such as a repository that keeps its refs in tables, is nowhere.
+//! Reads `HEAD`, its log, the branch and the packed refs. Invariants: while nothing moved `HEAD`, a look is two `stat`s, in a
+//! repository with tables some more, and no process; what cannot be read is nowhere.
 
+use super::git_line;
 use super::moved::{self, Move};
 use super::place::git_folder;
+use crate::system::env::Env;
 use crate::system::files;
 use crate::text::git_object::ObjectFormat;
 use std::fs;
@@ -28,6 +30,11 @@ pub struct HeadPlace {
     pub log: Option<u64>,
 }
 
+/// What `HEAD` says where the refs are in tables.
+const IN_TABLES: &str = "refs/heads/.invalid";
+/// Names the tables; each change of a ref writes it anew.
+const TABLES: &str = "reftable/tables.list";
+
 impl HeadFiles {
     /// Those of the working tree around this folder.
     pub fn around(cwd: &Path) -> Option<Self> {
@@ -35,17 +42,28 @@ impl HeadFiles {
         above.find_map(|folder| Some(Self { git: git_folder(folder)?, root: folder.to_owned() }))
     }
 
-    /// By this a change is noticed: the `stat` of `HEAD`, and of its log. Without a log, that of the branch.
+    /// By this a change is noticed: the `stat` of `HEAD`, and of its log. Without a log, that of the branch, or of the tables:
+    /// a working tree beside the first has its `HEAD` in tables of its own.
     pub fn stamp(&self, branch: Option<&str>) -> String {
         let log = stamp(&self.git.join("logs/HEAD"));
-        let second = log.or_else(|| branch.and_then(|branch| stamp(&self.shared().join(branch))));
+        let in_tables = || {
+            let own = stamp(&self.git.join(TABLES))?;
+            let shared = stamp(&self.shared().join(TABLES)).unwrap_or_default();
+            Some(if shared == own { own } else { format!("{own} {shared}") })
+        };
+        let second = log.or_else(|| branch.and_then(|branch| stamp(&self.shared().join(branch)))).or_else(in_tables);
         format!("{} {}", stamp(&self.git.join("HEAD")).unwrap_or_default(), second.unwrap_or_default())
     }
 
-    pub fn look(&self) -> HeadPlace {
+    pub fn look(&self, env: &Env) -> HeadPlace {
         let text = files::read_text(self.git.join("HEAD")).unwrap_or_default();
         let log = fs::metadata(self.git.join("logs/HEAD")).ok().map(|about| about.len());
         match text.trim_end().strip_prefix("ref: ") {
+            Some(IN_TABLES) => HeadPlace {
+                branch: git_line(env, &self.root, &["symbolic-ref", "-q", "HEAD"]),
+                commit: git_line(env, &self.root, &["rev-parse", "-q", "--verify", "HEAD"]).as_deref().and_then(id),
+                log,
+            },
             Some(branch) => HeadPlace { branch: Some(branch.to_owned()), commit: self.resolve(branch), log },
             None => HeadPlace { branch: None, commit: id(&text), log },
         }
@@ -95,11 +113,10 @@ fn stamp(path: &Path) -> Option<String> {
 mod tests {
     use super::super::tests::{repository, run};
     use super::*;
-    use crate::system::env::Env;
 
     fn look(env: &Env) -> (HeadFiles, HeadPlace) {
         let files = HeadFiles::around(&env.cwd).unwrap();
-        let place = files.look();
+        let place = files.look(env);
         (files, place)
     }
 
@@ -163,6 +180,29 @@ mod tests {
         let moves = files.moves_since(before.log.unwrap()).unwrap();
         assert_eq!(moves.iter().map(Move::makes_commit).collect::<Vec<_>>(), [true, true, false]);
         assert_eq!(moves[1].new, told(&env, &["rev-parse", "HEAD"]));
+    }
+
+    /// Refs in tables, also those of a second working tree.
+    #[test]
+    fn a_repository_with_tables_is_watched_too() {
+        let (home, mut env) = repository();
+        env.cwd = home.path().join("tables");
+        fs::create_dir(&env.cwd).unwrap();
+        run(&env, &["init", "-q", "-b", "main", "--ref-format=reftable"]);
+        run(&env, &["commit", "-q", "--allow-empty", "-m", "start"]);
+        let place = home.path().join("side");
+        run(&env, &["worktree", "add", "-q", "--detach", place.to_str().unwrap()]);
+        for (cwd, branch) in [(env.cwd.clone(), Some("refs/heads/main".to_owned())), (place, None)] {
+            let env = Env { cwd, ..env.clone() };
+            let (files, before) = look(&env);
+            assert_eq!((before.branch, before.commit), (branch.clone(), Some(told(&env, &["rev-parse", "HEAD"]))));
+            let stamp = files.stamp(branch.as_deref());
+            run(&env, &["status"]);
+            assert_eq!(files.stamp(branch.as_deref()), stamp, "a look moves nothing");
+            run(&env, &["commit", "-q", "--allow-empty", "-m", "two"]);
+            assert_ne!(files.stamp(branch.as_deref()), stamp);
+            assert_eq!(look(&env).1.commit, Some(told(&env, &["rev-parse", "HEAD"])));
+        }
     }
 
     /// Without a log the branch itself tells.

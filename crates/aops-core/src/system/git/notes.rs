@@ -45,11 +45,7 @@ pub fn add(env: &Env, cwd: &Path, text: &str) -> Option<()> {
 
 /// Pushes the notes where the work is pushed already. `Some(false)`: it is not.
 pub fn push(env: &Env, cwd: &Path, of: &NotesRef) -> Option<bool> {
-    let Status { upstream, ahead, branch, .. } = status(env, cwd)?;
-    if !upstream || ahead > 0 {
-        return Some(false);
-    }
-    let remote = remote(env, cwd, &branch)?;
+    let Some(remote) = holder(env, cwd, &status(env, cwd)?) else { return Some(false) };
     let push = || git_with(env, cwd, &["push", "--quiet", &remote, of.ours], &[], PATIENCE);
     if push().is_some() {
         return Some(true);
@@ -58,6 +54,18 @@ pub fn push(env: &Env, cwd: &Path, of: &NotesRef) -> Option<bool> {
     fetch(env, cwd, of, &remote)?;
     notes(env, cwd, of, &["merge", "--quiet", "--strategy", of.strategy, of.theirs])?;
     push().map(|_| true)
+}
+
+/// The remote that has the commit at hand: the one that the branch is pushed to before any other, such as a fork.
+fn holder(env: &Env, cwd: &Path, status: &Status) -> Option<String> {
+    let lines = |args: &[&str]| git_line(env, cwd, args).unwrap_or_default();
+    let has_it = lines(&["for-each-ref", "--contains", "HEAD", "--format=%(refname)", "refs/remotes"]);
+    let has = |name: &String| has_it.lines().any(|known| known.starts_with(&format!("refs/remotes/{name}/")));
+    let wanted = remote(env, cwd, &status.branch);
+    let others = lines(&["remote"]);
+    let found = wanted.iter().cloned().chain(others.lines().map(str::to_owned)).find(has);
+    // Where branches of the remote are not kept here, the upstream alone tells.
+    found.or_else(|| wanted.filter(|_| status.upstream && status.ahead == 0))
 }
 
 fn fetch(env: &Env, cwd: &Path, of: &NotesRef, remote: &str) -> Option<()> {

@@ -48,6 +48,9 @@ pub struct TranscriptEntry<'a> {
     pub result: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "sessionId")]
     pub session_id: Cow<'a, str>,
+    /// Of the client.
+    #[serde(borrow, default)]
+    pub version: Cow<'a, str>,
     #[serde(borrow, default, rename = "permissionMode")]
     pub permission_mode: Cow<'a, str>,
     #[serde(borrow, default, rename = "toolDenialKind")]

@@ -1,7 +1,7 @@
 //! Reads a whole transcript once: tokens and cost; prompts and calls too where there is no ledger.
 //!
 //! Reads the session's file and those of its subagents. Invariants: usage counts once per message id, as the last record
-//! of that message has it; memory grows by eight bytes a message and by nothing else.
+//! of that message has it; memory grows by eight bytes a message, by the models of each agent, and by nothing else.
 
 use super::entry::{Lines, Message, Read, TranscriptEntry, Used, beside, text};
 use crate::host::claude::usage::{Prices, Tokens, Usage};
@@ -31,6 +31,15 @@ pub struct Lens<'a> {
     pub deep: bool,
     /// When the time is up the scan stops, and says so.
     pub until: Option<Instant>,
+    /// Only what was used between these times counts, both included, in milliseconds since 1970.
+    pub span: Option<(i64, i64)>,
+}
+
+impl Lens<'_> {
+    /// What was used at this time counts.
+    pub fn covers(&self, at_ms: Option<i64>) -> bool {
+        self.span.is_none_or(|(from, to)| at_ms.is_some_and(|at| (from..=to).contains(&at)))
+    }
 }
 
 #[derive(Debug, Default)]
@@ -42,6 +51,10 @@ pub struct Scan {
     pub began: Option<String>,
     pub ended: Option<String>,
     pub cwd: String,
+    /// Of the client, as the last record that counts names it.
+    pub version: Option<String>,
+    /// What each model wrote in the place of each agent, by the agent's id.
+    pub wrote: BTreeMap<String, BTreeMap<String, u64>>,
     pub told: Told,
     /// The time was up before the end, or a line had none.
     pub cut_short: bool,
@@ -69,6 +82,7 @@ struct PendingMessage {
     id: String,
     model: String,
     agent: String,
+    agent_id: String,
     at_ms: Option<i64>,
     usage: Usage,
     region: String,
@@ -132,6 +146,9 @@ impl Scan {
         if self.cwd.is_empty() {
             record.cwd.as_ref().clone_into(&mut self.cwd);
         }
+        if !record.version.is_empty() && agent == MAIN && lens.covers(time::parse(&record.timestamp)) {
+            record.version.as_ref().clone_into(self.version.get_or_insert_default());
+        }
         if let Some(used) = message.usage.as_ref().filter(|_| record.kind == "assistant") {
             self.used(record, message, used, agent, lens);
         }
@@ -170,6 +187,7 @@ impl Scan {
             id: message.id.to_string(),
             model: message.model.to_string(),
             agent,
+            agent_id: record.agent_id.to_string(),
             at_ms: time::parse(&record.timestamp),
             usage,
             region: used.inference_geo.as_deref().unwrap_or_default().to_owned(),
@@ -179,6 +197,13 @@ impl Scan {
 
     fn settle(&mut self, lens: &Lens) {
         let Some(last) = self.last.take() else { return };
+        if !last.agent_id.is_empty() {
+            let wrote = self.wrote.entry(last.agent_id).or_default().entry(last.model.clone()).or_default();
+            *wrote = wrote.saturating_add(last.usage.output);
+        }
+        if !lens.covers(last.at_ms) {
+            return;
+        }
         let cost = lens.prices.cost(&last.model, &last.usage, &last.region, last.fast);
         let phase = last.at_ms.map_or("idle", |at| phase_at(lens.phases, at));
         self.tokens.add([&last.model, &last.agent, phase], &last.usage, cost);

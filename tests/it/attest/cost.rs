@@ -1,0 +1,105 @@
+//! What attesting costs an event: nothing where it is off, little where nothing was committed.
+
+use super::world;
+use crate::support::{BINARY, NO_TRACKER, Sandbox, Session};
+use serde_json::{Value, json};
+use std::fs;
+
+/// The system calls of one event of this session, without those for memory, whose number depends on lengths of texts.
+fn counted(sandbox: &Sandbox, event: &str, payload: &Value) -> Vec<String> {
+    let trace = sandbox.tmp().join("trace");
+    let mut strace = sandbox.command("strace");
+    let output = strace.args(["-o", trace.to_str().unwrap(), BINARY, event]).write_stdin(payload.to_string()).output();
+    let output = output.expect("`strace` is needed: install the package of that name");
+    assert!(output.status.success(), "{output:?}");
+    let is_other = |line: &&str| {
+        // A debug build asks before each close whether the file is open; the one that ships does not.
+        let left_out = ["brk(", "mmap(", "munmap(", "mremap(", "F_GETFD", "getrandom("];
+        line.contains('(') && !left_out.iter().any(|name| line.contains(name))
+    };
+    fs::read_to_string(&trace).unwrap().lines().filter(is_other).map(str::to_owned).collect()
+}
+
+/// Begin and end of a call, each with its system calls.
+fn call(sandbox: &Sandbox, session: &Session, tool: &str, input: Value) -> [Vec<String>; 2] {
+    let call = session.call(tool, input);
+    let pre = counted(sandbox, "PreToolUse", &session.payload("PreToolUse", call.fields()));
+    let mut fields = call.fields();
+    fields["tool_response"] = json!({"stdout": ""});
+    [pre, counted(sandbox, "PostToolUse", &session.payload("PostToolUse", fields))]
+}
+
+fn with(witness: &str) -> Sandbox {
+    let sandbox = world();
+    sandbox.configure(&format!("mode.level = \"guard\"\n{witness}{NO_TRACKER}"));
+    sandbox
+}
+
+/// By these it would be known that something is looked at.
+const LOOKS: [&str; 3] = ["logs/HEAD", "/tree-", "/attest"];
+
+#[test]
+fn what_is_off_makes_no_system_call() {
+    for (tool, input) in [
+        ("Bash", json!({"command": "touch x"})),
+        ("Write", json!({"file_path": "x.txt", "content": "x\n"})),
+        ("Read", json!({"file_path": "/z"})),
+    ] {
+        let made = ["", "witness.attest = \"off\"\n"].map(|witness| {
+            let sandbox = with(witness);
+            let session = sandbox.begun("work");
+            // Before the first change a checkpoint is taken, which reads what is young.
+            let _ = call(&sandbox, &session, "Bash", json!({"command": "touch w"}));
+            let made = call(&sandbox, &session, tool, input.clone());
+            for line in made.iter().flatten() {
+                assert!(!LOOKS.iter().any(|look| line.contains(look)), "{tool}: {line}");
+            }
+            // A longer configuration may take one read more; no other file is asked for.
+            let asks = ["openat(", "statx(", "newfstatat(", "readlink", "rename", "unlink", "mkdir", "clone", "execve("];
+            let is_asked = |line: &&String| asks.iter().any(|name| line.starts_with(name));
+            made.map(|lines| lines.iter().filter(is_asked).count())
+        });
+        assert_eq!(made[0], made[1], "{tool}: as where the key is not set");
+    }
+}
+
+/// A call that only reads: nothing more, at its begin and at its end.
+#[test]
+fn what_only_reads_is_not_looked_at() {
+    for (tool, input) in [("Read", json!({"file_path": "/z"})), ("Grep", json!({"pattern": "z"}))] {
+        let made = ["off", "notes"].map(|attest| {
+            let sandbox = with(&format!("witness.attest = \"{attest}\"\n"));
+            let session = sandbox.begun("read");
+            call(&sandbox, &session, tool, input.clone()).map(|lines| lines.len())
+        });
+        assert_eq!(made[0], made[1], "{tool}");
+    }
+}
+
+/// One look at the log of `HEAD`; the tree is walked, with about one system call a file, and nothing is started.
+#[test]
+fn a_call_that_writes_costs_what_the_docs_say() {
+    let made = |attest: &str, files: usize| {
+        let sandbox = with(&format!("witness.attest = \"{attest}\"\n"));
+        for n in 0..files {
+            sandbox.put(&format!("many/{n:03}.txt"), "x\n");
+        }
+        sandbox.git(&["add", "-A"]);
+        sandbox.git(&["commit", "-q", "--allow-empty", "-m", "many"]);
+        let session = sandbox.begun("work");
+        // The first look has nothing to compare with, and keeps what it finds.
+        let _ = call(&sandbox, &session, "Bash", json!({"command": "touch x"}));
+        call(&sandbox, &session, "Bash", json!({"command": "touch y"}))
+    };
+    let (off, few, many) = (made("off", 10), made("notes", 10), made("notes", 60));
+    for (at, moment) in ["begin", "end"].into_iter().enumerate() {
+        let heads = |made: &[Vec<String>; 2]| made[at].iter().filter(|line| line.contains("logs/HEAD")).count();
+        assert_eq!((heads(&off), heads(&few)), (0, 1), "{moment}: {:#?}", few[at]);
+        let more = few[at].len() - off[at].len();
+        let of_fifty = many[at].len() - few[at].len();
+        assert!(of_fifty <= 100, "{moment}: {of_fifty} for fifty files more");
+        assert!(more <= 160, "{moment}: {more} more: {:#?}", few[at]);
+        let starts = |made: &[Vec<String>; 2]| made[at].iter().filter(|line| line.contains("exec")).count();
+        assert_eq!(starts(&few), starts(&off), "{moment}: nothing is started");
+    }
+}
