@@ -72,6 +72,8 @@ pub(super) struct Row {
     pub(super) damage: Option<String>,
     pub(super) prompt: String,
     pub(super) began: String,
+    /// What its commands reached, where hosts are judged.
+    pub(super) network: Option<String>,
 }
 
 impl Row {
@@ -137,6 +139,7 @@ impl Row {
             refusal: self.refusal.map(one),
             damage: self.damage.map(one),
             prompt: one(self.prompt),
+            network: self.network.map(one),
             ..self
         }
     }
@@ -148,6 +151,7 @@ impl Row {
             "mode": self.mode, "phase": self.phase, "waits_for": self.waits(), "wants_person": self.wants_person(),
             "block_reason": self.blocked, "question": open.map(|question| &question.words), "cost_usd": self.cost,
             "last_refusal": self.refusal, "damage": self.damage, "prompt": self.prompt, "started_at": self.began,
+            "network": self.network,
         })
     }
 
@@ -156,6 +160,7 @@ impl Row {
         let mut parts = vec![format!("{} {}", self.short(), self.project), self.life.word().to_owned()];
         parts.extend(Some(format!("phase {}", self.phase)).filter(|_| !self.phase.is_empty()));
         parts.extend(Some(self.waits()).filter(|waits| !waits.is_empty()).map(|waits| format!("waits for {waits}")));
+        parts.extend(self.network.as_ref().map(|network| format!("network {network}")));
         parts.extend(self.cost.map(|_| format!("cost {}", self.dollars())));
         parts.extend(self.refusal.as_ref().map(|refusal| format!("last refusal: {refusal}")));
         parts.push(match &self.damage {

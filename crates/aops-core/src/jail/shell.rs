@@ -178,7 +178,7 @@ impl Order {
             Some(profile) => Chosen { by_agent: true, ..Chosen::of(profile) },
             None => choose(line, harness, &jail, env, found.as_ref())?,
         };
-        let Chosen { mut profile, calls, by_agent, mut notice, leaving, online, keeps, quiet } = chosen;
+        let Chosen { mut profile, calls, by_agent, mut notice, leaving, online, keeps, quiet, wants } = chosen;
         if own.is_some() {
             (profile, notice) = (Profile::None, "");
         }
@@ -193,7 +193,7 @@ impl Order {
         let state = held(known, &jail, &ground, profile)?;
         let (hold, profile) = settle(&state, &jail, profile)?;
         let session = found.as_ref().map(|(folder, _)| folder.as_path());
-        let asked = Asked { jail: &jail, network: &network, hold, profile, harness, session };
+        let asked = Asked { jail: &jail, network: &network, hold, profile, harness, session, wants: &wants };
         let reach = Reach::of(asked, &ground)?;
         Ok(Self {
             hold,
@@ -252,6 +252,8 @@ struct Chosen {
     keeps: Option<ToKeep>,
     /// It was answered in the person's place.
     quiet: Option<Box<Quieted>>,
+    /// Hosts that a person was asked about.
+    wants: Vec<String>,
 }
 
 impl Chosen {
@@ -265,6 +267,7 @@ impl Chosen {
             online: false,
             keeps: None,
             quiet: None,
+            wants: Vec::new(),
         }
     }
 }
@@ -296,6 +299,7 @@ fn choose(
                 online,
                 keeps,
                 quiet,
+                wants: calls.iter().flat_map(|open| open.wants.clone()).collect(),
                 ..Chosen::of(profile)
             }
         }
