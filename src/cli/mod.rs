@@ -36,6 +36,7 @@ pub mod report;
 pub mod usage;
 pub mod danger;
 pub mod quiet;
+pub mod network;
 #[cfg(feature = "fleet")]
 pub mod fleet;
 pub mod run;
@@ -171,6 +172,7 @@ pub static COMMANDS: &[Command] = &[
     mode::COMMAND,
     danger::COMMAND,
     quiet::COMMAND,
+    network::COMMAND,
     checkpoint::COMMAND,
     undo::COMMAND,
     run::RUN,
@@ -410,6 +412,7 @@ mod tests {
         commands.extend(below("undo", undo::VERBS));
         commands.extend(below("danger", danger::VERBS));
         commands.extend(below("quiet", quiet::VERBS));
+        commands.extend(below("network", network::VERBS));
         commands.extend(below("key", key::VERBS));
         commands.extend(below("witness", witness::VERBS));
         #[cfg(feature = "fleet")]

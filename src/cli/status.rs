@@ -4,12 +4,14 @@
 //! nothing to say is not there; a waiver that has run out is not there; `shut` is only said of what really refuses; `statusline` prints no error and always exits with
 //! 0, since the client shows its output in the prompt, and for an unknown state it prints nothing.
 
+mod bundled;
 mod kept;
 mod parked;
 mod questions;
 mod shut;
 mod unfinished;
 
+use bundled::describe_bundle;
 use kept::describe_kept;
 pub(super) use parked::describe_changed;
 use parked::{describe_parked, find_parked};
@@ -24,6 +26,7 @@ use aops_core::config::bundle;
 use aops_core::config::policy::jail::JailLevel;
 use aops_core::config::policy::{Level, ModeLevel};
 use aops_core::gate::{Context, owed};
+use aops_core::jail::network;
 use aops_core::ledger::session_folder::{SessionKey, dashed};
 use aops_core::ledger::sessions::{self, SessionOnDisk};
 use aops_core::ledger::written;
@@ -86,6 +89,7 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         let mut value = to_json(io.env, &session, &owed);
         value["parked"] = parked.iter().map(|(files, about)| json!({"intent": about, "files": files})).collect();
         value["damage"] = json!(damage);
+        value["network"] = json!(network::describe(&session, &shelved.path));
         value["bundle"] = bundle::installed(io.env).ok().flatten().map_or(Value::Null, |(bundle, _)| bundle.identity());
         return io.print(value);
     }
@@ -94,6 +98,7 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     rows.extend(describe_bundle(io.env));
     rows.extend(log_damage(io.env).map(|damage| ("log", format!("damaged: {damage}"), Tone::Bad)));
     rows.extend(course(&session, io.env.now_ms));
+    rows.extend(network::describe(&session, &shelved.path).map(|words| ("network", words, Tone::Plain)));
     rows.extend(halt(&session, &shelved));
     // Told to people alone: in a tool call the model reads this.
     rows.extend(way_out(&session, io.env.now_ms).filter(|_| !io.env.inside_client));
@@ -106,14 +111,6 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     rows.extend(times(io, &session.state));
     rows.push(("folder", shelved.path.display().to_string(), Tone::Quiet));
     io.facts(rows)
-}
-
-/// The administrator's bundle that this machine runs.
-fn describe_bundle(env: &Env) -> Option<NamedFact> {
-    match bundle::installed(env) {
-        Ok(found) => found.map(|(bundle, _)| ("bundle", format!("{} {}", bundle.name, bundle.version), Tone::Plain)),
-        Err(problem) => Some(("bundle", problem.to_string(), Tone::Bad)),
-    }
 }
 
 /// The state file is derived: without it the ledger says the same.

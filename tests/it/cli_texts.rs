@@ -157,6 +157,7 @@ const IN_AN_EMPTY_PROJECT: &[&str] = &[
     "danger deny frob --yes",
     "danger off git-discard",
     "quiet",
+    "network",
     "quiet reading --network gh --yes",
     "quiet contained",
     "quiet off --yes",

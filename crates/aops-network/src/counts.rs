@@ -3,11 +3,14 @@
 //! Pure: the caller says what time it is. Invariant: the table stays small, whatever names a command makes up.
 
 use crate::list::{Pass, Word};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Hosts in the table; what is refused beyond them is counted together.
 const MOST_HOSTS: usize = 1024;
+
+/// Bytes sent to a host that is no remote of the repository, from which on it is told.
+const MUCH: u64 = 1_000_000;
 
 /// Seconds since 1970.
 pub type Time = u64;
@@ -80,8 +83,58 @@ impl Counts {
         }
     }
 
+    pub fn row_of(&self, host: &str, port: u16) -> Option<&Row> {
+        self.rows.get(&(host.to_owned(), port))
+    }
+
     pub fn rows(&self) -> impl Iterator<Item = (&str, u16, &Row)> {
         self.rows.iter().map(|((host, port), row)| (host.as_str(), *port, row))
+    }
+
+    /// All of it in a few words: `6 hosts, 41 MB in, 88 kB out · 2 refused · served: localhost:3000`.
+    pub fn describe(&self) -> String {
+        let all = || self.rows().map(|(.., row)| row);
+        let hosts: BTreeSet<&str> =
+            self.rows().filter(|(.., row)| row.connections > 0).map(|(host, ..)| host).collect();
+        let (down, up) = (all().map(|row| row.down).sum(), all().map(|row| row.up).sum());
+        let hosts = match hosts.len() {
+            0 => "no host reached".to_owned(),
+            1 => format!("1 host, {} in, {} out", size(down), size(up)),
+            n => format!("{n} hosts, {} in, {} out", size(down), size(up)),
+        };
+        let refused = all().map(|row| row.refused).sum::<u64>() + self.others;
+        let refused = if refused > 0 { format!(" · {refused} refused") } else { String::new() };
+        let served: Vec<String> = self.served.iter().map(|one| format!("localhost:{}", one.outside)).collect();
+        let served = if served.is_empty() { String::new() } else { format!(" · served: {}", served.join(", ")) };
+        let much = self.rows().filter(|(.., row)| row.up > MUCH && row.word != Some(Word::Remote));
+        let much: Vec<String> = much.map(|(host, _, row)| format!(" · {} out to {host}", size(row.up))).collect();
+        let much = much.concat();
+        format!("{hosts}{refused}{much}{served}")
+    }
+}
+
+impl Row {
+    /// `212×, 40 MB in, 61 kB out`, or how often it was refused and why.
+    pub fn describe(&self) -> String {
+        let reached = format!("{}×, {} in, {} out", self.connections, size(self.down), size(self.up));
+        let refused = format!("refused {}×, {}", self.refused, self.why);
+        match (self.connections, self.refused) {
+            (_, 0) => reached,
+            (0, _) => refused,
+            _ => format!("{reached}; {refused}"),
+        }
+    }
+}
+
+/// `61 kB`, `0.9 MB`, `41 MB`.
+pub fn size(bytes: u64) -> String {
+    let tenths = |unit: u64| (bytes + unit / 20) / (unit / 10);
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..900_000 => format!("{} kB", (bytes + 500) / 1_000),
+        900_000..9_950_000 => format!("{}.{} MB", tenths(1_000_000) / 10, tenths(1_000_000) % 10),
+        9_950_000..995_000_000 => format!("{} MB", (bytes + 500_000) / 1_000_000),
+        _ => format!("{}.{} GB", tenths(1_000_000_000) / 10, tenths(1_000_000_000) % 10),
     }
 }
 
@@ -138,6 +191,25 @@ impl Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_are_told_in_a_few_words() {
+        let mut counts = Counts::default();
+        assert_eq!(counts.describe(), "no host reached");
+        counts.passed("a.test", 443, Pass::Observed, 1);
+        counts.moved("a.test", 443, 88_400, 40_600_000, 1);
+        counts.refused("b.test", 443, "it is not on this project's list", 2);
+        counts.served.push(Served { inside: 3000, outside: 3001 });
+        assert_eq!(counts.describe(), "1 host, 41 MB in, 88 kB out · 1 refused · served: localhost:3001");
+        counts.moved("a.test", 443, 2_000_000, 0, 3);
+        assert!(counts.describe().contains(" · 2.1 MB out to a.test · "), "{}", counts.describe());
+        let rows: Vec<String> = counts.rows().map(|(.., row)| row.describe()).collect();
+        assert_eq!(rows, ["1×, 41 MB in, 2.1 MB out", "refused 1×, it is not on this project's list"]);
+        for (bytes, said) in [(0, "0 B"), (999, "999 B"), (1_500, "2 kB"), (900_000, "0.9 MB"), (1_960_000, "2.0 MB")] {
+            assert_eq!(size(bytes), said);
+        }
+        assert_eq!(size(2_500_000_000), "2.5 GB");
+    }
 
     #[test]
     fn counts_are_kept_by_host_and_port_and_read_back() {

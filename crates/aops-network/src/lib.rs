@@ -4,7 +4,9 @@
 
 pub mod name;
 pub mod address;
+pub mod known;
 pub mod list;
+pub mod derive;
 pub mod hello;
 pub mod body;
 pub mod request;

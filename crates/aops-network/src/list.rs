@@ -3,6 +3,7 @@
 //! Pure. The text is one rule a line. Invariants: what is denied is denied whoever allows it; a text of which one line is not
 //! understood is no list.
 
+use crate::known::takes_uploads;
 use crate::name::{Name, port};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -31,7 +32,11 @@ pub enum Word {
     Person,
     Managed,
     Project,
-    /// Lock files, settings of package managers, remotes.
+    /// A person's answer to a question of this session.
+    Session,
+    /// A remote of the repository.
+    Remote,
+    /// Lock files, settings of package managers.
     Derived,
     BuiltIn,
 }
@@ -49,6 +54,8 @@ pub enum Refusal {
     NotListed,
     /// The host is listed, but not at this port.
     OtherPort,
+    /// The host is listed, but takes uploads from anybody, and a secret was read.
+    AfterSecret,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +94,8 @@ pub struct List {
     pub publish: Publish,
     /// A hello may hide a second name.
     pub ech: bool,
+    /// A secret was read: listed hosts that take uploads from anybody need a person again, except for the remotes.
+    pub guarded: bool,
 }
 
 /// Why a text is no list.
@@ -101,10 +110,12 @@ impl Mode {
 }
 
 impl Word {
-    pub const ALL: [(Self, &'static str); 5] = [
+    pub const ALL: [(Self, &'static str); 7] = [
         (Self::Person, "person"),
         (Self::Managed, "managed"),
         (Self::Project, "project"),
+        (Self::Session, "session"),
+        (Self::Remote, "remote"),
         (Self::Derived, "derived"),
         (Self::BuiltIn, "built-in"),
     ];
@@ -129,6 +140,11 @@ impl Pattern {
         if self.below { name.is_below(&self.name) } else { *name == self.name }
     }
 
+    /// It says something of this name at this port.
+    pub fn covers(&self, name: &Name, port: u16) -> bool {
+        self.names(name) && self.allows(port)
+    }
+
     /// Where it allows, no port means the usual ones.
     fn allows(&self, port: u16) -> bool {
         self.port.map_or_else(|| USUAL_PORTS.contains(&port), |named| named == port)
@@ -150,20 +166,41 @@ impl List {
             local: BTreeSet::new(),
             publish: Publish::Auto,
             ech: false,
+            guarded: false,
         }
     }
 
     /// The one verdict on a name and a port.
     pub fn judge(&self, name: &Name, port: u16) -> Verdict {
         let of_name = || self.allow.iter().filter(|(pattern, _)| pattern.names(name));
+        let listed = || of_name().filter(|(pattern, _)| pattern.allows(port));
+        let counts = |word: Word| !self.guarded || !needs_person_again(word, name);
         let denied = self.deny.iter().find(|(pattern, _)| pattern.names(name) && pattern.denies(port));
-        let refused = match (denied, of_name().find(|(pattern, _)| pattern.allows(port))) {
+        let refused = match (denied, listed().find(|(_, word)| counts(*word))) {
             (Some((_, word)), _) => Refusal::Denied(*word),
             (None, Some((_, word))) => return Verdict::Pass(Pass::Listed(*word)),
+            (None, None) if listed().next().is_some() => Refusal::AfterSecret,
             (None, None) if of_name().next().is_some() => Refusal::OtherPort,
             (None, None) => Refusal::NotListed,
         };
         if self.mode == Mode::Observe { Verdict::Pass(Pass::Observed) } else { Verdict::Refuse(refused) }
+    }
+
+    /// What a person answered once, and what was found when the session began where `found` says so: no configuration has it.
+    pub fn keep_from(&mut self, old: &Self, found: bool) {
+        let lasts = |word: Word| match word {
+            Word::Session => true,
+            Word::Remote | Word::Derived | Word::BuiltIn => found,
+            Word::Person | Word::Managed | Word::Project => false,
+        };
+        self.allow.extend(old.allow.iter().filter(|(_, word)| lasts(*word)).cloned());
+        self.guarded = old.guarded;
+    }
+
+    /// From here on, until the task ends: what a person allowed before the secret was read does not count for these hosts.
+    pub fn guard(&mut self) {
+        self.guarded = true;
+        self.allow.retain(|(pattern, word)| *word != Word::Session || !takes_uploads(&pattern.name));
     }
 
     /// Whether this name may lead to a private address. Where everything is passed, private ones are too.
@@ -217,10 +254,28 @@ impl List {
                 self.publish = Publish::Only(ports.iter().map(|one| port(one.as_bytes())).collect::<Option<_>>()?);
             }
             ["ech"] => self.ech = true,
+            ["guarded"] => self.guarded = true,
             _ => return None,
         }
         Some(())
     }
+}
+
+impl Refusal {
+    /// A person can still allow it.
+    pub fn is_open(self) -> bool {
+        !matches!(self, Self::Denied(_))
+    }
+
+    /// The same of the words it is told in.
+    pub fn is_open_in_words(why: &str) -> bool {
+        [Self::NotListed, Self::OtherPort, Self::AfterSecret].iter().any(|known| why == known.to_string())
+    }
+}
+
+/// After a secret, whoever allowed this host did not know of it; the remotes are where the work goes.
+fn needs_person_again(word: Word, name: &Name) -> bool {
+    !matches!(word, Word::Session | Word::Remote) && takes_uploads(name)
 }
 
 impl fmt::Display for Word {
@@ -260,7 +315,12 @@ impl fmt::Display for List {
             }
             Publish::None | Publish::Only(_) => writeln!(f, "publish none")?,
         }
-        if self.ech { writeln!(f, "ech") } else { Ok(()) }
+        for (word, is_set) in [("ech", self.ech), ("guarded", self.guarded)] {
+            if is_set {
+                writeln!(f, "{word}")?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -270,6 +330,7 @@ impl fmt::Display for Refusal {
             Self::Denied(word) => write!(f, "it is denied ({word})"),
             Self::NotListed => f.write_str("it is not on this project's list"),
             Self::OtherPort => f.write_str("it is on this project's list with other ports"),
+            Self::AfterSecret => f.write_str("it takes uploads from anybody, and a secret was read in this task"),
         }
     }
 }

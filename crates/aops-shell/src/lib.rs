@@ -17,3 +17,4 @@ pub mod lasting;
 pub mod quiet;
 pub mod leftovers;
 pub mod online;
+pub mod hosts;

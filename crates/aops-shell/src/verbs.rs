@@ -83,6 +83,13 @@ pub static VERBS: &[Verb] = &[
     writes("quiet off", Who::AtTerminal),
     writes("quiet reading", Who::AtTerminal),
     writes("quiet contained", Who::AtTerminal),
+    writes("network", Who::Anyone),
+    reads("network list"),
+    // They say what commands reach.
+    writes("network allow", Who::AtTerminal),
+    writes("network deny", Who::AtTerminal),
+    // It goes on until a person ends it.
+    writes("network watch", Who::OutsideClient),
     writes("checkpoint", Who::Anyone),
     writes("checkpoint create", Who::Anyone),
     reads("checkpoint list"), reads("checkpoint show"), reads("checkpoint diff"),

@@ -204,6 +204,9 @@ fn detail(page: &mut Page, row: &Row) {
     ] {
         page.line(&format!("{name:9} {text}"), tone);
     }
+    if let Some(network) = &row.network {
+        page.line(&format!("{:9} {network}", "network"), Tone::Plain);
+    }
 }
 
 fn timeline(model: &Model, page: &mut Page) {

@@ -74,6 +74,8 @@ pub(super) struct Row {
     pub(super) damage: Option<String>,
     pub(super) prompt: String,
     pub(super) began: String,
+    /// What its commands reached, where hosts are judged.
+    pub(super) network: Option<String>,
 }
 
 impl Row {
@@ -140,6 +142,7 @@ impl Row {
             given: one(self.given),
             damage: self.damage.map(one),
             prompt: one(self.prompt),
+            network: self.network.map(one),
             ..self
         }
     }
@@ -150,7 +153,8 @@ impl Row {
             "session_id": self.id, "folder": self.path, "project": self.root, "state": self.life.word(),
             "mode": self.mode, "phase": self.phase, "waits_for": self.waits(), "wants_person": self.wants_person(),
             "block_reason": self.blocked, "question": open.map(|question| &question.words), "cost_usd": self.cost,
-            "last_refusal": self.refusal, "given": self.given, "damage": self.damage, "prompt": self.prompt, "started_at": self.began,
+            "last_refusal": self.refusal, "given": self.given, "damage": self.damage, "prompt": self.prompt,
+            "started_at": self.began, "network": self.network,
         })
     }
 
@@ -159,6 +163,7 @@ impl Row {
         let mut parts = vec![format!("{} {}", self.short(), self.project), self.life.word().to_owned()];
         parts.extend(Some(format!("phase {}", self.phase)).filter(|_| !self.phase.is_empty()));
         parts.extend(Some(self.waits()).filter(|waits| !waits.is_empty()).map(|waits| format!("waits for {waits}")));
+        parts.extend(self.network.as_ref().map(|network| format!("network {network}")));
         parts.extend(self.cost.map(|_| format!("cost {}", self.dollars())));
         parts.extend(self.refusal.as_ref().map(|refusal| format!("last refusal: {refusal}")));
         parts.extend(Some(self.given.clone()).filter(|given| !given.is_empty()));

@@ -1,26 +1,35 @@
 //! A session's network by host name: ways around the list, and everyday use of it.
 //!
-//! `inside` runs in a machine of its own, where every address is this machine and nothing can leave: the tests here start it
-//! there, as a superuser and as an ordinary user.
+//! `inside`, `asked` and `everyday` run in a machine of their own, where every address is this machine and nothing can leave:
+//! the tests here start them there, as a superuser and as an ordinary user.
 
+mod asked;
+mod everyday;
 mod inside;
 mod outside;
+mod words;
 
 use std::path::Path;
 use std::process::Command;
 
-/// Each of `inside`, in a machine of its own: their servers take the same ports.
-const INSIDE: [&str; 10] = [
-    "a_list_that_changes_holds_at_once_and_a_broken_one_never",
-    "a_network_that_is_gone_lets_no_command_run",
-    "a_refusal_says_host_reason_and_next_step",
-    "a_server_is_reached_by_the_next_command_and_from_outside",
-    "an_observer_passes_and_notes_everything",
-    "everyday_programs_reach_listed_hosts_with_an_empty_environment",
-    "listed_hosts_are_reached_by_every_kind_of_connection",
-    "no_way_leads_around_the_list",
-    "reading_and_reviewing_use_the_same_network",
-    "with_the_mode_off_there_is_nothing",
+/// Each of them, in a machine of its own: their servers take the same ports.
+const INSIDE: [&str; 16] = [
+    "asked::a_host_that_a_line_was_refused_is_asked_about_the_next_time",
+    "asked::a_line_that_names_an_unknown_host_is_asked_about_before_it_runs",
+    "asked::a_persons_answer_holds_at_once_in_a_running_session",
+    "asked::a_program_outside_of_the_jail_is_asked_about_each_time",
+    "asked::where_nobody_is_asked_the_end_lists_what_was_refused",
+    "everyday::package_managers_and_clients_reach_listed_hosts",
+    "inside::a_list_that_changes_holds_at_once_and_a_broken_one_never",
+    "inside::a_network_that_is_gone_lets_no_command_run",
+    "inside::a_refusal_says_host_reason_and_next_step",
+    "inside::a_server_is_reached_by_the_next_command_and_from_outside",
+    "inside::an_observer_passes_and_notes_everything",
+    "inside::everyday_programs_reach_listed_hosts_with_an_empty_environment",
+    "inside::listed_hosts_are_reached_by_every_kind_of_connection",
+    "inside::no_way_leads_around_the_list",
+    "inside::reading_and_reviewing_use_the_same_network",
+    "inside::with_the_mode_off_there_is_nothing",
 ];
 
 fn run_all(ordinary: bool) {
@@ -45,7 +54,7 @@ fn run_inside(ordinary: bool, name: &str) -> Option<String> {
         (true, false) => drop(command.args(["unshare", "-U", "--map-user=1000", "--map-group=1000"])),
     }
     command.arg(std::env::current_exe().unwrap());
-    command.args([&format!("jail::network::inside::{name}"), "--exact", "--ignored"]);
+    command.args([&format!("jail::network::{name}"), "--exact", "--ignored"]);
     command.env("HOME", home.path()).env("TMPDIR", "/tmp").env_remove("CARGO_HOME").current_dir(home.path());
     let ran = command.output().expect("`unshare` is needed: install util-linux");
     let words = String::from_utf8_lossy(&[ran.stdout.as_slice(), &ran.stderr].concat()).into_owned();

@@ -15,8 +15,8 @@ use aops_core::model::phase::Sandbox;
 use aops_core::model::profile::{Hold, JailState, Loss, Losses, LostFile, Profile, Proof};
 use aops_core::session::agent_report::AgentReport;
 use aops_core::session::fact::{
-    Blocked, Checked, Concluded, Fact, Kept, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Staged,
-    Starts, Step, Taken, TaskChosen, TaskMove, Unasked, Unblocked, Violation,
+    Blocked, Checked, Concluded, Fact, Kept, Opened, Previous, Reached, Recovered, Reported, Said, Seen, Snapshot,
+    Staged, Starts, Step, Taken, TaskChosen, TaskMove, Unasked, Unblocked, Violation,
 };
 use aops_core::session::growth::{ChangedFile, Growth};
 use aops_core::session::kept_count::KeptCount;
@@ -95,6 +95,22 @@ fn tracks() -> Vec<Tracks> {
     vec![full.clone(), one(How::Leaves), one(How::Changes), one(How::Syncs)]
 }
 
+fn reached() -> Vec<Reached> {
+    let full = Reached {
+        connections: 1,
+        down: 1,
+        first: 1,
+        host: text(),
+        last: 1,
+        port: 443,
+        reason: some(),
+        refused: 1,
+        up: 1,
+        word: some(),
+    };
+    vec![full, Reached { host: text(), port: 443, ..Reached::default() }]
+}
+
 fn calls() -> Vec<OpenCall> {
     let full = OpenCall {
         agent_id: some(),
@@ -116,6 +132,7 @@ fn calls() -> Vec<OpenCall> {
         state: CallState::Pending,
         tests: true,
         tracks: tracks(),
+        wants: vec![text()],
     };
     let least = OpenCall {
         agent_id: None,
@@ -134,6 +151,7 @@ fn calls() -> Vec<OpenCall> {
         since_ms: None,
         tests: false,
         tracks: Vec::new(),
+        wants: Vec::new(),
         ..full.clone()
     };
     let guarded = Question { gate: stored(), line: text(), rule: None, since: moment() };
@@ -638,6 +656,7 @@ fn seen() -> Seen {
         greets: some(),
         held: Some(held()),
         jail: Some(jail()),
+        hosts: reached(),
         leaves: true,
         linked: Some(map()),
         log: Some(signed()),
@@ -723,6 +742,7 @@ fn step() -> Step {
         jail: Some(Profile::Trial),
         jailed: Some(proof()),
         hindered: true,
+        hosts: reached(),
         quiet: Some(Box::new(quieted())),
         keeps: Some(vec![text()]),
         kept: Some(Kept {
@@ -761,6 +781,7 @@ fn step() -> Step {
         tracks: tracks(),
         unchanged: true,
         unended: true,
+        wants: vec![text()],
     }
 }
 
@@ -789,6 +810,7 @@ fn unseen() -> Seen {
         baseline_before: None,
         baseline_sha256: None,
         jail: None,
+        hosts: Vec::new(),
         linked: None,
         log: None,
         held: None,
@@ -844,6 +866,7 @@ fn unstepped() -> Step {
         jail: None,
         jailed: None,
         hindered: false,
+        hosts: Vec::new(),
         quiet: None,
         keeps: None,
         kept: None,
@@ -871,6 +894,7 @@ fn unstepped() -> Step {
         tracks: Vec::new(),
         unchanged: false,
         unended: false,
+        wants: Vec::new(),
         ..step()
     }
 }

@@ -11,7 +11,7 @@ use crate::model::named::Stored;
 use crate::model::profile::Proof;
 use crate::model::worktree::Worktree;
 use crate::session::agent_report::AgentReport;
-use crate::session::fact::{Checked, Kept, Quieted, Step, Unasked};
+use crate::session::fact::{Checked, Kept, Quieted, Reached, Step, Unasked};
 use crate::session::fold::Session;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::{AtWork, PlanShown, RunStep};
@@ -22,6 +22,7 @@ use crate::text::time;
 use crate::tool::danger::Danger;
 use crate::tool::targets::Targets;
 use crate::tool::tracking::Tracks;
+use aops_shell::hosts::Host;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
@@ -119,6 +120,12 @@ pub struct CallContext {
     /// Where shell commands are jailed: it only reads, and cannot without the network.
     pub online: bool,
     pub unheld: Unheld,
+    /// Where hosts are judged: those that it names.
+    pub named: Vec<Host>,
+    /// Those that it names, or needed before, and that the session's list refuses.
+    pub unlisted: Vec<Unlisted>,
+    /// With those: the foreign text that came last.
+    pub foreign: Option<String>,
     /// What the shipped danger rules found in it.
     pub dangers: Vec<Danger>,
     /// What it would lose that is nowhere else, and whether that can be kept first.
@@ -178,6 +185,21 @@ pub enum Held {
     Another(Holder),
     /// It could not be looked at: why.
     Unknown(String),
+}
+
+/// A host that the session's list refuses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unlisted {
+    /// As a rule names it.
+    pub rule: String,
+    pub port: u16,
+    pub why: String,
+    /// A person said never.
+    pub denied: bool,
+    /// The line does not name it, but was refused it before.
+    pub needed: bool,
+    /// It was listed until a secret was read.
+    pub after_secret: bool,
 }
 
 /// A program in a line that cannot run inside the jail.
@@ -255,6 +277,8 @@ pub struct EndContext {
     /// After a command: how it was jailed, or that there is no proof of it.
     pub jailed: Option<Proof>,
     pub unproven: bool,
+    /// After a command: hosts that are new, and each that was refused; at the session's end, all of them.
+    pub hosts: Vec<Reached>,
     /// What was kept before it ran.
     pub kept: Option<Kept>,
     /// It was answered in the person's place, failed, and the jail was in its way.

@@ -10,8 +10,8 @@ pub use crate::gate::settle::{abandoned, rejected};
 use crate::gate::settle::{in_flight, settle, settle_answered, settled};
 use crate::gate::timers::{listed_timers, new_timers, scheduled, set_timer};
 use crate::gate::{
-    Context, Evidence, Keeps, Unstopped, jail, parked, profile, questions, reflection, repeat, sandbox, unreported,
-    verdicts, way_out,
+    Context, Evidence, Keeps, Unstopped, jail, network, parked, profile, questions, reflection, repeat, sandbox,
+    unreported, verdicts, way_out,
 };
 use crate::model::agent::{AgentId, ours};
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
@@ -73,6 +73,7 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
             }
             (seen.timers, seen.timers_lost) = listed_timers(session, event, context);
             seen.starter = starter(event, context);
+            seen.hosts.clone_from(&context.ended.hosts);
             seen.uncounted = event.kind == EventKind::SubagentStop && !is_awaited(session, event);
             if event.kind == EventKind::PermissionRequest {
                 seen.dialog = context.interactive;
@@ -252,6 +253,7 @@ fn first_step(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdi
     }
     let is_measured = first.effect == Some(Effect::Write) && first.grows.is_none() && session.measures();
     first.since_ms = is_measured.then_some(context.now_ms);
+    first.wants = network::approved_if_started(verdict, context);
     first.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
     (first.schedules, first.timers_lost) = scheduled(session, call, verdict.ruling == Ruling::Deny);
     first.starts = started(call).map(|agent| Starts { client: context.client.clone(), name: agent.into() });
@@ -344,6 +346,7 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     (last.lasts, last.moved) = (context.ended.lasts, context.ended.moved);
     last.jailed.clone_from(&context.ended.jailed);
     last.kept.clone_from(&context.ended.kept);
+    last.hosts.clone_from(&context.ended.hosts);
     last.hindered = context.ended.hindered;
     last.marks = context.ended.marks.clone().filter(|marks| *marks != session.memory.marks);
     facts.push(Fact::Call(last));

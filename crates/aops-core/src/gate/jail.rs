@@ -6,6 +6,7 @@
 use super::{CallContext, Context, Unheld};
 use crate::config::policy::ModeLevel;
 use crate::config::policy::jail::JailLevel;
+use crate::config::policy::network::NetworkMode;
 use crate::model::call::ToolCall;
 use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
@@ -59,14 +60,16 @@ fn before(session: &Session, call: &ToolCall, context: &Context) -> Verdict {
                 "`{program}` cannot run inside the jail, and the rest of this line must\nhint: run `{program} …` as a line of its own, with plain words: no variable, pattern or redirection"
             ),
         ),
-        Some(Unheld::Alone { program, hands: Some(hands) }) => handed(program, hands, context),
+        Some(Unheld::Alone { program, hands: Some(hands) }) => handed(session, program, hands, context),
         _ => Verdict::pass(),
     }
 }
 
 /// Outside of the jail nothing holds what this program starts, so a person says whether it may.
-fn handed(program: &str, hands: &str, context: &Context) -> Verdict {
-    let words = one_line(&format!("`{program}` runs outside of the jail, and `{hands}` is not known"), 400);
+fn handed(session: &Session, program: &str, hands: &str, context: &Context) -> Verdict {
+    let is_judged = session.policy().network.mode >= NetworkMode::Ask;
+    let online = if is_judged { " with the machine's network" } else { "" };
+    let words = one_line(&format!("`{program}` runs outside of the jail{online}, and `{hands}` is not known"), 400);
     if !(context.attended || context.defers) {
         let hint = "ask the user to run it in a terminal of their own";
         return Verdict::deny(GATE, format!("{words}: no tool call may do this without a person\nhint: {hint}"));

@@ -23,6 +23,7 @@ pub mod quiet;
 pub mod lease;
 pub mod sandbox;
 pub mod profile;
+pub mod network;
 pub mod reflection;
 pub mod questions;
 pub mod settle;
@@ -37,7 +38,7 @@ pub mod rehearsal;
 
 pub use context::{
     CallContext, Context, EndContext, Evidence, Held, Holder, Keeps, LastRefusal, QuietAnswer, SettingsEdit,
-    StartContext, Unheld, Unstopped,
+    StartContext, Unheld, Unlisted, Unstopped,
 };
 
 use crate::config::policy::{Level, Policy};
@@ -95,8 +96,9 @@ pub static GATES: &[Gate] = &[
     Gate { id: GateId::Repeat, judges: &[repeat::judge] },
     // What the user's own rules say.
     Gate { id: GateId::Rules, judges: &[rules::judge] },
-    // Commands that the jail must hold and cannot. Tells what a command changed that is gone, and what was in its way.
-    Gate { id: GateId::Jail, judges: &[jail::judge, unsaved::judge, quiet::judge] },
+    // Commands that the jail must hold and cannot; hosts on no list. Tells what a command changed that is gone, and what was
+    // in its way.
+    Gate { id: GateId::Jail, judges: &[jail::judge, unsaved::judge, quiet::judge, network::judge] },
     // What loses work, breaks the system or gives secrets away. Tells what was kept.
     Gate { id: GateId::Danger, judges: &[danger::judge, kept::judge] },
     // A file that another session edits, in mode `strict`.

@@ -11,8 +11,10 @@ use crate::checkpoint;
 use crate::config::policy::Policy;
 use crate::config::policy::network::NetworkMode;
 use crate::gate::jail::runs_shell;
+use crate::gate::network::is_wanted;
 use crate::gate::{is_busy, lease};
 use crate::insight::collect;
+use crate::jail::network::Runs;
 use crate::jail::{enter, network};
 use crate::ledger::{leases, recent};
 use crate::model::error::Failure;
@@ -21,9 +23,9 @@ use crate::model::gate_id::GateId;
 use crate::model::named::Stored;
 use crate::model::profile::{Hold, Profile};
 use crate::model::verdict::{Ruling, Verdict};
-use crate::observe::keeping;
+use crate::observe::{hosts, keeping};
 use crate::proof::append;
-use crate::session::fact::{Fact, Reported};
+use crate::session::fact::{Fact, Reached, Reported};
 use crate::session::memory::OpenCall;
 use crate::system::env::{Env, Trial};
 use crate::system::files::make_all;
@@ -34,6 +36,9 @@ use std::path::{Path, PathBuf};
 
 /// The workflow whose result is context, and so is remembered.
 const BOOTSTRAP: &str = "context-bootstrap";
+
+/// The danger rule for reading secrets.
+const SECRET: &str = "secret-file";
 
 /// When it applies, and what is done then. The event is recorded, so a failure is only a notice in the answer.
 type Follows = (fn(&Turn) -> bool, fn(&mut Turn) -> Verdict);
@@ -57,7 +62,8 @@ static FOLLOWS: &[Follows] = &[
     (wants_refresh, refresh_behind),
     (lets_try, want_jail),
     (wants_network, start_network),
-    (ran_in_network, tell_refusals),
+    (wants_hosts, note_wanted),
+    (judges_hosts, follow_reading),
 ];
 
 impl Turn<'_> {
@@ -209,15 +215,17 @@ fn end_trials(turn: &mut Turn) -> Verdict {
 
 fn wants_network(turn: &Turn) -> bool {
     let session = turn.session();
-    let held = || session.memory.jail.as_ref().is_some_and(|jail| jail.hold == Hold::Namespaces);
-    starts_session(turn) && session.policy().network.mode != NetworkMode::Off && held()
+    starts_session(turn) && session.policy().network.mode != NetworkMode::Off
 }
 
 /// Behind the hook: a command that comes before it is ready waits for it.
 fn start_network(turn: &mut Turn) -> Verdict {
     let session = turn.session();
     let client = session.memory.client.as_ref().map(|client| client.pid);
-    let started = network::start(turn.env, &turn.ledger.place().path, &session.policy().network, client);
+    let held = session.memory.jail.as_ref().is_some_and(|jail| jail.hold == Hold::Namespaces);
+    let runs = if held { Runs::In(client) } else { Runs::Outside };
+    let (folder, project) = (&turn.ledger.place().path, Path::new(&session.memory.root));
+    let started = network::start(turn.env, folder, project, &session.policy().network, runs);
     started.map_or_else(
         |error| {
             Verdict::notice(
@@ -229,15 +237,43 @@ fn start_network(turn: &mut Turn) -> Verdict {
     )
 }
 
-fn ran_in_network(turn: &Turn) -> bool {
-    let ended = matches!(turn.event.kind, EventKind::PostToolUse | EventKind::PostToolUseFailure) && !turn.env.dry_run;
-    let shell = || turn.event.call.as_ref().is_some_and(runs_shell);
-    ended && turn.session().policy().network.mode != NetworkMode::Off && shell()
+fn judges_hosts(turn: &Turn) -> bool {
+    turn.session().policy().network.mode >= NetworkMode::Ask && !turn.env.dry_run
 }
 
-fn tell_refusals(turn: &mut Turn) -> Verdict {
-    let words = network::take_refusals(&turn.ledger.place().path);
-    words.map_or_else(Verdict::pass, |words| Verdict::context(GateId::Jail, words))
+/// A secret that was read guards the hosts that take uploads until the task ends; foreign text is named in questions.
+fn follow_reading(turn: &mut Turn) -> Verdict {
+    let (kind, folder) = (turn.event.kind, &turn.ledger.place().path);
+    let approved =
+        |fact: &Fact| matches!(fact, Fact::Answer(said) if said.allowed && said.rule.as_deref() == Some(SECRET));
+    let passes = kind == EventKind::PreToolUse && turn.verdict.ruling < Ruling::Ask;
+    let shown = turn.context.call.iter().filter(|_| passes).flat_map(|seen| &seen.dangers);
+    let over = kind == EventKind::Stop && turn.verdict.ruling != Ruling::Deny && !turn.session().has_open_task();
+    let guarded = if turn.recorded.iter().any(approved) || shown.into_iter().any(|danger| danger.rule.id() == SECRET) {
+        network::guard(folder, true)
+    } else if over {
+        network::guard(folder, false)
+    } else {
+        Ok(())
+    };
+    if let Some(what) = turn.event.call.as_ref().filter(|_| kind == EventKind::PostToolUse).and_then(hosts::foreign) {
+        network::note_foreign(folder, &what);
+    }
+    let told = |error| Verdict::notice(GateId::Jail, format!("the session's list could not be written: {error}"));
+    guarded.map_or_else(told, |()| Verdict::pass())
+}
+
+/// A command was refused hosts that a person can be asked about.
+fn wants_hosts(turn: &Turn) -> bool {
+    judges_hosts(turn) && turn.event.call.is_some() && turn.context.ended.hosts.iter().any(is_wanted)
+}
+
+fn note_wanted(turn: &mut Turn) -> Verdict {
+    let wanted: Vec<&Reached> = turn.context.ended.hosts.iter().filter(|host| is_wanted(host)).collect();
+    if let Some(line) = turn.event.call.as_ref().and_then(hosts::line_of) {
+        network::want(&turn.ledger.place().path, &line, &wanted);
+    }
+    Verdict::pass()
 }
 
 fn ends_turn(turn: &Turn) -> bool {

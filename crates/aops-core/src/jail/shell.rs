@@ -189,7 +189,7 @@ impl Order {
             Some(profile) => Chosen { by_agent: true, ..Chosen::of(profile) },
             None => choose(line, harness, &jail, env, found.as_ref())?,
         };
-        let Chosen { mut profile, calls, by_agent, mut notice, leaving, online, keeps, quiet, watched } = chosen;
+        let Chosen { mut profile, calls, by_agent, mut notice, leaving, online, keeps, quiet, wants, watched } = chosen;
         if own.is_some() {
             (profile, notice) = (Profile::None, "");
         }
@@ -204,7 +204,7 @@ impl Order {
         let state = held(known, &jail, &ground, profile)?;
         let (hold, profile) = settle(&state, &jail, profile)?;
         let session = found.as_ref().map(|(folder, _)| folder.as_path());
-        let asked = Asked { jail: &jail, network: &network, hold, profile, harness, session };
+        let asked = Asked { jail: &jail, network: &network, hold, profile, harness, session, wants: &wants };
         let reach = Reach::of(asked, &ground)?;
         Ok(Self {
             hold,
@@ -265,6 +265,8 @@ struct Chosen {
     keeps: Option<ToKeep>,
     /// It was answered in the person's place.
     quiet: Option<Box<Quieted>>,
+    /// Hosts that a person was asked about.
+    wants: Vec<String>,
     /// It is a test, of which an attestation tells how it ended.
     watched: bool,
 }
@@ -280,6 +282,7 @@ impl Chosen {
             online: false,
             keeps: None,
             quiet: None,
+            wants: Vec::new(),
             watched: false,
         }
     }
@@ -306,8 +309,17 @@ fn choose(
             let keeps = ToKeep::of(&command, &calls, session);
             let quiet = calls.iter().filter(|open| open.jail == Some(profile)).find_map(|open| open.quiet.clone());
             let watched = session.policy().witness.attests() && calls.iter().any(|open| open.tests);
-            let calls = Some((folder.clone(), ids));
-            Chosen { calls, by_agent, leaving, online, keeps, quiet, watched, ..Chosen::of(profile) }
+            Chosen {
+                calls: Some((folder.clone(), ids)),
+                by_agent,
+                leaving,
+                online,
+                keeps,
+                quiet,
+                wants: calls.iter().flat_map(|open| open.wants.clone()).collect(),
+                watched,
+                ..Chosen::of(profile)
+            }
         }
         // No agent waits for a command, so a person at the client typed this one (`! make`).
         (Some((_, session)), None) if env.attended && session.memory.calls.is_empty() => Chosen::of(Profile::Work),

@@ -11,13 +11,20 @@ use crate::model::agent::{AgentId, ours};
 use crate::model::event::{Event, EventKind};
 use crate::model::phase::Phase;
 use crate::session::fold::Session;
-use crate::session::memory::{AtWork, Started};
+use crate::session::memory::{AtWork, RunStep, Started};
 use crate::session::prompt::Prompt;
 use crate::session::timer::{SpokenPrompt, TimerMark};
 use crate::system::env::Env;
 use crate::system::process::kin;
 use crate::text::json::{self, Json};
+use crate::text::sha256::sha256;
 use std::path::Path;
+
+/// The step under way, if the client was started for it: only the driver and the client it started know the key.
+pub fn stage(env: &Env, session: &Session) -> Option<RunStep> {
+    let (stage, (run, key)) = (session.memory.run.as_ref()?, env.run.as_ref()?);
+    (stage.run_id == *run && stage.key_sha256 == sha256(&[key.as_bytes()])).then(|| stage.clone())
+}
 
 /// Another client of this session is alive, and this event is not from it.
 pub fn is_beside(env: &Env, session: &Session) -> bool {

@@ -21,17 +21,17 @@ use crate::observe::keeping::Lost;
 use crate::observe::other_clients::{OtherClients, behind};
 use crate::observe::tampering;
 use crate::observe::{
-    authority, brought, client, discards, draw, evidence, executable, foreign_agents, growth, jailed, keeping, keys,
-    leases, named, parked, plan, plugins, questions, quiet, real_paths, same_project, scratch, settings_edit, unended,
-    unfinished, unstopped, verified,
+    authority, brought, client, discards, draw, evidence, executable, foreign_agents, growth, hosts, jailed, keeping,
+    keys, leases, named, parked, plan, plugins, questions, quiet, real_paths, same_project, scratch, settings_edit,
+    unended, unfinished, unstopped, verified,
 };
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fact::{Step, Unasked};
 use crate::session::fold::Session;
-use crate::session::memory::{OpenCall, RunStep};
+use crate::session::memory::OpenCall;
 use crate::session::prompt::Prompt;
 use crate::system::env::Env;
-use crate::text::{json, sha256::sha256};
+use crate::text::json;
 use crate::tool::table::{self, ToolTouches};
 use crate::tool::targets::{self, Targets};
 use crate::tool::{effect, tracking};
@@ -44,7 +44,10 @@ pub fn look(env: &Reading, ledger: &Ledger, event: &Event) -> Result<Context, Fa
     let session = ledger.session();
     let mut context = shared_context(env, session, event);
     match event.kind {
-        EventKind::PreToolUse | EventKind::PermissionRequest => look_at_call(env, session, event, &mut context),
+        EventKind::PreToolUse | EventKind::PermissionRequest => {
+            look_at_call(env, session, event, &mut context);
+            hosts::look(session, &ledger.place().path, event, &mut context);
+        }
         EventKind::PostToolUse | EventKind::PostToolUseFailure => {
             context.ended = end(env, ledger, event, &context);
             context.ended.unasked = unasked(env, ledger, event, &context)?;
@@ -56,7 +59,7 @@ pub fn look(env: &Reading, ledger: &Ledger, event: &Event) -> Result<Context, Fa
             context.unproven = authority::of_client(env, session, event);
         }
         EventKind::SubagentStart => {
-            context.unproven = authority::of_agent(env, session, event).or_else(|| foreign_plugin(env, event));
+            context.unproven = authority::of_agent(env, session, event).or_else(|| plugins::of_agent(env, event));
             if context.unproven.is_none() {
                 context.start = start(env, ledger, event)?;
             }
@@ -66,8 +69,11 @@ pub fn look(env: &Reading, ledger: &Ledger, event: &Event) -> Result<Context, Fa
             context.settings = Some(tampering::settings(&event.file_path));
             context.unread = tampering::is_too_large(&event.file_path);
         }
-        EventKind::SessionEnd if !context.attended && context.stage.is_none() => {
-            context.refused = unfinished::refusal(&ledger.recent());
+        EventKind::SessionEnd => {
+            if !context.attended && context.stage.is_none() {
+                context.refused = unfinished::refusal(&ledger.recent());
+            }
+            context.ended.hosts = hosts::reached(env, session, &ledger.place().path, event);
         }
         EventKind::SubagentStop => {
             context.unproven = authority::of_agent(env, session, event);
@@ -158,19 +164,6 @@ fn past(ledger: &Ledger, event: &Event) -> Result<Option<Step>, Failure> {
     }
 }
 
-/// Why an agent with the prefix of our plugin may be another plugin's.
-fn foreign_plugin(env: &Env, event: &Event) -> Option<String> {
-    let by_plugin = |kind: &&String| kind.starts_with(PLUGIN_PREFIX) && ours(kind).is_some();
-    event.agent_type.as_ref().filter(by_plugin)?;
-    plugins::foreign(env, Path::new(&event.cwd))
-}
-
-/// The step under way, if the client was started for it: only the driver and the client it started know the key.
-fn stage(env: &Env, session: &Session) -> Option<RunStep> {
-    let (stage, (run, key)) = (session.memory.run.as_ref()?, env.run.as_ref()?);
-    (stage.run_id == *run && stage.key_sha256 == sha256(&[key.as_bytes()])).then(|| stage.clone())
-}
-
 /// Foreign files with our agents' names, and blocked sessions beside a new one.
 fn start(env: &Env, ledger: &Ledger, event: &Event) -> Result<StartContext, Failure> {
     let cwd = Path::new(&event.cwd);
@@ -227,7 +220,7 @@ pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Conte
 }
 
 fn shared_context(env: &Env, session: &Session, event: &Event) -> Context {
-    let stage = stage(env, session);
+    let stage = authority::stage(env, session);
     let prefixed = stage.is_some() || env.is_plugin;
     // Who is inside a session is not asked as a person, whatever terminal the client has.
     let attended = is_attended(env, event) && !authority::is_inside(env, session);
@@ -313,6 +306,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Opt
         unknown: looked.unknown,
         online: looked.online,
         unheld: looked.unheld,
+        named: hosts::of_call(session, call, line.as_ref()),
         ..asked_by_user(env, policy, event, call, reach)
     };
     Some((seen, lost))
@@ -410,6 +404,7 @@ fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndC
     ended.tracked = open.effect == Some(Effect::Tracker) || !open.tracks.is_empty();
     ended.rejected = open.effect.is_some_and(Effect::is_write) && call.is_some_and(evidence::is_rejected);
     ended.kept = keeping::of_ended(env, session, event, open);
+    ended.hosts = hosts::reached(env, session, &ledger.place().path, event);
     (ended.jailed, ended.unproven) = jailed::proof(env, &ledger.place().path, session, event, open);
     ended.hindered = quiet::is_hindered(event, open);
     ended.unchanged = verified::is_unchanged(env, session, event, open);

@@ -24,6 +24,7 @@ pub mod tree_look;
 pub mod plan;
 pub mod evidence;
 pub mod jailed;
+pub mod hosts;
 pub mod growth;
 pub mod same_project;
 mod keys;

@@ -5,7 +5,8 @@
 //! does not hold may be anything.
 
 use crate::config::texts::{self, Kind};
-use crate::model::agent::folded;
+use crate::model::agent::{PLUGIN_PREFIX, folded, ours};
+use crate::model::event::Event;
 use crate::observe::foreign_agents::{self, list};
 use crate::system::env::Env;
 use crate::system::files::read_short;
@@ -23,6 +24,13 @@ pub struct Origins {
     pub files: Vec<PathBuf>,
     /// None was left out.
     pub are_all: bool,
+}
+
+/// Why an agent with the prefix of our plugin may be another plugin's.
+pub fn of_agent(env: &Env, event: &Event) -> Option<String> {
+    let by_plugin = |kind: &&String| kind.starts_with(PLUGIN_PREFIX) && ours(kind).is_some();
+    event.agent_type.as_ref().filter(by_plugin)?;
+    foreign(env, Path::new(&event.cwd))
 }
 
 /// Every `.claude` that the client reads here, the project's first, its own last.

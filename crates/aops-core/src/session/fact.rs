@@ -8,9 +8,11 @@ mod checked;
 mod kept;
 mod opened;
 mod seen;
+mod reached;
 mod recovered;
 mod reported;
 mod starts;
+mod step;
 mod task_chosen;
 mod taken;
 mod unasked;
@@ -20,6 +22,7 @@ pub use crate::session::said::Said;
 pub use checked::Checked;
 pub use kept::Kept;
 pub use opened::{Opened, Previous};
+pub use reached::Reached;
 pub use recovered::Recovered;
 pub use reported::Reported;
 pub use starts::Starts;
@@ -28,13 +31,12 @@ pub use task_chosen::{TaskChosen, TaskMove};
 pub use unasked::Unasked;
 
 use crate::config::policy::Policy;
-use crate::model::agent::ours;
 use crate::model::call::{CallKey, CallState, Effect, ToolResult};
 use crate::model::debt::DebtId;
 use crate::model::gate_id::GateId;
 use crate::model::named::Stored;
 use crate::model::outcome::{PhaseOutcome, RunOutcome};
-use crate::model::profile::{JailState, Losses, Profile, Proof};
+use crate::model::profile::{JailState, Profile, Proof};
 use crate::session::agent_report::AgentReport;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::{
@@ -171,6 +173,9 @@ pub struct Seen {
     /// `SessionStart` only: settings files that register us, with their events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<BTreeMap<String, Vec<String>>>,
+    /// `SessionEnd` only: what went to each host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<Reached>,
     /// `SessionStart` only: what holds shell commands, where the client starts them through us.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jail: Option<JailState>,
@@ -306,6 +311,9 @@ pub struct Step {
     /// With the end of a command that was answered: the jail was in its way, so the next time a person is asked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hindered: bool,
+    /// With the end of a command: hosts that were new in its session, and each that was refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<Reached>,
     /// With PENDING: the input, canonical, redacted, clipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Box<RawValue>>,
@@ -402,18 +410,9 @@ pub struct Step {
     /// for one that succeeded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unended: bool,
-}
-
-impl Step {
-    /// The result of this command is gone with a throwaway layer, as what our own agents try out always is.
-    pub fn is_unsaved(&self) -> bool {
-        self.lost().is_some()
-    }
-
-    pub fn lost(&self) -> Option<&Losses> {
-        let ours = self.agent_id.is_some() && self.agent_type.as_deref().is_some_and(|name| ours(name).is_some());
-        self.jailed.as_ref().map(|proof| &proof.lost).filter(|lost| !ours && !lost.is_empty())
-    }
+    /// With PENDING: hosts that a person is asked about; a command that starts was allowed to reach them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wants: Vec<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

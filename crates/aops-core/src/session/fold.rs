@@ -373,6 +373,7 @@ fn opened(step: &Step) -> OpenCall {
         state: step.to,
         tests: step.tests,
         tracks: step.tracks.clone(),
+        wants: step.wants.clone(),
     }
 }
 

@@ -527,4 +527,7 @@ pub struct OpenCall {
     /// What it does to issues of the tracker.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tracks: Vec<Tracks>,
+    /// Hosts that it may reach if it starts: a person was asked about them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wants: Vec<String>,
 }

@@ -24,8 +24,13 @@ impl Broker<'_> {
     /// It may go to this name: where that is, is asked now.
     pub(super) fn begin(&mut self, id: u64, connection: &mut Connection, name: Name, on: Pass) -> Next {
         let now = self.now();
+        let known = self.counts.row_of(name.as_str(), connection.port).is_some_and(|row| row.connections > 0);
         self.counts.passed(name.as_str(), connection.port, on, now);
-        self.changed(false);
+        if known {
+            self.changed(false);
+        } else {
+            self.save_soon();
+        }
         self.resolver.ask(id, name.clone(), connection.port);
         connection.name = Some(name);
         connection.stage = Stage::Resolving;

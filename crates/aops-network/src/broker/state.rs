@@ -81,7 +81,7 @@ pub(super) struct Broker<'a> {
     pub(super) pipes: Pipes,
     pub(super) sockets: Vec<File>,
     pub(super) again: Vec<u64>,
-    /// Refusals that may be saved before they are said, until others had their turn.
+    /// Refusals and new hosts that may be saved at once, until others had their turn.
     pub(super) at_once: u32,
     next: u64,
 }
@@ -158,14 +158,24 @@ impl<'a> Broker<'a> {
         (self.outside.save)(&self.counts);
     }
 
+    /// Who tells of a refusal or a new host looks when the command has ended.
+    pub(super) fn save_soon(&mut self) {
+        if self.at_once > 0 {
+            self.at_once -= 1;
+            self.save_counts();
+        } else {
+            self.changed(true);
+        }
+    }
+
     /// The list says no; the hint names who can change that.
     pub(super) fn refuse_listed(&mut self, connection: &mut Connection, refusal: Refusal) -> Next {
         let host = connection.host();
         let hint = match refusal {
             Refusal::Denied(_) => "hint: it stays so for this session; go on without it\n".to_owned(),
-            Refusal::NotListed | Refusal::OtherPort => {
+            Refusal::NotListed | Refusal::OtherPort | Refusal::AfterSecret => {
                 let rule = spelt(&host, connection.port);
-                format!("hint: ask the person to add `{rule}` to `[network] allow` of their configuration\n")
+                format!("hint: ask the person to run `aops-hook network allow {rule}`\n")
             }
         };
         self.refuse(connection, &refusal.to_string(), &hint)
@@ -201,13 +211,7 @@ impl<'a> Broker<'a> {
         if connection.role == Role::Judged {
             let now = self.now();
             self.counts.refused(&connection.host(), connection.port, why, now);
-            // Who tells the model of it looks when the command has ended.
-            if self.at_once > 0 {
-                self.at_once -= 1;
-                self.save_counts();
-            } else {
-                self.changed(true);
-            }
+            self.save_soon();
         }
         if said.is_empty() {
             return Next::Close;

@@ -133,6 +133,8 @@ impl Broker<'_> {
                 if let Err(error) = self.open_doors() {
                     (self.outside.tell)(&format!("not every port of the new list could be opened: {error}"));
                 }
+                // Who sent the signal sees by this that the new list holds.
+                self.save();
             }
             Err(why) => (self.outside.tell)(&format!("the network's list cannot be read, so the old one stays: {why}")),
         }

@@ -111,7 +111,7 @@ prop_compose! {
             (None, true) => Publish::None,
             (None, false) => Publish::Auto,
         };
-        List { mode, allow, deny, private, local, publish, ech }
+        List { mode, allow, deny, private, local, publish, ech, guarded: !ech }
     }
 }
 
@@ -136,4 +136,25 @@ proptest! {
     fn any_text_is_a_list_or_none(text in "(mode list\n)?([a-z]{0,7} [ -~]{0,20}\n){0,4}") {
         let _ = List::parse(&text);
     }
+}
+
+/// Hosts that take uploads from anybody need a person again; the repository's remote and registries stay.
+#[test]
+fn after_a_secret_hosts_that_take_uploads_need_a_person_again() {
+    let text = "mode list\nallow gist.github.com person\nallow github.com remote\nallow registry.npmjs.org built-in\n\
+                allow transfer.sh session\n";
+    let mut list = List::parse(text).unwrap();
+    let verdict = |list: &List, host: &str| list.judge(&Name::of(host.as_bytes()).unwrap(), 443);
+    assert!(matches!(verdict(&list, "transfer.sh"), Verdict::Pass(_)));
+    list.guard();
+    assert_eq!(verdict(&list, "gist.github.com"), Verdict::Refuse(Refusal::AfterSecret));
+    assert_eq!(verdict(&list, "transfer.sh"), Verdict::Refuse(Refusal::NotListed), "that yes came before the secret");
+    for host in ["github.com", "registry.npmjs.org"] {
+        assert!(matches!(verdict(&list, host), Verdict::Pass(_)), "{host}");
+    }
+    assert_eq!(List::parse(&list.to_string()), Ok(list.clone()));
+    // A person's answer after it counts.
+    list.allow.push((Pattern::of("gist.github.com").unwrap(), Word::Session));
+    assert!(matches!(verdict(&list, "gist.github.com"), Verdict::Pass(_)));
+    assert!(Refusal::is_open_in_words(&Refusal::AfterSecret.to_string()) && !Refusal::Denied(Word::Person).is_open());
 }

@@ -5,6 +5,7 @@ use super::{Head, Health, Known, LEDGER_FILE, Life, Row, STATE_FILE, sessions};
 use crate::cli::sessions::cost;
 use crate::cli::status;
 use aops_core::config::policy::{Folder, choose::shorten};
+use aops_core::jail::network;
 use aops_core::ledger::clients::is_live;
 use aops_core::ledger::sessions::SessionOnDisk;
 use aops_core::session::fold::Session;
@@ -60,6 +61,7 @@ fn row(env: &Env, boot: &str, found: &SessionOnDisk, session: &Session) -> Row {
         given: given(session),
         prompt,
         began: state.started_at.clone(),
+        network: network::describe(session, &found.path),
         ..Row::default()
     }
 }

@@ -14,34 +14,38 @@ use std::process::{Command, Stdio};
 const LISTED: &str = "allow = [\"tls.test\", \"plain.test\", \"rebound.test\", \"db.test:5432\"]\n";
 
 fn world(network: &str) -> Jailed {
-    let devices = fs::read_to_string("/proc/net/dev").unwrap();
-    assert_eq!(devices.lines().count(), 3, "only in a machine of its own: {devices}");
-    Jailed::with(&format!("[network]\n{network}"))
+    world_of(Jailed::with, network)
 }
 
-fn fixture(name: &str) -> PathBuf {
+pub(super) fn world_of(make: impl FnOnce(&str) -> Jailed, network: &str) -> Jailed {
+    let devices = fs::read_to_string("/proc/net/dev").unwrap();
+    assert_eq!(devices.lines().count(), 3, "only in a machine of its own: {devices}");
+    make(&format!("[network]\n{network}"))
+}
+
+pub(super) fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/network").join(name)
 }
 
-fn working(world: &Jailed) -> JailedSession<'_> {
+pub(super) fn working(world: &Jailed) -> JailedSession<'_> {
     let session = world.prompted();
     session.inner.hydrate("minor-edit", "new");
     session
 }
 
-fn file(session: &JailedSession, name: &str) -> PathBuf {
+pub(super) fn file(session: &JailedSession, name: &str) -> PathBuf {
     session.inner.folder().join("network").join(name)
 }
 
 /// The broker of this session, which is ready by now.
-fn broker(world: &Jailed, session: &JailedSession) -> rustix::process::Pid {
+pub(super) fn broker(world: &Jailed, session: &JailedSession) -> rustix::process::Pid {
     let mark = file(session, "mark");
     world.sandbox.wait_until("the network is ready", || fs::read(&mark).is_ok_and(|said| said == b"ready\n"));
     let mark = fs::File::open(mark).unwrap();
     fcntl_getlk(&mark, &Flock::from(FlockType::ReadLock)).unwrap().and_then(|lock| lock.pid).unwrap()
 }
 
-fn counts(session: &JailedSession) -> Counts {
+pub(super) fn counts(session: &JailedSession) -> Counts {
     Counts::parse(&fs::read_to_string(file(session, "hosts")).unwrap_or_default()).unwrap()
 }
 
@@ -79,7 +83,7 @@ def reach(host, port, data, most=24):\n\
 \x20   except ConnectionError: pass\n\
 \x20   return said\n";
 
-fn put_script(world: &Jailed, name: &str, script: &str) {
+pub(super) fn put_script(world: &Jailed, name: &str, script: &str) {
     world.sandbox.put(name, &format!("{REACH}{script}"));
 }
 
@@ -127,7 +131,8 @@ fn listed_hosts_are_reached_by_every_kind_of_connection() {
                   b'database 127.0.0.1 hello'\nb'answered by 93.184.216.1:443'\nTrue\n";
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), wanted), "{ran:?}");
     assert_eq!(outside.escaped(), [""; 0]);
-    world.sandbox.wait_until("the counts are saved", || counts(&session).rows().any(|(host, ..)| host == "inner.test"));
+    let twice = || counts(&session).row_of("tls.test", 443).is_some_and(|row| row.connections == 2);
+    world.sandbox.wait_until("the counts are saved", twice);
     let all = counts(&session);
     let (_, _, row) = all.rows().find(|(host, port, _)| (*host, *port) == ("tls.test", 443)).unwrap();
     assert_eq!((row.connections, row.refused), (2, 0), "{all}");
@@ -150,13 +155,13 @@ fn a_refusal_says_host_reason_and_next_step() {
     );
     let ran = session.ran("python3 refused.py");
     let first = "aops-hook: `tls.test:80` refused, it is not on this project's list\n\
-                 hint: ask the person to add `tls.test` to `[network] allow` of their configuration\n";
+                 hint: ask the person to run `aops-hook network allow tls.test`\n";
     let second = "aops-hook: `evil.test:80` refused, it is denied (person)\n";
     assert!(ran.out.contains("403 Forbidden") && ran.out.contains(first) && ran.out.contains(second), "{ran:?}");
-    let told = "network: `tls.test:80` refused, it is not on this project's list. Ask the person to add `tls.test` to \
-                `[network] allow` of their configuration.";
+    let told = "network: tls.test:80 refused, it is not on this project's list. Ask the person to run: \
+                aops-hook network allow tls.test";
     assert!(ran.told.contains(told), "{ran:?}");
-    assert!(ran.told.contains("network: `evil.test:80` refused, it is denied (person)."), "{ran:?}");
+    assert!(ran.told.contains("network: evil.test:80 refused, it is denied (person)"), "{ran:?}");
     assert_eq!(session.ran("true").told, "", "each is told once");
     assert_eq!(counts(&session).rows().filter(|(.., row)| row.refused == 1).count(), 2);
 }

@@ -45,7 +45,8 @@ impl Outside {
         let all = Self::without_tls(socket);
         all.serve(443, |mut one, to| {
             let _ = one.read(&mut [0; 4096]);
-            let _ = write!(one, "answered by {to}:443");
+            // In one piece, as those who read it expect.
+            let _ = one.write_all(format!("answered by {to}:443").as_bytes());
         });
         all
     }

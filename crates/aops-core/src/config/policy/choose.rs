@@ -1,11 +1,13 @@
-//! Writes a chosen mode, or the switch of a danger rule, into the text of a user's configuration, and leaves every other
-//! byte as it is.
+//! Writes a chosen mode, the switch of a danger rule, or a host, into the text of a user's configuration, and leaves every
+//! other byte as it is.
 //!
 //! Reads text, gives text. Invariant: what comes out reads as the same configuration with another mode; a text that is no
 //! TOML, or has these keys in a form we do not know, gives nothing.
 
+mod hosts;
 mod unset;
 
+pub use hosts::{add_host, remove_host};
 pub use unset::{unset_danger, unset_folder_danger, unset_folder_mode};
 
 use super::{DangerLevel, Folder, ModeLevel, QuietLevel};

@@ -143,7 +143,7 @@ fn fields() -> Vec<Key> {
         "how hooks and servers are jailed that the client starts with a shell";
     jail.without: Form::Names, Keep, "programs that run without the jail, each in a line of its own";
     network.mode: Form::OneOf(NetworkMode::WORDS), Raise,
-        "what commands reach: all as ever, all through a network of the session, or only hosts on the list; `ask` notes the others as wanted";
+        "what commands reach: all as ever, all through a network of the session, or only hosts on the list; `ask` asks you about the others";
     network.allow: Form::Hosts, Lower, "hosts that may be reached, as `host`, `*.host` or `host:port`; without a port 443, 80 and 22";
     network.deny: Form::Hosts, Add, "hosts that may not be reached, whoever allows them";
     network.derive: Form::Flag, Lower, "hosts of lock files, of package managers' settings and of git remotes may be reached";

@@ -1,4 +1,4 @@
-//! `[[project]]`: the mode and the danger rules that a user chose for a folder and those below it.
+//! `[[project]]`: the mode, the danger rules and the hosts that a user chose for a folder and those below it.
 //!
 //! Reads nothing, writes nothing.
 
@@ -14,6 +14,8 @@ pub static PARTS: &[EntryField] = &[
         Form::Switches(DangerLevel::WORDS),
         "danger rules there, as `git-discard = \"off\"`",
     ),
+    EntryField::optional("allow", Form::Hosts, "hosts that commands may reach there, beside `[network] allow`"),
+    EntryField::optional("deny", Form::Hosts, "hosts that they may not reach there, whoever allows them"),
 ];
 
 /// The folder that a policy is read for.

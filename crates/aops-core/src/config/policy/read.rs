@@ -4,6 +4,8 @@
 //! Pure. Invariants: all or nothing; one problem anywhere and there is no policy; what no file set has no place, and is a
 //! default.
 
+mod rows;
+
 use super::key::{EntryField, KEYS, Key, Project};
 use super::network::Publish;
 use super::origins::{Layer, Origins, SourceLine};
@@ -45,9 +47,9 @@ pub fn read_for(
     }
     for (layer, source) in [(Layer::Managed, managed), (Layer::User, user), (Layer::Project, project)] {
         let Some(source) = source else { continue };
-        let (problems, switches) = (Vec::new(), Vec::new());
+        let (problems, switches, hosts) = (Vec::new(), Vec::new(), Vec::new());
         let mut reading =
-            Reading { folder, layer, source, policy: &mut policy, origins: &mut origins, problems, switches };
+            Reading { folder, layer, source, policy: &mut policy, origins: &mut origins, problems, switches, hosts };
         reading.file();
         let mut problems = reading.problems;
         if !problems.is_empty() {
@@ -122,6 +124,8 @@ struct Reading<'a> {
     problems: Vec<Problem>,
     /// What the user's rows for this folder say of danger rules, and where: over `[danger]`.
     switches: Vec<(String, usize)>,
+    /// The hosts in these rows, by the key of `[network]` that they are added to.
+    hosts: Vec<(&'static str, Vec<String>, usize)>,
 }
 
 type Entry<'a, 'i> = (&'a Spanned<std::borrow::Cow<'i, str>>, &'a Spanned<DeValue<'i>>);
@@ -152,6 +156,7 @@ impl Reading<'_> {
         give_levels(self.policy, self.origins, level);
         self.entries(rest);
         self.switch_dangers();
+        self.add_hosts();
         let gates = &mut self.policy.gates;
         gates.close = gates.commit().min(gates.push());
     }
@@ -265,7 +270,7 @@ impl Reading<'_> {
     fn project(&mut self, item: &Spanned<DeValue>) {
         let Some(mut parts) = self.parts("project", project::PARTS, item, true) else { return };
         if self.layer == Layer::Project {
-            let what = "only the user's own file may choose a mode or danger rules for a folder".to_owned();
+            let what = "only the user's own file may choose a mode, danger rules or hosts for a folder".to_owned();
             return self.problem(item.span().start, "project", what);
         }
         let (path, mode) = (parts.take::<String>("path").unwrap_or_default(), parts.take::<ModeLevel>("mode"));
@@ -274,26 +279,22 @@ impl Reading<'_> {
             return self.problem(parts.at("path"), "project.path", what);
         }
         let switches = parts.take::<Vec<String>>("danger");
-        if mode.is_none() && switches.is_none() {
-            return self.problem(item.span().start, "project", "needs a `mode` or `danger`".to_owned());
+        let hosts = [("network.allow", "allow"), ("network.deny", "deny")].map(|(key, field)| {
+            let hosts = parts.take::<Vec<String>>(field);
+            hosts.map(|hosts| (key, hosts, parts.at(field)))
+        });
+        if mode.is_none() && switches.is_none() && hosts.iter().all(Option::is_none) {
+            let what = "needs a `mode`, `danger`, `allow` or `deny`".to_owned();
+            return self.problem(item.span().start, "project", what);
         }
         if self.folder.is_in(&path) {
+            self.hosts.extend(hosts.into_iter().flatten());
             let at = parts.at("danger");
             self.switches.extend(switches.into_iter().flatten().map(|switch| (switch, at)));
         }
         if let Some(mode) = mode.filter(|_| self.folder.is_in(&path)) {
             self.policy.mode.set_level(mode);
             self.origins.set("mode.level", self.place(parts.at("mode")));
-        }
-    }
-
-    /// The last row that covers this folder counts; what the bundle holds stays as it is.
-    fn switch_dangers(&mut self) {
-        for (switch, at) in std::mem::take(&mut self.switches) {
-            let Some((key, level)) = switch.split_once('=') else { continue };
-            if let Some(key) = Key::of(key) {
-                self.set(key, Value::Text(level.to_owned()), key.name, (at, at));
-            }
         }
     }
 

@@ -6,7 +6,7 @@
 use super::super::kernel::{fork, leave, raise_loopback};
 use super::super::user::{self, tried};
 use super::enter::{NETWORK, READY, USERS};
-use super::{COUNTS, LIST, REFUSED, folder, make_mark};
+use super::{COUNTS, LIST, NEWS, folder, make_mark};
 use crate::system::env::now_ms;
 use crate::system::process::detached;
 use crate::system::{files, limits};
@@ -76,7 +76,7 @@ fn keep(session: &Path, client: Option<i32>, signals: OwnedFd, mark: &File) -> R
             List::parse(&text).map_err(|bad| bad.to_string())
         },
         save: &mut |counts| {
-            note_refusals(&folder, &saved, counts);
+            note_news(&folder, &saved, counts);
             saved = counts.clone();
             let text = counts.to_string();
             drop(files::write_beside(&folder.join(COUNTS), 0o600, |file| file.write_all(text.as_bytes())));
@@ -90,11 +90,16 @@ fn keep(session: &Path, client: Option<i32>, signals: OwnedFd, mark: &File) -> R
 }
 
 /// What is new since the last time waits for the end of the command that caused it.
-fn note_refusals(folder: &Path, before: &Counts, now: &Counts) {
+fn note_news(folder: &Path, before: &Counts, now: &Counts) {
+    let add = |line: String| drop(files::add_line(&folder.join(NEWS), &line));
     for (host, port, row) in now.rows() {
-        let known = before.rows().find(|(one, at, _)| (*one, *at) == (host, port)).map_or(0, |(.., row)| row.refused);
-        if row.refused > known {
-            let _ = files::add_line(&folder.join(REFUSED), &format!("{host}:{port}\t{}", row.why));
+        let (refused, connections) = before.row_of(host, port).map_or((0, 0), |row| (row.refused, row.connections));
+        if row.refused > refused {
+            add(format!("refused\t{host}\t{port}\t{}", row.why));
+        }
+        if row.connections > 0 && connections == 0 {
+            let word = row.word.map_or_else(|| "-".to_owned(), |word| word.to_string());
+            add(format!("new\t{host}\t{port}\t{word}"));
         }
     }
 }

@@ -45,6 +45,22 @@ fn observed() -> Observed {
     }
 }
 
+fn reached() -> Reached {
+    let text = || Some("x".to_owned());
+    Reached {
+        connections: 1,
+        down: 2,
+        first: 3,
+        host: "h".to_owned(),
+        last: 4,
+        port: 5,
+        reason: text(),
+        refused: 6,
+        up: 7,
+        word: text(),
+    }
+}
+
 /// One of each kind with every optional field set.
 #[expect(clippy::too_many_lines, reason = "every field of every fact")]
 fn all() -> Vec<Fact> {
@@ -92,6 +108,7 @@ fn all() -> Vec<Fact> {
             what: "1 file, 5 bytes".to_owned(),
         }),
         hindered: true,
+        hosts: vec![reached()],
         quiet: Some(Box::new(Quieted {
             environment: "e".to_owned(),
             hides: vec!["h".to_owned()],
@@ -127,6 +144,7 @@ fn all() -> Vec<Fact> {
         tracks: vec![Tracks { ids: vec!["i".to_owned()], ..Tracks::default() }],
         unchanged: true,
         unended: true,
+        wants: vec!["h".to_owned()],
     };
     let seen = Seen {
         about: raw(),
@@ -154,6 +172,7 @@ fn all() -> Vec<Fact> {
         greets: text(),
         held: Some(BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])])),
         jail: Some(JailState { hold: Hold::Namespaces, project: "p".to_owned(), trial: true, why: "w".to_owned() }),
+        hosts: vec![reached()],
         leaves: true,
         linked: Some(map()),
         log: Some(Signed { origin: "o".to_owned(), size: 1 }),

@@ -67,6 +67,7 @@ fn full() -> (State, Memory) {
             state: CallState::Pending,
             tests: true,
             tracks: vec![Tracks { ids: vec!["i".to_owned()], ..Tracks::default() }],
+            wants: vec!["h".to_owned()],
         }],
         progress: TaskProgress {
             agents: vec![Started::default()],

@@ -1,0 +1,180 @@
+//! Asks a person about a host that is on no list, and tells the model what was refused.
+//!
+//! Reads what the session's list says of the hosts that a call names; writes nothing. Invariants: where the network holds a
+//! command, a question here only comes sooner than the refusal there; where it does not, what is not listed is refused or
+//! asked. A dangerous line is asked about for its danger first. Way out: `aops-hook network allow`.
+
+use super::jail::{is_on, leaves, runs_shell};
+use super::{Context, Unheld, Unlisted, danger, profile};
+use crate::config::policy::ModeLevel;
+use crate::config::policy::network::NetworkMode;
+use crate::model::event::{Event, EventKind};
+use crate::model::gate_id::GateId;
+use crate::model::profile::{Hold, Profile};
+use crate::model::verdict::{Ruling, Verdict};
+use crate::session::fact::Reached;
+use crate::session::fold::Session;
+use crate::text::template::one_line;
+use aops_network::list::{Refusal, spelt};
+
+const GATE: GateId = GateId::Jail;
+/// The name of these questions in the ledger.
+const RULE: &str = "network";
+/// Hosts that one message names.
+const MOST_NAMED: usize = 5;
+
+pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
+    match event.kind {
+        EventKind::PreToolUse => before(session, event, context),
+        EventKind::PostToolUse | EventKind::PostToolUseFailure => after(session, context),
+        EventKind::SessionEnd => at_end(session, context),
+        _ => Verdict::pass(),
+    }
+}
+
+fn before(session: &Session, event: &Event, context: &Context) -> Verdict {
+    let mode = session.policy().network.mode;
+    let (Some(call), Some(seen)) = (&event.call, &context.call) else { return Verdict::pass() };
+    if mode < NetworkMode::Ask || session.mode() == ModeLevel::Observe {
+        return Verdict::pass();
+    }
+    let shell = runs_shell(call);
+    let said = match &seen.unheld {
+        Unheld::Alone { program, .. } if shell && is_on(session) && leaves(seen) => outside(program, mode, context),
+        _ if seen.unlisted.is_empty() => return Verdict::pass(),
+        _ if shell => of_line(session, event, context, &seen.unlisted),
+        _ => of_fetch(mode, context, &seen.unlisted),
+    };
+    // The danger is the graver question, and only one is put.
+    if said.ruling == Ruling::Ask && danger::judge(session, event, context).ruling >= Ruling::Ask {
+        return Verdict::pass();
+    }
+    said
+}
+
+fn can_ask(context: &Context) -> bool {
+    context.attended || context.defers
+}
+
+fn verdict(ruling: Ruling, reason: String) -> Verdict {
+    Verdict { ruling, rule: Some(RULE.to_owned()), ..Verdict::deny(GATE, reason) }
+}
+
+/// A program that no jail holds has the machine's network.
+fn outside(program: &str, mode: NetworkMode, context: &Context) -> Verdict {
+    let words = one_line(
+        &format!(
+            "`{program}` runs outside of the jail with the machine's network, where `[network] mode = \"{}\"` cannot hold it",
+            mode.name()
+        ),
+        400,
+    );
+    if can_ask(context) {
+        return verdict(Ruling::Ask, format!("{words}\nApprove only if you know what it reaches."));
+    }
+    let hint = "ask the user to run it in a terminal of their own";
+    verdict(Ruling::Deny, format!("{words}: no tool call may do this without a person\nhint: {hint}"))
+}
+
+/// A shell line: where the network holds, the refusal comes from there.
+fn of_line(session: &Session, event: &Event, context: &Context, hosts: &[Unlisted]) -> Verdict {
+    let mode = session.policy().network.mode;
+    let held = session.memory.jail.as_ref().is_some_and(|jail| jail.hold == Hold::Namespaces);
+    if !held {
+        return of_fetch(mode, context, hosts);
+    }
+    let online = matches!(profile::of_call(session, event, context), Some(Profile::Work | Profile::Read));
+    let open: Vec<&Unlisted> = hosts.iter().filter(|host| !host.denied).collect();
+    let asks = mode == NetworkMode::Ask || open.iter().any(|host| host.after_secret);
+    if !asks || !online || open.is_empty() || !can_ask(context) {
+        return Verdict::pass();
+    }
+    verdict(Ruling::Ask, question("This command reaches", &open, context))
+}
+
+/// What nothing but this question holds: the client's own tools, and commands without a network of their own.
+fn of_fetch(mode: NetworkMode, context: &Context, hosts: &[Unlisted]) -> Verdict {
+    let open: Vec<&Unlisted> = hosts.iter().filter(|host| !host.denied).collect();
+    let asks = mode == NetworkMode::Ask || hosts.iter().all(|host| host.after_secret);
+    if asks && open.len() == hosts.len() && can_ask(context) {
+        return verdict(Ruling::Ask, question("This call reaches", &open, context));
+    }
+    let first = hosts.iter().find(|host| host.denied).unwrap_or(&hosts[0]);
+    let next = if first.denied { String::new() } else { allow_hint(&first.rule) };
+    verdict(Ruling::Deny, format!("network: {} refused, {}{next}", first.rule, first.why))
+}
+
+fn allow_hint(rule: &str) -> String {
+    format!("\nhint: ask the person to run `aops-hook network allow {rule}`")
+}
+
+/// To the person at the screen.
+fn question(verb: &str, hosts: &[&Unlisted], context: &Context) -> String {
+    let name = |host: &&Unlisted| format!("`{}` (port {})", host.rule, host.port);
+    let mut names: Vec<String> = hosts.iter().take(MOST_NAMED).map(name).collect();
+    let more = hosts.len().saturating_sub(MOST_NAMED);
+    names.extend((more > 0).then(|| format!("{more} more")));
+    let was = if hosts.iter().all(|host| host.needed) { "; it was refused when this line ran before" } else { "" };
+    // Foreign text may have named the host.
+    let foreign = context.call.as_ref().and_then(|seen| seen.foreign.as_ref());
+    let foreign = foreign.map(|what| format!(", after {}", one_line(what, 120))).unwrap_or_default();
+    let first = &hosts[0].rule;
+    format!(
+        "{verb} {}{foreign}: {}{was}.\nApproving allows it for this session. `aops-hook network allow {first}` keeps that for this project, `aops-hook network deny {first}` refuses it from now on.",
+        names.join(", "),
+        hosts[0].why
+    )
+}
+
+/// The hosts that the command may reach if it starts, since then a person said yes to this very question.
+pub fn approved_if_started(verdict: &Verdict, context: &Context) -> Vec<String> {
+    let asks = matches!(verdict.ruling, Ruling::Ask | Ruling::Defer) && verdict.rule.as_deref() == Some(RULE);
+    let hosts = context.call.iter().filter(|_| asks).flat_map(|seen| &seen.unlisted);
+    hosts.filter(|host| !host.denied).map(|host| host.rule.clone()).collect()
+}
+
+/// The list alone refused it, so a person can change that.
+pub fn is_wanted(host: &Reached) -> bool {
+    host.reason.as_deref().is_some_and(Refusal::is_open_in_words)
+}
+
+/// What was refused, for the model: without it a model takes a refusal for a broken network and tries detours.
+fn after(session: &Session, context: &Context) -> Verdict {
+    let refused: Vec<&Reached> = context.ended.hosts.iter().filter(|host| host.reason.is_some()).collect();
+    let asks = session.policy().network.mode == NetworkMode::Ask && can_ask(context);
+    let say = |host: &&Reached| {
+        let rule = spelt(&host.host, host.port);
+        let next = match (is_wanted(host), asks) {
+            (false, _) => String::new(),
+            (true, false) => format!(". Ask the person to run: aops-hook network allow {rule}"),
+            (true, true) => {
+                format!(
+                    ". Run the same line again and the person is asked, or ask them to run: aops-hook network allow {rule}"
+                )
+            }
+        };
+        let why = host.reason.as_deref().unwrap_or_default();
+        one_line(&format!("network: {}:{} refused, {why}{next}", host.host, host.port), 300)
+    };
+    let mut said: Vec<String> = refused.iter().take(MOST_NAMED).map(say).collect();
+    let more = refused.len().saturating_sub(MOST_NAMED);
+    said.extend((more > 0).then(|| format!("network: {more} more refused")));
+    if said.is_empty() { Verdict::pass() } else { Verdict::context(GATE, said.join("\n")) }
+}
+
+/// Nobody was there to ask: what was wanted is listed once, where the session ends.
+fn at_end(session: &Session, context: &Context) -> Verdict {
+    let wanted: Vec<String> =
+        context.ended.hosts.iter().filter(|host| is_wanted(host)).map(|host| spelt(&host.host, host.port)).collect();
+    if context.attended || wanted.is_empty() || session.policy().network.mode < NetworkMode::Ask {
+        return Verdict::pass();
+    }
+    let shown: Vec<&str> = wanted.iter().take(MOST_NAMED).map(String::as_str).collect();
+    let more = wanted.len().saturating_sub(MOST_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let words = format!(
+        "network: refused in this session, since nobody could be asked: {}{more}\nhint: `aops-hook network allow HOST` allows one for this project",
+        shown.join(", ")
+    );
+    Verdict::notice(GATE, words)
+}

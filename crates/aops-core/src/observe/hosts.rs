@@ -1,0 +1,104 @@
+//! What the session's list says of the hosts that a call names or needs, and what a command reached.
+//!
+//! Reads the list and the broker's notes in the session's folder; takes the notes with it. Invariant: with `[network]` off,
+//! and for a call that names no host, no file is looked at.
+
+use crate::config::policy::network::NetworkMode;
+use crate::gate::jail::runs_shell;
+use crate::gate::{Context, Unlisted};
+use crate::jail::network;
+use crate::model::call::ToolCall;
+use crate::model::event::{Event, EventKind};
+use crate::model::profile::line_digest;
+use crate::session::fact::Reached;
+use crate::session::fold::Session;
+use crate::system::env::Env;
+use crate::text::json;
+use aops_network::list::{Refusal, Verdict, spelt};
+use aops_network::name::Name;
+use aops_shell::hosts::{Host, named, of_url};
+use aops_shell::syntax::Line;
+use std::path::Path;
+
+/// The hosts that a call names, where hosts are judged.
+pub fn of_call(session: &Session, call: &ToolCall, line: Option<&Line>) -> Vec<Host> {
+    let network = &session.policy().network;
+    if network.mode < NetworkMode::Ask {
+        return Vec::new();
+    }
+    let fetches = call.key.tool == "WebFetch" || network.servers && call.key.server != "builtin";
+    match line.filter(|_| runs_shell(call)) {
+        Some(line) => named(line),
+        None if fetches => {
+            let url = json::read(&call.input).ok().and_then(|input| input.text_of("url").map(|url| of_url(&url)));
+            url.flatten().into_iter().collect()
+        }
+        None => Vec::new(),
+    }
+}
+
+/// Which of them the list refuses, and which others this very line was refused before.
+pub fn look(session: &Session, folder: &Path, event: &Event, context: &mut Context) {
+    let network = &session.policy().network;
+    let (Some(call), Some(seen)) = (&event.call, &mut context.call) else { return };
+    if network.mode < NetworkMode::Ask {
+        return;
+    }
+    let line = if runs_shell(call) { line_of(call) } else { None };
+    let needed = line.map(|line| network::wanted_by(folder, &line)).unwrap_or_default();
+    if seen.named.is_empty() && needed.is_empty() {
+        return;
+    }
+    let Some(list) = network::list(folder).or_else(|| network_list(session)) else { return };
+    let named = seen.named.iter().map(|host| (host.name.clone(), host.port, false));
+    for (host, port, needed) in named.chain(needed.into_iter().map(|(host, port)| (host, port, true))) {
+        let Some(name) = Name::of(host.as_bytes()) else { continue };
+        let Verdict::Refuse(refusal) = list.judge(&name, port) else { continue };
+        let rule = spelt(&host, port);
+        if !seen.unlisted.iter().any(|known| known.rule == rule) {
+            let denied = !refusal.is_open();
+            let after_secret = refusal == Refusal::AfterSecret;
+            seen.unlisted.push(Unlisted { rule, port, why: refusal.to_string(), denied, needed, after_secret });
+        }
+    }
+    if !seen.unlisted.is_empty() {
+        seen.foreign = network::foreign(folder);
+    }
+}
+
+fn network_list(session: &Session) -> Option<aops_network::list::List> {
+    session.policy().network.list()
+}
+
+/// Text from elsewhere that this call brought: a page, an answer of a server.
+pub fn foreign(call: &ToolCall) -> Option<String> {
+    let input = || json::read(&call.input).ok();
+    match call.key.tool.as_str() {
+        "WebFetch" => {
+            let host = input()?.text_of("url").and_then(|url| of_url(&url));
+            Some(host.map_or_else(|| "reading a page".to_owned(), |host| format!("reading a page of `{}`", host.name)))
+        }
+        "WebSearch" => Some("a search of the web".to_owned()),
+        _ if call.key.server != "builtin" => Some(format!("an answer of the server `{}`", call.key.server)),
+        _ => None,
+    }
+}
+
+/// The digest of a call's line.
+pub fn line_of(call: &ToolCall) -> Option<String> {
+    json::read(&call.input).ok()?.text_of("command").map(|line| line_digest(&line))
+}
+
+/// After a command: hosts that are new, and each that was refused. At the session's end: all of them.
+pub fn reached(env: &Env, session: &Session, folder: &Path, event: &Event) -> Vec<Reached> {
+    if session.policy().network.mode == NetworkMode::Off || env.dry_run {
+        return Vec::new();
+    }
+    match event.kind {
+        EventKind::PostToolUse | EventKind::PostToolUseFailure if event.call.as_ref().is_some_and(runs_shell) => {
+            network::take_news(folder)
+        }
+        EventKind::SessionEnd => network::all_reached(folder),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,146 @@
+//! Hosts that files of a project or of a person name: lock files, settings of package managers, remotes.
+//!
+//! Pure: reads lines. Invariant: of a lock file only the fields count that say where something is fetched from; a funding
+//! link or a homepage is nobody's word.
+
+use crate::list::{Pattern, USUAL_PORTS};
+use crate::name::Name;
+
+/// A file of a project, by its name or the end of it, and what stands before a URL that counts.
+pub const PROJECT_FILES: &[(&str, &[&str])] = &[
+    (".cargo/config", &["index", "registry"]),
+    (".cargo/config.toml", &["index", "registry"]),
+    (".npmrc", &["registry"]),
+    (".yarnrc", &["registry"]),
+    (".yarnrc.yml", &["npmRegistryServer"]),
+    ("build.gradle", &["url"]),
+    ("build.gradle.kts", &["url"]),
+    ("Cargo.lock", &["source"]),
+    ("composer.lock", &["\"url\""]),
+    ("Gemfile.lock", &["remote:"]),
+    ("npm-shrinkwrap.json", &["\"resolved\""]),
+    ("nuget.config", &["value"]),
+    ("package-lock.json", &["\"resolved\""]),
+    ("pdm.lock", &["url"]),
+    ("pip.conf", &["index-url", "find-links"]),
+    ("Pipfile.lock", &["\"url\""]),
+    ("pnpm-lock.yaml", &["tarball:"]),
+    ("poetry.lock", &["url"]),
+    ("requirements.txt", &["--index-url", "-i ", "--extra-index-url", "git+", "@ "]),
+    ("settings.gradle", &["url"]),
+    ("settings.gradle.kts", &["url"]),
+    ("uv.lock", &["registry", "url", "git"]),
+    ("yarn.lock", &["resolved"]),
+];
+
+/// Settings of a person's package managers, below their home. Every URL in them counts.
+pub const PERSONAL_FILES: &[&str] = &[
+    ".bundle/config", ".cargo/config", ".cargo/config.toml", ".config/go/env", ".config/pip/pip.conf",
+    ".config/uv/uv.toml", ".gemrc", ".gradle/init.gradle", ".m2/settings.xml", ".npmrc", ".pip/pip.conf", ".yarnrc",
+    ".yarnrc.yml",
+];
+
+/// The host that this line of a project's file says something is fetched from.
+pub fn of_project_line(path: &str, line: &str) -> Option<Pattern> {
+    let is = |file: &str| path == file || path.strip_suffix(file).is_some_and(|folder| folder.ends_with('/'));
+    let (file, keys) = PROJECT_FILES.iter().find(|(file, _)| is(file))?;
+    let at = line.find("://")?;
+    let counts = keys.iter().any(|key| line[..at].contains(key));
+    // Composer names homepages and funding in the same field.
+    let fetched = *file != "composer.lock" || line.contains("zipball") || line.contains(".git\"");
+    if counts && fetched { of_text(line) } else { None }
+}
+
+/// The host of a setting of a person.
+pub fn of_setting(line: &str) -> Option<Pattern> {
+    let line = line.trim_start();
+    if line.starts_with(['#', ';']) || line.starts_with("//") { None } else { of_text(line) }
+}
+
+/// The host of a remote: a URL, or `user@host:path`.
+pub fn of_remote(url: &str) -> Option<Pattern> {
+    if url.contains("://") {
+        return of_text(url);
+    }
+    let (host, path) = url.split_once(':')?;
+    let is_path = host.contains('/') || path.starts_with("\\\\");
+    let host = host.rsplit('@').next().filter(|_| !is_path)?;
+    Name::of(host.as_bytes()).map(|name| Pattern { name, below: false, port: None })
+}
+
+/// The first URL in this.
+fn of_text(text: &str) -> Option<Pattern> {
+    let (before, rest) = text.split_once("://")?;
+    let scheme = before.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default().to_ascii_lowercase();
+    let usual: u16 = match scheme.as_str() {
+        "http" | "ws" => 80,
+        "https" | "wss" | "sparse" => 443,
+        "ssh" | "sftp" => 22,
+        "git" => 9418,
+        _ => return None,
+    };
+    let end = |c: char| c.is_whitespace() || "/?#\"'<>,;)}]\\`|".contains(c);
+    let host = rest.split(end).next()?.rsplit('@').next()?;
+    let (name, port) = Name::with_port(host.as_bytes())?;
+    let port = port.unwrap_or(usual);
+    Some(Pattern { name, below: false, port: (!USUAL_PORTS.contains(&port)).then_some(port) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_file_says_where_it_is_fetched_from_and_nothing_else() {
+        for (path, line, host) in [
+            (
+                "package-lock.json",
+                "      \"resolved\": \"https://registry.a.test/x/-/x-1.tgz\",",
+                Some("registry.a.test"),
+            ),
+            ("web/package-lock.json", "\"resolved\": \"http://a.test:4873/x.tgz\",", Some("a.test:4873")),
+            ("package-lock.json", "        \"url\": \"https://fund.test/x\"", None),
+            ("not-package-lock.json", "\"resolved\": \"https://a.test/x.tgz\"", None),
+            ("yarn.lock", "  resolved \"https://a.test/x.tgz#1\"", Some("a.test")),
+            ("Cargo.lock", "source = \"registry+https://a.test/index\"", Some("a.test")),
+            ("Cargo.lock", "source = \"sparse+https://a.test/index/\"", Some("a.test")),
+            ("Cargo.lock", "source = \"git+ssh://git@a.test/x?rev=1#1\"", Some("a.test")),
+            ("poetry.lock", "url = \"https://a.test/simple\"", Some("a.test")),
+            ("uv.lock", "source = { registry = \"https://a.test/simple\" }", Some("a.test")),
+            ("Gemfile.lock", "  remote: https://a.test/", Some("a.test")),
+            ("composer.lock", "\"url\": \"https://a.test/x/zipball/1\",", Some("a.test")),
+            ("composer.lock", "\"url\": \"https://fund.test/me\",", None),
+            ("requirements.txt", "--extra-index-url https://a.test/simple", Some("a.test")),
+            ("requirements.txt", "# see https://a.test", None),
+            (".npmrc", "@scope:registry=https://user:pw@a.test/npm/", Some("a.test")),
+            ("package-lock.json", "\"resolved\": \"https://10.0.0.1/x.tgz\"", None),
+            ("package-lock.json", "\"resolved\": \"file:../x\"", None),
+        ] {
+            assert_eq!(of_project_line(path, line).map(|one| one.to_string()).as_deref(), host, "{path}: {line}");
+        }
+    }
+
+    #[test]
+    fn settings_and_remotes_name_hosts() {
+        for (line, host) in [
+            ("registry=https://npm.a.test/", Some("npm.a.test")),
+            ("  # registry=https://npm.a.test/", None),
+            ("GOPROXY=https://go.a.test,direct", Some("go.a.test")),
+            ("<url>https://maven.a.test/repo</url>", Some("maven.a.test")),
+            ("deb http://deb.a.test/debian stable main", Some("deb.a.test")),
+        ] {
+            assert_eq!(of_setting(line).map(|one| one.to_string()).as_deref(), host, "{line}");
+        }
+        for (url, host) in [
+            ("git@a.test:me/x.git", Some("a.test")),
+            ("https://me@a.test/x.git", Some("a.test")),
+            ("ssh://git@a.test:2222/x", Some("a.test:2222")),
+            ("/srv/x.git", None),
+            ("../x.git", None),
+            ("file:///srv/x.git", None),
+            ("./a:b", None),
+        ] {
+            assert_eq!(of_remote(url).map(|one| one.to_string()).as_deref(), host, "{url}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! A host that is on no list, in mode `ask`, and a person's answers. Run in a machine of its own, like `inside`.
+
+use super::inside::{broker, counts, file, put_script, working, world_of};
+use super::outside::Outside;
+use crate::jail::world::Jailed;
+use serde_json::json;
+use std::fs;
+
+fn attended(network: &str) -> Jailed {
+    world_of(Jailed::attended, network)
+}
+
+/// Words first: the question comes before the command; a yes holds as long as the session.
+#[test]
+#[ignore = "needs a machine of its own"]
+fn a_line_that_names_an_unknown_host_is_asked_about_before_it_runs() {
+    let world = attended("mode = \"ask\"\nallow = [\"plain.test\"]\ndeny = [\"evil.test\"]\n");
+    let _outside = Outside::new(&world.root().join("sink.sock"));
+    let session = working(&world);
+    let line = "curl -s -m 5 http://tls.test/x";
+    let call = session.inner.call("Bash", json!({"command": line}));
+    let asked = session.inner.pre(&call).json();
+    let words = asked["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(asked["hookSpecificOutput"]["permissionDecision"], "ask", "{asked}");
+    for part in ["`tls.test` (port 80)", "not on this project's list", "for this session", "network deny tls.test"] {
+        assert!(words.contains(part), "{part}: {words}");
+    }
+    // The client starts it, so the person said yes.
+    let ran = session.run_and_end(&call, line);
+    assert!(ran.out.contains("seen tls.test"), "{ran:?}");
+    let list = fs::read_to_string(file(&session, "list")).unwrap();
+    assert!(list.contains("allow tls.test session\n"), "{list}");
+    assert!(session.ran(line).out.contains("seen tls.test"), "asked once");
+    assert!(
+        session.ran("curl -s -m 5 http://plain.test/").out.contains("seen plain.test"),
+        "a listed host is not asked about"
+    );
+    // Nobody is asked about what a person denied.
+    let denied = session.ran("curl -s -m 5 http://evil.test/ || true");
+    assert!(denied.told.contains("evil.test:80 refused, it is denied (person)"), "{denied:?}");
+    assert!(!denied.told.contains("network allow"), "{denied:?}");
+}
+
+/// What no word names is refused first and asked about when the same line comes again.
+#[test]
+#[ignore = "needs a machine of its own"]
+fn a_host_that_a_line_was_refused_is_asked_about_the_next_time() {
+    let world = attended("mode = \"ask\"\n");
+    let _outside = Outside::new(&world.root().join("sink.sock"));
+    let session = working(&world);
+    put_script(
+        &world,
+        "get.py",
+        "print(reach('plain.test', 80, b'GET /x HTTP/1.1\\r\\nHost: plain.test\\r\\n\\r\\n', 9999))\n",
+    );
+    let line = "python3 get.py";
+    let first = session.ran(line);
+    assert!(first.out.contains("403"), "{first:?}");
+    assert!(
+        first.told.contains("plain.test:80 refused") && first.told.contains("Run the same line again"),
+        "{first:?}"
+    );
+    session.ran("ls");
+    let call = session.inner.call("Bash", json!({"command": line}));
+    let asked = session.inner.pre(&call).json();
+    let words = asked["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap_or_default();
+    assert!(words.contains("`plain.test` (port 80)") && words.contains("when this line ran before"), "{asked}");
+    let second = session.run_and_end(&call, line);
+    assert!(second.out.contains("seen plain.test"), "{second:?}");
+}
+
+/// Without a person nothing is asked: it is refused, and listed where the session ends.
+#[test]
+#[ignore = "needs a machine of its own"]
+fn where_nobody_is_asked_the_end_lists_what_was_refused() {
+    let world = world_of(Jailed::with, "mode = \"ask\"\nallow = [\"plain.test\"]\n");
+    let _outside = Outside::new(&world.root().join("sink.sock"));
+    let session = working(&world);
+    let refused = session.ran("curl -s -m 5 http://tls.test/x; curl -s -m 5 http://plain.test/");
+    assert!(refused.told.ends_with("Ask the person to run: aops-hook network allow tls.test"), "{refused:?}");
+    let hosts = &refused.step["hosts"];
+    let new = json!({"connections": 1, "host": "plain.test", "port": 80, "word": "person"});
+    assert_eq!(hosts[0], new, "{hosts}");
+    assert_eq!((&hosts[1]["host"], &hosts[1]["refused"]), (&json!("tls.test"), &json!(1)), "{hosts}");
+    assert!(session.ran("curl -s -m 5 http://plain.test/").step.get("hosts").is_none(), "it is new once");
+    world.sandbox.wait_until("it is counted", || {
+        counts(&session).row_of("plain.test", 80).is_some_and(|row| row.connections == 2 && row.down > 0)
+    });
+    let status = world.sandbox.person(&["status"]);
+    status.said(&["network", "ask", "1 host", "1 refused"]);
+    let ended = session.inner.end();
+    assert!(ended.out.contains("nobody could be asked: tls.test"), "{ended:?}");
+    let all = session.inner.entries().into_iter().rev().find_map(|entry| entry["with"].get("hosts").cloned()).unwrap();
+    let row = all.as_array().unwrap().iter().find(|row| row["host"] == "plain.test").unwrap();
+    assert!(row["connections"] == 2 && row["down"].as_u64() > Some(0) && row["first"].as_u64() > Some(0), "{all}");
+}
+
+/// A program that no jail holds has the machine's network: a person is asked each time.
+#[test]
+#[ignore = "needs a machine of its own"]
+fn a_program_outside_of_the_jail_is_asked_about_each_time() {
+    if rustix::process::geteuid().is_root() {
+        return; // For a superuser nothing leaves the jail.
+    }
+    for mode in ["ask", "list"] {
+        let world = attended(&format!("mode = \"{mode}\"\n[jail]\nwithout = [\"id\"]\n"));
+        let session = working(&world);
+        for line in ["id -u", "id -u", "su --version"] {
+            let call = session.inner.call("Bash", json!({"command": line}));
+            let asked = session.inner.pre(&call);
+            assert!(asked.out.contains("\"ask\"") && asked.out.contains("the machine's network"), "{asked:?}");
+            session.run_and_end(&call, line);
+        }
+    }
+}
+
+/// `network allow` and `deny` write the person's file and reach the session that runs; from a tool call they are refused.
+#[test]
+#[ignore = "needs a machine of its own"]
+fn a_persons_answer_holds_at_once_in_a_running_session() {
+    let world = world_of(Jailed::with, "mode = \"list\"\nallow = [\"db.test:5432\"]\n");
+    let outside = Outside::new(&world.root().join("sink.sock"));
+    let session = working(&world);
+    broker(&world, &session);
+    put_script(&world, "evil.py", "print(reach('evil.test', 5432, b'hello'))\n");
+    let refused = session.ran("python3 evil.py");
+    assert_eq!(refused.out, "b''\n");
+    assert!(refused.told.ends_with("Ask the person to run: aops-hook network allow evil.test:5432"), "{refused:?}");
+    let person = |words: &[&str]| world.sandbox.person(words);
+    person(&["network"]).said(&["list: only hosts on the list", "1 refused", "evil.test:5432"]);
+    assert_eq!(person(&["network", "allow", "evil.test:5432"]).code, Some(2), "no person is there");
+    assert_eq!(person(&["network", "allow", "10.0.0.1", "--yes"]).code, Some(2), "an address is no name");
+    let inside = session.inner.call("Bash", json!({"command": "aops-hook network allow evil.test:5432 --yes"}));
+    session.inner.pre(&inside).refused(&["network allow"]);
+    assert_eq!(outside.escaped(), [""; 0]);
+    let allowed = person(&["network", "allow", "Evil.test:5432", "--yes"]);
+    allowed.said(&["`evil.test:5432` allowed in `", "1 running session took it up"]);
+    let list = || fs::read_to_string(file(&session, "list")).unwrap();
+    assert!(list().contains("allow evil.test:5432 person\n"), "{}", list());
+    world.sandbox.wait_until("it is reached", || session.ran("python3 evil.py").out.contains("database"));
+    person(&["network", "list"]).said(&["evil.test:5432", "db.test:5432", "person"]);
+    person(&["network", "deny", "evil.test:5432", "--yes"]).said(&["denied in"]);
+    assert!(!list().contains("allow evil.test"), "{}", list());
+    world.sandbox.wait_until("it is cut off", || session.ran("python3 evil.py").out == "b''\n");
+    let told = person(&["network", "--json"]).json();
+    assert_eq!((&told["mode"], &told["deny"][0]), (&"list".into(), &"evil.test:5432".into()), "{told}");
+}
