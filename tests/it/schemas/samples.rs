@@ -221,6 +221,7 @@ fn course() -> TaskProgress {
         unsynced: some(),
         verified: false,
         verified_tree: some(),
+        resumed: true,
         waivers: vec![waiver()],
         writes_at_prompt: 2,
         writes_since_draw: 0,
@@ -493,6 +494,7 @@ fn calm_course() -> TaskProgress {
     }
 }
 
+        resumed: false,
 /// A person was asked about a plan whose text was not in the question.
 fn shown_a_file() -> Memory {
     let calm = calm();
@@ -937,9 +939,9 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         }),
         Fact::Verdict(reported()),
         Fact::Waive(waiver()),
-        Fact::Task(TaskChosen { alone: false, at: Some(1), by: text(), how: TaskMove::Drop }),
-        Fact::Task(TaskChosen { alone: true, at: None, by: text(), how: TaskMove::Resume }),
-        Fact::Task(TaskChosen { alone: false, at: Some(0), by: text(), how: TaskMove::Want }),
+        Fact::Task(TaskChosen { alone: false, at: Some(1), by: text(), held: false, how: TaskMove::Drop }),
+        Fact::Task(TaskChosen { alone: true, at: None, by: text(), held: true, how: TaskMove::Resume }),
+        Fact::Task(TaskChosen { alone: false, at: Some(0), by: text(), held: false, how: TaskMove::Want }),
         Fact::Check(checked()),
         Fact::Check(Checked { output: String::new(), path: None, ..checked() }),
         Fact::Mode(asked()),

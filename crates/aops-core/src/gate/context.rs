@@ -79,7 +79,7 @@ pub struct Context {
     pub report: Option<Result<AgentReport, String>>,
     /// Where an answer is not proven yet: what the client recorded about it.
     pub decisions: Vec<Decision>,
-    /// `SessionEnd` that nobody watches: the last refusal, where nothing was done after it.
+    /// `SessionEnd` that nobody watches, and `Stop`: the last refusal, where nothing was done after it.
     pub refused: Option<LastRefusal>,
     /// With VERIFIED: the digest of the tree.
     pub verified_tree: Option<String>,

@@ -277,6 +277,9 @@ pub struct TaskProgress {
     /// The remote refused the last push, since it has commits that are not here.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rejected: bool,
+    /// A person took the task up again, and has not prompted since: their next prompt goes on with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resumed: bool,
     /// How often the verifier found issues.
     pub rounds: u64,
     /// The checkpoint of the task's start, taken before its first change.

@@ -237,7 +237,7 @@ fn all() -> Vec<Fact> {
             tree: text(),
         }),
         Fact::Waive(Waiver::default()),
-        Fact::Task(TaskChosen { alone: true, at: Some(1), by: "b".to_owned(), how: TaskMove::Drop }),
+        Fact::Task(TaskChosen { alone: true, at: Some(1), by: "b".to_owned(), held: true, how: TaskMove::Drop }),
         Fact::Check(Checked { output: "x".to_owned(), path: Some("y".to_owned()), ..Checked::default() }),
         Fact::Mode(ModeAsked { asked: "loop".to_owned(), level: Some(ModeLevel::Loop), refused: text() }),
         Fact::Run(Staged {

@@ -135,6 +135,7 @@ impl Session {
     fn count_prompt(&mut self) {
         let progress = &mut self.memory.progress;
         progress.prompt_count += 1;
+        progress.resumed = false;
         progress.writes_at_prompt = self.state.task.as_ref().map_or(0, |task| task.writes);
     }
 

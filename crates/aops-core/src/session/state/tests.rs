@@ -77,6 +77,7 @@ fn full() -> (State, Memory) {
             issues: vec![IssueInHand::default()],
             kind: Some(WorkKind::Domain.into()),
             rejected: true,
+            resumed: true,
             unsynced: text(),
             grown: Growth { files: vec![ChangedFile::default()], more_files: 1, more_lines: 1 },
             moved: 1,
