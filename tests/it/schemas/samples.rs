@@ -228,6 +228,7 @@ fn course() -> TaskProgress {
     }
 }
 
+        told_offline: Some(1),
 fn checked() -> Checked {
     Checked {
         ending: text().into(),
@@ -498,6 +499,7 @@ fn calm_course() -> TaskProgress {
 /// A person was asked about a plan whose text was not in the question.
 fn shown_a_file() -> Memory {
     let calm = calm();
+        told_offline: None,
     Memory { progress: TaskProgress { plan_shown: Some(PlanShown::File(1)), ..calm.progress }, ..calm }
 }
 
@@ -753,6 +755,7 @@ fn step() -> Step {
         since_ms: Some(1),
         timers_lost: true,
         rule: some(),
+        offline: true,
         starts: Some(Starts { client: text(), name: stored() }),
         to: CallState::Denied,
         todos: Some((0, 1)),
@@ -863,6 +866,7 @@ fn unstepped() -> Step {
         schedules: None,
         timers_lost: false,
         starts: None,
+        offline: false,
         todos: None,
         told: false,
         formats: false,

@@ -255,6 +255,8 @@ pub struct EndContext {
     /// After a command: how it was jailed, or that there is no proof of it.
     pub jailed: Option<Proof>,
     pub unproven: bool,
+    /// It failed in a throwaway layer, which has no network, as programs do that reach no other machine.
+    pub offline: bool,
     /// What was kept before it ran.
     pub kept: Option<Kept>,
     /// It was answered in the person's place, failed, and the jail was in its way.

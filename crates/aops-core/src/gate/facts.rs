@@ -343,6 +343,7 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     (last.grown, last.plan) = (context.ended.grown.clone(), context.ended.plan.clone());
     (last.lasts, last.moved) = (context.ended.lasts, context.ended.moved);
     last.jailed.clone_from(&context.ended.jailed);
+    last.offline = context.ended.offline;
     last.kept.clone_from(&context.ended.kept);
     last.hindered = context.ended.hindered;
     last.marks = context.ended.marks.clone().filter(|marks| *marks != session.memory.marks);

@@ -402,6 +402,7 @@ fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndC
     ended.rejected = open.effect.is_some_and(Effect::is_write) && call.is_some_and(evidence::is_rejected);
     ended.kept = keeping::of_ended(env, session, event, open);
     (ended.jailed, ended.unproven) = jailed::proof(env, &ledger.place().path, session, event, open);
+    ended.offline = ended.jailed.as_ref().is_some_and(|proof| jailed::is_offline(session, event, proof));
     ended.hindered = quiet::is_hindered(event, open);
     ended.unchanged = verified::is_unchanged(env, session, event, open);
     if ended.unchanged {

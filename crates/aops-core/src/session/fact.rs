@@ -6,6 +6,7 @@
 
 mod checked;
 mod kept;
+mod lost;
 mod opened;
 mod seen;
 mod recovered;
@@ -28,13 +29,12 @@ pub use task_chosen::{TaskChosen, TaskMove};
 pub use unasked::Unasked;
 
 use crate::config::policy::Policy;
-use crate::model::agent::ours;
 use crate::model::call::{CallKey, CallState, Effect, ToolResult};
 use crate::model::debt::DebtId;
 use crate::model::gate_id::GateId;
 use crate::model::named::Stored;
 use crate::model::outcome::{PhaseOutcome, RunOutcome};
-use crate::model::profile::{JailState, Losses, Profile, Proof};
+use crate::model::profile::{JailState, Profile, Proof};
 use crate::session::agent_report::AgentReport;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::{
@@ -342,6 +342,9 @@ pub struct Step {
     /// For the attestation of commits, where they are attested: before the call with PENDING, else after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Box<Observed>>,
+    /// With the end of a command in a throwaway layer: it failed as programs do that reach no other machine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub offline: bool,
     /// With `jail`: it only reads, and cannot without the network.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub online: bool,
@@ -402,18 +405,6 @@ pub struct Step {
     /// for one that succeeded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unended: bool,
-}
-
-impl Step {
-    /// The result of this command is gone with a throwaway layer, as what our own agents try out always is.
-    pub fn is_unsaved(&self) -> bool {
-        self.lost().is_some()
-    }
-
-    pub fn lost(&self) -> Option<&Losses> {
-        let ours = self.agent_id.is_some() && self.agent_type.as_deref().is_some_and(|name| ours(name).is_some());
-        self.jailed.as_ref().map(|proof| &proof.lost).filter(|lost| !ours && !lost.is_empty())
-    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -294,6 +294,9 @@ pub struct TaskProgress {
     /// The user was told that there is no git to close the work in.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told_no_git: bool,
+    /// At which of the prompts the user was told that a command failed without a network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_offline: Option<u64>,
     /// At which of the prompts the user was told that a command's result is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told_unsaved: Option<u64>,

@@ -105,6 +105,7 @@ fn all() -> Vec<Fact> {
         moved: true,
         observed: Some(Box::new(observed())),
         online: true,
+        offline: true,
         outgrown: text(),
         plan: Some(Box::default()),
         prompt_id: text(),

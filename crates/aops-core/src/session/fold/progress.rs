@@ -120,6 +120,7 @@ impl Session {
             task_prompt_count: old.prompt_count,
             told_no_git: old.told_no_git,
             told_unsaved: old.told_unsaved,
+            told_offline: old.told_offline,
             unsynced: old.unsynced,
             waivers: old.waivers,
             writes_since_draw: old.writes_since_draw,

@@ -88,6 +88,7 @@ fn full() -> (State, Memory) {
             start: text(),
             tested: true,
             told_no_git: true,
+            told_offline: Some(1),
             told_unsaved: Some(1),
             audit_rehearsed: true,
             unmeasured_ms: Some(1),
