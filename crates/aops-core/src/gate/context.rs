@@ -244,7 +244,7 @@ pub struct EndContext {
     /// With that: something of the command may go on; git brought commits into the tree.
     pub lasts: bool,
     pub moved: bool,
-    /// After a command in a task that is verified: the tree is as it was then.
+    /// After a command in a task that is verified: the tree is as it was then. After one that tests: as it was before.
     pub unchanged: bool,
     /// What the call changed, where it was never asked about.
     pub unasked: Option<Unasked>,

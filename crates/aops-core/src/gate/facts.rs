@@ -250,7 +250,7 @@ fn first_step(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdi
         // What cannot stay, or is nobody's, is no work.
         (first.effect, first.grows, first.formats, first.tracks) = (None, None, false, Vec::new());
     }
-    let is_measured = first.effect == Some(Effect::Write) && first.grows.is_none() && session.measures();
+    let is_measured = first.effect == Some(Effect::Write) && first.grows.is_none() && session.measures_commands();
     first.since_ms = is_measured.then_some(context.now_ms);
     first.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
     (first.schedules, first.timers_lost) = scheduled(session, call, verdict.ruling == Ruling::Deny);

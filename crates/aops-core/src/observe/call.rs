@@ -404,7 +404,7 @@ fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndC
     (ended.jailed, ended.unproven) = jailed::proof(env, &ledger.place().path, session, event, open);
     ended.offline = ended.jailed.as_ref().is_some_and(|proof| jailed::is_offline(session, event, proof));
     ended.hindered = quiet::is_hindered(event, open);
-    ended.unchanged = verified::is_unchanged(env, session, event, open);
+    ended.unchanged = verified::is_unchanged(env, session, event, open) || growth::is_idle(env, session, event, open);
     if ended.unchanged {
         ended.drawn = None;
     } else if open.effect == Some(Effect::Write) && open.grows.is_none() {

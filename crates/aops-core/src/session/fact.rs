@@ -398,7 +398,8 @@ pub struct Step {
     /// With PENDING: what it does to issues of the tracker.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tracks: Vec<Tracks>,
-    /// With the end of a command after the work was verified: the tree is as it was then.
+    /// With the end of a command after the work was verified: the tree is as it was then. In mode `strict` also with one that
+    /// tests or asks a server of this machine: the tree is as it was before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unchanged: bool,
     /// With the end of a command that would be evidence: it went on in the background, or was stopped. Older versions took it

@@ -160,6 +160,13 @@ impl Session {
         self.state.task.is_some() && (self.weighs() || self.memory.progress.unplanned && rehearses())
     }
 
+    /// Commands of the task at hand may turn out to have changed nothing. In mode `strict` only what is verified is compared later
+    /// with the tree that was.
+    pub fn measures_commands(&self) -> bool {
+        let planned = self.mode() == ModeLevel::Strict && self.is_planned() && self.memory.run.is_none();
+        self.measures() || planned && !self.memory.progress.verified
+    }
+
     /// By how much this is more than a small edit.
     pub fn weigh(&self, growth: &Growth) -> Option<String> {
         let small = &self.policy().small;
