@@ -207,7 +207,7 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
         facts.extend(give_up_oldest(session, event, context));
     }
     let first = first_step(session, event, call, verdict, context);
-    let question = questions::asked(session, &first, verdict);
+    let question = questions::asked(session, event, &first, verdict, context);
     facts.push(Fact::Call(first));
     facts.extend(question);
     facts.extend(decided(event, call, verdict));

@@ -17,6 +17,7 @@ pub mod repeat;
 pub mod rules;
 pub mod jail;
 pub mod unsaved;
+mod secrets;
 pub mod danger;
 pub mod kept;
 pub mod quiet;

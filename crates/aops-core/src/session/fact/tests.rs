@@ -11,6 +11,7 @@ use crate::session::agent_report::{PlanFor, WorkKind};
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::{BroughtBack, TaskProgress};
 use crate::session::observed::{CommittedBy, Content, ExitSeen, ExitWitness, FileMode, FileSeen, HeadSeen, PromptSeen};
+use crate::session::question::SecretFile;
 use crate::text::json;
 
 fn undone() -> Undone {
@@ -217,8 +218,13 @@ fn all() -> Vec<Fact> {
         }),
         Fact::Event(Box::new(seen)),
         Fact::Call(step),
-        Fact::Question(Asked { rule: text(), ..Asked::default() }),
-        Fact::Answer(Answered { ms: Some(1), rule: text(), ..Answered::default() }),
+        Fact::Question(Asked { rule: text(), secret: Some(SecretFile::default()), ..Asked::default() }),
+        Fact::Answer(Answered {
+            ms: Some(1),
+            rule: text(),
+            secret: Some(SecretFile::default()),
+            ..Answered::default()
+        }),
         Fact::Block(Blocked { by: "b".to_owned(), reason: "r".to_owned() }),
         Fact::Unblock(Unblocked { by: "b".to_owned() }),
         Fact::Verdict(Reported {

@@ -110,6 +110,7 @@ impl Session {
         self.state.hydration.critic_verdict = None;
         self.state.state.hydration_pending = false;
         self.memory.quiet.iter_mut().for_each(|quiet| quiet.hindered.clear());
+        self.memory.questions.secrets.clear();
         let old = std::mem::take(&mut self.memory.progress);
         let since_prompt = |issue: &IssueInHand| issue.prompt_count == old.prompt_count;
         self.memory.progress = TaskProgress {

@@ -10,7 +10,7 @@ use crate::session::growth::{ChangedFile, Growth};
 use crate::session::kept_count::KeptCount;
 use crate::session::memory::*;
 use crate::session::observed::{CommitMade, HeadSeen, Trail};
-use crate::session::question::{Answered, Question, Questions, Unproven};
+use crate::session::question::{Answered, Question, Questions, SecretFile, Unproven};
 use crate::session::quiet_count::QuietCount;
 use crate::session::quieted::Quieted;
 use crate::text::json;
@@ -60,7 +60,7 @@ fn full() -> (State, Memory) {
             line_sha256: text(),
             online: true,
             prompt_id: text(),
-            question: Some(Question { rule: text(), ..Question::default() }),
+            question: Some(Question { rule: text(), secret: Some(SecretFile::default()), ..Question::default() }),
             quiet: Some(Box::new(Quieted::default())),
             reason: text(),
             since_ms: Some(1),
@@ -125,6 +125,7 @@ fn full() -> (State, Memory) {
         questions: Questions {
             asked: 1,
             last: Some(Answered { ms: Some(1), rule: text(), ..Answered::default() }),
+            secrets: vec![SecretFile::default()],
             seen: 1,
             unproven: vec![Unproven { agent_id: text(), ..Unproven::default() }],
             ..Questions::default()
