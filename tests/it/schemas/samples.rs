@@ -221,26 +221,26 @@ fn course() -> TaskProgress {
         problems: vec![text()],
         reflected: false,
         rejected: true,
+        resumed: true,
         rounds: 0,
         start: some(),
         steps: vec![text()],
         task_prompt_count: 1,
         tested: true,
         told_no_git: true,
+        told_offline: Some(1),
         told_unsaved: Some(1),
         unmeasured_ms: Some(1),
         unplanned: true,
         unsynced: some(),
         verified: false,
         verified_tree: some(),
-        resumed: true,
         waivers: vec![waiver()],
         writes_at_prompt: 2,
         writes_since_draw: 0,
     }
 }
 
-        told_offline: Some(1),
 fn checked() -> Checked {
     Checked {
         ending: text().into(),
@@ -494,10 +494,12 @@ fn calm_course() -> TaskProgress {
         plan_shown: None,
         planned_todos: false,
         rejected: false,
+        resumed: false,
         start: None,
         tested: false,
         audit_rehearsed: false,
         told_no_git: false,
+        told_offline: None,
         told_unsaved: None,
         unmeasured_ms: None,
         unplanned: false,
@@ -507,11 +509,9 @@ fn calm_course() -> TaskProgress {
     }
 }
 
-        resumed: false,
 /// A person was asked about a plan whose text was not in the question.
 fn shown_a_file() -> Memory {
     let calm = calm();
-        told_offline: None,
     Memory { progress: TaskProgress { plan_shown: Some(PlanShown::File(1)), ..calm.progress }, ..calm }
 }
 
@@ -755,6 +755,7 @@ fn step() -> Step {
         mode: some(),
         moved: true,
         observed: Some(Box::new(observed())),
+        offline: true,
         online: true,
         outgrown: some(),
         plan: Some(Box::default()),
@@ -768,7 +769,6 @@ fn step() -> Step {
         since_ms: Some(1),
         timers_lost: true,
         rule: some(),
-        offline: true,
         starts: Some(Starts { client: text(), name: stored() }),
         to: CallState::Denied,
         todos: Some((0, 1)),
@@ -866,6 +866,7 @@ fn unstepped() -> Step {
         launched: false,
         moved: false,
         observed: None,
+        offline: false,
         online: false,
         since_ms: None,
         line_sha256: None,
@@ -879,7 +880,6 @@ fn unstepped() -> Step {
         schedules: None,
         timers_lost: false,
         starts: None,
-        offline: false,
         todos: None,
         told: false,
         formats: false,

@@ -57,7 +57,7 @@ pub fn run(name: Option<&str>, env: &Env) -> u8 {
     let said = match &input {
         Ok(input) => match walk(name, input, env).map_err(|failure| kept(name, input, env, failure)) {
             Ok(verdict) => host::spell(env.host, kind, &verdict, input),
-            Err(failure) => host::fail(env.host, kind, &explained(failure)),
+            Err(failure) => host::fail(env.host, kind, &failure),
         },
         Err(failure) => host::fail(env.host, kind, failure),
     };
@@ -80,12 +80,6 @@ pub fn run_for(client: &str, name: &str, env: Env) -> u8 {
             run(Some(name), &env.of_host(host, process))
         }
     }
-}
-
-/// In the jail of a command our folders are read-only: a client that the command started is not broken, but in the wrong place.
-fn explained(failure: Failure) -> Failure {
-    let read_only = failure.code == Code::StorageFailed && failure.what.contains("Read-only file system");
-    if read_only { Failure { code: Code::InsideCommand, ..failure } } else { failure }
 }
 
 /// An event that is not asked again is kept where it cannot be recorded now.

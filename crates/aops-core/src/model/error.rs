@@ -18,7 +18,6 @@ named! {
         InputInvalid = "INPUT_INVALID",
         ConfigInvalid = "CONFIG_INVALID",
         StorageFailed = "STORAGE_FAILED",
-        InsideCommand = "INSIDE_COMMAND",
         TimedOut = "TIMED_OUT",
         InTheWay = "IN_THE_WAY",
         Panic = "INTERNAL_PANIC",
@@ -44,10 +43,7 @@ impl Code {
             }
             Code::ConfigInvalid => "a person can correct the file; `aops-hook policy show` names every problem",
             Code::StorageFailed => {
-                "a person can make the folder writable or free some space, then run `aops-hook doctor`"
-            }
-            Code::InsideCommand => {
-                "start that client in a terminal of your own, or give its work to the tool `Agent`; if no tool call started it, the disk is read-only"
+                "a person can make the folder writable or free some space, then run `aops-hook doctor`; a client inside a tool call, such as `claude -p`, can keep no record: start it in a terminal of your own, or give its work to the tool `Agent`"
             }
             Code::TimedOut => "a person can run `aops-hook checkpoint create` once; later ones are quick",
             Code::InTheWay => "move it out of the tree, then try again",

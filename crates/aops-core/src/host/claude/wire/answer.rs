@@ -7,7 +7,7 @@
 //! warns on all others.
 
 use crate::host::words::NOT_YET;
-use crate::model::error::{Code, Failure};
+use crate::model::error::Failure;
 use crate::model::event::{EventKind, EventRow, Refusal};
 use crate::model::gate_id::GateId;
 use crate::model::verdict::{Ruling, Verdict};
@@ -95,17 +95,13 @@ fn add_beside(own: &mut Map<String, Value>, row: &EventRow, verdict: &Verdict) {
 /// What is said of an event that aops-hook itself failed on: a guarding one is refused.
 pub fn broken(kind: EventKind, failure: &Failure) -> Verdict {
     let (row, way_out) = (kind.row(), failure.code.way_out());
-    // Nothing is broken: what a tool call starts reaches nothing of ours.
-    let inside = failure.code == Code::InsideCommand;
-    let what = if inside { "a client inside a tool call" } else { "aops-hook is broken" };
     if row.guarding {
-        let refuses = if inside { "can keep no record, so it is refused" } else { "and refuses until it is mended" };
-        let words = format!("{what} {refuses} (no rule was broken): {failure}\nhint: {way_out}");
+        let words = format!(
+            "aops-hook is broken and refuses until it is mended (no rule was broken): {failure}\nhint: {way_out}"
+        );
         return Verdict::deny(GateId::Failure, words);
     }
-    let lets = if inside { "can keep no record, so" } else { "and let" };
-    let goes = if inside { "goes" } else { "go" };
-    let words = format!("{what} {lets} `{}` {goes} unrecorded: {failure}\nhint: {way_out}", row.name);
+    let words = format!("aops-hook is broken and let `{}` go unrecorded: {failure}\nhint: {way_out}", row.name);
     Verdict::notice(GateId::Failure, &words)
 }
 
