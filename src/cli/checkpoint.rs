@@ -4,6 +4,7 @@
 //! before anything else is done; verbs that change the tree or delete checkpoints need a person.
 
 mod change;
+mod difference;
 
 use super::table::{Cell, Tone, clean};
 use super::{Command, Io, allowed, flag, operand, option, refused, text, who_may, yes};
@@ -300,7 +301,7 @@ fn diff(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return io.print(to_json(&delta, &state, &old, new.as_ref()));
     }
     print_files(io, &store, &delta, &present)?;
-    print_state(io, &state, &old, new.as_ref())
+    difference::print_state(io, &state, &old, new.as_ref())
 }
 
 fn to_json(delta: &Delta, state: &[Difference], old: &Checkpoint, new: Option<&Checkpoint>) -> Value {
@@ -349,18 +350,6 @@ fn text_of(store: &Store, file: &File) -> Option<String> {
     let mut bytes = Vec::new();
     store.unpack(&file.sha256.0, &mut bytes).ok()?;
     String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
-}
-
-fn print_state(io: &mut Io, state: &[Difference], old: &Checkpoint, new: Option<&Checkpoint>) -> anyhow::Result<u8> {
-    for one in state {
-        writeln!(io.out, "{}  {} -> {}", one.at, clean(&one.old.to_string()), clean(&one.new.to_string()))?;
-    }
-    let Some(new) = new else { return Ok(0) };
-    let (was, is) = (old.tokens(), new.tokens());
-    if was != is {
-        writeln!(io.out, "tokens  {was} -> {is}")?;
-    }
-    io.print(format!("{} later", time::age((new.created_ms() - old.created_ms()).abs())))
 }
 
 fn verify(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {

@@ -15,6 +15,7 @@ use aops_core::config::in_force;
 use aops_core::config::texts::{self, Reading};
 use aops_core::insight::collect;
 use aops_core::insight::document::{Insights, RuleCounts, check_rich, describe_counts};
+use aops_core::insight::tally::says_something;
 use aops_core::ledger::open::Ledger;
 use aops_core::ledger::sessions;
 use aops_core::model::named::Stored;
@@ -210,8 +211,17 @@ fn show(io: &mut Io, insights: &Insights, halt: Option<NamedFact>) -> anyhow::Re
     let path = collect::file(io.env, &insights.date, &insights.session_id);
     rows.push(("file", path.display().to_string(), Tone::Quiet));
     io.facts(rows)?;
-    match &insights.reflection {
-        Some(reflection) => io.print(format!("\n{}", plain(to_markdown(reflection).trim_end()))),
+    // A field that says nothing is not there.
+    let said = |reflection: &BTreeMap<String, String>| {
+        let said = reflection.iter().filter(|(_, text)| says_something(text));
+        said.map(|(name, text)| (name.clone(), text.clone())).collect::<BTreeMap<_, _>>()
+    };
+    match insights.reflection.as_ref().map(said).filter(|reflection| !reflection.is_empty()) {
+        Some(reflection) => {
+            let text = to_markdown(&reflection);
+            let said: Vec<&str> = text.trim_end().lines().filter(|line| !line.trim_end().ends_with("**:")).collect();
+            io.print(format!("\n{}", plain(&said.join("\n"))))
+        }
         None => Ok(0),
     }
 }
@@ -238,8 +248,11 @@ fn describe(insights: &Insights) -> Vec<NamedFact> {
         _ => Tone::Warn,
     };
     let list = |items: &[String]| items.join(", ");
-    let phases: Vec<String> =
-        insights.phase_ms.iter().map(|(name, ms)| format!("{name} {}", time::age(ms.cast_signed()))).collect();
+    // What took no time says nothing.
+    let phases = insights.phase_ms.iter().filter(|(_, ms)| **ms >= 1000);
+    let phases: Vec<String> = phases.map(|(name, ms)| format!("{name} {}", time::age(ms.cast_signed()))).collect();
+    let audits = &insights.audits;
+    let audits = (audits.drawn > 0).then(|| format!("{} drawn, {} done", audits.drawn, audits.done));
     let would = Some(&insights.rehearsed).filter(|gates| gates.values().any(|n| *n > 0));
     let would = would.map(|gates| format!("would refuse: {}", describe_counts(gates)));
     let ended = insights.run_outcome.as_ref().map_or("under way", Stored::name);
@@ -257,12 +270,20 @@ fn describe(insights: &Insights) -> Vec<NamedFact> {
         ("questions", insights.questions.describe(), Tone::Plain),
         ("rules", describe_rules(&insights.rules), Tone::Plain),
         ("rehearsed", would.unwrap_or_default(), Tone::Warn),
-        ("audits", format!("{} drawn, {} done", insights.audits.drawn, insights.audits.done), Tone::Plain),
+        ("audits", audits.unwrap_or_default(), Tone::Plain),
         ("todos", todos.unwrap_or_default(), Tone::Plain),
         ("calls", insights.tool_calls.describe(), Tone::Plain),
-        ("files", list(&insights.files_changed), Tone::Plain),
+        ("files", describe_files(&insights.files_changed), Tone::Plain),
         ("time", phases.join(", "), Tone::Plain),
     ]
+}
+
+/// The first of them; the file has all.
+fn describe_files(files: &[String]) -> String {
+    const MOST: usize = 8;
+    let more = files.len().saturating_sub(MOST);
+    let shown = files.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
 /// `danger:git-discard 2 asked, 1 stopped`

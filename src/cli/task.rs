@@ -179,11 +179,12 @@ fn choose(given: &ArgMatches, io: &mut Io, found: &SessionOnDisk, how: TaskMove,
         one_line(title(known.state.task.as_ref().and_then(|task| task.intent.as_deref()).unwrap_or_default()), 60)
     });
     let alone = how == TaskMove::Resume && !known.is_unfinished();
-    ledger.append(io.env, vec![Fact::Task(TaskChosen { alone, at, by: by.to_owned(), how })])?;
+    let held = how == TaskMove::Resume;
+    ledger.append(io.env, vec![Fact::Task(TaskChosen { alone, at, by: by.to_owned(), held, how })])?;
     ledger.exported()?;
     let words = match how {
         TaskMove::Drop => "let go: it owes nothing more, and its files stay as they are",
-        TaskMove::Resume => "in hand again, with its plan and what it owes",
+        TaskMove::Resume => "in hand again, with its plan and what it owes; your next prompt goes on with it",
         TaskMove::Want => "goes on with the first edit of its files, or with a plan that continues it",
     };
     let value = json!({"session_id": found.session_id, "task": task, "how": how});

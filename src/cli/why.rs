@@ -27,7 +27,10 @@ pub const COMMAND: Command = Command {
     name: "why",
     about: "Explain a verdict: gate, evidence, next step",
     examples: &[
-        ("aops-hook why", "the last refusal or question in this project, in whichever session"),
+        (
+            "aops-hook why",
+            "the last refusal or question of the session that `status` shows; without any, of the project",
+        ),
         ("aops-hook why 42", "what was answered at entry 42 (`aops-hook log` numbers them)"),
         ("aops-hook why 3f2a", "the last refusal of the session whose id begins with 3f2a"),
         ("aops-hook why 42 --session 3f2a --json", "an entry of that session, for a program"),
@@ -77,6 +80,11 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     print(io, id, &answered, &clues, &before)?;
     io.beside("answer", human.map(HumanAnswer::describe))?;
+    let shown = sessions::pick(io.env, None).ok().filter(|shown| named.is_none() && shown.session_id != *id);
+    let other = |shown: SessionOnDisk| {
+        format!("another session than `aops-hook status` shows: in {} nothing was refused", shown.session_id)
+    };
+    io.beside("note", shown.map(other))?;
     Ok(0)
 }
 
@@ -93,9 +101,14 @@ struct Looked {
     at: Option<usize>,
 }
 
-/// The last refusal or question that a person saw in this project, in whichever session; without any, what the newest one rehearsed.
+/// The last refusal or question of the session that `status` shows; without any, the last one in this project, in whichever
+/// session; without that, what the newest one rehearsed.
 fn last_in_project(io: &Io) -> anyhow::Result<Looked> {
     let newest = sessions::pick(io.env, None).or_else(refused)?;
+    let batches = past::batches(&newest)?;
+    if let at @ Some(_) = last_refusal(&batches) {
+        return Ok(Looked { shelved: newest, batches, at });
+    }
     let mut all = sessions::beside(&newest);
     all.sort_by_key(|one| std::cmp::Reverse(one.changed));
     let (mut best, mut best_ms): (Option<Looked>, i64) = (None, i64::MIN);
@@ -113,7 +126,6 @@ fn last_in_project(io: &Io) -> anyhow::Result<Looked> {
     if let Some(found) = best {
         return Ok(found);
     }
-    let batches = past::batches(&newest)?;
     let at = last_rehearsal(&batches);
     Ok(Looked { shelved: newest, batches, at })
 }

@@ -251,11 +251,11 @@ fn a_stop_that_no_work_can_satisfy_is_let_go() {
 #[test]
 fn a_hanging_check_is_cut_off_with_all_it_started() {
     let sandbox = checked(
-        "[[check]]\nid = \"slow\"\non = \"commit\"\nrun = \"echo before; sleep 601 & sleep 600\"\ntimeout_ms = 300\n",
+        "[[check]]\nid = \"slow\"\non = \"commit\"\nrun = \"echo before; sleep 601 & sleep 600\"\ntimeout_ms = 3000\n",
     );
     let session = working(&sandbox);
     let said = line(&session, "git commit -m x");
-    said.refused(&["check `slow` did not end within 300 ms", "> before", "`timeout_ms` of `slow`", "ask them"]);
+    said.refused(&["check `slow` did not end within 3000 ms", "> before", "`timeout_ms` of `slow`", "ask them"]);
     sandbox.wait_until("the check and its child are gone", || sandbox.alive().is_empty());
     assert_eq!(runs(&session), [("INTERVENTION_REQUIRED".to_owned(), "cut off".to_owned())]);
     // Its advice: ask the user, who can lift it for a while.

@@ -112,6 +112,37 @@ fn checkpoints_are_numbered_from_the_newest() {
     assert_eq!(fs::read_to_string(sandbox.project().join("a.txt")).unwrap(), "1");
 }
 
+/// What a person reads of two checkpoints of a session: files, phase and verdicts; no digests, no numbers of calls.
+#[test]
+fn a_difference_of_checkpoints_is_short() {
+    let sandbox = Sandbox::repository("0");
+    let session = sandbox.working();
+    session.write("a.txt").silent();
+    session.stop("Done.").refused(&["qa-verifier"]);
+    session.qa("VERIFIED").silent();
+    let list = sandbox.person(&["checkpoint", "list", "--json"]).json();
+    let oldest = list.as_array().unwrap().len().to_string();
+    let said = sandbox.person(&["checkpoint", "diff", &oldest, "1"]).out;
+    assert!(said.contains("+ a.txt") && said.contains("(`--json` has all)"), "{said}");
+    assert!(said.lines().count() <= 12 && !said.contains(['{', '[', '"']), "{said}");
+    let all = sandbox.person(&["checkpoint", "diff", &oldest, "1", "--json"]).json();
+    assert!(all["state"].as_object().unwrap().len() > 3, "{all}");
+}
+
+/// A session in which nothing happened to a row has no such row.
+#[test]
+fn insights_show_what_there_is() {
+    let sandbox = in_mode("loop");
+    let session = begun(&sandbox);
+    for n in 0..10 {
+        session.write(&format!("{n}.txt")).silent();
+    }
+    let _ = session.stop("Done.");
+    let said = sandbox.person(&["insights", &session.id]).out;
+    assert!(said.contains("7.txt and 2 more") && !said.contains("8.txt"), "{said}");
+    assert!(!said.contains("audits") && !said.lines().any(|line| line.ends_with("**: ")), "{said}");
+}
+
 #[test]
 fn a_checkpoint_is_listed_with_its_prompt() {
     let sandbox = in_mode("loop");

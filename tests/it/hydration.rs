@@ -4,6 +4,7 @@ use crate::memory::server::{Habit, Server};
 use crate::support::{Answer, Sandbox};
 use serde_json::json;
 use std::fs;
+use std::path::Path;
 
 fn told(answer: &Answer) -> String {
     answer.json()["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_owned()
@@ -14,6 +15,26 @@ fn context(answer: &Answer) -> String {
     let words = told(answer);
     let file = words.split([' ', ')']).find(|word| word.contains("/context/hydration-")).unwrap();
     fs::read_to_string(file).unwrap()
+}
+
+/// Every later shell command of the session has these variables; what `PYTHONPATH` held stays behind ours.
+#[test]
+fn the_session_exports_its_folders() {
+    let sandbox = Sandbox::repository("0.0");
+    let exports = sandbox.tmp().join("exports");
+    let session = sandbox.session();
+    let start = session.payload("SessionStart", json!({"source": "startup"})).to_string();
+    let mut hook = sandbox.command(crate::support::BINARY);
+    hook.arg("SessionStart").envs(sandbox.inside_client()).env("CLAUDE_ENV_FILE", &exports).write_stdin(start);
+    hook.assert().success();
+    let line =
+        format!(". '{}'; printf '%s\\n' \"$AOPS\" \"$AOPS_SESSION\" \"$ACA_DATA\" \"$PYTHONPATH\"", exports.display());
+    let said = sandbox.command("sh").args(["-c", &line]).env("PYTHONPATH", "/before").output().unwrap();
+    let said = String::from_utf8(said.stdout).unwrap();
+    let [texts, folder, data, python] = said.lines().collect::<Vec<_>>()[..] else { panic!("{said}") };
+    assert!(Path::new(texts).join("AXIOMS.md").is_file(), "{said}");
+    assert_eq!((Path::new(folder), Path::new(data)), (&*session.folder(), &*sandbox.data()));
+    assert_eq!(python, format!("{texts}:/before"));
 }
 
 #[test]

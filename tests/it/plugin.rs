@@ -56,6 +56,23 @@ fn every_agent_and_command_is_an_asset() {
     assert_eq!(named, there, "`placed` in src/asset.rs names every file of agents/ and commands/, in order");
 }
 
+/// As the core loop names them: planning and auditing cheap, judging large.
+#[test]
+fn five_agents_have_their_models() {
+    let wanted = [
+        ("critic", "opus"),
+        ("custodiet", "haiku"),
+        ("framework", "sonnet"),
+        ("prompt-hydrator", "haiku"),
+        ("qa-verifier", "opus"),
+    ];
+    for (name, model) in wanted {
+        let text = fs::read_to_string(root().join(format!("agents/{name}.md"))).unwrap();
+        assert!(text.contains(&format!("\nname: {name}\n")) && text.contains(&format!("\nmodel: {model}\n")), "{text}");
+    }
+    assert_eq!(fs::read_dir(root().join("agents")).unwrap().count(), wanted.len());
+}
+
 #[test]
 fn the_client_finds_the_plugin_valid() {
     let sandbox = Sandbox::new();

@@ -196,7 +196,8 @@ fn real_ledgers_and_states_are_valid() {
     }
     let asked = ModeAsked { asked: "strict".to_owned(), ..ModeAsked::default() };
     workshop.say(Fact::Mode(asked)).unwrap();
-    let chosen = TaskChosen { alone: false, at: None, by: "a person".to_owned(), how: TaskMove::Drop };
+    let by = "a person".to_owned();
+    let chosen = TaskChosen { alone: false, at: None, by, held: false, how: TaskMove::Drop };
     workshop.say(Fact::Task(chosen)).unwrap();
     for n in 0..260 {
         workshop.pre(&format!("call-{n}")).unwrap();

@@ -225,6 +225,53 @@ fn the_state_names_what_each_agent_came_to() {
     sandbox.person(&["status"]).said(&["critic PROCEED", "qa-verifier VERIFIED"]);
 }
 
+/// Mode `strict`: whoever looks whether something works has changed nothing, so nothing is drawn or owed for it.
+#[test]
+fn tests_and_requests_that_change_nothing_are_no_work() {
+    let sandbox = Sandbox::repository("1");
+    let session = sandbox.working();
+    let ran = |line: &str, then: &dyn Fn()| {
+        let call = session.call("Bash", json!({"command": line}));
+        session.pre(&call).silent();
+        then();
+        let _ = session.post(&call);
+        (session.state()["task"]["writes"].clone(), session.state()["audit"]["drawn"].clone())
+    };
+    let nothing = || {};
+    for line in ["make test", "npm test 2>&1 | tail -5", "curl -s -X POST -d a=b http://localhost:8000/items | jq ."] {
+        assert_eq!(ran(line, &nothing), (json!(0), json!(0)), "{line}");
+    }
+    session.stop("It works.").silent();
+    // What changes a file is work, whatever it is called, and so is what may act elsewhere or is meant to make something.
+    assert_eq!(ran("make test", &|| drop(sandbox.put("new.snap", "x\n"))), (json!(1), json!(1)));
+    assert_eq!(ran("curl -s -X POST -d a=b https://x.example/items", &nothing).0, json!(2));
+    assert_eq!(ran("make build", &nothing).0, json!(3));
+    session.stop("Done.").refused(&["custodiet", "qa-verifier", "new.snap"]);
+    sandbox.person(&["verify", &session.id]).said(&["intact"]);
+}
+
+/// "Fixed." after nothing but blocked edits: the person at the screen reads that nothing was done.
+#[test]
+fn a_turn_that_ends_after_a_blocked_edit_is_told_to_the_person() {
+    let sandbox = Sandbox::repository("0").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("fix the typo");
+    session.write("a.txt").refused(&["prompt-hydrator"]);
+    let said = session.stop("Fixed.").json();
+    let words = said["systemMessage"].as_str().unwrap();
+    assert!(words.starts_with("the last change of this turn was blocked, and nothing was changed after it"), "{words}");
+    assert!(words.contains("/a.txt` may change something") && words.contains("\nhint: "), "{words}");
+    // Who asks has said what waits; a later turn and one that did it have nothing to be told of.
+    session.stop("Shall I make a plan first?").silent();
+    let _ = session.prompt("yes");
+    session.stop("I will.").silent();
+    session.write("a.txt").refused(&["prompt-hydrator"]);
+    session.hydrate("minor-edit", "new");
+    session.write("a.txt").silent();
+    session.stop("Fixed.").refused(&["qa-verifier"]);
+}
+
 #[test]
 fn a_stop_is_let_go_after_three_refusals_without_progress() {
     let sandbox = Sandbox::repository("0.0");

@@ -35,6 +35,40 @@ fn tasks_are_listed() {
     session.ask_bash("aops-hook task list").silent();
 }
 
+/// The person reads what became of the task that they interrupted.
+#[test]
+fn a_parked_task_is_named_to_the_person() {
+    for (sandbox, files) in [(in_loop(), "4 files"), (Sandbox::repository("0.0"), "1 file")] {
+        let session = if files == "1 file" {
+            let session = sandbox.working();
+            session.write("a.txt").silent();
+            session
+        } else {
+            planned_in_loop(&sandbox)
+        };
+        interrupt(&session, &prompt_id(&session), ESC);
+        let said = session.prompt("what is this?").json();
+        let said = said["systemMessage"].as_str().unwrap().to_owned();
+        assert!(said.starts_with("parked: ") && said.contains(&format!("({files} changed, not committed)")), "{said}");
+        assert!(said.contains("`aops-hook task resume`") && said.contains("`aops-hook task drop`"), "{said}");
+        let _ = session.stop("A project.");
+        let again = session.prompt("and this?");
+        assert!(!again.out.contains("parked: "), "once: {again:?}");
+    }
+    // One that goes on is not parked, and a small one owes nothing.
+    let sandbox = in_loop();
+    let session = planned_in_loop(&sandbox);
+    interrupt(&session, &prompt_id(&session), ESC);
+    assert!(!session.prompt("go on").out.contains("parked: "));
+    let sandbox = in_loop();
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("fix the typo");
+    session.write("a.txt").silent();
+    interrupt(&session, &prompt_id(&session), ESC);
+    assert!(!session.prompt("what is this?").out.contains("parked: "));
+}
+
 #[test]
 fn a_person_lets_an_interrupted_task_go() {
     let sandbox = in_loop();
@@ -81,6 +115,25 @@ fn a_person_takes_a_task_up_again() {
     session.qa("VERIFIED").silent();
     session.stop("Done.").said(&["4 files changed, not committed"]);
     sandbox.person(&["task", "resume"]).failed(2, &["no task was interrupted"]);
+}
+
+/// In mode `strict` every prompt waits for a plan; a person who takes a task up has said what the next one is about.
+#[test]
+fn the_prompt_after_a_resume_goes_on_with_the_task() {
+    let sandbox = Sandbox::repository("0.0");
+    let session = sandbox.working();
+    session.write("a.txt").silent();
+    interrupt(&session, &prompt_id(&session), ESC);
+    let _ = session.prompt("what is this?");
+    sandbox.person(&["task", "resume"]).said(&["in hand again", "your next prompt goes on with it"]);
+    let _ = session.prompt("and the second file, please");
+    session.write("b.txt").silent();
+    assert_eq!(session.state()["task"]["writes"], 2);
+    session.stop("Done.").refused(&["qa-verifier", "a.txt, b.txt"]);
+    // Further prompts wait for a plan as ever.
+    let _ = session.prompt("and a third");
+    session.write("c.txt").refused(&["prompt-hydrator"]);
+    sandbox.person(&["verify", &session.id]).said(&["intact"]);
 }
 
 /// An agent lets nothing go, and its word that a task goes on opens nothing: the first edit of its files takes it up.

@@ -190,6 +190,26 @@ fn the_last_task_of_the_project_is_found_by_the_next_session() {
     assert!(said.ends_with(&format!("> last task here: {intent} (not finished)")), "{said}");
 }
 
+/// Not only the last one: whichever session was about the same, in whatever form of the words.
+#[test]
+fn an_earlier_session_about_the_same_is_found() {
+    let sandbox = in_mode("loop", "");
+    for work in ["teach the exporter to skip empty rows", "paint the fence of the burrow", "count the wombats"] {
+        let session = sandbox.session();
+        let _ = session.start("startup");
+        let _ = session.prompt(work);
+        session.write(&format!("{}.txt", work.len())).silent();
+        let _ = session.stop("Done.");
+        let _ = session.end();
+    }
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let said = told(&session.prompt("why are rows skipped when I export?"));
+    assert!(said.contains("> earlier session here: ") && said.contains("teach the exporter to skip"), "{said}");
+    assert!(!said.contains("fence") && !said.contains("wombats"), "{said}");
+    session.prompt("is the weather nice?").silent();
+}
+
 /// A slow memory server holds up the prompt, and no other event.
 #[test]
 fn sources_are_asked_with_the_session_unlocked() {

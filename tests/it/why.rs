@@ -138,7 +138,8 @@ fn why_finds_the_last_refusal_of_the_project() {
     let _ = newer.prompt("what is this?");
     let said = sandbox.person(&["why", "--json"]).json();
     assert_eq!((&said["session_id"], &said["gate"]), (&json!(refused.id), &json!("sandbox")));
-    sandbox.person(&["why"]).said(&[&format!("session  {}", refused.id), "`sandbox` refused"]);
+    let other = format!("another session than `aops-hook status` shows: in {} nothing was refused", newer.id);
+    sandbox.person(&["why"]).said(&[&format!("session  {}", refused.id), "`sandbox` refused", &other]);
     sandbox.person(&["why", "--session", &newer.id]).said(&["nothing was refused"]);
 
     let observed = Sandbox::new();
@@ -150,6 +151,23 @@ fn why_finds_the_last_refusal_of_the_project() {
     session.pre(&session.call("Write", record)).refused(&["our record"]);
     session.write("a.txt").silent();
     observed.person(&["why"]).said(&["`guard` refused"]);
+}
+
+/// Both mean the session that runs, though another one was refused something later.
+#[test]
+fn why_and_status_mean_the_same_session() {
+    let sandbox = Sandbox::new();
+    let [running, ended] = [sandbox.session(), sandbox.session()];
+    for session in [&running, &ended] {
+        let _ = session.start("startup");
+        let _ = session.prompt("add a greeting");
+        session.write("a.txt").refused(&["sandbox"]);
+    }
+    let _ = ended.end();
+    for verb in ["status", "why"] {
+        assert_eq!(sandbox.person(&[verb, "--json"]).json()["session_id"], json!(running.id), "{verb}");
+    }
+    assert!(!sandbox.person(&["why"]).out.contains("another session"));
 }
 
 /// The end of a call is explained by what let it pass, and nowhere is there raw JSON.

@@ -188,11 +188,21 @@ fn fixes(name: &str, arguments: &[Word]) -> bool {
 /// This write is one only because something in it is not known: no part of the line is known to change a file, to stop or
 /// set something on this machine, or to use the repository.
 pub fn is_only_unknown(line: &Line, around: &LineSetting) -> bool {
-    !line.commands.iter().any(|simple| is_known_change(line, simple, around))
+    is_only_unknown_beside(line, around, &|_, _| false)
 }
 
-fn is_known_change(line: &Line, simple: &Simple, around: &LineSetting) -> bool {
-    if simple.writes.iter().any(|word| !is_nowhere(word)) {
+/// The same where what it prints may go into files that nobody misses, by name and the folder that it is named from.
+pub fn is_only_unknown_beside(line: &Line, around: &LineSetting, is_free: &dyn Fn(&Simple, &Word) -> bool) -> bool {
+    !line.commands.iter().any(|simple| is_known_change(line, simple, around, is_free))
+}
+
+fn is_known_change(
+    line: &Line,
+    simple: &Simple,
+    around: &LineSetting,
+    is_free: &dyn Fn(&Simple, &Word) -> bool,
+) -> bool {
+    if simple.writes.iter().any(|word| !is_nowhere(word) && !is_free(simple, word)) {
         return true;
     }
     let known = simple.words.first().filter(|word| word.is_firm()).and_then(Word::literal);

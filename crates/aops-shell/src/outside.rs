@@ -5,11 +5,28 @@
 mod rules;
 
 use crate::syntax::{Line, Simple, Word};
-use rules::{cloud, copied_away, curl_sends, far, forge, http_sends, image_pushed, wget_sends};
+use rules::{addressed_away, cloud, copied_away, curl_sends, far, forge, http_sends, image_pushed, wget_sends};
 
 /// A command of this line reaches outside.
 pub fn outside(line: &Line) -> bool {
     line.commands.iter().any(|simple| !simple.function && reaches(simple))
+}
+
+/// This line asks a server of this machine for something, and every other command of it only reads.
+pub fn asks_here(line: &Line) -> bool {
+    const CLIENTS: &[&str] = &["curl", "http", "https", "wget", "xh", "xhs"];
+    const READS: &[&str] = &["cat", "cut", "echo", "grep", "head", "jq", "printf", "rg", "sleep", "tail", "true", "wc"];
+    let is = |simple: &Simple, known: &[&str]| simple.name().is_some_and(|name| known.contains(&name));
+    let fits =
+        |simple: &Simple| simple.writes.is_empty() && !simple.function && (is(simple, CLIENTS) || is(simple, READS));
+    let asks = line.commands.iter().any(|simple| is(simple, CLIENTS));
+    let here = line.commands.iter().filter(|simple| is(simple, CLIENTS)).all(|simple| !names_host_away(simple));
+    asks && here && !line.unclear && line.commands.iter().all(|simple| fits(simple))
+}
+
+/// Some address of this command is not of this machine, or none can be read.
+fn names_host_away(simple: &Simple) -> bool {
+    addressed_away(&simple.words[1..].iter().map(Word::lossy).collect::<Vec<_>>())
 }
 
 enum Reach {

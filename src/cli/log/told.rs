@@ -6,6 +6,7 @@ use super::{Fact, Line, Tone};
 use aops_core::model::call::{CallKey, CallState};
 use aops_core::model::event::EventKind;
 use aops_core::model::named::join_names;
+use aops_core::model::profile::Profile;
 use aops_core::model::verdict::Ruling;
 use aops_core::session::describe::{describe_call, describe_fact};
 use aops_core::session::fact::{NO_EFFECT, Said, Seen, Step};
@@ -178,6 +179,9 @@ fn tell_call(base: Told, first: &Step, last: &Step, answer: Option<&Answered>, e
     text.extend(gate);
     text.extend(answer.map(|answer| format!("  [{}: {}]", answer.asker(), answer.describe())));
     text.push_str(ended);
+    // Its changes were thrown away, also those that nobody would miss.
+    let tried = last.jailed.as_ref().is_some_and(|proof| proof.profile == Profile::Trial);
+    text.extend(tried.then_some("  [throwaway layer]"));
     text.extend(last.lost().map(|lost| format!("  {}", one_line(&lost.describe(), 300))));
     let failed = last.reason.as_deref().filter(|_| last.to == CallState::Failed && !unseen);
     text.extend(failed.map(|why| format!("  {}", one_line(why, 300))));

@@ -1,6 +1,8 @@
 //! What the hook itself runs on an agent's files is held as the agent's own commands are.
 
 use super::world::Jailed;
+use crate::support::BINARY;
+use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
@@ -44,4 +46,27 @@ fn filters_a_planted_git_and_checks_change_no_settings() {
         assert!(ran(&home) || ran(&project), "`{name}` was not run, so this shows nothing");
     }
     assert_eq!(fs::read_to_string(home.join(".claude/settings.json")).unwrap(), "{}");
+}
+
+/// A client that a command starts runs inside that command's jail, where no ledger can be written: its hooks say so.
+#[test]
+fn a_client_inside_a_command_says_why_it_cannot_work() {
+    let world = Jailed::with("[mode]\nlevel = \"loop\"\n");
+    let session = world.prompted();
+    let nested = world.sandbox.session();
+    let start = nested.payload("SessionStart", json!({"source": "startup"}));
+    let prompt = nested.payload("UserPromptSubmit", json!({"prompt": "say hi", "prompt_id": "n1"}));
+    world.sandbox.put("start.json", &start.to_string());
+    world.sandbox.put("prompt.json", &prompt.to_string());
+    world.sandbox.put(
+        "nested.sh",
+        &format!("for e in SessionStart:start UserPromptSubmit:prompt; do {BINARY} ${{e%:*}} < ${{e#*:}}.json; echo \"exit $?\"; done\n"),
+    );
+    let ran = session.ran("sh nested.sh");
+    assert!(ran.out.contains("exit 0") && ran.out.ends_with("exit 2\n"), "{ran:?}");
+    for words in
+        ["a client inside a tool call, such as `claude -p`, can keep no record", "a terminal of your own", "`Agent`"]
+    {
+        assert!(ran.err.contains(words), "{words}: {ran:?}");
+    }
 }

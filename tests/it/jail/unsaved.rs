@@ -82,11 +82,75 @@ fn a_test_run_that_made_only_by_products_says_nothing() {
         assert_eq!((ran.code, ran.told.as_str(), ran.noticed.as_str()), (Some(0), "", ""), "{line}: {ran:?}");
         assert_eq!(ran.profile(), "trial");
     }
+    // Nothing is lost that anybody would miss, but whoever reads the log knows where it ran.
+    let log = world.sandbox.person(&["log", &session.inner.id]).out;
+    assert_eq!(
+        log.lines().filter(|line| line.contains(" done ") && line.contains("[throwaway layer]")).count(),
+        3,
+        "{log}"
+    );
     // The same files are results of something else, and what is neither made again nor ignored is always one.
     let ran = session.ran("make -s -f Makefile snap");
     assert!(ran.told.contains("new.snap") && ran.told.contains("target/debug/app"), "{ran:?}");
     world.sandbox.put("Makefile", "test:\n\t@echo x > new.snap\n");
     assert!(session.ran("make test").told.contains("new.snap is gone."));
+}
+
+/// Temporary files are nobody's; what the line prints there is named, since the layer takes it along.
+#[test]
+fn an_unknown_command_may_print_into_a_temporary_file() {
+    let world = world();
+    world.sandbox.put("say.py", "print('hello')\n");
+    let session = world.prompted();
+    let out = world.sandbox.tmp().join("out.txt").display().to_string();
+    let ran = session.ran(&format!("python3 say.py > {out} && cat {out}"));
+    assert_eq!((ran.code, ran.out.as_str(), ran.profile().as_str()), (Some(0), "hello\n", "trial"), "{ran:?}");
+    assert!(ran.told.contains(&format!("{out} is gone.")) && ran.told.ends_with(NEXT), "{ran:?}");
+    assert!(!std::path::Path::new(&out).exists());
+    for line in ["python3 say.py > out.txt", "python3 say.py > ~/out.txt", "python3 say.py > \"$OUT\""] {
+        session.inner.ask_bash(line).refused(&["plan"]);
+    }
+}
+
+/// A layer has no network, and nothing in the command's own words says so.
+#[test]
+fn a_command_that_fails_without_the_network_says_why() {
+    let world = world();
+    let ask = "import socket\nsocket.create_connection(('example.org', 80))\n";
+    world.sandbox.put("ask.py", ask);
+    world.sandbox.put("broken.py", "raise SystemExit('no such key')\n");
+    let session = world.prompted();
+    let failed = |line: &str, error: &str, agent: Option<(&str, &str)>| {
+        let mut call = session.inner.call("Bash", json!({"command": line}));
+        if let Some((id, kind)) = agent {
+            call = call.by(id, kind);
+        }
+        session.inner.pre(&call).silent();
+        session.keeper();
+        let ran = session.line(line).output().unwrap();
+        assert!(!ran.status.success(), "{ran:?}");
+        session.inner.fail(&call, &format!("Exit code 1\n{error}"))
+    };
+    let unreached = "socket.gaierror: [Errno -3] Temporary failure in name resolution";
+    let words = "No network: \"python3 ask.py\" failed in a throwaway layer, which has none";
+    let said = failed("python3 ask.py", unreached, None).json();
+    let because = format!("{words}, because this task has no plan yet.");
+    let to_model = |said: &serde_json::Value| said["hookSpecificOutput"]["additionalContext"].clone();
+    assert_eq!(to_model(&said), format!("{because} {NEXT}"), "{said}");
+    assert!(said["systemMessage"].as_str().unwrap().starts_with(&because), "{said}");
+    let again = failed("python3 ask.py", unreached, None).json();
+    assert_eq!((to_model(&again), again["systemMessage"].clone()), (to_model(&said), json!(null)));
+    // What the network does not explain is the command's own failure.
+    failed("python3 broken.py", "no such key", None).silent();
+    session.inner.hydrate("minor-edit", "new");
+    let _ = session.inner.begin_agent("a1", "qa-verifier");
+    let _ = session.inner.prompt("go on");
+    let said = failed("python3 ask.py", unreached, Some(("a1", "qa-verifier"))).json();
+    let told = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    assert!(told.starts_with(&format!("{words}, like every command of `qa-verifier`.")), "{said}");
+    assert!(told.contains("name in your report what you could not try"), "{said}");
+    assert!(said["systemMessage"].as_str().unwrap().contains("`[jail] test_network = true`"), "{said}");
+    world.sandbox.person(&["verify", &session.inner.id]).said(&["intact"]);
 }
 
 /// A command that makes its own jail says the same.

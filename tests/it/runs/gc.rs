@@ -7,7 +7,7 @@ use crate::support::{Answer, BINARY};
 use std::fs;
 
 const STEPS: &str = "  - {id: one, name: One, description: o, run: 'test ! -e ../fail'}
-  - {id: slow, name: Slow, description: s, run: 'test ! -e ../slow || sleep 20'}
+  - {id: slow, name: Slow, description: s, run: 'test ! -e ../slow || sleep 600'}
 ";
 
 /// `runs gc`, forty days from now.

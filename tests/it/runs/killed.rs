@@ -8,8 +8,10 @@ use std::process::Child;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-const COMMANDS: &str = "  - {id: one, name: One, description: o, run: echo one >> effects; sleep 0.2}
-  - {id: two, name: Two, description: t, run: sleep 0.2; echo two >> effects}
+/// The first step ends when it may, however late its driver is killed.
+const COMMANDS: &str =
+    "  - {id: one, name: One, description: o, run: 'echo one >> effects; until test -e ../go; do sleep 0.02; done'}
+  - {id: two, name: Two, description: t, run: echo two >> effects}
   - {id: three, name: Three, description: t, run: echo three >> effects}
 ";
 
@@ -22,7 +24,7 @@ pub(super) fn kill(pid: u32) {
 #[test]
 fn a_command_that_is_killed() {
     let steps = "  - {id: one, name: One, description: o, run: echo one >> effects}
-  - {id: two, name: Two, description: t, run: '[ -e .git/again ] || { touch .git/again; sleep 30; }; echo two >> effects'}\n";
+  - {id: two, name: Two, description: t, run: '[ -e .git/again ] || { touch .git/again; sleep 600; }; echo two >> effects'}\n";
     let world = World::new(&[("commands", steps)]);
     let mut driver = world.start(&["run", "x", "--workflow", "commands"]);
     until("the second step", || world.there(".git/again"));
@@ -200,6 +202,7 @@ fn a_new_run_marks_the_old_one_and_says_how_to_resume() {
     until("a step", || !world.effects().is_empty());
     driver.kill().unwrap();
     driver.wait().unwrap();
+    fs::write(world.sandbox.project().join("../go"), "").unwrap();
     until("its end", || world.has_ended());
     world.commit();
     world.run("commands").passed();

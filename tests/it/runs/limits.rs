@@ -8,7 +8,7 @@ use std::fs;
 #[test]
 fn time_that_is_used_up_pauses_and_can_be_given_again() {
     let slow =
-        "  - {id: slow, name: Slow, description: s, run: '[ -e .git/quick ] || sleep 20; echo slow >> effects'}\n";
+        "  - {id: slow, name: Slow, description: s, run: '[ -e .git/quick ] || sleep 600; echo slow >> effects'}\n";
     let world = World::new(&[("slow", slow)]);
     let answer = world.person(&["run", "x", "--workflow", "slow", "--step-timeout", "1s", "--json"]);
     assert_eq!(answer.code, Some(3), "{answer:?}");
@@ -27,7 +27,7 @@ fn time_that_is_used_up_pauses_and_can_be_given_again() {
 #[test]
 fn an_interrupt_pauses_and_needs_no_decision() {
     let steps = "  - {id: one, name: One, description: o, run: echo one >> effects}
-  - {id: slow, name: Slow, description: s, run: '[ -e .git/quick ] || sleep 30; echo slow >> effects'}\n";
+  - {id: slow, name: Slow, description: s, run: '[ -e .git/quick ] || sleep 600; echo slow >> effects'}\n";
     let world = World::new(&[("slow", steps)]);
     let mut driver = world.start(&["run", "x", "--workflow", "slow"]);
     until("the second step", || world.effects() == ["one"] && world.deeds().last().unwrap()["with"]["step"] == "slow");

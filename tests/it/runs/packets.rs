@@ -4,7 +4,7 @@ use super::world::{World, until};
 use std::fs;
 
 const TIMED: &str = "  - {id: one, name: One, description: first, run: echo one >> effects}
-  - {id: slow, name: Slow, description: second, run: echo slow >> effects; sleep 20}
+  - {id: slow, name: Slow, description: second, run: echo slow >> effects; sleep 600}
 ";
 
 /// A run that used up its time in the second step.

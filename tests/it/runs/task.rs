@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::fs;
 
 const TIMED: &str = "  - {id: one, name: One, description: first, run: echo one >> effects}
-  - {id: slow, name: Slow, description: second, run: echo slow >> effects; test -e ../faster || sleep 20}
+  - {id: slow, name: Slow, description: second, run: echo slow >> effects; test -e ../faster || sleep 600}
 ";
 
 fn last(answer: &crate::support::Answer) -> Value {

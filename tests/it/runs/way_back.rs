@@ -219,7 +219,7 @@ fn a_failure_carries_its_error_and_an_approval_its_person() {
     let qa = gates.iter().find(|gate| gate["name"] == "qa").unwrap();
     assert_eq!(qa["outcome"], "HALT", "{qa}");
 
-    let slow = "  - {id: slow, name: Slow, description: s, run: 'test -e ../faster || sleep 20'}\n";
+    let slow = "  - {id: slow, name: Slow, description: s, run: 'test -e ../faster || sleep 600'}\n";
     let world = World::new(&[("slow", slow)]);
     let paused = world.person(&["run", "x", "--workflow", "slow", "--step-timeout", "5s"]);
     assert_eq!(paused.code, Some(3), "{paused:?}");

@@ -29,7 +29,7 @@ use aops_core::session::observed::{
     Observed, PromptSeen, Trail,
 };
 use aops_core::session::prompt::Prompt;
-use aops_core::session::question::{Answered, Answerer, Asked, Question, Questions, Unproven};
+use aops_core::session::question::{Answered, Answerer, Asked, Question, Questions, SecretFile, Unproven};
 use aops_core::session::quiet_count::QuietCount;
 use aops_core::session::quieted::{AnswerLevel, Harmless, Quieted};
 use aops_core::session::state::{Audit, Flags, Hydration, MainAgent, State, Stopping, Subagent, Task};
@@ -125,7 +125,13 @@ fn calls() -> Vec<OpenCall> {
         line_sha256: Some(digest()),
         online: true,
         prompt_id: some(),
-        question: Some(Question { gate: stored(), line: text(), rule: some(), since: moment() }),
+        question: Some(Question {
+            gate: stored(),
+            line: text(),
+            rule: some(),
+            secret: Some(secret()),
+            since: moment(),
+        }),
         quiet: Some(Box::new(quieted())),
         reason: some(),
         since_ms: Some(1),
@@ -154,7 +160,7 @@ fn calls() -> Vec<OpenCall> {
         wants: Vec::new(),
         ..full.clone()
     };
-    let guarded = Question { gate: stored(), line: text(), rule: None, since: moment() };
+    let guarded = Question { gate: stored(), line: text(), rule: None, secret: None, since: moment() };
     let quiet = Some(Box::new(plainly_quieted()));
     vec![OpenCall { question: Some(guarded), quiet, ..full.clone() }, full, least]
 }
@@ -185,16 +191,22 @@ fn answered() -> Answered {
         line: text(),
         ms: Some(1),
         rule: some(),
+        secret: Some(secret()),
     }
 }
 
+fn secret() -> SecretFile {
+    SecretFile { path: text(), reads: true }
+}
+
 fn questions() -> Questions {
-    let least = Answered { ms: None, rule: None, ..answered() };
+    let least = Answered { ms: None, rule: None, secret: None, ..answered() };
     Questions {
         allowed: 1,
         asked: 1,
         last: Some(answered()),
         refused: 0,
+        secrets: vec![secret()],
         seen: 1,
         unproven: vec![
             Unproven { agent_id: some(), answered: answered(), since: moment() },
@@ -229,12 +241,14 @@ fn course() -> TaskProgress {
         problems: vec![text()],
         reflected: false,
         rejected: true,
+        resumed: true,
         rounds: 0,
         start: some(),
         steps: vec![text()],
         task_prompt_count: 1,
         tested: true,
         told_no_git: true,
+        told_offline: Some(1),
         told_unsaved: Some(1),
         unmeasured_ms: Some(1),
         unplanned: true,
@@ -501,10 +515,12 @@ fn calm_course() -> TaskProgress {
         plan_shown: None,
         planned_todos: false,
         rejected: false,
+        resumed: false,
         start: None,
         tested: false,
         audit_rehearsed: false,
         told_no_git: false,
+        told_offline: None,
         told_unsaved: None,
         unmeasured_ms: None,
         unplanned: false,
@@ -620,7 +636,8 @@ pub(crate) fn states() -> Vec<Value> {
         let ledger = Some(Witness { memory: memory.into(), ..witness.clone() });
         State { digest: Some(digest()), ledger, ..state }
     };
-    let questions = Questions { asked: 1, ..Questions::default() };
+    let last = Some(Answered { ms: None, rule: None, secret: None, ..answered() });
+    let questions = Questions { asked: 1, last, ..Questions::default() };
     let shown = Memory { chosen: Some(unheld()), jail: Some(unjailed()), prompted: Some(over()), ..shown_a_file() };
     [(state(), memory()), (bare(), calm()), (waiting, Memory { questions, ..shown })]
         .map(on_disk)
@@ -761,6 +778,7 @@ fn step() -> Step {
         mode: some(),
         moved: true,
         observed: Some(Box::new(observed())),
+        offline: true,
         online: true,
         outgrown: some(),
         plan: Some(Box::default()),
@@ -874,6 +892,7 @@ fn unstepped() -> Step {
         launched: false,
         moved: false,
         observed: None,
+        offline: false,
         online: false,
         since_ms: None,
         line_sha256: None,
@@ -942,10 +961,10 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Call(Step { grown: Some(short()), ..unstepped() }),
         Fact::Call(step()),
         Fact::Call(Step { jailed: Some(Proof::of(Hold::Namespaces, Profile::Trial)), ..unstepped() }),
-        Fact::Question(Asked { call: key(), gate: stored(), line: text(), rule: some() }),
-        Fact::Question(Asked { call: key(), gate: stored(), line: text(), rule: None }),
+        Fact::Question(Asked { call: key(), gate: stored(), line: text(), rule: some(), secret: Some(secret()) }),
+        Fact::Question(Asked { call: key(), gate: stored(), line: text(), rule: None, secret: None }),
         Fact::Answer(answered()),
-        Fact::Answer(Answered { ms: None, rule: None, ..answered() }),
+        Fact::Answer(Answered { ms: None, rule: None, secret: None, ..answered() }),
         Fact::Block(Blocked { by: text(), reason: text() }),
         Fact::Unblock(Unblocked { by: text() }),
         Fact::Verdict(Reported { closes: false, finding: Some(AgentReport::default()), ..reported() }),
@@ -964,9 +983,9 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         }),
         Fact::Verdict(reported()),
         Fact::Waive(waiver()),
-        Fact::Task(TaskChosen { alone: false, at: Some(1), by: text(), how: TaskMove::Drop }),
-        Fact::Task(TaskChosen { alone: true, at: None, by: text(), how: TaskMove::Resume }),
-        Fact::Task(TaskChosen { alone: false, at: Some(0), by: text(), how: TaskMove::Want }),
+        Fact::Task(TaskChosen { alone: false, at: Some(1), by: text(), held: false, how: TaskMove::Drop }),
+        Fact::Task(TaskChosen { alone: true, at: None, by: text(), held: true, how: TaskMove::Resume }),
+        Fact::Task(TaskChosen { alone: false, at: Some(0), by: text(), held: false, how: TaskMove::Want }),
         Fact::Check(checked()),
         Fact::Check(Checked { output: String::new(), path: None, ..checked() }),
         Fact::Mode(asked()),
@@ -1003,7 +1022,11 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
                 chosen: Some(unheld()),
                 jail: Some(unjailed()),
                 prompted: Some(over()),
-                questions: Questions { asked: 1, ..Questions::default() },
+                questions: Questions {
+                    asked: 1,
+                    last: Some(Answered { ms: None, rule: None, secret: None, ..answered() }),
+                    ..Questions::default()
+                },
                 ..memory()
             }
             .into(),

@@ -63,14 +63,34 @@ fn relevance(prompt: &str, asked: &[Word], lead: &Lead) -> Option<usize> {
 
 fn list_words(text: &str) -> Vec<Word> {
     let mut common = Vec::new();
-    each_word(COMMON, |word| common.push(word));
+    each_word(&stems(COMMON), |word| common.push(word));
     let mut words = Vec::new();
-    each_word(text, |word| {
+    each_word(&stems(text), |word| {
         if !common.contains(&word) && !words.contains(&word) {
             words.push(word);
         }
     });
     words
+}
+
+/// The text with each word in the form that its relatives share: `exporting`, `exporter` and `exports` are `export`.
+fn stems(text: &str) -> String {
+    let words = text.split(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric());
+    words.map(stem).collect::<Vec<_>>().join(" ")
+}
+
+/// English endings, the longest first. What is left has at least four letters: a shorter word is another one.
+const ENDINGS: [&str; 10] = ["ings", "ions", "ing", "ion", "ers", "ed", "er", "es", "s", "e"];
+
+fn stem(word: &str) -> String {
+    let word = word.to_lowercase();
+    let shorter = |ending: &&str| word.strip_suffix(ending).filter(|rest| rest.len() >= 4 && rest.is_ascii());
+    let Some(rest) = ENDINGS.iter().find_map(shorter) else { return word };
+    match rest.as_bytes() {
+        // `skipped` is `skip`, `pass` stays.
+        [.., one, other] if one == other && !b"aeious".contains(one) => rest[..rest.len() - 1].to_owned(),
+        _ => rest.to_owned(),
+    }
 }
 
 fn describe(lead: &Lead) -> String {
@@ -103,6 +123,20 @@ mod tests {
         for (prompt, wanted) in rows {
             assert_eq!(choose(prompt, std::slice::from_ref(&parser)).is_some(), wanted, "{prompt}");
         }
+    }
+
+    #[test]
+    fn relatives_of_a_word_are_the_same_word() {
+        for (one, other) in
+            [("exporting", "exports"), ("parser", "parse"), ("skipped", "skip"), ("migration", "migrate")]
+        {
+            assert_eq!(list_words(one), list_words(other), "{one} {other}");
+        }
+        for (one, other) in [("sing", "sings"), ("user", "use"), ("greeting", "green"), ("order", "ordinary")] {
+            assert_eq!(list_words(one) == list_words(other), one == "sing", "{one} {other}");
+        }
+        let lead = lead("", "skips empty rows when exporting to CSV");
+        assert!(choose("why does the exporter skip rows?", &[lead]).is_some());
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! What the last sessions of a project came to, for the agent that reflects: their reflections, and what refused them.
+//! What the last sessions of a project came to: for the agent that reflects, and for a prompt about the same.
 //!
 //! Reads the newest insights files; writes nothing. Invariants: files are read newest first and only so many; what is in them
 //! was redacted when it was written; a file that cannot be read is passed over.
 
+use crate::briefing::hits::Lead;
 use crate::insight::collect;
 use crate::insight::document::{Insights, describe_counts};
 use crate::insight::tally::says_something;
@@ -15,12 +16,39 @@ use std::path::{Path, PathBuf};
 
 /// Sessions that are told, and files that are looked at for them.
 const MOST: usize = 5;
+/// Sessions that a prompt is compared with.
+const MOST_LEADS: usize = 30;
 const MOST_FILES: usize = 60;
 /// Bytes of one field.
 const FIELD: usize = 200;
 
 /// Their reflections, a line each, newest first; and their refusals by gate, together.
 pub fn last_sessions(env: &Env, project: &Path, own: &str) -> (String, String) {
+    let found = read(env, project, own, MOST);
+    let mut gates: BTreeMap<String, u64> = BTreeMap::new();
+    for (gate, n) in found.iter().flat_map(|insights| &insights.gates) {
+        *gates.entry(gate.clone()).or_default() += n;
+    }
+    let friction = if gates.is_empty() { "none".to_owned() } else { one_line(&describe_counts(&gates), 300) };
+    let lines: Vec<String> = found.iter().map(describe).collect();
+    (if lines.is_empty() { quote("none") } else { quote(&lines.join("\n")) }, friction)
+}
+
+/// What earlier sessions of this project were about and came to, newest first, each as a lead for a prompt.
+pub fn leads(env: &Env, project: &Path, own: &str) -> Vec<Lead> {
+    let told = |insights: &Insights| {
+        let summary = insights.summary.as_deref().filter(|summary| says_something(summary))?;
+        let learnt = insights.accomplishments.iter().chain(&insights.proposed_changes);
+        let learnt = learnt.filter(|text| says_something(text) && text.as_str() != summary);
+        let text = learnt.map(|text| one_line(cut(text, FIELD), FIELD)).collect::<Vec<_>>().join("; ");
+        let title = format!("{} {}", insights.date, one_line(cut(summary, FIELD), FIELD));
+        Some(Lead { kind: "earlier session here", title, text, id: None })
+    };
+    read(env, project, own, MOST_LEADS).iter().filter_map(told).collect()
+}
+
+/// The newest insights of other sessions of this project.
+fn read(env: &Env, project: &Path, own: &str, most: usize) -> Vec<Insights> {
     let name = project.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut files: Vec<_> =
         fs::read_dir(collect::folder(env)).into_iter().flatten().flatten().map(|file| file.path()).collect();
@@ -30,14 +58,8 @@ pub fn last_sessions(env: &Env, project: &Path, own: &str) -> (String, String) {
     let is_wanted = |insights: &Insights| insights.project == name && insights.session_id != own;
     let mut found: Vec<Insights> = files.iter().take(MOST_FILES).filter_map(read).filter(is_wanted).collect();
     found.sort_by(|a, b| b.started_at.cmp(&a.started_at));
-    found.truncate(MOST);
-    let mut gates: BTreeMap<String, u64> = BTreeMap::new();
-    for (gate, n) in found.iter().flat_map(|insights| &insights.gates) {
-        *gates.entry(gate.clone()).or_default() += n;
-    }
-    let friction = if gates.is_empty() { "none".to_owned() } else { one_line(&describe_counts(&gates), 300) };
-    let lines: Vec<String> = found.iter().map(describe).collect();
-    (if lines.is_empty() { quote("none") } else { quote(&lines.join("\n")) }, friction)
+    found.truncate(most);
+    found
 }
 
 /// `2026-11-17 success: greets the world; cause: no test; change: write the test first; refusals: qa 1`

@@ -87,7 +87,7 @@ fn notice_shadowed(env: &Reading, event: &Event, context: &Context) -> Result<Op
 
 fn announce_audit(policy: &Policy, context: &Context) -> Verdict {
     let words = format!(
-        "an audit was drawn for this task\nhint: start the agent `{}` now; {} more changes are free before it must have begun",
+        "an audit was drawn for this task\nhint: start the agent `{}` in one message with the next agent that you start, or by itself before {} more changes are made",
         context.agent(AgentId::Custodiet),
         policy.audit.grace,
     );

@@ -7,6 +7,7 @@
 use crate::briefing::hits::Lead;
 use crate::briefing::memory;
 use crate::briefing::notes::{self, FoundNotes, Hit};
+use crate::briefing::past;
 use crate::briefing::tracker::{self, Issue, Part};
 use crate::config::policy::{Address, Policy};
 use crate::config::texts;
@@ -44,8 +45,8 @@ pub fn ask(env: &Env, policy: &Policy, project: &Path, own: &Path, query: &str) 
         aside(move || describe_notes(&notes::search(&env, &query, MOST_NOTES, deadline)))
     };
     let last = {
-        let (own, notes) = (own.to_owned(), !env.dry_run);
-        aside(move || (String::new(), last_task(&own, notes).into_iter().collect()))
+        let (env, project, own) = (env.clone(), project.to_owned(), own.to_owned());
+        aside(move || (String::new(), earlier(&env, &project, &own)))
     };
     let snapshot = tracker::snapshot(env, project);
     let (notes, of_notes) = until(&notes, deadline, "the notes were not read in time");
@@ -87,6 +88,15 @@ fn aside(work: impl FnOnce() -> Told + Send + 'static) -> Receiver<Told> {
 fn until(answer: &Receiver<Told>, deadline: Instant, late: &str) -> Told {
     let left = deadline.saturating_duration_since(Instant::now());
     answer.recv_timeout(left).unwrap_or_else(|_| (quote(late), Vec::new()))
+}
+
+/// The last task, and what the sessions before came to.
+fn earlier(env: &Env, project: &Path, own: &Path) -> Vec<Lead> {
+    let last = last_task(own, !env.dry_run);
+    let id = sessions::on_disk(own.to_owned()).map(|own| own.session_id).unwrap_or_default();
+    let is_last = |lead: &Lead| last.as_ref().is_some_and(|last| lead.title.ends_with(&last.title));
+    let before: Vec<Lead> = past::leads(env, project, &id).into_iter().filter(|lead| !is_last(lead)).collect();
+    last.into_iter().chain(before).collect()
 }
 
 /// What the session before this one was about.

@@ -80,7 +80,7 @@ pub struct Context {
     pub report: Option<Result<AgentReport, String>>,
     /// Where an answer is not proven yet: what the client recorded about it.
     pub decisions: Vec<Decision>,
-    /// `SessionEnd` that nobody watches: the last refusal, where nothing was done after it.
+    /// `SessionEnd` that nobody watches, and `Stop`: the last refusal, where nothing was done after it.
     pub refused: Option<LastRefusal>,
     /// With VERIFIED: the digest of the tree.
     pub verified_tree: Option<String>,
@@ -266,7 +266,7 @@ pub struct EndContext {
     /// With that: something of the command may go on; git brought commits into the tree.
     pub lasts: bool,
     pub moved: bool,
-    /// After a command in a task that is verified: the tree is as it was then.
+    /// After a command in a task that is verified: the tree is as it was then. After one that tests: as it was before.
     pub unchanged: bool,
     /// What the call changed, where it was never asked about.
     pub unasked: Option<Unasked>,
@@ -279,6 +279,8 @@ pub struct EndContext {
     pub unproven: bool,
     /// After a command: hosts that are new, and each that was refused; at the session's end, all of them.
     pub hosts: Vec<Reached>,
+    /// It failed in a throwaway layer, which has no network, as programs do that reach no other machine.
+    pub offline: bool,
     /// What was kept before it ran.
     pub kept: Option<Kept>,
     /// It was answered in the person's place, failed, and the jail was in its way.

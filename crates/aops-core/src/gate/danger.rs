@@ -3,18 +3,17 @@
 //! Invariant: what a rule may let pass for being kept passes only if all of it can be; a rule that asks refuses where no person can answer; of several rules the strictest counts. Way out: what the
 //! rule says to do instead, a person who runs the command, or a person who switches that rule.
 
-use super::{CallContext, Context, Keeps, level};
+use super::{CallContext, Context, Keeps, level, secrets};
 use crate::config::policy::{DangerLevel, Level};
 use crate::model::event::Event;
 use crate::model::gate_id::GateId;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
-use crate::session::question::Answerer;
+use crate::session::question::SecretFile;
 use crate::text::template::{Phrase, one_line};
 use crate::tool::danger::{Danger, Rule};
 
 const GATE: GateId = GateId::Danger;
-const SECRET: &str = "secret-file";
 /// What is asked about where no rule finds anything.
 const ONLY_COPY: &str = "only-copy";
 
@@ -24,7 +23,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let ours = seen.keys.as_ref().map(|danger| (DangerLevel::Deny, danger));
     let Some((level, danger)) = ours.or_else(|| worst(session, seen)) else { return too_much(seen, context) };
     let is_kept = level == DangerLevel::Keep && matches!(seen.keeps, Keeps::All(_) | Keeps::Nothing);
-    if is_kept || level <= DangerLevel::Ask && seen.keys.is_none() && is_approved(session, danger) {
+    if is_kept || level <= DangerLevel::Ask && seen.keys.is_none() && secrets::is_approved(session, event, seen, danger)
+    {
         return Verdict::pass();
     }
     let asks = level <= DangerLevel::Ask && (context.attended || context.defers);
@@ -64,6 +64,12 @@ fn too_much(seen: &CallContext, context: &Context) -> Verdict {
     Verdict { ruling, gate: Some(GATE), rule: Some(ONLY_COPY.to_owned()), reason, ..Verdict::pass() }
 }
 
+/// The file of secrets that the person is asked about.
+pub(super) fn asked_file(session: &Session, event: &Event, context: &Context) -> Option<SecretFile> {
+    let seen = context.call.as_ref()?;
+    secrets::touched(event, seen, worst(session, seen)?.1)
+}
+
 /// Of the rules that are on and found something, the strictest, then the gravest.
 fn worst<'c>(session: &Session, seen: &'c CallContext) -> Option<(DangerLevel, &'c Danger)> {
     let policy = session.policy();
@@ -77,21 +83,6 @@ fn worst<'c>(session: &Session, seen: &'c CallContext) -> Option<(DangerLevel, &
         }
     }
     worst
-}
-
-/// The person has just let a tool of the client read this file of secrets, or change it as this call would: to edit a file
-/// the client reads it first, and one question is enough.
-fn is_approved(session: &Session, danger: &Danger) -> bool {
-    let Some(last) = session.memory.questions.last.as_ref() else { return false };
-    let by_person = last.allowed && matches!(last.by, Answerer::Person | Answerer::Unknown);
-    let same_rule = danger.rule.id() == SECRET && last.rule.as_deref() == Some(SECRET);
-    let (Some((tool, path)), Some((before, known))) = (danger.what.split_once(' '), last.line.split_once(' ')) else {
-        return false;
-    };
-    let root = session.memory.root.trim_end_matches('/');
-    let same_file = path == known || path.strip_prefix(root).and_then(|path| path.strip_prefix('/')) == Some(known);
-    let edits = |tool: &str| matches!(tool, "Edit" | "MultiEdit" | "Write");
-    by_person && same_rule && same_file && edits(tool) && (edits(before) || before == "Read")
 }
 
 fn values(danger: &Danger) -> Vec<(&'static str, String)> {

@@ -208,7 +208,7 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
         facts.extend(give_up_oldest(session, event, context));
     }
     let first = first_step(session, event, call, verdict, context);
-    let question = questions::asked(session, &first, verdict);
+    let question = questions::asked(session, event, &first, verdict, context);
     facts.push(Fact::Call(first));
     facts.extend(question);
     facts.extend(decided(event, call, verdict));
@@ -251,7 +251,7 @@ fn first_step(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdi
         // What cannot stay, or is nobody's, is no work.
         (first.effect, first.grows, first.formats, first.tracks) = (None, None, false, Vec::new());
     }
-    let is_measured = first.effect == Some(Effect::Write) && first.grows.is_none() && session.measures();
+    let is_measured = first.effect == Some(Effect::Write) && first.grows.is_none() && session.measures_commands();
     first.since_ms = is_measured.then_some(context.now_ms);
     first.wants = network::approved_if_started(verdict, context);
     first.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
@@ -345,6 +345,7 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     (last.grown, last.plan) = (context.ended.grown.clone(), context.ended.plan.clone());
     (last.lasts, last.moved) = (context.ended.lasts, context.ended.moved);
     last.jailed.clone_from(&context.ended.jailed);
+    last.offline = context.ended.offline;
     last.kept.clone_from(&context.ended.kept);
     last.hosts.clone_from(&context.ended.hosts);
     last.hindered = context.ended.hindered;

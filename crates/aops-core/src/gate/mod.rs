@@ -17,6 +17,7 @@ pub mod repeat;
 pub mod rules;
 pub mod jail;
 pub mod unsaved;
+mod secrets;
 pub mod danger;
 pub mod kept;
 pub mod quiet;
@@ -111,9 +112,9 @@ pub static GATES: &[Gate] = &[
     Gate { id: GateId::Checks, judges: &[checks::judge] },
     // The end of an agent of ours without its verdict.
     Gate { id: GateId::Report, judges: &[report::judge] },
-    // The end of a turn while the task owes something.
-    Gate { id: GateId::Owed, judges: &[owed::judge] },
-    // Nothing: tells whoever started a session that nobody watched.
+    // The end of a turn while the task owes something. Tells which task is parked.
+    Gate { id: GateId::Owed, judges: &[owed::judge, parked::judge] },
+    // Nothing: tells whoever started a session, or reads the end of a turn, what was refused and not done since.
     Gate { id: GateId::Unfinished, judges: &[unfinished::judge] },
 ];
 

@@ -1,15 +1,20 @@
-//! What a prompt or a plan means for tasks that the person interrupted.
+//! What a prompt or a plan means for tasks that the person interrupted, and what the person reads of it.
 //!
 //! Reads session, prompt and plan; writes nothing. Invariants: a task of which nothing is left is not parked; in mode `strict`
 //! only a plan goes on with an earlier one.
 
 use super::{Context, Unstopped};
-use crate::model::event::Event;
+use crate::config::policy::ModeLevel;
+use crate::model::event::{Event, EventKind};
+use crate::model::gate_id::GateId;
+use crate::model::verdict::Verdict;
 use crate::session::agent_report::AgentReport;
 use crate::session::fact::{Fact, Seen, TaskChosen, TaskMove};
 use crate::session::fold::Session;
 use crate::session::memory::Parked;
 use crate::session::prompt::Prompt;
+use crate::text::plain::{count, title};
+use crate::text::template::one_line;
 
 /// Letters by which two words are the same: `refactor`, `refactoring`.
 const ALIKE: usize = 5;
@@ -18,13 +23,39 @@ const ALIKE: usize = 5;
 pub(super) fn over(context: &Context) -> impl Iterator<Item = Fact> {
     let drop = |at: &u64| {
         let by = "aops-hook: everything is committed, so it".to_owned();
-        Fact::Task(TaskChosen { alone: false, at: Some(*at), by, how: TaskMove::Drop })
+        Fact::Task(TaskChosen { alone: false, at: Some(*at), by, held: false, how: TaskMove::Drop })
     };
     context.over.iter().rev().map(drop)
 }
 
+/// The person reads which task is parked, and how it goes on. A small one owes nothing anyway.
+pub(super) fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
+    let looped = matches!(session.mode(), ModeLevel::Loop | ModeLevel::Strict);
+    let prompts = event.kind == EventKind::UserPromptSubmit && session.is_unfinished();
+    let turn = context.unstopped.as_ref().filter(|turn| turn.interrupted && turn.files > 0 && prompts);
+    let Some(turn) = turn.filter(|_| looped && !session.is_small()) else { return Verdict::pass() };
+    let mut seen = Seen::default();
+    hear(session, event, context, &mut seen);
+    if seen.resumes {
+        return Verdict::pass();
+    }
+    let task = session.state.task.as_ref().and_then(|task| task.intent.as_deref()).unwrap_or_default();
+    let words = format!(
+        "parked: {} ({} changed, not committed)\n\
+         hint: `aops-hook task resume` goes on with it, `aops-hook task drop` lets it go",
+        one_line(title(task), 120),
+        count(turn.files, "file")
+    );
+    Verdict::notice(GateId::Owed, words)
+}
+
 /// Whether a prompt goes on with the task that was just interrupted, or with one that is parked.
 pub(super) fn hear(session: &Session, event: &Event, context: &Context, seen: &mut Seen) {
+    let ordinary = context.prompt == Prompt::Ordinary && context.stage.is_none();
+    if ordinary && session.memory.progress.resumed && session.is_unfinished() {
+        seen.resumes = true;
+        return;
+    }
     let Some(named) = Prompt::goes_on_with(&event.prompt).filter(|_| context.prompt == Prompt::Ordinary) else {
         return;
     };

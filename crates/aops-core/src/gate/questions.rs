@@ -3,7 +3,7 @@
 //! Reads session, event and context; refuses nothing. Invariant: a call that was asked about gets its answer with the event
 //! that settles it; another hook's yes in a person's place is a violation, and the person is told.
 
-use super::Context;
+use super::{Context, danger, secrets};
 use crate::model::call::CallState::Pending;
 use crate::model::call::ToolCall;
 use crate::model::event::{Event, EventKind};
@@ -36,11 +36,13 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
 }
 
 /// The question that this verdict puts to a person, about the call that waits for it.
-pub fn asked(session: &Session, first: &Step, verdict: &Verdict) -> Option<Fact> {
+pub fn asked(session: &Session, event: &Event, first: &Step, verdict: &Verdict, context: &Context) -> Option<Fact> {
     let (gate, rule) = (verdict.gate.into(), verdict.rule.clone());
     let line = || describe_call(first, &session.memory.root);
+    let about = verdict.rule.as_deref().filter(|rule| *rule == secrets::RULE && verdict.gate == Some(GateId::Danger));
+    let secret = || about.and_then(|_| danger::asked_file(session, event, context));
     (verdict.ruling == Ruling::Ask)
-        .then(|| Fact::Question(Asked { call: first.call.clone(), gate, line: line(), rule }))
+        .then(|| Fact::Question(Asked { call: first.call.clone(), gate, line: line(), rule, secret: secret() }))
 }
 
 /// The call was made: somebody said yes. The client tells who later.

@@ -1,16 +1,24 @@
-//! A session that nobody watched and that ended with a refusal is no success: whoever started it reads why.
+//! A session that nobody watched, or a turn, that ended with a refusal is no success: the person reads why.
 //!
 //! Reads what was observed; writes nothing. Invariant: refuses nothing.
 
 use super::{Context, LastRefusal};
-use crate::model::event::Event;
+use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
 use crate::text::template::one_line;
 
-pub fn judge(_: &Session, _: &Event, context: &Context) -> Verdict {
+pub fn judge(_: &Session, event: &Event, context: &Context) -> Verdict {
     let Some(last) = &context.refused else { return Verdict::pass() };
+    if event.kind == EventKind::Stop {
+        let words = format!(
+            "the last change of this turn was blocked, and nothing was changed after it: {}\n\
+             hint: whatever the agent says, it is not done; ask for it again, or begin the prompt with `.`",
+            one_line(last.why.lines().next().unwrap_or_default(), 300)
+        );
+        return Verdict::notice(GateId::Unfinished, words);
+    }
     let words = format!(
         "the last thing that was tried was refused, and nothing was done after it: {}\n\
          hint: `aops-hook why` says more; {}",

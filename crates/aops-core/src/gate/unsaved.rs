@@ -1,7 +1,7 @@
-//! Says that a command's result is gone, because it ran in a throwaway layer.
+//! Says that a command's result is gone, or that it had no network, because it ran in a throwaway layer.
 //!
 //! Reads what the end of the command left; writes nothing. Invariants: whoever reads the command's own words also reads
-//! that nothing of it was saved, why, and what to do; the person reads it once for each prompt.
+//! that nothing of it was saved, why, and what to do; the person reads each once for each prompt.
 
 use super::Context;
 use crate::model::agent::AgentId;
@@ -18,11 +18,31 @@ use crate::text::template::one_line;
 const GATE: GateId = GateId::Jail;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    match &context.ended.jailed {
+    let told = match &context.ended.jailed {
         Some(proof) if !proof.lost.is_empty() => tell(session, event, context, &proof.lost),
         Some(proof) if proof.profile == Profile::Trial && goes_on(event) => tell_early(session, event, context),
         _ => Verdict::pass(),
+    };
+    if context.ended.offline { tell_offline(session, event, context).join(told) } else { told }
+}
+
+/// The command failed since a throwaway layer has no network: whoever reads its error also reads that.
+fn tell_offline(session: &Session, event: &Event, context: &Context) -> Verdict {
+    let begin = format!("No network: {} failed in a throwaway layer, which has none", command(event));
+    let told = session.memory.progress.told_offline == Some(session.memory.progress.prompt_count);
+    let notice = |words: String| {
+        if told || context.stage.is_some() { Verdict::pass() } else { Verdict::notice(GATE, words) }
+    };
+    if let Some(agent) = event.by_our_agent() {
+        let begin = format!("{begin}, like every command of `{}`.", context.agent(agent.id));
+        let next = "The failure says nothing about the work. Look at it without the network, and name in your report what you could not try.";
+        let person = "If its tests need the network, set `[jail] test_network = true`.";
+        return Verdict::context(GATE, format!("{begin} {next}")).join(notice(format!("{begin} {person}")));
     }
+    let (why, next) = cause(session, event, context);
+    let begin = format!("{begin}, because {why}.");
+    let person = "The agent was told so: with a plan its commands have the network.";
+    Verdict::feedback(GATE, format!("{begin} {next}")).join(notice(format!("{begin} {person}")))
 }
 
 /// The client no longer waits for it.

@@ -64,8 +64,8 @@ pub fn run(name: Option<&str>, env: &Env) -> u8 {
     let code = answer::deliver(kind, &said);
     if let Some(trial) = env.trial.get() {
         // Without it the command makes its own.
-        let _ =
-            enter::prepare(&trial.session, || Ground { layer_mb: trial.layer_mb, ..Ground::here(env, &trial.project) });
+        let ground = || Ground { layer_mb: trial.layer_mb, ..Ground::here(env, &trial.project) };
+        let _ = enter::prepare(&trial.session, env.jail_patience(), ground);
     }
     code
 }

@@ -67,7 +67,7 @@ pub fn what_each(ground: &Ground) -> Vec<(&'static str, Result<(), String>)> {
 pub fn close_on_exec() {}
 
 /// Nothing holds here that would need one.
-pub fn prepare(_: &Path, _: impl FnOnce() -> Ground) -> std::io::Result<()> {
+pub fn prepare(_: &Path, _: std::time::Duration, _: impl FnOnce() -> Ground) -> std::io::Result<()> {
     Ok(())
 }
 

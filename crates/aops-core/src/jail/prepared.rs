@@ -29,16 +29,15 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The number of the keeper's file that is the command's end of the channel between them.
 const CHANNEL: i32 = 100;
-/// How long a jail waits for its command. Meanwhile it keeps file systems in use that a person may want to unmount.
-const PATIENCE: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 
 /// Has a jail made for the next command of this session, if none waits yet: the last thing that a hook does, since it
-/// closes all files. A command could stop the new process before it has closed copies of its own, and those would keep the
+/// closes all files. It waits so long for its command. A command could stop the new process before it has closed copies of its own, and those would keep the
 /// session's lock and the client's streams for good.
-pub fn prepare(session: &Path, ground: impl FnOnce() -> Ground) -> io::Result<()> {
+pub fn prepare(session: &Path, patience: Duration, ground: impl FnOnce() -> Ground) -> io::Result<()> {
     let folder = make_folder(session)?;
     let mark = match Mark::new(&folder, MARK.to_owned()) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
@@ -46,7 +45,7 @@ pub fn prepare(session: &Path, ground: impl FnOnce() -> Ground) -> io::Result<()
     };
     close_all_but(&mark.files());
     match fork() {
-        Ok(None) => wait_for_command(mark, &ground()),
+        Ok(None) => wait_for_command(mark, patience, &ground()),
         Ok(Some(_)) => Ok(()),
         Err(error) => {
             mark.remove();
@@ -56,11 +55,12 @@ pub fn prepare(session: &Path, ground: impl FnOnce() -> Ground) -> io::Result<()
 }
 
 /// In a process of its own: makes the jail, waits for its command, and for the command's end.
-fn wait_for_command(mut mark: Mark, ground: &Ground) -> ! {
+fn wait_for_command(mut mark: Mark, patience: Duration, ground: &Ground) -> ! {
     let _ = setsid();
+    let patience = Timespec::try_from(patience).ok();
     if let Some((layers, own, _commands)) = offer(ground) {
         let mut asked = [PollFd::new(&own, PollFlags::IN)];
-        let mut is_asked = || poll(&mut asked, Some(&PATIENCE)).is_ok_and(|ready| ready > 0);
+        let mut is_asked = || poll(&mut asked, patience.as_ref()).is_ok_and(|ready| ready > 0);
         // A command that came meanwhile has taken the mark, and has its own jail made. What cannot be withdrawn was just
         // claimed.
         if mark.lock()

@@ -43,7 +43,7 @@ impl Code {
             }
             Code::ConfigInvalid => "a person can correct the file; `aops-hook policy show` names every problem",
             Code::StorageFailed => {
-                "a person can make the folder writable or free some space, then run `aops-hook doctor`"
+                "a person can make the folder writable or free some space, then run `aops-hook doctor`; a client inside a tool call, such as `claude -p`, can keep no record: start it in a terminal of your own, or give its work to the tool `Agent`"
             }
             Code::TimedOut => "a person can run `aops-hook checkpoint create` once; later ones are quick",
             Code::InTheWay => "move it out of the tree, then try again",

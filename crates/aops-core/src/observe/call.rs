@@ -81,10 +81,7 @@ pub fn look(env: &Reading, ledger: &Ledger, event: &Event) -> Result<Context, Fa
             context.report = said.map(|said| evidence::borne_out(ledger, event, said?));
             context.verified_tree = verified::of_report(env, session, event, context.report.as_ref());
         }
-        EventKind::Stop if !is_busy(session, event) && may_owe(session, &context) => {
-            (context.tree, context.asks) = (unstopped::left_in_tree(env, ledger, event)?, unstopped::asks(event));
-            context.push_failed = context.tree.push.is_some() && evidence::is_push_failed(&ledger.recent());
-        }
+        EventKind::Stop if !is_busy(session, event) => unstopped::look_at_stop(env, ledger, event, &mut context)?,
         _ => {}
     }
     look_back(env, ledger, event, &mut context)?;
@@ -145,12 +142,6 @@ fn look_at_call(env: &Reading, session: &Session, event: &Event, context: &mut C
         let now = || brought::approves(env, Path::new(&event.cwd));
         context.plan_hook = session.memory.plan_hook.clone().or_else(now);
     }
-}
-
-/// The working tree may hold work that is not closed.
-fn may_owe(session: &Session, context: &Context) -> bool {
-    let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
-    wrote && !session.is_small() || context.stage.as_ref().is_some_and(|stage| stage.closes)
 }
 
 /// How a call of this key ended earlier, where the event is about one that is not open.
@@ -406,8 +397,9 @@ fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndC
     ended.kept = keeping::of_ended(env, session, event, open);
     ended.hosts = hosts::reached(env, session, &ledger.place().path, event);
     (ended.jailed, ended.unproven) = jailed::proof(env, &ledger.place().path, session, event, open);
+    ended.offline = ended.jailed.as_ref().is_some_and(|proof| jailed::is_offline(session, event, proof));
     ended.hindered = quiet::is_hindered(event, open);
-    ended.unchanged = verified::is_unchanged(env, session, event, open);
+    ended.unchanged = verified::is_unchanged(env, session, event, open) || growth::is_idle(env, session, event, open);
     if ended.unchanged {
         ended.drawn = None;
     } else if open.effect == Some(Effect::Write) && open.grows.is_none() {

@@ -13,6 +13,7 @@ use super::scratch::temporary_folders;
 use crate::checkpoint::capture::is_ignored;
 use crate::checkpoint::rollback::root;
 use crate::checkpoint::store::Store;
+use crate::config::policy::ModeLevel;
 use crate::gate::EndContext;
 use crate::model::event::Event;
 use crate::session::fold::Session;
@@ -26,9 +27,11 @@ use crate::text::json;
 use crate::text::sha256::{Sum, sha256};
 use crate::tool::table::edited_field;
 use crate::tool::targets;
+use aops_shell::class::{LineSetting, is_only_unknown};
 use aops_shell::lasting::lasts;
-use aops_shell::outside::outside;
-use aops_shell::syntax::Ground;
+use aops_shell::leftovers::only_checks;
+use aops_shell::outside::{asks_here, outside};
+use aops_shell::syntax::{Ground, Line};
 use own::Own;
 use std::fs;
 use std::path::Path;
@@ -135,12 +138,31 @@ fn stays_here(env: &Env, event: &Event) -> bool {
 
 /// All that the task changed so far, after this command; nothing where that is not known.
 pub(super) fn of_tree(env: &Env, session: &Session, event: &Event, open: &OpenCall, ended: &mut EndContext) {
+    if !session.measures() {
+        return;
+    }
     let Some(own) = Own::find(env, session, event, open) else { return };
     let (growth, moved) = own.measure(env, session, event);
     // Of files that are only counted a change may not show; for the weight of a task their number is enough.
     if session.memory.progress.unplanned || growth.more_files == 0 {
         (ended.grown, ended.moved, ended.lasts) = (Some(growth), moved, may_go_on(env, event));
     }
+}
+
+/// Mode `strict`: tests, linters and requests to a server of this machine are no work where the tree is as it was before them.
+pub(super) fn is_idle(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> bool {
+    let asked = session.mode() == ModeLevel::Strict && session.measures_commands() && open.since_ms.is_some();
+    let Some(call) = event.call.as_ref().filter(|call| asked && !call.unended && !is_background(call)) else {
+        return false;
+    };
+    let home = env.home.to_string_lossy();
+    let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };
+    let around = LineSetting { ground, project: None, listed: &|_, _| None };
+    let idles = |line: &Line| only_checks(&line.text) && is_only_unknown(line, &around) || asks_here(line);
+    let line = targets::line(&call.key.tool, &call.input, &ground);
+    let own =
+        line.filter(|line| idles(line) && lasts(line).is_none()).and_then(|_| Own::find(env, session, event, open));
+    own.is_some_and(|own| own.measure(env, session, event) == (session.memory.progress.grown.clone(), false))
 }
 
 /// Something of this command may run on.

@@ -13,10 +13,11 @@ use crate::jail::enter::what_holds;
 use crate::jail::plan::Ground;
 use crate::jail::receipt;
 use crate::jail::unheld::Search;
-use crate::model::call::{Effect, ToolCall};
+use crate::model::call::{Effect, ToolCall, ToolResult};
 use crate::model::client::Client;
 use crate::model::event::{Event, EventKind};
-use crate::model::profile::{Hold, JailState, Loss, Losses, Profile, Proof};
+use crate::model::profile::{Hold, JailState, Loss, Losses, LostFile, Profile, Proof};
+use crate::observe::scratch::temporary_output;
 use crate::observe::tampering;
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
@@ -26,13 +27,14 @@ use crate::system::superusers;
 use crate::text::json;
 use crate::text::template::one_line;
 use crate::tool::effect::CallSetting;
-use aops_shell::class::is_only_unknown;
+use crate::tool::targets;
+use aops_shell::class::is_only_unknown_beside;
 use aops_shell::handed::{self, Outside};
 use aops_shell::lasting::{Lasting, lasts};
 use aops_shell::leftovers::{is_made_again, only_checks};
 use aops_shell::online::needs_network;
 use aops_shell::outside::outside;
-use aops_shell::syntax::Line;
+use aops_shell::syntax::{Ground as LineGround, Line, Simple, Word};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -147,7 +149,10 @@ pub fn look(
 ) -> Looked {
     let on = session.memory.jail.as_ref().is_some_and(JailState::is_on);
     let Some(line) = line.filter(|_| on && runs_shell(call)) else { return Looked::default() };
-    let stays = effect == Effect::Write && around.listed.is_none() && is_only_unknown(line, &around.line);
+    let root = Path::new(around.line.project.unwrap_or(around.line.ground.cwd));
+    let is_free = |simple: &Simple, word: &Word| temporary_output(env, root, simple, word).is_some();
+    let stays =
+        effect == Effect::Write && around.listed.is_none() && is_only_unknown_beside(line, &around.line, &is_free);
     let unknown = stays && !outside(line);
     let lasting = if is_background(call) { Some(Lasting::Background) } else { lasts(line) };
     let lasts = lasting.filter(|_| unknown).map(why_it_lasts);
@@ -219,8 +224,23 @@ pub fn proof(env: &Env, folder: &Path, session: &Session, event: &Event, open: &
     let unproven = !proof.as_ref().is_some_and(holds);
     if let Some(proof) = &mut proof {
         keep_results(&mut proof.lost, session, call, open);
+        if proof.profile == Profile::Trial {
+            add_temporary(env, session, event, call, &mut proof.lost);
+        }
     }
     (proof, unproven)
+}
+
+/// The temporary files that the line itself names for what it prints: they are gone with the layer too.
+fn add_temporary(env: &Env, session: &Session, event: &Event, call: &ToolCall, lost: &mut Losses) {
+    let home = env.home.to_string_lossy();
+    let ground = LineGround { cwd: &event.cwd, home: &home, variables: &[] };
+    let line = targets::line(&call.key.tool, &call.input, &ground).filter(|line| line.text.contains('>'));
+    let root = session.memory.jail.as_ref().map(|jail| PathBuf::from(&jail.project)).unwrap_or_default();
+    for simple in line.iter().flat_map(|line| &line.commands) {
+        let files = simple.writes.iter().filter_map(|word| temporary_output(env, &root, simple, word));
+        lost.files.extend(files.map(|path| LostFile { loss: Loss::Made, path }));
+    }
 }
 
 /// How the client words the exit code of a command that failed.
@@ -229,6 +249,36 @@ const EXIT: &str = "Exit code ";
 /// The exit code that it told.
 pub fn exit_code(error: &str) -> Option<i32> {
     error.strip_prefix(EXIT)?.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// What programs say, in any case, that reach no other machine.
+const UNREACHED: [&str; 14] = [
+    "could not connect to",
+    "could not resolve",
+    "connection refused",
+    "dns error",
+    "eai_again",
+    "econnrefused",
+    "enotfound",
+    "failed to connect to",
+    "failed to lookup address",
+    "name or service not known",
+    "name resolution",
+    "network is unreachable",
+    "network unreachable",
+    "no such host",
+];
+
+/// This command failed in a layer without a network, and the missing network explains it.
+pub(super) fn is_offline(session: &Session, event: &Event, proof: &Proof) -> bool {
+    let has_network = event.by_our_agent().is_some() && session.policy().jail.test_network;
+    let Some(call) = event.call.as_ref().filter(|_| proof.profile == Profile::Trial && !has_network) else {
+        return false;
+    };
+    let printed = call.result.as_ref().map(ToolResult::lines).unwrap_or_default();
+    let said = [&call.error, &printed].map(|text| text.to_lowercase());
+    let failed = event.kind == EventKind::PostToolUseFailure;
+    failed && UNREACHED.iter().any(|words| said.iter().any(|text| text.contains(words)))
 }
 
 /// Files of one command that the ledger keeps the names of.

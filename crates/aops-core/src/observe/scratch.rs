@@ -9,9 +9,9 @@ use crate::system::env::Env;
 use crate::system::git;
 use crate::tool::effect::CallSetting;
 use crate::tool::table::edited_field;
-use crate::tool::targets::{Act, Target, Targets};
+use crate::tool::targets::{Act, Targets};
 use aops_shell::class::only_changes_named;
-use aops_shell::syntax::Line;
+use aops_shell::syntax::{Line, Simple, Word};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -40,11 +40,22 @@ pub(super) fn is_all(
     };
     let mut changed = reach.paths.iter().filter(|target| target.act != Act::Copy).peekable();
     let known = named && reach.hidden.is_empty() && !reach.over && changed.peek().is_some();
-    known && changed.all(|target| is_scratch(env, root, target))
+    known && changed.all(|target| is_scratch(env, root, &target.path))
 }
 
-fn is_scratch(env: &Env, root: &Path, target: &Target) -> bool {
-    let path = target.path.literal().filter(|_| target.path.is_firm());
+/// What a command of a line prints goes into this temporary file: its path.
+pub(super) fn temporary_output(env: &Env, root: &Path, simple: &Simple, word: &Word) -> Option<String> {
+    let [folder] = simple.folders.as_slice() else { return None };
+    let path = word.from_folder(folder);
+    let is_temporary = |path: &String| {
+        let inside = real_paths::real(root).is_some_and(|root| Path::new(path).starts_with(root));
+        !inside && is_scratch(env, root, &Word::of(path))
+    };
+    path.literal().filter(|_| path.is_firm()).filter(is_temporary)
+}
+
+fn is_scratch(env: &Env, root: &Path, path: &Word) -> bool {
+    let path = path.literal().filter(|_| path.is_firm());
     let Some(path) = path.and_then(|path| real_paths::real(Path::new(&path))) else { return false };
     if fs::metadata(&path).is_ok_and(|about| about.is_file() && about.nlink() > 1) {
         return false;

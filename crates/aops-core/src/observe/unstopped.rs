@@ -1,17 +1,19 @@
 //! A turn that had no Stop: whether the person interrupted it, and what is left of it in the working tree.
 //!
 //! Reads the end of the client's transcript, and the working tree; both only where a prompt, start or end of the session comes
-//! after such a turn, the tree also where a question takes a task's place. Invariant: without the client's own word it was no interrupt.
+//! after such a turn, the tree also at a Stop and where a question takes a task's place. Invariant: without the client's own word it was no interrupt.
 
-use crate::gate::{Context, Unstopped, is_waiting};
+use crate::gate::{Context, LastRefusal, Unstopped, is_waiting};
 use crate::host::claude::transcript::is_interrupted;
 use crate::ledger::open::Ledger;
 use crate::model::call::Effect;
 use crate::model::client::Client;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
+use crate::model::gate_id::GateId;
 use crate::model::worktree::Worktree;
-use crate::observe::{authority, parked};
+use crate::observe::{authority, evidence, parked, unfinished};
+use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
 use crate::session::prompt::Prompt;
 use crate::system::env::Env;
@@ -57,6 +59,27 @@ pub(super) fn look_at_plan(env: &Env, ledger: &Ledger, event: &Event, context: &
         context.left = parked::left_by_question(env, session, event, context);
     }
     Ok(())
+}
+
+/// What the end of a turn leaves in the working tree where its task may owe something, and what was refused in the turn and not
+/// done since.
+pub(super) fn look_at_stop(env: &Env, ledger: &Ledger, event: &Event, context: &mut Context) -> Result<(), Failure> {
+    if may_owe(ledger.session(), context) {
+        (context.tree, context.asks) = (left_in_tree(env, ledger, event)?, asks(event));
+        context.push_failed = context.tree.push.is_some() && evidence::is_push_failed(&ledger.recent());
+    }
+    // Who asks the person something has told them what waits.
+    if context.attended && context.stage.is_none() && ledger.session().is_shut() && !asks(event) {
+        let by_loop = |last: &LastRefusal| last.gate == GateId::Sandbox;
+        context.refused = unfinished::refusal(&ledger.recent()).filter(by_loop);
+    }
+    Ok(())
+}
+
+/// The working tree may hold work that is not closed.
+fn may_owe(session: &Session, context: &Context) -> bool {
+    let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
+    wrote && !session.is_small() || context.stage.as_ref().is_some_and(|stage| stage.closes)
 }
 
 /// What the session left in the working tree.

@@ -6,6 +6,7 @@
 
 mod checked;
 mod kept;
+mod lost;
 mod opened;
 mod seen;
 mod reached;
@@ -350,6 +351,9 @@ pub struct Step {
     /// For the attestation of commits, where they are attested: before the call with PENDING, else after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Box<Observed>>,
+    /// With the end of a command in a throwaway layer: it failed as programs do that reach no other machine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub offline: bool,
     /// With `jail`: it only reads, and cannot without the network.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub online: bool,
@@ -403,7 +407,8 @@ pub struct Step {
     /// With PENDING: what it does to issues of the tracker.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tracks: Vec<Tracks>,
-    /// With the end of a command after the work was verified: the tree is as it was then.
+    /// With the end of a command after the work was verified: the tree is as it was then. In mode `strict` also with one that
+    /// tests or asks a server of this machine: the tree is as it was before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unchanged: bool,
     /// With the end of a command that would be evidence: it went on in the background, or was stopped. Older versions took it

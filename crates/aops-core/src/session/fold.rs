@@ -345,6 +345,9 @@ impl Session {
             let times = self.memory.kept.map_or(0, |known| known.times) + 1;
             self.memory.kept = Some(KeptCount { newest: kept.number, times });
         }
+        if step.offline {
+            self.memory.progress.told_offline = Some(self.memory.progress.prompt_count);
+        }
         if step.is_unsaved() {
             self.memory.progress.told_unsaved = Some(self.memory.progress.prompt_count);
         }

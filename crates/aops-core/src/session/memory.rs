@@ -277,6 +277,9 @@ pub struct TaskProgress {
     /// The remote refused the last push, since it has commits that are not here.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rejected: bool,
+    /// A person took the task up again, and has not prompted since: their next prompt goes on with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resumed: bool,
     /// How often the verifier found issues.
     pub rounds: u64,
     /// The checkpoint of the task's start, taken before its first change.
@@ -291,6 +294,9 @@ pub struct TaskProgress {
     /// The user was told that there is no git to close the work in.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told_no_git: bool,
+    /// At which of the prompts the user was told that a command failed without a network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_offline: Option<u64>,
     /// At which of the prompts the user was told that a command's result is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told_unsaved: Option<u64>,

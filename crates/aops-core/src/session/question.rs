@@ -39,6 +39,9 @@ pub struct Asked {
     /// The rule of the gate, where it has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
+    /// The file of secrets that it is about, where it is about one alone. Older versions recorded none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<SecretFile>,
 }
 
 /// The answer; a second one to the same call corrects the first.
@@ -54,6 +57,17 @@ pub struct Answered {
     pub ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
+    /// The file of secrets that it is about, where it is about one alone. Older versions recorded none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<SecretFile>,
+}
+
+/// A file of secrets, and what is done with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecretFile {
+    pub path: String,
+    /// Its content is shown.
+    pub reads: bool,
 }
 
 /// A question that waits for its answer, with its call.
@@ -63,6 +77,9 @@ pub struct Question {
     pub line: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
+    /// The file of secrets that it is about, where it is about one alone. Older versions recorded none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<SecretFile>,
     pub since: String,
 }
 
@@ -83,6 +100,9 @@ pub struct Questions {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<Answered>,
     pub refused: u64,
+    /// Files of secrets that a person let the task in hand read or edit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<SecretFile>,
     /// Prompts of the client that a person saw, whatever opened them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub seen: u64,
@@ -111,6 +131,7 @@ impl Question {
             line: self.line.clone(),
             ms: waited(&self.since, at_ms),
             rule: self.rule.clone(),
+            secret: self.secret.clone(),
         }
     }
 }

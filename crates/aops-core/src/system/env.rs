@@ -282,20 +282,18 @@ impl Env {
 
     /// Timeout of one refresh of the tracker's snapshot.
     pub fn refresh_budget(&self) -> Duration {
-        #[cfg(test_switches)]
-        if let Some(ms) = std::env::var("AOPS_TEST_REFRESH_MS").ok().and_then(|v| v.parse().ok()) {
-            return Duration::from_millis(ms);
-        }
-        Duration::from_secs(15)
+        unless_tested("AOPS_TEST_REFRESH_MS", Duration::from_secs(15))
+    }
+
+    /// How long a jail that was made beforehand waits for its command. Meanwhile it keeps file systems in use that a person may
+    /// want to unmount.
+    pub fn jail_patience(&self) -> Duration {
+        unless_tested("AOPS_TEST_JAIL_MS", Duration::from_secs(10))
     }
 
     /// How long `tryout` looks at the past.
     pub fn tryout_budget(&self) -> Duration {
-        #[cfg(test_switches)]
-        if let Some(ms) = std::env::var("AOPS_TEST_TRYOUT_MS").ok().and_then(|v| v.parse().ok()) {
-            return Duration::from_millis(ms);
-        }
-        Duration::from_mins(1)
+        unless_tested("AOPS_TEST_TRYOUT_MS", Duration::from_mins(1))
     }
 
     /// How long a piece of work may take. Tests share the cores with many others and give it more.
@@ -323,6 +321,16 @@ impl Env {
     pub fn from_here(&self, path: &Path) -> PathBuf {
         self.cwd.join(path)
     }
+}
+
+/// This time, unless a test names another one.
+#[cfg_attr(not(test_switches), expect(unused_variables, reason = "tests alone name it"))]
+fn unless_tested(name: &str, usual: Duration) -> Duration {
+    #[cfg(test_switches)]
+    if let Some(ms) = std::env::var(name).ok().and_then(|ms| ms.parse().ok()) {
+        return Duration::from_millis(ms);
+    }
+    usual
 }
 
 /// A variable that is set and not empty.

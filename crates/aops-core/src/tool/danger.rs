@@ -3,11 +3,11 @@
 //! Reads the call alone. Invariant: a tool that names no file and runs no line costs one look at its name; what a field's
 //! name says is prose is not read.
 
-pub use aops_shell::danger::{Danger, Fed, Place, RULES, Rule, Severity, Usual, dangers, rule};
+pub use aops_shell::danger::{Danger, Fed, Place, RULES, Rule, Severity, Usual, dangers, is_secret, rule};
 
 use super::input::{self, InputFields};
 use super::table::{ToolTouches, tool as known};
-use aops_shell::danger::{destroys, is_secret, powershell_destroys, unread};
+use aops_shell::danger::{destroys, powershell_destroys, unread};
 use aops_shell::syntax::{Ground, Line, cut};
 use serde_json::Value;
 

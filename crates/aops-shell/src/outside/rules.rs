@@ -86,7 +86,7 @@ pub(super) fn http_sends(call: &Call) -> bool {
 }
 
 /// Some address is not of this machine; without any that can be read, it may be.
-fn addressed_away(words: &[String]) -> bool {
+pub(super) fn addressed_away(words: &[String]) -> bool {
     let mut hosts = words.iter().filter_map(|word| host(word)).peekable();
     hosts.peek().is_none() || hosts.any(|host| !is_here(host))
 }

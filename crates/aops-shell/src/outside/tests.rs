@@ -125,3 +125,24 @@ fn what_reaches_outside() {
     }
     assert!(reaches_outside("cd x && gh pr create --fill"));
 }
+
+#[test]
+fn a_server_of_this_machine_is_asked() {
+    let asks = |text: &str| asks_here(&cut(text, &Ground { cwd: "/w", home: "/home/me", variables: &[] }));
+    for line in [
+        "curl -s -X POST -d a=b http://localhost:8000/items | jq .",
+        "curl -sS 127.0.0.1:3000/health",
+        "curl -s -o /dev/null -w '%{http_code}' http://[::1]:8080/",
+    ] {
+        assert!(asks(line), "{line}");
+    }
+    for line in [
+        "curl -s https://x.example/items",
+        "curl -s \"$URL\"",
+        "curl -s localhost:8000/items > items.json",
+        "curl -s localhost:8000/items && make build",
+        "echo localhost",
+    ] {
+        assert!(!asks(line), "{line}");
+    }
+}

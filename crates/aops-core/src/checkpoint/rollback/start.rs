@@ -4,7 +4,7 @@
 //! first change.
 
 use crate::checkpoint::form::CheckpointKind;
-use crate::config::policy::Interactive;
+use crate::config::policy::{Interactive, ModeLevel};
 use crate::config::texts;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::trigger::CheckpointTrigger;
@@ -36,9 +36,10 @@ pub(super) fn may_write(session: &Session, event: &Event) -> bool {
     open.is_some_and(|open| open.effect.is_some_and(Effect::is_write))
 }
 
-/// A task with a plan, where work is weighed, that has changed nothing yet: its commands are measured against this start.
+/// A task with a plan, where commands are measured, that has changed nothing yet: its commands are measured against this start.
 pub(super) fn begins_plan(session: &Session) -> bool {
-    session.weighs() && !session.memory.progress.unplanned && is_untouched(session)
+    let measured = session.weighs() || session.mode() == ModeLevel::Strict;
+    measured && !session.memory.progress.unplanned && is_untouched(session)
 }
 
 /// The task has changed nothing yet, and its start is not kept.

@@ -12,6 +12,7 @@ fn asked_about(rule: Option<&str>) -> OpenCall {
         gate: GateId::Danger.into(),
         line: "Bash git reset --hard".to_owned(),
         rule: rule.map(str::to_owned),
+        secret: None,
         since: "1970-01-01T00:00:01.000Z".to_owned(),
     };
     OpenCall { call: CallKey::of("Bash", "t"), question: Some(question), ..OpenCall::default() }

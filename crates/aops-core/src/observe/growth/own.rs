@@ -50,7 +50,7 @@ impl Own {
         if !progress.unplanned && !stays_here(env, event) || is_elsewhere() {
             return None;
         }
-        let id = progress.start.as_deref().filter(|_| session.measures() && event.by_our_agent().is_none())?;
+        let id = progress.start.as_deref().filter(|_| session.measures_commands() && event.by_our_agent().is_none())?;
         let store = Store::look(&root(env, session, event)?).ok()??;
         let start = store.read(&Id::read(id)?).ok()?;
         let limits = Limits { sync: false, until: Some(Instant::now() + env.at_most(LONGEST)), ..Limits::none() };

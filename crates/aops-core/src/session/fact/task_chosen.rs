@@ -12,6 +12,9 @@ pub struct TaskChosen {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<u64>,
     pub by: String,
+    /// The person's next prompt goes on with it. Older versions waited for a plan.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub held: bool,
     pub how: TaskMove,
 }
 

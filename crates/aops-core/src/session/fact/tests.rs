@@ -11,6 +11,7 @@ use crate::session::agent_report::{PlanFor, WorkKind};
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::{BroughtBack, TaskProgress};
 use crate::session::observed::{CommittedBy, Content, ExitSeen, ExitWitness, FileMode, FileSeen, HeadSeen, PromptSeen};
+use crate::session::question::SecretFile;
 use crate::text::json;
 
 fn undone() -> Undone {
@@ -124,6 +125,7 @@ fn all() -> Vec<Fact> {
         mode: text(),
         moved: true,
         observed: Some(Box::new(observed())),
+        offline: true,
         online: true,
         outgrown: text(),
         plan: Some(Box::default()),
@@ -238,8 +240,13 @@ fn all() -> Vec<Fact> {
         }),
         Fact::Event(Box::new(seen)),
         Fact::Call(step),
-        Fact::Question(Asked { rule: text(), ..Asked::default() }),
-        Fact::Answer(Answered { ms: Some(1), rule: text(), ..Answered::default() }),
+        Fact::Question(Asked { rule: text(), secret: Some(SecretFile::default()), ..Asked::default() }),
+        Fact::Answer(Answered {
+            ms: Some(1),
+            rule: text(),
+            secret: Some(SecretFile::default()),
+            ..Answered::default()
+        }),
         Fact::Block(Blocked { by: "b".to_owned(), reason: "r".to_owned() }),
         Fact::Unblock(Unblocked { by: "b".to_owned() }),
         Fact::Verdict(Reported {
@@ -259,7 +266,7 @@ fn all() -> Vec<Fact> {
             tree: text(),
         }),
         Fact::Waive(Waiver::default()),
-        Fact::Task(TaskChosen { alone: true, at: Some(1), by: "b".to_owned(), how: TaskMove::Drop }),
+        Fact::Task(TaskChosen { alone: true, at: Some(1), by: "b".to_owned(), held: true, how: TaskMove::Drop }),
         Fact::Check(Checked { output: "x".to_owned(), path: Some("y".to_owned()), ..Checked::default() }),
         Fact::Mode(ModeAsked { asked: "loop".to_owned(), level: Some(ModeLevel::Loop), refused: text() }),
         Fact::Run(Staged {

@@ -36,6 +36,7 @@ impl Session {
                 }
                 if how == TaskMove::Resume {
                     self.take_up();
+                    self.memory.progress.resumed = chosen.held;
                 }
             }
             _ => {}

@@ -110,6 +110,7 @@ impl Session {
         self.state.hydration.critic_verdict = None;
         self.state.state.hydration_pending = false;
         self.memory.quiet.iter_mut().for_each(|quiet| quiet.hindered.clear());
+        self.memory.questions.secrets.clear();
         let old = std::mem::take(&mut self.memory.progress);
         let since_prompt = |issue: &IssueInHand| issue.prompt_count == old.prompt_count;
         self.memory.progress = TaskProgress {
@@ -119,6 +120,7 @@ impl Session {
             prompt_count: old.prompt_count,
             task_prompt_count: old.prompt_count,
             told_no_git: old.told_no_git,
+            told_offline: old.told_offline,
             told_unsaved: old.told_unsaved,
             unsynced: old.unsynced,
             waivers: old.waivers,

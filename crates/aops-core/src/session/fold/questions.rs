@@ -11,6 +11,8 @@ use crate::text::plain;
 /// Answers that wait for proof. Once there are so many, each further call looks for it; what then has none is dropped, the
 /// oldest first, and stays nobody's.
 const MOST_UNPROVEN: usize = 32;
+/// Files of secrets that are remembered; the oldest is asked about again.
+const MOST_SECRETS: usize = 16;
 
 impl Session {
     /// `41 lines answered, 12 prompts seen`. They are never added up: a line that was answered need not have been a prompt.
@@ -40,8 +42,8 @@ impl Session {
     pub(super) fn apply_question(&mut self, ts: &str, asked: &Asked) {
         self.memory.questions.asked += 1;
         if let Some(open) = self.memory.calls.iter_mut().find(|open| open.call == asked.call) {
-            let Asked { gate, line, rule, .. } = asked.clone();
-            open.question = Some(Question { gate, line, rule, since: ts.to_owned() });
+            let Asked { gate, line, rule, secret, .. } = asked.clone();
+            open.question = Some(Question { gate, line, rule, secret, since: ts.to_owned() });
         }
     }
 
@@ -59,6 +61,12 @@ impl Session {
         if let Some(since) = since.filter(|_| answered.by == Answerer::Unknown) {
             questions.unproven.push(Unproven { agent_id, answered: answered.clone(), since });
             questions.unproven.drain(..questions.unproven.len().saturating_sub(MOST_UNPROVEN));
+        }
+        if let Some(secret) = &answered.secret {
+            let by_person = matches!(answered.by, Answerer::Person | Answerer::Unknown);
+            questions.secrets.retain(|known| known != secret);
+            questions.secrets.extend((answered.allowed && by_person).then(|| secret.clone()));
+            questions.secrets.drain(..questions.secrets.len().saturating_sub(MOST_SECRETS));
         }
         questions.last = Some(answered.clone());
     }

@@ -135,6 +135,7 @@ impl Session {
     fn count_prompt(&mut self) {
         let progress = &mut self.memory.progress;
         progress.prompt_count += 1;
+        progress.resumed = false;
         progress.writes_at_prompt = self.state.task.as_ref().map_or(0, |task| task.writes);
     }
 
@@ -157,6 +158,13 @@ impl Session {
     pub fn measures(&self) -> bool {
         let rehearses = || self.mode() == ModeLevel::Observe && self.policy().mode.rehearse == Rehearse::Loop;
         self.state.task.is_some() && (self.weighs() || self.memory.progress.unplanned && rehearses())
+    }
+
+    /// Commands of the task at hand may turn out to have changed nothing. In mode `strict` only what is verified is compared later
+    /// with the tree that was.
+    pub fn measures_commands(&self) -> bool {
+        let planned = self.mode() == ModeLevel::Strict && self.is_planned() && self.memory.run.is_none();
+        self.measures() || planned && !self.memory.progress.verified
     }
 
     /// By how much this is more than a small edit.

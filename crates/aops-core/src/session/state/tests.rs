@@ -10,7 +10,7 @@ use crate::session::growth::{ChangedFile, Growth};
 use crate::session::kept_count::KeptCount;
 use crate::session::memory::*;
 use crate::session::observed::{CommitMade, HeadSeen, Trail};
-use crate::session::question::{Answered, Question, Questions, Unproven};
+use crate::session::question::{Answered, Question, Questions, SecretFile, Unproven};
 use crate::session::quiet_count::QuietCount;
 use crate::session::quieted::Quieted;
 use crate::text::json;
@@ -60,7 +60,7 @@ fn full() -> (State, Memory) {
             line_sha256: text(),
             online: true,
             prompt_id: text(),
-            question: Some(Question { rule: text(), ..Question::default() }),
+            question: Some(Question { rule: text(), secret: Some(SecretFile::default()), ..Question::default() }),
             quiet: Some(Box::new(Quieted::default())),
             reason: text(),
             since_ms: Some(1),
@@ -78,6 +78,7 @@ fn full() -> (State, Memory) {
             issues: vec![IssueInHand::default()],
             kind: Some(WorkKind::Domain.into()),
             rejected: true,
+            resumed: true,
             unsynced: text(),
             grown: Growth { files: vec![ChangedFile::default()], more_files: 1, more_lines: 1 },
             moved: 1,
@@ -88,6 +89,7 @@ fn full() -> (State, Memory) {
             start: text(),
             tested: true,
             told_no_git: true,
+            told_offline: Some(1),
             told_unsaved: Some(1),
             audit_rehearsed: true,
             unmeasured_ms: Some(1),
@@ -124,6 +126,7 @@ fn full() -> (State, Memory) {
         questions: Questions {
             asked: 1,
             last: Some(Answered { ms: Some(1), rule: text(), ..Answered::default() }),
+            secrets: vec![SecretFile::default()],
             seen: 1,
             unproven: vec![Unproven { agent_id: text(), ..Unproven::default() }],
             ..Questions::default()
