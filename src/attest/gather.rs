@@ -5,8 +5,8 @@
 
 use super::authors::{Changed, Writer};
 use aops_attest::statement::{
-    Agent, Approved, By, Check, Digests, Hold, Jail, Mode, Model, Named, Output, Plan, Qa, SandboxPolicy, Seen, Subagent,
-    Test, Verdict, Waiver,
+    Agent, Approved, By, Check, Digests, Hold, Jail, Mode, Model, Named, Output, Plan, Qa, SandboxPolicy, Seen,
+    Subagent, Test, Verdict, Waiver,
 };
 use aops_core::config::policy::{DangerLevel, ModeLevel, Policy};
 use aops_core::gate::jail::is_shell;

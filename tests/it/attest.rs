@@ -374,7 +374,8 @@ fn the_notes_of_two_machines_become_one() {
     bash(&sandbox, &session, "git push -q");
     let both = || {
         sandbox.git(&["fetch", "-q", "origin", "+refs/notes/aops-attest:refs/notes/seen"]);
-        let show = sandbox.command("git").args(["notes", "--ref", "refs/notes/seen", "show", &commit]).output().unwrap();
+        let show =
+            sandbox.command("git").args(["notes", "--ref", "refs/notes/seen", "show", &commit]).output().unwrap();
         Lines::parse(&show.stdout).unwrap()
     };
     sandbox.wait_until("the notes are one", || !both().envelopes.is_empty());

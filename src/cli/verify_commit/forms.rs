@@ -77,7 +77,8 @@ pub(super) fn junit(told: &Told) -> String {
 /// The repository: its address, or where no statement tells one, its first commit, or the last commit that was looked at.
 fn resource(told: &Told) -> String {
     let all = || told.findings.iter().flat_map(|finding| told.statements(finding));
-    let target = |one: &Attested| one.statement.predicate.build_definition.external_parameters.target.repository.clone();
+    let target =
+        |one: &Attested| one.statement.predicate.build_definition.external_parameters.target.repository.clone();
     let root = |one: &Attested| one.facts().map(|facts| format!("git:{}", facts.repository.root_commit));
     let last = || told.findings.last().map(|finding| format!("git:{}", finding.commit));
     all().filter_map(target).last().or_else(|| all().filter_map(root).last()).or_else(last).unwrap_or_default()

@@ -87,7 +87,8 @@ pub(super) fn roots(objects: &Objects, ids: &[String]) -> anyhow::Result<Vec<Str
 
 /// Every note of ours, with its commit.
 pub(super) fn notes(objects: &Objects) -> Result<Vec<(Option<String>, Note)>, Trouble> {
-    let refs = objects.lines(&["for-each-ref", "--format=%(objectname)", NOTES, FETCHED, OF_OTHERS], b"").map_err(unasked)?;
+    let refs =
+        objects.lines(&["for-each-ref", "--format=%(objectname)", NOTES, FETCHED, OF_OTHERS], b"").map_err(unasked)?;
     let (mut found, mut blobs, mut of) = (Vec::new(), Vec::new(), Vec::new());
     for tip in refs {
         let listed = objects.ask(&["ls-tree", "-r", "-l", "-z", &tip], b"").map_err(unasked)?;

@@ -55,7 +55,8 @@ fn what_is_off_makes_no_system_call() {
                 assert!(!LOOKS.iter().any(|look| line.contains(look)), "{tool}: {line}");
             }
             // A longer configuration may take one read more; no other file is asked for.
-            let asks = ["openat(", "statx(", "newfstatat(", "readlink", "rename", "unlink", "mkdir", "clone", "execve("];
+            let asks =
+                ["openat(", "statx(", "newfstatat(", "readlink", "rename", "unlink", "mkdir", "clone", "execve("];
             let is_asked = |line: &&String| asks.iter().any(|name| line.starts_with(name));
             made.map(|lines| lines.iter().filter(is_asked).count())
         });

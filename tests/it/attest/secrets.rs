@@ -11,7 +11,7 @@ use aops_core::model::outcome::CheckEnding;
 use aops_core::model::trigger::CheckpointTrigger;
 use aops_core::session::agent_report::AgentReport;
 use aops_core::session::fact::{Checked, Fact, Opened, Reported, Seen, Step, Taken};
-use aops_core::session::observed::{CommittedBy, Committed, HeadSeen, Observed, PromptSeen};
+use aops_core::session::observed::{Committed, CommittedBy, HeadSeen, Observed, PromptSeen};
 use aops_core::session::question::{Answered, Answerer};
 use aops_core::system::env::Env;
 use aops_core::text::sha256::NO_DIGEST;
@@ -50,6 +50,7 @@ fn facts(text: &str) -> Vec<Fact> {
             line: text(),
             ms: None,
             rule: Some(text()),
+            secret: None,
         }),
     ]
 }
@@ -74,11 +75,13 @@ impl Scene {
         let root = self.sandbox.project().to_str().unwrap().to_owned();
         let commit = super::head(&self.sandbox);
         let git = format!("{root}/.git");
-        let head = HeadSeen { branch: Some(format!("refs/heads/{text}")), git, root: root.clone(), ..HeadSeen::default() };
+        let head =
+            HeadSeen { branch: Some(format!("refs/heads/{text}")), git, root: root.clone(), ..HeadSeen::default() };
         let prompt = PromptSeen { attended: true, salt: "s".to_owned(), sha256: NO_DIGEST.to_owned() };
         let observed = Observed { head: Some(head), prompt: Some(prompt), ..Observed::default() };
         let observed = Some(Box::new(observed));
-        let seen = Seen { event: "UserPromptSubmit".to_owned(), observed, mode: Some(text.to_owned()), ..Seen::default() };
+        let seen =
+            Seen { event: "UserPromptSubmit".to_owned(), observed, mode: Some(text.to_owned()), ..Seen::default() };
         let by = CommittedBy::Outside;
         vec![Fact::Event(Box::new(seen)), Fact::Commit(Committed { before: None, by, commit, root })]
     }
@@ -89,7 +92,8 @@ impl Scene {
             let usage = json!({"input_tokens": 1, "output_tokens": n});
             let message = json!({"id": format!("m{n}"), "model": text, "content": [], "usage": usage});
             let agent = if n % 2 == 0 { text.as_str() } else { "" };
-            json!({"type": "assistant", "timestamp": TS, "agentId": agent, "version": text, "message": message}).to_string()
+            json!({"type": "assistant", "timestamp": TS, "agentId": agent, "version": text, "message": message})
+                .to_string()
         };
         let lines: Vec<String> = texts.iter().enumerate().map(line).collect();
         let file = self.folder.parent().unwrap().join(format!("{TRACE}.jsonl"));

@@ -29,7 +29,8 @@ fn transcript(session: &JailedSession, agents: &[(&str, &str)]) {
     let record = |id: &str, agent: &str, model: &str, ts: &Value| {
         let usage = json!({"input_tokens": 100, "output_tokens": 7, "cache_read_input_tokens": 1000});
         let message = json!({"id": id, "model": model, "content": [], "usage": usage});
-        json!({"type": "assistant", "timestamp": ts, "agentId": agent, "version": "2.1.325", "message": message}).to_string()
+        json!({"type": "assistant", "timestamp": ts, "agentId": agent, "version": "2.1.325", "message": message})
+            .to_string()
             + "\n"
     };
     let file = session.inner.folder().parent().unwrap().join(format!("{}.jsonl", session.inner.id));
@@ -67,7 +68,8 @@ fn a_verified_commit_reaches_a2() {
     let session = world.prompted();
     session.inner.hydrate("feature-dev", "new");
     let _ = session.inner.critic("PROCEED");
-    let call = session.inner.call("Write", json!({"file_path": world.project().join("check.sh"), "content": "exit 0\n"}));
+    let call =
+        session.inner.call("Write", json!({"file_path": world.project().join("check.sh"), "content": "exit 0\n"}));
     session.inner.pre(&call).silent();
     world.sandbox.put("check.sh", "exit 0\n");
     let _ = session.inner.post(&call);
@@ -102,12 +104,15 @@ fn a_verified_commit_reaches_a2() {
     assert_eq!((runtime.name.as_str(), runtime.version.as_deref()), ("claude-code", Some("2.1.325")));
     assert_eq!(parts.agent.model.as_ref().unwrap().model_id, "claude-opus-4-6");
     let models: Vec<_> = parts.subagents.iter().map(|one| (one.role, one.agent.model.as_ref())).collect();
-    let model = |role: By| models.iter().find(|(of, _)| *of == role).and_then(|(_, model)| Some(model.as_ref()?.model_id.as_str()));
+    let model = |role: By| {
+        models.iter().find(|(of, _)| *of == role).and_then(|(_, model)| Some(model.as_ref()?.model_id.as_str()))
+    };
     assert_eq!((model(By::Critic), model(By::QaVerifier)), (Some("claude-opus-4-6"), Some("claude-sonnet-4-6")));
     let policy = parts.sandbox_policy.as_ref().unwrap();
     assert_eq!((policy.filesystem, policy.profile.as_str()), (Hold::Namespaces, "work"));
     let key = public_key(&world.sandbox).to_string();
-    let told = world.sandbox.person(&["verify-commit", &commit, "--key", &key, "--require", "A2,attended", "--tests=here"]);
+    let told =
+        world.sandbox.person(&["verify-commit", &commit, "--key", &key, "--require", "A2,attended", "--tests=here"]);
     told.said(&["A2 claude-code 2.1.325, claude-opus-4-6"]);
 }
 

@@ -20,9 +20,7 @@ fn checked(elsewhere: &Sandbox, clone: &Path, key: &str) -> Answer {
 #[test]
 fn a_pull_request_is_green_elsewhere_and_red_with_one_byte_changed() {
     let sandbox = Sandbox::repository("0.0");
-    sandbox.configure(&format!(
-        "witness.attest = \"notes\"\nevidence.test = \"sh check.sh\"\n{NO_TRACKER}"
-    ));
+    sandbox.configure(&format!("witness.attest = \"notes\"\nevidence.test = \"sh check.sh\"\n{NO_TRACKER}"));
     sandbox.person(&["key", "init"]).said(&["made the key of log"]);
     let key = public_key(&sandbox).to_string();
     let check = json!({"file_path": sandbox.project().join("check.sh"), "content": "exit 0\n"});

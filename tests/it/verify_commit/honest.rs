@@ -394,5 +394,6 @@ fn a_file_beside_the_repository() {
     // A file that is none may speak of any commit.
     fs::write(&file, "words\n").unwrap();
     shop.fails(&["--from", file.to_str().unwrap()], 1, &["- - FORM"]);
-    shop.run(&["base..HEAD", "--key", &shop.log.public(), "--from", "nowhere.jsonl"]).failed(3, &["cannot be checked", "nowhere.jsonl"]);
+    shop.run(&["base..HEAD", "--key", &shop.log.public(), "--from", "nowhere.jsonl"])
+        .failed(3, &["cannot be checked", "nowhere.jsonl"]);
 }

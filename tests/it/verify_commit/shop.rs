@@ -59,8 +59,7 @@ impl Log {
         let digest = sha256(&[statement.to_json().as_bytes()]);
         let (product, facts) = statement.session().unwrap();
         let (commit, last) = (statement.commit(), facts.entries.to);
-        let with =
-            format!("{{\"commit\":\"{commit}\",\"last_entry\":{last},\"statement_sha256\":\"{digest}\"}}");
+        let with = format!("{{\"commit\":\"{commit}\",\"last_entry\":{last},\"statement_sha256\":\"{digest}\"}}");
         self.append(entry(product.digest.sha256.as_deref().unwrap(), last + 1, "attest", &with))
     }
 

@@ -152,7 +152,8 @@ pub fn used_between(
     for (_, agent, model, usage) in of_span {
         found.tokens.add([model, agent, ""], usage, None);
     }
-    let most = |wrote: BTreeMap<String, u64>| wrote.into_iter().max_by_key(|(_, output)| *output).map(|(model, _)| model);
+    let most =
+        |wrote: BTreeMap<String, u64>| wrote.into_iter().max_by_key(|(_, output)| *output).map(|(model, _)| model);
     let models = found.wrote.into_iter().filter_map(|(agent, wrote)| Some((agent, most(wrote)?))).collect();
     Ok(Used { tokens: found.tokens, version: found.version, models })
 }

@@ -6,7 +6,6 @@
 
 mod checked;
 mod kept;
-mod lost;
 mod opened;
 mod seen;
 mod reached;

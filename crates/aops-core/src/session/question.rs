@@ -39,7 +39,7 @@ pub struct Asked {
     /// The rule of the gate, where it has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// The file of secrets that it is about, where it is about one alone. Older versions recorded none.
+    /// The file of secrets that it is about, where it is about one alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<SecretFile>,
 }
@@ -57,7 +57,7 @@ pub struct Answered {
     pub ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// The file of secrets that it is about, where it is about one alone. Older versions recorded none.
+    /// The file of secrets that it is about, where it is about one alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<SecretFile>,
 }
@@ -77,7 +77,7 @@ pub struct Question {
     pub line: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// The file of secrets that it is about, where it is about one alone. Older versions recorded none.
+    /// The file of secrets that it is about, where it is about one alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<SecretFile>,
     pub since: String,
