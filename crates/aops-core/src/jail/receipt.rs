@@ -40,6 +40,18 @@ pub fn begin(session: &Path, call_id: &str, proof: &Proof) -> io::Result<Receipt
     begin_at(&path(session, call_id), proof)
 }
 
+/// The receipt of the first of these calls that has none yet.
+pub(super) fn begin_first(folder: &Path, ids: &[String], proof: &Proof) -> Result<Receipt, String> {
+    let mut why = "there is none to write".to_owned();
+    for id in ids {
+        match begin(folder, id, proof) {
+            Ok(receipt) => return Ok(receipt),
+            Err(error) => why = error.to_string(),
+        }
+    }
+    Err(format!("its receipt cannot be written: {why}"))
+}
+
 /// The folder of a session's receipts, which is made where it is missing.
 pub(super) fn make_folder(session: &Path) -> io::Result<PathBuf> {
     let folder = folder(session);

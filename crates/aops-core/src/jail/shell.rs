@@ -11,7 +11,7 @@ use super::network::{Asked, Reach};
 use super::own;
 use super::plan::{Ground, is_folder_file, is_for_telling};
 use super::program::become_program;
-use super::receipt::{self, Receipt};
+use super::receipt;
 use super::to_keep::ToKeep;
 use super::unheld::{self, Search, Unheld};
 use crate::config::in_force;
@@ -108,7 +108,7 @@ fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) 
     let proof = Proof::of(order.hold, order.profile);
     // Before anything else can fail: what does not run is held, too.
     let receipt = match (&order.calls, variables.get(JOB).filter(|_| step.is_some())) {
-        (Some((folder, ids)), _) => Some(begin(folder, ids, &proof)?),
+        (Some((folder, ids)), _) => Some(receipt::begin_first(folder, ids, &proof)?),
         (None, Some(job)) if order.hold != Hold::Words => {
             let file = receipt::begin_at(&Path::new(job).with_extension(STEP_RECEIPT), &proof);
             Some(file.map_err(|error| format!("its receipt cannot be written: {error}"))?)
@@ -156,18 +156,6 @@ fn waiting(variables: &Variables) -> Vec<i32> {
     let mut all: Vec<i32> = parent.map(i32::from).into_iter().chain(named).collect();
     all.dedup();
     all
-}
-
-/// The receipt of the first of these calls that has none yet.
-fn begin(folder: &Path, ids: &[String], proof: &Proof) -> Result<Receipt, String> {
-    let mut why = "there is none to write".to_owned();
-    for id in ids {
-        match receipt::begin(folder, id, proof) {
-            Ok(receipt) => return Ok(receipt),
-            Err(error) => why = error.to_string(),
-        }
-    }
-    Err(format!("its receipt cannot be written: {why}"))
 }
 
 impl Order {

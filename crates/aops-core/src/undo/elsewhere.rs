@@ -4,7 +4,8 @@
 
 use super::bring::goals;
 use super::form::{Content, KeptFile};
-use super::survey::{Item, Source, below, open_link, survey};
+use super::shelf::open_link;
+use super::survey::{Item, Source, below, survey};
 use crate::checkpoint::restore::{Body, Opener, copy_content, put, write_content};
 use crate::checkpoint::store::{FOLDER, Store};
 use crate::checkpoint::tree::name;

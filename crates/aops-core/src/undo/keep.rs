@@ -6,7 +6,7 @@
 use super::form::{Content, Keeping, KeptFile, KeptFolder, KeptRepository, LinkedFile, SCHEMA};
 use super::look::{Found, How, RepositoryWant, Want};
 use super::shelf::{self, Draft, pin_name};
-use super::survey::open_link;
+
 use crate::checkpoint::store::Store;
 use crate::checkpoint::tree::name;
 use crate::model::error::{Code, Failure};
@@ -92,7 +92,7 @@ pub fn part(env: &Env, root: &Path, keeping: Keeping, most: u64) -> Result<Keepi
     for (file, is_shared) in files.iter_mut().zip(&is_shared) {
         let Content::Link(link) = &file.content else { continue };
         if *is_shared {
-            let mut content = open_link(&store, keeping.number, file)?;
+            let mut content = shelf::open_link(&store, keeping.number, file)?;
             let kept = content.as_mut().map(|content| store.keep(content, file.size, true)).transpose();
             let (sum, _) = kept.map_err(failed)?.unwrap_or_default();
             file.content = Content::Blob(Sum(sum));

@@ -7,19 +7,17 @@ use super::form::{Content, Keeping, KeptFile, Left};
 use super::git::{Clean, Repository, path_of};
 use super::goal::{self, Decided};
 use super::present::{Looker, Present, hash};
-use super::shelf;
+use super::shelf::{self, open_link};
 use crate::checkpoint::store::Store;
 use crate::checkpoint::tree::name;
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
 use crate::system::files::{self, Scratch};
 use crate::text::sha256::Sum;
-use rustix::fs::OFlags;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 
 /// What becomes of one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,22 +89,6 @@ pub fn read_whole(env: &Env, store: &Store, number: u64) -> Result<Keeping, Fail
         open_link(store, number, file)?;
     }
     Ok(keeping)
-}
-
-/// The second name of a kept file, if it is still that file as it was; nothing for other contents.
-pub(super) fn open_link(store: &Store, number: u64, kept: &KeptFile) -> Result<Option<File>, Failure> {
-    let Content::Link(link) = &kept.content else { return Ok(None) };
-    let wrong = |why: &str| {
-        let what = format!("what was kept as {number}: `{}`: {why}", name::shown(&kept.path));
-        Failure::new(Code::ChecksumMismatch, what)
-    };
-    let folder = shelf::folder(store, number)?.ok_or_else(|| wrong("is gone"))?;
-    let found = crate::system::folder::open(&folder, &link.name, OFlags::RDONLY)?;
-    let (file, size) = found.ok_or_else(|| wrong("its content is gone"))?;
-    let about = file.metadata().map_err(|e| Failure::storage(name::shown(&kept.path), e))?;
-    let modified = about.mtime().saturating_mul(1_000_000_000).saturating_add(about.mtime_nsec());
-    let same = about.ino() == link.inode && size == kept.size && modified == link.modified;
-    if same { Ok(Some(file)) } else { Err(wrong("its content was changed after it was kept")) }
 }
 
 /// The bytes of a kept file or the target of a kept link, if there are no more than these.
