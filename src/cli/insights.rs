@@ -15,7 +15,6 @@ use aops_core::config::in_force;
 use aops_core::config::texts::{self, Reading};
 use aops_core::insight::collect;
 use aops_core::insight::document::{Insights, RuleCounts, check_rich, describe_counts};
-use aops_core::insight::tally::says_something;
 use aops_core::ledger::open::Ledger;
 use aops_core::ledger::sessions;
 use aops_core::model::named::Stored;
@@ -211,17 +210,8 @@ fn show(io: &mut Io, insights: &Insights, halt: Option<NamedFact>) -> anyhow::Re
     let path = collect::file(io.env, &insights.date, &insights.session_id);
     rows.push(("file", path.display().to_string(), Tone::Quiet));
     io.facts(rows)?;
-    // A field that says nothing is not there.
-    let said = |reflection: &BTreeMap<String, String>| {
-        let said = reflection.iter().filter(|(_, text)| says_something(text));
-        said.map(|(name, text)| (name.clone(), text.clone())).collect::<BTreeMap<_, _>>()
-    };
-    match insights.reflection.as_ref().map(said).filter(|reflection| !reflection.is_empty()) {
-        Some(reflection) => {
-            let text = to_markdown(&reflection);
-            let said: Vec<&str> = text.trim_end().lines().filter(|line| !line.trim_end().ends_with("**:")).collect();
-            io.print(format!("\n{}", plain(&said.join("\n"))))
-        }
+    match &insights.reflection {
+        Some(reflection) => io.print(format!("\n{}", plain(to_markdown(reflection).trim_end()))),
         None => Ok(0),
     }
 }
