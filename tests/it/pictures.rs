@@ -65,7 +65,10 @@ fn guard() {
     let client = Client::guarded(&sandbox, &model);
     let terminal = client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash"]);
     terminal.type_prompt("start again from a clean tree");
-    terminal.shows(&["The tree is clean.", "kept as 1"]);
+    let over = |screen: &str| !screen.contains("Stop hook") && !screen.contains("esc to interrupt");
+    terminal.wait_for("the end", |screen| {
+        screen.contains("The tree is clean.") && screen.contains("kept as 1") && over(screen)
+    });
     let shown = terminal.coloured();
     assert!(!fs::read_to_string(sandbox.project().join("README.md")).unwrap().contains("by hand"), "it is lost");
     let each = ["cat README.md", "aops-hook undo list", "aops-hook undo --yes", "cat README.md"];
