@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Read as _;
+use std::path::Path;
 
 /// What agents run most: looking around, builds and tests, work with git, a little of the rest.
 const LINES: [&str; 30] = [
@@ -87,7 +88,13 @@ fn lines() -> Vec<(String, String)> {
         let line: Value = serde_json::from_str(line).unwrap();
         (line["cwd"].as_str().unwrap().to_owned(), line["command"].as_str().unwrap().to_owned())
     };
-    text.lines().map(of).collect()
+    let all: Vec<(String, String)> = text.lines().map(of).collect();
+    // A session in a subfolder is one in its project: the highest folder that some session was in.
+    let root = |cwd: &str| {
+        let above = all.iter().map(|(other, _)| other.as_str()).filter(|other| Path::new(cwd).starts_with(other));
+        above.min_by_key(|other| other.len()).unwrap_or(cwd).to_owned()
+    };
+    all.iter().map(|(cwd, command)| (root(cwd), command.clone())).collect()
 }
 
 /// Which of these lines the client asks a person about, without us. No line runs: what starts them does nothing.
@@ -152,9 +159,8 @@ fn said_by_us(configuration: &str, lines: &[(String, String)]) -> Vec<Said> {
 }
 
 /// A silent pass leaves the client's own dialog; an answer opens none; our question is one.
-fn interruptions(asked: &[bool], said: &[Said]) -> usize {
-    let is_one = |(asked, said): (&bool, &Said)| *said == Said::Ask || *said == Said::Nothing && *asked;
-    asked.iter().zip(said).filter(|pair| is_one(*pair)).count()
+fn interrupts(asked: bool, said: Said) -> bool {
+    said == Said::Ask || said == Said::Nothing && asked
 }
 
 #[test]
@@ -169,10 +175,16 @@ fn people_are_asked_at_most_half_as_often_as_without_us() {
         ("keep", guard.to_owned()),
         ("keep, reading", format!("{guard}[quiet]\nallow = \"reading\"\n")),
         ("keep, contained", format!("{guard}[quiet]\nallow = \"contained\"\n")),
+        ("the same with gh", format!("{guard}[quiet]\nallow = \"contained\"\nnetwork = [\"gh\"]\n")),
     ] {
         let said = said_by_us(&configuration, &lines);
         let refused = said.iter().filter(|said| **said == Said::Deny).count();
-        rows.push((name, interruptions(&asked, &said), refused));
+        let left =
+            || lines.iter().zip(asked.iter().zip(&said)).filter(|(_, (asked, said))| interrupts(**asked, **said));
+        rows.push((name, left().count(), refused));
+        if real_lines().is_some() && name == "keep, contained" {
+            left().for_each(|((_, line), _)| println!("left: {line:?}"));
+        }
     }
     println!("of {} lines: interruptions, refused", lines.len());
     for (name, count, refused) in &rows {
