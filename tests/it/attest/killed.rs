@@ -137,7 +137,7 @@ fn killed_at_a_sample_of_system_calls() {
 }
 
 #[test]
-#[ignore = "minutes"]
+#[ignore = "takes minutes: run `tests/long-run`"]
 fn killed_at_every_system_call() {
     let scene = Scene::new();
     scene.points().iter().for_each(|point| scene.holds(point));

@@ -231,7 +231,7 @@ fn change(shop: &Shop, texts: &mut BTreeMap<String, Vec<(usize, String)>>, dice:
 
 /// Real histories: this project's own, or those that `AOPS_HISTORIES` names, with colons between; `AOPS_MERGES` of each.
 #[test]
-#[ignore = "minutes"]
+#[ignore = "takes minutes: run `tests/long-run`"]
 #[expect(clippy::disallowed_methods, reason = "which histories to measure is the caller's to say")]
 fn real_histories() {
     let own = env!("CARGO_MANIFEST_DIR").to_owned();
