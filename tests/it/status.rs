@@ -71,7 +71,8 @@ fn a_running_session_comes_before_one_that_ended() {
 
 #[test]
 fn a_session_is_named_by_an_option_too() {
-    let sandbox = Sandbox::new();
+    // The same moment for both calls: `status` says how long ago the session began.
+    let sandbox = Sandbox::new().with("AOPS_TEST_NOW_MS", "1768298400000");
     let first = sandbox.working();
     let _ = sandbox.working();
     let short = &first.id[..8];
