@@ -21,7 +21,7 @@ pub use crate::session::quieted::{AnswerLevel, Harmless, Quieted};
 pub use crate::session::said::Said;
 pub use checked::Checked;
 pub use kept::Kept;
-pub use opened::{Opened, Previous};
+pub use opened::{FORMAT, Opened, Previous};
 pub use reached::Reached;
 pub use recovered::Recovered;
 pub use reported::Reported;
@@ -61,14 +61,14 @@ macro_rules! facts {
                 }
             }
 
-            /// The fact of a stored entry; `None` for a type or a form that this version does not know.
+            /// The fact of a stored entry; `None` for a type or a form that this version does not know. The first entry of a
+            /// ledger of another format is none, so nothing of it is taken for what it is not.
             pub fn read(kind: &str, with: &str) -> Option<Fact> {
-                match kind {
+                let fact = match kind {
                     $($kind => serde_json::from_str(with).ok().map(Fact::$name),)*
-                    // As older versions wrote it.
-                    "waive" => serde_json::from_str(with).ok().map(Fact::Waive),
                     _ => None,
-                }
+                };
+                fact.filter(|fact| !matches!(fact, Fact::Open(open) if open.format != FORMAT))
             }
         }
     };
@@ -124,7 +124,6 @@ pub struct Staged {
     /// Nothing: no step is under way any more.
     pub stage: Option<RunStep>,
     pub task: String,
-    /// Older versions did not name it here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<String>,
 }
@@ -144,7 +143,7 @@ pub struct Violation {
     pub event: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Said>,
-    /// What the call did that was never asked for. Older versions did not count it.
+    /// What the call did that was never asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unasked: Option<Unasked>,
     pub violation: String,

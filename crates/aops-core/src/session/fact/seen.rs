@@ -27,7 +27,7 @@ pub struct Seen {
     /// `SessionStart` only: why this client cannot start agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agentless: Option<String>,
-    /// `UserPromptSubmit` only: the task in hand is a question without a change, so it is over. Older versions went on with it.
+    /// `UserPromptSubmit` only: the task in hand is a question without a change, so it is over.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub anew: bool,
     /// `PermissionRequest` only: a person is asked to approve the plan of plan mode.
@@ -39,7 +39,7 @@ pub struct Seen {
     /// With a prompt after a task that is done: the digest of that task's own, since the prompt may go on with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_before: Option<String>,
-    /// Its digest; older versions recorded none.
+    /// Its digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_sha256: Option<String>,
     /// `SessionStart` only: another client of this session is alive, and the session stays that one's.
@@ -57,10 +57,10 @@ pub struct Seen {
     /// `SessionStart` only: the client that fires the events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientProcess>,
-    /// `PermissionRequest` only: a person sits at the client and saw the prompt. Older versions did not record it.
+    /// `PermissionRequest` only: a person sits at the client and saw the prompt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dialog: bool,
-    /// Stop only, mode `loop`: the task is given up with everything committed. Older versions went on with it.
+    /// Stop only, mode `loop`: the task is given up with everything committed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends: bool,
     pub event: String,
@@ -111,7 +111,7 @@ pub struct Seen {
     /// What was still owed at a Stop, or where one is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owed: Option<Vec<Stored<DebtId>>>,
-    /// With `parks`: these files, as far as they are listed. Older versions recorded none.
+    /// With `parks`: these files, as far as they are listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parked_paths: Vec<String>,
     /// The person interrupted the turn before: its task is parked, with so many changed files.
@@ -130,7 +130,7 @@ pub struct Seen {
     pub policy_hash: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
-    /// `UserPromptSubmit` with an id: SHA-256 of the prompt. Older versions recorded none.
+    /// `UserPromptSubmit` with an id: SHA-256 of the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_sha256: Option<String>,
     /// Stop only: the reflection on a task that went smoothly, made from the ledger.
@@ -150,10 +150,10 @@ pub struct Seen {
     pub run: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Said>,
-    /// Stop only: the task is done, and the sandbox shuts again. Older versions left it open.
+    /// Stop only: the task is done, and the sandbox shuts again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shuts: bool,
-    /// `SubagentStart` of an agent of ours: the client whose call started it. Older versions asked for no call.
+    /// `SubagentStart` of an agent of ours: the client whose call started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starter: Option<String>,
     /// `UserPromptSubmit` only: the place of the parked task that it goes on with.
@@ -162,13 +162,13 @@ pub struct Seen {
     /// What timers will send, where it is new: as the end of a turn lists it, or as a call set it that we were not asked about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timers: Vec<TimerMark>,
-    /// With `timers`: more than are remembered. Older versions dropped the oldest without a word.
+    /// With `timers`: more than are remembered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub timers_lost: bool,
     /// `SessionStart` only: the span of the client's own trace, as it handed it on (`00-trace-span-flags`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
-    /// `SubagentStop` of an agent of ours: no verdict is awaited from it. Older versions kept its words as the agent's result.
+    /// `SubagentStop` of an agent of ours: no verdict is awaited from it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub uncounted: bool,
     /// Why this start or prompt is no person's, or why this agent's verdict does not count.
@@ -194,8 +194,12 @@ impl Seen {
 
     /// A prompt that the client did not make itself, such as the notice that an agent has ended.
     pub fn is_persons_prompt(&self) -> bool {
-        let meant = || self.meant.unwrap_or_else(|| Prompt::of(&self.words("prompt").unwrap_or_default()));
-        EventKind::of(&self.event) == EventKind::UserPromptSubmit && meant() != Prompt::Machine
+        EventKind::of(&self.event) == EventKind::UserPromptSubmit && self.means() != Prompt::Machine
+    }
+
+    /// What a prompt means, as it was recorded; else what its form alone says.
+    pub fn means(&self) -> Prompt {
+        self.meant.unwrap_or_else(|| Prompt::of(&self.words("prompt").unwrap_or_default()))
     }
 
     /// A text field of the event; a clipped one by its beginning.

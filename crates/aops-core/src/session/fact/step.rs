@@ -113,7 +113,7 @@ pub struct Step {
     /// With the end of a push: the remote refused it, since it has commits that are not here.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rejected: bool,
-    /// With the end of a call: what came out. Older versions recorded none.
+    /// With the end of a call: what came out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<ToolResult>,
     /// With DENIED: the rule of the gate, where it has several.
@@ -122,7 +122,7 @@ pub struct Step {
     /// With PENDING: the prompt that a timer will send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedules: Option<TimerMark>,
-    /// With PENDING: when a command is asked about whose changes are measured. Older versions recorded none.
+    /// With PENDING: when a command is asked about whose changes are measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<i64>,
     /// With PENDING: the agent of ours that it starts.
@@ -148,8 +148,7 @@ pub struct Step {
     /// tests or asks a server of this machine: the tree is as it was before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unchanged: bool,
-    /// With the end of a command that would be evidence: it went on in the background, or was stopped. Older versions took it
-    /// for one that succeeded.
+    /// With the end of a command that would be evidence: it went on in the background, or was stopped.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unended: bool,
     /// With PENDING: hosts that a person is asked about; a command that starts was allowed to reach them.

@@ -260,9 +260,6 @@ fn all() -> Vec<Fact> {
         Fact::Verdict(Reported {
             agent: AgentId::Critic.into(),
             agent_id: "a".to_owned(),
-            as_result: true,
-            audited: true,
-            closes: true,
             finding: Some(finding),
             parked_paths: vec!["f".to_owned()],
             parks: Some(1),
