@@ -33,11 +33,11 @@ pub fn open(shelved: &SessionOnDisk) -> anyhow::Result<BufReader<File>> {
     Ok(BufReader::new(file.with_context(|| format!("`{}`", path.display()))?))
 }
 
-/// Names what is wrong with a ledger that was shown all the same, and gives the exit code. What a newer version recorded is
+/// Names what is wrong with a ledger that was shown all the same, and gives the exit code. What another version recorded is
 /// not damaged.
 pub fn tell_damage(damage: &str, session_id: &str) -> u8 {
-    let newer = damage.starts_with(Code::WrittenByNewer.name());
-    complain(&format!("{damage}\nhint: `aops-hook verify {session_id}` says more"), if newer { 0 } else { 4 })
+    let other = [Code::WrittenByNewer, Code::WrittenByOlder].iter().any(|code| damage.starts_with(code.name()));
+    complain(&format!("{damage}\nhint: `aops-hook verify {session_id}` says more"), if other { 0 } else { 4 })
 }
 
 /// Every batch, oldest first.

@@ -29,7 +29,7 @@ use aops_core::proof::record::Record;
 use aops_core::proof::store::Store;
 use aops_core::proof::tier::{self, Level};
 use aops_core::proof::trust;
-use aops_core::session::fact::{Blocked, Fact, Opened, Previous};
+use aops_core::session::fact::{Blocked, FORMAT, Fact, Opened, Previous};
 use aops_core::system::env::boot_id;
 use aops_core::system::files::make_all;
 use aops_core::system::git;
@@ -143,7 +143,7 @@ fn look(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if let Some(failure) = judged.checked.failure.as_ref().filter(|_| !io.json) {
         let id = &found.session_id;
         io.print(match failure.code {
-            Code::WrittenByNewer => format!("hint: {}", failure.code.way_out()),
+            code if code.is_of_another_version() => format!("hint: {}", code.way_out()),
             _ => format!("hint: `aops-hook verify {id} --quarantine` sets it aside and begins a new one"),
         })?;
     }
@@ -186,9 +186,9 @@ fn set_aside_damaged(io: &mut Io, found: &SessionOnDisk) -> anyhow::Result<u8> {
     let checked = judge::check(io.env, found, true);
     let checked = judge::of_session(io.env, log.as_ref(), digests, found, checked).checked;
     report(io, found, &checked, &[], None)?;
-    let newer = checked.failure.as_ref().is_some_and(|failure| failure.code == Code::WrittenByNewer);
-    let said = if newer {
-        format!("not set aside\nhint: {}", Code::WrittenByNewer.way_out())
+    let other = checked.failure.as_ref().map(|failure| failure.code).filter(|code| code.is_of_another_version());
+    let said = if let Some(code) = other {
+        format!("not set aside\nhint: {}", code.way_out())
     } else if checked.failure.is_some() {
         let aside = set_aside(io, found, &checked)?;
         explain(io, log.as_ref(), found, &aside)?;
@@ -216,6 +216,15 @@ fn lost(io: &Io, head: &Head) -> SessionOnDisk {
     SessionOnDisk { session_id: head.session_id.clone(), path, changed: SystemTime::UNIX_EPOCH }
 }
 
+/// What is said first of a ledger that cannot be read.
+fn word_for(code: Code) -> &'static str {
+    match code {
+        Code::WrittenByNewer => "newer:",
+        Code::WrittenByOlder => "older:",
+        _ => "damaged:",
+    }
+}
+
 /// Prints what is known of one session, and of the log where it is the question.
 fn report(
     io: &mut Io,
@@ -238,8 +247,7 @@ fn report(
         return io.print(merge(value, more.unwrap_or_default()));
     }
     if let Some(failure) = &checked.failure {
-        let word = if failure.code == Code::WrittenByNewer { "newer:" } else { "damaged:" };
-        writeln!(io.out, "{} {failure}", Tone::Bad.paint(word, io))?;
+        writeln!(io.out, "{} {failure}", Tone::Bad.paint(word_for(failure.code), io))?;
         match entries {
             0 => {}
             1 => writeln!(io.out, "entry 1 is intact")?,
@@ -309,7 +317,7 @@ fn set_aside(io: &Io, found: &SessionOnDisk, checked: &Checked) -> anyhow::Resul
         binary: env!("CARGO_PKG_VERSION").to_owned(),
         boot: boot_id(),
         folders: checked.session.memory.folders.clone(),
-        format: 1,
+        format: FORMAT,
         policy: checked.session.memory.policy.clone(),
         policy_hash: in_force.hash,
         previous: Some(previous),

@@ -15,7 +15,7 @@ use aops_core::ledger::chain::{Damage, Walk};
 use aops_core::ledger::open::Ledger;
 use aops_core::ledger::session_folder::SessionKey;
 use aops_core::model::error::Failure;
-use aops_core::session::fact::{Fact, Opened};
+use aops_core::session::fact::{FORMAT, Fact, Opened};
 use aops_core::session::fold::Session;
 use aops_core::system::env::{Env, boot_id};
 use aops_core::text::sha256::NO_DIGEST;
@@ -66,7 +66,7 @@ impl Workshop {
             let opened = Opened {
                 binary: env!("CARGO_PKG_VERSION").to_owned(),
                 boot: boot_id(),
-                format: 1,
+                format: FORMAT,
                 policy_hash: NO_DIGEST.to_owned(),
                 project: ledger.project(),
                 ..Opened::default()

@@ -64,7 +64,7 @@ fn a_dry_run_may_be_as_long_as_it_likes() {
     let workshop = Workshop::new();
     let env = Env { dry_run: true, ..workshop.env.clone() };
     let mut ledger = open(&workshop, &env);
-    let first = [Fact::Open(Opened { format: 1, ..Opened::default() })];
+    let first = [Fact::Open(Opened::default())];
     ledger.append(&env, first.into_iter().chain((0..1500).map(|_| note("long"))).collect()).unwrap();
     ledger.append(&env, vec![note("more")]).unwrap();
     assert_eq!(ledger.session().seq, 1502);

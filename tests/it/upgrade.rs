@@ -1,5 +1,5 @@
-//! Upgrade and downgrade (`docs/upgrade.md`): what 0.1.0 left is read, a running session goes on, its agents are renewed;
-//! what a newer version recorded is a clear error.
+//! Upgrade and downgrade (`docs/upgrade.md`): what 0.1.0 installed is renewed; what another version recorded in another format,
+//! or what a newer one recorded, is a clear error.
 
 use crate::support::{BINARY, Sandbox, Session};
 use aops_core::config::texts;
@@ -47,41 +47,40 @@ fn left_by_0_1_0() -> Sandbox {
     sandbox
 }
 
+/// A ledger of another format is no ledger of ours: every command says so, nothing is written, and the way out works.
 #[test]
-fn an_old_ledger_is_read_to_the_last_entry() {
+fn an_older_ledger_is_a_clear_error_and_is_kept() {
     let sandbox = left_by_0_1_0();
     let session = Session::new(&sandbox, ID);
-    let before = fs::read(session.folder().join("ledger.jsonl")).unwrap();
+    let files = || ["ledger.jsonl", "session-state.json"].map(|name| fs::read(session.folder().join(name)).unwrap());
+    let before = files();
     assert_eq!(session.entries()[0]["with"]["binary"], "0.1.0");
-    sandbox.person(&["verify", ID]).said(&["intact: "]);
-    sandbox.person(&["status", ID]).said(&["execute", ID]);
-    sandbox.person(&["log", ID]).said(&["aops-hook 0.1.0"]);
-    sandbox.person(&["why"]).said(&["sandbox"]);
-    sandbox.person(&["replay", ID]).said(&[ID]);
-    sandbox.person(&["transcript", ID, "--abridged"]).said(&["add a greeting"]);
-    assert_eq!(fs::read(session.folder().join("ledger.jsonl")).unwrap(), before, "looking changes nothing");
-}
-
-/// The client calls whatever program is registered now: from one event to the next it is the new one.
-#[test]
-fn a_running_session_goes_on() {
-    let sandbox = left_by_0_1_0();
-    sandbox.configure("tracker.command = \"none\"\naudit.rate = 0\n");
-    let session = Session::new(&sandbox, ID);
-    let before = fs::read(session.folder().join("ledger.jsonl")).unwrap();
-    let calls = session.calls();
-    // Another home than where it was recorded: the client says so when it resumes.
-    assert_eq!(session.start("resume").code, Some(0));
-    let (open, _) = calls.iter().find(|(_, states)| states.last().unwrap() == "EXECUTING").unwrap();
-    let done = json!({"tool_name": "Bash", "tool_input": {"command": "cargo test"}, "tool_use_id": open,
-        "tool_response": {"stdout": "ok", "stderr": "", "interrupted": false}, "duration_ms": 3});
-    assert_eq!(session.event("PostToolUse", done).code, Some(0));
-    assert_eq!(session.calls()[open].last().unwrap(), "COMPLETED");
-    assert_eq!(session.write("more.txt").code, Some(0), "the plan of the older version still opens the sandbox");
-    session.stop("Done.").refused(&["qa-verifier"]);
-    assert!(fs::read(session.folder().join("ledger.jsonl")).unwrap().starts_with(&before), "what was recorded stays");
-    sandbox.person(&["verify", ID]).said(&["intact: "]);
-    assert_eq!(session.state()["ledger"]["binary"], env!("CARGO_PKG_VERSION"));
+    let words = format!(
+        "STATE_WRITTEN_BY_OLDER: aops-hook 0.1.0 recorded this session, in format 1, and this is {}, which reads format 2",
+        env!("CARGO_PKG_VERSION")
+    );
+    let said = sandbox.person(&["verify", ID]);
+    assert!(said.code == Some(4) && said.out.starts_with(&format!("older: {words}")), "{said:?}");
+    assert!(
+        said.out.contains("hint: a person can begin a new session") && !said.out.contains("--quarantine"),
+        "{said:?}"
+    );
+    sandbox.person(&["verify", ID, "--quarantine", "--yes"]).said(&["not set aside"]);
+    assert_eq!(files(), before, "looking changes nothing");
+    // What guards refuses; what cannot be refused is let go with a word.
+    session.prompt("go on").refused(&[&words, "begin a new session"]);
+    session.write("more.txt").refused(&[&words, "begin a new session"]);
+    assert_eq!(session.stop("Done.").code, Some(0), "a client is never trapped");
+    assert_eq!(files(), before, "it is kept as it is");
+    // Without its state it is no other one, and no damage.
+    fs::remove_file(session.folder().join("session-state.json")).unwrap();
+    session.write("more.txt").refused(&[&words]);
+    assert_eq!(fs::read(session.folder().join("ledger.jsonl")).unwrap(), before[0]);
+    // The way out works: another session is free.
+    let next = sandbox.session();
+    let _ = next.start("startup");
+    assert_eq!(next.prompt("go on").code, Some(0));
+    sandbox.person(&["verify", &next.id]).said(&["intact: "]);
 }
 
 /// The texts of the older version are known by its receipt, so they are renewed; `doctor` says so before.
@@ -107,7 +106,8 @@ fn install_renews_registration_and_agents() {
         assert_eq!(fs::read_to_string(sandbox.config().join(asset.path)).unwrap(), asset.text, "{}", asset.path);
     }
     let doctor = sandbox.command(program.to_str().unwrap()).arg("doctor").output().unwrap();
-    assert!(doctor.status.success(), "{}", String::from_utf8_lossy(&doctor.stdout));
+    let said = String::from_utf8_lossy(&doctor.stdout);
+    assert!(doctor.status.success() && said.contains("0 ledgers intact, 1 of another version"), "{said}");
 }
 
 /// A newer version adds an entry of a kind that this one does not know.

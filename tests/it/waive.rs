@@ -138,10 +138,3 @@ fn the_way_out_is_the_persons() {
     session.prompt(". make a.txt").silent();
     session.write("a.txt").silent();
 }
-
-/// As versions before 0.2 called it.
-#[test]
-fn a_waiver_of_an_old_ledger_is_read() {
-    let read = aops_core::session::fact::Fact::read("waive", r#"{"gate":"qa","reason":"r","until_ms":0}"#);
-    assert!(matches!(read, Some(aops_core::session::fact::Fact::Waive(_))), "{read:?}");
-}

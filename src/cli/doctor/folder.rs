@@ -102,11 +102,14 @@ pub(super) fn ledgers(scene: &Scene) -> Report {
     let look = |found: &SessionOnDisk| {
         let digests = tier::digests(&found.path).unwrap_or_default();
         let judged = judge::of_session(scene.env, log.as_ref(), digests, found, judge::check(scene.env, found, false));
-        let damage = judged.checked.failure.map(|failure| (found.session_id.clone(), failure.to_string()));
-        Some((damage, judged.gone))
+        let failure = judged.checked.failure;
+        let is_of_another = failure.as_ref().is_some_and(|failure| failure.code.is_of_another_version());
+        let damage = failure.filter(|_| !is_of_another).map(|failure| failure.to_string());
+        let damage = damage.map(|words| (found.session_id.clone(), words));
+        Some((damage, judged.gone, is_of_another))
     };
     let looked = threads::map(&all, look);
-    let mut damaged: Vec<_> = looked.iter().filter_map(|(damage, _)| damage.clone()).collect();
+    let mut damaged: Vec<_> = looked.iter().filter_map(|(damage, ..)| damage.clone()).collect();
     damaged.sort();
     let wrong = damaged.into_iter().take(MOST).map(|(id, words)| {
         let words = words.lines().next().unwrap_or_default().to_owned();
@@ -115,7 +118,10 @@ pub(super) fn ledgers(scene: &Scene) -> Report {
             format!("run `aops-hook verify {id} --quarantine`"),
         )
     });
-    let whole = if all.is_empty() { String::new() } else { format!("{} intact", count(all.len(), "ledger")) };
+    let of_others = looked.iter().filter(|(.., is_of_another)| *is_of_another).count();
+    let more = if of_others > 0 { format!(", {of_others} of another version") } else { String::new() };
+    let whole = format!("{} intact{more}", count(all.len() - of_others, "ledger"));
+    let whole = if all.is_empty() { String::new() } else { whole };
     let lost = judge::lost(scene.env, log.as_ref(), &all);
     let lost = lost.into_iter().take(MOST).map(|(id, entries, who)| {
         let fix = match &id {
@@ -127,7 +133,7 @@ pub(super) fn ledgers(scene: &Scene) -> Report {
         let id = id.unwrap_or_else(|| "that nothing names".to_owned());
         (format!("session {id} is lost: {} in {who} and nowhere else", count(entries, "entry")), fix)
     });
-    let remembered = looked.iter().flat_map(|(_, gone)| gone).next().cloned();
+    let remembered = looked.iter().flat_map(|(_, gone, _)| gone).next().cloned();
     let of_log = log_damage(scene.env).or(remembered).map(|damage| {
         // Some name a way out of their own.
         let then = if damage.contains("`aops-hook ") { "do what it says" } else { "`aops-hook key rotate --new-log`" };

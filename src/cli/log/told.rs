@@ -11,7 +11,6 @@ use aops_core::model::verdict::Ruling;
 use aops_core::session::describe::{describe_call, describe_fact};
 use aops_core::session::fact::{NO_EFFECT, Said, Seen, Step};
 use aops_core::session::phase_end::PhaseChange;
-use aops_core::session::prompt::Prompt;
 use aops_core::session::question::{Answered, Answerer};
 use aops_core::text::template::one_line;
 use aops_core::text::time;
@@ -245,7 +244,7 @@ fn tell_event(base: Told, seen: &Seen, ended: &str) -> Told {
 fn is_no_news(seen: &Seen) -> bool {
     match EventKind::of(&seen.event) {
         EventKind::PostToolBatch => true,
-        EventKind::UserPromptSubmit => Prompt::of(&seen.words("prompt").unwrap_or_default()) == Prompt::Machine,
+        EventKind::UserPromptSubmit => !seen.is_persons_prompt(),
         _ => false,
     }
 }

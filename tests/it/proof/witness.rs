@@ -9,7 +9,7 @@ use aops_core::ledger::open::Ledger;
 use aops_core::ledger::session_folder::SessionKey;
 use aops_core::proof::store::Store;
 use aops_core::proof::{append, ask, check, life, trust};
-use aops_core::session::fact::{Fact, Opened};
+use aops_core::session::fact::{FORMAT, Fact, Opened};
 use aops_core::system::env::boot_id;
 use aops_core::text::sha256::NO_DIGEST;
 use aops_proof::key::{SecretKey, Use};
@@ -296,7 +296,7 @@ fn cosign(sessions: u64) {
         let opened = Opened {
             binary: "0".to_owned(),
             boot: boot_id(),
-            format: 1,
+            format: FORMAT,
             policy_hash: NO_DIGEST.to_owned(),
             project: ledger.project(),
             ..Opened::default()

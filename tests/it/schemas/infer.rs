@@ -1,5 +1,6 @@
 //! A schema from samples of a type: keys that all have are required, keys that none has are not allowed.
 
+use aops_core::session::fact::FORMAT;
 use serde_json::{Map, Value, json};
 
 pub(crate) const DIGEST: &str = "^[0-9a-f]{64}$";
@@ -54,7 +55,8 @@ fn shape(name: &str, samples: &[&Value]) -> Value {
             }
             "array" => items(name, &mut schema, &those),
             "string" => text(name, &mut schema, types.contains(&"null")),
-            "integer" if matches!(name, "schema" | "format") => schema["const"] = json!(1),
+            "integer" if name == "schema" => schema["const"] = json!(1),
+            "integer" if name == "format" => schema["const"] = json!(FORMAT),
             "integer" => schema["minimum"] = json!(0),
             _ => {}
         }

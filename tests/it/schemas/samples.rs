@@ -15,8 +15,8 @@ use aops_core::model::phase::Sandbox;
 use aops_core::model::profile::{Hold, JailState, Loss, Losses, LostFile, Profile, Proof};
 use aops_core::session::agent_report::AgentReport;
 use aops_core::session::fact::{
-    Blocked, Checked, Concluded, Fact, Kept, Opened, Previous, Reached, Recovered, Reported, Said, Seen, Snapshot,
-    Staged, Starts, Step, Taken, TaskChosen, TaskMove, Unasked, Unblocked, Violation,
+    Blocked, Checked, Concluded, FORMAT, Fact, Kept, Opened, Previous, Reached, Recovered, Reported, Said, Seen,
+    Snapshot, Staged, Starts, Step, Taken, TaskChosen, TaskMove, Unasked, Unblocked, Violation,
 };
 use aops_core::session::growth::{ChangedFile, Growth};
 use aops_core::session::kept_count::KeptCount;
@@ -346,9 +346,6 @@ fn reported() -> Reported {
     Reported {
         agent,
         agent_id,
-        as_result: true,
-        audited: true,
-        closes: true,
         finding,
         parked_paths: vec![text()],
         parks: Some(1),
@@ -459,7 +456,6 @@ fn memory() -> Memory {
             AtWork { agent_id: some(), call: text(), client: text(), name: stored(), since: moment() },
             AtWork { agent_id: None, call: text(), client: text(), name: stored(), since: moment() },
         ],
-        baseline: map(),
         baseline_sha256: Some(digest()),
         boot: text(),
         brought_back: Some(BroughtBack { files: 1, number: 2, told: false }),
@@ -625,6 +621,7 @@ pub(crate) fn states() -> Vec<Value> {
     let witness = Witness {
         binary: "0.2.0".to_owned(),
         bytes: 1,
+        format: FORMAT,
         head: digest(),
         last: 1,
         memory: memory().into(),
@@ -926,7 +923,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         policy: policy(),
         boot: text(),
         folders: map(),
-        format: 1,
+        format: FORMAT,
         policy_hash: digest(),
         previous,
         project: text(),
@@ -967,10 +964,8 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Answer(Answered { ms: None, rule: None, secret: None, ..answered() }),
         Fact::Block(Blocked { by: text(), reason: text() }),
         Fact::Unblock(Unblocked { by: text() }),
-        Fact::Verdict(Reported { closes: false, finding: Some(AgentReport::default()), ..reported() }),
+        Fact::Verdict(Reported { finding: Some(AgentReport::default()), ..reported() }),
         Fact::Verdict(Reported {
-            as_result: false,
-            audited: false,
             finding: None,
             parked_paths: Vec::new(),
             parks: None,

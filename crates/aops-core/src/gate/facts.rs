@@ -148,7 +148,7 @@ fn waived(session: &Session, verdict: &Verdict, context: &Context) -> Option<Fac
 fn seen(event: &Event, context: &Context, said: Option<Said>) -> Seen {
     let meant = Some(context.prompt).filter(|_| event.kind == EventKind::UserPromptSubmit);
     Seen {
-        meant: meant.filter(|meant| *meant == Prompt::Command || *meant != Prompt::of(&event.prompt)),
+        meant,
         about: raw(&event.about).unwrap_or_default(),
         agent_id: event.agent_id.clone(),
         agent_type: event.agent_type.clone(),

@@ -4,7 +4,7 @@
 //! start and it can be started again; what its call's result holds can only forbid, never allow.
 
 use super::Context;
-use crate::model::agent::{Agent, AgentId, ours};
+use crate::model::agent::{Agent, ours};
 use crate::model::event::{AgentEnd, AgentEndKind, Event, EventKind};
 use crate::model::gate_id::GateId;
 use crate::model::outcome::AgentVerdict;
@@ -85,9 +85,6 @@ fn record(session: &Session, event: &Event, one: Unreported) -> Vec<Fact> {
         Fact::Verdict(Reported {
             agent: one.agent.id.into(),
             agent_id,
-            as_result: true,
-            audited: one.agent.id == AgentId::Custodiet && finding.is_some(),
-            closes: false,
             finding,
             parked_paths: Vec::new(),
             parks: None,

@@ -28,12 +28,10 @@ pub(super) fn reported(session: &Session, event: &Event, verdict: &Verdict, cont
     let block =
         blocks.map(|finding| Fact::Block(Blocked { by: agent.name.to_owned(), reason: finding.problems.join("; ") }));
     let sent_on = verdict.ruling == Ruling::Deny;
-    let audited = agent.id == AgentId::Custodiet && finding.is_some();
     let (agent, agent_id) = (agent.id, id.to_owned());
-    let closes = agent == AgentId::Framework && finding.is_some();
     let sent_back = session.state.hydration.critic_said(AgentVerdict::Revise);
     let replans = sent_back && agent == AgentId::Hydrator && finding.as_ref().is_some_and(AgentReport::continues);
-    let (tree, as_result) = (context.verified_tree.clone(), true);
+    let tree = context.verified_tree.clone();
     let takes_up = finding.as_ref().filter(|_| agent == AgentId::Hydrator && !replans);
     let takes_up = takes_up.and_then(|finding| parked::planned(session, finding));
     let todos = finding.as_ref().and_then(|finding| session.planned_todos(agent, finding));
@@ -42,9 +40,6 @@ pub(super) fn reported(session: &Session, event: &Event, verdict: &Verdict, cont
     let fact = Reported {
         agent: agent.into(),
         agent_id,
-        as_result,
-        audited,
-        closes,
         finding,
         parked_paths,
         parks,

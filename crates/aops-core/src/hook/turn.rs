@@ -29,7 +29,7 @@ use crate::model::verdict::{Ruling, Verdict};
 use crate::observe::checks::About;
 use crate::observe::impostors::Registered;
 use crate::observe::{self, client, jailed, real_paths, tampering};
-use crate::session::fact::{Blocked, Fact, Opened, Seen, Violation};
+use crate::session::fact::{Blocked, FORMAT, Fact, Opened, Seen, Violation};
 use crate::session::fold::Session;
 use crate::session::memory::ModeAsked;
 use crate::session::prompt::Prompt;
@@ -368,7 +368,7 @@ impl<'a> Turn<'a> {
             seen.linked = Some(real_paths::links(protected)).filter(|linked| !linked.is_empty());
         }
         seen.changed = work::changed_files(env, &self.ledger, event);
-        let first = session.memory.baseline.is_empty() && session.memory.baseline_sha256.is_none();
+        let first = session.memory.baseline_sha256.is_none();
         if event.kind == EventKind::SessionStart && first || self.begins_after_work(seen) {
             seen.baseline = git::baseline(env, cwd);
             seen.baseline_sha256 = seen.baseline.as_ref().map(digest_of);
@@ -416,7 +416,7 @@ fn first_of(env: &Reading, project: String, chosen: Option<ModeLevel>) -> Result
         binary: env!("CARGO_PKG_VERSION").to_owned(),
         boot: boot_id(),
         folders: env.folders.iter().cloned().collect(),
-        format: 1,
+        format: FORMAT,
         policy,
         policy_hash,
         previous: None,

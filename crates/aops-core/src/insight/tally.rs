@@ -195,10 +195,10 @@ impl Tally {
 
     fn count_prompt(&mut self, seen: &Seen, refused: bool) {
         let prompt = seen.words("prompt").unwrap_or_default();
-        if Prompt::of(&prompt) != Prompt::Machine {
+        if seen.means() != Prompt::Machine {
             push(&mut self.insights.user_prompts, cut(&prompt, LONGEST));
         }
-        if !refused && seen.meant.unwrap_or_else(|| Prompt::of(&prompt)) == Prompt::Command {
+        if !refused && seen.means() == Prompt::Command {
             push_new(&mut self.insights.workflows_used, "direct-skill");
         }
     }

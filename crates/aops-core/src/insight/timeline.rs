@@ -5,7 +5,6 @@
 use crate::model::named::{Stored, join_names, named};
 use crate::model::{call::CallState, event::EventKind};
 use crate::session::fact::{Fact, Said, Seen, Step};
-use crate::session::prompt::Prompt;
 use std::collections::BTreeMap;
 
 named! {
@@ -72,7 +71,7 @@ fn describe_event(seen: &Seen) -> Option<(TimelineKind, String)> {
     }
     match EventKind::of(&seen.event) {
         EventKind::UserPromptSubmit => {
-            let prompt = seen.words("prompt").filter(|prompt| Prompt::of(prompt) != Prompt::Machine);
+            let prompt = seen.words("prompt").filter(|_| seen.is_persons_prompt());
             prompt.map(|prompt| (TimelineKind::Prompt, prompt))
         }
         EventKind::Stop => Some((TimelineKind::End, "the turn ended".to_owned())),

@@ -8,7 +8,7 @@ use crate::ledger::chain::{Walk, is_tear};
 use crate::ledger::entry::{Line, Mark};
 use crate::ledger::heads::Head;
 use crate::model::error::{Code, Failure};
-use crate::session::fact::{Blocked, Fact, Recovered};
+use crate::session::fact::{Blocked, FORMAT, Fact, Recovered};
 use crate::session::fold::Session;
 use crate::session::memory::{Memory, Witness};
 use crate::session::state::{SCHEMA, State};
@@ -90,7 +90,11 @@ impl SessionFiles<'_> {
         let start = match state_file {
             StateFile::Whole(session, witness) if self.holds(session, witness)? => self.resume(session, witness),
             StateFile::Whole(..) => Walk::new(Session::default(), self.trace, 0),
-            _ => self.last_snapshot()?.unwrap_or_else(|| Walk::new(Session::default(), self.trace, 0)),
+            // A snapshot of another format would be taken for one of ours.
+            _ => match self.other_format() {
+                Some(failure) => return Err(failure),
+                None => self.last_snapshot()?.unwrap_or_else(|| Walk::new(Session::default(), self.trace, 0)),
+            },
         };
         let bytes = folder::read_at(self.file, LEDGER_FILE, start.bytes, self.long.saturating_sub(start.bytes))?;
         let mut walk = start;
@@ -130,11 +134,30 @@ impl SessionFiles<'_> {
         Ok(!first.and_then(Line::read).is_some_and(other))
     }
 
-    /// What a newer version recorded is not damaged: this one does not know all of it.
-    pub fn explain(&self, failure: Failure, state_file: &StateFile) -> Failure {
+    /// The version that began the ledger, and the format that it names; nothing where the first entry is damaged.
+    fn opened(&self) -> Option<(String, u64)> {
         let first = folder::read_at(self.file, LEDGER_FILE, 0, self.long.min(LONGEST_OPEN)).unwrap_or_default();
-        let opened = first.split(|byte| *byte == b'\n').next().and_then(Line::read);
-        let opened = opened.and_then(|line| json::read(line.with).ok()?.text_of("binary"));
+        let line = Line::read(first.split(|byte| *byte == b'\n').next()?).filter(Line::holds)?;
+        let opened = json::read(line.with).ok()?;
+        Some((opened.text_of("binary")?, opened.number_of("format").unwrap_or_default()))
+    }
+
+    /// A ledger of another format is not damaged, and not for us to read.
+    fn other_format(&self) -> Option<Failure> {
+        let (version, format) = self.opened().filter(|(_, format)| *format != u64::from(FORMAT))?;
+        let code = if format > u64::from(FORMAT) { Code::WrittenByNewer } else { Code::WrittenByOlder };
+        let what = format!(
+            "aops-hook {version} recorded this session, in format {format}, and this is {OURS}, which reads format {FORMAT}"
+        );
+        Some(Failure::new(code, what))
+    }
+
+    /// What another version recorded is not damaged: this one does not know all of it.
+    pub fn explain(&self, failure: Failure, state_file: &StateFile) -> Failure {
+        if let Some(other) = self.other_format().filter(|_| failure.code.is_integrity()) {
+            return other;
+        }
+        let opened = self.opened().map(|(version, _)| version);
         let newest = [opened, state_file.written_by()].into_iter().flatten().max_by_key(|version| numbers(version));
         let newer = newest.filter(|version| numbers(version) > numbers(OURS) && failure.code.is_integrity());
         let Some(version) = newer else { return failure };
@@ -298,7 +321,7 @@ pub fn snapshots(ledger: &File, long: u64, trace: &str) -> Vec<(u64, Session)> {
 
 /// Uncommitted files when the session began, from the entry that recorded them: mostly the second of the ledger.
 pub fn baseline(memory: &Memory, ledger: &File, long: u64) -> Result<BTreeMap<String, String>, Failure> {
-    let Some(digest) = &memory.baseline_sha256 else { return Ok(memory.baseline.clone()) };
+    let Some(digest) = &memory.baseline_sha256 else { return Ok(BTreeMap::new()) };
     let mut recorded = None;
     folder::each_line(ledger, 0, long, |_, line| {
         if memmem::find(line, b"\"baseline\":{").is_some()
@@ -354,7 +377,8 @@ impl StateFile {
         if state.schema != SCHEMA || digest.is_none_or(|digest| !matches(&state, &digest)) {
             return StateFile::Untrusted(bytes);
         }
-        let Some(mut witness) = state.ledger.take() else { return StateFile::Untrusted(bytes) };
+        let witness = state.ledger.take().filter(|witness| witness.format == FORMAT);
+        let Some(mut witness) = witness else { return StateFile::Untrusted(bytes) };
         let (memory, head) = (mem::take(&mut witness.memory), witness.head.clone());
         StateFile::Whole(Box::new(Session { state: state.into(), memory, seq: witness.seq, head }), Box::new(witness))
     }

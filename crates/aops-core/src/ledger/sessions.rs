@@ -160,8 +160,7 @@ fn newest(mut all: Vec<SessionOnDisk>) -> Option<SessionOnDisk> {
 }
 
 /// Facts that a person makes, or that are made for one who looks.
-const OF_PERSONS: [&str; 9] =
-    ["block", "unblock", "task", "waive", "waiver", "insights", "checkpoint", "rollback", "undo"];
+const OF_PERSONS: [&str; 8] = ["block", "unblock", "task", "waiver", "insights", "checkpoint", "rollback", "undo"];
 
 /// When the client last did something, as far as the end of the ledger shows it.
 fn last_of_client(session: &SessionOnDisk) -> Option<SystemTime> {

@@ -15,6 +15,7 @@ named! {
         LockAcquireFailed = "STATE_LOCK_ACQUIRE_FAILED",
         RecoveryFailed = "STATE_RECOVERY_FAILED",
         WrittenByNewer = "STATE_WRITTEN_BY_NEWER",
+        WrittenByOlder = "STATE_WRITTEN_BY_OLDER",
         InputInvalid = "INPUT_INVALID",
         ConfigInvalid = "CONFIG_INVALID",
         StorageFailed = "STORAGE_FAILED",
@@ -34,6 +35,9 @@ impl Code {
             Code::WrittenByNewer => {
                 "a person can install that version again, or begin a new session with this one; the record is kept as it is"
             }
+            Code::WrittenByOlder => {
+                "a person can begin a new session with this version, or go on in this one with the version that recorded it; the record is kept as it is"
+            }
             Code::ConcurrentExecution => "make the call again under an id of its own",
             Code::LockAcquireFailed => {
                 "try again; if it stays, a person can see who holds `.lock` in the session folder with `fuser`"
@@ -49,6 +53,11 @@ impl Code {
             Code::InTheWay => "move it out of the tree, then try again",
             Code::Panic => "a person can run `aops-hook doctor`, or take the hooks out with `aops-hook uninstall`",
         }
+    }
+
+    /// Nothing is wrong with the ledger: another version recorded it.
+    pub fn is_of_another_version(self) -> bool {
+        matches!(self, Code::WrittenByNewer | Code::WrittenByOlder)
     }
 
     /// The ledger itself is not what it says it is.

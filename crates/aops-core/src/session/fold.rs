@@ -21,7 +21,7 @@ use crate::model::error::Code;
 use crate::model::event::EventKind;
 use crate::model::gate_id::GateId;
 use crate::model::phase::{Phase, Sandbox};
-use crate::session::fact::{Fact, Opened, Seen, Step, Violation};
+use crate::session::fact::{FORMAT, Fact, Opened, Seen, Step, Violation};
 use crate::session::kept_count::KeptCount;
 use crate::session::memory::{Memory, OpenCall, Prompted, Waived};
 use crate::session::observed::Observed;
@@ -82,7 +82,7 @@ impl Session {
         }
         self.seq += 1;
         match fact {
-            Fact::Open(open) => self.begin(trace, ts, open),
+            Fact::Open(open) => self.begin(trace, ts, open)?,
             Fact::Event(seen) => self.apply_event(ts, seen),
             Fact::Call(step) => self.apply_step(step)?,
             Fact::Question(asked) => self.apply_question(ts, asked),
@@ -134,7 +134,10 @@ impl Session {
         }
     }
 
-    fn begin(&mut self, trace: &str, ts: &str, open: &Opened) {
+    fn begin(&mut self, trace: &str, ts: &str, open: &Opened) -> Result<(), Code> {
+        if open.format != FORMAT {
+            return Err(Code::InvalidTransition);
+        }
         trace.clone_into(&mut self.state.session_id);
         ts.clone_into(&mut self.state.started_at);
         json::cut(ts, 10).clone_into(&mut self.state.date);
@@ -142,6 +145,7 @@ impl Session {
         self.memory.boot.clone_from(&open.boot);
         self.memory.folders.clone_from(&open.folders);
         self.memory.policy.clone_from(&open.policy);
+        Ok(())
     }
 
     /// A turn ends with its Stop, or while an agent is at work; or this event shows that it ended without.
@@ -254,9 +258,8 @@ impl Session {
             }
             memory.plan_hook = seen.plan_hook.clone().or(memory.plan_hook.take());
         }
-        if memory.baseline.is_empty() && memory.baseline_sha256.is_none() {
+        if memory.baseline_sha256.is_none() {
             memory.baseline_sha256.clone_from(&seen.baseline_sha256);
-            renew(&mut memory.baseline, seen.baseline.as_ref().filter(|_| seen.baseline_sha256.is_none()));
         }
         if memory.root.is_empty() {
             renew(&mut memory.root, seen.root.as_ref());

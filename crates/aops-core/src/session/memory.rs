@@ -37,6 +37,9 @@ pub struct Witness {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub binary: String,
     pub bytes: u64,
+    /// The ledger's format; versions that knew only one wrote none.
+    #[serde(default)]
+    pub format: u32,
     /// Digest of its last entry.
     pub head: String,
     /// Length of its last line.
@@ -56,9 +59,8 @@ pub struct Memory {
     /// Our agents that are at work now, the newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at_work: Vec<AtWork>,
-    /// Uncommitted files when the session began, if an older version recorded them: they are in its digests.
-    pub baseline: BTreeMap<String, String>,
-    /// Their digest. They themselves are in the entry that recorded them, so that no event carries them along.
+    /// The digest of the files that were uncommitted when the session began. They themselves are in the entry that recorded
+    /// them, so that no event carries them along.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_sha256: Option<String>,
     /// The boot the ledger was last opened in: only another one explains a lost tail.
@@ -113,7 +115,7 @@ pub struct Memory {
     pub plan_hook: Option<String>,
     /// The configuration in force, where it is not the shipped one.
     pub policy: Option<Box<Policy>>,
-    /// The last prompt that was not refused; older versions recorded none.
+    /// The last prompt that was not refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompted: Option<Prompted>,
     /// What people were asked, and what they answered.
@@ -175,7 +177,7 @@ pub struct Parked {
     /// An audit was due.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub audit_due: bool,
-    /// The uncommitted files that were not its own, by their digest; older versions recorded none.
+    /// The uncommitted files that were not its own, by their digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_sha256: Option<String>,
     pub critic_verdict: Option<Stored<AgentVerdict>>,
@@ -265,7 +267,7 @@ pub struct TaskProgress {
     /// The call of `ExitPlanMode` that a person was asked about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_asked: Option<String>,
-    /// What the person was shown then. Older versions read the plan's file when it was approved.
+    /// What the person was shown then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_shown: Option<PlanShown>,
     /// The todos in the state are the plan's steps; the client has named none of its own since.

@@ -4,7 +4,7 @@
 //!
 //! Reads nothing, writes nothing. Invariants: a phase that was entered ends with exactly one outcome; only `PASS` is success;
 //! between tasks (`idle`, `done`, `halted`) nothing ends; in a step of a run only its driver's word ends the phase. The fold
-//! does not read it: older ledgers have none.
+//! does not read it.
 
 use crate::model::agent::AgentId;
 use crate::model::event::EventKind;

@@ -25,7 +25,7 @@ const MACHINE_MADE: [&str; 6] = [
     "<bash-input>",
 ];
 
-/// Made by the client too; older versions took these for a person's.
+/// Made by the client too.
 const MADE_BY_OTHERS: [&str; 5] =
     ["<cross-session-message", "<channel", "<agent-message", "<task-notification", "<scheduled-task"];
 
@@ -106,7 +106,7 @@ impl Prompt {
         if halted { Prompt::Machine } else { Prompt::Ordinary }
     }
 
-    /// What its form alone says; older versions knew nothing else, and their ledgers are folded by it.
+    /// What its form alone says.
     pub fn of(text: &str) -> Self {
         let text = text.trim_start();
         if text.is_empty() || MACHINE_MADE.iter().any(|made| text.starts_with(made)) {

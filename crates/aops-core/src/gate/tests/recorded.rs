@@ -234,7 +234,7 @@ fn a_report_is_a_verdict_of_the_agent_that_owes_one() {
         &report(Err("no".into())),
     );
     let Some(Fact::Verdict(said)) = sent_on.last() else { panic!("{sent_on:?}") };
-    assert!(said.sent_on && !said.audited && said.problem.as_deref() == Some("no"), "{said:?}");
+    assert!(said.sent_on && said.finding.is_none() && said.problem.as_deref() == Some("no"), "{said:?}");
     assert_eq!(of(&started("custodiet"), &by(None), &pass, &report(Ok(found("OK")))), ["event"]);
     assert_eq!(of(&working(), &custodiet, &pass, &report(Ok(found("OK")))), ["event"], "its start was not seen");
     assert_eq!(of(&working(), &custodiet, &pass, &report(Ok(found("BLOCK")))), ["event", "block"], "a block stands");

@@ -4,12 +4,16 @@ use crate::config::policy::Policy;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+/// The form of a ledger: its facts, what they mean, and the state that they fold to. It is another one as soon as the same
+/// entries would mean something else; a ledger of another form is not read.
+pub const FORMAT: u32 = 2;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Opened {
     pub binary: String,
     pub boot: String,
     pub folders: BTreeMap<String, String>,
-    /// Version of the ledger's form.
+    /// `FORMAT` of the program that began the ledger.
     pub format: u32,
     /// The configuration in force, where it is not the shipped one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -19,6 +23,21 @@ pub struct Opened {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Previous>,
     pub project: String,
+}
+
+impl Default for Opened {
+    fn default() -> Self {
+        Self {
+            binary: String::new(),
+            boot: String::new(),
+            folders: BTreeMap::new(),
+            format: FORMAT,
+            policy: None,
+            policy_hash: String::new(),
+            previous: None,
+            project: String::new(),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -10,40 +10,30 @@ use serde::{Deserialize, Serialize};
 pub struct Reported {
     pub agent: Stored<AgentId>,
     pub agent_id: String,
-    /// Its word is the `result` of the agent in the state, but for the critic's. Older versions called each a `verdict`.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub as_result: bool,
-    /// An audit is done with any verdict. Older versions counted only an OK.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub audited: bool,
-    /// A reflection that counts begins the close. Older versions waited for the end of the turn.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub closes: bool,
     /// Left out where the agent was sent on or given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<AgentReport>,
     /// A question takes the place of an unfinished task, which is parked: with these files, as far as they are listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parked_paths: Vec<String>,
-    /// The same: how many files it changed that are not committed. Older versions let such a task go.
+    /// The same: how many files it changed that are not committed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parks: Option<u64>,
     /// What was wrong with its report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// A plan that the critic had sent back is made again for the same task. Older versions went on with the one that was sent
-    /// back, and so nowhere.
+    /// A plan that the critic had sent back is made again for the same task.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replans: bool,
     /// It goes on and will report again.
     pub sent_on: bool,
-    /// The place of the parked task that the plan goes on with. Older versions recorded none.
+    /// The place of the parked task that the plan goes on with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub takes_up: Option<u64>,
-    /// The steps of the plan as todos: done, all. Older versions counted none.
+    /// The steps of the plan as todos: done, all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub todos: Option<(u64, u64)>,
-    /// With VERIFIED: the digest of the tree that was looked at. Older versions recorded none.
+    /// With VERIFIED: the digest of the tree that was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
 }

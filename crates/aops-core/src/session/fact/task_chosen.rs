@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 /// What a person or an agent decided about a task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TaskChosen {
-    /// What is in hand is over, and does not count together with the task. Older versions joined them.
+    /// What is in hand is over, and does not count together with the task.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub alone: bool,
     /// Its place among the interrupted ones, the oldest first; nothing for the one in hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<u64>,
     pub by: String,
-    /// The person's next prompt goes on with it. Older versions waited for a plan.
+    /// The person's next prompt goes on with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub held: bool,
     pub how: TaskMove,

@@ -2,17 +2,25 @@ use super::*;
 use crate::config::policy::ModeLevel;
 use crate::config::workflow::Gate;
 use crate::model::agent::AgentId;
+use crate::model::call::{CallState, Effect, ToolResult};
+use crate::model::debt::DebtId;
+use crate::model::gate_id::GateId;
 use crate::model::outcome::AgentVerdict;
 use crate::model::phase::{Phase, Sandbox};
-use crate::model::profile::{Hold, Loss, Losses, LostFile};
+use crate::model::profile::{Hold, JailState, Loss, Losses, LostFile, Profile, Proof};
 use crate::model::trigger::CheckpointTrigger;
 use crate::model::verdict::Ruling;
-use crate::session::agent_report::{PlanFor, WorkKind};
+use crate::session::agent_report::{AgentReport, PlanFor, WorkKind};
 use crate::session::growth::{ChangedFile, Growth};
-use crate::session::memory::{BroughtBack, TaskProgress};
-use crate::session::observed::{CommittedBy, Content, ExitSeen, ExitWitness, FileMode, FileSeen, HeadSeen, PromptSeen};
+use crate::session::memory::{BroughtBack, ClientProcess, Signed, TaskProgress};
+use crate::session::observed::{
+    CommittedBy, Content, ExitSeen, ExitWitness, FileMode, FileSeen, HeadSeen, Observed, PromptSeen,
+};
+use crate::session::prompt::Prompt;
 use crate::session::question::SecretFile;
 use crate::text::json;
+use crate::tool::tracking::Tracks;
+use std::collections::BTreeMap;
 
 fn undone() -> Undone {
     Undone {
@@ -252,9 +260,6 @@ fn all() -> Vec<Fact> {
         Fact::Verdict(Reported {
             agent: AgentId::Critic.into(),
             agent_id: "a".to_owned(),
-            as_result: true,
-            audited: true,
-            closes: true,
             finding: Some(finding),
             parked_paths: vec!["f".to_owned()],
             parks: Some(1),

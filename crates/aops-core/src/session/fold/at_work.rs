@@ -61,7 +61,7 @@ impl Session {
                     |agent: &AtWork| agent.agent_id.as_ref().or(seen.agent_id.as_ref()) == seen.agent_id.as_ref();
                 at_work.retain(|agent| !is_named(agent) || !same(agent));
             }
-            EventKind::UserPromptSubmit if !is_machine_made(seen) => at_work.clear(),
+            EventKind::UserPromptSubmit if seen.means() != Prompt::Machine => at_work.clear(),
             EventKind::Stop => {
                 let running = list_running(seen);
                 at_work.retain(|agent| agent.agent_id.as_ref().is_some_and(|id| running.contains(id)));
@@ -70,11 +70,6 @@ impl Session {
             _ => {}
         }
     }
-}
-
-fn is_machine_made(seen: &Seen) -> bool {
-    let prompt = seen.words("prompt").unwrap_or_default();
-    seen.meant.unwrap_or_else(|| Prompt::of(&prompt)) == Prompt::Machine
 }
 
 /// The agents that the client lists as still running.

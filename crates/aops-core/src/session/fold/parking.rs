@@ -95,8 +95,7 @@ impl Session {
 
     /// A person's prompt says whether the newest parked task is to go on; the model's own prompts change nothing.
     pub(super) fn want_parked(&mut self, seen: &Seen) {
-        let prompt = seen.words("prompt").unwrap_or_default();
-        if seen.meant.unwrap_or_else(|| Prompt::of(&prompt)) == Prompt::Machine {
+        if seen.means() == Prompt::Machine {
             return;
         }
         self.memory.parked.iter_mut().for_each(|parked| parked.wanted = false);

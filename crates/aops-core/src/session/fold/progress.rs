@@ -18,13 +18,11 @@ use crate::session::state::{Stopping, Task, TaskWaiver};
 use crate::text::json::cut;
 
 impl Session {
-    /// A person's prompt that was not refused, and what it means where its form alone does not say it.
+    /// A prompt that was not refused.
     pub(super) fn apply_prompt(&mut self, prompt: &str, seen: &Seen) {
-        let meant = seen.meant;
-        match meant.unwrap_or_else(|| Prompt::of(prompt)) {
+        match seen.means() {
             Prompt::Machine | Prompt::Ours => {}
-            // Older versions began a task of its own for every command, and recorded no meaning.
-            Prompt::Command if meant.is_some() && self.has_open_task() => {}
+            Prompt::Command if self.has_open_task() => {}
             Prompt::Ordinary if seen.resumes && self.is_unfinished() => self.continue_task(prompt),
             Prompt::Ordinary if seen.takes_up.is_some() => {
                 self.begin_small_task(prompt);

@@ -125,9 +125,9 @@ impl Session {
         }
         if let Some(known) = self.state.subagents.get_mut(report.agent.name()) {
             let said = said.or_else(|| finding.reflection.get("outcome").cloned());
-            let is_result = report.as_result && report.agent != AgentId::Critic;
-            (known.result, known.verdict) = if is_result { (said, None) } else { (None, said) };
-            if report.as_result && report.agent == AgentId::Critic {
+            let is_review = report.agent == AgentId::Critic;
+            (known.result, known.verdict) = if is_review { (None, said) } else { (said, None) };
+            if is_review {
                 known.acceptance_criteria.clone_from(&finding.acceptance_criteria);
             }
         }
@@ -150,12 +150,13 @@ impl Session {
                 }
             }
             Some(AgentId::Critic) => self.apply_review(finding),
-            Some(AgentId::Custodiet) => self.apply_audit(finding, report.audited),
+            Some(AgentId::Custodiet) => self.apply_audit(),
             Some(AgentId::QaVerifier) => self.apply_verification(finding, report.tree.as_ref()),
             _ => {
                 self.memory.progress.reflected = self.memory.progress.verified || !self.holds_qa(ts);
-                let closes = report.closes && self.memory.progress.reflected && self.memory.run.is_none();
-                if closes && self.task_phase() == Phase::Reflect {
+                // A reflection that its agent reported itself begins the close.
+                let counts = report.problem.is_none() && self.memory.progress.reflected && self.memory.run.is_none();
+                if counts && self.task_phase() == Phase::Reflect {
                     self.move_task(Phase::Close, None);
                 }
             }
@@ -262,7 +263,7 @@ impl Session {
         let before = self.memory.progress.before.take();
         if let Some(baseline) = self.memory.progress.baseline_before.take() {
             self.memory.baseline_sha256 = Some(baseline);
-            // It was let go, and owes again what it owed. Older versions recorded this of a task that was done alone.
+            // It was let go, and owes again what it owed.
             if self.memory.progress.let_go && before.is_some_and(|(phase, _)| phase != Phase::Done) {
                 self.memory.progress.let_go = false;
                 self.state.stop = Stopping::default();
@@ -318,13 +319,12 @@ impl Session {
         }
     }
 
-    fn apply_audit(&mut self, finding: &AgentReport, audited: bool) {
-        if audited || finding.says(AgentVerdict::Ok) {
-            self.state.audit.done += 1;
-            self.state.audit.due = false;
-            self.state.audit.writes_since = 0;
-            self.memory.progress.audit_rehearsed = false;
-        }
+    /// An audit is done with any verdict.
+    fn apply_audit(&mut self) {
+        self.state.audit.done += 1;
+        self.state.audit.due = false;
+        self.state.audit.writes_since = 0;
+        self.memory.progress.audit_rehearsed = false;
     }
 
     fn apply_verification(&mut self, finding: &AgentReport, tree: Option<&String>) {

@@ -44,7 +44,6 @@ fn full() -> (State, Memory) {
         chosen: Some(ModeAsked { asked: "loop".to_owned(), level: Some(ModeLevel::Loop), refused: text() }),
         client: Some(ClientProcess { pid: 1, started: "2".to_owned() }),
         at_work: vec![AtWork { agent_id: text(), ..AtWork::default() }],
-        baseline: map(),
         baseline_sha256: Some("d".to_owned()),
         boot: "b".to_owned(),
         calls: vec![OpenCall {
