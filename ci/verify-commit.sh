@@ -2,15 +2,22 @@
 # Checks attested commits with git, jq, openssl and xxd alone, where aops-hook cannot be installed: commits that have
 # their own note (binding `commit`), levels A0 to A3. Rebased and squashed commits need `aops-hook verify-commit`.
 #
-# usage: verify-commit.sh BASE HEAD [LEVEL]      SIGNERS=.aops/signers (read from BASE)   WITNESSES="key key"
-# exit:  0 all reach LEVEL (A0 unless given), 1 one does not, 2 usage, 3 cannot be checked
+# usage: verify-commit.sh BASE HEAD [LIST]       LIST: a level (A0 to A3) and properties, with commas; A0 unless given
+#        SIGNERS=.aops/signers (read from BASE)  WITNESSES="key key"  PEOPLE=signed (with ssh-keygen), any or none
+# exit:  0 all meet it, 1 one does not, 2 usage, 3 cannot be checked, 4 a signature or proof of a trusted key is wrong
 set -euo pipefail
 export GIT_NO_REPLACE_OBJECTS=1 GIT_GRAFT_FILE=/dev/null/none LC_ALL=C
-[[ $# -ge 2 && ${3:-A0} =~ ^A[0-3]$ ]] || { echo "usage: $0 BASE HEAD [A0|A1|A2|A3]" >&2; exit 2; }
-base=$1 head=$2 want=${3:-A0}
+usage() { echo "usage: $0 BASE HEAD [LIST], PEOPLE=signed, any or none: $1" >&2; exit 2; }
+[[ $# -ge 2 ]] || usage "two commits are needed"
+base=$1 head=$2 want=${3:-A0} people=${PEOPLE:-signed}
+IFS=', ' read -ra wishes <<<"$want"
+for wish in "${wishes[@]}"; do
+  [[ $wish =~ ^(A[0-3]|guarded|planned|qa|tests|no-waiver|no-outside|witnessed|attended)$ ]] || usage "\`$wish\` needs aops-hook, or is nothing"
+done
+[[ $people =~ ^(signed|any|none)$ ]] || usage "PEOPLE is \`$people\`"
 scratch=$(mktemp -d) && trap 'rm -rf "$scratch"' EXIT
 [[ $(git rev-parse --is-shallow-repository) == false ]] || { echo "cannot be checked: a shallow clone" >&2; exit 3; }
-list=$(git show "$base:${SIGNERS:-.aops/signers}" | grep -v '^ *#') || { echo "no list of signers in $base" >&2; exit 3; }
+list=$(git show "$base:${SIGNERS:-.aops/signers}" 2>/dev/null | grep -v '^ *#') || { echo "no list of signers in $base" >&2; exit 3; }
 commits=$(git rev-list --topo-order --reverse "$base..$head") || commits=
 [[ -n $commits ]] || { echo "cannot be checked: no commits" >&2; exit 3; }
 
@@ -71,19 +78,59 @@ in_log() { # DIGEST COMMIT KEY PROOF
   done
 }
 
-# The level that the facts of a statement reach, without a witness.
-level() { jq -r '.predicate.runDetails.byproducts[0].annotations as $f
-  | ($f.mode != "observe" and $f.jail.unjailed == 0 and ($f.jail.commands == 0 or ($f.jail.least // "words") != "words")
-     and ($f.dangerOff | length) == 0 and $f.blocks == 0 and $f.tampering == 0) as $guarded
-  | ($f.plan.verdict == "PROCEED" and ($f.plan.by == "critic" or $f.plan.by == "person") and $f.qa.verdict == "VERIFIED"
-     and $f.qa.by == "qa-verifier" and $f.qa.after and ([$f.waivers[] | select(.of != "call")] | length) == 0
-     and ($f.outside | length) == 0 and $f.files != null and ([$f.files[]? | select(.by != "session")] | length) == 0
-     and ([$f.tests[] | select(.tree == $f.tree)] | group_by(.name) | map(max_by(.entry).exit == 0) | length > 0 and all)) as $verified
-  | if $guarded and $verified then "A2" elif $guarded then "A1" else "A0" end'; }
+# What one statement says, as far as its key may: for `judge`.
+claims() { # KEY MAY WITNESSED
+  jq -c --arg key "$1" --arg may "$2" --arg seen "$3" '.predicate as $p | $p.runDetails.byproducts[0].annotations as $f
+  | {"guarded": 1, "planned": 2, "qa": 2, "tests": 2, "no-waiver": 2, "attended": 0} as $of | ($may[1:] | tonumber) as $cap
+  | ($f.files // []) as $files | $p.buildDefinition.internalParameters.agent as $agent
+  | {"guarded": ($f.mode != "observe" and $f.jail.unjailed == 0 and ($f.jail.commands == 0 or ($f.jail.least // "words") != "words")
+        and ($f.dangerOff | length) == 0 and $f.blocks == 0 and $f.tampering == 0),
+     "planned": ($f.plan.verdict == "PROCEED" and ($f.plan.by == "critic" or $f.plan.by == "person")),
+     "qa": ($f.qa.verdict == "VERIFIED" and $f.qa.by == "qa-verifier" and $f.qa.after),
+     "tests": ([$f.tests[] | select(.tree == $f.tree)] | group_by(.name) | map(max_by(.entry).exit == 0) | length > 0 and all),
+     "no-waiver": ([$f.waivers[] | select(.of != "call")] | length == 0), "attended": $f.attended} as $has
+  | {session: [$key, $p.runDetails.metadata.invocationId], cap: $cap, to: $f.entries.to, listed: ($f.files != null),
+     props: ([$of | to_entries[] | select($has[.key] and .value <= $cap).key] + if $seen != "" then ["witnessed"] else [] end),
+     seen: $seen, takes: ($files | length == 0 or any(.by != "outside")), wrote: [$files[] | select(.by == "session").path],
+     others: ([$f.outside[], ($files[] | select(.by != "session").path)] | unique),
+     who: "\($agent.runtime.name // "?") \($agent.runtime.version // ""), \($agent.model.modelId // "?")"}'
+}
 
-# The best level of one commit, and who made it; nothing where no statement of its note counts.
+# Of each session the best statement, of all sessions what they share: level, then who made it, then what is not met.
+judge() { jq -rs --arg want "$want" 'group_by(.session) | map(max_by([(.props | length), -(.others | length), .to]))
+  | (map(select(.takes)) | select(length > 0)) // . | . as $all
+  | (reduce .[1:][].props as $more (.[0].props; . - (. - $more))) as $shared | (map(.cap) | min) as $cap
+  | (all(.listed) and all(. as $one | $one.others - [$all[] | select(.session != $one.session).wrote[]] | length == 0)) as $whole
+  | ($shared + if $whole and $cap >= 2 then ["no-outside"] else [] end) as $props
+  | [["guarded"], ["planned", "qa", "tests", "no-waiver", "no-outside"], ["witnessed"]] as $steps
+  | ([[range(0; 4) | select(. as $n | $steps[:$n] | add // [] | . - $props | length == 0)] | max, $cap] | min) as $level
+  | ([$want | splits("[, ]+") | select(length > 0) | if test("^A[0-3]$") then select((.[1:] | tonumber) > $level) else select([.] - $props | length > 0) end]) as $unmet
+  | "A\($level) \($all | map(.who) | unique | join(" and "))\($all | map(.seen | select(. != "")) | max // "" | if . == "" then "" else ", witnessed \(.)" end)",
+    ($unmet | join(", "))'; }
+
+# A merge whose tree is what git makes of its parents adds nothing.
+adds_nothing() { # COMMIT
+  local parents made; read -ra parents < <(git show -s --format=%P "$1")
+  ((${#parents[@]} == 2)) || return 1
+  made=$(GIT_ATTR_SOURCE=$(git hash-object -t tree /dev/null) git -c core.attributesFile=/dev/null -c merge.renames=true -c merge.directoryRenames=conflict \
+    -c merge.renormalize=false merge-tree --write-tree --no-messages --allow-unrelated-histories "${parents[@]}" 2>/dev/null) || return 1
+  [[ $made == "$(git rev-parse "$1^{tree}")" ]]
+}
+
+# The owner of the ssh key in the list that signed a commit.
+person() { # COMMIT
+  local state name
+  [[ $(git cat-file commit "$1" | sed -n '/^$/q; s/^gpgsig[^ ]* //p' | head -1) == "-----BEGIN SSH SIGNATURE-----" ]] || return 1
+  jq -rs --arg now "$(date -u +%FT%TZ)" 'to_entries[] | select((.value.key | test("^(ssh-|ecdsa-|sk-)")) and (.value.until // "9999") > $now
+    and (.value.from // "0") <= $now) | "signer-\(.key) \(.value.key | split(" ")[0:2] | join(" "))"' <<<"$list" >"$scratch/allowed"
+  read -r state name < <(git -c gpg.format=ssh -c gpg.ssh.program=ssh-keygen -c gpg.ssh.allowedSignersFile="$scratch/allowed" show -s --format='%G? %GS' "$1" 2>/dev/null)
+  [[ $state == G && $name == signer-* ]] && jq -rs --argjson at "${name#signer-}" '.[$at].owner' <<<"$list"
+}
+
+# What the statements of one commit prove, or why none of them counts (1), or that one was forged (4).
 check() { # COMMIT
-  local note envelope payload row key sig best='' parent tree change proof seen this may
+  local note envelope payload row key sig parent tree change proof seen why='' forged='' lines found
+  : >"$scratch/claims"
   note=$(git notes --ref aops-attest show "$1" 2>/dev/null) || { echo "no attestation"; return 1; }
   ((${#note} <= 4 << 20)) || { echo "the note is too large"; return 1; }
   parent=$(git rev-parse -q --verify "$1^") || parent=$(git hash-object -t tree /dev/null)
@@ -93,33 +140,44 @@ check() { # COMMIT
     payload=$(jq -r .payload <<<"$envelope" | raw; echo .) && payload=${payload%.}
     row=$(jq -c --argjson envelope "$envelope" 'select(.key | split("+")[0:2] | join("+") | IN($envelope.signatures[].keyid))' <<<"$list" | head -1)
     [[ -n $row ]] || { why="an unknown key"; continue; }
-    key=$(jq -r .key <<<"$row") may=$(jq -r '.may // "A4"' <<<"$row")
+    key=$(jq -r .key <<<"$row")
     sig=$(jq -r --arg key "${key%+*}" '.signatures[] | select(.keyid == $key).sig' <<<"$envelope" | raw | hex)
-    printf 'DSSEv1 28 application/vnd.in-toto+json %d %s' "$(printf %s "$payload" | wc -c)" "$payload" | verify "$(bytes "$key" 01)" "$sig" || { why="a wrong signature"; continue; }
+    printf 'DSSEv1 28 application/vnd.in-toto+json %d %s' "$(printf %s "$payload" | wc -c)" "$payload" | verify "$(bytes "$key" 01)" "$sig" || { forged="a wrong signature"; continue; }
     jq -e --arg now "$(date -u +%FT%TZ)" '(.until // "9999") > $now and (.from // "0") <= $now' <<<"$row" >/dev/null || { why="a key that is over"; continue; }
     jq -e --arg commit "$1" --arg change "$change" --arg tree "$tree" '.subject[0].digest.gitCommit == $commit and .subject[1].digest.sha256 == $change
       and .predicate.runDetails.byproducts[0].annotations.tree == $tree' <<<"$payload" >/dev/null || { why="about another commit"; continue; }
-    proof=$(printf %s "$payload" | digest)
+    proof=$(printf %s "$payload" | digest) lines=$(grep -F "\"$proof\"" <<<"$note") || { why="not in the log"; continue; }
+    found=''
     while read -r line; do
       seen=$(in_log "$proof" "$1" "$key" "$(jq -r .proof <<<"$line")") || continue
-      this=$(level <<<"$payload")
-      [[ $this == A2 && -n ${WITNESSES:-} && $(wc -w <<<"$seen") == $(wc -w <<<"$WITNESSES") ]] && this=A3
-      [[ $this > $may ]] && this=$may
-      [[ $this > ${best%% *} ]] && best="$this $(jq -r '.predicate.buildDefinition.internalParameters.agent | "\(.runtime.name // "?") \(.runtime.version // ""), \(.model.modelId // "?")"' <<<"$payload")$( [[ $this == A3 ]] && date -u -d "@$(sort -n <<<"$seen" | tail -1)" +', witnessed %FT%TZ')"
-    done < <(grep -F "\"$proof\"" <<<"$note")
-    why="not in the log"
+      [[ -n ${WITNESSES:-} && $(wc -w <<<"$seen") == $(wc -w <<<"$WITNESSES") ]] && seen=$(date -u -d "@$(sort -n <<<"$seen" | tail -1)" +%FT%TZ) || seen=''
+      claims "${key%+*}" "$(jq -r '.may // "A4"' <<<"$row")" "$seen" <<<"$payload" >>"$scratch/claims"
+      found=1
+    done <<<"$lines"
+    [[ -n $found ]] || forged="not in the log: its proof is wrong"
   done < <(grep '"payloadType":"application/vnd.in-toto+json"' <<<"$note")
-  if [[ -n $best ]]; then echo "$best"; else echo "${why:-no attestation}"; return 1; fi
+  [[ -s $scratch/claims ]] && { judge <"$scratch/claims"; return; }
+  echo "${forged:-${why:-no attestation}}"
+  [[ -z $forged ]] && return 1 || return 4
 }
 
 code=0
 for commit in $commits; do
   subject=$(git show -s --format=%s "$commit" | tr -d '\000-\037')
-  if found=$(check "$commit") && [[ ! ${found%% *} < $want ]]; then
+  state=0 found=$(check "$commit") || state=$?
+  unmet=$(sed -n 2p <<<"$found") found=$(head -1 <<<"$found")
+  if [[ $state == 0 && -z $unmet ]]; then
     echo "${commit:0:9} $found  $subject"
+  elif [[ $state == 1 ]] && adds_nothing "$commit"; then
+    echo "${commit:0:9} a merge that adds nothing  $subject"
+  elif [[ $state == 1 && $people == any ]]; then
+    echo "${commit:0:9} by hand, not signed  $subject"
+  elif [[ $state != 4 && $people == signed ]] && owner=$(person "$commit"); then
+    echo "${commit:0:9} signed by $owner  $subject"
   else
-    code=1
-    echo "::error title=attest::${commit:0:9} $found  ($subject)"
+    [[ $code == 4 ]] || code=1
+    [[ $state == 4 ]] && code=4
+    echo "::error title=attest::${commit:0:9} $found${unmet:+, not $unmet}  ($subject)"
   fi
 done
 exit $code

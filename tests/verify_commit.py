@@ -249,7 +249,7 @@ class Statement:
         if not (signer.valid(when) if when is not None else not over and signer.start is None):
             raise Rejected("KEY_UNKNOWN", "the key does not count for that time")
         self.when = when
-        if self.facts["repository"]["rootCommit"] not in world.roots:
+        if not world.knows(self.facts["repository"]["rootCommit"]):
             raise Rejected("SUBJECT", "about another repository")
         if self.facts["files"] is not None:
             self.records = {(unspell(file["path"]), tuple(file["before"]), tuple(file["after"])) for file in self.facts["files"]}
@@ -311,7 +311,16 @@ class World:
     def __init__(self, signers, witnesses, quorum, roots, scratch):
         self.signers, self.witnesses, self.roots, self.scratch = signers, witnesses, roots, scratch
         self.quorum = max(1, count(witnesses) if quorum is None else quorum)
-        self.now, self.statements, self.rejected, self.approvals = int(time.time()), [], [], []
+        self.now, self.statements, self.rejected, self.approvals, self.known = int(time.time()), [], [], [], {}
+
+    def knows(self, root):
+        """It is a root of the range, or a commit here that has one: a shallow clone names the commit at which it is cut."""
+        if root not in self.known:
+            shared = root in self.roots
+            if not shared and lines("cat-file", "--batch-check", input=f"{root}\n".encode())[0].startswith(f"{root} commit "):
+                shared = bool(set(lines("rev-list", "--max-parents=0", root)) & set(self.roots))
+            self.known[root] = shared
+        return self.known[root]
 
     def logged(self, statement, signer, proofs):
         """When witnesses saw it, or None; raises unless it is in the log."""

@@ -8,6 +8,7 @@ use aops_attest::statement::{
     Agent, Approved, By, Check, Digests, Hold, Jail, Mode, Model, Named, Output, Plan, Qa, SandboxPolicy, Seen,
     Subagent, Test, Verdict, Waiver,
 };
+use aops_core::config::policy::network::NetworkMode;
 use aops_core::config::policy::{DangerLevel, ModeLevel, Policy};
 use aops_core::gate::jail::is_shell;
 use aops_core::insight::collect::entries;
@@ -65,6 +66,7 @@ pub struct Story {
     commands: Vec<At<(Hold, Profile, bool)>>,
     servers: Vec<At<String>>,
     policies: Vec<At<(Mode, Vec<String>)>>,
+    networks: Vec<At<NetworkMode>>,
     checkpoints: Vec<At<String>>,
     /// Commands that may be evidence, and lines without the network's walls, by the call's id.
     pending: BTreeMap<String, Pending>,
@@ -143,6 +145,10 @@ impl Story {
         let now = in_force(self.session.policy());
         if self.policies.last().is_none_or(|last| last.what != now) {
             self.policies.push(At { seq, what: now });
+        }
+        let network = self.session.policy().network.mode;
+        if self.networks.last().is_none_or(|last| last.what != network) {
+            self.networks.push(At { seq, what: network });
         }
     }
 
@@ -279,6 +285,13 @@ impl Summary<'_> {
         (mode, off.into_iter().collect())
     }
 
+    /// The lowest mode of the session's network in the span.
+    fn network(&self) -> Option<NetworkMode> {
+        let all = &self.story.networks;
+        let begin = all.iter().rposition(|one| one.seq <= self.from).unwrap_or(0);
+        all.iter().skip(begin).map(|one| one.what).min()
+    }
+
     pub fn attended(&self) -> bool {
         let mut prompts = self.of(&self.story.prompts).peekable();
         prompts.peek().is_some() && prompts.all(|prompt| prompt.attended)
@@ -290,7 +303,12 @@ impl Summary<'_> {
         let unjailed = all.iter().filter(|(hold, ..)| *hold == Hold::Words).count() as u64;
         let weakest = all.iter().map(|(_, profile, _)| *profile).min();
         let open = |(_, profile, online): &(Hold, Profile, bool)| *profile <= Profile::Work || *online;
-        let network = if all.iter().any(open) { "open" } else { "none" };
+        let is_unheld = weakest.is_none_or(|weakest| weakest == Profile::None);
+        let network = match self.network() {
+            _ if !all.iter().any(open) => "none",
+            Some(mode) if mode != NetworkMode::Off && !is_unheld => mode.name(),
+            _ => "open",
+        };
         let policy = least.zip(weakest).map(|(filesystem, profile)| SandboxPolicy {
             filesystem,
             profile: profile.name().to_owned(),
@@ -421,3 +439,6 @@ fn verdict_of(verdict: AgentVerdict) -> Verdict {
         AgentVerdict::Issues => Verdict::Issues,
     }
 }
+
+#[cfg(test)]
+mod tests;

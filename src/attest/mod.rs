@@ -3,7 +3,8 @@
 //! A process of its own behind the hook, and a person's command. Reads ledgers and git's objects; writes the ledger's `attest`
 //! entry, the log, and notes. Invariants: the statement's digest is an entry of the signed log before its signature leaves
 //! this process; each step can be done again, so that one who is killed leaves an attestation that verifies, or none, and
-//! the next process makes it.
+//! the next process makes it; a commit that cannot be attested (its working tree or its objects are gone) keeps no other
+//! from being so.
 
 pub mod objects;
 pub mod authors;
@@ -57,6 +58,20 @@ pub fn run(arguments: &[String], env: &Env) -> u8 {
     u8::from(attest(env, Path::new(folder), trace).is_err())
 }
 
+/// The first thing that went wrong of many that were all tried.
+#[derive(Debug, Default)]
+struct Troubles(Option<Failure>);
+
+impl Troubles {
+    fn note<T>(&mut self, done: Result<T, Failure>) -> Option<T> {
+        done.map_err(|failure| self.0.get_or_insert(failure).clone()).ok()
+    }
+
+    fn told(self) -> Result<(), Failure> {
+        self.0.map_or(Ok(()), Err)
+    }
+}
+
 /// Attests what is to be attested in this session, and publishes it.
 pub fn attest(env: &Env, folder: &Path, trace: &str) -> Result<(), Failure> {
     if Keys::open(env)?.is_none() {
@@ -64,17 +79,20 @@ pub fn attest(env: &Env, folder: &Path, trace: &str) -> Result<(), Failure> {
     }
     let _lock = pending::lock(folder)?;
     let story = Story::read(folder, trace, u64::MAX)?;
+    let mut troubles = Troubles::default();
     for made in &story.session.memory.trail.commits {
-        if let Some((statement, last)) = wanted(env, folder, trace, &story, made)? {
-            record(env, folder, trace, Path::new(&made.root), (&statement, last))?;
+        let found = troubles.note(wanted(env, folder, trace, &story, made)).flatten();
+        if let Some((statement, last)) = found {
+            troubles.note(record(env, folder, trace, Path::new(&made.root), (&statement, last)));
         }
     }
     let made = story.session.memory.trail.commits.iter().map(|made| PathBuf::from(&made.root));
-    let roots: BTreeSet<PathBuf> = finish(env, folder, trace)?.into_iter().chain(made).collect();
+    let finished = finish(env, folder, trace, &mut troubles, &|pending| pending.stage == Stage::Made);
+    let roots: BTreeSet<PathBuf> = troubles.note(finished).into_iter().flatten().chain(made).collect();
     for repository in roots.into_iter().filter_map(|root| Repository::at(env, &root)) {
         let _ = notes::publish(&repository);
     }
-    Ok(())
+    troubles.told()
 }
 
 /// What is to be said of this commit now: the first statement, or one that adds something about the same tree.
@@ -115,33 +133,47 @@ fn record(
     Ledger::at(env, folder, trace)?.append(env, vec![Fact::Attest(fact)])
 }
 
-/// Goes on with every statement that is not yet where it belongs; the working trees whose notes are new.
-fn finish(env: &Env, folder: &Path, trace: &str) -> Result<BTreeSet<PathBuf>, Failure> {
+/// Goes on with these of the statements that are on their way; the working trees whose notes are new.
+fn finish(
+    env: &Env,
+    folder: &Path,
+    trace: &str,
+    troubles: &mut Troubles,
+    which: &dyn Fn(&Pending) -> bool,
+) -> Result<BTreeSet<PathBuf>, Failure> {
     let mut noted = BTreeSet::new();
-    let waiting: Vec<Pending> =
-        Pending::all(folder).into_iter().filter(|pending| pending.stage == Stage::Made).collect();
+    let waiting: Vec<Pending> = Pending::all(folder).into_iter().filter(which).collect();
     if waiting.is_empty() {
         return Ok(noted);
     }
     append::add(env, trace, folder)?;
     let story = Story::read(folder, trace, u64::MAX)?;
-    for mut pending in waiting {
-        let digest = pending.sha256();
-        let Some(named) = story.attested.iter().find(|one| one.what.statement_sha256 == digest) else {
-            // Killed before its entry was written: it is made anew.
-            pending.end();
-            continue;
-        };
-        let Some(repository) = Repository::at(env, &pending.root) else {
-            pending.end();
-            continue;
-        };
-        let (envelope, proof) = (sign(env, &pending.payload)?, proof_line(env, folder, named.seq, &pending.payload)?);
-        notes::add(&repository, &named.what.commit, &[envelope.to_line(), proof.to_line()], &|_| false)?;
-        noted.insert(pending.root.clone());
-        if trust::here(env)?.witnesses.is_empty() { pending.end() } else { pending.note()? }
+    for pending in waiting {
+        let root = pending.root.clone();
+        if troubles.note(put(env, folder, &story, pending)) == Some(true) {
+            noted.insert(root);
+        }
     }
     Ok(noted)
+}
+
+/// Writes the note of one statement. `false`: there is nowhere to write it, or it must be made anew.
+fn put(env: &Env, folder: &Path, story: &Story, mut pending: Pending) -> Result<bool, Failure> {
+    let digest = pending.sha256();
+    let named = story.attested.iter().find(|one| one.what.statement_sha256 == digest);
+    // Killed before its entry was written: it is made anew.
+    let (Some(named), Some(repository)) = (named, Repository::at(env, &pending.root)) else {
+        pending.end();
+        return Ok(false);
+    };
+    let (envelope, proof) = (sign(env, &pending.payload)?, proof_line(env, folder, named.seq, &pending.payload)?);
+    notes::add(&repository, &named.what.commit, &[envelope.to_line(), proof.to_line()], &|_| false)?;
+    if trust::here(env)?.witnesses.is_empty() {
+        pending.end()
+    } else {
+        pending.note()?
+    }
+    Ok(true)
 }
 
 fn sign(env: &Env, payload: &str) -> Result<Envelope, Failure> {
@@ -175,19 +207,31 @@ pub fn add_cosigned(env: &Env, folder: &Path, trace: &str) -> Result<(), Failure
     let _lock = pending::lock(folder)?;
     let story = Story::read(folder, trace, u64::MAX)?;
     let trust = trust::here(env)?;
+    let mut troubles = Troubles::default();
     for pending in waiting() {
-        let digest = pending.sha256();
-        let Some(named) = story.attested.iter().find(|one| one.what.statement_sha256 == digest) else { continue };
-        let proof = proof_line(env, folder, named.seq, &pending.payload)?;
-        let shown = aops_core::proof::prove::read(env, &trust, &proof.proof);
-        let Some(repository) = Repository::at(env, &pending.root) else { continue };
-        if shown.is_ok_and(|shown| shown.level == Level::Witnessed) {
-            // The proof without witnesses says less about the same entry.
-            let replaced = |line: &str| is_proof_of(line, &digest);
-            notes::add(&repository, &named.what.commit, &[proof.to_line()], &replaced)?;
-            let _ = notes::publish(&repository);
-            pending.end();
-        }
+        troubles.note(replace_proof(env, folder, &story, &trust, pending));
+    }
+    troubles.told()
+}
+
+/// Once witnesses have signed: the proof without them says less about the same entry.
+fn replace_proof(
+    env: &Env,
+    folder: &Path,
+    story: &Story,
+    trust: &check::Trust,
+    pending: Pending,
+) -> Result<(), Failure> {
+    let digest = pending.sha256();
+    let named = story.attested.iter().find(|one| one.what.statement_sha256 == digest);
+    let (Some(named), Some(repository)) = (named, Repository::at(env, &pending.root)) else { return Ok(()) };
+    let proof = proof_line(env, folder, named.seq, &pending.payload)?;
+    let shown = aops_core::proof::prove::read(env, trust, &proof.proof);
+    if shown.is_ok_and(|shown| shown.level == Level::Witnessed) {
+        let replaced = |line: &str| is_proof_of(line, &digest);
+        notes::add(&repository, &named.what.commit, &[proof.to_line()], &replaced)?;
+        let _ = notes::publish(&repository);
+        pending.end();
     }
     Ok(())
 }
@@ -211,7 +255,12 @@ pub fn attest_late(env: &Env, folder: &Path, trace: &str, root: &Path, commit: &
         let Some(statement) = make(&wanted)? else { return Ok(()) };
         record(env, folder, trace, root, (&statement, made.seq))?;
     }
-    finish(env, folder, trace).map(drop)
+    // One that waits for witnesses has a note; whoever asks has lost it.
+    let mut troubles = Troubles::default();
+    let is_it = |pending: &Pending| pending.stage == Stage::Made || pending.is_about(commit);
+    let finished = finish(env, folder, trace, &mut troubles, &is_it);
+    troubles.note(finished);
+    troubles.told()
 }
 
 fn memmem(text: &[u8], part: &[u8]) -> bool {

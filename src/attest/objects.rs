@@ -96,7 +96,8 @@ impl<'a> Repository<'a> {
         Ok(CommitObject { id: id.to_owned(), parent, tree, made, change: sha256(&[&said]), records })
     }
 
-    /// The oldest root of its history.
+    /// The oldest root of its history. In a shallow clone it is the commit at which the history is cut: another clone has it too,
+    /// and finds the root behind it.
     pub fn root_commit(&self, id: &str) -> Result<String, Failure> {
         let roots = self.line(&["rev-list", "--max-parents=0", id], b"")?;
         roots.lines().last().map(str::to_owned).ok_or_else(|| odd("a commit has no root"))

@@ -18,7 +18,7 @@ use aops_attest::level::{Level, Property, Wish};
 use aops_attest::logged::Trust;
 use aops_attest::pool::{Around, Note, Pool};
 use aops_attest::signers::Signer;
-use aops_attest::verify::{Finding, People, Wanted, exit_code, verify};
+use aops_attest::verify::{People, Wanted, exit_code, verify};
 use aops_attest::world::{Commit, World};
 use aops_core::system::git::objects::Objects;
 use aops_proof::key::{PublicKey, Use};
@@ -35,6 +35,8 @@ use world::Repository;
 
 /// Between two looks of `--wait`.
 const PAUSE: Duration = Duration::from_secs(2);
+/// The exit code where something was forged.
+const FORGED: u8 = 4;
 const FORMATS: [&str; 6] = ["text", "json", "sarif", "junit", "markdown", "vsa"];
 
 pub const COMMAND: Command = Command {
@@ -78,6 +80,12 @@ fn arguments(row: clap::Command) -> clap::Command {
             .default_value("signed"),
         option("max-age", "TIME", "Attestations may be so old: 90d"),
         option("wait", "TIME", "Fetch the notes again until they are there, for so long: 120s"),
+        option(
+            "notes",
+            "ADDRESS",
+            "With `--wait`: fetch them from this repository, such as a fork; default: the remote",
+        )
+        .requires("wait"),
         many("from", "FILE", "Read attestations from this file too (`attest -o`)"),
         option("format", "FORM", "text, json, sarif, junit, markdown or vsa")
             .value_parser(FORMATS)
@@ -154,22 +162,47 @@ fn look(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let objects = Objects::open(env).or_else(unchecked)?;
     let ids = gather::range(&objects, &range)?;
     let trust = trusted(given, &objects, &ids)?;
-    let named = named(given, io)?;
+    let (named, address) = (named(given, io)?, address(given)?);
     let mut world = Repository { objects: &objects, signers: &trust.signers };
     let commits: Option<Vec<Commit>> = checked(world.commits(&ids))?.into_iter().collect();
     let Some(commits) = commits else { return unchecked("commits of the range are missing") };
     let roots = gather::roots(&objects, &ids)?;
-    let around = Around { trust: &trust, roots: &roots, now: wanted.now };
     loop {
         let notes = [checked(gather::notes(&objects))?, named.clone()].concat();
-        let pool = Pool::read(&notes, around);
+        let pool = pool(&objects, &notes, Around { trust: &trust, roots: &roots, now: wanted.now })?;
         let findings = checked(verify(&commits, &pool, &trust, &wanted, &mut world))?;
-        if findings.iter().all(Finding::passes) || Instant::now() >= end {
+        // What was forged stays forged, however long one waits.
+        let is_over = matches!(exit_code(&findings), 0 | FORGED) || Instant::now() >= end;
+        if is_over {
             let told = Told { findings: &findings, pool: &pool, trust: &trust, wanted: &wanted, range: &range };
             return print(given, &told, io);
         }
         thread::sleep(PAUSE.min(end.saturating_duration_since(Instant::now())));
-        gather::fetch(&objects);
+        gather::fetch(&objects, address.as_deref());
+    }
+}
+
+/// All statements of these notes. Those of a shallow clone count where the commit at which it was cut is of this history.
+fn pool(objects: &Objects, notes: &[(Option<String>, Note)], around: Around) -> anyhow::Result<Pool> {
+    let pool = Pool::read(notes, around);
+    if pool.strange_roots.is_empty() {
+        return Ok(pool);
+    }
+    let more = checked(gather::of_history(objects, &pool.strange_roots, around.roots))?;
+    if more.is_empty() {
+        return Ok(pool);
+    }
+    Ok(Pool::read(notes, Around { roots: &[around.roots, &more].concat(), ..around }))
+}
+
+/// The address to fetch notes from, which must not be read as an option.
+fn address(given: &ArgMatches) -> anyhow::Result<Option<String>> {
+    let address = text(given, "notes").map(str::to_owned);
+    match &address {
+        Some(odd) if odd.is_empty() || odd.starts_with('-') => {
+            refused(format!("`{odd}` is no address of a repository"))
+        }
+        _ => Ok(address),
     }
 }
 

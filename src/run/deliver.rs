@@ -26,8 +26,9 @@ pub struct Work<'a> {
     pub message: &'a str,
 }
 
-/// The work of this run, delivered; `None` where nothing changed. An error says why it could not be delivered.
-pub fn deliver(work: &Work) -> Result<Option<Delivered>, String> {
+/// The work of this run, delivered; `None` where nothing changed. An error says why it could not be delivered. `made` is told
+/// of the commit that is made here, and where `HEAD` was before, while nobody else can have it yet.
+pub fn deliver(work: &Work, made: &dyn Fn(&str, &str)) -> Result<Option<Delivered>, String> {
     let status = status_of(work)?;
     let is_clean = status.dirty.is_empty();
     if is_clean && status.head == work.base {
@@ -50,6 +51,9 @@ pub fn deliver(work: &Work) -> Result<Option<Delivered>, String> {
         }
     }
     let commit = repository.head()?;
+    if commit != status.head {
+        made(&commit, &status.head);
+    }
     if let Some(remote) = &remote {
         repository.push(remote, work.branch, &commit)?;
     }

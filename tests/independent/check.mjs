@@ -24,7 +24,7 @@ const verify = (payload) => {
   new Verifier(trust, { tlogThreshold: 0, ctlogThreshold: 0, timestampThreshold: 0 }).verify(toSignedEntity(bundle));
 };
 verify(envelope.payload);
-const changed = Buffer.from(envelope.payload, 'base64').toString().replace('"attended":true', '"attended":false');
+const changed = Buffer.from(envelope.payload, 'base64').toString().replace('"tampering":0', '"tampering":1');
 try {
   verify(Buffer.from(changed).toString('base64'));
 } catch {

@@ -38,7 +38,7 @@ line = next(json.loads(line) for line in open(note) if '"payloadType"' in line)
 envelope = Envelope.from_dict(line)
 assert list(envelope.verify([key], 1)) == [keyid]
 parse(envelope.payload)
-envelope.payload = envelope.payload.replace(b'"attended":true', b'"attended":false')
+envelope.payload = envelope.payload.replace(b'"tampering":0', b'"tampering":1')
 try:
     envelope.verify([key], 1)
 except VerificationError:

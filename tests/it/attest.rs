@@ -322,6 +322,78 @@ fn what_was_killed_is_made_up_for() {
     assert_eq!((facts(&late).committed.late, authors(&late)), (true, vec![("a.txt".to_owned(), Author::Session)]));
 }
 
+/// A commit whose objects are gone keeps no later one from its attestation.
+#[test]
+fn a_commit_that_is_gone_hinders_no_other() {
+    let sandbox = world();
+    let session = sandbox.begun("add a greeting");
+    let (keys, aside) = (crate::proof::keys(&sandbox), sandbox.tmp().join("keys"));
+    fs::rename(&keys, &aside).unwrap();
+    bash(&sandbox, &session, "echo a > a.txt && git add -A && git commit -q -m gone");
+    let gone = head(&sandbox);
+    idle(&sandbox);
+    // By hand, as one who cleans up.
+    sandbox.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    sandbox.git(&["reflog", "expire", "--expire=now", "--all"]);
+    sandbox.git(&["gc", "-q", "--prune=now"]);
+    assert!(!sandbox.command("git").args(["cat-file", "-e", &gone]).output().unwrap().status.success());
+    bash(&sandbox, &session, "echo b > b.txt && git add -A && git commit -q -m here");
+    idle(&sandbox);
+    fs::rename(&aside, &keys).unwrap();
+    passes(&session.stop("done"));
+    let _ = statements(&sandbox, &head(&sandbox), 1);
+}
+
+/// Its note waits for witnesses and was lost: it is written again, as it was.
+#[test]
+fn a_lost_note_that_waits_for_witnesses_is_written_again() {
+    let sandbox = world();
+    let eye = crate::verify_commit::shop::witness("witness.example", 9).public().to_string();
+    // Nobody listens there.
+    configure(&sandbox, &format!("witness.url = [\"http://127.0.0.1:9\"]\nwitness.key = [\"{eye}\"]\n"));
+    let session = sandbox.begun("add a greeting");
+    write(&sandbox, &session, "a.txt", "a\n");
+    bash(&sandbox, &session, "git add -A && git commit -q -m one");
+    let before = statements(&sandbox, &head(&sandbox), 1);
+    sandbox.git(&["update-ref", "-d", NOTES]);
+    sandbox.person(&["attest", "HEAD"]).said(&["has 2 lines in `refs/notes/aops-attest`"]);
+    assert_eq!(statements(&sandbox, &head(&sandbox), 1), before);
+}
+
+/// What a person or an agent resolves in a rebase is a change of its own.
+#[test]
+fn a_conflict_resolved_in_a_rebase_is_attested() {
+    let sandbox = world();
+    let session = sandbox.begun("add a greeting");
+    bash(&sandbox, &session, "git checkout -q -b side && echo side > a.txt && git add -A && git commit -q -m side");
+    let _ = statements(&sandbox, &head(&sandbox), 1);
+    bash(&sandbox, &session, "git checkout -q - && echo main > a.txt && git add -A && git commit -q -m main");
+    let _ = statements(&sandbox, &head(&sandbox), 1);
+    bash(&sandbox, &session, "git checkout -q side && { git rebase -q @{-1} || true; }");
+    write(&sandbox, &session, "a.txt", "both\n");
+    bash(&sandbox, &session, "git add a.txt && GIT_EDITOR=true git rebase --continue");
+    let commit = head(&sandbox);
+    assert_eq!(sandbox.git(&["log", "-1", "--format=%s"]).trim_end(), "side");
+    let found = statements(&sandbox, &commit, 1);
+    assert_eq!(authors(&found[0]), [("a.txt".to_owned(), Author::Session)]);
+}
+
+/// Over 500 files the list is left out; the digest of the change still binds it.
+#[test]
+fn a_commit_of_many_files_has_no_list() {
+    let sandbox = world();
+    let session = sandbox.begun("generate them");
+    bash(&sandbox, &session, "mkdir many && for n in $(seq 501); do echo $n > many/$n.txt; done");
+    bash(&sandbox, &session, "git add -A && git commit -q -m many");
+    let found = statements(&sandbox, &head(&sandbox), 1);
+    assert!(facts(&found[0]).files.is_none());
+    let key = public_key(&sandbox).to_string();
+    sandbox.person(&["verify-commit", "HEAD~1..HEAD", "--key", &key]).said(&["A0"]);
+    // Who wrote what is not known, so nothing is claimed.
+    let words = ["verify-commit", "HEAD~1..HEAD", "--key", &key, "--require", "no-outside", "--people", "none"];
+    assert_eq!(sandbox.person(&words).code, Some(1));
+}
+
 /// The notes are pushed where the commit is.
 #[test]
 fn notes_follow_the_work() {

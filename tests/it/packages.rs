@@ -134,7 +134,8 @@ fn the_archive_installs_without_rust() {
     bench.done("tar", &["xzf", archive.to_str().unwrap(), "-C", "root"]);
     let name = format!("aops-hook-{VERSION}-linux-x64");
     bench.works_inside(&format!("/{name}/aops-hook"));
-    for file in ["README.md", "LICENSE", "share/man/man1/aops-hook.1.gz", "share/zsh/vendor-completions/_aops-hook"] {
+    let shared = ["share/man/man1/aops-hook.1.gz", "share/zsh/vendor-completions/_aops-hook"];
+    for file in ["README.md", "LICENSE", "ci/action.yml", "ci/verify-commit.sh"].iter().chain(&shared) {
         assert!(bench.path("root").join(&name).join(file).exists(), "{file}");
     }
 

@@ -6,7 +6,7 @@ mod honest;
 mod others;
 mod pages;
 mod second;
-mod shop;
+pub(crate) mod shop;
 mod ways;
 
 use shop::Shop;

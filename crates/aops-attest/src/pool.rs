@@ -10,6 +10,7 @@ use crate::statement::{Annotations, Statement};
 use crate::strict::Malformed;
 use aops_ledger::sha256::sha256;
 use aops_proof::key::PublicKey;
+use std::collections::BTreeSet;
 
 /// A statement that counts.
 #[derive(Clone, Debug)]
@@ -54,6 +55,9 @@ pub struct Pool {
     pub attested: Vec<Attested>,
     pub rejected: Vec<Rejected>,
     pub approvals: Vec<ApprovalLine>,
+    /// First commits that statements name and nobody knows here. Made in a shallow clone, a statement names the commit at
+    /// which that clone was cut.
+    pub strange_roots: BTreeSet<String>,
 }
 
 /// A note as git has it.
@@ -71,7 +75,7 @@ type Noted = (Envelope, Vec<String>);
 #[derive(Clone, Copy, Debug)]
 pub struct Around<'a> {
     pub trust: &'a Trust,
-    /// The root commits of this repository.
+    /// The root commits of this repository, and others that are known to be of its history.
     pub roots: &'a [String],
     /// Seconds since 1970.
     pub now: i64,
@@ -123,7 +127,11 @@ impl Pool {
         });
         match found.and_then(|attested| check(attested, around)) {
             Ok(attested) => self.attested.push(attested),
-            Err(trouble) => self.reject(statement.commit(), statement.change(), noted, trouble),
+            Err(trouble) => {
+                let root = statement.session().map(|(_, facts)| facts.repository.root_commit.clone());
+                self.strange_roots.extend(root.filter(|root| !around.roots.contains(root)));
+                self.reject(statement.commit(), statement.change(), noted, trouble);
+            }
         }
     }
 }

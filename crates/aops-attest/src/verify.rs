@@ -58,6 +58,10 @@ pub struct Finding {
     pub signers: Vec<usize>,
     /// When the last witness saw it.
     pub seen: Option<i64>,
+    /// It has an ssh signature, whoever's that is.
+    pub is_signed: bool,
+    /// It is a merge whose tree is what git makes of its parents: it adds nothing.
+    pub adds_nothing: bool,
     /// The person whose commit it is; empty for one that is not known.
     pub person: Option<String>,
     /// The statements that count.
@@ -82,6 +86,7 @@ pub fn verify(
         let mut finding = Finding {
             commit: commit.id.clone(),
             subject: commit.subject.clone(),
+            is_signed: commit.is_signed,
             path: commit.change.records.first().map(|record| record.path.clone()),
             ..Finding::default()
         };
@@ -112,6 +117,7 @@ impl Finding {
         wanted: &Wanted,
     ) {
         self.binding = Some(bound.binding);
+        self.adds_nothing = bound.binding == Binding::Merge;
         let Some(Weight { level, properties, counted }) = weigh(&bound.parts, approved, pool, trust) else { return };
         let all: Vec<&Attested> = counted.iter().map(|at| &pool.attested[*at]).collect();
         let sessions = all.iter().filter_map(|one| one.facts()).flat_map(|facts| facts.sessions.clone());

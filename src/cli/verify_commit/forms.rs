@@ -84,7 +84,8 @@ fn resource(told: &Told) -> String {
     all().filter_map(target).last().or_else(|| all().filter_map(root).last()).or_else(last).unwrap_or_default()
 }
 
-/// A SLSA verification summary over all commits: kept after a squash, when the commits themselves are gone.
+/// A SLSA verification summary over all commits: kept after a squash, when the commits themselves are gone. Invariant: a
+/// level is told only where each of its subjects has it.
 pub(super) fn vsa(told: &Told, now_ms: i64) -> Value {
     let subject: Vec<Value> = told
         .findings
@@ -95,7 +96,7 @@ pub(super) fn vsa(told: &Told, now_ms: i64) -> Value {
     let inputs: Vec<Value> = inputs.map(|one| json!({"digest": {"sha256": one.digest}})).collect();
     let passes = told.passes();
     let levels: Vec<String> =
-        told.lowest().filter(|_| passes).map(|level| format!("AOPS_{level}")).into_iter().collect();
+        told.reached_by_all().filter(|_| passes).map(|level| format!("AOPS_{level}")).into_iter().collect();
     json!({
         "_type": STATEMENT_TYPE,
         "subject": subject,

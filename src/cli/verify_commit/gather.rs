@@ -12,6 +12,7 @@ use aops_attest::signers::{self, Signer};
 use aops_attest::strict::Malformed;
 use aops_core::system::git;
 use aops_core::system::git::objects::Objects;
+use std::collections::BTreeSet;
 
 /// Notes that `--wait` fetched.
 const FETCHED: &str = "refs/notes/aops-attest-remote";
@@ -85,6 +86,29 @@ pub(super) fn roots(objects: &Objects, ids: &[String]) -> anyhow::Result<Vec<Str
     objects.lines(&["rev-list", "--max-parents=0", "--stdin"], tips.as_bytes()).or_else(unchecked)
 }
 
+/// Commits that statements name are looked at up to so many: each is a walk through the history.
+const MOST_ROOTS: usize = 64;
+
+/// Which of these commits share a first commit with the range, and so are of this repository: the commit at which a
+/// shallow clone was cut is no root, but it is here.
+pub(super) fn of_history(
+    objects: &Objects,
+    commits: &BTreeSet<String>,
+    roots: &[String],
+) -> Result<Vec<String>, Trouble> {
+    let rows: String = commits.iter().flat_map(|id| [id.as_str(), "\n"]).collect();
+    let told = objects.lines(&["cat-file", "--batch-check"], rows.as_bytes()).map_err(unasked)?;
+    let here = commits.iter().zip(told).filter(|(id, row)| row.starts_with(&format!("{id} commit ")));
+    let mut found = Vec::new();
+    for (id, _) in here.take(MOST_ROOTS) {
+        let own = objects.lines(&["rev-list", "--max-parents=0", "--end-of-options", id], b"").map_err(unasked)?;
+        if own.iter().any(|root| roots.contains(root)) {
+            found.push(id.clone());
+        }
+    }
+    Ok(found)
+}
+
 /// Every note of ours, with its commit.
 pub(super) fn notes(objects: &Objects) -> Result<Vec<(Option<String>, Note)>, Trouble> {
     let refs =
@@ -110,10 +134,10 @@ pub(super) fn notes(objects: &Objects) -> Result<Vec<(Option<String>, Note)>, Tr
     Ok(found)
 }
 
-/// Brings the notes of the remote here, if it has any.
-pub(super) fn fetch(objects: &Objects) {
+/// Brings the notes of this address, or else of the clone's remote, here, if it has any.
+pub(super) fn fetch(objects: &Objects, address: Option<&str>) {
     let env = objects.env;
-    let Some(remote) = git::remote(env, &env.cwd, "") else { return };
+    let Some(remote) = address.map(str::to_owned).or_else(|| git::remote(env, &env.cwd, "")) else { return };
     let what = format!("+{NOTES}:{FETCHED}");
     let words = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", &remote, &what];
     // Without notes there, or without a network, the next look finds nothing new.

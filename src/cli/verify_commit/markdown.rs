@@ -4,11 +4,13 @@
 //! a link, a mention or a heading.
 
 use super::told::{Told, moment, short};
+use aops_attest::code::Code;
+use aops_attest::level::{Level, Property, are_tested, claimed};
 use aops_attest::logged::Trust;
 use aops_attest::pool::Attested;
 use aops_attest::signers::SignerKey;
-use aops_attest::statement::{Author, Seen};
-use aops_attest::verify::Finding;
+use aops_attest::statement::{Annotations, Author, Qa, Seen, Verdict};
+use aops_attest::verify::{Finding, People};
 use aops_core::text::plain::count;
 use std::collections::BTreeSet;
 
@@ -36,13 +38,15 @@ pub(super) fn paragraph(told: &Told) -> String {
     let mut all: Vec<&Attested> = told.findings.iter().flat_map(|finding| told.statements(finding)).collect();
     all.sort_by(|one, other| one.digest.cmp(&other.digest));
     all.dedup_by(|one, other| one.digest == other.digest);
-    let parts = [head(told), made_by(told, &all), checked_by(&all), lines_by(&all), others(told), witnesses(told)];
+    let parts =
+        [head(told), made_by(told, &all), checked_by(told, &all), lines_by(&all), others(told), witnesses(told)];
     let parts = parts.into_iter().chain([word_of(told)]).filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join(" ")
 }
 
 fn head(told: &Told) -> String {
-    let guarded = told.findings.iter().filter(|finding| finding.level.is_some() && finding.passes()).count();
+    let is_guarded = |finding: &&Finding| finding.passes() && finding.properties.contains(&Property::Guarded);
+    let guarded = told.findings.iter().filter(is_guarded).count();
     let lowest = told.lowest().map(|level| format!(", lowest level {level}")).unwrap_or_default();
     format!("**Guarded: {guarded} of {}{lowest}.**", count(told.findings.len() as u64, "commit"))
 }
@@ -70,31 +74,75 @@ fn made_by(told: &Told, all: &[&Attested]) -> String {
 }
 
 /// Plan, verification, tests, refusals and waivers.
-fn checked_by(all: &[&Attested]) -> String {
+fn checked_by(told: &Told, all: &[&Attested]) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let facts: Vec<_> = all.iter().filter_map(|one| one.facts()).collect();
-    let by = |names: BTreeSet<&str>, done: &str, not: &str| match names.len() {
-        0 => not.to_owned(),
-        _ => format!("{done} by {}", names.into_iter().collect::<Vec<_>>().join(" and ")),
-    };
-    let plans = facts.iter().filter_map(|facts| facts.plan).map(|plan| plan.by.name()).collect();
-    let verified = facts.iter().filter_map(|facts| facts.qa).map(|qa| qa.by.name()).collect();
-    let tests = facts.iter().flat_map(|facts| facts.tests.iter().filter(|test| test.tree == facts.tree));
-    let tests: Vec<_> = tests.collect();
-    let seen =
-        if tests.iter().all(|test| test.seen == Seen::Jail) { "seen by the jail" } else { "as the client told it" };
-    let tests = match tests.iter().filter(|test| test.exit != 0).count() {
-        _ if tests.is_empty() => "no tests on the last tree".to_owned(),
-        0 => format!("tests passed on the last tree ({seen})"),
-        failed => format!("{} failed", count(failed as u64, "test")),
-    };
+    let facts: Vec<&Annotations> = all.iter().filter_map(|one| one.facts()).collect();
     let refused: u64 = facts.iter().filter_map(|facts| facts.refusals.get("danger")).sum();
     let waived: usize = facts.iter().map(|facts| facts.waivers.len()).sum();
     let waived = if waived == 0 { "no waiver".to_owned() } else { count(waived as u64, "waiver") };
-    let (plans, verified) = (by(plans, "plan", "no plan"), by(verified, "verified", "not verified"));
-    format!("{plans}, {verified}, {tests}; {} refused, {waived};", count(refused, "dangerous command"))
+    let done = [plan(told, &facts), verified(told, &facts), tests(told, &facts)].join(", ");
+    format!("{done}; {} refused, {waived};", count(refused, "dangerous command"))
+}
+
+/// For how many of the commits that statements speak of all of these say so: no word where it is all of them.
+fn share(told: &Told, property: Property) -> Option<String> {
+    let holds = |facts: &Annotations| claimed(facts, Level::Approved).contains(&property);
+    let of = |finding: &Finding| {
+        let mut all = told.statements(finding).filter_map(Attested::facts).peekable();
+        all.peek().is_some().then(|| all.all(holds))
+    };
+    let all: Vec<bool> = told.findings.iter().filter_map(of).collect();
+    let many = all.iter().filter(|holds| **holds).count();
+    match many {
+        0 => None,
+        _ if many == all.len() => Some(String::new()),
+        _ => Some(format!(" for {many} of {}", count(all.len() as u64, "commit"))),
+    }
+}
+
+fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" and ")
+}
+
+/// A verdict that is not the wanted one is named.
+fn plan(told: &Told, facts: &[&Annotations]) -> String {
+    let plans = || facts.iter().filter_map(|facts| facts.plan);
+    let others = names(plans().filter(|plan| plan.verdict != Verdict::Proceed).map(|plan| plan.verdict.name()));
+    let by = names(plans().filter(|plan| plan.verdict == Verdict::Proceed).map(|plan| plan.by.name()));
+    match share(told, Property::Planned) {
+        Some(share) => format!("plan by {by}{share}"),
+        None if others.is_empty() => "no plan".to_owned(),
+        None => format!("no accepted plan ({others})"),
+    }
+}
+
+fn verified(told: &Told, facts: &[&Annotations]) -> String {
+    let is_done = |qa: &Qa| qa.verdict == Verdict::Verified && qa.after;
+    let all = || facts.iter().filter_map(|facts| facts.qa);
+    let others = names(all().filter(|qa| qa.verdict != Verdict::Verified).map(|qa| qa.verdict.name()));
+    let by = names(all().filter(is_done).map(|qa| qa.by.name()));
+    match share(told, Property::Qa) {
+        Some(share) => format!("verified by {by}{share}"),
+        None if !others.is_empty() => format!("not verified ({others})"),
+        None if all().next().is_some() => "changed after it was verified".to_owned(),
+        None => "not verified".to_owned(),
+    }
+}
+
+fn tests(told: &Told, facts: &[&Annotations]) -> String {
+    let ran = || facts.iter().flat_map(|facts| facts.tests.iter().filter(|test| test.tree == facts.tree));
+    let seen = if ran().all(|test| test.seen == Seen::Jail) { "seen by the jail" } else { "as the client told it" };
+    let has_failed =
+        |facts: &Annotations| facts.tests.iter().any(|test| test.tree == facts.tree) && !are_tested(facts, &facts.tree);
+    let failed = facts.iter().filter(|facts| has_failed(facts)).count();
+    let failed = if failed == 0 { String::new() } else { ", others failed".to_owned() };
+    match share(told, Property::Tests) {
+        Some(share) => format!("tests passed on the last tree ({seen}){share}{failed}"),
+        None if failed.is_empty() => "no tests on the last tree".to_owned(),
+        None => "tests failed".to_owned(),
+    }
 }
 
 fn lines_by(all: &[&Attested]) -> String {
@@ -119,7 +167,13 @@ fn others(told: &Told) -> String {
     let line = |finding: &Finding| {
         let commit = code(short(&finding.commit));
         match (&finding.trouble, &finding.person) {
+            (Some(trouble), _) if trouble.code == Code::None => {
+                Some(format!("{commit} has no attestation{}.", signed(told, finding)))
+            }
             (Some(trouble), _) => Some(format!("{commit} fails ({}): {}.", trouble.code, plain(&trouble.why))),
+            (None, Some(person)) if person.is_empty() && finding.is_signed => {
+                Some(format!("{commit} is by hand; its signature was not checked."))
+            }
             (None, Some(person)) if person.is_empty() => Some(format!("{commit} is by hand and not signed.")),
             (None, Some(person)) => Some(format!("{commit} is signed by {}.", plain(person))),
             (None, None) if finding.tested_elsewhere => Some(format!("{commit} was tested on another tree.")),
@@ -130,6 +184,15 @@ fn others(told: &Told) -> String {
     let more = lines.len().saturating_sub(MOST_NAMED * 4);
     let shown = lines.into_iter().take(MOST_NAMED * 4).collect::<Vec<_>>().join(" ");
     if more > 0 { format!("{shown} And {more} more.") } else { shown }
+}
+
+/// What is known of a person's signature, where one would do.
+fn signed(told: &Told, finding: &Finding) -> &'static str {
+    match told.wanted.people {
+        People::Signed if finding.is_signed => ", and nobody of the list signed it",
+        People::Signed => " and no signature",
+        _ => "",
+    }
 }
 
 fn witnesses(told: &Told) -> String {

@@ -48,6 +48,13 @@ impl Told<'_> {
         self.findings.iter().filter_map(|finding| finding.level).min()
     }
 
+    /// The level that every commit reaches; nothing where one passes without (a person's, or one by hand). A merge that adds
+    /// nothing needs none.
+    pub(super) fn reached_by_all(&self) -> Option<Level> {
+        let all = || self.findings.iter().filter(|finding| !finding.adds_nothing);
+        self.lowest().filter(|_| all().all(|finding| finding.level.is_some()))
+    }
+
     /// Clients with their versions, then models.
     pub(super) fn makers(&self, finding: &Finding) -> (BTreeSet<String>, BTreeSet<String>) {
         let (mut clients, mut models) = (BTreeSet::new(), BTreeSet::new());

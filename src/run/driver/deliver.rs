@@ -5,6 +5,7 @@
 
 use super::base::Driver;
 use super::{Finish, Reporter};
+use crate::attest;
 use crate::run::artifacts::RunArtifacts;
 use crate::run::attempt::{AttemptFact, Decision, Delivered, RunOutcome};
 use crate::run::deliver::forge::{self, Request};
@@ -13,7 +14,9 @@ use crate::run::plan::PlannedStep;
 use crate::run::state::RunState;
 use aops_core::config::policy::Policy;
 use aops_core::model::error::Failure;
-use aops_core::system::git;
+use aops_core::session::fact::Fact;
+use aops_core::session::observed::{Committed, CommittedBy};
+use aops_core::system::git::{self, HeadFiles};
 use aops_core::text::redact::redact;
 use aops_core::text::template::one_line;
 use std::fmt::Write;
@@ -36,12 +39,14 @@ impl Driver {
         let message = format!("{title}\n\n{body}");
         let work =
             Work { env: &env, root: &root, base: &base, began_on: &began_on, branch: &branch, message: &message };
-        let delivered = match deliver(&work) {
+        let delivered = match deliver(&work, &|commit, before| self.attest_commit(commit, before)) {
             Ok(Some(delivered)) => delivered,
             Ok(None) => return self.finish(reporter, RunOutcome::Pass, format!("{PASSED}; nothing changed")),
             Err(why) => return self.leave_undelivered(reporter, &work, &why),
         };
         let mut reason = format!("{PASSED}; {}", describe(&delivered));
+        // The notes follow the work.
+        self.attest();
         let known = self.run.delivered.replace(delivered.clone());
         self.append(AttemptFact::Delivered(delivered.clone()))?;
         // What a step pushed to a branch of its choice is that step's to propose.
@@ -69,6 +74,36 @@ impl Driver {
             }
         }
         self.finish(reporter, RunOutcome::Pass, reason)
+    }
+
+    /// The commit that is delivered is the session's: it is recorded and attested before it is pushed. What goes wrong keeps no
+    /// work from being delivered; `aops-hook attest` makes up for it.
+    fn attest_commit(&self, commit: &str, before: &str) {
+        if !self.prepared.policy.witness.attests() || self.session().is_none() {
+            return;
+        }
+        let root = HeadFiles::around(&self.root).map_or_else(|| self.root.clone(), |files| files.root);
+        let made = Committed {
+            before: Some(before.to_owned()).filter(|before| !before.is_empty()),
+            by: CommittedBy::Outside,
+            commit: commit.to_owned(),
+            root: root.to_string_lossy().into_owned(),
+        };
+        let env = self.env.later();
+        let recorded = self.lock_ledger(&env).and_then(|mut ledger| ledger.append(&env, vec![Fact::Commit(made)]));
+        if recorded.is_ok() {
+            self.attest();
+        }
+    }
+
+    /// Makes the statements that are missing, and publishes them where the work is.
+    fn attest(&self) {
+        if !self.prepared.policy.witness.attests() || self.session().is_none() {
+            return;
+        }
+        let env = self.env.later();
+        let place = self.lock_ledger(&env).map(|ledger| ledger.place().path.clone());
+        let _ = place.and_then(|folder| attest::attest(&env, &folder, &self.run.init.session_id));
     }
 
     fn leave_undelivered(self, reporter: &mut dyn Reporter, work: &Work, why: &str) -> anyhow::Result<Finish> {

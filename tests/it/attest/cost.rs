@@ -23,7 +23,11 @@ fn counted(sandbox: &Sandbox, event: &str, payload: &Value) -> Vec<String> {
         line.contains('(') && !line.contains(" resumed>") && !left_out.into_iter().any(|name| line.contains(name))
     };
     // Each line begins with the thread's number.
-    let made = |line: &str| line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ').to_owned();
+    // And the folder in which all of this was built may have any name.
+    let made = |line: &str| {
+        let line = line.replace(env!("CARGO_MANIFEST_DIR"), "");
+        line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ').to_owned()
+    };
     fs::read_to_string(&trace).unwrap().lines().filter(is_other).map(made).collect()
 }
 

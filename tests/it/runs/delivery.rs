@@ -1,7 +1,9 @@
 //! What a run changed is delivered: committed on its branch, pushed, read back, proposed. Remotes are real bare repositories;
 //! the forge's program and `ssh` are stand-ins that say so.
 
-use super::world::{CONFIG, DriverOutput, World, until};
+use super::world::{CONFIG, DriverOutput, World, bash, until};
+use crate::model::{Model, Turn};
+use crate::proof::public_key;
 use crate::support::Sandbox;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -108,6 +110,28 @@ fn a_run_that_changes_nothing_makes_no_branch() {
     assert!(reason(&told).contains("nothing changed") && told.last["delivered"].is_null(), "{told:#?}");
     assert_eq!(remote.world.git(&["branch", "--show-current"]), "main\n");
     assert_eq!(remote.branches(), "main\n");
+}
+
+/// The commit that the run itself makes carries an attestation of the session whose work it is, and the remote has both.
+#[test]
+fn the_delivered_commit_is_attested() {
+    let model = Model::new([bash("echo made > new.txt"), Turn::text("Made.")]);
+    let world = World::with(&model, &[("w", "  - {id: build, name: Build, description: make it, phase: execute}\n")]);
+    world.configure(&format!("{CONFIG}\n[witness]\nattest = \"notes\"\n"));
+    world.sandbox.person(&["key", "init", "--yes"]).said(&["made the key"]);
+    world.commit();
+    let bare = world.sandbox.tmp().join("remote.git");
+    let bare = bare.to_str().unwrap();
+    world.git(&["init", "-q", "--bare", "-b", "main", bare]);
+    world.git(&["remote", "add", "origin", bare]);
+    world.git(&["push", "-q", "-u", "origin", "main"]);
+    world.run("w").passed();
+    let key = public_key(&world.sandbox).to_string();
+    let words = ["verify-commit", "main..HEAD", "--key", &key, "--people", "none", "--json"];
+    let told = world.sandbox.person(&words).json();
+    assert_eq!((&told["ok"], told["commits"].as_array().unwrap().len()), (&serde_json::json!(true), 1), "{told}");
+    assert_eq!(told["commits"][0]["binding"], "commit");
+    assert!(world.git(&["ls-remote", bare]).contains("refs/notes/aops-attest"));
 }
 
 /// Where a repository has no remote, its branch is the delivery, and that is said.

@@ -339,6 +339,12 @@ fn f22_another_repository() {
         facts(statement).repository.root_commit = "ab".repeat(20);
     });
     shop.fails(&[], 1, &["- - SUBJECT"]);
+    // A commit that somebody brought here, with a history of its own.
+    let (shop, commit, _) = one();
+    let tree = shop.git(&["rev-parse", "HEAD^{tree}"]);
+    let strange = shop.git(&["commit-tree", "-m", "elsewhere", &tree]);
+    shop.attest(&commit, |statement| facts(statement).repository.root_commit.clone_from(&strange));
+    shop.fails(&[], 1, &["- - SUBJECT"]);
 }
 
 #[test]

@@ -198,6 +198,35 @@ fn waiting_fetches_the_notes() {
     answer.said(&["A2 claude-code 2.1.325, claude-opus-4-6  change a.txt"]);
 }
 
+/// The clone's own remote has no notes; the fork that the commits come from has.
+#[test]
+fn waiting_fetches_the_notes_of_a_fork() {
+    let mut shop = Shop::new();
+    let (here, fork) = shop.enter_clone("fork");
+    shop.attested("a.txt", long(&[(3, "three")]));
+    shop.folder = here;
+    let _ = shop.enter_clone("checked");
+    shop.git(&["fetch", "-q", "origin", "base:base"]);
+    shop.git(&["pull", "-q", &fork, "main"]);
+    let words = ["base..HEAD", "--signers", "base:.aops/signers", "--require", "A2", "--wait"];
+    assert_eq!(shop.run(&[&words[..], &["1s"]].concat()).code, Some(1));
+    shop.run(&[&words[..], &["60s", "--notes", &fork]].concat()).said(&["A2 claude-code 2.1.325"]);
+    shop.run(&[&words[..], &["60s", "--notes", "--upload-pack=x"]].concat()).failed(2, &[]);
+}
+
+/// Waiting does not make a wrong signature right.
+#[test]
+fn waiting_ends_at_a_forgery() {
+    let shop = Shop::new();
+    let commit = shop.attested("a.txt", long(&[(3, "three")]));
+    let note = shop.note_of(&commit).replacen("\"sig\":\"", "\"sig\":\"AAAA", 1);
+    shop.git(&["update-ref", "-d", "refs/notes/aops-attest"]);
+    shop.note(&commit, &note);
+    // Ten minutes: a test that waited for it would be ended.
+    let answer = shop.run(&["base..HEAD", "--signers", "base:.aops/signers", "--wait", "600s"]);
+    assert!(answer.code == Some(4) && answer.out.contains("SIGNATURE"), "{answer:#?}");
+}
+
 #[test]
 fn the_notes_of_two_clones_merged() {
     let mut shop = Shop::new();
@@ -365,6 +394,30 @@ fn the_notes_of_a_fork() {
     shop.git(&["pull", "-q", &there, "main"]);
     shop.git(&["fetch", "-q", &there, "+refs/notes/aops-attest:refs/notes/aops-attest"]);
     shop.passes(&["--require", "A2"], &["commit A2 ok"]);
+}
+
+/// A runner's checkout has no history: its statement names the commit at which that was cut.
+#[test]
+fn made_in_a_shallow_clone() {
+    let mut shop = Shop::new();
+    shop.put("b.txt", "b again\n");
+    shop.commit("more history");
+    shop.git(&["branch", "-f", "base"]);
+    let here = shop.folder.clone();
+    let clone = shop.sandbox.tmp().join("runner");
+    let address = format!("file://{}", here.display());
+    shop.git(&["clone", "-q", "--depth", "1", &address, clone.to_str().unwrap()]);
+    shop.folder.clone_from(&clone);
+    let cut = shop.head();
+    let commit = shop.attested("a.txt", long(&[(3, "three")]));
+    assert!(shop.statement(&commit, SESSION_ID).to_json().contains(&format!("\"rootCommit\":\"{cut}\"")));
+    shop.folder = here;
+    shop.git(&["pull", "-q", clone.to_str().unwrap(), "main"]);
+    shop.git(&["fetch", "-q", clone.to_str().unwrap(), "+refs/notes/aops-attest:refs/notes/aops-attest"]);
+    shop.passes(&["--require", "A2"], &["commit A2 ok"]);
+    shop.move_base("b.txt", "b moved\n");
+    shop.git(&["rebase", "-q", "base", "main"]);
+    shop.passes(&["--require", "A2"], &["change A2 ok"]);
 }
 
 /// Whoever fetches the notes of several repositories gives each a name of its own.

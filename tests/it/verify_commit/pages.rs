@@ -1,8 +1,9 @@
 //! What `docs/ci.md` and the files of `ci/` show works as it stands.
 
-use super::shop::{Shop, long};
+use super::shop::{SEEN, SESSION_ID, Shop, long, witness};
 use crate::pages::{blocks, read};
 use crate::support::BINARY;
+use serde_json::json;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -64,7 +65,7 @@ fn the_scripts_of_the_page_run() {
 fn the_workflow_of_the_page_decides() {
     let (shop, path) = job();
     let yaml = blocks(&read("docs/ci.md"), "yaml").concat();
-    let script = yaml.split_once("run: |\n").unwrap().1.split_once("  env:").unwrap().0.replace("--wait 120s", "");
+    let script = yaml.split_once("run: |\n").unwrap().1.split_once("  env:").unwrap().0.replace("120s", "1s");
     let (code, said, summary) = step(&shop, &path, &script, &[]);
     assert!(code == 0 && summary.starts_with("**Guarded: 1 of 1 commit, lowest level A2.**"), "{said}{summary}");
     shop.put("b.txt", "by hand\n");
@@ -92,8 +93,94 @@ fn the_action_checks_a_pull_request() {
     assert!(code != 0 && !said.contains(" A2 "), "another program than the pinned one is not run: {said}");
     shop.put("b.txt", "by hand\n");
     shop.commit("by hand");
+    let error = format!("::error title=attest::{} no attestation  (by hand)", &shop.head()[..9]);
+    for path in [&path, bare] {
+        let (code, said, _) = step(&shop, path, &script, &wishes);
+        assert!(code == 1 && said.contains(&error), "{path}: {said}");
+    }
+}
+
+/// What the Action's inputs name counts without the program too.
+#[test]
+fn the_action_without_the_program_takes_its_inputs() {
+    let (shop, path) = job();
+    let bare = path.split_once(':').unwrap().1;
+    let script = format!("bash {}/check.sh", root().join("ci").display());
+    let run = |more: &[(&str, &str)]| step(&shop, bare, &script, &[&[("WAIT", "1s")], more].concat());
+    let (code, said, _) = run(&[("REQUIRE", "A1,tests")]);
+    assert!(code == 0 && said.contains(" A2 claude-code"), "{said}");
+    let (code, said, _) = run(&[("REQUIRE", "A1,witnessed")]);
+    assert!(code == 1 && said.contains("not witnessed"), "{said}");
+    assert_eq!(run(&[("REQUIRE", "A4")]).0, 2);
+    shop.put("b.txt", "by hand\n");
+    shop.commit("by hand");
+    assert_eq!((run(&[]).0, run(&[("PEOPLE", "any")]).0), (1, 0));
+    // The notes come while it waits: the repository that has them is named a little late.
+    shop.git(&["reset", "-q", "--hard", "HEAD^"]);
+    let note = shop.note_of("HEAD");
+    let fork = shop.sandbox.tmp().join("fork.git");
+    shop.git(&["clone", "-q", "--bare", ".", fork.to_str().unwrap()]);
+    shop.git(&["push", "-q", fork.to_str().unwrap(), "refs/notes/aops-attest:refs/notes/later"]);
+    shop.git(&["update-ref", "-d", "refs/notes/aops-attest"]);
+    // The second fetch finds them: the first one's end puts them there.
+    let git = "git() { command git \"$@\"; local code=$?; if [[ $1 == fetch ]]; then command git -C \"$HEAD_REPO\" update-ref \
+        refs/notes/aops-attest refs/notes/later; fi; return $code; }; export -f git; ";
+    let script = format!("{git}{script}");
+    let wishes = [("WAIT", "60s"), ("HEAD_REPO", fork.to_str().unwrap())];
+    let (code, said, _) = step(&shop, bare, &script, &wishes);
+    assert!(code == 0 && said.contains(" A2 claude-code"), "{said}");
+    assert_eq!(shop.note_of("HEAD"), note);
+}
+
+/// A person approves with one command; the owner of the log's key cannot, and an agent's client is turned away.
+#[test]
+fn a_person_approves_a_range() {
+    let (shop, path) = job();
+    let (row, key) = shop.person("grace");
+    shop.git(&["checkout", "-q", "base"]);
+    shop.put(".aops/signers", shop.list(&[row]));
+    shop.commit("the list");
+    shop.git(&["rebase", "-q", "base", "main"]);
+    let eye = witness("witness.example", 9);
+    let commit = shop.head();
+    shop.add(&commit, &shop.statement(&commit, SESSION_ID), &[(&eye, SEEN)]);
+    let eye = eye.public().to_string();
+    let words = ["base..HEAD", "--signers", "base:.aops/signers", "--require", "A4", "--witness", &eye];
+    assert_eq!(shop.run(&words).code, Some(1));
+    let script = format!("bash ci/approve.sh base..HEAD {}", key.display());
+    let (code, said, _) = step(&shop, &path, &script, &[("CLAUDECODE", "1")]);
+    assert!(code == 2 && said.contains("an approval is a person's"), "{said}");
+    let before = shop.note_of("HEAD");
+    let (code, said, _) = step(&shop, &path, &script, &[]);
+    assert!(code == 0 && said.contains("approved ") && shop.note_of("HEAD").starts_with(&before), "{said}");
+    shop.run(&words).said(&[" A4 claude-code"]);
+}
+
+/// The request's own ref has the commits as they were pushed: a squash on the target branch is bound by them.
+#[test]
+fn the_action_fetches_the_originals() {
+    let (mut shop, path) = job();
+    shop.attested("a.txt", long(&[(3, "three"), (20, "twenty")]));
+    shop.git(&["update-ref", "refs/pull/7/head", "HEAD"]);
+    shop.move_base("a.txt", &long(&[(38, "moved")]));
+    shop.squash();
+    // The forge keeps no branch of the request.
+    shop.git(&["branch", "-q", "-D", "main"]);
+    let forge = format!("file://{}", shop.folder.display());
+    let clone = shop.sandbox.tmp().join("checked");
+    shop.git(&["clone", "-q", "--branch", "squashed", &forge, clone.to_str().unwrap()]);
+    shop.folder = clone;
+    shop.git(&["fetch", "-q", "origin", "base:base"]);
+    let script = format!("bash {}/check.sh", root().join("ci").display());
+    let wishes = [("REQUIRE", "A2"), ("WAIT", "1s"), ("HEAD_REPO", forge.as_str())];
     assert_eq!(step(&shop, &path, &script, &wishes).0, 1);
-    assert_eq!(step(&shop, bare, &script, &wishes).0, 1);
+    let (code, said, _) = step(&shop, &path, &script, &[&wishes[..], &[("ORIGINALS", "refs/pull/7/head")]].concat());
+    assert!(code == 0 && said.contains(" A2 claude-code"), "{said}");
+    for (file, own) in
+        [("ci/action.yml", "refs/pull/${{"), ("ci/gitlab.yml", "refs/merge-requests/$CI_MERGE_REQUEST_IID/head")]
+    {
+        assert!(read(file).contains(&format!("ORIGINALS: {own}")), "{file}");
+    }
 }
 
 /// The job of the template, as its runner would run it.
@@ -101,16 +188,54 @@ fn the_action_checks_a_pull_request() {
 fn the_template_for_gitlab_checks_a_merge_request() {
     let (shop, path) = job();
     let text = read("ci/gitlab.yml");
-    let lines = |name: &str| -> Vec<String> {
-        let rest = text.split_once(&format!("  {name}:\n")).unwrap().1;
-        let items = rest.lines().take_while(|line| line.starts_with("    - "));
-        items.map(|line| line.trim_start_matches("    - ").to_owned()).collect()
-    };
-    let script = [lines("before_script"), lines("script")].concat().join("\n").replace("--wait 120s", "");
+    let rest = text.split_once("  script:\n").unwrap().1;
+    let items = rest.lines().take_while(|line| line.starts_with("    - "));
+    let script = items.map(|line| line.trim_start_matches("    - ")).collect::<Vec<_>>().join("\n");
     let report = shop.folder.join("attest.xml").display().to_string();
-    let (code, said, _) = step(&shop, &path, &script, &[("REPORT", &report), ("REQUIRE", "A2")]);
+    let run = |path: &str, more: &[(&str, &str)]| {
+        step(&shop, path, &script, &[&[("REPORT", report.as_str()), ("WAIT", "1s")], more].concat())
+    };
+    let (code, said, _) = run(&path, &[("REQUIRE", "A2")]);
     assert_eq!(code, 0, "{said}");
     assert!(fs::read_to_string(&report).unwrap().contains("failures=\"0\""));
-    let (code, _, _) = step(&shop, &path, &script, &[("REPORT", &report), ("REQUIRE", "A3")]);
+    let (code, _, _) = run(&path, &[("REQUIRE", "A3")]);
     assert!(code == 1 && fs::read_to_string(&report).unwrap().contains("type=\"WITNESS\""));
+    // Without the program, and with a pinned one.
+    let bare = path.split_once(':').unwrap().1;
+    let (code, said, _) = run(bare, &[("REQUIRE", "A2,tests")]);
+    assert!(code == 0 && said.contains("is not installed"), "{said}");
+    assert_eq!(run(bare, &[("PROGRAM", &format!("file://{BINARY}"))]).0, 2);
+    shop.put("b.txt", "by hand\n");
+    shop.commit("by hand");
+    for path in [&path, bare] {
+        assert_eq!((run(path, &[]).0, run(path, &[("PEOPLE", "any")]).0), (1, 0));
+    }
+    let (code, _, _) = run(&path, &[("PEOPLE", "any"), ("WITNESSES", "no key")]);
+    assert_eq!(code, 2, "what WITNESSES names is given to the program");
+}
+
+/// A session that was refused, or that waits for an answer, is not green; one that did its work is.
+#[test]
+fn the_gate_of_the_page_reads_refusals_and_open_questions() {
+    let gate = blocks(&read("docs/ci.md"), "bash").into_iter().find(|script| script.contains("outcome=")).unwrap();
+    let judged = |mode: &str, line: &str| {
+        let (shop, path) = job();
+        shop.sandbox.configure("[mode]\nlevel = \"guard\"\n");
+        let session = shop.sandbox.session();
+        let _ = session.start("startup");
+        let _ = session.prompt("publish it");
+        let call = session.call("Bash", json!({"command": line}));
+        let mut payload = session.payload("PreToolUse", call.fields());
+        payload["permission_mode"] = json!(mode);
+        let _ = shop.sandbox.hook("PreToolUse", &payload);
+        let _ = session.stop("done");
+        let (code, said, _) = step(&shop, &path, &gate, &[]);
+        (code, said)
+    };
+    let (code, said) = judged("acceptEdits", "ls");
+    assert!(code == 0 && said.contains("outcome: completed"), "{said}");
+    let (code, said) = judged("dontAsk", "git push --force");
+    assert!(code == 1 && said.contains("refused: 1"), "{said}");
+    let (code, said) = judged("acceptEdits", "git push --force");
+    assert!(code == 1 && said.contains("not approved: 1"), "{said}");
 }

@@ -159,17 +159,19 @@ pub struct Jail {
     pub unjailed: u64,
 }
 
-/// What an agent of ours said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Verdict {
-    Proceed,
-    Revise,
-    Halt,
-    Ok,
-    Block,
-    Verified,
-    Issues,
+named! {
+    /// What an agent of ours said.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "UPPERCASE")]
+    pub enum Verdict {
+        Proceed = "PROCEED",
+        Revise = "REVISE",
+        Halt = "HALT",
+        Ok = "OK",
+        Block = "BLOCK",
+        Verified = "VERIFIED",
+        Issues = "ISSUES",
+    }
 }
 
 named! {

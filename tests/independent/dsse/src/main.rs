@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut envelope = dsse::Envelope::from_json(line.as_bytes())?;
     let verified = dsse::verify(&envelope, &[&verifier], 1)?;
     assert_eq!(verified.accepted_keys, [keyid]);
-    let changed = String::from_utf8(verified.payload)?.replace("\"attended\":true", "\"attended\":false");
+    let changed = String::from_utf8(verified.payload)?.replace("\"tampering\":0", "\"tampering\":1");
     envelope.payload = base64::engine::general_purpose::STANDARD.encode(changed);
     assert!(dsse::verify(&envelope, &[&verifier], 1).is_err());
     println!("accepted");

@@ -22,6 +22,8 @@ const TICK_MS: i64 = 20;
 
 /// How it names what makes a commit in the tree at hand.
 const MAKES: [&str; 4] = ["commit", "cherry-pick", "revert", "am"];
+/// What a rebase does that makes another change than was there: `rebase (continue): words`. A pick is bound by its change.
+const REMAKES: [&str; 5] = ["continue", "edit", "squash", "fixup", "reword"];
 
 /// `HEAD` went from one commit to another.
 #[derive(Debug, PartialEq, Eq)]
@@ -127,15 +129,34 @@ fn read(line: &str) -> Option<(i64, Move)> {
     let at = head.rsplit(' ').nth(1)?.parse().ok()?;
     let is_commit = |name: &str| name.len() >= 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     let verb = words.split([' ', ':']).next().unwrap_or_default();
-    let (takes, makes) = (TAKES.contains(&verb), MAKES.contains(&verb));
+    let (takes, makes) = (TAKES.contains(&verb), MAKES.contains(&verb) || remakes(verb, words));
     let amends = words.starts_with("commit (amend)");
     let made = || Move { old: old.to_owned(), new: new.to_owned(), takes, makes, amends };
     (is_commit(old) && is_commit(new)).then(|| (at, made()))
 }
 
+/// `rebase (continue): words`, `pull --rebase (squash): words`.
+fn remakes(verb: &str, words: &str) -> bool {
+    let action = || words.split(':').next()?.split_once('(')?.1.strip_suffix(')');
+    matches!(verb, "rebase" | "pull") && action().is_some_and(|action| REMAKES.contains(&action))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rebase_makes_what_it_does_not_pick() {
+        let makes = |words: &str| {
+            let line = format!("{} {} A B <a@b> 100 +0100\t{words}\n", "a".repeat(40), "b".repeat(40));
+            moves(line.as_bytes(), 100_000)[0].makes
+        };
+        let made = ["continue", "edit", "squash", "fixup", "reword"];
+        assert!(made.iter().all(|action| makes(&format!("rebase ({action}): a (b): c"))));
+        assert!(makes("rebase -i (continue): x") && makes("pull --rebase origin main (continue): x"));
+        let taken = ["rebase (start): checkout x", "rebase (pick): (continue): x", "rebase (finish): returning to x"];
+        assert!(!taken.iter().any(|words| makes(words)) && !makes("merge x (continue): y"));
+    }
 
     #[test]
     fn the_log_of_head_is_read_from_a_moment_on() {
