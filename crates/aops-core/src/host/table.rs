@@ -55,18 +55,18 @@ pub struct Host {
 }
 
 pub const QUESTIONS: [&str; 13] = [
-    "known by",
-    "a refusal is",
-    "a pass prints",
-    "the hook crashes",
-    "the hook is too slow",
-    "`ask`",
-    "a call has an id",
-    "who calls",
-    "an agent's verdict",
-    "the end of a turn is refused",
-    "its own cap on that",
-    "tokens",
+    "recognised by",
+    "how a call is blocked",
+    "what a passing call prints",
+    "if the hook crashes",
+    "if the hook is too slow",
+    "a call that needs approval (`ask`)",
+    "calls have an id",
+    "who makes a call",
+    "an agent's verdict arrives with",
+    "the end of a turn can be blocked",
+    "how often in a row",
+    "tokens come from",
     "an administrator's file",
 ];
 
@@ -169,8 +169,8 @@ pub static HOSTS: &[Host] = &[
         variables: &["CLAUDE_CONFIG_DIR"], verbs: &[], drops: &[],
         answers: [
             "`CLAUDECODE`, `CLAUDE_CODE_SESSION_ID`, or its payload", "JSON and exit 2", "nothing",
-            "refused (`onFailure`)", "refused (`onFailure`)", "asks; refused without a person", "yes", "`agent_id`",
-            "SubagentStop", "yes", "8", "transcript", "`/etc/claude-code/managed-settings.json`",
+            "blocked (`onFailure`)", "blocked (`onFailure`)", "asks; blocked without a person", "yes", "`agent_id`",
+            "SubagentStop", "yes", "the client stops after 8", "transcript", "`/etc/claude-code/managed-settings.json`",
         ],
     },
     Host {
@@ -180,9 +180,9 @@ pub static HOSTS: &[Host] = &[
         variables: &["CODEX_HOME"], verbs: &["exec", "e", "review"],
         drops: &["--ignore-user-config", "-c", "--config", "--enable", "--disable", "-p", "--profile", "--remote"],
         answers: [
-            "`--client codex` in its registration", "exit 2 and words on stderr", "nothing",
-            "**passes**", "**passes**", "**would run the call**: we refuse", "yes", "`agent_id`",
-            "SubagentStop", "yes", "none: ours is 8", "PostModelRequest, rollout files", "`/etc/codex/hooks.json`, `requirements.toml`",
+            "`--client codex` in its registration", "exit 2 and text on stderr", "nothing",
+            "**passes**", "**passes**", "**would run it**: we block", "yes", "`agent_id`",
+            "SubagentStop", "yes", "we stop after 8", "PostModelRequest, rollout files", "`/etc/codex/hooks.json`, `requirements.toml`",
         ],
     },
     Host {
@@ -192,8 +192,8 @@ pub static HOSTS: &[Host] = &[
         variables: &["COPILOT_HOME"], verbs: &[], drops: &["--config-dir", "--acp", "--server"],
         answers: [
             "`--client copilot` in its registration", "JSON and exit 2", "nothing",
-            "refused", "**passes**", "asks; refused without a terminal", "no: we make one", "`agent_id`, `parent_agent_id`",
-            "SubagentStop", "JSON only", "8", "events.jsonl", "`/etc/github-copilot/policy.d`",
+            "blocked", "**passes**", "asks; blocked without a terminal", "no: we add one", "`agent_id`, `parent_agent_id`",
+            "SubagentStop", "JSON only", "the client stops after 8", "events.jsonl", "`/etc/github-copilot/policy.d`",
         ],
     },
     Host {
@@ -205,8 +205,8 @@ pub static HOSTS: &[Host] = &[
         verbs: &["run"], drops: &["--pure", "--attach"],
         answers: [
             "`--client opencode` in our plugin", "an exception of our plugin", "nothing",
-            "refused", "no limit", "we refuse", "yes", "a child session",
-            "after the `task` tool", "**not in `opencode run`**", "none: ours is 8", "not read", "`/etc/opencode/opencode.json`",
+            "blocked", "no limit", "we block", "yes", "a child session",
+            "after the `task` tool", "**not in `opencode run`**", "we stop after 8", "not read", "`/etc/opencode/opencode.json`",
         ],
     },
     Host {
@@ -215,9 +215,9 @@ pub static HOSTS: &[Host] = &[
         in_project: &[".gemini/settings.json"], agents: ("", ""),
         variables: &["GEMINI_CLI_HOME", "GEMINI_CLI_SYSTEM_SETTINGS_PATH"], verbs: &[], drops: &["-e", "--extensions", "--acp"],
         answers: [
-            "`--client gemini` in its registration", "JSON, exit 2 and words", "nothing",
-            "**passes**", "**passes**", "**would hang**: we refuse", "no: we make one", "**not told**",
-            "**not read**: no loop", "yes", "none: ours is 8", "not read", "`/etc/gemini-cli/settings.json`",
+            "`--client gemini` in its registration", "JSON, exit 2 and text", "nothing",
+            "**passes**", "**passes**", "**would hang**: we block", "no: we add one", "**unknown**",
+            "**not read**: no loop", "yes", "we stop after 8", "not read", "`/etc/gemini-cli/settings.json`",
         ],
     },
     Host {
@@ -228,7 +228,7 @@ pub static HOSTS: &[Host] = &[
         answers: [
             "`--client qwen` in its registration", "JSON and exit 2", "nothing",
             "not measured", "not measured", "not measured", "yes", "`agent_id`",
-            "**not read**: no loop", "yes", "none: ours is 8", "not read", "not measured",
+            "**not read**: no loop", "yes", "we stop after 8", "not read", "not measured",
         ],
     },
 ];
@@ -264,12 +264,12 @@ pub fn page() -> String {
     for host in HOSTS.iter().filter(|host| !host.events.is_empty()) {
         let _ = write!(
             text,
-            "\n\n### {}\n\n| event | can be refused | tells the model | registered, seconds |\n|---|---|---|--:|",
+            "\n\n### {}\n\n| event | can be blocked | reaches the model | time limit in seconds |\n|---|---|---|--:|",
             host.title
         );
         for event in host.events {
             let yes = |is: bool| if is { "yes" } else { "" };
-            let seconds = if event.timeout > 0 { event.timeout.to_string() } else { "no".to_owned() };
+            let seconds = if event.timeout > 0 { event.timeout.to_string() } else { "not registered".to_owned() };
             let _ = write!(text, "\n| {} | {} | {} | {seconds} |", event.name, yes(event.refuses), yes(event.context));
         }
     }
