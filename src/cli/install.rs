@@ -40,7 +40,7 @@ pub const INSTALL: Command = Command {
     about: "Register the hooks in Claude Code's settings",
     examples: &[
         ("aops-hook install", "For all sessions of this user"),
-        ("aops-hook install --mode loop", "The same; small tasks go on as ever, larger ones are planned and verified"),
+        ("aops-hook install --mode loop", "The same; small tasks work as usual, larger ones are planned and verified"),
         (
             "aops-hook install --project",
             "For everyone in this project; who has no aops-hook is told so, and not held up",

@@ -24,12 +24,12 @@ pub const COMMAND: Command = Command {
     about: "Show or set how much of the loop is enforced: observe, guard, loop or strict",
     examples: &[
         ("aops-hook mode", "the mode here, where it comes from, and what each mode costs"),
-        ("aops-hook mode loop", "small tasks go on as ever, larger ones are planned and verified"),
+        ("aops-hook mode loop", "small tasks work as usual, larger ones are planned and verified"),
         (
             "aops-hook mode observe --project",
             "only watch in this project; written to your own file, not to the project",
         ),
-        ("aops-hook mode --project --unset", "take that row out again: your default holds in this project too"),
+        ("aops-hook mode --project --unset", "remove that row: your default applies in this project again"),
         ("aops-hook mode strict --yes", "the same from your own script"),
     ],
     arguments: |row| {
@@ -53,17 +53,17 @@ struct ModeRow {
 const MODES: [ModeRow; 4] = [
     ModeRow {
         level: ModeLevel::Observe,
-        does: "nothing is told or refused; what would have been is recorded",
+        does: "records what stricter modes would have blocked; never interferes",
         costs: "costs nothing",
     },
     ModeRow {
         level: ModeLevel::Guard,
-        does: "dangerous commands are stopped, your rules and checks are enforced",
-        costs: "costs nothing, and a retry where a rule refuses",
+        does: "dangerous commands need your approval; your rules and checks are enforced",
+        costs: "costs nothing, and a retry where a rule blocks",
     },
     ModeRow {
         level: ModeLevel::Loop,
-        does: "small tasks go on as ever; larger ones are planned and verified",
+        does: "small tasks work as usual; larger ones are planned and verified",
         costs: "a small one costs nothing, a feature 6 or 7 requests and 3 agents more",
     },
     ModeRow {
@@ -178,15 +178,15 @@ pub(super) fn next_prompt(policy: &Policy) -> String {
     let (most_files, most_lines) = policy.small.most();
     let words = match policy.mode.level() {
         ModeLevel::Observe => format!(
-            "goes as without aops-hook; what `{}` would have refused is recorded, and `aops-hook insights` shows it",
+            "works as without aops-hook; what `{}` would have blocked is recorded, and `aops-hook insights` shows it",
             policy.mode.rehearse.level().name()
         ),
-        ModeLevel::Guard => "goes as without aops-hook, but for dangerous commands and what your rules and checks refuse".to_owned(),
+        ModeLevel::Guard => "works as without aops-hook; only dangerous commands and what your rules and checks find are stopped".to_owned(),
         ModeLevel::Loop => format!(
-            "goes as ever while the task is small (up to {files} files with {most_lines} lines, or {lines} lines in {most_files} files); a larger one needs a plan, and is reviewed and verified"
+            "works as usual while the task is small (up to {files} files with {most_lines} lines, or {lines} lines in {most_files} files); a larger one needs a plan, a review and verification"
         ),
         ModeLevel::Strict => {
-            "is planned by `prompt-hydrator` before anything may change, and ends verified, reflected on, committed and pushed".to_owned()
+            "needs a plan from `prompt-hydrator` before anything changes, and ends verified, reflected on, committed and pushed".to_owned()
         }
     };
     format!("your next prompt {words}")

@@ -189,7 +189,7 @@ fn halt(session: &Session, shelved: &SessionOnDisk) -> Vec<NamedFact> {
 
 /// How a person goes on without the loop, where it holds something up.
 fn way_out(session: &Session, now_ms: i64) -> Option<NamedFact> {
-    let words = "begin a prompt with `.` to let one task go without the loop; `aops-hook mode` sets how much there is";
+    let words = "start a prompt with `.` to skip the loop for that task; change the default with `aops-hook mode`";
     let shut = is_shut(session, now_ms) && session.state.phase != Phase::Halted;
     shut.then(|| ("way out", words.to_owned(), Tone::Quiet))
 }
@@ -199,10 +199,10 @@ fn describe_mode(session: &Session) -> String {
     let mode = &session.policy().mode;
     let means = match mode.level() {
         ModeLevel::Observe => {
-            format!("only the guard and a block refuse; what `{}` would refuse is recorded", mode.rehearse.name())
+            format!("blocks only changes to aops-hook itself; what `{}` would block is recorded", mode.rehearse.name())
         }
-        ModeLevel::Guard => "the guard, the rules and the checks refuse; there is no loop".to_owned(),
-        ModeLevel::Loop => "small edits are free; a larger task needs a plan".to_owned(),
+        ModeLevel::Guard => "dangerous commands, rules and checks; no loop".to_owned(),
+        ModeLevel::Loop => "small tasks are free; a larger task needs a plan".to_owned(),
         ModeLevel::Strict => "every prompt goes through the whole loop".to_owned(),
     };
     let chosen = session.memory.chosen.as_ref().is_some_and(|asked| asked.level.is_some());

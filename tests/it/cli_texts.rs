@@ -259,7 +259,7 @@ fn in_a_session(page: &mut Page) {
     let session = page.sandbox.session();
     let _ = session.start("startup");
     let _ = session.prompt("add a greeting");
-    session.write("hello.txt").refused(&["sandbox"]);
+    session.write("hello.txt").refused(&["no plan yet"]);
     session.hydrate("minor-edit", "new");
     assert_eq!(session.write("hello.txt").code, Some(0));
     session.stop("Done.").refused(&["qa-verifier"]);

@@ -196,7 +196,7 @@ fn a90_skills_and_agents_that_bring_programs_wait_for_the_plan() {
         ("SlashCommand", json!({"command": "/s x"})),
         ("Agent", agent("m")),
     ] {
-        ask(&session, tool, input).refused(&["the sandbox is shut", "brings", "`prompt-hydrator`"]);
+        ask(&session, tool, input).refused(&["has a plan", "brings", "`prompt-hydrator`"]);
     }
     for (tool, input) in [
         ("Skill", json!({"skill": "p"})),

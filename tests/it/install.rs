@@ -623,7 +623,7 @@ fn the_script_installs_and_undoes_it_all() {
     let program = home.root().join("home/.local/bin/aops-hook");
     assert!(out.contains("all is well") && out.contains("export PATH="), "{out}");
     let ending: Vec<&str> = out.lines().rev().take(2).collect();
-    assert!(ending[1].starts_with("your next prompt goes as ever while the task is small"), "{out}");
+    assert!(ending[1].starts_with("your next prompt works as usual while the task is small"), "{out}");
     assert!(
         ending[0].starts_with("to change that: `") && ending[0].contains("mode observe|guard|loop|strict"),
         "{out}"

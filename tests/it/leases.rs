@@ -117,7 +117,7 @@ fn strict_refuses_and_each_way_out_works() {
 fn a_refused_call_takes_nothing() {
     let sandbox = in_mode("strict");
     let one = begun_without_plan(&sandbox);
-    one.write("README.md").refused(&["the sandbox is shut"]);
+    one.write("README.md").refused(&["this task has no plan yet"]);
     sandbox.working().write("README.md").silent();
 }
 

@@ -55,6 +55,7 @@ mod ledger_tail;
 mod licences;
 mod meanwhile;
 mod memory;
+mod messages;
 mod missing;
 mod mode;
 mod model;

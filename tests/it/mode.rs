@@ -24,7 +24,7 @@ fn it_says_the_mode_where_it_comes_from_and_what_each_costs() {
     said.said(&[
         "mode      loop\n", "from      the default", "* loop ", "\n  strict ", "(recommended)", "costs nothing",
     ]);
-    said.said(&["your next prompt goes as ever while the task is small", "`aops-hook mode LEVEL`"]);
+    said.said(&["your next prompt works as usual while the task is small", "`aops-hook mode LEVEL`"]);
     let shown = sandbox.person(&["mode", "--json"]).json();
     assert_eq!((&shown["level"], &shown["from"], &shown["at"]), (&json!("loop"), &json!("default"), &json!([])));
     sandbox.configure("# mine\n[mode]\nlevel = \"guard\"\n[gates]\nqa = \"enforce\"\n");
@@ -62,7 +62,7 @@ fn setting_it_keeps_the_rest_of_the_file() {
     sandbox.person(&["mode", "loop", "--yes"]).said(&[
         "mode `loop` is set in",
         "config.toml`\n",
-        "your next prompt goes as ever while the task is small (up to 3 files with 240 lines, or 60 lines in 12 files)",
+        "your next prompt works as usual while the task is small (up to 3 files with 240 lines, or 60 lines in 12 files)",
     ]);
     let wanted = format!("{mine}\n[mode]\nlevel = \"loop\"\n");
     assert_eq!(fs::read_to_string(config(&sandbox)).unwrap(), wanted);
@@ -119,7 +119,7 @@ fn a_projects_row_is_taken_out_again() {
     sandbox.person(&["mode", "--unset", "--yes"]).failed(2, &["--project"]);
     sandbox.person(&["mode", "loop", "--project", "--unset", "--yes"]).failed(2, &["cannot be used with"]);
     let said = sandbox.person(&["mode", "--project", "--unset", "--yes"]);
-    said.said(&["the row for `", "was removed from", "the mode here is now `loop`", "your next prompt goes as ever"]);
+    said.said(&["the row for `", "was removed from", "the mode here is now `loop`", "your next prompt works as usual"]);
     assert_eq!(fs::read_to_string(config(&sandbox)).unwrap(), mine);
     assert_eq!(in_force(&sandbox), "loop");
 }
@@ -173,11 +173,11 @@ fn an_installation_sets_the_mode_and_says_what_comes_next() {
     let out = home.done(&["install", "--mode", "loop", "--dry-run"]);
     assert!(out.contains("mode `loop`"), "{out}");
     assert_eq!(home.tree(), before);
-    ends(&home.done(&["install"]), "goes as ever while the task is small");
+    ends(&home.done(&["install"]), "works as usual while the task is small");
     assert!(!file.exists(), "without a terminal the default stays");
     let out = home.done(&["install", "--mode", "loop"]);
     assert!(out.contains("mode `loop` is set in"), "{out}");
-    ends(&out, "goes as ever while the task is small");
+    ends(&out, "works as usual while the task is small");
     assert_eq!(fs::read_to_string(&file).unwrap(), "[mode]\nlevel = \"loop\"\n");
     let said: Value = serde_json::from_str(&home.done(&["install", "--mode", "guard", "--json"])).unwrap();
     assert_eq!(said["mode"]["level"], "guard");
@@ -232,13 +232,13 @@ fn a_person_at_a_terminal_is_asked_once() {
     let home = Home::new();
     let out = on_a_terminal(&home, "", "\u{4}");
     assert!(out.contains("how much"), "{out}");
-    ends(&out, "goes as ever");
+    ends(&out, "works as usual");
     assert!(!home.root().join("home/.config").exists());
     // A person who says `--yes` is not asked: the program would wait for a key that never comes.
     let home = Home::new();
     let out = on_a_terminal(&home, "--yes", "");
     assert!(!out.contains("how much") && out.contains("registered for 30 events"), "{out}");
-    ends(&out, "goes as ever");
+    ends(&out, "works as usual");
     assert!(!home.root().join("home/.config").exists(), "the mode stays as it is");
     ends(&on_a_terminal(&home, "--yes --mode guard", ""), "your rules");
 }

@@ -185,7 +185,7 @@ fn nothing_is_called_shut_where_nothing_is() {
     for (config, words, line) in [
         (
             "mode.level = \"observe\"\n",
-            "mode      observe: only the guard and a block refuse; what `loop` would",
+            "mode      observe: blocks only changes to aops-hook itself; what `loop` would",
             "aops: mode observe\n",
         ),
         ("mode.level = \"guard\"\n", "mode      guard: ", "aops: mode guard\n"),

@@ -72,7 +72,7 @@ fn a_timeline_goes_on_and_is_filtered() {
     screen.shows(&["1 session, 1 live", "add a greet"]);
     screen.press("Enter");
     screen.shows(&[&session.id[..8], "prompt    add a greeting", "done      Bash ls", "refused   Write hello.txt"]);
-    screen.shows(&["the sandbox is shut", "waits for `prompt-hydrator`"]);
+    screen.shows(&["this task has no plan yet", "waits for `prompt-hydrator`"]);
     screen.press("r");
     screen.wait_for("refusals alone", |shown| shown.contains("lines: refused") && !shown.contains("Bash ls"));
     session.write("other.txt").refused(&["sandbox"]);

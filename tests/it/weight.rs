@@ -447,7 +447,7 @@ fn after_an_answered_question_a_small_task_begins() {
     let session = begun(&sandbox);
     session.prompt("what is this?").silent();
     session.hydrate("simple-question", "new");
-    session.write("README.md").refused(&["the sandbox stays shut"]);
+    session.write("README.md").refused(&["changes nothing"]);
     session.stop("A project.").silent();
     session.prompt("fix the typo").silent();
     let task = session.state()["task"].clone();

@@ -16,7 +16,7 @@ fn shown(line: &str) -> String {
     let session = sandbox.session();
     let _ = session.start("startup");
     let _ = session.prompt("add a greeting");
-    session.write("hello.txt").refused(&["sandbox"]);
+    session.write("hello.txt").refused(&["no plan yet"]);
     let said = sandbox.person(&words(line));
     let text = stable(&sandbox.scrub(&format!("{}{}", said.out, said.err).replace(BINARY, "aops-hook")));
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();

@@ -16,7 +16,7 @@ fn a_run_that_was_refused_for_good_says_so() {
     let model = Model::new([write(&sandbox, "hello\n"), Turn::text("I could not do it.")]);
     let run = Client::guarded(&sandbox, &model).run("make hello.txt");
     run.ended("I could not do it.");
-    for words in ["the last thing that was tried was refused", "the sandbox is shut", "AOPS_MODE=guard"] {
+    for words in ["the last thing that was tried was refused", "this task has no plan yet", "AOPS_MODE=guard"] {
         assert!(run.err.contains(words), "{words}: {run:?}");
     }
     // The way out that it names works, and then there is nothing to say.
@@ -170,7 +170,7 @@ fn a_start_chooses_its_mode() {
     run.ended("Written.");
     assert!(sandbox.project().join("hello.txt").exists());
     let heard = model.requests().iter().flat_map(Request::pieces).collect::<Vec<_>>().join("\n");
-    for words in ["aops-hook, which the user installed", "sandbox is shut", "hook additional context"] {
+    for words in ["aops-hook, which the user installed", "this task has no plan yet", "hook additional context"] {
         assert!(!heard.contains(words), "`{words}` reached the model");
     }
     let session = Session::new(&sandbox, run.session_id());

@@ -22,7 +22,7 @@ fn a_list_then_a_line_for_each_change() {
         screen.press("Enter");
     };
     type_line("open 1");
-    screen.shows(&["refused: Write hello.txt  [sandbox]: the sandbox is shut"]);
+    screen.shows(&["refused: Write hello.txt  [sandbox]: Blocked: this task has no plan yet"]);
     type_line("tool bash");
     screen.shows(&["0 of", "tool bash"]);
     type_line("all");

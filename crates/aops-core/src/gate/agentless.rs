@@ -34,8 +34,8 @@ pub fn judge_sandbox(session: &Session, event: &Event, context: &Context) -> Ver
         return refuse_missing(GateId::Sandbox, shown, cause, why, awaited);
     }
     let told = format!(
-        "refused: `{shown}`, since {cause}, and this client cannot start the agent that makes one ({why})\n\
-         hint: plan mode, a prompt that begins with `.`, or a start with `AOPS_MODE=guard` lets it work"
+        "Blocked: `{shown}`, because {cause}, and this client cannot start the agent that makes one ({why})\n\
+         hint: plan mode, a prompt that begins with `.`, or a start with `AOPS_MODE=guard` lets it continue"
     );
     let phrase = Phrase::new("refusals/agentless.md", vec![("call", shown), ("cause", cause), ("why", why)]);
     Verdict { notice: told, aloud: true, ..Verdict::refuse(GateId::Sandbox, phrase) }

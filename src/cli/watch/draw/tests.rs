@@ -104,7 +104,7 @@ fn a_timeline_shows_the_chosen_line_whole() {
         ts: "2026-01-13T10:00:00.000Z".to_owned(),
         word: "refused".to_owned(),
         text: "Write hello.txt  [sandbox]".to_owned(),
-        reason: Some("the sandbox is shut\nhint: start the agent `prompt-hydrator`".to_owned()),
+        reason: Some("Blocked: this task has no plan yet\nhint: start the agent `prompt-hydrator`".to_owned()),
         refused: true,
         tone: Tone::Bad,
         ..Told::default()
