@@ -22,7 +22,7 @@ pub use crate::session::said::Said;
 pub use checked::Checked;
 pub use kept::Kept;
 pub use opened::{Opened, Previous};
-pub use reached::Reached;
+pub use reached::{NetworkChange, NetworkChanged, Reached};
 pub use recovered::Recovered;
 pub use reported::Reported;
 pub use starts::Starts;
@@ -106,6 +106,7 @@ facts! {
     "undo": Undo(BroughtBack),
     "commit": Commit(Committed),
     "attest": Attest(Attested),
+    "network": Network(NetworkChanged),
     "insights": Insights(Concluded),
     "snapshot": Snapshot(Box<Snapshot>),
 }
