@@ -15,7 +15,7 @@ pub mod notes;
 
 use aops_attest::envelope::{Envelope, Lines, ProofLine};
 use aops_attest::statement::Statement;
-use aops_core::briefing::refresh::ATTEST;
+use aops_core::briefing::refresh::{ATTEST, take_network};
 use aops_core::ledger::open::Ledger;
 use aops_core::ledger::recover::LEDGER_FILE;
 use aops_core::model::error::{Code, Failure};
@@ -49,6 +49,7 @@ pub fn is_verb(word: &str) -> bool {
 /// Runs the internal verb; prints nothing, since stdout is closed.
 pub fn run(arguments: &[String], env: &Env) -> u8 {
     let [_, folder, trace] = arguments else { return 2 };
+    take_network(env);
     detached::own_session();
     thread::spawn(|| {
         thread::sleep(LONGEST);

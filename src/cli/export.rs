@@ -6,6 +6,7 @@
 //! no hook calls this; the same session gives the same ids, so a collector that gets it twice stores it once.
 
 mod form;
+mod hosts;
 mod send;
 mod signals;
 mod trace;

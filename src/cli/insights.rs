@@ -14,7 +14,7 @@ use aops_core::briefing::reflections;
 use aops_core::config::in_force;
 use aops_core::config::texts::{self, Reading};
 use aops_core::insight::collect;
-use aops_core::insight::document::{Insights, RuleCounts, check_rich, describe_counts};
+use aops_core::insight::document::{HostCounts, Insights, RuleCounts, check_rich, describe_counts};
 use aops_core::ledger::open::Ledger;
 use aops_core::ledger::sessions;
 use aops_core::model::named::Stored;
@@ -263,6 +263,7 @@ fn describe(insights: &Insights) -> Vec<NamedFact> {
         ("audits", audits.unwrap_or_default(), Tone::Plain),
         ("todos", todos.unwrap_or_default(), Tone::Plain),
         ("calls", insights.tool_calls.describe(), Tone::Plain),
+        ("hosts", HostCounts::describe(&insights.hosts), Tone::Plain),
         ("files", describe_files(&insights.files_changed), Tone::Plain),
         ("time", phases.join(", "), Tone::Plain),
     ]

@@ -9,7 +9,9 @@ use aops_core::config::in_force;
 use aops_core::config::policy::network::{Network, NetworkMode};
 use aops_core::config::policy::{Folder, choose};
 use aops_core::jail::network;
+use aops_core::ledger::open::Ledger;
 use aops_core::ledger::sessions::{self, SessionOnDisk};
+use aops_core::session::fact::{Fact, NetworkChange, NetworkChanged};
 use aops_core::session::fold::Session;
 use aops_core::system::signal;
 use aops_core::text::plain::count;
@@ -114,6 +116,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let mode = policy.network.mode;
     let here = newest(io);
     let running = here.as_ref().is_some_and(|here| network::is_running(&here.folder));
+    let read = here.as_ref().filter(|_| running).and_then(|here| network::describe_reading(&here.folder));
     let list = here.as_ref().and_then(|here| here.list.clone()).or_else(|| policy.network.list());
     let counts = here.map(|here| here.counts).unwrap_or_default();
     let wanted = list.as_ref().map(|list| wanted(list, &counts)).unwrap_or_default();
@@ -128,6 +131,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.facts([
         ("network", format!("{}: {}", mode.name(), means(mode)), Tone::Strong),
         (session, list.map(|_| counts.describe()).unwrap_or_default(), Tone::Plain),
+        ("read", read.unwrap_or_default(), Tone::Warn),
         ("wanted", names.join(", "), Tone::Warn),
         (
             "change",
@@ -239,7 +243,7 @@ fn answer(given: &ArgMatches, io: &mut Io, answer: Answer) -> anyhow::Result<u8>
     };
     let edited = user_file::edit(io, &project, change, &format!("`[network]` with `{} = [\"{host}\"]`", answer.key()))?;
     edited.write(io)?;
-    let told = tell_running(io)?;
+    let told = tell_running(io, answer, &host)?;
     let now = &edited.policy.network;
     let holds = answer.holds(now, &host);
     let value = json!({
@@ -263,11 +267,18 @@ fn answer(given: &ArgMatches, io: &mut Io, answer: Answer) -> anyhow::Result<u8>
 }
 
 /// The networks of running sessions read what holds in their projects now.
-fn tell_running(io: &Io) -> anyhow::Result<usize> {
+fn tell_running(io: &Io, answer: Answer, host: &str) -> anyhow::Result<usize> {
     let mut told = 0;
     for (found, session) in running(io) {
         if let Ok(policy) = in_force::policy(io.env, Path::new(&session.memory.root)) {
             told += usize::from(network::renew(&found.path, &policy.network)?);
+            let change = if answer == Answer::Allow { NetworkChange::Allowed } else { NetworkChange::Denied };
+            let changed = NetworkChanged { host: Some(host.to_owned()), ..NetworkChanged::of(change) };
+            Ledger::at(io.env, &found.path, &found.session_id)?.append(io.env, vec![Fact::Network(changed)])?;
+            // After a secret only what a person says now counts.
+            if answer == Answer::Allow && network::is_guarded(&found.path) && answer.holds(&policy.network, host) {
+                network::allow_for_session(&found.path, &[host.to_owned()])?;
+            }
         }
     }
     Ok(told)
@@ -300,6 +311,12 @@ fn watch(io: &mut Io) -> anyhow::Result<u8> {
         let running: Vec<PathBuf> = here.iter().filter(|folder| network::is_running(folder)).cloned().collect();
         for folder in &here {
             let counts = network::counts(folder).unwrap_or_default();
+            for served in &counts.served {
+                let place = served.place();
+                if known.insert((folder.clone(), place.clone()), "served".to_owned()).is_none() {
+                    io.answer(&json!({"served": served.outside, "inside": served.inside}), format!("served  {place}"))?;
+                }
+            }
             for (host, port, row) in counts.rows() {
                 let (host, words) = (spelt(host, port), row.describe());
                 if known.insert((folder.clone(), host.clone()), words.clone()).as_deref() == Some(words.as_str()) {

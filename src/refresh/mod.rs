@@ -11,7 +11,7 @@ mod tool;
 mod witness;
 
 use aops_core::briefing::notes;
-use aops_core::briefing::refresh::{NO_TRACKER, WATCH, passed_on, spawn};
+use aops_core::briefing::refresh::{NO_TRACKER, WATCH, passed_on, spawn, take_network};
 use aops_core::briefing::tracker::dialect::Dialect;
 use aops_core::briefing::tracker::{self, Issue, Part, SCHEMA, Snapshot, Trouble, queue};
 use aops_core::insight::collect;
@@ -49,6 +49,7 @@ pub fn is_verb(word: &str) -> bool {
 /// Runs an internal verb; prints nothing, since stdout is closed.
 pub fn run(arguments: &[String], env: &Env) -> u8 {
     let [verb, project, command] = arguments else { return 2 };
+    take_network(env);
     let done = match verb.as_str() {
         START => spawn(env, Path::new(project), command).is_ok(),
         WATCH => watch(env, project, command).is_ok(),

@@ -8,6 +8,7 @@ mod prepare;
 mod base;
 mod codex;
 mod prompt;
+mod network;
 mod step;
 mod deliver;
 mod walk;

@@ -49,14 +49,16 @@ fn kind_of(fact: &Fact) -> &'static str {
         Fact::Undo(_) => "undo",
         Fact::Commit(_) => "commit",
         Fact::Attest(_) => "attest",
+        Fact::Network(_) => "network",
         Fact::Insights(_) => "insights",
         Fact::Snapshot(_) => "snapshot",
     }
 }
 
-const KINDS: [&str; 22] = [
+const KINDS: [&str; 23] = [
     "open", "event", "call", "question", "answer", "block", "unblock", "verdict", "waiver", "task", "check", "mode",
-    "run", "violation", "recovery", "checkpoint", "rollback", "undo", "commit", "attest", "insights", "snapshot",
+    "run", "violation", "recovery", "checkpoint", "rollback", "undo", "commit", "attest", "network", "insights",
+    "snapshot",
 ];
 
 /// Words that the fold or the forms know, and some that nobody does.

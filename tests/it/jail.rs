@@ -17,7 +17,7 @@ mod lasting;
 mod links;
 mod locks;
 mod named;
-mod network;
+pub(crate) mod network;
 mod ordinary;
 mod ourselves;
 mod places;

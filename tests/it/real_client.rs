@@ -14,6 +14,7 @@ mod halts;
 mod hydration;
 mod jail;
 mod managed;
+mod network;
 mod queued;
 mod questions;
 mod quiet;

@@ -234,9 +234,14 @@ fn real_ledgers_and_states_are_valid() {
 
 /// A session in which a person was asked and answered; its folder.
 fn with_questions(sandbox: &Sandbox) -> PathBuf {
-    sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\n");
+    let network = "[network]\nmode = \"ask\"\nallow = [\"docs.example\"]\n";
+    sandbox.configure(&format!("tracker.command = \"none\"\nmode.level = \"guard\"\n{network}"));
     let session = sandbox.session();
     passed(&session.start("startup"));
+    // Text from elsewhere.
+    let page = session.call("WebFetch", json!({"url": "https://docs.example/x", "prompt": "x"}));
+    session.pre(&page).silent();
+    session.post(&page).silent();
     for line in ["git push --force", "git push origin --delete topic"] {
         let call = session.call("Bash", json!({"command": line}));
         assert_eq!(session.pre(&call).json()["hookSpecificOutput"]["permissionDecision"], "ask");

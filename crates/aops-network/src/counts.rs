@@ -104,12 +104,35 @@ impl Counts {
         };
         let refused = all().map(|row| row.refused).sum::<u64>() + self.others;
         let refused = if refused > 0 { format!(" · {refused} refused") } else { String::new() };
-        let served: Vec<String> = self.served.iter().map(|one| format!("localhost:{}", one.outside)).collect();
+        let served: Vec<String> = self.served.iter().map(Served::place).collect();
         let served = if served.is_empty() { String::new() } else { format!(" · served: {}", served.join(", ")) };
         let much = self.rows().filter(|(.., row)| row.up > MUCH && row.word != Some(Word::Remote));
         let much: Vec<String> = much.map(|(host, _, row)| format!(" · {} out to {host}", size(row.up))).collect();
         let much = much.concat();
         format!("{hosts}{refused}{much}{served}")
+    }
+}
+
+impl Served {
+    /// `localhost:3000`, `localhost:3001 (3000 inside)`
+    pub fn place(&self) -> String {
+        let Self { inside, outside } = self;
+        if inside == outside {
+            format!("localhost:{outside}")
+        } else {
+            format!("localhost:{outside} ({inside} inside)")
+        }
+    }
+}
+
+/// For the model: commands reach it at one port, the person at the other.
+impl fmt::Display for Served {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { inside, outside } = self;
+        write!(
+            f,
+            "the server at port {inside} is at http://localhost:{outside} for the person: {inside} is taken on this machine"
+        )
     }
 }
 
@@ -200,7 +223,7 @@ mod tests {
         counts.moved("a.test", 443, 88_400, 40_600_000, 1);
         counts.refused("b.test", 443, "it is not on this project's list", 2);
         counts.served.push(Served { inside: 3000, outside: 3001 });
-        assert_eq!(counts.describe(), "1 host, 41 MB in, 88 kB out · 1 refused · served: localhost:3001");
+        assert_eq!(counts.describe(), "1 host, 41 MB in, 88 kB out · 1 refused · served: localhost:3001 (3000 inside)");
         counts.moved("a.test", 443, 2_000_000, 0, 3);
         assert!(counts.describe().contains(" · 2.1 MB out to a.test · "), "{}", counts.describe());
         let rows: Vec<String> = counts.rows().map(|(.., row)| row.describe()).collect();

@@ -193,7 +193,15 @@ fn body(fields: &[(&[u8], &[u8])]) -> Result<Body, BadRequest> {
     }
 }
 
+impl BadRequest {
+    /// What a server would answer to it.
+    pub fn status(self) -> &'static str {
+        if self == Self::Body { LENGTH_REQUIRED } else { FORBIDDEN }
+    }
+}
+
 pub const FORBIDDEN: &str = "403 Forbidden";
+const LENGTH_REQUIRED: &str = "411 Length Required";
 pub const BAD_GATEWAY: &str = "502 Bad Gateway";
 
 /// An answer of our own, which a person reads in the terminal.

@@ -3,6 +3,7 @@
 //! Pure. Invariants: the same session gives the same records; a sum counts from the session's start to its last event.
 
 use super::form::{attribute, nanos, span_id, trace_id};
+use super::hosts;
 use aops_core::host::claude::usage::Sum;
 use aops_core::insight::document::Insights;
 use aops_core::insight::timeline::{TimelineEntry, TimelineKind};
@@ -40,6 +41,7 @@ pub(super) fn metrics(insights: &Insights, (began, end): (i64, i64)) -> Vec<Valu
     let point = |(about, n): (Vec<Value>, u64)| times(json!({"attributes": about, "asInt": n.to_string()}));
     let mut metrics: Vec<Value> = count(insights)
         .into_iter()
+        .chain(hosts::counts(insights))
         .filter(|(_, _, counts)| !counts.is_empty())
         .map(|(name, unit, counts)| sum(name, unit, counts.into_iter().map(point).collect()))
         .collect();

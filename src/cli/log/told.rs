@@ -289,6 +289,7 @@ fn tone(fact: &Fact) -> Tone {
         | Fact::Run(_)
         | Fact::Rollback(_)
         | Fact::Undo(_)
+        | Fact::Network(_)
         | Fact::Question(_) => Tone::Warn,
         Fact::Insights(_) | Fact::Snapshot(_) => Tone::Quiet,
         Fact::Answer(answered) if answered.by == Answerer::Hook => Tone::Bad,

@@ -15,6 +15,7 @@ use aops_core::config::in_force;
 use aops_core::gate::{self, facts};
 use aops_core::hook;
 use aops_core::insight::collect;
+use aops_core::jail::network::run_folder;
 use aops_core::ledger::session_folder::{SessionKey, dashed};
 use aops_core::ledger::{open::Ledger, sessions};
 use aops_core::model::{client::Client, error::Failure};
@@ -70,11 +71,6 @@ impl Driver {
         let now = in_force::load(&self.env, &self.root).map(|now| now.hash);
         describe_policy_change(&self.run.init.policy_hash, now)
     }
-}
-
-/// The run's own folder, below the client's.
-pub(super) fn run_folder(env: &Env, run_id: &str) -> PathBuf {
-    env.config.join("aops/runs").join(run_id)
 }
 
 fn describe_policy_change(began_with: &str, now: Result<String, Failure>) -> Option<String> {

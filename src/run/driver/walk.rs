@@ -3,8 +3,9 @@
 //! Writes packets and the attempt ledger, starts the command under `[run] notify`. Invariants: a packet is on disk before
 //! the ledger says so; a driver that dies in between ends the run once more, with the same words.
 
-use super::base::{Driver, run_folder};
+use super::base::Driver;
 use super::judge::{PauseRequest, StepResult};
+use super::network::{RunNetwork, tell_refused};
 use super::prepare::{
     Prepared, RunRequest, check_free, lock_project, make_run_id, project_root, random_hex, read_context,
 };
@@ -16,6 +17,7 @@ use crate::run::job::{JobFiles, JobStatus};
 use crate::run::packet::{End, Pause, TaskSpec};
 use crate::run::plan::{PlannedStep, intervention, plan_step};
 use crate::run::state::{MOST_ROUNDS, RunState};
+use aops_core::jail::network::run_folder;
 use aops_core::model::agent::AgentId;
 use aops_core::model::{client::Client, error::Failure};
 use aops_core::system::env::{Env, RUN, now_ms};
@@ -62,7 +64,14 @@ pub fn run(env: &Env, reporter: &mut dyn Reporter, request: &RunRequest) -> anyh
 }
 
 impl Driver {
-    pub(super) fn walk(mut self, reporter: &mut dyn Reporter) -> anyhow::Result<Finish> {
+    pub(super) fn walk(self, reporter: &mut dyn Reporter) -> anyhow::Result<Finish> {
+        let network = RunNetwork::start(&self.env, &self.folder, &self.root, &self.prepared.policy)?;
+        let finish = self.walk_on(reporter);
+        network.end();
+        finish
+    }
+
+    fn walk_on(mut self, reporter: &mut dyn Reporter) -> anyhow::Result<Finish> {
         reporter.run_began(&self.run);
         loop {
             if let Some(reason) = self.policy_changed() {
@@ -175,6 +184,7 @@ impl Driver {
         let packet = self.artifacts.keep_end(&end)?;
         self.append(AttemptFact::Terminal(Ended { outcome, reason: reason.clone() }))?;
         if outcome == RunOutcome::Pass {
+            tell_refused(&self.folder, reporter);
             let _ = std::fs::remove_dir_all(&self.folder);
         }
         let delivered = self.run.delivered.clone().filter(|_| outcome == RunOutcome::Pass);

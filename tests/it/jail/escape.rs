@@ -187,3 +187,26 @@ fn what_is_not_protected_can_be_changed() {
         assert!(world.project().parent().unwrap().join(file).exists(), "{file}");
     }
 }
+
+/// What is written into a terminal so is read by the shell that started the client, outside of any jail.
+#[test]
+fn no_command_types_into_a_terminal() {
+    let world = Jailed::new();
+    world.sandbox.put(
+        "type.py",
+        "import fcntl, os, struct, termios\n\
+         master, slave = os.openpty()\nif os.fork() == 0:\n\
+         \x20   os.setsid(); fcntl.ioctl(slave, termios.TIOCSCTTY, 0)\n\
+         \x20   for request in [termios.TIOCSTI, termios.TIOCLINUX, termios.TIOCGWINSZ]:\n\
+         \x20       try: fcntl.ioctl(slave, request, bytes([2] * 8)); print('done', flush=True)\n\
+         \x20       except OSError as error: print(error.strerror, flush=True)\n\
+         \x20   os._exit(0)\nos.wait()\n",
+    );
+    let session = world.prompted();
+    let refused = "Operation not permitted\nOperation not permitted\ndone\n";
+    let ran = session.ran("python3 type.py");
+    assert_eq!((ran.profile().as_str(), ran.out.as_str()), ("trial", refused), "{ran:?}");
+    session.inner.hydrate("minor-edit", "new");
+    let ran = session.ran("python3 type.py");
+    assert_eq!((ran.profile().as_str(), ran.out.as_str()), ("work", refused), "{ran:?}");
+}

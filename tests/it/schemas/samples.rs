@@ -15,8 +15,9 @@ use aops_core::model::phase::Sandbox;
 use aops_core::model::profile::{Hold, JailState, Loss, Losses, LostFile, Profile, Proof};
 use aops_core::session::agent_report::AgentReport;
 use aops_core::session::fact::{
-    Blocked, Checked, Concluded, FORMAT, Fact, Kept, Opened, Previous, Reached, Recovered, Reported, Said, Seen,
-    Snapshot, Staged, Starts, Step, Taken, TaskChosen, TaskMove, Unasked, Unblocked, Violation,
+    Blocked, Checked, Concluded, FORMAT, Fact, Kept, NetworkChange, NetworkChanged, Opened, Previous, Reached,
+    Recovered, Reported, Said, Seen, Snapshot, Staged, Starts, Step, Taken, TaskChosen, TaskMove, Unasked, Unblocked,
+    Violation,
 };
 use aops_core::session::growth::{ChangedFile, Growth};
 use aops_core::session::kept_count::KeptCount;
@@ -1008,6 +1009,8 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Commit(Committed { before: some(), by: CommittedBy::Call(key()), commit: text(), root: text() }),
         Fact::Commit(Committed { before: None, by: CommittedBy::Outside, commit: text(), root: text() }),
         Fact::Attest(Attested { commit: text(), last_entry: 1, statement_sha256: digest() }),
+        Fact::Network(NetworkChanged { change: NetworkChange::Allowed, host: some(), what: None }),
+        Fact::Network(NetworkChanged { change: NetworkChange::Foreign, host: None, what: some() }),
         Fact::Insights(Concluded { insights: raw() }),
         Fact::Snapshot(Box::new(Snapshot { memory: memory().into(), state: state().into() })),
         Fact::Snapshot(Box::new(Snapshot { memory: calm().into(), state: bare().into() })),

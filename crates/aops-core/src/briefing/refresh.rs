@@ -2,9 +2,10 @@
 //!
 //! Starts this program with an internal verb, detached. Invariant: no event waits for it.
 
-use crate::system::env::Env;
+use crate::system::env::{Env, HeldNetwork};
 use crate::system::process::detached;
 use crate::system::process::program::{Identity, Program};
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
@@ -12,6 +13,8 @@ use std::path::Path;
 pub const WATCH: &str = "__refresh";
 /// The verb of who attests commits.
 pub const ATTEST: &str = "__attest";
+/// The variable with the network of the session that such a process works behind.
+const NETWORK: &str = "AOPS_NETWORK";
 /// Where that one keeps statements, in the session's folder, and how one is named that is not published yet.
 pub const ATTEST_FOLDER: &str = "attest";
 pub const ATTEST_MADE: &str = "json";
@@ -20,16 +23,30 @@ pub const NO_TRACKER: &str = "none";
 
 /// Start a refresher for this project and go on at once.
 pub fn spawn(env: &Env, project: &Path, command: &str) -> io::Result<()> {
-    let variables = env.variables(passed_on);
+    let variables = variables(env);
     detached::start(&Program::find(env, Identity::Own)?, &[WATCH, &project.to_string_lossy(), command], &variables)
         .map(drop)
 }
 
 /// Starts whoever attests the commits of the session in this folder, and goes on at once.
 pub fn spawn_attest(env: &Env, folder: &Path, trace: &str) -> io::Result<()> {
-    let variables = env.variables(passed_on);
+    let variables = variables(env);
     detached::start(&Program::find(env, Identity::Own)?, &[ATTEST, &folder.to_string_lossy(), trace], &variables)
         .map(drop)
+}
+
+/// What such a process starts on an agent's files has the session's network.
+fn variables(env: &Env) -> Vec<(String, OsString)> {
+    let mut all = env.variables(|name| passed_on(name) && name != NETWORK);
+    all.extend(env.network.get().map(|network| (NETWORK.to_owned(), network.to_text().into())));
+    all
+}
+
+/// In such a process: what the session told of its network.
+pub fn take_network(env: &Env) {
+    if let Some((_, text)) = env.variables(|name| name == NETWORK).pop() {
+        let _ = env.network.set(HeldNetwork::of_text(&text.to_string_lossy()));
+    }
 }
 
 /// A statement of this session was made and not published: whoever did it was killed, or git hindered it.
@@ -41,6 +58,7 @@ pub fn left_statements(folder: &Path) -> bool {
 /// Variables that decide our folders, the tracker's folders, and the language.
 pub fn passed_on(name: &str) -> bool {
     let ours = [
+        NETWORK,
         "CLAUDE_CODE_SHELL_PREFIX",
         "CLAUDE_CONFIG_DIR",
         "CLAUDE_PROJECT_DIR",

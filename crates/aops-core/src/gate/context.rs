@@ -22,6 +22,7 @@ use crate::text::time;
 use crate::tool::danger::Danger;
 use crate::tool::targets::Targets;
 use crate::tool::tracking::Tracks;
+use aops_network::counts::Served;
 use aops_shell::hosts::Host;
 use std::collections::BTreeMap;
 
@@ -279,6 +280,8 @@ pub struct EndContext {
     pub unproven: bool,
     /// After a command: hosts that are new, and each that was refused; at the session's end, all of them.
     pub hosts: Vec<Reached>,
+    /// Servers of commands that are opened at another port outside than inside.
+    pub served: Vec<Served>,
     /// It failed in a throwaway layer, which has no network, as programs do that reach no other machine.
     pub offline: bool,
     /// What was kept before it ran.

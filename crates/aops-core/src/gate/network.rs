@@ -5,9 +5,9 @@
 //! asked. A dangerous line is asked about for its danger first. Way out: `aops-hook network allow`.
 
 use super::jail::{is_on, leaves, runs_shell};
-use super::{Context, Unheld, Unlisted, danger, profile};
-use crate::config::policy::ModeLevel;
+use super::{Context, Unheld, Unlisted, danger, level, profile};
 use crate::config::policy::network::NetworkMode;
+use crate::config::policy::{Level, ModeLevel};
 use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
 use crate::model::profile::{Hold, Profile};
@@ -45,11 +45,31 @@ fn before(session: &Session, event: &Event, context: &Context) -> Verdict {
         _ if shell => of_line(session, event, context, &seen.unlisted),
         _ => of_fetch(mode, context, &seen.unlisted),
     };
-    // The danger is the graver question, and only one is put.
-    if said.ruling == Ruling::Ask && danger::judge(session, event, context).ruling >= Ruling::Ask {
-        return Verdict::pass();
+    if said.ruling != Ruling::Ask || level(session.policy(), GateId::Danger) != Level::Enforce {
+        return said;
     }
-    said
+    // The danger is the graver question, and there is one dialog.
+    match danger::judge(session, event, context) {
+        danger if danger.ruling < Ruling::Ask => said,
+        danger if danger.ruling > Ruling::Ask => Verdict::pass(),
+        danger => beside(danger, &seen.unlisted),
+    }
+}
+
+/// Both questions at once: after a yes to the danger alone the host would be refused.
+fn beside(danger: Verdict, hosts: &[Unlisted]) -> Verdict {
+    let open: Vec<&Unlisted> = hosts.iter().filter(|host| !host.denied).collect();
+    let Some(first) = open.first() else { return danger };
+    let words = format!("reaches {}: {}; a yes allows it for this session", named(&open), first.why);
+    let mut danger = Verdict { asks_hosts: true, ..danger };
+    match &mut danger.phrase {
+        Some(phrase) => {
+            let reason = phrase.values.iter_mut().filter(|(name, _)| *name == "reason");
+            reason.for_each(|(_, value)| *value = format!("{value}, and {words}"));
+        }
+        None => danger.reason = format!("This command {words}.\n{}", danger.reason),
+    }
+    danger
 }
 
 fn can_ask(context: &Context) -> bool {
@@ -110,10 +130,6 @@ fn allow_hint(rule: &str) -> String {
 
 /// To the person at the screen.
 fn question(verb: &str, hosts: &[&Unlisted], context: &Context) -> String {
-    let name = |host: &&Unlisted| format!("`{}` (port {})", host.rule, host.port);
-    let mut names: Vec<String> = hosts.iter().take(MOST_NAMED).map(name).collect();
-    let more = hosts.len().saturating_sub(MOST_NAMED);
-    names.extend((more > 0).then(|| format!("{more} more")));
     let was = if hosts.iter().all(|host| host.needed) { "; it was refused when this line ran before" } else { "" };
     // Foreign text may have named the host.
     let foreign = context.call.as_ref().and_then(|seen| seen.foreign.as_ref());
@@ -121,14 +137,24 @@ fn question(verb: &str, hosts: &[&Unlisted], context: &Context) -> String {
     let first = &hosts[0].rule;
     format!(
         "{verb} {}{foreign}: {}{was}.\nApproving allows it for this session. `aops-hook network allow {first}` keeps that for this project, `aops-hook network deny {first}` refuses it from now on.",
-        names.join(", "),
+        named(hosts),
         hosts[0].why
     )
 }
 
+/// `x.example` (port 443), `y.example:8080` (port 8080)
+fn named(hosts: &[&Unlisted]) -> String {
+    let name = |host: &&Unlisted| format!("`{}` (port {})", host.rule, host.port);
+    let mut names: Vec<String> = hosts.iter().take(MOST_NAMED).map(name).collect();
+    let more = hosts.len().saturating_sub(MOST_NAMED);
+    names.extend((more > 0).then(|| format!("{more} more")));
+    names.join(", ")
+}
+
 /// The hosts that the command may reach if it starts, since then a person said yes to this very question.
 pub fn approved_if_started(verdict: &Verdict, context: &Context) -> Vec<String> {
-    let asks = matches!(verdict.ruling, Ruling::Ask | Ruling::Defer) && verdict.rule.as_deref() == Some(RULE);
+    let about_hosts = verdict.asks_hosts || verdict.rule.as_deref() == Some(RULE);
+    let asks = about_hosts && matches!(verdict.ruling, Ruling::Ask | Ruling::Defer);
     let hosts = context.call.iter().filter(|_| asks).flat_map(|seen| &seen.unlisted);
     hosts.filter(|host| !host.denied).map(|host| host.rule.clone()).collect()
 }
@@ -156,7 +182,8 @@ fn after(session: &Session, context: &Context) -> Verdict {
         let why = host.reason.as_deref().unwrap_or_default();
         one_line(&format!("network: {}:{} refused, {why}{next}", host.host, host.port), 300)
     };
-    let mut said: Vec<String> = refused.iter().take(MOST_NAMED).map(say).collect();
+    let mut said: Vec<String> = context.ended.served.iter().map(|served| format!("network: {served}")).collect();
+    said.extend(refused.iter().take(MOST_NAMED).map(say));
     let more = refused.len().saturating_sub(MOST_NAMED);
     said.extend((more > 0).then(|| format!("network: {more} more refused")));
     if said.is_empty() { Verdict::pass() } else { Verdict::context(GATE, said.join("\n")) }

@@ -25,7 +25,7 @@ use crate::model::profile::{Hold, Profile};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::observe::{hosts, keeping};
 use crate::proof::append;
-use crate::session::fact::{Fact, Reached, Reported};
+use crate::session::fact::{Fact, NetworkChange, NetworkChanged, Reached, Reported};
 use crate::session::memory::OpenCall;
 use crate::system::env::{Env, Trial};
 use crate::system::files::make_all;
@@ -243,24 +243,29 @@ fn judges_hosts(turn: &Turn) -> bool {
 
 /// A secret that was read guards the hosts that take uploads until the task ends; foreign text is named in questions.
 fn follow_reading(turn: &mut Turn) -> Verdict {
-    let (kind, folder) = (turn.event.kind, &turn.ledger.place().path);
+    let (kind, folder) = (turn.event.kind, turn.ledger.place().path.clone());
     let approved =
         |fact: &Fact| matches!(fact, Fact::Answer(said) if said.allowed && said.rule.as_deref() == Some(SECRET));
     let passes = kind == EventKind::PreToolUse && turn.verdict.ruling < Ruling::Ask;
     let shown = turn.context.call.iter().filter(|_| passes).flat_map(|seen| &seen.dangers);
     let over = kind == EventKind::Stop && turn.verdict.ruling != Ruling::Deny && !turn.session().has_open_task();
     let guarded = if turn.recorded.iter().any(approved) || shown.into_iter().any(|danger| danger.rule.id() == SECRET) {
-        network::guard(folder, true)
+        network::guard(&folder, true).map(|new| new.then_some(NetworkChange::Guarded))
     } else if over {
-        network::guard(folder, false)
+        network::guard(&folder, false).map(|new| new.then_some(NetworkChange::Unguarded))
     } else {
-        Ok(())
+        Ok(None)
     };
-    if let Some(what) = turn.event.call.as_ref().filter(|_| kind == EventKind::PostToolUse).and_then(hosts::foreign) {
-        network::note_foreign(folder, &what);
-    }
-    let told = |error| Verdict::notice(GateId::Jail, format!("the session's list could not be written: {error}"));
-    guarded.map_or_else(told, |()| Verdict::pass())
+    let ended = turn.event.call.as_ref().filter(|_| kind == EventKind::PostToolUse);
+    let foreign = ended.and_then(hosts::foreign).filter(|what| network::note_foreign(&folder, what));
+    let foreign = foreign.map(|what| NetworkChanged { what: Some(what), ..NetworkChanged::of(NetworkChange::Foreign) });
+    let mut facts: Vec<Fact> = foreign.map(Fact::Network).into_iter().collect();
+    facts.extend(guarded.as_ref().ok().copied().flatten().map(|change| Fact::Network(NetworkChanged::of(change))));
+    let recorded = if facts.is_empty() { Ok(()) } else { turn.ledger.append(turn.env, facts) };
+    let failed = guarded.err().map(|error| error.to_string()).or(recorded.err().map(|failure| failure.to_string()));
+    failed.map_or_else(Verdict::pass, |why| {
+        Verdict::notice(GateId::Jail, format!("the session's list could not be written: {why}"))
+    })
 }
 
 /// A command was refused hosts that a person can be asked about.
@@ -378,8 +383,9 @@ fn lets_try(turn: &Turn) -> bool {
 fn want_jail(turn: &mut Turn) -> Verdict {
     let (session, memory) = (turn.ledger.place().path.clone(), &turn.session().memory);
     let project = memory.jail.as_ref().map(|jail| PathBuf::from(&jail.project)).unwrap_or_default();
-    let layer_mb = turn.session().policy().jail.layer_mb;
-    let _ = turn.env.trial.set(Trial { session, project, layer_mb });
+    let policy = turn.session().policy();
+    let network = network::held(&policy.network, &turn.env.home, || None);
+    let _ = turn.env.trial.set(Trial { session, project, layer_mb: policy.jail.layer_mb, network });
     Verdict::pass()
 }
 

@@ -22,6 +22,7 @@ use crate::config::texts::Reading;
 use crate::host;
 use crate::host::claude::wire::{answer, read};
 use crate::jail::enter;
+use crate::jail::network;
 use crate::jail::plan::Ground;
 use crate::model::client::Client;
 use crate::model::error::{Code, Failure};
@@ -64,7 +65,11 @@ pub fn run(name: Option<&str>, env: &Env) -> u8 {
     let code = answer::deliver(kind, &said);
     if let Some(trial) = env.trial.get() {
         // Without it the command makes its own.
-        let ground = || Ground { layer_mb: trial.layer_mb, ..Ground::here(env, &trial.project) };
+        let ground = || {
+            let ground = Ground { layer_mb: trial.layer_mb, ..Ground::here(env, &trial.project) };
+            let shut = trial.network.as_ref().and_then(|network| network::shut_for_trial(network, &ground));
+            Ground { shut, ..ground }
+        };
         let _ = enter::prepare(&trial.session, env.jail_patience(), ground);
     }
     code

@@ -94,7 +94,8 @@ impl<'a> Turn<'a> {
             checkpoint::rollback::resume(env, &mut ledger)?;
         }
         if event.kind != EventKind::SessionStart {
-            jailed::tell(env, ledger.session().policy(), ledger.session().memory.jail.as_ref());
+            let session = ledger.session();
+            jailed::tell(env, session.policy(), session.memory.jail.as_ref(), &ledger.place().path);
         }
         let (before, ended) = (Before::of(ledger.session()), ended_by(ledger.session(), event));
         let mut context = observe::call::look(env, &ledger, event)?;
@@ -271,7 +272,7 @@ impl<'a> Turn<'a> {
         if jail.is_some() {
             receipt::clear(&self.ledger.place().path);
         }
-        jailed::tell(self.env, self.policy(), jail.as_ref());
+        jailed::tell(self.env, self.policy(), jail.as_ref(), &self.ledger.place().path);
         self.jail = jail;
         if let Some(words) = told {
             self.add(Verdict::notice(GateId::Jail, words));
@@ -318,7 +319,8 @@ impl<'a> Turn<'a> {
             facts.insert(0, late_violation(self.event));
         }
         let reflects = |fact: &Fact| matches!(fact, Fact::Event(seen) if seen.reflection.is_some());
-        let has_effect = |fact: &&Fact| matches!(fact, Fact::Block(_) | Fact::Verdict(_)) || reflects(fact);
+        let has_effect =
+            |fact: &&Fact| matches!(fact, Fact::Answer(_) | Fact::Block(_) | Fact::Verdict(_)) || reflects(fact);
         self.recorded = facts.iter().filter(has_effect).cloned().collect();
         self.ledger.append(self.env, facts)?;
         Ok(self)

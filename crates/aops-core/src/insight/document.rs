@@ -11,6 +11,7 @@ use crate::text::plain::{count, is_zero};
 use crate::text::redact::redact;
 use crate::text::time;
 use aops_ledger::json::unchanged;
+use aops_network::counts::size;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -39,6 +40,9 @@ pub struct Insights {
     pub files_changed: Vec<String>,
     pub friction_points: Vec<String>,
     pub gates: BTreeMap<String, u64>,
+    /// What went to each host, as `host:port`, where hosts are judged.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub hosts: BTreeMap<String, HostCounts>,
     pub learning_observations: Value,
     /// The last entry this is made of; nothing for a session without a ledger.
     pub ledger_head: Option<String>,
@@ -95,6 +99,31 @@ pub struct Calls {
     /// Of those that ended: commands whose result is gone with a throwaway layer.
     #[serde(skip_serializing_if = "is_zero")]
     pub unsaved: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostCounts {
+    pub connections: u64,
+    pub down: u64,
+    pub refused: u64,
+    pub up: u64,
+}
+
+impl HostCounts {
+    /// `3 hosts, 41 MB in, 88 kB out, 2 refused`; nothing where no host is known.
+    pub fn describe(all: &BTreeMap<String, Self>) -> String {
+        let sum = |of: fn(&Self) -> u64| all.values().map(of).sum::<u64>();
+        if all.is_empty() {
+            return String::new();
+        }
+        let reached = all.values().filter(|host| host.connections > 0).count() as u64;
+        let refused = match sum(|host| host.refused) {
+            0 => String::new(),
+            n => format!(", {n} refused"),
+        };
+        format!("{}, {} in, {} out{refused}", count(reached, "host"), size(sum(|h| h.down)), size(sum(|h| h.up)))
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

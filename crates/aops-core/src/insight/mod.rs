@@ -1,6 +1,7 @@
 //! What a session came to, derived from its ledger and transcript; and the report over many sessions.
 
 pub mod document;
+mod hosts;
 pub mod timeline;
 mod outcome;
 pub mod tally;

@@ -4,8 +4,8 @@
 //! counted all the same.
 
 use super::document::{Audits, Calls, Insights, NO_SUMMARY, RuleCounts};
-use super::outcome::outcome;
 use super::timeline::{TimelineEntry, describe_moment, spent};
+use super::{hosts, outcome::outcome};
 use crate::host::claude::transcript::scan::MAIN;
 use crate::host::claude::usage::Usage;
 use crate::host::codex::rollout;
@@ -157,6 +157,7 @@ impl Tally {
 
     fn count_event(&mut self, seen: &Seen) {
         self.count_rehearsed(seen.rehearsed.as_ref());
+        hosts::count(&mut self.insights.hosts, &seen.hosts, true);
         let refused = seen.said.as_ref().filter(|said| said.refuses());
         if let Some(said) = refused {
             let gate = match seen.owed.as_ref().and_then(|owed| owed.first()) {
@@ -218,6 +219,7 @@ impl Tally {
 
     fn count_call(&mut self, step: &Step) {
         self.count_rehearsed(step.rehearsed.as_ref());
+        hosts::count(&mut self.insights.hosts, &step.hosts, false);
         let at = self.open.iter().position(|(key, _)| *key == step.call);
         if step.to == CallState::Pending {
             if self.open.len() >= MOST {

@@ -5,13 +5,17 @@
 //! guarded is what our caller guards, wherever the program's own variables point.
 
 use super::enter::{close_on_exec, enter, lock, what_holds};
+use super::network;
 use super::plan::Ground;
 use super::program::become_program;
 use crate::config::in_force;
+use crate::config::policy::Policy;
 use crate::config::policy::jail::JailLevel;
+use crate::ledger::sessions;
+use crate::model::error::Failure;
 use crate::model::profile::{Hold, Profile};
-use crate::system::env::Env;
-use crate::system::process::program::{HELD, PROGRAM_FOLLOWS, VERB};
+use crate::system::env::{Env, HeldNetwork};
+use crate::system::process::program::{HELD, NETWORK, PROGRAM_FOLLOWS, SESSION, VERB};
 use std::convert::Infallible;
 use std::ffi::OsStr;
 use std::io::Write;
@@ -41,13 +45,21 @@ fn start(hold: Option<&str>, words: &[String], env: &Env) -> Result<Infallible, 
     let place = |name: &str| named(name).map(PathBuf::from).or_else(|| own(name));
     let env = &env.clone().with_folders(&|name| place(name).filter(|path| path.is_absolute()));
     let project = if env.project.as_os_str().is_empty() { &env.cwd } else { &env.project };
-    let ground = Ground::here(env, project);
+    let mut ground = Ground::here(env, project);
     close_on_exec();
-    let hold = match hold {
-        Some(hold) => Hold::of(hold).ok_or("it is not known what holds it")?,
-        None if is_off(env) => Hold::Words,
-        None => what_holds(&ground, Profile::Work)?.hold,
+    let policy = hold.is_none().then(|| in_force::policy(env, &env.cwd));
+    let hold = match (hold, &policy) {
+        (Some(hold), _) => Hold::of(hold).ok_or("it is not known what holds it")?,
+        (None, Some(Ok(policy))) if policy.jail.level == JailLevel::Off => Hold::Words,
+        (None, _) => what_holds(&ground, Profile::Work)?.hold,
     };
+    let network = match named(NETWORK) {
+        Some(text) => Some(HeldNetwork::of_text(text)),
+        None => named(SESSION).zip(policy).and_then(|(id, policy)| of_session(env, id, policy)),
+    };
+    if let Some(network) = network.filter(|_| hold == Hold::Namespaces) {
+        network::hold(&network, &mut ground)?;
+    }
     if hold != Hold::Words {
         enter(hold, Profile::Work, &ground, &env.cwd)?;
         lock(hold, Profile::Work, &ground, &env.cwd)?;
@@ -57,6 +69,9 @@ fn start(hold: Option<&str>, words: &[String], env: &Env) -> Result<Infallible, 
     become_program(Path::new(OsStr::from_bytes(program)), &words, variables.iter().map(|(name, value)| (name, value)))
 }
 
-fn is_off(env: &Env) -> bool {
-    in_force::policy(env, &env.cwd).is_ok_and(|policy| policy.jail.level == JailLevel::Off)
+/// The network of a session that did not tell it. What cannot be told has none.
+fn of_session(env: &Env, id: &str, policy: Result<Policy, Failure>) -> Option<HeldNetwork> {
+    let Ok(policy) = policy else { return Some(HeldNetwork { closes: true, ..HeldNetwork::default() }) };
+    let known = || sessions::find_anywhere(env, id, &env.cwd).ok().flatten().map(|(folder, _)| folder);
+    network::held(&policy.network, &env.home, known)
 }

@@ -24,19 +24,21 @@ struct Machine {
     /// `add_key`, `request_key` and `keyctl`.
     keys: [u32; 3],
     socket: u32,
+    /// `ioctl`
+    control: u32,
     /// Makes sockets in a way that no filter can look at.
     unclear: u32,
 }
 
 #[cfg(target_arch = "x86_64")]
 const MACHINES: [Machine; 2] = [
-    Machine { number: 0xC000_003E, keys: [248, 249, 250], socket: 41, unclear: RING },
-    Machine { number: 0x4000_0003, keys: [286, 287, 288], socket: 359, unclear: SOCKET_CALL },
+    Machine { number: 0xC000_003E, keys: [248, 249, 250], socket: 41, control: 16, unclear: RING },
+    Machine { number: 0x4000_0003, keys: [286, 287, 288], socket: 359, control: 54, unclear: SOCKET_CALL },
 ];
 #[cfg(target_arch = "aarch64")]
 const MACHINES: [Machine; 2] = [
-    Machine { number: 0xC000_00B7, keys: [217, 218, 219], socket: 198, unclear: RING },
-    Machine { number: 0x4000_0028, keys: [309, 310, 311], socket: 281, unclear: SOCKET_CALL },
+    Machine { number: 0xC000_00B7, keys: [217, 218, 219], socket: 198, control: 29, unclear: RING },
+    Machine { number: 0x4000_0028, keys: [309, 310, 311], socket: 281, control: 54, unclear: SOCKET_CALL },
 ];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const MACHINES: [Machine; 0] = [];
@@ -47,10 +49,15 @@ const SOCKET_CALL: u32 = 102;
 /// `io_uring_setup`, everywhere: a ring carries out calls that pass no filter.
 const RING: u32 = 425;
 
-/// Where the kernel shows a filter the number of the call, the kind of machine, and the first argument's lower half.
+/// `TIOCSTI` and `TIOCLINUX`: they write into a terminal as if a person had typed there, and the shell that reads it is not in
+/// the jail.
+const TYPES: [u32; 2] = [0x5412, 0x541C];
+
+/// Where the kernel shows a filter the number of the call, the kind of machine, and the first two arguments' lower halves.
 const CALL: u32 = 0;
 const MACHINE: u32 = 4;
 const ARGUMENT: u32 = 16;
+const SECOND_ARGUMENT: u32 = 24;
 /// x86-64 knows each call by a second number, with this bit.
 const SECOND_NAME: u32 = 0x4000_0000;
 
@@ -63,6 +70,9 @@ const ANSWER: u32 = libc::BPF_RET | libc::BPF_K;
 const fn step(code: u32, k: u32, jt: u8, jf: u8) -> libc::sock_filter {
     libc::sock_filter { code: code as u16, jt, jf, k }
 }
+
+/// Families that every machine has. The others look as if this one had been built without them.
+const COMMON: [u32; 3] = [libc::AF_UNIX.unsigned_abs(), libc::AF_INET.unsigned_abs(), libc::AF_INET6.unsigned_abs()];
 
 /// The families that may be used; nothing where all may.
 fn families(sockets: Sockets) -> Option<[libc::c_int; 4]> {
@@ -89,18 +99,28 @@ fn steps(machine: &Machine, sockets: Sockets) -> Vec<libc::sock_filter> {
         step(IS, second, 1, 0),
         step(IS, third, 0, 1),
         refuse(libc::ENOSYS),
+        step(IS, machine.control, 0, 5),
+        step(LOAD, SECOND_ARGUMENT, 0, 0),
+        step(IS, TYPES[0], 1, 0),
+        step(IS, TYPES[1], 0, 1),
+        refuse(libc::EPERM),
+        allow,
     ];
     if let Some([one, two, three, four]) = families(sockets).map(|all| all.map(libc::c_int::unsigned_abs)) {
         steps.extend([
             step(IS, machine.unclear, 1, 0),
             step(IS, RING, 0, 1),
             refuse(libc::ENOSYS),
-            step(IS, machine.socket, 0, 6),
+            step(IS, machine.socket, 0, 10),
             step(LOAD, ARGUMENT, 0, 0),
-            step(IS, one, 4, 0),
-            step(IS, two, 3, 0),
-            step(IS, three, 2, 0),
-            step(IS, four, 1, 0),
+            step(IS, one, 8, 0),
+            step(IS, two, 7, 0),
+            step(IS, three, 6, 0),
+            step(IS, four, 5, 0),
+            step(IS, COMMON[0], 3, 0),
+            step(IS, COMMON[1], 2, 0),
+            step(IS, COMMON[2], 1, 0),
+            refuse(libc::EAFNOSUPPORT),
             refuse(libc::EACCES),
         ]);
     }
@@ -137,7 +157,7 @@ mod tests {
     use super::*;
 
     /// What the kernel answers with this program to a call of this machine.
-    fn answer(steps: &[libc::sock_filter], machine: u32, call: u32, argument: u32) -> u32 {
+    fn answer(steps: &[libc::sock_filter], machine: u32, call: u32, arguments: [u32; 2]) -> u32 {
         let (mut at, mut held) = (0, 0);
         loop {
             let step = &steps[at];
@@ -145,7 +165,8 @@ mod tests {
             match (u32::from(step.code), step.k) {
                 (LOAD, CALL) => held = call,
                 (LOAD, MACHINE) => held = machine,
-                (LOAD, ARGUMENT) => held = argument,
+                (LOAD, ARGUMENT) => held = arguments[0],
+                (LOAD, SECOND_ARGUMENT) => held = arguments[1],
                 (AND, bits) => held &= bits,
                 (IS, wanted) => at += usize::from(if held == wanted { step.jt } else { step.jf }),
                 (ANSWER, said) => return said,
@@ -168,12 +189,16 @@ mod tests {
         for (sockets, families) in table {
             let steps = program(sockets);
             for machine in &MACHINES {
-                let said = |call, argument| answer(&steps, machine.number, call, argument);
+                let said = |call, argument| answer(&steps, machine.number, call, [argument, 0]);
+                let control = |wanted| answer(&steps, machine.number, machine.control, [0, wanted]);
+                assert_eq!(TYPES.map(control), [refused(libc::EPERM); 2], "{sockets:?}");
+                assert_eq!([0x5401, 0x5413].map(control), [allowed; 2], "{sockets:?}");
                 for key in machine.keys.into_iter().flat_map(|key| [key, key | SECOND_NAME]) {
                     assert_eq!(said(key, 0), refused(libc::ENOSYS), "{sockets:?}");
                 }
                 for (family, may) in [unix, inet, six, vsock].into_iter().zip(families) {
-                    let wanted = if may { allowed } else { refused(libc::EACCES) };
+                    let code = if family == vsock { libc::EAFNOSUPPORT } else { libc::EACCES };
+                    let wanted = if may { allowed } else { refused(code) };
                     assert_eq!(said(machine.socket, family.unsigned_abs()), wanted, "{sockets:?} {family}");
                 }
                 let hidden = if sockets == Sockets::All { allowed } else { refused(libc::ENOSYS) };

@@ -36,6 +36,8 @@ pub struct Ground {
     pub network: bool,
     /// Sockets of programs outside, or folders of such, that are hidden since the session's network is held.
     pub shut: Option<Vec<PathBuf>>,
+    /// There is no network at all: that of the session is gone, or the session is not known.
+    pub offline: bool,
     /// What a quiet profile does not show: the paths that the user's rules forbid to read.
     pub hidden: Vec<PathBuf>,
     /// The session's folder, in which a jail may wait for the command.

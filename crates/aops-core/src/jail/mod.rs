@@ -39,11 +39,11 @@ pub mod enter;
 mod seatbelt;
 #[cfg(any(not(target_os = "linux"), test))]
 pub mod elsewhere;
-pub mod confined;
 mod own;
 pub mod unheld;
 mod to_keep;
 pub mod network;
+pub mod confined;
 pub mod shell;
 
 #[cfg(not(target_os = "linux"))]

@@ -20,11 +20,12 @@ use crate::config::policy::network::{Network, NetworkMode};
 use crate::model::profile::{Hold, Profile};
 use crate::session::fact::Reached;
 use crate::session::fold::Session;
-use crate::system::env::Env;
+use crate::system::env::{Env, HeldNetwork};
 use crate::system::files;
 use crate::system::process::detached;
 use crate::system::process::program::{Identity, Program};
-use aops_network::counts::{Counts, Row};
+use crate::text::template::one_line;
+use aops_network::counts::{Counts, Row, Served};
 use aops_network::list::{List, Pattern, Word};
 use rustix::process::{Flock, FlockType, Pid, Signal, fcntl_getlk, kill_process};
 use std::collections::BTreeSet;
@@ -51,6 +52,8 @@ const WANTED: &str = "wanted";
 const FOREIGN: &str = "foreign";
 /// Hosts that one entry of the ledger names.
 const MOST_NEWS: usize = 64;
+/// Wishes of lines that are remembered. What is not is refused all the same, and can be allowed by name.
+const MOST_WANTED: usize = 1024;
 /// How long one waits for a broker that reads a list: it is a matter of less than a millisecond.
 const TAKEN_UP: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_micros(200);
@@ -60,8 +63,9 @@ const PASSED_ON: [&str; 4] = ["HOME", "LANG", "PATH", "TZ"];
 /// The session's network, for one command.
 #[derive(Debug)]
 pub struct Reach {
+    /// The folder of the session whose network it enters; nothing where the command reaches no network.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there is no network of a session there"))]
-    session: PathBuf,
+    session: Option<PathBuf>,
     /// What no network holds is closed too, except for these sockets.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there is no network of a session there"))]
     visible: Option<Vec<PathBuf>>,
@@ -96,21 +100,20 @@ impl Reach {
             Profile::Work => true,
             Profile::Read | Profile::QuietRead | Profile::QuietWork | Profile::Trial => ground.network,
         };
-        if !uses || harness && !network.servers {
+        if profile == Profile::None || harness && !network.servers {
             return Ok(None);
         }
         if hold != Hold::Namespaces {
             let must = jail.level == JailLevel::Require && network.mode.closes_sockets();
             let why = format!("`[network] mode` is `{}`, and only namespaces hold a network", network.mode.name());
-            return if must { Err(why) } else { Ok(None) };
+            return if must && uses { Err(why) } else { Ok(None) };
         }
-        let session = session.ok_or("its session is not known, so neither is its network")?;
-        let home = |path: &String| match path.strip_prefix("~/") {
-            Some(rest) => ground.home.join(rest),
-            None => PathBuf::from(path),
-        };
-        let visible = network.mode.closes_sockets().then(|| network.sockets.iter().map(home).collect());
-        Ok(Some(Self { session: session.to_owned(), visible, wants: wants.to_vec() }))
+        let known = || session.ok_or("its session is not known, so neither is its network");
+        let session = uses.then(known).transpose()?.map(Path::to_owned);
+        // Without a network there are sockets of programs outside all the same.
+        let visible = network.mode.closes_sockets().then(|| visible(network, &ground.home));
+        let is_held = session.is_some() || visible.is_some();
+        Ok(is_held.then(|| Self { session, visible, wants: wants.to_vec() }))
     }
 
     /// Enters it. What is to be hidden beside it is added to the ground.
@@ -118,16 +121,68 @@ impl Reach {
     pub fn enter(&self, ground: &mut Ground) -> Result<(), String> {
         // The kernel lists the sockets of the network that one is in.
         ground.shut = self.visible.as_ref().map(|visible| sockets::foreign(ground, visible)).transpose()?;
+        let Some(session) = &self.session else { return Ok(()) };
         if !self.wants.is_empty() {
-            allow_for_session(&self.session, &self.wants).map_err(|error| format!("its session's list: {error}"))?;
+            allow_for_session(session, &self.wants).map_err(|error| format!("its session's list: {error}"))?;
         }
-        enter::enter(&self.session)
+        enter::find(session)?.enter()
     }
 
     #[cfg(not(target_os = "linux"))]
     pub fn enter(&self, _: &mut Ground) -> Result<(), String> {
         Err("there is no network of a session here".to_owned())
     }
+}
+
+/// Sockets that a person wants to stay visible.
+fn visible(network: &Network, home: &Path) -> Vec<PathBuf> {
+    let in_home = |path: &String| match path.strip_prefix("~/") {
+        Some(rest) => home.join(rest),
+        None => PathBuf::from(path),
+    };
+    network.sockets.iter().map(in_home).collect()
+}
+
+/// The network of a session, for the programs that we start on an agent's files; nothing where it is off.
+pub fn held(network: &Network, home: &Path, session: impl FnOnce() -> Option<PathBuf>) -> Option<HeldNetwork> {
+    let closes = network.mode.closes_sockets();
+    let wanted = network.mode != NetworkMode::Off;
+    wanted.then(|| HeldNetwork { closes, session: session(), sockets: visible(network, home) })
+}
+
+/// Enters that network. Where it is gone or nobody knows it, a held program goes on without any: git and many a check need
+/// none.
+#[cfg(target_os = "linux")]
+pub fn hold(network: &HeldNetwork, ground: &mut Ground) -> Result<(), String> {
+    ground.shut = network.closes.then(|| sockets::foreign(ground, &network.sockets)).transpose()?;
+    match network.session.as_deref().map(enter::find) {
+        Some(Ok(spaces)) => spaces.enter(),
+        _ => {
+            ground.offline = network.closes;
+            Ok(())
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn hold(_: &HeldNetwork, _: &mut Ground) -> Result<(), String> {
+    Ok(())
+}
+
+/// The sockets that are hidden from a command that is tried out, as the command itself will find them.
+#[cfg(target_os = "linux")]
+pub fn shut_for_trial(network: &HeldNetwork, ground: &Ground) -> Option<Vec<PathBuf>> {
+    network.closes.then(|| sockets::foreign(ground, &network.sockets).ok()).flatten()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn shut_for_trial(_: &HeldNetwork, _: &Ground) -> Option<Vec<PathBuf>> {
+    None
+}
+
+/// The own folder of a run, below the client's: its network lies there as that of a session in the session's.
+pub fn run_folder(env: &Env, run_id: &str) -> PathBuf {
+    env.config.join("aops/runs").join(run_id)
 }
 
 fn folder(session: &Path) -> PathBuf {
@@ -163,7 +218,11 @@ pub fn counts(session: &Path) -> Option<Counts> {
 pub fn describe(session: &Session, folder: &Path) -> Option<String> {
     let mode = session.policy().network.mode;
     let held = session.memory.jail.as_ref().is_some_and(|jail| jail.hold == Hold::Namespaces);
-    let counts = || counts(folder).unwrap_or_default().describe();
+    let counts = || {
+        let counts = counts(folder).unwrap_or_default().describe();
+        let read = describe_reading(folder).map(|words| format!(" · {words}")).unwrap_or_default();
+        format!("{counts}{read}")
+    };
     let unheld = "not held: commands have the machine's network";
     match (mode, held) {
         (NetworkMode::Off, _) => None,
@@ -229,11 +288,12 @@ pub fn start(env: &Env, session: &Path, project: &Path, network: &Network, runs:
     detached::start(&Program::find(env, Identity::Own)?, &words, &variables).map(drop)
 }
 
-/// What the broker noted since the last time: hosts that are new in the session, and refusals, each once.
-pub fn take_news(session: &Path) -> Vec<Reached> {
+/// What the broker noted since the last time: hosts that are new in the session, refusals, each once, and servers that are
+/// reached at another port than inside.
+pub fn take_news(session: &Path) -> (Vec<Reached>, Vec<Served>) {
     let (waiting, taken) = (folder(session).join(NEWS), folder(session).join("news.told"));
     if std::fs::rename(&waiting, &taken).is_err() {
-        return Vec::new();
+        return (Vec::new(), Vec::new());
     }
     let text = files::read_text(&taken).unwrap_or_default();
     let lines: BTreeSet<&str> = text.lines().collect();
@@ -242,14 +302,40 @@ pub fn take_news(session: &Path) -> Vec<Reached> {
         let known = Reached { host: host.to_owned(), port: port.parse().ok()?, ..Reached::default() };
         match kind {
             "refused" => Some(Reached { reason: Some(said.to_owned()), refused: 1, ..known }),
-            _ => Some(Reached { connections: 1, word: (said != "-").then(|| said.to_owned()), ..known }),
+            "new" => Some(Reached { connections: 1, word: (said != "-").then(|| said.to_owned()), ..known }),
+            _ => None,
         }
     };
-    lines.iter().take(MOST_NEWS).filter_map(read).collect()
+    let read_served = |line: &&str| match line.split('\t').collect::<Vec<_>>()[..] {
+        ["served", inside, outside] => Some(Served { inside: inside.parse().ok()?, outside: outside.parse().ok()? }),
+        _ => None,
+    };
+    let served = lines.iter().filter_map(read_served).filter(|one| one.inside != one.outside).collect();
+    (at_most(lines.iter().filter_map(read).collect()), served)
 }
 
-/// All that went to each host of the session.
+/// One entry of the ledger names so many; how many more there were is its last row.
+fn at_most(mut hosts: Vec<Reached>) -> Vec<Reached> {
+    if hosts.len() <= MOST_NEWS {
+        return hosts;
+    }
+    let rest = hosts.split_off(MOST_NEWS - 1);
+    let sum = |of: fn(&Reached) -> u64| rest.iter().map(of).sum();
+    hosts.push(Reached {
+        connections: sum(|host| host.connections),
+        down: sum(|host| host.down),
+        host: format!("({} more)", rest.len()),
+        refused: sum(|host| host.refused),
+        up: sum(|host| host.up),
+        ..Reached::default()
+    });
+    hosts
+}
+
+/// All that went to each host of the session, up to this moment.
 pub fn all_reached(session: &Path) -> Vec<Reached> {
+    // The broker saves now and then.
+    let _ = tell_broker(session);
     let counts = counts(session).unwrap_or_default();
     let told = |(host, port, row): (&str, u16, &Row)| Reached {
         connections: row.connections,
@@ -263,13 +349,18 @@ pub fn all_reached(session: &Path) -> Vec<Reached> {
         up: row.up,
         word: row.word.map(|word| word.to_string()),
     };
-    counts.rows().take(MOST_NEWS).map(told).collect()
+    at_most(counts.rows().map(told).collect())
 }
 
-/// Remembers that this line wanted these hosts.
+/// Remembers that this line wanted these hosts, each once.
 pub fn want(session: &Path, line: &str, hosts: &[&Reached]) {
-    for host in hosts {
-        let _ = files::add_line(&folder(session).join(WANTED), &format!("{line}\t{}\t{}", host.host, host.port));
+    let file = folder(session).join(WANTED);
+    let known = files::read_text(&file).unwrap_or_default();
+    let wanted: BTreeSet<String> = hosts.iter().map(|host| format!("{line}\t{}\t{}", host.host, host.port)).collect();
+    let is_new = |row: &&String| known.lines().all(|old| old != row.as_str());
+    let room = MOST_WANTED.saturating_sub(known.lines().count());
+    for row in wanted.iter().filter(is_new).take(room) {
+        let _ = files::add_line(&file, row);
     }
 }
 
@@ -286,16 +377,16 @@ pub fn wanted_by(session: &Path, line: &str) -> Vec<(String, u16)> {
     hosts
 }
 
-/// A secret was read, or the task in which it was is over.
-pub fn guard(session: &Path, wanted: bool) -> io::Result<()> {
-    let Some(mut list) = list(session).filter(|list| list.guarded != wanted) else { return Ok(()) };
+/// A secret was read, or the task in which it was is over: whether that changed the list.
+pub fn guard(session: &Path, wanted: bool) -> io::Result<bool> {
+    let Some(mut list) = list(session).filter(|list| list.guarded != wanted) else { return Ok(false) };
     if wanted {
         list.guard();
     } else {
         list.guarded = false;
     }
     put_list(session, &list)?;
-    tell_broker(session).map(drop)
+    tell_broker(session).map(|_| true)
 }
 
 /// Has the broker read the list, and waits until it has: a command that starts now must find its ports open.
@@ -310,18 +401,32 @@ fn tell_broker(session: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// The foreign text that came last.
-pub fn note_foreign(session: &Path, what: &str) {
+/// The foreign text that came last: whether it is from elsewhere than the one before.
+pub fn note_foreign(session: &Path, what: &str) -> bool {
+    let is_new = foreign(session).as_deref() != Some(what);
     let path = folder(session).join(FOREIGN);
-    let _ = files::write_beside(&path, 0o600, |file| file.write_all(what.as_bytes()));
+    is_new && files::write_beside(&path, 0o600, |file| file.write_all(what.as_bytes())).is_ok()
+}
+
+/// What was read that the list answers to, in a few words; nothing where it is off or passes everything.
+pub fn describe_reading(folder: &Path) -> Option<String> {
+    let guarded = is_guarded(folder).then(|| "a secret was read, so hosts that take uploads need you again".to_owned());
+    let foreign = foreign(folder).map(|what| format!("foreign text by {}", one_line(&what, 80)));
+    let all: Vec<String> = guarded.into_iter().chain(foreign).collect();
+    (!all.is_empty()).then(|| all.join(" · "))
 }
 
 pub fn foreign(session: &Path) -> Option<String> {
     files::read_text(folder(session).join(FOREIGN)).ok()
 }
 
+/// A secret was read in this session, so hosts that take uploads need a person again.
+pub fn is_guarded(session: &Path) -> bool {
+    list(session).is_some_and(|list| list.guarded)
+}
+
 /// A person said yes to these hosts: they are on the list as long as the session.
-fn allow_for_session(session: &Path, hosts: &[String]) -> io::Result<()> {
+pub fn allow_for_session(session: &Path, hosts: &[String]) -> io::Result<()> {
     let Some(mut list) = list(session) else { return Ok(()) };
     let known = list.allow.len();
     for pattern in hosts.iter().filter_map(|host| Pattern::of(host)) {

@@ -90,7 +90,7 @@ impl Ground {
         Ok(Plan {
             told,
             read_only: profile > Profile::Work,
-            own_network: (profile == Profile::Trial || profile.is_quiet()) && !self.network,
+            own_network: self.offline || (profile == Profile::Trial || profile.is_quiet()) && !self.network,
             own_processes: profile == Profile::Trial,
             places: wishes.by_depth()?,
             layer_mb: self.layer_mb,
@@ -184,6 +184,11 @@ impl Ground {
         let there = self.services.iter().chain(&self.locks).chain([&self.keys]).map(PathBuf::as_path);
         bytes.extend(there.chain(databases).map(|path| u8::from(path.exists())));
         bytes.push(self.network.into());
+        bytes.push(self.shut.is_some().into());
+        for path in self.shut.iter().flatten() {
+            bytes.extend_from_slice(path.as_os_str().as_bytes());
+            bytes.push(0);
+        }
         bytes
     }
 }

@@ -7,7 +7,7 @@
 use super::enter::{close_on_exec, enter, lock, watch, what_holds};
 use super::environment;
 use super::line;
-use super::network::{Asked, Reach};
+use super::network::{Asked, Reach, run_folder};
 use super::own;
 use super::plan::{Ground, is_folder_file, is_for_telling};
 use super::program::become_program;
@@ -22,7 +22,7 @@ use crate::model::profile::{Hold, JailState, Profile, Proof, line_digest};
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
 use crate::session::quieted::Quieted;
-use crate::system::env::{CALLED_IN, Env, JOB, SHELL_PREFIX};
+use crate::system::env::{CALLED_IN, Env, JOB, RUN, SHELL_PREFIX};
 use crate::system::files;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -191,7 +191,8 @@ impl Order {
         ground.watched = found.as_ref().map(|(folder, _)| folder.clone());
         let state = held(known, &jail, &ground, profile)?;
         let (hold, profile) = settle(&state, &jail, profile)?;
-        let session = found.as_ref().map(|(folder, _)| folder.as_path());
+        let run = step.and_then(|_| Some(run_folder(env, &text(RUN).filter(|id| !id.contains('/'))?)));
+        let session = found.as_ref().map(|(folder, _)| folder.as_path()).or(run.as_deref());
         let asked = Asked { jail: &jail, network: &network, hold, profile, harness, session, wants: &wants };
         let reach = Reach::of(asked, &ground)?;
         Ok(Self {

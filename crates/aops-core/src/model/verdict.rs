@@ -53,6 +53,8 @@ pub struct Verdict {
     pub input: Option<String>,
     /// Mode `observe`: the refusal of the mode that is rehearsed. It is recorded and said to no one.
     pub rehearsed: Option<Box<Verdict>>,
+    /// Hosts on no list are part of the question.
+    pub asks_hosts: bool,
 }
 
 impl Verdict {

@@ -73,7 +73,7 @@ pub fn look(env: &Reading, ledger: &Ledger, event: &Event) -> Result<Context, Fa
             if !context.attended && context.stage.is_none() {
                 context.refused = unfinished::refusal(&ledger.recent());
             }
-            context.ended.hosts = hosts::reached(env, session, &ledger.place().path, event);
+            context.ended.hosts = hosts::reached(env, session, &ledger.place().path, event).0;
         }
         EventKind::SubagentStop => {
             context.unproven = authority::of_agent(env, session, event);
@@ -395,7 +395,7 @@ fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndC
     ended.tracked = open.effect == Some(Effect::Tracker) || !open.tracks.is_empty();
     ended.rejected = open.effect.is_some_and(Effect::is_write) && call.is_some_and(evidence::is_rejected);
     ended.kept = keeping::of_ended(env, session, event, open);
-    ended.hosts = hosts::reached(env, session, &ledger.place().path, event);
+    (ended.hosts, ended.served) = hosts::reached(env, session, &ledger.place().path, event);
     (ended.jailed, ended.unproven) = jailed::proof(env, &ledger.place().path, session, event, open);
     ended.offline = ended.jailed.as_ref().is_some_and(|proof| jailed::is_offline(session, event, proof));
     ended.hindered = quiet::is_hindered(event, open);

@@ -14,6 +14,7 @@ use crate::session::fact::Reached;
 use crate::session::fold::Session;
 use crate::system::env::Env;
 use crate::text::json;
+use aops_network::counts::Served;
 use aops_network::list::{Refusal, Verdict, spelt};
 use aops_network::name::Name;
 use aops_shell::hosts::{Host, named, of_url};
@@ -89,16 +90,17 @@ pub fn line_of(call: &ToolCall) -> Option<String> {
     json::read(&call.input).ok()?.text_of("command").map(|line| line_digest(&line))
 }
 
-/// After a command: hosts that are new, and each that was refused. At the session's end: all of them.
-pub fn reached(env: &Env, session: &Session, folder: &Path, event: &Event) -> Vec<Reached> {
+/// After a command: hosts that are new, each that was refused, and servers that were opened at another port. At the session's
+/// end: all hosts.
+pub fn reached(env: &Env, session: &Session, folder: &Path, event: &Event) -> (Vec<Reached>, Vec<Served>) {
     if session.policy().network.mode == NetworkMode::Off || env.dry_run {
-        return Vec::new();
+        return (Vec::new(), Vec::new());
     }
     match event.kind {
         EventKind::PostToolUse | EventKind::PostToolUseFailure if event.call.as_ref().is_some_and(runs_shell) => {
             network::take_news(folder)
         }
-        EventKind::SessionEnd => network::all_reached(folder),
-        _ => Vec::new(),
+        EventKind::SessionEnd => (network::all_reached(folder), Vec::new()),
+        _ => (Vec::new(), Vec::new()),
     }
 }

@@ -10,6 +10,7 @@ use crate::gate::Unheld;
 use crate::gate::jail::runs_shell;
 use crate::host::claude::settings::prefix;
 use crate::jail::enter::what_holds;
+use crate::jail::network;
 use crate::jail::plan::Ground;
 use crate::jail::receipt;
 use crate::jail::unheld::Search;
@@ -48,10 +49,13 @@ pub fn is_message(prompt: &str) -> bool {
 }
 
 /// Code that starts programs learns here what the session knows about its jail; where it knows nothing yet, it looks itself.
-pub fn tell(env: &Env, policy: &Policy, jail: Option<&JailState>) {
+pub fn tell(env: &Env, policy: &Policy, jail: Option<&JailState>, folder: &Path) {
     let off = policy.jail.level == JailLevel::Off;
     if let Some(hold) = jail.map(|jail| jail.hold).filter(|_| !off).or(off.then_some(Hold::Words)) {
         let _ = env.held_by.set(hold);
+        if let Some(network) = network::held(&policy.network, &env.home, || Some(folder.to_owned())) {
+            let _ = env.network.set(network);
+        }
     }
 }
 

@@ -60,6 +60,7 @@ pub fn describe_fact(fact: &Fact, longest: usize) -> String {
             CommittedBy::Outside => format!("{} outside of any call", made.commit),
         },
         Fact::Attest(made) => format!("{} by statement {}", made.commit, made.statement_sha256),
+        Fact::Network(changed) => changed.describe(),
         Fact::Insights(_) => "the session's insights so far".to_owned(),
         Fact::Snapshot(_) => "the whole state, to recover from".to_owned(),
     };

@@ -22,7 +22,7 @@ pub use crate::session::said::Said;
 pub use checked::Checked;
 pub use kept::Kept;
 pub use opened::{FORMAT, Opened, Previous};
-pub use reached::Reached;
+pub use reached::{NetworkChange, NetworkChanged, Reached};
 pub use recovered::Recovered;
 pub use reported::Reported;
 pub use seen::Seen;
@@ -96,6 +96,7 @@ facts! {
     "undo": Undo(BroughtBack),
     "commit": Commit(Committed),
     "attest": Attest(Attested),
+    "network": Network(NetworkChanged),
     "insights": Insights(Concluded),
     "snapshot": Snapshot(Box<Snapshot>),
 }

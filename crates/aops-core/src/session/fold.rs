@@ -102,7 +102,7 @@ impl Session {
             Fact::Run(staged) => self.apply_run_step(staged),
             Fact::Checkpoint(taken) => self.apply_checkpoint(taken),
             Fact::Violation(violation) => self.apply_violation(violation),
-            Fact::Recovery(_) => {}
+            Fact::Recovery(_) | Fact::Network(_) => {}
             Fact::Rollback(undone) => self.apply_rollback(undone),
             Fact::Undo(brought) => self.memory.brought_back = Some(brought.clone()).filter(|brought| !brought.told),
             Fact::Commit(made) => self.memory.trail.add_commit(self.seq, made),

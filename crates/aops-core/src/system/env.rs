@@ -5,13 +5,13 @@
 
 #![expect(clippy::disallowed_methods, reason = "the one place that reads the environment and the clock")]
 
+pub use super::held_network::HeldNetwork;
 use crate::model::client::Client;
 use crate::model::profile::Hold;
-use std::ffi::OsString;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{ffi::OsString, io};
 
 /// A command that is tried out, and what its jail depends on.
 #[derive(Clone, Debug)]
@@ -20,6 +20,7 @@ pub struct Trial {
     pub session: PathBuf,
     pub project: PathBuf,
     pub layer_mb: u64,
+    pub network: Option<HeldNetwork>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -66,8 +67,9 @@ pub struct Env {
     pub mode: Option<String>,
     /// The program through which the client starts shell commands.
     pub shell_prefix: Option<String>,
-    /// What holds the programs that we start on an agent's files: told by the session, once its state is read.
+    /// What holds the programs that we start on an agent's files, and their network: told by the session, once it is read.
     pub held_by: OnceLock<Hold>,
+    pub network: OnceLock<HeldNetwork>,
     /// The project of the session in which this verb was called, as the shell in its place found it.
     pub called_in: Option<PathBuf>,
     /// The command that was let go to be tried out: its jail is made after the answer.

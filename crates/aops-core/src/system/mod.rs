@@ -4,6 +4,7 @@
 
 pub use aops_ledger::{folder, lock};
 
+pub mod held_network;
 pub mod env;
 pub mod random;
 pub mod limits;

@@ -125,7 +125,7 @@ impl Broker<'_> {
 
     fn judge_request(&mut self, id: u64, connection: &mut Connection, read: Result<Request, BadRequest>) -> Next {
         match read {
-            Err(bad) => self.refuse(connection, &bad.to_string(), ""),
+            Err(bad) => self.refuse_with(connection, bad.status(), &bad.to_string(), ""),
             Ok(Request::Plain(plain)) => self.judge_plain(id, connection, plain),
             Ok(Request::Connect { name, port, head }) => {
                 let early = connection.read.len() > head;
@@ -170,7 +170,7 @@ impl Broker<'_> {
         };
         let rest = &connection.read[head..];
         let Ok(taken) = body.take(rest) else {
-            return self.refuse(connection, &BadRequest::Body.to_string(), "");
+            return self.refuse_with(connection, BadRequest::Body.status(), &BadRequest::Body.to_string(), "");
         };
         connection.up.first = [&ours, &rest[..taken]].concat();
         connection.up.body = Some(body);

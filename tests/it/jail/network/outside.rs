@@ -10,16 +10,18 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// Where the names of this machine lead.
-const NAMES: [(&str, Ipv4Addr); 6] = [
+const NAMES: [(&str, Ipv4Addr); 7] = [
     ("tls.test", Ipv4Addr::new(93, 184, 216, 1)),
     ("plain.test", Ipv4Addr::new(93, 184, 216, 2)),
     ("db.test", Ipv4Addr::new(93, 184, 216, 3)),
     ("rebound.test", Ipv4Addr::LOCALHOST),
     ("inner.test", Ipv4Addr::new(10, 9, 8, 7)),
     ("evil.test", Ipv4Addr::new(93, 184, 216, 66)),
+    // One that takes uploads from anybody.
+    ("paste.rs", Ipv4Addr::new(93, 184, 216, 4)),
 ];
 /// Hosts that someone may come to.
-const LISTED: [Ipv4Addr; 4] = [NAMES[0].1, NAMES[1].1, NAMES[2].1, NAMES[4].1];
+const LISTED: [Ipv4Addr; 5] = [NAMES[0].1, NAMES[1].1, NAMES[2].1, NAMES[4].1, NAMES[6].1];
 /// An address of this machine that is nobody's.
 pub(super) const MACHINE: &str = "93.184.216.99";
 pub(super) const ABSTRACT: &str = "aops-network-sink";
@@ -35,13 +37,13 @@ impl Log {
 }
 
 /// All of it, as long as the test runs.
-pub(super) struct Outside {
+pub(crate) struct Outside {
     escaped: Log,
     asked: Log,
 }
 
 impl Outside {
-    pub(super) fn new(socket: &Path) -> Self {
+    pub(crate) fn new(socket: &Path) -> Self {
         let all = Self::without_tls(socket);
         all.serve(443, |mut one, to| {
             let _ = one.read(&mut [0; 4096]);
@@ -126,7 +128,7 @@ impl Outside {
         });
     }
 
-    pub(super) fn escaped(&self) -> Vec<String> {
+    pub(crate) fn escaped(&self) -> Vec<String> {
         self.escaped.0.lock().unwrap().iter().cloned().collect()
     }
 

@@ -22,8 +22,14 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// What a mark says where all is well.
 pub(super) const READY: &[u8] = b"ready\n";
 
-/// From here on this process is in the session's network.
-pub(super) fn enter(session: &Path) -> Result<(), String> {
+/// The namespaces of a session's network, found.
+pub(super) struct Spaces {
+    users: File,
+    network: File,
+}
+
+/// As long as this fails, nothing is entered.
+pub(super) fn find(session: &Path) -> Result<Spaces, String> {
     let gone = "its session's network is gone";
     let mut mark = open_mark(session).map_err(|error| format!("{gone}: {error}"))?;
     let keeper = wait(&mut mark)?;
@@ -34,14 +40,22 @@ pub(super) fn enter(session: &Path) -> Result<(), String> {
     if broker(&mark).map(|pid| pid.as_raw_nonzero().get()) != Some(keeper) {
         return Err(gone.to_owned());
     }
-    match move_into_link_name_space(users.as_fd(), Some(LinkNameSpaceType::User)) {
-        Ok(()) => {}
-        // A superuser's network is in our own namespace of users.
-        Err(Errno::INVAL) if is_own(&users) => {}
-        Err(error) => return Err(format!("its session's users: {error}")),
+    Ok(Spaces { users, network })
+}
+
+impl Spaces {
+    /// From here on this process is in the session's network. After an error nothing may be run in it.
+    pub(super) fn enter(self) -> Result<(), String> {
+        let Self { users, network } = self;
+        match move_into_link_name_space(users.as_fd(), Some(LinkNameSpaceType::User)) {
+            Ok(()) => {}
+            // A superuser's network is in our own namespace of users.
+            Err(Errno::INVAL) if is_own(&users) => {}
+            Err(error) => return Err(format!("its session's users: {error}")),
+        }
+        let entered = move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network));
+        entered.map_err(|error| format!("its session's network: {error}"))
     }
-    let entered = move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network));
-    entered.map_err(|error| format!("its session's network: {error}"))
 }
 
 fn is_own(users: &File) -> bool {

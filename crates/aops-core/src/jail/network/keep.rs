@@ -65,10 +65,14 @@ fn keep(session: &Path, client: Option<i32>, signals: OwnedFd, mark: &File) -> R
     let _spaces = hold_spaces(inside, &own)?;
     let folder = folder(session);
     let tell = |what: &str| drop(files::add_line(&folder.join(TOLD), what));
-    let mut saved = Counts::default();
+    // Of the broker before this one, in the same session.
+    let mut before = super::counts(session).unwrap_or_default();
+    before.served.clear();
+    let mut saved = before.clone();
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(1 << 20);
     let outside = Outside {
         inner: own,
+        counts: before,
         signals,
         ends: tried("client", client)?.into_iter().collect(),
         list: &mut || {
@@ -101,6 +105,9 @@ fn note_news(folder: &Path, before: &Counts, now: &Counts) {
             let word = row.word.map_or_else(|| "-".to_owned(), |word| word.to_string());
             add(format!("new\t{host}\t{port}\t{word}"));
         }
+    }
+    for served in now.served.iter().filter(|served| !before.served.contains(served)) {
+        add(format!("served\t{}\t{}", served.inside, served.outside));
     }
 }
 

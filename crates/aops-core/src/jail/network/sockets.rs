@@ -3,7 +3,7 @@
 //! Reads the kernel's list; hides nothing itself.
 
 use super::super::ground::{DATABASES, Ground};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
@@ -21,8 +21,12 @@ pub(super) fn foreign(ground: &Ground, visible: &[PathBuf]) -> Result<Vec<PathBu
     // A folder that holds what stays visible cannot be hidden as a whole: then each socket in it is.
     let folders: Vec<PathBuf> =
         found.into_iter().filter(|path| !visible.iter().any(|one| one.starts_with(path))).collect();
-    let sockets: BTreeSet<PathBuf> =
-        paths(&list).filter_map(real_socket).filter(|path| !visible.contains(path)).collect();
+    let relative = places_of(&relative(&list));
+    let sockets: BTreeSet<PathBuf> = paths(&list)
+        .chain(relative.iter().map(PathBuf::as_path))
+        .filter_map(real_socket)
+        .filter(|path| !visible.contains(path))
+        .collect();
     let mut all: Vec<PathBuf> = Vec::with_capacity(folders.len() + sockets.len());
     for path in folders.into_iter().chain(sockets) {
         if !all.iter().any(|above| path.starts_with(above)) {
@@ -35,6 +39,42 @@ pub(super) fn foreign(ground: &Ground, visible: &[PathBuf]) -> Result<Vec<PathBu
 /// The paths in the kernel's list, whoever listens or sends there.
 fn paths(list: &str) -> impl Iterator<Item = &Path> {
     list.lines().filter_map(|line| line.find(" /").map(|at| Path::new(&line[at + 1..])))
+}
+
+/// Sockets that were bound by a path without a beginning: the kernel tells it as it was given. Their numbers and names.
+fn relative(list: &str) -> BTreeMap<&str, &str> {
+    let row = |line| {
+        let (number, name) = split_row(line)?;
+        (!name.starts_with(['/', '@']) && !name.is_empty()).then_some((number, name))
+    };
+    list.lines().skip(1).filter_map(row).collect()
+}
+
+/// `0000: 00000002 00000000 00010000 0001 01 16163 name`
+fn split_row(line: &str) -> Option<(&str, &str)> {
+    let mut rest = line;
+    let mut number = "";
+    for _ in 0..7 {
+        (number, rest) = rest.trim_start().split_once(' ')?;
+    }
+    Some((number, rest))
+}
+
+/// Where they lie, if whoever made them stands where it stood then. Only where there is such a socket processes are looked at.
+fn places_of(sockets: &BTreeMap<&str, &str>) -> Vec<PathBuf> {
+    let mut places = Vec::new();
+    if sockets.is_empty() {
+        return places;
+    }
+    for process in std::fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let Ok(files) = std::fs::read_dir(process.join("fd")) else { continue };
+        let leads = files.flatten().filter_map(|file| std::fs::read_link(file.path()).ok());
+        let name = |to: PathBuf| sockets.get(to.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?).copied();
+        for name in leads.filter_map(name) {
+            places.extend(std::fs::read_link(process.join("cwd")).map(|folder| folder.join(name)));
+        }
+    }
+    places
 }
 
 /// What the user cannot look at, no command of the user can connect to.
@@ -55,6 +95,8 @@ mod tests {
                     0000: 00000002 00000000 00010000 0001 01 16164 @abstract\n\
                     0000: 00000003 00000000 00000000 0001 03 16165\n";
         assert_eq!(paths(list).collect::<Vec<_>>(), [Path::new("/run/a b")]);
+        let more = format!("{list}0000: 00000002 00000000 00010000 0001 01 16166 a relative\n");
+        assert_eq!(relative(&more).into_iter().collect::<Vec<_>>(), [("16166", "a relative")]);
     }
 
     #[test]

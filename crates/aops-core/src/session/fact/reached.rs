@@ -1,4 +1,4 @@
-//! What a command did with one host.
+//! What a command did with one host, and what became of a session's list of them.
 
 use crate::text::plain::is_zero;
 use serde::{Deserialize, Serialize};
@@ -28,4 +28,49 @@ pub struct Reached {
     /// On whose word it was reached; nothing where every host is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub word: Option<String>,
+}
+
+/// What changed the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NetworkChange {
+    /// A secret was read: hosts that take uploads from anybody need a person again.
+    Guarded,
+    /// The task in which it was read is over.
+    Unguarded,
+    /// Text from elsewhere was read.
+    Foreign,
+    /// A person's answers, by the command for it.
+    Allowed,
+    Denied,
+}
+
+/// Stored type: fields in sorted order.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NetworkChanged {
+    pub change: NetworkChange,
+    /// With a person's answer: the host, as they named it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// With foreign text: what was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub what: Option<String>,
+}
+
+impl NetworkChanged {
+    pub fn of(change: NetworkChange) -> Self {
+        Self { change, host: None, what: None }
+    }
+
+    /// `a person allowed registry.example`
+    pub fn describe(&self) -> String {
+        let host = self.host.as_deref().unwrap_or_default();
+        match self.change {
+            NetworkChange::Guarded => "a secret was read: hosts that take uploads need a person again".to_owned(),
+            NetworkChange::Unguarded => "the task in which a secret was read is over".to_owned(),
+            NetworkChange::Foreign => format!("{} brought foreign text", self.what.as_deref().unwrap_or("a call")),
+            NetworkChange::Allowed => format!("a person allowed {host}"),
+            NetworkChange::Denied => format!("a person denied {host}"),
+        }
+    }
 }

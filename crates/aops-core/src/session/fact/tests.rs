@@ -302,6 +302,7 @@ fn all() -> Vec<Fact> {
             before: text(),
             root: "r".to_owned(),
         }),
+        Fact::Network(NetworkChanged { change: NetworkChange::Foreign, host: text(), what: text() }),
         Fact::Attest(Attested { commit: "c".to_owned(), last_entry: 1, statement_sha256: "s".to_owned() }),
         Fact::Insights(Concluded { insights: raw() }),
         Fact::Snapshot(Box::new(Snapshot { memory: memory.into(), state: state.into() })),

@@ -16,6 +16,9 @@ use std::{fmt, io};
 /// out. Neither gives its caller more than the program would.
 pub const HELD: &str = "__held";
 pub const VERB: &str = "__confined";
+/// Among the folders: the network that holds the program, or the session whose network that is.
+pub const NETWORK: &str = "network";
+pub const SESSION: &str = "session";
 /// Between the folders that are guarded and the program.
 pub const PROGRAM_FOLLOWS: &str = "--";
 
@@ -77,6 +80,14 @@ impl Program {
             None => vec![VERB.to_owned()],
         };
         before.extend(env.guarded_folders().into_iter().map(|(name, folder)| format!("{name}={folder}")));
+        before.extend(match env.network.get() {
+            Some(network) => Some(format!("{NETWORK}={}", network.to_text())),
+            // A session that knows what holds has told its network too, unless that is off.
+            None if known.is_none() && env.is_jailing() => {
+                Some(format!("{SESSION}={}", env.client_session.as_deref().unwrap_or_default()))
+            }
+            None => None,
+        });
         before.extend([PROGRAM_FOLLOWS.to_owned(), path.to_string_lossy().into_owned()]);
         Ok(Self { path: std::env::current_exe()?, before })
     }
@@ -121,7 +132,7 @@ mod tests {
         };
         let held = Program::find(&jailing(), Identity::At(sh)).unwrap();
         let unset = ["XDG_CONFIG_HOME=", "XDG_DATA_HOME=", "CLAUDE_CONFIG_DIR=", "ACA_DATA="];
-        let wanted = [&[VERB, "HOME=/h"], &unset[..], &["CLAUDE_PROJECT_DIR=/p", "--", "/bin/sh"]].concat();
+        let wanted = [&[VERB, "HOME=/h"], &unset[..], &["CLAUDE_PROJECT_DIR=/p", "session=", "--", "/bin/sh"]].concat();
         assert_eq!(words(&held), wanted);
         assert_eq!(held.path, std::env::current_exe().unwrap());
         let known = Env { held_by: Hold::Landlock.into(), ..jailing() };
