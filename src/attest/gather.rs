@@ -3,6 +3,8 @@
 //! Reads the ledger. Invariants: only what is in the ledger is said; no text of a person, a model or a command is taken over,
 //! only names that we or the configuration gave, digests and numbers.
 
+mod names;
+
 use super::authors::{Changed, Writer};
 use aops_attest::statement::{
     Agent, Approved, By, Check, Digests, Hold, Jail, Mode, Model, Named, Output, Plan, Qa, SandboxPolicy, Seen,
@@ -13,13 +15,12 @@ use aops_core::config::policy::{DangerLevel, ModeLevel, Policy};
 use aops_core::gate::jail::is_shell;
 use aops_core::insight::collect::entries;
 use aops_core::ledger::recover::LEDGER_FILE;
-use aops_core::model::agent::AgentId;
 use aops_core::model::call::CallState;
 use aops_core::model::error::Failure;
 use aops_core::model::event::EventKind;
 use aops_core::model::named::Stored;
-use aops_core::model::outcome::{AgentVerdict, CheckEnding};
-use aops_core::model::profile::{self, Profile};
+use aops_core::model::outcome::CheckEnding;
+use aops_core::model::profile::Profile;
 use aops_core::session::fact::{self, Fact, Reported, Step, Violation};
 use aops_core::session::fold::Session;
 use aops_core::session::memory::Waived;
@@ -30,6 +31,7 @@ use aops_core::text::sha256::sha256;
 use aops_core::text::stored::canonical;
 use aops_core::text::template::one_line;
 use aops_shell::danger::RULES;
+use names::{by_agent, hold, verdict_of};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -407,37 +409,6 @@ fn is_tampering(violation: &Violation) -> bool {
 pub fn label(name: &str) -> String {
     // First whole: the beginning of a secret is not recognised as one.
     one_line(&redact(name), 64)
-}
-
-fn hold(hold: profile::Hold) -> Hold {
-    match hold {
-        profile::Hold::Namespaces => Hold::Namespaces,
-        profile::Hold::Landlock => Hold::Landlock,
-        profile::Hold::Seatbelt => Hold::Seatbelt,
-        profile::Hold::Words => Hold::Words,
-    }
-}
-
-fn by_agent(agent: AgentId) -> By {
-    match agent {
-        AgentId::Hydrator => By::PromptHydrator,
-        AgentId::Critic => By::Critic,
-        AgentId::Custodiet => By::Custodiet,
-        AgentId::QaVerifier => By::QaVerifier,
-        AgentId::Framework => By::Framework,
-    }
-}
-
-fn verdict_of(verdict: AgentVerdict) -> Verdict {
-    match verdict {
-        AgentVerdict::Proceed => Verdict::Proceed,
-        AgentVerdict::Revise => Verdict::Revise,
-        AgentVerdict::Halt => Verdict::Halt,
-        AgentVerdict::Ok => Verdict::Ok,
-        AgentVerdict::Block => Verdict::Block,
-        AgentVerdict::Verified => Verdict::Verified,
-        AgentVerdict::Issues => Verdict::Issues,
-    }
 }
 
 #[cfg(test)]

@@ -391,6 +391,7 @@ fn packages_of_python_accept_it() {
     };
     let (made, _) = attested_session();
     assert_eq!(run(&exported(&made)), "accepted\n");
+    shop.attested("a.txt", long(&[(3, "three")]));
     let summary = shop.sandbox.tmp().join("vsa.json");
     fs::write(&summary, told(&shop, &["--format", "vsa"]).1).unwrap();
     run(&[summary.display().to_string(), String::new(), "vsa".to_owned()]);

@@ -217,7 +217,7 @@ fn the_template_for_gitlab_checks_a_merge_request() {
 /// A session that was refused, or that waits for an answer, is not green; one that did its work is.
 #[test]
 fn the_gate_of_the_page_reads_refusals_and_open_questions() {
-    let gate = blocks(&read("docs/ci.md"), "bash").into_iter().find(|script| script.contains("outcome=")).unwrap();
+    let gate = blocks(&read("docs/ci.md"), "bash").into_iter().find(|script| script.contains("case $outcome")).unwrap();
     let judged = |mode: &str, line: &str| {
         let (shop, path) = job();
         shop.sandbox.configure("[mode]\nlevel = \"guard\"\n");
