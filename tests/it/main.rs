@@ -98,6 +98,7 @@ mod terminal;
 mod test_verb;
 mod tidy;
 mod told;
+mod tools;
 mod tracker;
 mod transcript;
 mod tryout;
