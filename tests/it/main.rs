@@ -99,6 +99,7 @@ mod terminal;
 mod test_verb;
 mod tidy;
 mod told;
+mod tools;
 mod tracker;
 mod transcript;
 mod tryout;
