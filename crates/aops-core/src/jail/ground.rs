@@ -36,7 +36,7 @@ pub struct Ground {
     pub network: bool,
     /// Sockets of programs outside, or folders of such, that are hidden since the session's network is held.
     pub shut: Option<Vec<PathBuf>>,
-    /// What a quiet profile does not show: the paths that the user's rules forbid to read.
+    /// What a command that may be an answered one does not see: the paths that the user's rules forbid to read.
     pub hidden: Vec<PathBuf>,
     /// The session's folder, in which a jail may wait for the command.
     pub session: Option<PathBuf>,
