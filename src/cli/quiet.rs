@@ -5,7 +5,11 @@
 
 use super::table::Tone;
 use super::{Command, Io, allowed, policy_here, user_file, who_may, yes};
+use aops_core::config::policy::jail::{Jail, JailLevel};
 use aops_core::config::policy::{QuietLevel, choose};
+use aops_core::config::texts;
+use aops_core::jail::enter::what_each;
+use aops_core::jail::plan::Ground;
 use aops_core::ledger::sessions;
 use aops_core::session::fold::Session;
 use aops_core::text::plain::count;
@@ -64,8 +68,10 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let wanted = &policy.quiet;
     let newest = sessions::pick(io.env, None).ok().and_then(|found| sessions::session(&found));
     let did = newest.as_ref().and_then(Session::describe_quiet).unwrap_or_default();
+    let held = held(io, &policy.jail);
     if io.json {
         return io.print(json!({
+            "jail": {"holds": held.is_ok(), "why": held.err()},
             "allow": wanted.allow, "network": wanted.network, "unattended": wanted.unattended,
             "last_session": newest.as_ref().and_then(|session| session.memory.quiet.clone()),
         }));
@@ -77,6 +83,10 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     };
     io.facts([
         ("quiet", format!("{}: {means}", wanted.allow.name()), Tone::Strong),
+        match held {
+            Ok(()) => ("jail", "holds here".to_owned(), Tone::Good),
+            Err(why) => ("jail", format!("does not hold here, so nothing is answered: {why}"), Tone::Bad),
+        },
         ("network", wanted.network.join(", "), Tone::Plain),
         ("last session", did, Tone::Plain),
         (
@@ -85,6 +95,22 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             Tone::Quiet,
         ),
     ])
+}
+
+/// Whether the kernel holds what would be answered here, found out by trying.
+fn held(io: &Io, jail: &Jail) -> Result<(), String> {
+    if jail.level == JailLevel::Off {
+        return Err("your configuration says `[jail] level = \"off\"`".to_owned());
+    }
+    let ground = Ground { layer_mb: jail.layer_mb, ..Ground::here(io.env, &texts::project(io.env, &io.env.cwd)) };
+    // Answered lines need both; Landlock alone hides nothing.
+    let needed = |name: &str| matches!(name, "namespaces" | "throwaway layers");
+    let each = what_each(&ground);
+    let mut tried = each.into_iter().filter(|(name, _)| needed(name)).peekable();
+    if tried.peek().is_none() {
+        return Err("there are no namespaces on this system".to_owned());
+    }
+    tried.try_for_each(|(name, held)| held.map_err(|why| format!("{name}: {why}")))
 }
 
 fn set(given: &ArgMatches, io: &mut Io, level: QuietLevel) -> anyhow::Result<u8> {

@@ -15,6 +15,7 @@ use aops_core::config::texts;
 use aops_core::model::error::{Code, Failure};
 use aops_core::text::plain::count;
 use aops_core::text::time;
+use aops_core::undo::before::describe;
 use aops_core::undo::bring::{self, Brought};
 use aops_core::undo::form::Keeping;
 use aops_core::undo::survey::{Fate, Survey, survey};
@@ -114,33 +115,6 @@ fn shown(io: &Io, path: &str) -> String {
     let root = root(io);
     let inside = Path::new(path).strip_prefix(&root).ok().and_then(Path::to_str);
     clean(&name::shown(inside.unwrap_or(path))).into_owned()
-}
-
-/// What was kept, in a few words.
-fn describe(keeping: &Keeping) -> String {
-    let mut parts = Vec::new();
-    let committed: usize = keeping.repositories.iter().map(|kept| kept.committed.len()).sum();
-    match keeping.files.len() + committed {
-        0 => {}
-        files => parts.push(count(files, "file")),
-    }
-    for kept in &keeping.repositories {
-        for (name, _) in &kept.refs {
-            let tag = name.strip_prefix("refs/tags/").map(|tag| format!("tag {tag}"));
-            parts.push(tag.unwrap_or_else(|| format!("branch {}", name.trim_start_matches("refs/heads/"))));
-        }
-        match kept.stashes.as_ref().map(Vec::len) {
-            None => {}
-            Some(1) => parts.push("1 stash".to_owned()),
-            Some(n) => parts.push(format!("{n} stashes")),
-        }
-        parts.extend(kept.index.map(|_| "the index".to_owned()));
-        parts.extend(kept.worktree.as_ref().map(|name| format!("worktree {name}")));
-    }
-    if parts.is_empty() {
-        parts.push(count(keeping.folders.len(), "folder"));
-    }
-    parts.join(", ")
 }
 
 fn state(store: &Store, number: u64) -> &'static str {

@@ -16,6 +16,7 @@ mod kept;
 mod lasting;
 mod links;
 mod locks;
+mod lost;
 mod named;
 pub(crate) mod network;
 mod ordinary;

@@ -215,3 +215,17 @@ fn what_cannot_be_kept_is_asked_about() {
     let session = begun(&nobody);
     assert!(run(&session, &nobody, "git checkout -- a.txt").contains("kept as 1"), "a person is not needed");
 }
+
+/// What goes may be the work of the other session.
+#[test]
+fn a_folder_that_another_session_works_in_is_asked_about() {
+    let sandbox = guarded();
+    let session = begun(&sandbox);
+    sandbox.put("a.txt", "mine\n");
+    let other = begun(&sandbox);
+    let said = session.ask_bash("git checkout -- a.txt");
+    assert_eq!(decision(&said), "ask", "{}", said.out);
+    assert!(said.out.contains("another session works in this folder"), "{}", said.out);
+    let _ = other.event("SessionEnd", json!({"reason": "other"}));
+    assert!(run(&session, &sandbox, "git checkout -- a.txt").contains("kept as 1"));
+}

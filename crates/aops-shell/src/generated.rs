@@ -109,10 +109,18 @@ pub fn is_folder(path: &str) -> bool {
 /// A file that is nobody's work wherever it is, unless git tracks it: a tool's, or a local database.
 pub fn is_made_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
-    let ends = |name: &str, ends: &[&str]| ends.iter().any(|end| name.len() > end.len() && name.ends_with(end));
-    let database = BESIDE.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
     let coverage = name.strip_prefix(".coverage").is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    NAMES.contains(&name) || coverage || ends(name, ENDS) || ends(database, DATABASES)
+    NAMES.contains(&name) || coverage || ends(name, ENDS) || is_database(name)
+}
+
+/// A local database, or what one keeps beside itself.
+pub fn is_database(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    ends(BESIDE.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name), DATABASES)
+}
+
+fn ends(name: &str, ends: &[&str]) -> bool {
+    ends.iter().any(|end| name.len() > end.len() && name.ends_with(end))
 }
 
 /// What git tracks at this path says that the folder around it is work: it is not there for the folder's sake alone.

@@ -8,7 +8,7 @@
 mod places;
 mod table;
 
-pub use places::places;
+pub use places::{Places, places};
 
 use crate::class::{LineSetting, class};
 use crate::commands;

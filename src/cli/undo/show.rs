@@ -1,7 +1,7 @@
 //! `undo show`: one keeping, its files, and how they differ from what lies there now.
 
 use super::{describe, named, shown, state};
-use crate::cli::checkpoint::{print_changes, size};
+use crate::cli::checkpoint::print_changes;
 use crate::cli::table::{Tone, clean};
 use crate::cli::{Command, Io, flag, operand};
 use aops_core::checkpoint::store::Store;
@@ -42,7 +42,7 @@ fn show(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         ("in", keeping.cwd.clone()),
         ("session", keeping.session_id.clone()),
         ("rule", keeping.rule.clone().unwrap_or_default()),
-        ("what", format!("{}, {}", describe(&keeping), size(keeping.bytes()))),
+        ("what", describe(&keeping)),
         ("state", state(&store, keeping.number).to_owned()),
     ];
     for kept in &keeping.repositories {

@@ -333,6 +333,114 @@ fn a_line_that_the_jail_hinders_is_left_to_the_person_for_the_task() {
     assert!(is_answered(&session, "make all"));
 }
 
+/// A pipe ends with the code of its last program, whatever the first one met.
+#[test]
+fn a_hindrance_behind_a_pipe_is_seen() {
+    let world = answering(CONTAINED);
+    commit_all(&world);
+    let session = world.prompted();
+    for (nth, words) in
+        ["connection refused", "Cannot connect to the Docker daemon at unix:///x", "Failed to connect to x"]
+            .iter()
+            .enumerate()
+    {
+        let line = format!("make missing{nth} 2>&1 | tail -3");
+        let call = session.inner.call("Bash", json!({"command": line}));
+        assert_eq!(decision(&session.inner.pre(&call)), "allow", "{line}");
+        let ran = Ran::of(&session.line(&line).output().unwrap());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let printed = json!({"stdout": format!("error: {words}\n"), "stderr": "", "interrupted": false});
+        let mut ended = call.fields();
+        ended.as_object_mut().unwrap().insert("tool_response".to_owned(), printed);
+        let told = session.inner.event("PostToolUse", ended);
+        assert!(told.out.contains("run it again and the user is asked"), "{line}: {told:?}");
+        assert!(!is_answered(&session, &line), "{line}");
+    }
+    let (_, read) = run_answered(&session, "echo 'connection refused'");
+    assert_eq!((read.code, read.told.as_str()), (Some(0), ""), "{read:?}");
+}
+
+/// What a contained line writes into a temporary folder is gone with it: whoever looks for it next is told.
+#[test]
+fn a_temporary_file_of_a_contained_line_is_told() {
+    let world = answering(CONTAINED);
+    commit_all(&world);
+    world.sandbox.put("build.py", "print('x'); open('made.txt', 'w').write('x')\n");
+    let session = world.prompted();
+    let (_, ran) = run_answered(&session, "python3 build.py > /tmp/aops-test-out.txt");
+    assert!(!std::path::Path::new("/tmp/aops-test-out.txt").exists());
+    assert!(ran.told.contains("/tmp/aops-test-out.txt") && ran.told.contains("temporary folder of its own"), "{ran:?}");
+    assert!(world.project().join("made.txt").exists(), "{ran:?}");
+}
+
+/// What a repository ignores is in no commit either; what tools make again is not kept.
+#[test]
+fn ignored_files_that_a_contained_line_overwrites_were_kept() {
+    let world = answering(CONTAINED);
+    world.sandbox.put(".gitignore", ".env\n*.db\ndata/\nnode_modules/\n__pycache__/\n");
+    world.sandbox.put("spoil.py", "import sys\nfor f in sys.argv[1:]:\n    open(f, 'w').write('spoiled')\n");
+    commit_all(&world);
+    let files = [".env", "app.db", "data/rows.csv", "sub/data/deep/x"];
+    for file in files.iter().chain(&["node_modules/a/b.js"]) {
+        world.sandbox.put(file, "mine\n");
+    }
+    let session = world.prompted();
+    let (_, ran) = run_answered(&session, &format!("python3 spoil.py {} node_modules/a/b.js", files[1..].join(" ")));
+    assert!(ran.told.contains("kept as 1") && ran.told.contains("4 files"), "{ran:?}");
+    world.sandbox.put("hidden.py", "open('.e' + 'nv', 'w').write('spoiled')\n");
+    let (_, ran) = run_answered(&session, "python3 hidden.py");
+    assert!(ran.told.contains("kept as 2"), "{ran:?}");
+    for number in ["2", "1"] {
+        let undone = world.sandbox.person(&["undo", number, "--yes"]);
+        assert_eq!(undone.code, Some(0), "{undone:?}");
+    }
+    for file in files {
+        assert_eq!(fs::read_to_string(world.project().join(file)).unwrap(), "mine\n", "{file}");
+    }
+    assert_eq!(fs::read_to_string(world.project().join("node_modules/a/b.js")).unwrap(), "spoiled");
+}
+
+/// No commit has anything of a project without a repository.
+#[test]
+fn a_contained_line_in_no_repository_is_kept_too() {
+    let world = answering(CONTAINED);
+    world.sandbox.put("spoil.py", "open('a.txt', 'w').write('spoiled')\n");
+    let session = world.prompted();
+    let (_, ran) = run_answered(&session, "python3 spoil.py");
+    assert!(ran.told.contains("kept as 1"), "{ran:?}");
+    assert_eq!(world.sandbox.person(&["undo", "1", "--yes"]).code, Some(0));
+    assert_eq!(fs::read_to_string(world.project().join("a.txt")).unwrap(), "one\n");
+}
+
+/// The same text from two agents, judged in two folders: each runs as one of them was judged.
+#[test]
+fn two_calls_of_one_text_run_as_each_was_judged() {
+    let world = answering(READING);
+    world.sandbox.put("sub/a.txt", "below\n");
+    world.sandbox.put("private/key.txt", "hush\n");
+    world.sandbox.put(".claude/settings.json", r#"{"permissions":{"deny":["Read(./private/**)"]}}"#);
+    let session = world.prompted();
+    let line = "cat a.txt";
+    let sub = world.project().join("sub");
+    let calls = [(world.project(), ("a1", "general-purpose")), (sub.clone(), ("a2", "general-purpose"))].map(
+        |(cwd, (id, kind))| {
+            let call = session.inner.call("Bash", json!({"command": line})).by(id, kind);
+            let mut fields = call.fields();
+            fields.as_object_mut().unwrap().insert("cwd".to_owned(), json!(cwd));
+            assert_eq!(decision(&session.inner.event("PreToolUse", fields)), "allow");
+            call
+        },
+    );
+    let run = |folder: &std::path::Path| Ran::of(&session.line(line).current_dir(folder).output().unwrap());
+    let (first, second) = (run(&world.project()), run(&sub));
+    assert_eq!((first.code, first.out.as_str()), (Some(0), "one\n"), "{first:?}");
+    assert_eq!((second.code, second.out.as_str()), (Some(0), "below\n"), "{second:?}");
+    fs::create_dir(world.project().join("third")).unwrap();
+    let third = run(&world.project().join("third"));
+    assert_eq!(third.code, Some(126), "{third:?}");
+    assert_eq!(calls.len(), 2);
+}
+
 /// What an unknown program overwrites in the tree comes back; where it changes nothing, nothing is said.
 #[test]
 fn what_a_contained_line_overwrites_was_kept() {
@@ -395,6 +503,39 @@ fn what_may_not_be_read_is_hidden_from_answered_lines() {
     assert!(!is_answered(&session, "cat second"));
 }
 
+/// The line need not name it: a program that it starts looks where it likes.
+#[test]
+fn what_may_not_be_read_is_hidden_wherever_it_lies() {
+    for is_ruled in [false, true] {
+        let world = answering(CONTAINED);
+        let (home, elsewhere) = (world.sandbox.home().join(".ssh"), world.root().join("elsewhere"));
+        for folder in [&home, &elsewhere] {
+            fs::create_dir_all(folder).unwrap();
+            fs::write(folder.join("key"), "hush\n").unwrap();
+        }
+        let rules = [format!("Read(/{}/*)", elsewhere.display()), "Read(~/.ssh/**)".to_owned()];
+        let rules = if is_ruled { &rules[..] } else { &[] };
+        world.sandbox.put(".claude/settings.json", &json!({"permissions": {"deny": rules}}).to_string());
+        let look = format!("#!/bin/sh\ncat '{}/key' '{}/key' >&2\n", home.display(), elsewhere.display());
+        world.sandbox.put("look.sh", &look);
+        fs::set_permissions(world.project().join("look.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+        commit_all(&world);
+        world.sandbox.git(&["config", "core.fsmonitor", &world.project().join("look.sh").display().to_string()]);
+        let session = world.prompted();
+        for line in ["./look.sh", "git status --short"] {
+            let (_, ran) = run_answered(&session, line);
+            assert_eq!(ran.err.contains("hush"), !is_ruled, "{line}: {ran:?}");
+        }
+    }
+}
+
+#[test]
+fn rules_that_would_take_too_long_to_look_for_end_it() {
+    let world = answering(READING);
+    world.sandbox.put(".claude/settings.json", r#"{"permissions":{"deny":["Read(//**/no-such-key)"]}}"#);
+    assert!(!is_answered(&world.prompted(), "ls"));
+}
+
 /// Rules of the user's, however the line hides what they are about.
 #[test]
 fn two_hundred_rules_are_never_answered_over() {
@@ -439,6 +580,60 @@ fn two_hundred_rules_are_never_answered_over() {
     }
     assert!(tried >= 200, "{tried}");
     assert!(is_answered(&session, "cat a.txt"));
+}
+
+/// Rules about paths in every form, and lines that get at the path in another way than by its name: not answered, or not shown.
+#[test]
+fn two_hundred_rules_about_paths_show_nothing() {
+    let world = answering(READING);
+    let session = world.prompted();
+    let project = world.project().display().to_string();
+    let second = world.root().join("second");
+    symlink(world.project(), &second).unwrap();
+    let targets = ["private/key.txt", "sub/.env.local", "deep/a/b/c.pem", "server.key", "private/more/id_rsa"];
+    let mut tried = 0;
+    for target in targets {
+        world.sandbox.put(target, "hush\n");
+        let (folder, name) = target.rsplit_once('/').unwrap_or((".", target));
+        let (first, end) = (target.split('/').next().unwrap(), name.rsplit_once('.').map_or(name, |(_, end)| end));
+        for rule in [
+            format!("./{target}"),
+            target.to_owned(),
+            format!("**/{name}"),
+            name.to_owned(),
+            format!("/{project}/{target}"),
+            format!("/{target}"),
+            format!("**/*{end}"),
+            format!("{first}/**").replace("server.key/**", "server.key"),
+            format!("//**{project}/**/*{end}"),
+            format!("{}?{}", &target[..1], &target[2..]),
+        ] {
+            let list = ["deny", "ask"][tried % 2];
+            world
+                .sandbox
+                .put(".claude/settings.json", &json!({"permissions": {list: [format!("Read({rule})")]}}).to_string());
+            for line in [
+                format!("cat {target}"),
+                format!("grep -rn hush {folder}"),
+                format!("cd {folder} && cat {name}"),
+                format!("cat {}/{target}", second.display()),
+            ] {
+                let call = session.inner.call("Bash", json!({"command": line}));
+                if decision(&session.inner.pre(&call)) == "allow" {
+                    let ran = Ran::of(&session.line(&line).output().unwrap());
+                    assert!(!ran.out.contains("hush"), "{rule}: {line}: {ran:?}");
+                    let _ = session.inner.post(&call);
+                } else {
+                    let _ = session.inner.batch(&[&call]);
+                }
+                tried += 1;
+            }
+        }
+        fs::remove_file(world.project().join(target)).unwrap();
+    }
+    assert!(tried >= 200, "{tried}");
+    fs::remove_file(world.project().join(".claude/settings.json")).unwrap();
+    assert!(is_answered(&session, "cat a.txt"), "nothing of this ended the answers");
 }
 
 #[test]
@@ -504,4 +699,79 @@ fn the_count_is_shown() {
     let _ = session.inner.event("PermissionRequest", asked.fields());
     let shown = world.sandbox.person(&["status"]);
     assert!(shown.out.contains("quiet") && shown.out.contains("2 lines answered, 1 prompt seen"), "{shown:?}");
+}
+
+/// What people look around with. `AOPS_REAL_LINES` names a file of lines in the form of `bench/real` to run in their place.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "whoever runs the test chooses the lines")]
+fn a_hundred_reading_lines_leave_everything_as_it_was() {
+    const COMMANDS: &str = "ls\nls -la sub\nls -R\nfind . -name '*.txt'\nfind . -type f | sort\ncat a.txt\nhead -1 a.txt\n\
+tail -2 a.txt\nwc -l a.txt\nsort a.txt\nuniq a.txt\ncut -c1 a.txt\nnl a.txt\ngrep -n one a.txt\ngrep -rn one .\n\
+stat a.txt\ndu -sh .\nmd5sum a.txt\nsha256sum a.txt\nod -c a.txt\nbasename sub/b.txt\ndirname sub/b.txt\npwd\necho hi\n\
+printf x\ntrue\ndate\nuname -a\nid\nwhoami\ntr a b < a.txt\nsed -n 1p a.txt\nawk '{print $1}' a.txt\n\
+diff a.txt sub/b.txt\ncmp a.txt sub/b.txt\ncomm a.txt sub/b.txt\npaste a.txt sub/b.txt\ngit status\ngit status --short\n\
+git log --oneline\ngit log -1 -p\ngit show\ngit diff\ngit diff --stat\ngit branch\ngit tag\ngit blame a.txt\n\
+git ls-files\ngit rev-parse HEAD\ngit describe --always";
+    let world = answering(READING);
+    world.sandbox.put("sub/b.txt", "two\n");
+    commit_all(&world);
+    world.sandbox.put("a.txt", "one\nmore\n");
+    let session = world.prompted();
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let names = |folder: &std::path::Path| {
+        let mut names: Vec<_> = fs::read_dir(folder).unwrap().map(|item| item.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    // The hooks ask git, too.
+    let tree = || {
+        let mut tree = world.tree();
+        tree.retain(|path, _| !path.ends_with(".git/index"));
+        tree
+    };
+    let own = || (tree(), names(&world.sandbox.home()), names(&world.sandbox.tmp()));
+    let real = std::env::var_os("AOPS_REAL_LINES").map(|path| {
+        let of = |line: &str| {
+            let line: Value = serde_json::from_str(line).unwrap();
+            let cwd = line["cwd"].as_str().unwrap_or_default();
+            let command = line["command"].as_str().unwrap();
+            if cwd.is_empty() {
+                command.to_owned()
+            } else {
+                command.replace(cwd, &world.project().display().to_string())
+            }
+        };
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut fs::File::open(path).unwrap(), &mut text).unwrap();
+        text.lines().map(of).collect::<Vec<_>>()
+    });
+    let lines = real.clone().unwrap_or_else(|| {
+        COMMANDS
+            .lines()
+            .flat_map(|line| [line.to_owned(), format!("cd sub && cd .. && {line} 2>&1 | head -3")])
+            .collect()
+    });
+    // The file that a line tells its folder in.
+    let call = session.inner.call("Bash", json!({"command": "ls"}));
+    assert_eq!(decision(&session.inner.pre(&call)), "allow");
+    session.run_and_end(&call, "ls");
+    let before = own();
+    let mut answered = 0;
+    for line in &lines {
+        let call = session.inner.call("Bash", json!({"command": line}));
+        if decision(&session.inner.pre(&call)) != "allow" {
+            println!("left: {line}");
+            let _ = session.inner.batch(&[&call]);
+            let _ = session.inner.prompt("go on");
+            continue;
+        }
+        let ran = session.run_and_end(&call, line);
+        assert_eq!(ran.profile(), "quiet-read", "{line}: {ran:?}");
+        answered += 1;
+        assert!(own() == before, "{line} changed something: {ran:?}");
+    }
+    assert!(listener.accept().is_err());
+    println!("{answered} of {} lines answered", lines.len());
+    assert!(real.is_some() || answered >= 90, "{answered}");
 }

@@ -8,7 +8,8 @@ use std::fs;
 /// System calls from the start of our program until it becomes the shell, by profile: an ordinary user's, and what a
 /// superuser's second namespace adds. Nine of them are the border for mounts and the filter; nine more hold an
 /// administrator's folder where there is one.
-const MOST: [(&str, usize); 3] = [("work", 205), ("read", 145), ("trial", 110)];
+const MOST: [(&str, usize); 5] =
+    [("work", 205), ("read", 145), ("trial", 110), ("quiet-read", 260), ("quiet-work", 330)];
 const SUPERUSERS: usize = 120;
 
 fn most(profile: &str) -> usize {
@@ -75,6 +76,31 @@ fn a_stop_reads_no_configuration_for_its_gits() {
     assert_eq!(begun("\"__confined\""), 0, "{trace}");
     let opened = trace.lines().filter(|call| call.contains("openat(") && call.contains("/aops/config.toml"));
     assert_eq!(opened.collect::<Vec<_>>(), Vec::<&str>::new());
+}
+
+/// A profile for lines that nobody is asked about makes its own network and temporary folder, and is as short in a large project.
+#[test]
+fn the_way_into_a_quiet_profile_is_short() {
+    let quiet = "tracker.command = \"none\"\nmode.level = \"guard\"\n[quiet]\nallow = \"contained\"\n";
+    let world = Jailed::attended(quiet);
+    world.sandbox.put("try.sh", "true\n");
+    for file in 0..500 {
+        world.sandbox.put(&format!("src/{}/{file}", file / 50), "x\n");
+    }
+    world.sandbox.git(&["init", "-q"]);
+    world.sandbox.git(&["add", "-A"]);
+    world.sandbox.git(&["-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-qm", "x"]);
+    let session = world.prompted();
+    for (profile, line) in [("quiet-read", "cat try.sh"), ("quiet-work", "sh try.sh")] {
+        let call = session.inner.call("Bash", json!({"command": line}));
+        let said = session.inner.pre(&call);
+        assert!(said.out.contains("\"permissionDecision\":\"allow\""), "{line}: {said:?}");
+        let variables = [("AI_AGENT", "claude-code_agent"), ("CLAUDE_CODE_SESSION_ID", session.inner.id.as_str())];
+        let calls = before_the_shell(&traced(&world, &["--shell", line], &variables, ""));
+        session.inner.post(&call).silent();
+        println!("{profile}: {calls}");
+        assert!((50..=most(profile)).contains(&calls), "{profile}: {calls}");
+    }
 }
 
 /// A throwaway layer copies nothing and walks nothing, however large the project is.

@@ -1,8 +1,9 @@
 //! Programs that a line starts although its words only read: what they write is gone, and nobody hears from them. And the
 //! profiles for lines that nobody is asked about, which hold whole or not at all.
 
-use super::world::{Jailed, Ran};
+use super::world::{Jailed, JailedSession, Ran};
 use crate::support::BINARY;
+use serde_json::json;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::net::{TcpListener, UdpSocket};
@@ -70,6 +71,11 @@ impl Planted {
     fn held(&self, how: &str, ran: &Ran, profile: &str) {
         let said = format!("{}{}", ran.out, ran.err);
         assert!(said.contains("planted"), "{how}: it did not run: {ran:?}");
+        self.left_nothing(how, ran, profile);
+    }
+
+    #[track_caller]
+    fn left_nothing(&self, how: &str, ran: &Ran, profile: &str) {
         assert_eq!(ran.profile(), profile, "{how}: {ran:?}");
         self.nobody_called(how);
         let shared = ["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from);
@@ -267,4 +273,136 @@ fn a_quiet_profile_that_does_not_hold_runs_nothing() {
         assert!(landlock.err.contains("does not hold here"), "{landlock:?}");
         assert!(!off.project().join("ran").exists() && !world.project().join("ran").exists());
     }
+}
+
+const READING: &str = "tracker.command = \"none\"\nmode.level = \"guard\"\n[quiet]\nallow = \"reading\"\n";
+
+/// The line is answered, and runs.
+#[track_caller]
+fn run_answered(session: &JailedSession, line: &str) -> Ran {
+    let call = session.inner.call("Bash", json!({"command": line}));
+    let said = session.inner.pre(&call);
+    assert!(said.out.contains("\"permissionDecision\":\"allow\""), "{line}: {said:?}");
+    session.run_and_end(&call, line)
+}
+
+/// Everything that git starts by itself, where a line is answered because it reads.
+#[test]
+fn what_an_answered_line_starts_writes_nothing_and_calls_nobody() {
+    let world = Jailed::attended(READING);
+    commit_one(&world);
+    for folder in ["bare.git", "module", "deep"] {
+        fs::create_dir_all(world.project().join(folder)).unwrap();
+    }
+    world.sandbox.put("deep/b.txt", "one\n");
+    let module = world.project().join("module");
+    let git = |folder: &Path, words: &[&str]| {
+        let done = world.sandbox.command("git").current_dir(folder).args(words).output().unwrap();
+        assert!(done.status.success(), "{words:?}: {done:?}");
+    };
+    git(&world.project().join("bare.git"), &["init", "-q", "--bare"]);
+    git(&module, &["init", "-q"]);
+    git(
+        &module,
+        &["-c", "user.name=a", "-c", "user.email=a@example.invalid", "commit", "-q", "--allow-empty", "-m", "x"],
+    );
+    world.sandbox.git(&["add", "deep", "module"]);
+    world.sandbox.git(&["commit", "-q", "-m", "two"]);
+    let planted = Planted::new(world);
+    let (world, evil) = (&planted.world, planted.evil.display().to_string());
+    let config = |words: &[&str]| drop(world.sandbox.git(&[&["config"][..], words].concat()));
+    let session = world.prompted();
+    world.sandbox.put("a.txt", "two\n");
+    world.sandbox.put(".gitattributes", "*.txt diff=x\n");
+    config(&["diff.x.textconv", &evil]);
+    planted.held("textconv", &run_answered(&session, "git diff"), "quiet-read");
+    planted.held("textconv of a commit", &run_answered(&session, "git show HEAD~1"), "quiet-read");
+    fs::remove_file(world.project().join(".gitattributes")).unwrap();
+    config(&["filter.x.clean", &evil]);
+    world.sandbox.put("deep/.gitattributes", "*.txt filter=x\n");
+    world.sandbox.put("deep/b.txt", "two\n");
+    planted.held("attributes of a subfolder", &run_answered(&session, "git status --short"), "quiet-read");
+    fs::remove_file(world.project().join("deep/.gitattributes")).unwrap();
+    let included = world.root().join("included");
+    fs::write(&included, format!("[core]\n\tfsmonitor = {evil}\n")).unwrap();
+    config(&["include.path", &included.display().to_string()]);
+    planted.held("include.path", &run_answered(&session, "git status --short"), "quiet-read");
+    config(&["--unset", "include.path"]);
+    fs::write(module.join(".git/config"), format!("[core]\n\tfsmonitor = {evil}\n")).unwrap();
+    planted.held("a submodule", &run_answered(&session, "git status --short"), "quiet-read");
+    fs::write(module.join(".git/config"), "").unwrap();
+    fs::write(
+        world.project().join("bare.git/config"),
+        format!("[core]\n\tbare = false\n\tworktree = ..\n\tfsmonitor = {evil}\n"),
+    )
+    .unwrap();
+    for line in ["cd bare.git && git status --short", "git -C bare.git log"] {
+        planted.left_nothing("a bare repository", &run_answered(&session, line), "quiet-read");
+    }
+    // Only a terminal gets a pager.
+    for name in ["core.pager", "pager.log", "core.editor", "core.askPass", "sequence.editor"] {
+        config(&[name, &evil]);
+    }
+    planted.left_nothing("a pager", &run_answered(&session, "git log -1"), "quiet-read");
+    // Whoever reaches other machines is not answered, so what git starts for them does not run.
+    config(&["core.sshCommand", &evil]);
+    config(&["credential.helper", &format!("!{evil}")]);
+    for line in ["git ls-remote ssh://x.invalid/a", "git fetch", "git remote show origin"] {
+        let said = session.inner.pre(&session.inner.call("Bash", json!({"command": line})));
+        assert!(!said.out.contains("\"permissionDecision\":\"allow\""), "{line}: {said:?}");
+    }
+}
+
+/// What a shell or a pager would start first, by a variable.
+#[test]
+fn variables_that_name_programs_start_nothing_that_stays() {
+    let mut world = Jailed::attended(READING);
+    commit_one(&world);
+    let evil = world.root().join("evil");
+    for (name, value) in [
+        ("LESSOPEN", format!("||{} %s", evil.display())),
+        ("PAGER", evil.display().to_string()),
+        ("GIT_PAGER", evil.display().to_string()),
+        ("MANPAGER", evil.display().to_string()),
+        ("GIT_SSH_COMMAND", evil.display().to_string()),
+        ("GIT_ASKPASS", evil.display().to_string()),
+    ] {
+        world.sandbox = world.sandbox.with(name, value);
+    }
+    let planted = Planted::new(world);
+    let session = planted.world.prompted();
+    for line in ["less a.txt", "git log -1", "git diff", "cat a.txt", "no-such-program-at-all", "man ls"] {
+        let call = session.inner.call("Bash", json!({"command": line}));
+        let is_answered = session.inner.pre(&call).out.contains("\"permissionDecision\":\"allow\"");
+        if is_answered {
+            planted.left_nothing(line, &session.run_and_end(&call, line), "quiet-read");
+        } else {
+            let _ = session.inner.batch(&[&call]);
+        }
+    }
+    // The client's snapshot of the shell's start file is a part of each line.
+    let snapshot = planted.world.root().join("snapshot.sh");
+    fs::write(&snapshot, format!("command_not_found_handle() {{ {} ; }}\n", planted.evil.display())).unwrap();
+    let call = session.inner.call("Bash", json!({"command": "ls"}));
+    assert!(session.inner.pre(&call).out.contains("\"permissionDecision\":\"allow\""));
+    let ran = session.run_and_end_with(&format!("source {} && ", snapshot.display()), &call, "ls");
+    planted.left_nothing("command_not_found_handle", &ran, "quiet-read");
+}
+
+/// An answer is for one run in this home, while the jail is on.
+#[test]
+fn another_home_and_a_jail_that_was_switched_off_get_no_answer() {
+    let world = Jailed::attended(READING);
+    world.sandbox.put("a.txt", "one\n");
+    let session = world.prompted();
+    let call = session.inner.call("Bash", json!({"command": "cat a.txt"}));
+    assert!(session.inner.pre(&call).out.contains("\"permissionDecision\":\"allow\""));
+    let mut elsewhere = session.line("cat a.txt");
+    let ran = Ran::of(&elsewhere.env("HOME", world.root()).output().unwrap());
+    assert!(ran.err.contains("runs in a throwaway layer"), "no session is known there: {ran:?}");
+    let _ = session.inner.batch(&[&call]);
+    world.sandbox.configure(&format!("{READING}[jail]\nlevel = \"off\"\n"));
+    let _ = session.inner.prompt("go on");
+    let said = session.inner.pre(&session.inner.call("Bash", json!({"command": "cat a.txt"})));
+    assert!(!said.out.contains("\"permissionDecision\":\"allow\""), "{said:?}");
 }

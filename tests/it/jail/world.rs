@@ -187,7 +187,7 @@ impl JailedSession<'_> {
     }
 
     #[track_caller]
-    fn run_and_end_with(&self, before: &str, call: &Call, command: &str) -> Ran {
+    pub(super) fn run_and_end_with(&self, before: &str, call: &Call, command: &str) -> Ran {
         self.settle();
         let mut ran = Ran::of(&self.line_with(before, command).output().unwrap());
         let ended = match ran.code {

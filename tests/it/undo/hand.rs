@@ -25,13 +25,13 @@ pub(super) fn env(sandbox: &Sandbox) -> Env {
 
 /// Everything of a repository that an undo has to do with.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct World {
+pub(crate) struct World {
     files: Picture,
     git: Vec<(&'static str, String)>,
 }
 
 impl World {
-    pub(super) fn of(sandbox: &Sandbox) -> Self {
+    pub(crate) fn of(sandbox: &Sandbox) -> Self {
         let try_git = |arguments: &[&str]| {
             let output = sandbox.command("git").args(arguments).output().unwrap();
             String::from_utf8_lossy(&output.stdout).into_owned()
@@ -59,7 +59,7 @@ impl World {
     }
 
     #[track_caller]
-    pub(super) fn same(&self, now: &Self, case: &str) {
+    pub(crate) fn same(&self, now: &Self, case: &str) {
         same(&self.files, &now.files, case);
         for (was, is) in self.git.iter().zip(&now.git) {
             assert_eq!(was, is, "{case}");

@@ -66,3 +66,16 @@ fn shared_contents_stay_with_those_that_need_them() {
     super::brought(&sandbox, young);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "the same\n");
 }
+
+/// What goes does not go quietly.
+#[test]
+fn who_starts_a_session_reads_that_something_went() {
+    let sandbox = repository();
+    keep(&sandbox, 20, 1);
+    let session = sandbox.session();
+    let told = session.start("startup");
+    assert!(told.out.contains("what was kept before 1 command cannot be brought back any more"), "{told:?}");
+    assert_eq!(numbers(&sandbox), [0; 0]);
+    let again = sandbox.session().start("startup");
+    assert!(!again.out.contains("cannot be brought back"), "{again:?}");
+}

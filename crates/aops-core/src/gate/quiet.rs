@@ -38,7 +38,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         return Verdict::notice(GATE, words);
     }
     if context.ended.hindered {
-        let words = "this ran without network, with everything outside of the project and `.git` read-only, since nobody was asked; run it again and the user is asked";
+        let words = "this ran without network, with everything outside of the project and `.git` read-only, since nobody was asked; if that was in its way, run it again and the user is asked";
         return Verdict::context(GATE, words);
     }
     Verdict::pass()

@@ -19,6 +19,7 @@ const GATE: GateId = GateId::Jail;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let told = match &context.ended.jailed {
+        Some(proof) if !proof.lost.is_empty() && proof.profile.is_quiet() => tell_contained(event, &proof.lost),
         Some(proof) if !proof.lost.is_empty() => tell(session, event, context, &proof.lost),
         Some(proof) if proof.profile == Profile::Trial && goes_on(event) => tell_early(session, event, context),
         _ => Verdict::pass(),
@@ -80,6 +81,15 @@ fn tell(session: &Session, event: &Event, context: &Context, lost: &Losses) -> V
         "Not saved: {command} ran in a throwaway layer because {why}. {gone} The agent was told so. `aops-hook log` marks every such command."
     );
     told.join(Verdict::notice(GATE, notice))
+}
+
+/// Its temporary files alone are gone: what it changed in the project stays.
+fn tell_contained(event: &Event, lost: &Losses) -> Verdict {
+    let (command, gone) = (command(event), lost.describe());
+    let words = format!(
+        "Not saved: {command} ran with a temporary folder of its own, since nobody was asked. {gone} Write it into the project, or let the command print it."
+    );
+    Verdict::context(GATE, words)
 }
 
 /// The command as it is named to model and person.

@@ -30,6 +30,8 @@ use crate::session::memory::OpenCall;
 use crate::system::env::{Env, Trial};
 use crate::system::files::make_all;
 use crate::system::fleet_home;
+use crate::text::plain::count;
+use crate::undo::retain::Retained;
 use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
@@ -196,8 +198,15 @@ fn note_start(turn: &mut Turn) -> Verdict {
 
 /// Finishes an undo that was interrupted, and lets go what was kept long enough.
 fn tend_kept(turn: &mut Turn) -> Verdict {
-    keeping::tend(turn.env, &mut turn.ledger, turn.event)
-        .map_or_else(|failure| Verdict::notice(GateId::Danger, failure.to_string()), |()| Verdict::pass())
+    let words = match keeping::tend(turn.env, &mut turn.ledger, turn.event) {
+        Ok(Retained { removed: 0, .. }) => return Verdict::pass(),
+        Ok(Retained { removed, .. }) => format!(
+            "what was kept before {} cannot be brought back any more: it was older than `undo.keep_days`, or more than `undo.keep_mb`",
+            count(removed, "command")
+        ),
+        Err(failure) => failure.to_string(),
+    };
+    Verdict::notice(GateId::Danger, words)
 }
 
 fn ends_session(turn: &Turn) -> bool {

@@ -3,6 +3,7 @@
 //! Reads variables, and where links lead. Invariant: what answers for a person and what starts the command ask the same.
 
 use super::ground::Ground;
+use crate::session::memory::OpenCall;
 use crate::session::quieted::Quieted;
 use crate::system::env::Env;
 use crate::text::sha256::sha256;
@@ -58,20 +59,53 @@ pub fn leads(cwd: &Path, paths: &[String]) -> String {
     sha256(&found.iter().flat_map(|path| [path.as_bytes(), b"\0"]).collect::<Vec<_>>())
 }
 
-/// A line that nobody was asked about runs as it was judged: in the same folder, with the same variables and paths, and
-/// nothing runs before it or in its place.
-pub(super) fn check_as_judged(judged: &Quieted, ground: &Ground, env: &Env) -> Result<(), String> {
-    let variables = env.variables(|_| true);
-    if let Some(why) = disturbance(&variables, &held(ground)) {
-        return Err(format!("nobody was asked about it, and {why}"));
+/// The judgements of the calls that were answered in a person's place, of all that a command may be.
+#[derive(Default)]
+pub(super) struct Judged {
+    answers: Vec<Quieted>,
+    /// There is no other call that it may be.
+    alone: bool,
+}
+
+impl Judged {
+    pub(super) fn of(calls: &[&OpenCall]) -> Self {
+        let answers: Vec<Quieted> = calls.iter().filter_map(|open| open.quiet.as_deref().cloned()).collect();
+        Self { alone: answers.len() == calls.len(), answers }
     }
-    if leads(&env.cwd, &judged.reads) != judged.leads {
-        return Err("nobody was asked about it, and a path that it names leads elsewhere by now".to_owned());
+
+    pub(super) fn is_none(&self) -> bool {
+        self.answers.is_empty()
     }
-    if digest(&variables, &env.cwd) != judged.environment {
-        return Err("nobody was asked about it, and it was judged in another folder or with other variables".to_owned());
+
+    /// What one of them may not see, none does.
+    pub(super) fn hides(&self) -> Vec<PathBuf> {
+        let mut all: Vec<PathBuf> = self.answers.iter().flat_map(|answer| &answer.hides).map(PathBuf::from).collect();
+        all.sort();
+        all.dedup();
+        all
     }
-    Ok(())
+
+    /// A line that nobody was asked about runs as it was judged: in the same folder, with the same variables and paths, and
+    /// nothing runs before it or in its place. Of several calls with its text it must be one as that one was judged.
+    pub(super) fn check(&self, ground: &Ground, env: &Env) -> Result<(), String> {
+        if self.is_none() {
+            return Ok(());
+        }
+        let variables = env.variables(|_| true);
+        if let Some(why) = disturbance(&variables, &held(ground)) {
+            return Err(format!("nobody was asked about it, and {why}"));
+        }
+        let now = digest(&variables, &env.cwd);
+        let same: Vec<&Quieted> = self.answers.iter().filter(|judged| judged.environment == now).collect();
+        if self.alone && same.is_empty() {
+            let why = "it was judged in another folder or with other variables";
+            return Err(format!("nobody was asked about it, and {why}"));
+        }
+        if same.iter().any(|judged| leads(&env.cwd, &judged.reads) != judged.leads) {
+            return Err("nobody was asked about it, and a path that it names leads elsewhere by now".to_owned());
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

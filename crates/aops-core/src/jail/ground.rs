@@ -38,7 +38,7 @@ pub struct Ground {
     pub shut: Option<Vec<PathBuf>>,
     /// There is no network at all: that of the session is gone, or the session is not known.
     pub offline: bool,
-    /// What a quiet profile does not show: the paths that the user's rules forbid to read.
+    /// What a command that may be an answered one does not see: the paths that the user's rules forbid to read.
     pub hidden: Vec<PathBuf>,
     /// The session's folder, in which a jail may wait for the command.
     pub session: Option<PathBuf>,

@@ -72,7 +72,7 @@ impl Ground {
             wishes.add_all(&self.services, Way::Hidden);
             wishes.add_all(DATABASES.iter().filter(|_| !self.network), Way::Hidden);
         }
-        if profile.is_quiet() {
+        if profile > Profile::Work {
             wishes.add_all(&self.hidden, Way::Hidden);
         }
         wishes.add_all(self.shut.iter().flatten(), Way::Hidden);
@@ -175,7 +175,7 @@ impl Ground {
         let uid = rustix::process::geteuid().as_raw();
         bytes.extend(self.layer_mb.to_ne_bytes());
         bytes.extend(uid.to_ne_bytes());
-        let lists = [&self.kept, &self.temporary, &self.caches, &self.services, &self.locks];
+        let lists = [&self.kept, &self.temporary, &self.caches, &self.services, &self.locks, &self.hidden];
         for path in [&self.project, &self.home, &self.keys].into_iter().chain(lists.into_iter().flatten()) {
             bytes.extend_from_slice(path.as_os_str().as_bytes());
             bytes.push(0);

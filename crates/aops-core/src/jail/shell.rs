@@ -5,7 +5,7 @@
 //! or not at all, with exit code 126.
 
 use super::enter::{close_on_exec, enter, lock, watch, what_holds};
-use super::environment;
+use super::environment::Judged;
 use super::line;
 use super::network::{Asked, Reach, run_folder};
 use super::own;
@@ -21,7 +21,6 @@ use crate::ledger::sessions;
 use crate::model::profile::{Hold, JailState, Profile, Proof, line_digest};
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
-use crate::session::quieted::Quieted;
 use crate::system::env::{CALLED_IN, Env, JOB, RUN, SHELL_PREFIX};
 use crate::system::files;
 use std::collections::BTreeMap;
@@ -71,7 +70,7 @@ struct Order {
     /// The session's folder, and the calls that it may be: the same command may wait more than once.
     calls: Option<(PathBuf, Vec<String>)>,
     /// Nobody was asked about it: it runs as it was judged, or not.
-    judged: Option<Box<Quieted>>,
+    judged: Judged,
     /// What it would lose is kept first.
     keeps: Option<ToKeep>,
     /// How it ends is seen from outside of the jail.
@@ -115,9 +114,7 @@ fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) 
         }
         (None, _) => None,
     };
-    if let Some(judged) = &order.judged {
-        environment::check_as_judged(judged, &order.ground, env)?;
-    }
+    order.judged.check(&order.ground, env)?;
     if let Some(keeps) = &order.keeps {
         keeps.keep(env)?;
     }
@@ -177,19 +174,20 @@ impl Order {
             Some(profile) => Chosen { by_agent: true, ..Chosen::of(profile) },
             None => choose(line, harness, &jail, env, found.as_ref())?,
         };
-        let Chosen { mut profile, calls, by_agent, mut notice, leaving, online, keeps, quiet, wants, watched } = chosen;
+        let Chosen { mut profile, calls, by_agent, mut notice, leaving, online, keeps, judged, wants, watched } =
+            chosen;
         if own.is_some() {
             (profile, notice) = (Profile::None, "");
         }
         let direct = own.map(Direct::Own).or(leaving.map(Direct::Unheld));
-        ground.network = online || by_agent && jail.test_network && !profile.is_quiet();
-        let judged = quiet.filter(|_| profile.is_quiet());
-        if let Some(answer) = &judged {
-            ground.hidden = answer.hides.iter().map(PathBuf::from).collect();
-        }
+        ground.network = online || by_agent && jail.test_network && judged.is_none();
+        ground.hidden = judged.hides();
         ground.session = calls.as_ref().map(|(folder, _)| folder.clone());
         ground.watched = found.as_ref().map(|(folder, _)| folder.clone());
         let state = held(known, &jail, &ground, profile)?;
+        if !judged.is_none() && (jail.level == JailLevel::Off || !state.holds(Profile::QuietRead)) {
+            return Err("nobody was asked about it, and the jail of such a line does not hold here".to_owned());
+        }
         let (hold, profile) = settle(&state, &jail, profile)?;
         let run = step.and_then(|_| Some(run_folder(env, &text(RUN).filter(|id| !id.contains('/'))?)));
         let session = found.as_ref().map(|(folder, _)| folder.as_path()).or(run.as_deref());
@@ -252,8 +250,7 @@ struct Chosen {
     /// It only reads, and cannot without the network.
     online: bool,
     keeps: Option<ToKeep>,
-    /// It was answered in the person's place.
-    quiet: Option<Box<Quieted>>,
+    judged: Judged,
     /// Hosts that a person was asked about.
     wants: Vec<String>,
     /// It is a test, of which an attestation tells how it ended.
@@ -270,7 +267,7 @@ impl Chosen {
             leaving: None,
             online: false,
             keeps: None,
-            quiet: None,
+            judged: Judged::default(),
             wants: Vec::new(),
             watched: false,
         }
@@ -296,7 +293,7 @@ fn choose(
             let leaving = if leaves { Some(leaving(&command, &calls, jail, env)?) } else { None };
             let online = calls.iter().all(|open| open.online);
             let keeps = ToKeep::of(&command, &calls, session);
-            let quiet = calls.iter().filter(|open| open.jail == Some(profile)).find_map(|open| open.quiet.clone());
+            let judged = Judged::of(&calls);
             let watched = session.policy().witness.attests() && calls.iter().any(|open| open.tests);
             Chosen {
                 calls: Some((folder.clone(), ids)),
@@ -304,7 +301,7 @@ fn choose(
                 leaving,
                 online,
                 keeps,
-                quiet,
+                judged,
                 wants: calls.iter().flat_map(|open| open.wants.clone()).collect(),
                 watched,
                 ..Chosen::of(profile)

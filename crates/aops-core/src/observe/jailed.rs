@@ -228,7 +228,7 @@ pub fn proof(env: &Env, folder: &Path, session: &Session, event: &Event, open: &
     let unproven = !proof.as_ref().is_some_and(holds);
     if let Some(proof) = &mut proof {
         keep_results(&mut proof.lost, session, call, open);
-        if proof.profile == Profile::Trial {
+        if matches!(proof.profile, Profile::Trial | Profile::QuietWork) {
             add_temporary(env, session, event, call, &mut proof.lost);
         }
     }
@@ -256,7 +256,7 @@ pub fn exit_code(error: &str) -> Option<i32> {
 }
 
 /// What programs say, in any case, that reach no other machine.
-const UNREACHED: [&str; 14] = [
+pub(super) const UNREACHED: [&str; 14] = [
     "could not connect to",
     "could not resolve",
     "connection refused",

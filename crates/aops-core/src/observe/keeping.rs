@@ -6,23 +6,27 @@ use crate::checkpoint::rollback;
 use crate::checkpoint::store::Store;
 use crate::config::policy::{DangerLevel, Policy};
 use crate::gate::{Context, Keeps, profile, sandbox};
+use crate::ledger::clients;
 use crate::ledger::open::Ledger;
+use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::model::error::Failure;
 use crate::model::event::Event;
 use crate::model::profile::Profile;
 use crate::session::fact::Kept;
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
-use crate::system::env::Env;
+use crate::system::env::{Env, boot_id};
 use crate::text::json;
 use crate::tool::danger::{Danger, Place};
-use crate::undo::before::{self, CONTAINED, told};
+use crate::undo::before::{self, told};
 use crate::undo::form::Left;
-use crate::undo::look::{self, Bounds, Found, Unkept};
-use crate::undo::{bring, retain, shelf};
+use crate::undo::look::{self, Bounds, CONTAINED, Found, Unkept};
+use crate::undo::retain::{self, Retained};
+use crate::undo::{bring, shelf};
 use aops_shell::loss::Losses;
 use aops_shell::syntax::{Ground, Line};
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 /// What a line takes away, and the rules that would be content with a keeping.
 #[derive(Debug)]
@@ -61,6 +65,9 @@ pub fn look(env: &Env, session: &Session, event: &Event, context: &Context, lost
     let place = look::Place { env, root: &root, cwd: Path::new(&event.cwd), rules: &rules };
     match looked(place, &lost.losses, session.policy()) {
         Ok(found) if found.is_empty() => Keeps::Nothing,
+        Ok(_) if !rules.is_empty() && is_shared(env, session, &root) => {
+            Keeps::Not("another session works in this folder".to_owned())
+        }
         Ok(_) => Keeps::All(lost.rules.clone()),
         Err(unkept @ (Unkept::TooMuch { .. } | Unkept::Slow | Unkept::NoRoom | Unkept::Full(_))) => {
             Keeps::Not(unkept.to_string())
@@ -69,6 +76,19 @@ pub fn look(env: &Env, session: &Session, event: &Event, context: &Context, lost
         Err(_) if rules.is_empty() => Keeps::Untold,
         Err(unkept) => Keeps::Not(unkept.to_string()),
     }
+}
+
+/// Another session did something here of late: what goes may be its work, and it goes on with what it remembers.
+fn is_shared(env: &Env, session: &Session, root: &Path) -> bool {
+    const LATE_MS: i64 = 5 * 60 * 1000;
+    let boot = boot_id();
+    let works = |other: &SessionOnDisk| {
+        let changed = other.changed.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+        let is_late = i64::try_from(changed).unwrap_or(i64::MAX) > env.now_ms - LATE_MS;
+        let is_other = other.session_id != session.state.session_id;
+        is_other && is_late && sessions::session(other).is_some_and(|other| clients::is_live(&other, &boot))
+    };
+    rollback::sessions_in(env, root, "").iter().any(works)
 }
 
 /// What is found, where there is room for it beside what was kept before.
@@ -104,15 +124,15 @@ pub fn look_at_all(env: &Env, session: &Session, event: &Event, line: &Line) -> 
 }
 
 /// As a session starts: an undo that was interrupted is finished, and what was kept long enough goes.
-pub fn tend(env: &Env, ledger: &mut Ledger, event: &Event) -> Result<(), Failure> {
-    let Some(root) = rollback::root(env, ledger.session(), event) else { return Ok(()) };
-    let Some(store) = Store::look(&root)? else { return Ok(()) };
+pub fn tend(env: &Env, ledger: &mut Ledger, event: &Event) -> Result<Retained, Failure> {
+    let Some(root) = rollback::root(env, ledger.session(), event) else { return Ok(Retained::default()) };
+    let Some(store) = Store::look(&root)? else { return Ok(Retained::default()) };
     if shelf::numbers(&store)?.is_empty() {
-        return Ok(());
+        return Ok(Retained::default());
     }
     bring::finish_pending(env, &root, Some(ledger))?;
     let policy = ledger.session().policy().clone();
-    retain::retain(env, &Store::open(env, &root)?, &policy).map(drop)
+    retain::retain(env, &Store::open(env, &root)?, &policy)
 }
 
 /// Keeps it now: no program of ours starts this command.

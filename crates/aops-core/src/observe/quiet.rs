@@ -18,7 +18,7 @@ use crate::model::call::{Effect, ToolCall, ToolResult};
 use crate::model::client::Client;
 use crate::model::event::{Event, EventKind};
 use crate::model::profile::{Profile, line_digest};
-use crate::observe::{authority, keeping, real_paths};
+use crate::observe::{authority, jailed, keeping, real_paths};
 use crate::session::fact::{AnswerLevel, Harmless, Quieted};
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
@@ -89,28 +89,12 @@ fn look(env: &Reading, session: &Session, event: &Event, context: &Context) -> R
     }
     let rules = rules::read(env, Path::new(&event.cwd), &project)?;
     forbidden(&rules, &line, &said, level)?;
-    let reads = quiet::places(&line).ok_or("a word of it may be any path")?;
-    if reads.len() > MOST_READ {
-        return Err("it names too many paths".to_owned());
-    }
-    let leads = environment::leads(Path::new(&event.cwd), &reads);
-    let seen = places::Seen::of(env, &ground, &rules.folders, &project);
-    let named = seen.allowed(&reads, !rules.paths.is_empty())?;
-    if hidden::covers(&rules.paths, &named) {
-        return Err("a rule of the user's covers a path that it names".to_owned());
-    }
-    let hides = hidden::below(&rules.paths, &named)?;
-    // What a pattern stands for, the shell finds out.
-    if !hides.is_empty() && command.contains(['*', '?', '[']) {
-        return Err("a pattern may stand for a path that a rule of the user's covers".to_owned());
-    }
-    if !rules.paths.is_empty() {
-        shows_no_objects(&line)?;
-    }
+    let Paths { reads, hides } =
+        Paths::of(&line, level, &rules, &places::Seen::of(env, &ground, &rules.folders, &project))?;
     let answer = Quieted {
         environment: environment::digest(&variables, Path::new(&event.cwd)),
         hides: hides.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
-        leads,
+        leads: environment::leads(Path::new(&event.cwd), &reads),
         level,
         over: if let Quiet::ReadingOver(program) = said { Some(program) } else { None },
         proof: proof(&line),
@@ -120,31 +104,64 @@ fn look(env: &Reading, session: &Session, event: &Event, context: &Context) -> R
     Ok((answer, line))
 }
 
-/// Words by which programs say that there is no network, or that something cannot be written.
-const HINDERED: [&str; 14] = [
-    "could not resolve",
+/// What a line names, and what it may not see.
+struct Paths {
+    reads: Vec<String>,
+    hides: Vec<PathBuf>,
+}
+
+impl Paths {
+    fn of(line: &Line, level: AnswerLevel, rules: &ClientRules, seen: &places::Seen) -> Result<Self, String> {
+        let quiet::Places { named: reads, is_open } = quiet::places(line);
+        // What runs unknown programs may read any path; where the user has rules about that, they decide.
+        if is_open && (level == AnswerLevel::Reading || !rules.paths.is_empty()) {
+            return Err("a word of it may be any path".to_owned());
+        }
+        if reads.len() > MOST_READ {
+            return Err("it names too many paths".to_owned());
+        }
+        let named = seen.allowed(&reads, !rules.paths.is_empty())?;
+        if hidden::covers(&rules.paths, &named) {
+            return Err("a rule of the user's covers a path that it names".to_owned());
+        }
+        let hides = hidden::all(&rules.paths)?;
+        // What a pattern stands for, the shell finds out.
+        if hidden::is_near(&hides, &named) && line.text.contains(['*', '?', '[']) {
+            return Err("a pattern may stand for a path that a rule of the user's covers".to_owned());
+        }
+        if !rules.paths.is_empty() {
+            shows_no_objects(line)?;
+        }
+        Ok(Self { reads, hides })
+    }
+}
+
+/// Words by which programs say, besides what they say of other machines, that something was not there or not to be written.
+const HINDERED: [&str; 10] = [
+    "cannot connect to the docker daemon",
+    "could not connect",
     "couldn't resolve",
     "dial tcp",
-    "eai_again",
-    "econnrefused",
     "enetunreach",
-    "enotfound",
     "erofs",
-    "failed to lookup address",
-    "name resolution",
-    "network is unreachable",
-    "no such host",
+    "failed to connect",
+    "getaddrinfo",
     "read-only file system",
     "unable to resolve",
 ];
 
-/// An answered command failed, and says that the jail was in its way.
+/// An answered command says that the jail was in its way. Behind a pipe nobody learns that it failed, so words are enough of
+/// one that is not known to read; who reads files finds such words in them.
 pub fn is_hindered(event: &Event, open: &OpenCall) -> bool {
-    let failed = event.kind == EventKind::PostToolUseFailure && open.quiet.is_some();
-    let Some(call) = event.call.as_ref().filter(|_| failed) else { return false };
+    let speaks = match (event.kind, open.quiet.as_ref().map(|quiet| quiet.level)) {
+        (EventKind::PostToolUseFailure, Some(_)) => true,
+        (EventKind::PostToolUse, level) => level == Some(AnswerLevel::Contained),
+        _ => false,
+    };
+    let Some(call) = event.call.as_ref().filter(|_| speaks) else { return false };
     let shown = call.result.as_ref().map(ToolResult::lines).unwrap_or_default();
     let said = format!("{}\n{shown}", call.error).to_lowercase();
-    HINDERED.iter().any(|words| said.contains(words))
+    HINDERED.iter().chain(&jailed::UNREACHED).any(|words| said.contains(words))
 }
 
 /// The client, the session and the call are such that an answer may be given at all.

@@ -5,7 +5,7 @@
 
 use super::form::{Content, Keeping, KeptFile, KeptRepository, Left, SCHEMA};
 use super::keep::{Cause, keep, part};
-use super::look::{Bounds, Found, How, Place, Unkept, look};
+use super::look::{Bounds, CONTAINED, Found, Place, Unkept, look};
 use super::shelf;
 use super::words::{count_files, size};
 use crate::checkpoint::store::{Store, blob};
@@ -36,17 +36,15 @@ pub fn told(line: &Line, place: &danger::Place, rules: &[&str]) -> Option<Losses
     is_told.then_some(losses)
 }
 
-/// In the place of a danger rule: a command that nobody was asked about may change whatever it likes in the tree.
-pub const CONTAINED: &str = "contained";
 /// The rules that look for all changes that are in no commit.
 const ALL_CHANGES: [&str; 3] = [CONTAINED, "git-discard", "git-clean"];
 
-/// All that is in no commit of the repository here and not ignored, beside what the line itself tells.
+/// All that is in no commit of the repository here, without what tools make again, beside what the line itself tells.
 fn all_changes(line: &Line, root: &Path) -> Losses {
     let folder = Word::of(&root.to_string_lossy());
     let of = |what| Loss::Git { folder: folder.clone(), what };
     let changes = of(GitLoss::Changes { paths: Vec::new(), target: Target::Same });
-    let new = of(GitLoss::Untracked { paths: Vec::new(), ignored: false });
+    let new = of(GitLoss::Untracked { paths: Vec::new(), ignored: true });
     let told = losses(line).map(|losses| losses.all).unwrap_or_default();
     Losses { all: [vec![changes, new], told].concat(), rest: Line::default() }
 }
@@ -55,8 +53,6 @@ fn all_changes(line: &Line, root: &Path) -> Losses {
 pub fn look_at_all(place: Place, line: &Line, bounds: Bounds) -> Result<Found, Unkept> {
     let mut found = look(Place { rules: &ALL_CHANGES, ..place }, &all_changes(line, place.root), bounds)?;
     found.repositories.clear();
-    // It may write into a file as well as remove it.
-    found.files.values_mut().filter(|want| matches!(want.how, How::Link { .. })).for_each(|want| want.how = How::Copy);
     Ok(found)
 }
 
@@ -176,6 +172,10 @@ pub fn describe(keeping: &Keeping) -> String {
         } else if one.index.is_some() && keeping.count() == 0 {
             parts.push("the state of the repository".to_owned());
         }
+    }
+    if parts.is_empty() {
+        let of_folders = || count(keeping.folders.len(), "folder");
+        parts.push(if keeping.files.is_empty() { of_folders() } else { count_files(keeping.files.len()) });
     }
     parts.join(", ")
 }

@@ -25,7 +25,7 @@ pub fn write_to(env: &Env, root: &Path, number: u64, to: &Path) -> Result<usize,
         Source::Kept(at) => survey.keeping.files[*at].content != Content::Absent,
         Source::Commit(_, path) => path.is_some(),
     };
-    let items: Vec<Item> = survey.items.iter().filter(|item| has_content(item)).cloned().collect();
+    let items: Vec<Item> = survey.items.iter().filter(|item| has_content(item) && item.is_whole()).cloned().collect();
     let failed = |e: &dyn std::fmt::Display| Failure::storage(to.display(), e);
     files::make_folders(to, 0o755).map_err(|e| failed(&e))?;
     let folder = rustix::fs::openat(CWD, to, FOLDER, Mode::empty()).map_err(|e| failed(&e))?;

@@ -4,8 +4,9 @@
 //! a file that changed since it was looked at is read as it is now; a link is made only of a file that has one name.
 
 use super::form::{Content, Keeping, KeptFile, KeptFolder, KeptRepository, LinkedFile, SCHEMA};
+use super::git::Repository;
 use super::look::{Found, How, RepositoryWant, Want};
-use super::shelf::{self, Draft, pin_name};
+use super::shelf::{self, Draft, pin_name, pins_of};
 
 use crate::checkpoint::store::Store;
 use crate::checkpoint::tree::name;
@@ -83,16 +84,20 @@ pub fn part(env: &Env, root: &Path, keeping: Keeping, most: u64) -> Result<Keepi
     let shared = || keeping.files.iter().zip(&is_shared).filter(|(_, is_shared)| **is_shared);
     let bytes: u64 = shared().map(|(file, _)| file.size).sum();
     let Some(old) = shelf::folder(&store, keeping.number)? else { return Ok(keeping) };
-    if shared().next().is_none() || bytes > most || !keeping.repositories.is_empty() {
+    // A repository that is gone cannot be told the new number.
+    let repositories: Option<Vec<Repository>> =
+        keeping.repositories.iter().map(|kept| Repository::of(env, kept)).collect();
+    let (Some(repositories), true) = (repositories, shared().next().is_some() && bytes <= most) else {
         return Ok(keeping);
-    }
+    };
     let failed = |error: io::Error| Failure::storage("what was kept", error);
     let draft = shelf::begin(&store)?;
     let mut files = keeping.files.clone();
     for (file, is_shared) in files.iter_mut().zip(&is_shared) {
         let Content::Link(link) = &file.content else { continue };
-        if *is_shared {
-            let mut content = shelf::open_link(&store, keeping.number, file)?;
+        // What was changed already stays a link, and is told when it is to come back.
+        let opened = if *is_shared { shelf::open_link(&store, keeping.number, file).ok() } else { None };
+        if let Some(mut content) = opened {
             let kept = content.as_mut().map(|content| store.keep(content, file.size, true)).transpose();
             let (sum, _) = kept.map_err(failed)?.unwrap_or_default();
             file.content = Content::Blob(Sum(sum));
@@ -101,10 +106,20 @@ pub fn part(env: &Env, root: &Path, keeping: Keeping, most: u64) -> Result<Keepi
                 .map_err(|error| failed(error.into()))?;
         }
     }
+    let mut first = 0;
+    for (repository, kept) in repositories.iter().zip(&keeping.repositories) {
+        let pin = |(k, id): (usize, &String)| (pin_name(draft.number, first + k), id.clone());
+        repository.pin(&kept.pins.iter().enumerate().map(pin).collect::<Vec<_>>())?;
+        first += kept.pins.len();
+    }
     let number = keeping.number;
     let parted = Keeping { files, number: draft.number, ..keeping };
     shelf::finish(env, &store, &draft, &parted)?;
     shelf::remove(&store, number)?;
+    // The new ones hold the same commits.
+    for (repository, _) in repositories.iter().zip(&parted.repositories).filter(|(_, kept)| !kept.pins.is_empty()) {
+        repository.unpin(&pins_of(number))?;
+    }
     Ok(parted)
 }
 

@@ -62,6 +62,13 @@ pub struct Survey {
     pub conflicts: Vec<String>,
 }
 
+impl Item {
+    /// What was kept of it can be read.
+    pub(super) fn is_whole(&self) -> bool {
+        !matches!(&self.fate, Fate::Conflict(why) if why == SPOILED)
+    }
+}
+
 impl Survey {
     pub fn is_empty(&self) -> bool {
         let nothing = |decided: &Decided| decided.goal.is_empty();
@@ -85,11 +92,32 @@ pub fn read_whole(env: &Env, store: &Store, number: u64) -> Result<Keeping, Fail
     for sum in shelf::contents(&keeping) {
         store.unpack(&sum.0, &mut std::io::sink())?;
     }
+    let (mut whole, mut wrong) = (0, None);
     for file in &keeping.files {
-        open_link(store, number, file)?;
+        match open_link(store, number, file) {
+            Err(failure) if failure.code == Code::ChecksumMismatch => wrong = wrong.or(Some(failure)),
+            opened => {
+                opened?;
+                whole += 1;
+            }
+        }
     }
-    Ok(keeping)
+    match wrong.filter(|_| whole == 0 && keeping.repositories.is_empty()) {
+        Some(failure) => Err(failure),
+        None => Ok(keeping),
+    }
 }
+
+/// Why the content of a linked file is not what was kept: somebody wrote into it through a name that was left. It stays
+/// away by itself; the other files are whole.
+fn spoiled(store: &Store, number: u64, kept: &KeptFile) -> Result<Option<String>, Failure> {
+    match open_link(store, number, kept) {
+        Err(failure) if failure.code == Code::ChecksumMismatch => Ok(Some(SPOILED.to_owned())),
+        opened => opened.map(|_| None),
+    }
+}
+
+const SPOILED: &str = "its kept content was changed after it was kept";
 
 /// The bytes of a kept file or the target of a kept link, if there are no more than these.
 pub fn bytes_of(store: &Store, number: u64, kept: &KeptFile, most: u64) -> Result<Option<Vec<u8>>, Failure> {
@@ -163,6 +191,9 @@ struct Work<'a> {
 impl Work<'_> {
     fn item(&mut self, keeping: &Keeping, at: usize, kept: &KeptFile) -> Result<Item, Failure> {
         let now = self.looker.look(&kept.path);
+        if let Some(why) = spoiled(self.store, keeping.number, kept)? {
+            return Ok(Item { path: kept.path.clone(), fate: Fate::Conflict(why), source: Source::Kept(at), now });
+        }
         let linked = match now {
             Present::File { .. } => linked(self.store, keeping.number, kept)?,
             _ => None,

@@ -13,46 +13,59 @@ const WORDS_ONLY: &[&str] = &[
     "which", "whoami",
 ];
 
-/// Absolute paths that the line names, each once; those of a pattern or of an unknown name by the folder they lie in. Nothing
-/// where a word may be any path.
-pub fn places(line: &Line) -> Option<Vec<String>> {
-    let mut places = Vec::new();
+/// What a line names.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// Absolute paths, each once; those of a pattern or of an unknown name by the folder they lie in.
+    pub named: Vec<String>,
+    /// A word of it may be any path.
+    pub is_open: bool,
+}
+
+/// The paths that the line names.
+pub fn places(line: &Line) -> Places {
+    let mut places = Places::default();
     for simple in programs(line) {
         for folder in simple.folders.iter() {
-            places.push(folder.tidied().literal()?);
+            match folder.tidied().literal() {
+                Some(folder) => places.named.push(folder),
+                None => places.is_open = true,
+            }
         }
         let prints = simple.name().is_some_and(|name| WORDS_ONLY.contains(&name));
         let words = simple.words.iter().filter(|_| !prints).chain(&simple.arriving);
         for word in words {
             for folder in simple.folders.iter() {
-                add(&mut places, word, folder)?;
+                places.add(word, folder);
             }
         }
     }
-    places.sort();
-    places.dedup();
-    Some(places)
+    places.named.sort();
+    places.named.dedup();
+    places
 }
 
-/// The paths that this word may be, in this folder.
-fn add(places: &mut Vec<String>, word: &Word, folder: &Word) -> Option<()> {
-    for part in parts(word) {
-        let known: Vec<Bit> = part.bits.iter().copied().take_while(|bit| matches!(bit, Bit::Char(_))).collect();
-        let is_whole = known.len() == part.bits.len();
-        if !is_whole && part.bits.contains(&Bit::Any) && !stays(&part) {
-            return None;
-        }
-        let text: String =
-            known.iter().filter_map(|bit| if let Bit::Char(c) = bit { Some(*c) } else { None }).collect();
-        // What is not known lies in the folder that the known part names.
-        let text = if is_whole { text.as_str() } else { text.rsplit_once('/').map_or("", |(above, _)| above) };
-        if !is_whole && part.bits.first() == Some(&Bit::Char('/')) && text.is_empty() {
-            places.push("/".to_owned());
-        } else {
-            places.push(Word::of(text).from_folder(folder).tidied().literal()?);
+impl Places {
+    /// The paths that this word may be, in this folder.
+    fn add(&mut self, word: &Word, folder: &Word) {
+        for part in parts(word) {
+            let known: Vec<Bit> = part.bits.iter().copied().take_while(|bit| matches!(bit, Bit::Char(_))).collect();
+            let is_whole = known.len() == part.bits.len();
+            self.is_open |= !is_whole && part.bits.contains(&Bit::Any) && !stays(&part);
+            let text: String =
+                known.iter().filter_map(|bit| if let Bit::Char(c) = bit { Some(*c) } else { None }).collect();
+            // What is not known lies in the folder that the known part names.
+            let text = if is_whole { text.as_str() } else { text.rsplit_once('/').map_or("", |(above, _)| above) };
+            if !is_whole && part.bits.first() == Some(&Bit::Char('/')) && text.is_empty() {
+                self.named.push("/".to_owned());
+                continue;
+            }
+            match Word::of(text).from_folder(folder).tidied().literal() {
+                Some(path) => self.named.push(path),
+                None => self.is_open = true,
+            }
         }
     }
-    Some(())
 }
 
 /// What is unknown in it holds no slash, or is a path of the working tree.

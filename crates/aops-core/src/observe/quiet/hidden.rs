@@ -5,7 +5,11 @@
 
 use super::pattern::is_part;
 use super::rules::PathRule;
+use rustix::fs::Access;
+use std::collections::BTreeSet;
 use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Entries of folders that are looked at for one line.
@@ -18,16 +22,13 @@ pub(super) fn covers(rules: &[PathRule], places: &[PathBuf]) -> bool {
     rules.iter().any(|rule| places.iter().any(|place| rule.covers(place)))
 }
 
-/// What the rules cover below the folders that a line may read in, where it is there.
-pub(super) fn below(rules: &[PathRule], places: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
-    let mut search = Search { left: MOST_ENTRIES, found: Vec::new() };
+/// What the rules cover, where it is there: a program that a line starts may read it without any word about it.
+pub(super) fn all(rules: &[PathRule]) -> Result<Vec<PathBuf>, String> {
+    let mut search = Search { left: MOST_ENTRIES, found: Vec::new(), away: BTreeSet::new() };
     for rule in rules {
+        let parts: Vec<&str> = rule.parts.iter().map(String::as_str).collect();
         for base in &rule.bases {
-            let parts: Vec<&str> = rule.parts.iter().map(String::as_str).collect();
-            let near = |place: &&PathBuf| place.starts_with(base) || base.starts_with(place);
-            for place in places.iter().filter(near) {
-                search.descend(base, &parts, place)?;
-            }
+            search.descend(base, &parts, base)?;
         }
     }
     search.found.sort();
@@ -35,7 +36,20 @@ pub(super) fn below(rules: &[PathRule], places: &[PathBuf]) -> Result<Vec<PathBu
     if search.found.len() > MOST_HIDDEN {
         return Err("more files are covered by your rules than can be hidden".to_owned());
     }
-    Ok(search.found)
+    match search.found.iter().find(|path| has_second_name(path)) {
+        Some(path) => Err(format!("`{}` has a second name, which a rule of the user's does not cover", path.display())),
+        None => Ok(search.found),
+    }
+}
+
+/// Some of these lie where the line looks, so that a pattern of it may stand for them.
+pub(super) fn is_near(hides: &[PathBuf], places: &[PathBuf]) -> bool {
+    let near = |hide: &PathBuf| places.iter().any(|place| hide.starts_with(place) || place.starts_with(hide));
+    hides.iter().any(near)
+}
+
+pub(super) fn has_second_name(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|about| about.is_file() && about.nlink() > 1)
 }
 
 impl PathRule {
@@ -65,12 +79,13 @@ fn begins(parts: &[&str], names: &[&str]) -> bool {
 struct Search {
     left: usize,
     found: Vec<PathBuf>,
+    /// Folders outside of a rule's own, which links lead to and which were looked at.
+    away: BTreeSet<PathBuf>,
 }
 
 impl Search {
-    /// Finds what the parts cover from this folder on, on the way to or below `place`.
-    fn descend(&mut self, folder: &Path, parts: &[&str], place: &Path) -> Result<(), String> {
-        let is_near = |path: &Path| path.starts_with(place) || place.starts_with(path);
+    /// Finds what the parts cover from this folder on. `base`: where the rule counts from.
+    fn descend(&mut self, folder: &Path, parts: &[&str], base: &Path) -> Result<(), String> {
         match parts {
             [] => {
                 self.found.push(folder.to_owned());
@@ -78,46 +93,58 @@ impl Search {
             }
             ["**", rest @ ..] => {
                 if !rest.is_empty() {
-                    self.descend(folder, rest, place)?;
+                    self.descend(folder, rest, base)?;
                 }
-                for (path, is_folder) in self.entries(folder)? {
-                    match rest {
-                        [] if is_near(&path) => self.found.push(path),
-                        _ if is_folder && is_near(&path) => self.descend(&path, parts, place)?,
-                        _ => {}
+                for path in self.entries(folder)? {
+                    if rest.is_empty() {
+                        self.found.push(path);
+                    } else if self.is_searched(&path, base) {
+                        self.descend(&path, parts, base)?;
                     }
                 }
                 Ok(())
             }
             [part, rest @ ..] if part.contains(['*', '?']) => {
-                for (path, _) in self.entries(folder)? {
+                for path in self.entries(folder)? {
                     let name = path.file_name().and_then(|name| name.to_str());
-                    if name.is_none_or(|name| is_part(part, name)) && is_near(&path) {
-                        self.descend(&path, rest, place)?;
+                    if name.is_none_or(|name| is_part(part, name)) {
+                        self.descend(&path, rest, base)?;
                     }
                 }
                 Ok(())
             }
             [part, rest @ ..] => {
                 let path = folder.join(part);
-                if path.symlink_metadata().is_ok() && is_near(&path) {
-                    self.descend(&path, rest, place)
-                } else {
-                    Ok(())
-                }
+                if path.symlink_metadata().is_ok() { self.descend(&path, rest, base) } else { Ok(()) }
             }
         }
     }
 
-    /// What lies in a folder, and which of it are folders; links are none.
-    fn entries(&mut self, folder: &Path) -> Result<Vec<(PathBuf, bool)>, String> {
-        let Ok(items) = fs::read_dir(folder) else { return Ok(Vec::new()) };
+    /// A folder; behind a link one that is not searched anyway.
+    fn is_searched(&mut self, path: &Path, base: &Path) -> bool {
+        match path.symlink_metadata() {
+            Ok(about) if about.is_symlink() => {
+                path.canonicalize().is_ok_and(|real| real.is_dir() && !real.starts_with(base) && self.away.insert(real))
+            }
+            about => about.is_ok_and(|about| about.is_dir()),
+        }
+    }
+
+    fn entries(&mut self, folder: &Path) -> Result<Vec<PathBuf>, String> {
+        let unread = |error: io::Error| format!("`{}`: {error}", folder.display());
+        let items = match fs::read_dir(folder) {
+            Ok(items) => items,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Ok(Vec::new());
+            }
+            // Nobody who may not enter it reads a file in it.
+            Err(_) if rustix::fs::access(folder, Access::EXEC_OK).is_err() => return Ok(Vec::new()),
+            Err(error) => return Err(unread(error)),
+        };
         let mut entries = Vec::new();
         for item in items {
-            let unread = |error: std::io::Error| format!("`{}`: {error}", folder.display());
-            let item = item.map_err(unread)?;
             self.left = self.left.checked_sub(1).ok_or("too many files to look for what your rules cover")?;
-            entries.push((item.path(), item.file_type().map_err(unread)?.is_dir()));
+            entries.push(item.map_err(unread)?.path());
         }
         Ok(entries)
     }
@@ -147,7 +174,7 @@ mod tests {
         ] {
             let rules = [rule(&root, parts)];
             let wanted: Vec<PathBuf> = found.iter().map(|name| root.join(name)).collect();
-            assert_eq!(below(&rules, std::slice::from_ref(&root)).unwrap(), wanted, "{parts:?}");
+            assert_eq!(all(&rules).unwrap(), wanted, "{parts:?}");
             for path in &wanted {
                 assert!(
                     covers(&rules, &[path.join("deeper")]) && covers(&rules, std::slice::from_ref(path)),
@@ -156,6 +183,32 @@ mod tests {
             }
             assert!(!covers(&rules, &[root.join("a/c")]), "{parts:?}");
         }
-        assert_eq!(below(&[rule(&root, &["private"])], &[root.join("a")]).unwrap(), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn what_a_link_leads_to_is_found_and_a_second_name_is_told() {
+        let held = tempfile::tempdir().unwrap();
+        let root = held.path().canonicalize().unwrap();
+        for folder in ["project/sub", "away"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        fs::write(root.join("away/.env"), "x").unwrap();
+        for (link, to) in [("project/out", "away"), ("project/sub/back", "project"), ("away/up", "away")] {
+            std::os::unix::fs::symlink(root.join(to), root.join(link)).unwrap();
+        }
+        let rules = [rule(&root.join("project"), &["**", ".env"])];
+        assert_eq!(all(&rules).unwrap(), [root.join("project/out/.env")]);
+        fs::hard_link(root.join("away/.env"), root.join("project/other")).unwrap();
+        assert!(all(&rules).unwrap_err().contains("second name"));
+    }
+
+    #[test]
+    fn more_than_can_be_looked_at_is_no_answer() {
+        let held = tempfile::tempdir().unwrap();
+        for n in 0..=MOST_HIDDEN {
+            fs::write(held.path().join(n.to_string()), "").unwrap();
+        }
+        assert!(all(&[rule(held.path(), &["*"])]).is_err());
+        assert!(all(&[rule(Path::new("/"), &["**", "no such file at all"])]).is_err());
     }
 }

@@ -3,13 +3,13 @@
 //!
 //! Looks where links lead. Invariant: what is nowhere cannot be read; everything else must lie in one of these.
 
+use super::hidden::has_second_name;
 use crate::config::texts::Reading;
 use crate::jail::plan::Ground;
 use crate::system::files;
 use crate::system::git::git_common_folder;
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Folders of the system that anybody may read.
@@ -55,7 +55,7 @@ impl Seen {
             if !self.holds(&real) && !PLAIN.iter().any(|plain| path == Path::new(plain)) {
                 return Err(away());
             }
-            if strictly && fs::metadata(&real).is_ok_and(|about| about.is_file() && about.nlink() > 1) {
+            if strictly && has_second_name(&real) {
                 return Err(format!("`{}` has a second name", path.display()));
             }
             found.extend([path.to_owned(), real]);

@@ -1,6 +1,6 @@
 //! Patterns and folders as the disk has them.
 
-use super::{How, Look, Unkept, Want};
+use super::{CONTAINED, How, Look, Unkept, Want};
 use crate::checkpoint::tree::OURS;
 use crate::system::files::mode_bits;
 use aops_shell::syntax::{Bit, Word};
@@ -98,6 +98,8 @@ impl Look<'_> {
             }
             FileType::RegularFile if stat.st_uid != euid && euid != 0 => Err(Unkept::OtherOwner(path.to_owned())),
             FileType::RegularFile => {
+                // Who may do anything may also write into it.
+                let is_unlinked = is_unlinked && !self.is_ruled(CONTAINED);
                 let links = is_unlinked && stat.st_nlink == 1 && stat.st_dev == self.device && size > 0;
                 let how = if links { How::Link { inode: stat.st_ino, modified: modified(stat) } } else { How::Copy };
                 Ok(Some(Want { mode, size, how }))

@@ -21,12 +21,18 @@ pub(super) fn repository_of(path: &Path) -> Option<PathBuf> {
 impl Look<'_> {
     /// What nobody misses, where no rule found anything: temporary files that are not the project's, and generated ones.
     fn is_free(&self, path: &Path) -> bool {
-        if !self.place.rules.is_empty() {
-            return false;
+        if self.spares || !self.place.rules.is_empty() {
+            return self.is_spared(path);
         }
         let text = path.to_string_lossy();
         let is_inside = path.starts_with(self.place.root) || path.starts_with(self.place.cwd);
         is_below_temporary(&text) && !is_inside || self.is_made(path)
+    }
+
+    /// A generated folder, or what lies in one. A database is nobody's work to a rule's eye, but the only copy of its rows.
+    fn is_spared(&self, path: &Path) -> bool {
+        let is_database = generated::is_database(&path.to_string_lossy());
+        (self.spares && !is_database || self.place.rules.is_empty()) && self.is_made(path)
     }
 
     /// A tool makes it again.
@@ -164,7 +170,11 @@ impl Look<'_> {
             if about.st_dev != self.device && about.st_dev != device_above(&path) {
                 return Err(Unkept::OtherDisk(path));
             }
-            if self.place.rules.is_empty() && self.is_made(&path) {
+            if self.is_spared(&path) {
+                continue;
+            }
+            if self.spares && stat(&path.join(".git")).is_some() {
+                self.nested(&path)?;
                 continue;
             }
             self.found.folders.insert(path.clone(), mode_bits(&about));
@@ -172,6 +182,14 @@ impl Look<'_> {
             self.check()?;
         }
         Ok(())
+    }
+
+    /// What is in no commit of it and no tool makes again.
+    pub(super) fn spared<T>(&mut self, look: impl FnOnce(&mut Self) -> Result<T, Unkept>) -> Result<T, Unkept> {
+        self.spares = true;
+        let found = look(self);
+        self.spares = false;
+        found
     }
 
     /// A tracked file that differs: as it is, or that it is gone.

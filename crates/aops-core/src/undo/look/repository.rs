@@ -1,7 +1,7 @@
 //! What git knows of a repository that a line is about to change.
 
 use super::disk::{names, placed, stat};
-use super::{Look, PATIENT, Unkept};
+use super::{CONTAINED, Look, PATIENT, Unkept};
 use crate::system::git::{self, git_common_folder, git_folder};
 use aops_shell::loss::{GitLoss, Target};
 use std::collections::BTreeSet;
@@ -70,8 +70,10 @@ impl RepositoryWant {
         let ask = |words: &[&str]| look.ask(root, &[&["--literal-pathspecs"], words, &["--"], &named].concat());
         for entry in ask(&["ls-files", "-z", "-v"])?.split(|byte| *byte == 0).filter(|entry| entry.len() > 2) {
             let path = PathBuf::from(OsStr::from_bytes(&entry[2..]));
-            // A small letter or an `S`: git was told not to look at it, so it may differ.
-            if entry[0] != b'H' {
+            // A small letter or an `S`: git was told not to look at it, so it may differ. What a sparse checkout leaves out
+            // is not there, and that is how it shall be.
+            let is_left_out = || entry[0].eq_ignore_ascii_case(&b'S') && stat(&root.join(&path)).is_none();
+            if entry[0] != b'H' && !is_left_out() {
                 state.changed.insert(path.clone());
             }
             state.tracked.insert(path);
@@ -144,8 +146,11 @@ impl Look<'_> {
     pub(super) fn git(&mut self, folder: &Path, loss: &GitLoss) -> Result<(), Unkept> {
         let Some(folder) = placed(folder).filter(|folder| folder.is_dir()) else { return Ok(()) };
         let is_root = |folder: &&Path| stat(&folder.join(".git")).is_some();
-        // A command in no repository does nothing.
-        let Some(root) = folder.ancestors().find(is_root).map(Path::to_owned) else { return Ok(()) };
+        let Some(root) = folder.ancestors().find(is_root).map(Path::to_owned) else {
+            // A command of git's does nothing then; another one may lose anything.
+            let is_all = self.is_ruled(CONTAINED) && matches!(loss, GitLoss::Untracked { .. });
+            return if is_all { self.spared(|look| look.removed(&[folder])) } else { Ok(()) };
+        };
         match loss {
             GitLoss::Changes { paths, target } => self.changes(&folder, &root, paths, target),
             GitLoss::Untracked { paths, ignored } => self.untracked(&folder, paths, *ignored),
@@ -234,15 +239,30 @@ impl Look<'_> {
     }
 
     fn untracked(&mut self, folder: &Path, paths: &[String], ignored: bool) -> Result<(), Unkept> {
+        if ignored && self.is_ruled(CONTAINED) {
+            self.others(folder, &["--exclude-standard"], paths)?;
+            return self.spared(|look| look.others(folder, &["--ignored", "--exclude-standard"], paths));
+        }
+        self.others(folder, if ignored { &[] } else { &["--exclude-standard"] }, paths)
+    }
+
+    fn others(&mut self, folder: &Path, which: &[&str], paths: &[String]) -> Result<(), Unkept> {
         let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-        let hidden: &[&str] = if ignored { &[] } else { &["--exclude-standard"] };
-        let said =
-            self.ask(folder, &[&["ls-files", "-z", "--others", "--directory"], hidden, &["--"], &paths].concat())?;
+        let words = ["ls-files", "-z", "--others", "--directory"];
+        let said = self.ask(folder, &[&words[..], which, &["--"], &paths].concat())?;
         let names = said.split(|byte| *byte == 0).filter(|name| !name.is_empty());
         let gone: Vec<PathBuf> = names.map(|name| folder.join(OsStr::from_bytes(name))).collect();
         let gone: Vec<PathBuf> =
             gone.iter().filter_map(|path| placed(&path.components().collect::<PathBuf>())).collect();
         self.removed(&gone)
+    }
+
+    /// Another repository among ignored files, such as the working tree of an agent: by what it has in no commit.
+    pub(super) fn nested(&mut self, root: &Path) -> Result<(), Unkept> {
+        self.changes(root, root, &[], &Target::Same)?;
+        self.untracked(root, &[], true)?;
+        self.spares = true;
+        Ok(())
     }
 
     fn stashes(&mut self, root: &Path) -> Result<(), Unkept> {

@@ -1,0 +1,183 @@
+//! Each kind of loss in one world: judged by the hook, kept and run by the starter, swept by git, brought back by a person.
+
+use super::world::{Jailed, JailedSession};
+use crate::rollback::{picture, same};
+use crate::undo::hand::World;
+use crate::undo::{brought, collect, partly, undo};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+/// A repository with some of everything in it that is in no commit.
+fn world() -> Jailed {
+    let world = Jailed::with("tracker.command = \"none\"\nmode.level = \"guard\"\n");
+    let sandbox = &world.sandbox;
+    sandbox.git(&["init", "-q", "-b", "main"]);
+    sandbox.git(&["config", "user.name", "t"]);
+    sandbox.git(&["config", "user.email", "t@example.invalid"]);
+    sandbox.put(".gitignore", ".env\n*.db\n.claude/\n");
+    for name in ["a.txt", "b.txt", "src/c.txt", "src/deep/d.txt"] {
+        sandbox.put(name, "committed\n");
+    }
+    symlink("a.txt", world.project().join("link")).unwrap();
+    commit(&world, "first");
+    sandbox.put("a.txt", "second\n");
+    commit(&world, "second");
+    sandbox.git(&["branch", "other", "HEAD~1"]);
+    sandbox.git(&["switch", "-q", "-c", "topic"]);
+    sandbox.put("topic.txt", "topic\n");
+    commit(&world, "topic");
+    sandbox.git(&["config", "branch.topic.description", "mine"]);
+    sandbox.git(&["tag", "-a", "-m", "a tag", "v1"]);
+    sandbox.git(&["switch", "-q", "main"]);
+    for n in ["one", "two"] {
+        sandbox.put("b.txt", &format!("stashed {n}\n"));
+        sandbox.git(&["stash", "push", "-q", "-m", n]);
+    }
+    sandbox.put("a.txt", "staged\n");
+    sandbox.git(&["add", "a.txt"]);
+    sandbox.put("a.txt", "staged\nand more\n");
+    sandbox.put("src/c.txt", "edited\n");
+    sandbox.put("new.txt", "new and staged\n");
+    sandbox.git(&["add", "new.txt"]);
+    sandbox.put("src/new.txt", "new\n");
+    sandbox.put("notes/x.txt", "x\n");
+    symlink("x.txt", world.project().join("notes/y")).unwrap();
+    fs::set_permissions(world.project().join("notes/x.txt"), fs::Permissions::from_mode(0o600)).unwrap();
+    sandbox.put(".env", "KEY=1\n");
+    sandbox.put("app.db", "rows\n");
+    fs::create_dir_all(world.project().join(".claude")).unwrap();
+    world
+}
+
+fn commit(world: &Jailed, words: &str) {
+    world.sandbox.git(&["add", "-A"]);
+    world.sandbox.git(&["commit", "-q", "-m", words]);
+}
+
+/// The line passes, is kept and run; the number that the model reads.
+#[track_caller]
+fn lose(session: &JailedSession, line: &str) -> u64 {
+    let ran = session.ran(line);
+    let number = ran.told.split("kept as ").nth(1).and_then(|rest| rest.split(':').next()?.parse().ok());
+    number.unwrap_or_else(|| panic!("{line}: {ran:?}"))
+}
+
+const LINES: [&str; 20] = [
+    "git checkout -- .",
+    "git checkout a.txt",
+    "git restore src/c.txt",
+    "git restore --staged --worktree .",
+    "git reset --hard",
+    "git reset --hard HEAD~1",
+    "git switch --discard-changes other",
+    "git stash drop",
+    "git stash drop stash@{1}",
+    "git stash clear",
+    "git branch -D topic",
+    "git tag -d v1",
+    "git clean -fd",
+    "git clean -fdx",
+    "rm -rf notes src",
+    "rm app.db notes/x.txt",
+    "echo X > .env",
+    "cp b.txt .env",
+    "printf X | tee .env",
+    "sed -i s/KEY/NO/ .env",
+];
+
+/// Bytes, modes, links, index, refs: as before, whatever went.
+#[test]
+fn every_kind_of_loss_comes_back_whole() {
+    let world = world();
+    let session = world.prompted();
+    for line in LINES {
+        let was = World::of(&world.sandbox);
+        let number = lose(&session, line);
+        assert_ne!(World::of(&world.sandbox), was, "{line} takes something away");
+        collect(&world.sandbox);
+        brought(&world.sandbox, number);
+        was.same(&World::of(&world.sandbox), line);
+    }
+}
+
+/// What is moved away comes back where it was overwritten.
+#[test]
+fn a_file_that_another_was_moved_over_comes_back() {
+    let world = world();
+    let session = world.prompted();
+    let number = lose(&session, "mv b.txt .env");
+    collect(&world.sandbox);
+    brought(&world.sandbox, number);
+    assert_eq!(fs::read_to_string(world.project().join(".env")).unwrap(), "KEY=1\n");
+}
+
+#[test]
+fn a_working_tree_comes_back_whole() {
+    let world = world();
+    world.sandbox.git(&["worktree", "add", "-q", "../tree", "other"]);
+    let tree = world.root().join("tree");
+    fs::write(tree.join("a.txt"), "edited there\n").unwrap();
+    fs::write(tree.join("new.txt"), "new there\n").unwrap();
+    let session = world.prompted();
+    let (was, files) = (World::of(&world.sandbox), picture(&tree));
+    let number = lose(&session, "git worktree remove --force ../tree");
+    assert!(!tree.exists());
+    collect(&world.sandbox);
+    brought(&world.sandbox, number);
+    was.same(&World::of(&world.sandbox), "project");
+    same(&files, &picture(&tree), "tree");
+}
+
+/// A command that fails half-way leaves files that share their content with what was kept; writing into one later spoils
+/// nothing.
+#[test]
+fn what_a_command_left_where_it_was_is_kept_by_itself() {
+    let world = world();
+    let session = world.prompted();
+    let number = lose(&session, "false && rm -rf src");
+    fs::write(world.project().join("src/new.txt"), "written since\n").unwrap();
+    fs::remove_file(world.project().join("src/deep/d.txt")).unwrap();
+    let done = undo(&world.sandbox, &[&number.to_string()]);
+    partly(&done, &["src/new.txt (it was changed since)", "src/deep/d.txt"]);
+    assert!(world.project().join("src/deep/d.txt").exists());
+    let forced = undo(&world.sandbox, &[&number.to_string(), "--force"]);
+    assert_eq!(forced.code, Some(0), "{forced:?}");
+    assert_eq!(fs::read_to_string(world.project().join("src/new.txt")).unwrap(), "new\n");
+}
+
+/// Nobody saw the end of the command, so nothing was parted: the one file that was written into stays away, and it is said.
+#[test]
+fn one_file_that_was_written_into_keeps_no_other_away() {
+    let world = world();
+    let session = world.prompted();
+    let line = "false && rm -rf notes src";
+    let call = session.inner.call("Bash", serde_json::json!({"command": line}));
+    session.inner.pre(&call).silent();
+    assert_eq!(session.line(line).output().unwrap().status.code(), Some(1));
+    fs::write(world.project().join("src/new.txt"), "written since, and longer\n").unwrap();
+    fs::remove_dir_all(world.project().join("notes")).unwrap();
+    let done = undo(&world.sandbox, &["1", "--force"]);
+    partly(&done, &["src/new.txt (its kept content was changed after it was kept)", "notes/x.txt", "brought back 1"]);
+    assert_eq!(fs::read_to_string(world.project().join("notes/x.txt")).unwrap(), "x\n");
+    let to = world.root().join("before");
+    let written = undo(&world.sandbox, &["1", "--to", &to.display().to_string()]);
+    assert_eq!(written.code, Some(0), "{written:?}");
+    assert!(to.join("notes/x.txt").exists() && !to.join("src/new.txt").exists());
+}
+
+/// Files that a sparse checkout leaves out are not there, and that is no change.
+#[test]
+fn a_sparse_checkout_loses_nothing_that_it_leaves_out() {
+    let world = world();
+    world.sandbox.git(&["reset", "-q", "--hard"]);
+    world.sandbox.git(&["sparse-checkout", "set", "notes"]);
+    assert!(!world.project().join("src/c.txt").exists());
+    let session = world.prompted();
+    assert_eq!(session.ran("git reset --hard").told, "");
+    world.sandbox.put("a.txt", "mine\n");
+    let was = World::of(&world.sandbox);
+    let ran = session.ran("git checkout -- .");
+    assert!(ran.told.contains("kept as 1: 1 file, 5 bytes"), "{ran:?}");
+    brought(&world.sandbox, 1);
+    was.same(&World::of(&world.sandbox), "sparse");
+}
