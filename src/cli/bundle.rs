@@ -45,9 +45,10 @@ pub(super) static VERBS: &[Command] = &[
         arguments: |row| {
             let output = option("output", "FILE", "Where the bundle goes").short('o').required(true);
             let version = option("version", "N", "A whole number; without it, one more than in FILE");
+            let until = option("not-after", "DAY", "The last day on which it should be run, as 2027-01-31");
             row.arg(operand("folder", "FOLDER", "What to pack").required(true))
                 .args([output, option("name", "NAME", "Whose bundle it is; without it, the name in FILE")])
-                .arg(version.value_parser(clap::value_parser!(u64)))
+                .args([version.value_parser(clap::value_parser!(u64)), until])
         },
         run: make,
     },
@@ -120,7 +121,8 @@ fn make(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let next = before.as_ref().map_or(1, |old| old.version + 1);
     let version = given.get_one::<u64>("version").copied().unwrap_or(next);
     let files = pack(&io.env.from_here(Path::new(folder)), folder)?;
-    let bundle = Bundle { created: time::timestamp(now_ms()), files, name, version };
+    let not_after = text(given, "not-after").map(last_moment).transpose()?;
+    let bundle = Bundle { created: time::timestamp(now_ms()), files, name, not_after, version };
     bundle.check().or_else(refused)?;
     files::find(&path)
         .and_then(|found| found.replace(bundle.text().as_bytes(), 0o644))
@@ -132,6 +134,15 @@ fn make(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         bundle.files.keys().cloned().collect::<Vec<_>>().join(", ")
     );
     io.answer(&described(&bundle), made)
+}
+
+/// The end of this day, wherever the machines are.
+fn last_moment(day: &str) -> anyhow::Result<String> {
+    let at = format!("{day}T23:59:59.999Z");
+    match time::parse(&at).filter(|_| day.len() == 10) {
+        Some(_) => Ok(at),
+        None => refused(format!("`--not-after {day}` is no day\nhint: write it as `2027-01-31`")),
+    }
 }
 
 /// The files of a folder, each of which can be read as what it is.
@@ -210,6 +221,9 @@ pub(super) fn judge(name: &str, file: &str, keys: &[PublicKey], folder: &Path) -
     };
     let distrusted = |why| Refused { code: 4, words: format!("`{name}` is refused: {why}\nhint: {hint}") };
     let (bundle, signer) = bundle::verify(file, keys).map_err(distrusted)?;
+    if let Some(why) = bundle.outdated(folder, now_ms()) {
+        return refused(format!("`{name}` is refused: {why}\nhint: install a newer one: `aops-hook bundle make`"));
+    }
     // One that cannot be read holds nothing back: a good one takes its place.
     let Ok(Some((now, _))) = bundle::in_folder(folder) else { return Ok((bundle, signer)) };
     let (holds, version) = (format!("`{}` {}", now.name, now.version), bundle.version);
@@ -270,23 +284,34 @@ fn status(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let Some((bundle, signer)) = found else {
         return io.answer(&json!({"bundle": null}), "this machine runs no bundle");
     };
-    let value = json!({"bundle": bundle.identity(), "created": bundle.created, "signer": signer, "files": described(&bundle)["files"]});
+    let outdated = bundle.outdated(&io.env.administered, io.env.now_ms);
+    let value = json!({
+        "bundle": bundle.identity(), "created": bundle.created, "signer": signer, "files": described(&bundle)["files"],
+        "not_after": bundle.not_after, "expired": bundle.is_expired(io.env.now_ms), "outdated": outdated,
+    });
+    let until = match (&outdated, &bundle.not_after) {
+        (Some(why), _) => format!("\n{why}, and holds until a newer one is installed"),
+        (None, Some(at)) => format!("\nit should be replaced by {at}"),
+        (None, None) => String::new(),
+    };
     let files: Vec<&str> = bundle.files.keys().map(String::as_str).collect();
     let words = format!(
-        "this machine runs `{}` {}, signed by `{signer}`, made {}\n{}\n{}",
+        "this machine runs `{}` {}, signed by `{signer}`, made {}{until}\n{}\n{}",
         bundle.name,
         bundle.version,
         bundle.created,
         bundle.digest(),
         files.join("\n")
     );
-    io.answer(&value, words)
+    io.answer(&value, words)?;
+    Ok(u8::from(outdated.is_some()))
 }
 
 /// A bundle without its texts.
 pub(super) fn described(bundle: &Bundle) -> Value {
     let mut value = bundle.identity();
     value["created"] = json!(bundle.created);
+    value["not_after"] = json!(bundle.not_after);
     value["files"] = bundle.files.iter().map(|(path, file)| (path.clone(), json!(file.sha256))).collect();
     value
 }

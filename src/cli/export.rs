@@ -8,6 +8,7 @@
 mod form;
 mod hosts;
 mod send;
+mod who;
 mod signals;
 mod trace;
 
@@ -105,7 +106,7 @@ fn print_lines(io: &mut Io, found: &FoundSession) -> anyhow::Result<()> {
 
 type Cell = fn(&Insights) -> String;
 
-const COLUMNS: [(&str, Cell); 27] = [
+const COLUMNS: [(&str, Cell); 29] = [
     ("session_id", |of| of.session_id.clone()),
     ("date", |of| of.date.clone()),
     ("project", |of| of.project.clone()),
@@ -128,10 +129,12 @@ const COLUMNS: [(&str, Cell); 27] = [
     ("files_changed", |of| of.files_changed.len().to_string()),
     ("input_tokens", |of| sum(of, |sum| sum.input + sum.cache_read + sum.cache_write).to_string()),
     ("output_tokens", |of| sum(of, |sum| sum.output).to_string()),
-    ("cost_usd", |of| of.cost_usd.map(|cost| cost.to_string()).unwrap_or_default()),
+    ("cost_usd", |of| of.cost_usd.map_or_else(|| "unknown".to_owned(), |cost| cost.to_string())),
     ("stop_reason", |of| of.stop_reason.clone().unwrap_or_default()),
     ("end_reason", |of| of.end_reason.clone().unwrap_or_default()),
     ("would_refuse", |of| of.rehearsed.values().sum::<u64>().to_string()),
+    ("client", |of| of.client.clone()),
+    ("person", |of| of.person.clone().unwrap_or_default()),
     ("waivers", |of| of.waivers.join("; ")),
 ];
 

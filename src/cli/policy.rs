@@ -12,6 +12,7 @@ use aops_core::config::policy::key::KEYS;
 use aops_core::config::policy::value::effect_word;
 use aops_core::config::policy::{Rule, SourceLine, idle};
 use aops_core::config::texts::Origin;
+use aops_core::gate::never;
 use aops_core::ledger::session_folder::dashed;
 use aops_core::ledger::sessions::{self, SessionOnDisk};
 use aops_core::text::sha256::sha256;
@@ -30,7 +31,7 @@ pub const COMMAND: Command = Command {
         ("aops-hook policy diff", "what changed since the newest session of this project recorded it"),
         (
             "aops-hook policy show --test",
-            "try every rule, and `[effects]`, on their `examples`; exit code 1 if one fails",
+            "try every rule, and `[effects]`, on their `examples`; exit code 1 if one fails or can never match",
         ),
         ("aops-hook policy show --json | jq .settings", "for programs"),
     ],
@@ -84,8 +85,15 @@ fn show(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
     // Apart from the table on a terminal: a column of 64 digits leaves no room for the places.
     let gap = if io.terminal { "\nhash  " } else { "hash\t" };
     io.print(format!("{gap}{}", now.hash))?;
-    idle::find(&now.policy, &now.origins).iter().try_for_each(|idle| writeln!(io.out, "note: {idle}"))?;
+    without_effect(now).iter().try_for_each(|idle| writeln!(io.out, "note: {idle}"))?;
     Ok(0)
+}
+
+/// Settings that change nothing, and rules that match nothing.
+fn without_effect(now: &InForce) -> Vec<idle::Idle<'_>> {
+    let mut all = idle::find(&now.policy, &now.origins);
+    all.extend(never::find(&now.policy, &now.origins));
+    all
 }
 
 fn row(key: &str, value: &str, now: &InForce, io: &Io) -> [Cell; 3] {
@@ -140,7 +148,7 @@ fn to_json(now: &InForce) -> Value {
         let digest = sha256(&[text.text.as_bytes()]);
         json!({"name": text.name(), "sha256": digest, "from": text.origin, "file": text.file})
     });
-    let idle = idle::find(&now.policy, &now.origins);
+    let idle = without_effect(now);
     let idle = idle.iter().map(|one| json!({"key": one.key, "why": one.why, "file": one.at.file, "line": one.at.line}));
     json!({
         "hash": now.hash,

@@ -150,8 +150,8 @@ fn to_json(io: &Io, run: &RunState) -> Value {
     })
 }
 
-/// Removes runs that passed or that a person rejected. A blocked or paused one stays, however old it is. Of runs that the database knows as
-/// over, the trees on this machine go too.
+/// Removes runs that passed or that a person rejected. A blocked or paused one stays, however old it is. Of runs of other machines'
+/// queue or engine that are over, the trees on this machine go too.
 fn collect(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let wish = Wish::read("runs gc", given, io)?;
     let artifacts = RunArtifacts::of(&project_root(io.env));

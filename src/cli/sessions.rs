@@ -10,10 +10,12 @@ use super::table::{Cell, Tone};
 use super::{Command, Io, flag, option, text, yes};
 use aops_core::config::policy::{Folder, choose::shorten};
 use aops_core::config::texts;
+use aops_core::insight::collect::client_of;
 use aops_core::ledger::clients::is_live;
 use aops_core::ledger::heads::Head;
 use aops_core::ledger::session_folder::dashed;
 use aops_core::ledger::sessions::{self, SessionOnDisk};
+use aops_core::model::client::Client;
 use aops_core::model::named::Stored;
 use aops_core::model::outcome::SessionOutcome;
 use aops_core::model::phase::Phase;
@@ -68,6 +70,7 @@ fn list_sessions(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         damage: health.damage(&shelved),
         short: short.get(&shelved.session_id).cloned().unwrap_or_default(),
         session: sessions::session(&shelved),
+        client: client_of(io.env, &shelved.path),
         shelved,
     };
     let wanted = |row: &Row| {
@@ -78,14 +81,22 @@ fn list_sessions(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let (boot, rows) = (boot_id(), all.into_iter().rev().map(row).filter(wanted).collect::<Vec<Row>>());
     let lost = lost_sessions(given, io, since, here.as_deref());
     if io.json {
-        let there = rows.iter().map(|row| session_to_json(row, &boot));
+        let there = rows.iter().map(|row| session_to_json(io, row, &boot));
         return io.print(there.chain(lost.iter().map(lost_to_json)).collect::<Value>());
     }
     if rows.is_empty() && lost.is_empty() {
         return if io.terminal { io.print("no session like that yet") } else { Ok(0) };
     }
-    let rows = rows.iter().map(|row| session_row(io, row, &boot)).chain(lost.iter().map(lost_row)).collect();
-    io.table(["session", "began", "state", "mode", "phase", "would refuse", "project", "prompt"], rows)
+    let rows = rows.iter().map(|row| session_row(io, row, &boot)).chain(lost.iter().map(lost_row));
+    let mut rows: Vec<[Cell; 10]> = rows.collect();
+    let mut names =
+        ["session", "began", "state", "mode", "phase", "would refuse", "project", "prompt", "client", "person"];
+    if io.terminal {
+        // The prompt is last there, since the last column is cut to fit; in a pipe columns keep their places.
+        names[6..].rotate_right(2);
+        rows.iter_mut().for_each(|row| row[6..].rotate_right(2));
+    }
+    io.table(names, rows)
 }
 
 /// A session as it is listed.
@@ -95,6 +106,7 @@ struct Row {
     short: String,
     shelved: SessionOnDisk,
     session: Option<Session>,
+    client: Client,
 }
 
 impl Row {
@@ -112,11 +124,19 @@ pub(super) fn changed_ms(shelved: &SessionOnDisk) -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn session_to_json(row: &Row, boot: &str) -> Value {
-    let Row { damage, short, shelved, session } = row;
+/// Who worked: as the insights say; of a session that has none yet, who is here.
+fn person(io: &Io, session: Option<&Session>) -> Option<String> {
+    let said = session.and_then(|session| insights(&session.state));
+    let said = said.and_then(|said| said.get("person")?.as_str().map(str::to_owned));
+    said.or_else(|| io.env.person.clone())
+}
+
+fn session_to_json(io: &Io, row: &Row, boot: &str) -> Value {
+    let Row { damage, short, shelved, session, client } = row;
     let session = session.as_ref();
     let state = session.map(|session| &*session.state);
     json!({
+        "client": client.name(), "person": person(io, session),
         "damage": damage, "short": short, "live": session.is_some_and(|session| is_live(session, boot)),
         "project": session.map(|session| &session.memory.root), "started_at": state.map(|state| &state.started_at),
         "changed_at": time::timestamp(changed_ms(shelved)),
@@ -142,7 +162,7 @@ fn lost_sessions(given: &ArgMatches, io: &Io, since: Option<i64>, here: Option<&
 
 fn lost_to_json(head: &Head) -> Value {
     json!({
-        "damage": "its folder is gone", "short": head.session_id, "live": false,
+        "client": null, "person": null, "damage": "its folder is gone", "short": head.session_id, "live": false,
         "project": null, "started_at": null, "changed_at": head.ts, "prompt": null,
         "session_id": head.session_id, "folder": null,
         "date": head.ts.get(..10), "phase": head.blocked.then_some(Phase::Halted),
@@ -151,11 +171,12 @@ fn lost_to_json(head: &Head) -> Value {
     })
 }
 
-fn lost_row(head: &Head) -> [Cell; 8] {
+fn lost_row(head: &Head) -> [Cell; 10] {
     let gone = if head.blocked { "lost, blocked: `aops-hook verify ID`" } else { "lost: `aops-hook verify ID`" };
     let empty = || Cell::from("");
     let (id, project) = (head.session_id.as_str().into(), head.project.as_str().into());
-    [id, empty(), Cell::new(gone, Tone::Bad), empty(), empty(), empty(), project, empty()]
+    let gone = Cell::new(gone, Tone::Bad);
+    [id, empty(), gone, empty(), empty(), empty(), project, empty(), empty(), empty()]
 }
 
 fn insights(state: &State) -> Option<Value> {
@@ -213,13 +234,17 @@ fn project(io: &Io, shelved: &SessionOnDisk, session: Option<&Session>) -> Strin
     }
 }
 
-fn session_row(io: &Io, row: &Row, boot: &str) -> [Cell; 8] {
-    let Row { damage, short, shelved, session } = row;
+fn session_row(io: &Io, row: &Row, boot: &str) -> [Cell; 10] {
+    let Row { damage, short, shelved, session, client } = row;
     let project = project(io, shelved, session.as_ref());
     let id: Cell = short.as_str().into();
+    // On a terminal only what is not as ever is worth a column.
+    let client = Cell::from(if io.terminal && *client == Client::Claude { "" } else { client.name() });
+    let who = person(io, session.as_ref()).filter(|who| !io.terminal || io.env.person.as_ref() != Some(who));
+    let who = who.unwrap_or_default();
     let Some(session) = session else {
         let unread = Cell::new("unreadable: `aops-hook verify`", Tone::Bad);
-        return [id, "".into(), unread, "".into(), "".into(), "".into(), project.into(), "".into()];
+        return [id, "".into(), unread, "".into(), "".into(), "".into(), project.into(), "".into(), client, who.into()];
     };
     let state = &session.state;
     let began = time::parse(&state.started_at).map(|ms| time::age(io.env.now_ms - ms)).unwrap_or_default();
@@ -237,5 +262,6 @@ fn session_row(io: &Io, row: &Row, boot: &str) -> [Cell; 8] {
     let would = if would == 0 { String::new() } else { would.to_string() };
     let (mode, phase) = (session.policy().mode.level().name().into(), state.phase.name().into());
     let prompt = one_line(state.hydration.original_prompt.as_deref().unwrap_or_default().trim(), 120);
-    [id, began.into(), state_cell, mode, phase, Cell::new(&would, Tone::Warn), project.into(), prompt.into()]
+    let would = Cell::new(&would, Tone::Warn);
+    [id, began.into(), state_cell, mode, phase, would, project.into(), prompt.into(), client, who.into()]
 }

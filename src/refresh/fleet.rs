@@ -11,6 +11,7 @@ use aops_core::config::bundle;
 use aops_core::config::in_force::{self, InForce};
 use aops_core::config::policy::fleet::Fleet as Wanted;
 use aops_core::insight::collect;
+use aops_core::insight::document::Insights;
 use aops_core::ledger::heads::{self, Head};
 use aops_core::ledger::session_folder;
 use aops_core::ledger::sessions::{self, SessionOnDisk};
@@ -78,10 +79,19 @@ fn send(env: &Env, url: &str, in_force: &InForce) -> Option<()> {
     send_checkpoint(env, &mut fleet, &machine)?;
     let cursor = Cursor::take(env, "insights", url)?;
     for Concluded { session, text, place } in concluded(env, &cursor.read()) {
-        fleet.conclude(&machine, &session, &text).ok()?;
+        fleet.conclude(&machine, &session, &open(in_force, text)).ok()?;
         cursor.keep(&place)?;
     }
     Some(())
+}
+
+/// An insights document as it may leave this machine.
+fn open(in_force: &InForce, text: String) -> String {
+    if in_force.policy.insights.prompts {
+        return text;
+    }
+    let document: Option<Insights> = serde_json::from_str(&text).ok();
+    document.map(|document| document.without_prompts().text()).unwrap_or_default()
 }
 
 /// Puts what a session asks into the database, and tells people.

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 /// Longer than the gateway holds a question that waits.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// The token, among the keys.
-pub const TOKEN: &str = "fleet.token";
+/// A person's token, among the keys. That of the page, which this machine makes, is another: it is sent nowhere.
+pub const TOKEN: &str = "engine.token";
 
 pub struct Gateway {
     server: Address,

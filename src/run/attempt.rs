@@ -128,6 +128,10 @@ pub struct Init {
     /// Files that belong to the task.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<ContextRef>,
+    /// Digest of what decides: settings and texts without those that only say where and to whom. `None` in older lines, for
+    /// which the policy's hash counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decides: Option<String>,
     /// The model of steps that name none; `None`: the client's own choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,

@@ -480,3 +480,49 @@ fn claude_code_obeys_an_administrator() {
     let heard = model.requests()[0].body.to_string();
     assert!(heard.contains("keeps the house's books"), "the bundle's agent can be started");
 }
+
+/// A bundle past its last day, or revoked, is named and not installed; its rules hold until another is there.
+#[test]
+fn an_expired_or_revoked_bundle_is_told() {
+    let admin = Admin::new();
+    admin.put("config.toml", &config("held"));
+    let key = admin.key();
+    let last = |n: u64, day: &str| {
+        let file = admin.make(&format!("{n}.bundle"), &["--version", &n.to_string(), "--not-after", day]);
+        admin.sign(&file);
+        file
+    };
+    let (good, old) = (last(1, "2099-12-31"), last(2, "2020-01-31"));
+    let machine = Machine::new();
+    machine.install(&old, &["--key", &key]).failed(2, &["it expired at 2020-01-31T23:59:59.999Z", "hint: "]);
+    machine.install(&good, &["--key", &key]).said(&["this machine runs `admin.example/policy` 1"]);
+    machine.0.person(&["bundle", "status"]).said(&["it should be replaced by 2099-12-31T23:59:59.999Z"]);
+    let doctor = |machine: &Machine| {
+        let rows = machine.0.person(&["doctor", "--json"]).json_of_any_exit();
+        rows.as_array().unwrap().iter().find(|row| row["check"] == "bundle").unwrap().clone()
+    };
+    assert_eq!(doctor(&machine)["ok"], true);
+    // The clock goes on.
+    let mut command = machine.0.command(crate::support::BINARY);
+    let later = (aops_core::system::env::now_ms() + 100 * 365 * 86_400_000).to_string();
+    let said = command.args(["bundle", "status", "--json"]).env("AOPS_TEST_NOW_MS", later).output().unwrap();
+    let said = Answer::of("", &said);
+    let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((said.code, &told["expired"]), (Some(1), &json!(true)), "{said:?}");
+    // Revoked by its digest.
+    let digest = machine.0.person(&["bundle", "status", "--json"]).json()["bundle"]["digest"].clone();
+    let list = machine.root("etc/aops-hook/revoked");
+    fs::write(&list, format!("# a rule was wrong\n{} # 1\n", digest.as_str().unwrap())).unwrap();
+    let said = machine.0.person(&["bundle", "status"]);
+    assert!(said.code == Some(1) && said.out.contains("it was revoked, and holds until"), "{said:?}");
+    let row = doctor(&machine);
+    assert!(row["ok"] == false && row["finding"].as_str().unwrap().contains("it was revoked"), "{row}");
+    machine.tries("deploy now").refused(&["held"]);
+    machine.install(&good, &[]).failed(2, &["it was revoked"]);
+    fs::write(&list, "nonsense\n").unwrap();
+    assert!(machine.0.person(&["bundle", "status"]).out.contains("`nonsense` is no digest of a bundle"));
+    admin
+        .0
+        .person(&["bundle", "make", "policy", "-o", "x", "--name", NAME, "--not-after", "soon"])
+        .failed(2, &["is no day"]);
+}

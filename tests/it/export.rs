@@ -55,7 +55,7 @@ fn csv_names_what_was_waived() {
 
 #[test]
 fn spans_reach_a_collector_and_hang_together() {
-    let sandbox = Sandbox::new();
+    let sandbox = Sandbox::new().with("LOGNAME", "ann");
     let session = whole_loop(&sandbox);
     lay_transcript(&sandbox, &session.id);
     let inside = session.call("Read", json!({"file_path": "/x"})).by("a9", "checker");
@@ -82,6 +82,8 @@ fn spans_reach_a_collector_and_hang_together() {
         ("gen_ai.usage.cache_write.input_tokens", json!(50)),
         ("aops.outcome", json!("success")),
         ("aops.cost_usd", json!(0.00767)),
+        ("aops.client", json!("claude")),
+        ("user.name", json!("ann")),
     ];
     for (name, value) in wanted {
         assert_eq!(root.attributes.get(name), Some(&value), "{name}: {root:?}");
@@ -141,6 +143,16 @@ fn spans_reach_a_collector_and_hang_together() {
     assert_eq!(point("aops.tool_calls", "aops.call.outcome", "denied"), Some(1.0));
     assert_eq!(point("aops.tokens", "gen_ai.token.type", "cache_write"), Some(50.0));
     assert_eq!(point("aops.sessions", "aops.outcome", "success"), Some(1.0));
+    // No session, model or person is a label of a metric.
+    let known = [
+        "aops.client", "gen_ai.provider.name", "aops.outcome", "aops.call.outcome", "aops.gate", "aops.audit",
+        "gen_ai.token.type",
+    ];
+    let odd = points.iter().find(|point| point.attributes.keys().any(|name| !known.contains(&name.as_str())));
+    assert!(odd.is_none(), "{odd:?}");
+    assert!(points.iter().all(|point| point.attributes["gen_ai.provider.name"] == "anthropic"));
+    // Nor does a prompt leave the machine, unless a person said so.
+    assert!(logs.iter().any(|record| record.event == "aops.prompt" && record.text == "a prompt"), "{logs:?}");
     // Sent again: the same trace.
     let _ = sandbox.person(&["export", "--format", "otlp", "--endpoint", &receiver.url(), "--json"]).json();
     assert_eq!(receiver.spans().len(), spans.len() * 2);
@@ -261,4 +273,55 @@ fn https_is_spoken_and_the_certificate_checked() {
     assert_eq!(told["spans"], json!(receiver.spans().len()));
     assert_eq!(doubting.status.code(), Some(1), "no known key signed it");
     assert!(String::from_utf8_lossy(&doubting.stderr).contains("certificate"), "{doubting:?}");
+}
+
+/// Each client's session is its own, and a price that is not known is not nothing.
+#[test]
+fn a_session_of_another_client_is_told_as_its_own() {
+    let sandbox = Sandbox::new().with("LOGNAME", "bob");
+    let transcript = sandbox.home().join(".codex/sessions/x.jsonl");
+    let event = |name: &str, more: Value| {
+        let mut payload = json!({"hook_event_name": name, "session_id": "11111111-2222-4333-8444-555555555555",
+            "cwd": sandbox.project(), "transcript_path": transcript});
+        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let mut command = sandbox.command(crate::support::BINARY);
+        command.args([name, "--client", "codex"]).write_stdin(payload.to_string()).output().unwrap()
+    };
+    let _ = event("SessionStart", json!({"source": "startup"}));
+    let _ = event("UserPromptSubmit", json!({"prompt": "my secret plan", "turn_id": "t"}));
+    let used = json!({"input_tokens": 10, "output_tokens": 5});
+    let _ = event("PostModelRequest", json!({"model": "gpt-6", "status": "ok", "token_usage": used, "turn_id": "t"}));
+    let _ = event("SessionEnd", json!({"reason": "other"}));
+    let receiver = Receiver::new();
+    sandbox.person(&["export", "--format", "otlp", "--endpoint", &receiver.url()]).said(&["1 session"]);
+    let spans = receiver.spans();
+    let root = spans.iter().find(|span| span.parent.is_none()).unwrap();
+    assert_eq!(root.name, "invoke_agent codex");
+    for (name, value) in [
+        ("gen_ai.provider.name", "openai"),
+        ("gen_ai.agent.name", "codex"),
+        ("gen_ai.request.model", "gpt-6"),
+        ("aops.client", "codex"),
+        ("user.name", "bob"),
+        ("aops.cost", "unknown"),
+    ] {
+        assert_eq!(root.attributes.get(name), Some(&json!(value)), "{name}: {root:?}");
+    }
+    assert!(!root.attributes.contains_key("aops.cost_usd"));
+    let points = receiver.points();
+    assert!(points.iter().any(|point| point.name == "aops.cost.unknown" && point.value == 1.0), "{points:?}");
+    let told = format!("{:?}{:?}", receiver.logs(), spans);
+    assert!(!told.contains("my secret plan"), "{told}");
+    let row = sandbox.person(&["sessions", "--json"]).json();
+    assert_eq!((&row[0]["client"], &row[0]["person"]), (&json!("codex"), &json!("bob")));
+    let table = sandbox.person(&["sessions"]).out;
+    assert!(table.trim_end().ends_with("\tcodex\tbob"), "{table}");
+    sandbox.person(&["insights", "--json"]).said(&["\"client\":\"codex\"", "\"person\":\"bob\""]);
+    // A person may say that prompts leave.
+    sandbox.configure("insights.prompts = true\n");
+    let _ = event("SessionStart", json!({"source": "resume"}));
+    let _ = event("UserPromptSubmit", json!({"prompt": "an open plan", "turn_id": "u"}));
+    let other = Receiver::new();
+    sandbox.person(&["export", "--format", "otlp", "--endpoint", &other.url()]).said(&["1 session"]);
+    assert!(format!("{:?}", other.logs()).contains("an open plan"));
 }

@@ -10,4 +10,5 @@ mod serve;
 mod shipped;
 mod tab;
 mod torture;
+mod waited;
 mod work;

@@ -271,3 +271,36 @@ fn bare_on_a_terminal_shows_the_help() {
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("Usage: aops-hook") && said.contains("doctor"), "{said}");
 }
+
+/// `doctor` says which version of a client is there, and with which one our hooks were tried.
+#[test]
+fn the_version_of_a_client_is_told() {
+    use std::os::unix::fs::PermissionsExt;
+    let plain = Sandbox::new();
+    let bin = plain.tmp().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let path = plain.environment().into_iter().find(|(name, _)| name == "PATH").unwrap().1;
+    let sandbox = plain.with("PATH", format!("{}:{}", bin.display(), path.to_str().unwrap()));
+    for (client, says, want) in [
+        ("codex", "codex-cli 0.100.2", "Codex CLI 0.100.2, `"),
+        ("copilot", "GitHub Copilot CLI 99.0.1.", "Copilot CLI 99.0.1, `"),
+        ("opencode", "1.18.33", "OpenCode 1.18.33, `"),
+        ("gemini", "v0.61.0", "Gemini CLI 0.61.0, `"),
+        ("qwen", "0.24.4 (release)", "Qwen Code 0.24.4, `"),
+    ] {
+        let program = bin.join(client);
+        std::fs::write(&program, format!("#!/bin/sh\necho '{says}'\n")).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        sandbox.person(&["install", "--client", client]).said(&["registered for"]);
+        let rows = sandbox.person(&["doctor", "--json"]).json_of_any_exit();
+        let row = rows.as_array().unwrap().iter().find(|row| row["check"] == client).unwrap();
+        assert!(row["finding"].as_str().unwrap().contains(want), "{row}");
+        let old = row["finding"].as_str().unwrap().contains("older than 0.166.0, with which our hooks were tried");
+        assert_eq!(old, client == "codex", "{row}");
+        std::fs::write(&program, "#!/bin/sh\nexit 3\n").unwrap();
+        let rows = sandbox.person(&["doctor", "--json"]).json_of_any_exit();
+        let row = rows.as_array().unwrap().iter().find(|row| row["check"] == client && row["ok"] == false);
+        assert!(row.unwrap()["finding"].as_str().unwrap().contains("it exits with 3"), "{rows}");
+        sandbox.person(&["uninstall", "--client", client, "--yes"]).said(&["removed"]);
+    }
+}

@@ -407,6 +407,38 @@ fn rules_are_tried_on_their_own_examples() {
     sandbox.person(&["policy", "show", "--test"]).failed(2, &["config.toml"]);
 }
 
+/// A deploy ran under `command = "./deploy*"`, which matched nothing, and nobody was told.
+#[test]
+fn a_program_with_its_path_is_matched_and_a_rule_that_matches_nothing_is_named() {
+    let sandbox = Sandbox::new();
+    let rule = |id: &str, own: &str| {
+        format!("[[rule]]\nid = \"{id}\"\n{own}\naction = \"deny\"\nreason = \"ask the release team\"\n")
+    };
+    let deploy = rule("deploy", "command = \"./deploy*\"\nexamples = \"Bash(./deploy.sh --now)\"");
+    sandbox.configure(&deploy);
+    sandbox.put("deploy.sh", "");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let own = sandbox.project().join("deploy.sh");
+    for line in ["./deploy.sh", "true && ./deploy.sh x", "sudo ./deploy.sh", own.to_str().unwrap()] {
+        session.ask_bash(line).refused(&["ask the release team"]);
+    }
+    session.ask_bash("cat ./deploy.sh").silent();
+    sandbox.person(&["policy", "show", "--test"]).said(&["1 rule, 1 example, 0 of them fail"]);
+    let config = [deploy, rule("lower", "tool = \"bash\""), rule("reads", "tool = \"Read\"\neffect = \"write\"")];
+    sandbox.configure(&config.concat());
+    let words = ["`rule.lower` (", "it can never match: no tool is called `bash` here; write `Bash`", "`rule.reads` ("];
+    let said = sandbox.person(&["policy", "show", "--test"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(words.iter().all(|word| said.out.contains(word)), "{}", said.out);
+    let told = sandbox.person(&["policy", "show", "--test", "--json"]).json_of_any_exit();
+    assert_eq!((&told["ok"], &told["never_match"][0]["key"]), (&json!(false), &json!("rule.lower")));
+    sandbox.person(&["policy", "show"]).said(&words);
+    let found = sandbox.person(&["doctor", "--json"]).json_of_any_exit();
+    let finding = found.as_array().unwrap().iter().find(|line| line["check"] == "configuration").unwrap();
+    assert!(words.iter().all(|word| finding["finding"].as_str().unwrap().contains(word)), "{finding}");
+}
+
 /// Shell patterns: every command of a line must be covered to read, one is enough to write, and the guard holds.
 #[test]
 fn shell_patterns_say_what_a_line_does() {

@@ -426,6 +426,7 @@ fn no_tool_reads_the_key() {
         format!("cd {config}/aops/keys && cat fleet.token"),
         format!("cd {config}/aops && cat */fleet.token"),
         format!("cat {config}/aops/*/fleet.token"),
+        format!("cat {config}/aops/*/engine.token"),
         format!("grep -r . {config}/aops"),
         format!("cd {config} && rg ."),
         format!("cd {config} && grep -rn ."),

@@ -139,6 +139,8 @@ pub static VERBS: &[Verb] = &[
     writes("__refresh-work", Who::OutsideClient),
     writes("__refresh-start", Who::OutsideClient),
     writes("__step", Who::OutsideClient),
+    writes("__leg", Who::OutsideClient),
+    writes("__network", Who::OutsideClient),
     writes("__confined", Who::OutsideClient),
     writes("__held", Who::OutsideClient),
     // The client runs it in the place of a shell, a run for its command steps.

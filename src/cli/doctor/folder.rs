@@ -8,6 +8,7 @@ use super::{Report, bad, report, shell_word};
 use aops_core::config::policy::idle;
 use aops_core::config::texts::Library;
 use aops_core::config::{bundle, in_force};
+use aops_core::gate::never;
 use aops_core::ledger::sessions::{self, SessionOnDisk};
 use aops_core::proof::check::{self, Trust};
 use aops_core::proof::health::log_damage;
@@ -149,7 +150,13 @@ pub(super) fn ledgers(scene: &Scene) -> Report {
 pub(super) fn bundle(scene: &Scene) -> Report {
     match bundle::installed(scene.env) {
         Ok(None) => Ok(String::new()),
-        Ok(Some((bundle, signer))) => Ok(format!("{} {}, signed by `{signer}`", bundle.name, bundle.version)),
+        Ok(Some((bundle, signer))) => {
+            let words = format!("{} {}, signed by `{signer}`", bundle.name, bundle.version);
+            match bundle.outdated(&scene.env.administered, scene.env.now_ms) {
+                Some(why) => bad(format!("{words}: {why}"), "ask your administrator for a newer bundle"),
+                None => Ok(words),
+            }
+        }
         Err(problem) => {
             let fix =
                 "as root, run `aops-hook install --managed BUNDLE` with the bundle that your administrator signed";
@@ -167,7 +174,9 @@ pub(super) fn configuration(scene: &Scene) -> Report {
         }
     };
     // A setting without effect is no fault: it is named, and all may still be well.
-    let idle = idle::find(&found.policy, &found.origins).into_iter().map(|idle| idle.to_string());
+    let mut idle = idle::find(&found.policy, &found.origins);
+    idle.extend(never::find(&found.policy, &found.origins));
+    let idle = idle.into_iter().map(|idle| idle.to_string());
     let well = workflows(scene).is_ok().then(|| "it and the workflows can be read".to_owned());
     Ok(well.into_iter().chain(idle).collect::<Vec<_>>().join("; "))
 }

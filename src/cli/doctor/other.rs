@@ -4,7 +4,7 @@
 //! Reads the client's files; runs the registered hook in a throwaway home. Invariant: without a registration nothing is said.
 
 use super::registration::Scene;
-use super::{Report, bad, report};
+use super::{Report, bad, program, report};
 use crate::cli::world::World;
 use aops_core::host::codex::{hooks, trust};
 use aops_core::host::{self, agents, copilot, gemini, table};
@@ -35,7 +35,26 @@ pub(super) fn look(scene: &Scene, client: Client) -> Report {
         wrong.push((format!("an agent of ours is missing in {title}, or another is in its place"), fix.clone()));
     }
     wrong.extend(intercept(scene, title, &command).err().map(|words| (words, fix)));
-    report(wrong, format!("registered in `{}`; a forbidden call was refused", path.display()))
+    let version = version(scene, client).unwrap_or_else(|words| {
+        wrong.push((words, format!("reinstall {title}, so that its `--version` works")));
+        String::new()
+    });
+    report(wrong, format!("registered in `{}`; a forbidden call was refused{version}", path.display()))
+}
+
+/// The client that is on `PATH`, beside the one with which our answers were tried; silent where none is.
+fn version(scene: &Scene, client: Client) -> Result<String, String> {
+    let Some(path) = scene.env.on_path(client.name()) else { return Ok(String::new()) };
+    let (title, tried) = (table::host(client).title, table::host(client).measured.0);
+    let there = program::any_version(scene, &path)
+        .map_err(|words| format!("`{}` does not print its version: {words}", path.display()))?;
+    let older = program::version_of(&there) < program::version_of(tried);
+    let beside = match () {
+        () if there == tried => String::new(),
+        () if older => format!(", older than {tried}, with which our hooks were tried: update it"),
+        () => format!(", tried with {tried}"),
+    };
+    Ok(format!("; {title} {there}, `{}`{beside}", path.display()))
 }
 
 /// What keeps the client from running our hooks, and what to do.

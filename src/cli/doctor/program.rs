@@ -60,19 +60,35 @@ fn program(scene: &Scene, path: &Path) -> Option<(String, String)> {
     }
 }
 
+/// The first version in what a program says to `--version`.
+pub(super) fn any_version(scene: &Scene, path: &Path) -> Result<String, String> {
+    let said = say_version(scene, path)?;
+    let number = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric()).trim_start_matches('v').to_owned();
+        version_of(&word).is_some().then_some(word)
+    };
+    said.split_whitespace().find_map(number).ok_or_else(|| format!("it says `{said}`"))
+}
+
 /// The first word a program says to `--version`, after this prefix.
 fn version(scene: &Scene, path: &Path, prefix: &str) -> Result<String, String> {
+    let said = say_version(scene, path)?;
+    match said.strip_prefix(prefix) {
+        Some(rest) => Ok(rest.split_whitespace().next().unwrap_or_default().to_owned()),
+        None => Err(format!("it says `{said}`")),
+    }
+}
+
+fn say_version(scene: &Scene, path: &Path) -> Result<String, String> {
     let search = scene.env.search_path();
     let ask =
         |world: World| world.run(scene.env, path, &["--version".to_owned()], &search, None, Duration::from_secs(20));
     let asked = World::new("version", "").and_then(ask).map_err(|error| error.to_string())?;
-    let said = String::from_utf8_lossy(&asked.stdout).into_owned();
-    match (asked.ending, said.trim().strip_prefix(prefix)) {
-        (Ending::Exit(0), Some(rest)) => Ok(rest.split_whitespace().next().unwrap_or_default().to_owned()),
-        (Ending::Exit(0), None) => Err(format!("it says `{}`", said.trim())),
-        (Ending::Exit(code), _) => Err(format!("it exits with {code}")),
-        (Ending::Signal(signal), _) => Err(format!("signal {signal} killed it")),
-        (Ending::TimedOut, _) => Err("it does not end".to_owned()),
+    match asked.ending {
+        Ending::Exit(0) => Ok(String::from_utf8_lossy(&asked.stdout).trim().to_owned()),
+        Ending::Exit(code) => Err(format!("it exits with {code}")),
+        Ending::Signal(signal) => Err(format!("signal {signal} killed it")),
+        Ending::TimedOut => Err("it does not end".to_owned()),
     }
 }
 
@@ -106,7 +122,7 @@ pub(super) fn texts(scene: &Scene) -> Report {
     report(wrong, well.join("; "))
 }
 
-fn version_of(text: &str) -> Option<[u32; 3]> {
+pub(super) fn version_of(text: &str) -> Option<[u32; 3]> {
     let mut parts = text.split('-').next()?.split('.').map(str::parse);
     Some([parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?])
 }

@@ -1,6 +1,6 @@
 //! The encoding of OTLP in JSON: attributes, times, ids, and who speaks.
 //!
-//! Pure. Invariants: 64-bit integers are texts; the same session gives the same ids.
+//! Reads the machine's name. Invariants: 64-bit integers are texts; the same session gives the same ids.
 
 use aops_core::text::sha256::sha256;
 use serde_json::{Value, json};
@@ -29,7 +29,9 @@ pub(super) fn span_id(session: &str, what: &str) -> String {
 /// What all requests say of us.
 fn resource() -> Value {
     let version = env!("CARGO_PKG_VERSION");
-    json!({"attributes": [attribute("service.name", "aops-hook"), attribute("service.version", version)]})
+    let name = rustix::system::uname();
+    let host = attribute("host.name", &name.nodename().to_string_lossy());
+    json!({"attributes": [attribute("service.name", "aops-hook"), attribute("service.version", version), host]})
 }
 
 fn scope() -> Value {

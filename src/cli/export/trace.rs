@@ -6,6 +6,7 @@
 use super::form::{attribute, nanos, number, span_id, trace_id};
 use super::signals::{logs, metrics};
 use super::sum;
+use super::who::{Who, most_used};
 use crate::cli::Io;
 use crate::cli::range::FoundSession;
 use aops_core::host::claude::transcript::scan::phase_at;
@@ -20,10 +21,13 @@ use aops_core::model::gate_id::GateId;
 use aops_core::model::named::Stored;
 use aops_core::model::outcome::SessionOutcome;
 use aops_core::session::fact::{Fact, Said, Seen, Step};
+use aops_core::system::git;
 use aops_core::text::json::cut;
+use aops_core::text::redact::redact;
 use aops_core::text::time;
 use serde_json::{Value, json};
 use std::path::Path;
+use std::time::Duration;
 
 /// One session as OTLP tells it.
 pub(super) struct Told {
@@ -38,13 +42,18 @@ pub(super) fn tell(io: &Io, found: &FoundSession) -> anyhow::Result<Option<Told>
     let Trace { tally, calls, agents, refused, parent } = Trace::of(&shelved.path, &found.session_id)?;
     let (phases, end) = (tally.story.phases.clone(), tally.story.last_ms);
     let Some((began, _)) = phases.first().copied() else { return Ok(None) };
-    let logs = logs(&found.session_id, &tally.story.moments);
+    let prompts = tally.session.policy().insights.prompts;
+    let logs = logs(&found.session_id, &tally.story.moments, prompts);
+    let root = tally.story.root.clone();
     let policy = tally.session.state.policy_hash.clone();
     let insights = collect::finish(io.env, tally, &found.transcript, None)?;
-    let writer = SpanWriter { session: &found.session_id, phases: &phases, agents: &agents, end, policy: &policy };
+    let who = Who::of(&insights);
+    let writer = SpanWriter { session: &found.session_id, phases: &phases, agents: &agents, end, policy: &policy, who };
     let halted = Some("halted").filter(|_| insights.outcome == SessionOutcome::Failure);
-    let name = "invoke_agent claude-code";
-    let mut spans = vec![writer.span("session", None, name, (began, Some(end)), session_attributes(&insights), halted)];
+    let name = format!("invoke_agent {}", who.client.agent_name());
+    let mut about = session_attributes(&insights, who);
+    about.extend(repository(io, &root).map(|url| attribute("vcs.repository.url.full", &url)));
+    let mut spans = vec![writer.span("session", None, &name, (began, Some(end)), about, halted)];
     let ends = phases.iter().skip(1).map(|(at, _)| *at).chain([end]);
     spans.extend(phases.iter().zip(ends).map(|((from, phase), to)| writer.phase(*from, to, phase)));
     spans.extend(agents.iter().map(|agent| writer.agent(agent)));
@@ -55,8 +64,23 @@ pub(super) fn tell(io: &Io, found: &FoundSession) -> anyhow::Result<Option<Told>
     if let Some((trace, span)) = parent {
         spans[0]["links"] = json!([{"traceId": trace, "spanId": span}]);
     }
-    let metrics = metrics(&insights, (began, end));
+    let metrics = metrics(&insights, who, (began, end));
     Ok(Some(Told { spans, logs, metrics }))
+}
+
+/// Where the project comes from, without a password; nothing where it is not there any more, or has no remote.
+fn repository(io: &Io, root: &str) -> Option<String> {
+    let root = Path::new(root);
+    if !root.is_absolute() || !root.is_dir() {
+        return None;
+    }
+    let words = ["config", "--get", "remote.origin.url"];
+    let url = git::run(io.env, root, &words, b"", Duration::from_secs(5)).ok()?;
+    let url = String::from_utf8_lossy(&url).trim().to_owned();
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", &url));
+    let host = rest.split_once('@').filter(|(user, _)| !scheme.is_empty() && !user.contains('/')).map(|(_, host)| host);
+    let open = host.map_or_else(|| url.clone(), |host| format!("{scheme}://{host}"));
+    (!open.is_empty()).then(|| redact(&open).into_owned())
 }
 
 struct SpanWriter<'a> {
@@ -66,6 +90,7 @@ struct SpanWriter<'a> {
     end: i64,
     /// The hash of the policy in force.
     policy: &'a str,
+    who: Who,
 }
 
 impl SpanWriter<'_> {
@@ -149,7 +174,7 @@ impl SpanWriter<'_> {
     fn agent(&self, agent: &AgentSpan) -> Value {
         let attributes = vec![
             attribute("gen_ai.operation.name", "invoke_agent"),
-            attribute("gen_ai.provider.name", "anthropic"),
+            attribute("gen_ai.provider.name", self.who.provider),
             attribute("gen_ai.agent.name", &agent.kind),
             attribute("gen_ai.agent.id", &agent.id),
         ];
@@ -210,12 +235,13 @@ impl SpanWriter<'_> {
     }
 }
 
-fn session_attributes(insights: &Insights) -> Vec<Value> {
+fn session_attributes(insights: &Insights, who: Who) -> Vec<Value> {
     let sum = |count: fn(&Sum) -> u64| sum(insights, count);
     let mut attributes = vec![
         attribute("gen_ai.operation.name", "invoke_agent"),
-        attribute("gen_ai.provider.name", "anthropic"),
-        attribute("gen_ai.agent.name", "claude-code"),
+        attribute("gen_ai.provider.name", who.provider),
+        attribute("gen_ai.agent.name", who.client.agent_name()),
+        attribute("aops.client", who.client.name()),
         // The conventions count cached tokens as input.
         number("gen_ai.usage.input_tokens", sum(|sum| sum.input + sum.cache_read + sum.cache_write)),
         number("gen_ai.usage.output_tokens", sum(|sum| sum.output)),
@@ -228,10 +254,14 @@ fn session_attributes(insights: &Insights) -> Vec<Value> {
     ];
     let would = insights.rehearsed.values().sum::<u64>();
     attributes.extend((would > 0).then(|| number("aops.rehearsed.refusals", would)));
-    let most = insights.tokens.by_model.iter().max_by_key(|(_, sum)| sum.tokens());
-    attributes.extend(most.map(|(model, _)| attribute("gen_ai.request.model", model)));
+    attributes.extend(most_used(insights).map(|model| attribute("gen_ai.request.model", model)));
+    attributes.extend(insights.person.as_ref().map(|person| attribute("user.name", person)));
     attributes.extend(insights.workflows_used.last().map(|workflow| attribute("aops.workflow", workflow)));
-    attributes.extend(insights.cost_usd.map(|cost| json!({"key": "aops.cost_usd", "value": {"doubleValue": cost}})));
+    attributes.push(match insights.cost_usd {
+        Some(cost) => json!({"key": "aops.cost_usd", "value": {"doubleValue": cost}}),
+        // No price is known, which is not free.
+        None => attribute("aops.cost", "unknown"),
+    });
     attributes
 }
 

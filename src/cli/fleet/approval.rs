@@ -14,6 +14,7 @@ use aops_fleet::approval::{Answer, Approval};
 use aops_fleet::overview::RunRow;
 use clap::ArgMatches;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 type Run = fn(&ArgMatches, &mut Io) -> anyhow::Result<u8>;
 
@@ -58,7 +59,9 @@ pub(super) fn list(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 
 pub(super) fn answer(given: &ArgMatches, io: &mut Io, answer: Answer) -> anyhow::Result<u8> {
     let id = text(given, "id").unwrap_or_default();
-    if let Some(gateway) = on::gateway(io)?.filter(|_| !is_configured(io)) {
+    if let Some(gateway) = on::gateway(io)?
+        && (!is_configured(io) || on::knows(&gateway, id))
+    {
         match answer {
             Answer::Block => on::block(&gateway, id)?,
             _ => on::answer(&gateway, id, answer == Answer::Approve, text(given, "note"))?,
@@ -118,12 +121,17 @@ pub(super) fn is_configured(io: &Io) -> bool {
     crate::cli::policy_here(io).is_ok_and(|in_force| in_force.policy.fleet.url.is_some())
 }
 
-/// The trees of runs on this machine that are over for so long, however they ended.
+/// The trees of runs on this machine that are over for so long, however they ended: as the database knows, or as the run's own
+/// record in the tree says, which is all that an engine leaves here.
 pub(in crate::cli) fn old_trees(io: &Io, age_ms: i64) -> anyhow::Result<Vec<String>> {
-    let trees = if is_configured(io) { place::trees(io.env) } else { Vec::new() };
-    #[expect(clippy::cast_precision_loss, reason = "a length of time")]
-    let seconds = age_ms as f64 / 1000.0;
-    Ok(if trees.is_empty() { trees } else { open(io)?.over(&trees, Some(seconds))? })
+    let trees = place::trees(io.env);
+    let mut old: BTreeSet<String> = trees.iter().filter(|run| place::is_over(io.env, run, age_ms)).cloned().collect();
+    if !trees.is_empty() && is_configured(io) {
+        #[expect(clippy::cast_precision_loss, reason = "a length of time")]
+        let seconds = age_ms as f64 / 1000.0;
+        old.extend(open(io)?.over(&trees, Some(seconds))?);
+    }
+    Ok(old.into_iter().collect())
 }
 
 /// `runs --fleet`

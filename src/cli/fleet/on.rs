@@ -3,7 +3,7 @@
 //! Asks the gateway. Invariants: what can be refused is refused here, before anything is sent; a wait that is broken off leaves the
 //! run as it is.
 
-use super::enqueue::names;
+use super::enqueue::{SECRET, names};
 use crate::cli::{Io, complain, policy_here, refused};
 use crate::remote::copy;
 use crate::remote::gateway::{Gateway, words_of};
@@ -21,6 +21,8 @@ use std::time::Duration;
 /// The form of orders.
 const PROTOCOL: u64 = 1;
 const ASK_AGAIN: Duration = Duration::from_secs(2);
+/// As long as people take to notice that a token was replaced.
+const MOST_REFUSALS: u32 = 150;
 
 /// The gateway, if one is configured.
 pub(in crate::cli) fn gateway(io: &Io) -> anyhow::Result<Option<Gateway>> {
@@ -35,7 +37,7 @@ pub(in crate::cli) fn submit(
     request: &RunRequest,
     tasks: &[String],
 ) -> anyhow::Result<u8> {
-    let Some(gateway) = gateway(io)? else {
+    let Some(mut gateway) = gateway(io)? else {
         return refused("no engine is configured\nhint: set `fleet.engine` to the address of its gateway");
     };
     let labels = given.get_many::<String>("label").into_iter().flatten();
@@ -61,12 +63,14 @@ pub(in crate::cli) fn submit(
             (200 | 202, _) => {}
             (status, said) => return refused(words_of(status, &said)),
         }
-        say(io, &json!({"event": "submitted", "run_id": id}), &format!("run {id} is submitted"))?;
+        let note = if origin.has_secret { format!("\n{SECRET}") } else { String::new() };
+        let told = json!({"event": "submitted", "run_id": id, "left_out_secret": origin.has_secret});
+        say(io, &told, &format!("run {id} is submitted{note}"))?;
         sent.push(id);
     }
     let mut worst = 0;
     for id in sent {
-        worst = worst.max(wait(io, &gateway, &id)?);
+        worst = worst.max(wait(io, &mut gateway, &id)?);
     }
     Ok(worst)
 }
@@ -81,15 +85,26 @@ fn say(io: &mut Io, event: &Value, words: &str) -> anyhow::Result<()> {
 }
 
 /// Until the run is over; tells what it asks meanwhile.
-fn wait(io: &mut Io, gateway: &Gateway, id: &str) -> anyhow::Result<u8> {
-    let mut told = Value::Null;
+fn wait(io: &mut Io, gateway: &mut Gateway, id: &str) -> anyhow::Result<u8> {
+    let (mut told, mut refusals) = (Value::Null, 0);
     signal::note_interrupts();
     while !signal::interrupted() {
         match gateway.ask(id, "/wait", &Value::Null) {
-            Ok((202, _)) => {}
+            Ok((202, _)) => refusals = 0,
             Ok((200, end)) => return finish(io, id, &end["outcome"], &end["reason"], &end["delivered"]),
             Ok((409, said)) => return finish(io, id, &json!("BLOCKED"), &said["message"], &Value::Null),
-            Ok((status, said)) if status < 500 => return refused(words_of(status, &said)),
+            // The run goes on, whatever becomes of the token that waits for it; a new one may be in its place soon.
+            Ok((status, said)) if status < 500 => {
+                refusals += 1;
+                if refusals > MOST_REFUSALS {
+                    let words = words_of(status, &said);
+                    return refused(format!("run {id} goes on, and cannot be waited for: {words}"));
+                }
+                thread::sleep(ASK_AGAIN);
+                if let Ok(Some(fresh)) = self::gateway(io) {
+                    *gateway = fresh;
+                }
+            }
             // A gateway that is away comes back.
             Ok(_) | Err(_) => thread::sleep(ASK_AGAIN),
         }
@@ -116,6 +131,11 @@ fn finish(io: &mut Io, id: &str, outcome: &Value, reason: &Value, delivered: &Va
         complain(&format!("run {id} {words}"), exit);
     }
     Ok(exit)
+}
+
+/// The engine has such a run. A question's id and a token are none of its names.
+pub(in crate::cli) fn knows(gateway: &Gateway, id: &str) -> bool {
+    matches!(gateway.ask(id, "/status", &Value::Null), Ok((200, standing)) if standing.is_object())
 }
 
 /// Ends a run; returns when nothing of it is left.

@@ -6,9 +6,10 @@ use crate::cli::Io;
 use crate::cli::table::{Tone, clean};
 use aops_core::config::in_force::InForce;
 use aops_core::config::policy::SourceLine;
+use aops_core::config::policy::idle::Idle;
 use aops_core::config::policy::rule::Example;
 use aops_core::gate::CallContext;
-use aops_core::gate::rules;
+use aops_core::gate::{never, rules};
 use aops_core::host::claude::wire::read;
 use aops_core::model::call::Effect;
 use aops_core::model::event::Event;
@@ -51,22 +52,29 @@ impl Tried {
 pub(super) fn try_all(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
     let tried = all(io, now);
     let failed = tried.iter().filter(|tried| !tried.holds()).count();
+    let never = never::find(&now.policy, &now.origins);
+    let code = u8::from(failed > 0 || !never.is_empty());
     let silent: Vec<&str> =
         now.policy.rules.iter().filter(|rule| rule.examples.is_empty()).map(|rule| rule.id.as_str()).collect();
     if io.json {
         let examples: Vec<Value> = tried.iter().map(|tried| to_json(tried, now)).collect();
-        io.print(json!({"ok": failed == 0, "examples": examples, "without_examples": silent}))?;
-        return Ok(u8::from(failed > 0));
+        let odd = |one: &Idle| json!({"key": one.key, "why": one.why, "file": one.at.file, "line": one.at.line});
+        let never: Vec<Value> = never.iter().map(odd).collect();
+        io.print(json!({"ok": code == 0, "examples": examples, "without_examples": silent, "never_match": never}))?;
+        return Ok(code);
     }
     for one in tried.iter().filter(|tried| !tried.holds()) {
         writeln!(io.out, "{} {}", Tone::Bad.paint("✗", io), clean(&one.words(now)))?;
+    }
+    for one in &never {
+        writeln!(io.out, "{} {}", Tone::Bad.paint("✗", io), clean(&one.to_string()))?;
     }
     let rules = now.policy.rules.len();
     writeln!(io.out, "{}, {}, {failed} of them fail", count(rules, "rule"), count(tried.len(), "example"))?;
     if !silent.is_empty() {
         writeln!(io.out, "without examples: {}", silent.join(", "))?;
     }
-    Ok(u8::from(failed > 0))
+    Ok(code)
 }
 
 fn place<'a>(of: &str, now: &'a InForce) -> Option<&'a SourceLine> {

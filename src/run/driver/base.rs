@@ -4,14 +4,14 @@
 //! hooks read it and no tool call can write it. Invariant: a session has a step only while its driver works on it.
 
 use super::prepare::Prepared;
-use crate::run::attempt::{AttemptFact, POLICY_CHANGED, RunOutcome};
+use crate::run::attempt::{AttemptFact, Init, POLICY_CHANGED, RunOutcome};
 use crate::run::{
     artifacts::RunArtifacts,
     client::{Kit, codex},
     plan::PlannedStep,
     state::RunState,
 };
-use aops_core::config::in_force;
+use aops_core::config::in_force::{self, InForce};
 use aops_core::gate::{self, facts};
 use aops_core::hook;
 use aops_core::insight::collect;
@@ -68,9 +68,15 @@ impl Driver {
 
     /// Why the policy is not the one the run began with, if so.
     pub(super) fn policy_changed(&self) -> Option<String> {
-        let now = in_force::load(&self.env, &self.root).map(|now| now.hash);
-        describe_policy_change(&self.run.init.policy_hash, now)
+        let init = &self.run.init;
+        let now = in_force::load(&self.env, &self.root).map(|now| digest_like(init, &now));
+        describe_policy_change(init.decides.as_ref().unwrap_or(&init.policy_hash), now)
     }
+}
+
+/// The digest of what is in force, as this run recorded it when it began.
+pub(super) fn digest_like(init: &Init, now: &InForce) -> String {
+    if init.decides.is_some() { now.decides() } else { now.hash.clone() }
 }
 
 fn describe_policy_change(began_with: &str, now: Result<String, Failure>) -> Option<String> {

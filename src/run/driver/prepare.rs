@@ -42,16 +42,19 @@ pub(super) struct Prepared {
     pub(super) plan: Vec<PlannedStep>,
     pub(super) policy: Policy,
     pub(super) policy_hash: String,
+    pub(super) decides: String,
     pub(super) texts: Texts,
     pub(super) client: PathBuf,
 }
 
 impl Prepared {
     pub(super) fn of(env: &Env, root: &Path, id: &str, project_type: Option<&str>) -> anyhow::Result<Self> {
-        let (_, plan, InForce { policy, hash, texts, .. }) = plan_workflow(env, root, id, project_type)?;
+        let (_, plan, in_force) = plan_workflow(env, root, id, project_type)?;
+        let decides = in_force.decides();
+        let InForce { policy, hash, texts, .. } = in_force;
         let needs_client = plan.iter().any(|step| matches!(step.does, StepAction::Client { .. }));
         let client = if needs_client { client::find(env, &policy).or_else(refused)? } else { PathBuf::new() };
-        Ok(Self { plan, policy, policy_hash: hash, texts, client })
+        Ok(Self { plan, policy, policy_hash: hash, decides, texts, client })
     }
 }
 

@@ -3,15 +3,15 @@
 //! Reads the packet and the attempt ledger, then drives. Invariants: packet, tree, policy and decision are checked before
 //! anything is started; a finished run stays finished.
 
-use super::base::Driver;
+use super::base::{Driver, digest_like};
 use super::prepare::{Prepared, lock_project, project_root};
 use super::walk::mark_terminated;
 use super::{Finish, Reporter, describe_next_step};
 use crate::refusal::{Refused, refused};
 use crate::run::artifacts::RunArtifacts;
-use crate::run::attempt::{AttemptFact, Decision, Paused, Resolved, Resumed, RunOutcome, RunStatus, Trigger};
+use crate::run::attempt::{AttemptFact, Decision, Init, Paused, Resolved, Resumed, RunOutcome, RunStatus, Trigger};
 use crate::run::state::{RunState, pick};
-use aops_core::config::in_force;
+use aops_core::config::in_force::{self, InForce};
 use aops_core::system::{env::Env, git};
 use std::path::Path;
 
@@ -82,11 +82,13 @@ fn wait_for_decision(Paused { checkpoint_id, question, trigger, .. }: &Paused) -
 fn prepare(env: &Env, root: &Path, run: &RunState) -> anyhow::Result<Prepared> {
     match Prepared::of(env, root, &run.init.workflow, run.init.project_type.as_deref()) {
         // The policy changed so that the workflow cannot be planned; the run ends for that below.
-        Err(_) if !in_force::load(env, root).is_ok_and(|now| now.hash == run.init.policy_hash) => {
-            Ok(Prepared::default())
-        }
+        Err(_) if !in_force::load(env, root).is_ok_and(|now| is_same(&run.init, &now)) => Ok(Prepared::default()),
         prepared => prepared,
     }
+}
+
+fn is_same(init: &Init, now: &InForce) -> bool {
+    digest_like(init, now) == *init.decides.as_ref().unwrap_or(&init.policy_hash)
 }
 
 impl Driver {

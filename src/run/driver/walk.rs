@@ -47,6 +47,7 @@ pub fn run(env: &Env, reporter: &mut dyn Reporter, request: &RunRequest) -> anyh
         budget: request.budget,
         client: request.client.clone(),
         context,
+        decides: Some(prepared.decides.clone()),
         model: request.model.clone(),
         policy_hash: prepared.policy_hash.clone(),
         project_type: request.project_type.clone(),

@@ -12,6 +12,7 @@ use crate::run::attempt::{Delivered, RunOutcome};
 use crate::run::driver::{Reporter, StepProgress};
 use crate::run::plan::PlannedStep;
 use crate::run::state::RunState;
+use aops_core::ledger::clients;
 use aops_core::system::env::Env;
 use aops_core::system::{files, signal};
 use aops_core::text::redact::redact;
@@ -65,9 +66,13 @@ pub fn is_verb(word: &str) -> bool {
     word == VERB
 }
 
-/// Prints nothing: its output is not read.
+/// Prints nothing: its output is not read. An order is a worker's to give: inside a tool call nothing is read.
 pub fn run(arguments: &[String], env: &Env) -> u8 {
     let [_, leg, end] = arguments else { return 2 };
+    let own = std::process::id().try_into().unwrap_or_default();
+    if env.inside_client || clients::session_around(env, own).is_some() {
+        return 2;
+    }
     signal::note_interrupts();
     let read = files::read(Path::new(leg)).map_err(|error| error.to_string());
     let read = read.and_then(|bytes| serde_json::from_slice::<Leg>(&bytes).map_err(|error| error.to_string()));

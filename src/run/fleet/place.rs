@@ -6,9 +6,11 @@ use super::StoredRequest;
 use crate::remote::copy;
 use crate::remote::database;
 use crate::run::artifacts::{LEDGER, RunArtifacts};
+use crate::run::attempt::RunStatus;
 use aops_core::model::error::Failure;
 use aops_core::system::env::Env;
 use aops_core::system::files;
+use aops_core::text::time;
 use aops_fleet::queue::{Progress, TakenRun};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -91,6 +93,39 @@ fn fill(env: &Env, root: &Path, known: &Progress) -> Result<(), Failure> {
 pub fn trees(env: &Env) -> Vec<String> {
     let items = fs::read_dir(database::trees(env)).into_iter().flatten().flatten();
     items.filter_map(|item| item.file_name().into_string().ok()).collect()
+}
+
+/// The record in this tree says that its run ended, so long ago. The project may be a folder of the repository.
+pub fn is_over(env: &Env, run: &str, age_ms: i64) -> bool {
+    let tree = database::trees(env).join(run).join("tree");
+    let before = env.now_ms - age_ms;
+    let has_ended = |root: &PathBuf| {
+        let runs = RunArtifacts::of(root).runs().unwrap_or_default();
+        runs.iter().any(|known| {
+            let old = || time::parse(&known.changed_at).is_some_and(|at| at <= before);
+            known.run_id == run && known.status == RunStatus::Terminal && old()
+        })
+    };
+    projects(&tree).iter().any(has_ended)
+}
+
+/// Folders of a tree that hold records of runs; none below a link.
+fn projects(tree: &Path) -> Vec<PathBuf> {
+    const DEEPEST: usize = 6;
+    let (mut found, mut look) = (Vec::new(), vec![(tree.to_owned(), 0)]);
+    while let Some((folder, depth)) = look.pop() {
+        if RunArtifacts::of(&folder).ledger().is_file() {
+            found.push(folder.clone());
+        }
+        if depth == DEEPEST {
+            continue;
+        }
+        let items = fs::read_dir(&folder).into_iter().flatten().flatten();
+        let folders = items.filter(|item| item.file_type().is_ok_and(|kind| kind.is_dir()));
+        let named = folders.filter(|item| item.file_name() != ".git" && item.file_name() != "node_modules");
+        look.extend(named.map(|item| (item.path(), depth + 1)));
+    }
+    found
 }
 
 /// Removes the tree of a run.

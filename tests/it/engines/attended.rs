@@ -363,7 +363,7 @@ fn a_person_submits_waits_and_blocks() {
     let run = |token: &str| {
         let keys = world.sandbox.config().join("aops/keys");
         fs::create_dir_all(&keys).unwrap();
-        fs::write(keys.join("fleet.token"), format!("{token}\n")).unwrap();
+        fs::write(keys.join("engine.token"), format!("{token}\n")).unwrap();
     };
     world.configure(&format!("{CONFIG}\n[fleet]\nengine = \"http://127.0.0.1:{}\"\n", door.port));
     run("annann");

@@ -389,7 +389,7 @@ fn decode_metrics(body: &[u8]) -> Result<Vec<Point>, String> {
     let scopes = request.resource_metrics.into_iter().flat_map(|resource| resource.scope_metrics);
     let mut points = Vec::new();
     for metric in scopes.flat_map(|scope| scope.metrics) {
-        if metric.sum.aggregation_temporality != 2 || !metric.sum.is_monotonic || metric.unit.is_empty() {
+        if metric.sum.aggregation_temporality != 1 || !metric.sum.is_monotonic || metric.unit.is_empty() {
             return Err(format!("`{}` is no cumulative sum with a unit", metric.name));
         }
         for raw in metric.sum.data_points {

@@ -31,6 +31,27 @@ fn what_was_there_stays_and_comes_back() {
     }
 }
 
+/// Both take comments in their settings: none is lost, and all is as it was afterwards.
+#[test]
+fn comments_stay_and_come_back() {
+    for kind in [Kind::Gemini, Kind::Qwen] {
+        let sandbox = Sandbox::new();
+        let settings = kind.home(&sandbox).join("settings.json");
+        fs::create_dir_all(kind.home(&sandbox)).unwrap();
+        let own = "// mine\n{\n  /* as at home */\n  \"theme\": \"dark\" // really\n}\n";
+        fs::write(&settings, own).unwrap();
+        sandbox.person(&["install", "--client", kind.name()]).said(&["registered for"]);
+        let with = fs::read_to_string(&settings).unwrap();
+        assert!(with.starts_with("// mine\n{\n  /* as at home */\n  \"theme\": \"dark\", // really\n"), "{with}");
+        sandbox.person(&["install", "--client", kind.name()]).said(&["already registered"]);
+        let rows: Value = sandbox.person(&["doctor", "--json"]).json_of_any_exit();
+        let row = rows.as_array().unwrap().iter().find(|row| row["check"] == kind.name()).unwrap();
+        assert_eq!(row["ok"], true, "{row}");
+        sandbox.person(&["uninstall", "--client", kind.name(), "--yes"]).said(&["removed"]);
+        assert_eq!(fs::read_to_string(&settings).unwrap(), own);
+    }
+}
+
 /// Registered by an administrator's bundle alone.
 #[test]
 fn gemini_obeys_an_administrator() {

@@ -226,6 +226,20 @@ fn a_changed_policy_ends_the_run() {
     assert!(!world.there("danger"));
 }
 
+/// Where people are told and what is kept decides nothing: a run that waited goes on.
+#[test]
+fn what_only_says_where_may_change_while_a_run_waits() {
+    let model = asking();
+    let world = World::with(&model, &[("asking", ASKING)]);
+    world.run("asking").paused("WAIVER_REQUESTED");
+    let id = world.checkpoint();
+    world.person(&["resolve", &id, "--approve", "--yes"]).said(&["APPROVED"]);
+    let where_ = "fleet.page = \"https://approve.example\"\nfleet.announce = \"true\"\nundo.keep_days = 3\n";
+    world.configure(&format!("{where_}{CONFIG}"));
+    let said = world.resume(&id);
+    assert!(world.there("danger"), "{said:?}");
+}
+
 /// A project with an `artifacts/` of its own keeps it in git's sight.
 #[test]
 fn a_projects_own_artifacts_are_not_hidden() {

@@ -106,3 +106,29 @@ fn the_session_of_a_paused_run_stays() {
     approve(&world, &id);
     of(&world, "sessions", &["--yes"]).said(&["removed 1 of 1 session,"]);
 }
+
+/// A clone that an engine's run left here goes by its own record; one that still waits stays.
+#[test]
+fn clones_of_an_engines_runs_go_when_their_runs_are_old() {
+    let world = World::new(&[("w", STEPS)]);
+    let outside = |name: &str| world.sandbox.project().join("..").join(name);
+    fs::write(outside("fail"), "").unwrap();
+    world.run("w").blocked("ended with 1");
+    let ended = world.runs()[0]["run_id"].as_str().unwrap().to_owned();
+    let trees = world.sandbox.home().join(".local/state/aops/runs");
+    let put = |run: &str| {
+        let tree = trees.join(run).join("tree/below");
+        fs::create_dir_all(&tree).unwrap();
+        let (from, to) = (world.sandbox.project(), tree.to_str().unwrap());
+        world.sandbox.command("cp").args(["-r", from.to_str().unwrap(), to]).assert().success();
+    };
+    // The second one's record says nothing of a run with its name.
+    put(&ended);
+    put("20260101-00000000");
+    let young = world.person(&["runs", "gc", "--older-than", "30d", "--yes", "--json"]).json();
+    assert_eq!(young["trees"], serde_json::Value::Null, "{young}");
+    let dry = later(&world, &["--dry-run", "--json"]).json();
+    assert_eq!((&dry["trees"], trees.join(&ended).exists()), (&1.into(), true), "{dry}");
+    later(&world, &["--yes"]).said(&["1 tree"]);
+    assert!(!trees.join(&ended).exists() && trees.join("20260101-00000000").exists());
+}

@@ -9,6 +9,7 @@ use crate::system::env::Env;
 use crate::system::files;
 use crate::text::sha256::sha256;
 use crate::text::stored::canonical;
+use crate::text::time;
 use aops_proof::key::{PublicKey, Use};
 use aops_proof::note::Note;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,8 @@ use std::path::{Path, PathBuf};
 /// In the administrator's folder: the bundle in force, and the keys that are trusted, one a line.
 pub const FILE: &str = "bundle";
 pub const KEYS: &str = "keys";
+/// Beside them: digests of bundles that nobody should run any more, one a line.
+pub const REVOKED: &str = "revoked";
 /// Sets it apart from everything else that the same key signs.
 const HEAD: &str = "aops-hook/bundle/v1\n";
 /// Leaves room for signatures in a note.
@@ -34,6 +37,9 @@ pub struct Bundle {
     pub files: BTreeMap<String, Packed>,
     /// Whose it is; it stays for ever.
     pub name: String,
+    /// RFC 3339: from then on there should be a newer one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_after: Option<String>,
     /// Rises with each bundle of this name.
     pub version: u64,
 }
@@ -60,6 +66,21 @@ impl Bundle {
 
     pub fn digest(&self) -> String {
         sha256(&[self.text().as_bytes()])
+    }
+
+    pub fn is_expired(&self, now_ms: i64) -> bool {
+        self.not_after.as_deref().and_then(time::parse).is_some_and(|at| now_ms > at)
+    }
+
+    /// Why another one should be in its place, where this folder has its list; what it says holds all the same.
+    pub fn outdated(&self, folder: &Path, now_ms: i64) -> Option<String> {
+        match revoked(folder) {
+            Ok(all) if all.contains(&self.digest()) => return Some("it was revoked".to_owned()),
+            Ok(_) => {}
+            Err(why) => return Some(why),
+        }
+        let at = self.not_after.as_ref().filter(|_| self.is_expired(now_ms))?;
+        Some(format!("it expired at {at}"))
     }
 
     /// What to call one of its files in a message.
@@ -90,6 +111,9 @@ impl Bundle {
         }
         if self.version == 0 {
             return Err("the first version is 1".to_owned());
+        }
+        if let Some(odd) = self.not_after.as_ref().filter(|at| time::parse(at).is_none()) {
+            return Err(format!("`not_after` is a time as `2027-01-31T00:00:00Z`, not `{odd}`"));
         }
         if let Some(path) = self.files.keys().find(|path| !is_place(path)) {
             return Err(format!("`{path}` is no file of a bundle"));
@@ -165,6 +189,23 @@ pub fn trusted(folder: &Path) -> Result<Vec<PublicKey>, String> {
     }
 }
 
+/// The digests on the list of this folder; none where it has no list.
+pub fn revoked(folder: &Path) -> Result<Vec<String>, String> {
+    let path = folder.join(REVOKED);
+    let list = match files::read_text(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(format!("`{}` cannot be read: {error}", path.display())),
+        Ok(list) => list,
+    };
+    let lines = list.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let digests: Vec<String> = lines.filter(|line| !line.is_empty()).map(str::to_lowercase).collect();
+    let is_digest = |text: &String| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    match digests.iter().find(|text| !is_digest(text)) {
+        Some(odd) => Err(format!("`{}`: `{odd}` is no digest of a bundle", path.display())),
+        None => Ok(digests),
+    }
+}
+
 /// The bundle in force on this machine, and who signed it; nothing where there is none.
 pub fn installed(env: &Env) -> Result<Option<(Bundle, String)>, Problem> {
     if !env.administered.is_absolute() {
@@ -209,6 +250,7 @@ mod tests {
         Bundle {
             created: "2026-11-16T12:00:00Z".to_owned(),
             files: files.into(),
+            not_after: None,
             name: "x.example/p".to_owned(),
             version,
         }

@@ -110,6 +110,11 @@ fn below_user(reading: &Reading, user: Option<Source>) -> Result<(Policy, Origin
 }
 
 impl InForce {
+    /// The digest of what decides alone: two machines with the same one decide alike, wherever they announce, listen and keep.
+    pub fn decides(&self) -> String {
+        digest_of(&Form { policy: self.policy.deciding(), texts: self.texts.digests() })
+    }
+
     pub fn form(&self) -> Form {
         Form { policy: self.policy.clone(), texts: self.texts.digests() }
     }

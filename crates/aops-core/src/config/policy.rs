@@ -151,11 +151,14 @@ pub struct Hydration {
 pub struct Insights {
     /// The model that is asked to analyse a session.
     pub command: String,
+    /// What people typed may leave this machine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub prompts: bool,
 }
 
 impl Default for Insights {
     fn default() -> Self {
-        Self { command: "claude -p".to_owned() }
+        Self { command: "claude -p".to_owned(), prompts: false }
     }
 }
 
@@ -300,6 +303,20 @@ impl Policy {
     /// What becomes of a call that this danger rule finds.
     pub fn danger_level(&self, rule: &danger::Rule) -> DangerLevel {
         self.danger.get(rule.id()).copied().unwrap_or_else(|| DangerLevel::shipped(rule))
+    }
+
+    /// Without what only says where something is, who is told of it, and how long it is kept.
+    #[must_use]
+    pub fn deciding(&self) -> Self {
+        let plain = Self::default();
+        Self {
+            checkpoint: Checkpoint { keep: plain.checkpoint.keep, ..self.checkpoint.clone() },
+            fleet: Fleet { defer: self.fleet.defer, ..Fleet::default() },
+            insights: Insights::default(),
+            run: Run { claude: None, notify: None, on_pause: plain.run.on_pause },
+            undo: Undo { keep_days: plain.undo.keep_days, keep_mb: plain.undo.keep_mb, ..self.undo.clone() },
+            ..self.clone()
+        }
     }
 
     /// The policy whose refusals are recorded; nothing outside of mode `observe`.

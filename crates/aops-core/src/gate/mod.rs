@@ -15,6 +15,7 @@ pub mod report;
 pub mod way_out;
 pub mod repeat;
 pub mod rules;
+pub mod never;
 pub mod jail;
 pub mod unsaved;
 mod secrets;

@@ -37,7 +37,7 @@ fn reaches_page(session: &Session, event: &Event) -> Option<Verdict> {
     let call = event.asked_call()?;
     let address = guard::page::named(&session.policy().fleet, &call.key.tool, &call.input)?;
     let words = format!(
-        "`{address}` is the page of `aops-hook fleet serve`: it is for people, not for a tool call\nhint: ask the user to open it in a browser"
+        "`{address}` is where people answer runs: it is for people, not for a tool call\nhint: ask the user to open it in a browser, or to run `aops-hook fleet`"
     );
     Some(Verdict::deny(GATE, words))
 }

@@ -24,7 +24,7 @@ use crate::model::verdict::{Ruling, Verdict};
 use crate::system::env::{Env, below_root, system_root};
 use crate::system::files;
 use crate::text::json;
-use claude::settings::{self, Group, Hook, Unreadable, quoted};
+use claude::settings::{self, Grammar, Group, Hook, Unreadable, quoted};
 use claude::transcript::scan::{Lens, Scan};
 use claude::wire::answer::{self, Answer};
 use claude::wire::read as claudes;
@@ -166,15 +166,20 @@ fn register_by_table(client: Client, text: &str, program: &str) -> Result<String
         };
         Some(Group { hooks: [hook] })
     };
-    settings::register_all(text, registered(client).map(|row| row.name), &group)
+    settings::register_all(text, grammar(client), registered(client).map(|row| row.name), &group)
 }
 
 /// The same text without us; a file that is ours alone becomes empty. `original`: what it was before.
 pub fn unregister(client: Client, text: &str, original: Option<&str>) -> Result<String, Unreadable> {
     match client {
         Client::Copilot | Client::Opencode => Ok(String::new()),
-        _ => settings::unregister(text, original),
+        _ => settings::unregister_in(text, grammar(client), original),
     }
+}
+
+/// These two take comments in their settings, and people write some.
+fn grammar(client: Client) -> Grammar {
+    if matches!(client, Client::Gemini | Client::Qwen) { Grammar::Commented } else { Grammar::Json }
 }
 
 /// The line that this client runs before a call, as its file says.
@@ -182,7 +187,7 @@ pub fn command(client: Client, text: &str) -> Option<String> {
     match client {
         Client::Copilot => copilot::hooks::command(text),
         Client::Opencode => opencode::plugin::command(text),
-        _ => settings::survey(text)
+        _ => settings::survey_in(text, grammar(client))
             .ok()?
             .ours
             .into_iter()

@@ -96,6 +96,16 @@ pub fn transcript_at(env: &Env, folder: &Path, session_id: &str) -> PathBuf {
     folder.parent().unwrap_or(Path::new("/")).join(format!("{session_id}.jsonl"))
 }
 
+/// Whose session this is, by where its client or we keep it.
+pub fn client_of(env: &Env, place: &Path) -> Client {
+    let ours = env.data.join("sessions");
+    let is = |client: &Client| place.starts_with(ours.join(client.name())) || place.starts_with(env.folder_of(*client));
+    if env.host != Client::Claude {
+        return env.host;
+    }
+    Client::ALL.into_iter().filter(|client| *client != Client::Claude).find(is).unwrap_or_default()
+}
+
 /// What this session came to. `until`: when the transcript must be done.
 pub fn finish(env: &Env, mut tally: Tally, transcript: &Path, until: Option<Instant>) -> Result<Insights, Failure> {
     let requests = std::mem::take(&mut tally.requests);
@@ -117,6 +127,10 @@ pub fn finish(env: &Env, mut tally: Tally, transcript: &Path, until: Option<Inst
         insights.cost_usd = found.tokens.cost();
         insights.tokens = found.tokens;
     }
+    client_of(env, transcript).name().clone_into(&mut insights.client);
+    // Who looks at it later need not be who worked.
+    let worked = old.as_ref().and_then(|old| old.get("person")?.as_str()).map(str::to_owned);
+    insights.person = worked.or_else(|| env.person.clone());
     if let Some(old) = old {
         insights.keep_rich(&old);
     }
@@ -167,6 +181,8 @@ pub fn of_transcript(env: &Env, transcript: &Path, session_id: &str) -> Result<I
     insights.cost_usd = tokens.cost();
     insights.tokens = tokens;
     session_id.clone_into(&mut insights.session_id);
+    client_of(env, transcript).name().clone_into(&mut insights.client);
+    insights.person.clone_from(&env.person);
     began.as_deref().map_or("1970-01-01", |at| json::cut(at, 10)).clone_into(&mut insights.date);
     (insights.started_at, insights.ended_at) = (began, ended);
     cwd.rsplit('/').next().unwrap_or_default().clone_into(&mut insights.project);

@@ -9,6 +9,7 @@ use crate::model::outcome::{AgentVerdict, RunOutcome, SessionOutcome};
 use crate::text::json::{self, cut};
 use crate::text::plain::{count, is_zero};
 use crate::text::redact::redact;
+use crate::text::template::one_line;
 use crate::text::time;
 use aops_ledger::json::unchanged;
 use aops_network::counts::size;
@@ -28,6 +29,8 @@ pub struct Insights {
     pub acceptance_criteria_count: u64,
     pub accomplishments: Vec<String>,
     pub audits: Audits,
+    /// Of the session, by its name.
+    pub client: String,
     pub context_gaps: Value,
     pub conversation_flow: Value,
     pub cost_usd: Option<f64>,
@@ -47,6 +50,8 @@ pub struct Insights {
     /// The last entry this is made of; nothing for a session without a ledger.
     pub ledger_head: Option<String>,
     pub outcome: Stored<SessionOutcome>,
+    /// Who worked, as the system named them where it ended.
+    pub person: Option<String>,
     pub phase_ms: BTreeMap<String, u64>,
     pub project: String,
     pub proposed_changes: Vec<String>,
@@ -272,6 +277,17 @@ impl Insights {
     pub fn is_recent(&self, now_ms: i64) -> bool {
         let at = self.ended_at.as_ref().or(self.started_at.as_ref());
         at.and_then(|at| time::parse(at)).is_some_and(|at| now_ms - at < 7 * 86_400_000)
+    }
+
+    /// The same without what a person typed: for other machines.
+    #[must_use]
+    pub fn without_prompts(&self) -> Self {
+        let mut open = self.clone();
+        let typed = std::mem::take(&mut open.user_prompts);
+        // Of a session without a plan the summary is its last prompt.
+        let summary = open.summary.take();
+        open.summary = summary.filter(|summary| !typed.iter().any(|prompt| one_line(prompt, 300) == *summary));
+        open
     }
 
     /// The same, small enough to be carried in the state.

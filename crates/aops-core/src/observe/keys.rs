@@ -49,7 +49,8 @@ const SEARCH: &[&str] = &["egrep", "fgrep", "grep"];
 /// Commands that read the files whose names arrive.
 const NAMED: &[&str] = &["cpio", "parallel", "rsync", "tar", "xargs"];
 /// Files in the folder of keys, for the patterns of a search.
-const FILES: [&str; 6] = ["note.key", "ml-dsa.key", "seal.json", ".seal.spare", "fleet.password", "fleet.token"];
+const FILES: [&str; 7] =
+    ["note.key", "ml-dsa.key", "seal.json", ".seal.spare", "fleet.password", "fleet.token", "engine.token"];
 
 /// Where the keys are.
 pub(super) struct KeyPlace<'a> {

@@ -44,6 +44,8 @@ pub struct Env {
     /// The file with `export` lines that the host sources before later shell calls.
     pub env_file: Option<PathBuf>,
     pub client: String,
+    /// Who works here, as the system says it to every program: `$LOGNAME`, else `$USER`. It names, and proves nothing.
+    pub person: Option<String>,
     /// `$TRACEPARENT`, where it is one: the span in which the client runs us.
     pub traceparent: Option<String>,
     /// What the client calls itself: `claude-code_2-1-325_harness`.
@@ -118,6 +120,7 @@ impl Env {
             called_in: path(CALLED_IN),
             env_file: path("CLAUDE_ENV_FILE"),
             client_session: text("CLAUDE_CODE_SESSION_ID"),
+            person: text("LOGNAME").or_else(|| text("USER")).filter(|name| !name.is_empty()),
             traceparent: text("TRACEPARENT").filter(|text| is_traceparent(text)),
             client: text("CLAUDE_PID").unwrap_or_default(),
             inside_client: OF_CLIENT.iter().any(|name| var(name).is_some()) || agent.starts_with("claude-code_"),

@@ -67,6 +67,18 @@ const TRACKERS: [&str; 3] = ["memory", "bd", "beads"];
 const TRACKED: [&str; 9] = ["ready", "show", "stats", "blocked", "recall", "status", "count", "where", "open"];
 const KEPT: [&str; 7] = ["store", "create", "update", "claim", "close", "comment", "comments"];
 
+/// Tools that run a line or edit files, and those of whose calls nothing is known.
+const LINES: [&str; 3] = ["Bash", "Monitor", "PowerShell"];
+const EDITS: [&str; 5] = ["Write", "Edit", "MultiEdit", "NotebookEdit", "apply_patch"];
+const UNKNOWN: [&str; 7] =
+    ["AgentOutput", "ExitWorktree", "KillBash", "SendMessage", "Sleep", "StructuredOutput", "EnterWorktree"];
+
+/// Every tool that we know by name.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let free = FREE.iter().flat_map(|(_, names)| names.iter());
+    free.chain(&LINES).chain(&EDITS).chain(&UNKNOWN).copied()
+}
+
 pub fn tool(name: &str) -> KnownTool {
     if let Some((effect, _)) = FREE.iter().find(|(_, names)| names.contains(&name)) {
         return KnownTool { class: Ok(*effect), touches: ToolTouches::Nothing };
@@ -182,6 +194,13 @@ fn words(name: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_known_name_has_a_row() {
+        for name in names() {
+            assert!(tool(name) != by_words(name), "{name}");
+        }
+    }
 
     /// Both questions have one answer: a tool that reads touches nothing.
     #[test]

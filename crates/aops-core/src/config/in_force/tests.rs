@@ -181,3 +181,42 @@ fn a_kept_policy_proves_itself() {
     now.keep(&world.env).unwrap();
     assert_eq!(kept(&world.env, &now.hash), Some(now.form()), "what was damaged is written anew");
 }
+
+/// A run goes on when only this changed: where people are told, where something listens, what is kept.
+#[test]
+fn what_decides_has_a_digest_of_its_own() {
+    let of = |text: &str| {
+        let (policy, _) = policy::read(Some(Source { file: "f", text }), None).unwrap();
+        (digest_of(&policy), digest_of(&policy.deciding()))
+    };
+    let (whole, decides) = of("");
+    for text in [
+        "fleet.announce = \"beep\"",
+        "fleet.page = \"https://a\"",
+        "fleet.listen = \"127.0.0.1:1\"",
+        "fleet.otlp = \"https://a\"",
+        "fleet.engine = \"https://a\"",
+        "fleet.url = \"postgresql://a@h/d\"",
+        "fleet.queue_max = 3",
+        "run.notify = \"beep\"",
+        "run.claude = \"/opt/claude\"",
+        "undo.keep_days = 3",
+        "checkpoint.keep = 3",
+        "insights.command = \"gemini\"",
+    ] {
+        let (other, same) = of(text);
+        assert!(other != whole && same == decides, "{text}");
+    }
+    for text in [
+        "mode.level = \"guard\"",
+        "fleet.defer = true",
+        "undo.files = 3",
+        "jail.level = \"require\"",
+        "deliver.branch = \"x\"",
+        "danger.git-discard = \"deny\"",
+        "[[rule]]\nid = \"x\"\ntool = \"Bash\"\naction = \"deny\"\nreason = \"r\"",
+        "[[check]]\nid = \"x\"\non = \"stop\"\nrun = \"true\"",
+    ] {
+        assert_ne!(of(text).1, decides, "{text}");
+    }
+}

@@ -7,6 +7,7 @@ use super::key::KEYS;
 use super::network::NetworkMode;
 use super::{Level, ModeLevel, Origins, Policy, QuietLevel, SourceLine};
 use crate::model::gate_id::GateId;
+use std::borrow::Cow;
 use std::fmt;
 
 /// A setting without effect, and why.
@@ -14,7 +15,7 @@ use std::fmt;
 pub struct Idle<'a> {
     pub key: String,
     pub at: &'a SourceLine,
-    pub why: &'static str,
+    pub why: Cow<'static, str>,
 }
 
 impl fmt::Display for Idle<'_> {
@@ -27,7 +28,7 @@ pub fn find<'a>(policy: &Policy, origins: &'a Origins) -> Vec<Idle<'a>> {
     let mut all = Vec::new();
     let mut name = |key: &str, why: Option<&'static str>| {
         if let Some((why, at)) = why.zip(origins.of(key).last()) {
-            all.push(Idle { key: key.to_owned(), at, why });
+            all.push(Idle { key: key.to_owned(), at, why: why.into() });
         }
     };
     for key in KEYS.iter() {
@@ -38,7 +39,7 @@ pub fn find<'a>(policy: &Policy, origins: &'a Origins) -> Vec<Idle<'a>> {
         name(&format!("check.{}", check.id), is_off.then_some("`gates.checks` is off"));
     }
     let why = "the administrator's bundle holds something stricter";
-    all.extend(origins.overruled().iter().map(|(key, at)| Idle { key: key.clone(), at, why }));
+    all.extend(origins.overruled().iter().map(|(key, at)| Idle { key: key.clone(), at, why: why.into() }));
     all
 }
 

@@ -118,6 +118,7 @@ fn fields() -> Vec<Key> {
     memory.server: Form::Server, Keep, "an MCP memory server that is already running";
     insights.command: Form::Text, Keep,
         "the model that `insights --analyse` asks: a program with its options, the prompt on its input";
+    insights.prompts: Form::Flag, Lower, "what you type may leave this machine: to the database that machines share, and to a collector";
     checkpoint.interactive: Form::OneOf(Interactive::WORDS), Raise,
         "around which phases an interactive session keeps checkpoints";
     checkpoint.max_file_mb: Form::Whole(1, 1_024), Raise,

@@ -61,7 +61,7 @@ impl Rule {
     pub fn matches(&self, call: &Called) -> bool {
         let tool = |pattern: &String| glob::name(pattern, call.tool);
         let path = |pattern: &String| self.named(call).any(|path| glob::covers(pattern, path, call.project, call.home));
-        let command = |wanted: &String| call.commands.iter().any(|words| has_words(wanted, words));
+        let command = |wanted: &String| call.commands.iter().any(|words| runs(wanted, words, call));
         let effect = |wanted: &Effect| effect_word(*wanted) == effect_word(call.effect);
         (self.tool.is_empty() || self.tool.iter().any(tool))
             && (self.path.is_empty() || self.path.iter().any(path))
@@ -82,7 +82,7 @@ impl Rule {
             Some(("path", pattern.clone(), hit.clone()))
         };
         let command = |wanted: &String| {
-            let hit = call.commands.iter().find(|words| has_words(wanted, words))?;
+            let hit = call.commands.iter().find(|words| runs(wanted, words, call))?;
             Some(("command", wanted.clone(), hit.join(" ")))
         };
         let tool = self.tool.iter().find(|pattern| glob::name(pattern, call.tool));
@@ -117,14 +117,36 @@ impl Rule {
     }
 }
 
-/// The program by its last part; then the other words in order, with anything between.
+/// As `has_words`; a program of the project or the home is also known by its path from there.
+fn runs(wanted: &str, words: &[String], call: &Called) -> bool {
+    let Some((program, rest)) = words.split_first() else { return false };
+    let below = |folder: &str| program.strip_prefix(folder.trim_end_matches('/'))?.strip_prefix('/');
+    let written = |as_path: String| {
+        let words: Vec<String> = std::iter::once(as_path).chain(rest.iter().cloned()).collect();
+        has_words(wanted, &words)
+    };
+    has_words(wanted, words)
+        || wanted.contains('/')
+            && (below(call.project).is_some_and(|path| written(format!("./{path}")))
+                || below(call.home).is_some_and(|path| written(format!("~/{path}"))))
+}
+
+/// The program by its last part, or by its path as it is written where the pattern has a `/`; then the other words in
+/// order, with anything between.
 pub(super) fn has_words(wanted: &str, words: &[String]) -> bool {
     let mut wanted = wanted.split_whitespace();
     let Some((program, rest)) = words.split_first() else { return false };
-    let program = program.rsplit('/').next().unwrap_or(program);
     let mut rest = rest.iter();
-    wanted.next().is_some_and(|first| glob::name(first, program))
+    wanted.next().is_some_and(|first| is_program(first, program))
         && wanted.all(|word| rest.any(|given| glob::name(word, given)))
+}
+
+/// `./deploy*` and `deploy/*` are paths: `x` of a search path is none of them.
+fn is_program(wanted: &str, program: &str) -> bool {
+    let plain = |path: &str| path.strip_prefix("./").unwrap_or(path).to_owned();
+    let last = program.rsplit('/').next().unwrap_or(program);
+    let by_path = wanted.contains('/') && program.contains('/');
+    glob::name(wanted, last) || by_path && glob::name(&plain(wanted), &plain(program))
 }
 
 /// A call a rule is tried on: `Bash(git push)`, `Write(src/lib.rs)`, `mcp__jira__get`.
@@ -146,5 +168,44 @@ impl<'a> Example<'a> {
         };
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         (!tool.is_empty() && tool.chars().all(plain)).then_some(Self { meant, tool, argument })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_known_by_its_name_and_by_its_path() {
+        for (pattern, line, want) in [
+            ("deploy*", "./deploy.sh", true),
+            ("./deploy*", "./deploy.sh --now", true),
+            ("./deploy*", "/p/deploy.sh", true),
+            ("./deploy*", "deploy.sh", false),
+            ("./deploy*", "/other/deploy.sh", false),
+            ("tools/deploy", "tools/deploy", true),
+            ("tools/deploy", "./tools/deploy", true),
+            ("./tools/deploy", "tools/deploy", true),
+            ("./tools/deploy *now", "/p/tools/deploy x --now", true),
+            ("./tools/deploy *now", "/p/tools/deploy x", false),
+            ("/usr/bin/git push", "/usr/bin/git push", true),
+            ("/usr/bin/git push", "git push", false),
+            ("~/bin/*", "/home/u/bin/x", true),
+            ("~/bin/*", "/home/user/bin/x", false),
+            ("*/deploy", "/srv/x/deploy", true),
+        ] {
+            let commands = [line.split(' ').map(ToOwned::to_owned).collect()];
+            let rule = Rule { command: vec![pattern.to_owned()], ..Rule::default() };
+            let call = Called {
+                tool: "Bash",
+                effect: Effect::Write,
+                paths: &[],
+                read: &[],
+                commands: &commands,
+                project: "/p",
+                home: "/home/u",
+            };
+            assert_eq!((rule.matches(&call), !rule.found(&call).is_empty()), (want, want), "{pattern}: {line}");
+        }
     }
 }

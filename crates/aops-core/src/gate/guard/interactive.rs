@@ -1,4 +1,5 @@
-//! Finds commands that wait for what is typed into them: shells, interpreters, consoles, editors.
+//! Finds commands that wait for what is typed into them: shells, interpreters, consoles, editors; and those that start
+//! whatever a file says, which may wait.
 //!
 //! Why: Codex types into a running command without asking a hook, so whatever such a program is told to do passes unseen.
 //! Invariant: a command that the line itself feeds, or that is given its program, does not wait.
@@ -35,10 +36,67 @@ static WAITING: &[Waits] = &[
         most: usize::MAX, told: &["-c", "-S", "--version", "--help", "--batch", "-batch", "ls", "-ls", "-list", "list-sessions", "kill-session"], values: "" },
 ];
 
+/// Commands that hand on what is typed to whatever they start, or ask for it themselves.
+struct Starts {
+    names: &'static [&'static str],
+    /// One of these is the verb; empty: any.
+    verbs: &'static [&'static str],
+    when: When,
+    /// Options with which it asks nothing.
+    unless: &'static [&'static str],
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    Always,
+    /// With `-i` among its own options, which end at the first operand behind the verb.
+    Interactive,
+    /// The same, but they may stand anywhere before `--`.
+    InteractiveAnywhere,
+}
+
+const HELP: &[&str] = &["-h", "--help", "-V", "--version", "-n", "--dry-run", "--just-print", "-l", "--list"];
+
+#[rustfmt::skip]
+static STARTING: &[Starts] = &[
+    Starts { names: &["docker", "podman", "nerdctl"], verbs: &["exec", "run", "start", "create"], when: When::Interactive, unless: HELP },
+    Starts { names: &["docker", "podman", "nerdctl"], verbs: &["attach"], when: When::Always, unless: &["--no-stdin", "--help"] },
+    // They have a terminal unless they are told otherwise.
+    Starts { names: &["docker", "podman", "docker-compose", "podman-compose"], verbs: &["compose exec", "compose run"], when: When::Always,
+        unless: &["-T", "--no-TTY", "-d", "--detach", "--help"] },
+    Starts { names: &["docker-compose", "podman-compose"], verbs: &["exec", "run"], when: When::Always,
+        unless: &["-T", "--no-TTY", "-d", "--detach", "--help"] },
+    Starts { names: &["kubectl", "oc", "k3s", "microk8s"], verbs: &["exec", "attach", "run", "debug", "rsh"], when: When::InteractiveAnywhere, unless: HELP },
+    Starts { names: &["vagrant", "multipass", "toolbox", "distrobox", "limactl", "machinectl"], verbs: &["ssh", "shell", "enter", "login"],
+        when: When::Always, unless: &["-c", "--command", "--help"] },
+    Starts { names: &["npm", "pnpm", "yarn", "bun"], verbs: &["init", "create", "login", "adduser"], when: When::Always, unless: &["-y", "--yes", "--help"] },
+    Starts { names: &["npm", "pnpm", "yarn", "bun"], verbs: &["run", "run-script", "start", "exec", "x", "dlx"], when: When::Always, unless: &["--help"] },
+    Starts { names: &["npx", "pnpx", "bunx", "uvx", "pipx"], verbs: &[], when: When::Always, unless: &["--help", "--version"] },
+    Starts { names: &["cargo", "go", "dotnet", "swift", "mix", "uv", "poetry", "pipenv", "pdm", "hatch", "stack", "cabal"],
+        verbs: &["run", "shell", "script"], when: When::Always, unless: &["--help"] },
+    Starts { names: &["make", "gmake", "just", "task", "rake", "ninja", "invoke"], verbs: &[], when: When::Always, unless: HELP },
+    Starts { names: &["git"], verbs: &["rebase", "add", "checkout", "reset", "stash", "clean", "commit"], when: When::Interactive, unless: &["--help"] },
+    Starts { names: &["gh", "glab", "aws", "gcloud", "az", "fly", "flyctl", "heroku"],
+        verbs: &["auth login", "ssm start-session", "compute ssh", "ssh console", "run:inside"], when: When::Always, unless: &["--with-token", "--help"] },
+    Starts { names: &["crontab", "visudo", "vipw", "vigr", "sudoedit", "less", "more", "man", "top", "htop", "fzf"], verbs: &[], when: When::Always,
+        unless: &["-l", "-r", "-c", "--version", "--help", "-b", "-V", "-h", "-f", "--filter", "-k", "-w"] },
+];
+
+/// Short options of containers' programs that take the next word.
+const TAKES_WORD: &str = "eEvpwunlhmcfHx";
+
 /// Why this call would leave a program that waits for typing.
 pub(super) fn refused(targets: &Targets) -> Option<String> {
+    let line = |run: &CommandRun| run.command.words.iter().map(Word::lossy).collect::<Vec<_>>().join(" ");
+    if let Some(run) = targets.runs.iter().find(|run| starts(run)) {
+        return Some(format!(
+            "`{}` starts a program that may run what is typed into it, and no hook sees that\n\
+             hint: give it no input: add `< /dev/null`",
+            super::clip(&line(run))
+        ));
+    }
     let run = targets.runs.iter().find(|run| waits(run))?;
-    let line = run.command.words.iter().map(Word::lossy).collect::<Vec<_>>().join(" ");
+    let line = line(run);
     Some(format!(
         "`{}` waits for what is typed into it, and no hook sees that\n\
          hint: give it its commands in the line itself: `bash -c '…'`, `python3 -c '…'`, a script, a here-document",
@@ -69,6 +127,67 @@ fn waits(run: &CommandRun) -> bool {
     }
     let fed = simple.script.is_some() || !simple.arriving.is_empty() || is_fed(simple.fed.iter().map(AsRef::as_ref));
     asks && row.most == 0 || !fed && operands(row, &arguments) <= row.most
+}
+
+fn starts(run: &CommandRun) -> bool {
+    let simple = &run.command;
+    let Some(name) = simple.name() else { return false };
+    let fed = simple.script.is_some() || !simple.arriving.is_empty() || is_fed(simple.fed.iter().map(AsRef::as_ref));
+    if fed || !STARTING.iter().any(|row| row.names.contains(&name)) {
+        return false;
+    }
+    let arguments: Vec<String> = simple.words[1..].iter().map(Word::lossy).collect();
+    let own = arguments.iter().position(|word| word == "--").map_or(&arguments[..], |end| &arguments[..end]);
+    STARTING.iter().filter(|row| row.names.contains(&name)).any(|row| {
+        let Some(behind) = behind_verb(row, own) else { return false };
+        let told = |word: &String| row.unless.iter().any(|told| word == told);
+        match row.when {
+            When::Always => !own.iter().any(told),
+            When::Interactive => !own.iter().any(told) && own_options(&own[behind..]).any(|word| is_interactive(word)),
+            When::InteractiveAnywhere => own.iter().any(|word| is_interactive(word)),
+        }
+    })
+}
+
+/// Where the words behind its verb begin; nothing if it is called with another one. What follows an option may be its value.
+fn behind_verb(row: &Starts, words: &[String]) -> Option<usize> {
+    if row.verbs.is_empty() {
+        return Some(0);
+    }
+    let is_plain = |at: &usize| !words[*at].starts_with(['-', '+']);
+    let plain: Vec<usize> = (0..words.len()).filter(is_plain).collect();
+    let after_option = |at: usize| at > 0 && words[at - 1].starts_with('-') && !words[at - 1].contains('=');
+    for (n, at) in plain.iter().enumerate() {
+        let two = || plain.get(n + 1).map(|next| (format!("{} {}", words[*at], words[*next]), next + 1));
+        if row.verbs.contains(&words[*at].as_str()) {
+            return Some(at + 1);
+        }
+        if let Some((_, end)) = two().filter(|(both, _)| row.verbs.contains(&both.as_str())) {
+            return Some(end);
+        }
+        if !after_option(*at) {
+            return None;
+        }
+    }
+    None
+}
+
+/// The options before the first operand, without the values of those that take one.
+fn own_options(words: &[String]) -> impl Iterator<Item = &String> {
+    let mut is_value = false;
+    words.iter().take_while(move |word| {
+        let was_value = std::mem::take(&mut is_value);
+        let short = word.strip_prefix('-').filter(|rest| rest.len() == 1);
+        is_value = short.is_some_and(|rest| TAKES_WORD.contains(rest)) || word.starts_with("--") && !word.contains('=');
+        // A long option may have taken none: then this is an option again.
+        was_value || word.starts_with('-')
+    })
+}
+
+fn is_interactive(word: &str) -> bool {
+    let cluster = word.strip_prefix('-').filter(|rest| rest.bytes().all(|b| b.is_ascii_alphabetic()));
+    matches!(word, "--interactive" | "--stdin" | "--patch" | "--interactive=true" | "--stdin=true")
+        || cluster.is_some_and(|letters| letters.contains('i'))
 }
 
 fn is_told(row: &Waits, word: &str) -> bool {
@@ -103,6 +222,86 @@ fn operands(row: &Waits, arguments: &[String]) -> usize {
 mod tests {
     use super::*;
     use aops_shell::syntax::Ground;
+
+    #[test]
+    fn what_starts_a_program_that_may_wait_is_known() {
+        let ground = Ground { cwd: "/p", home: "/home/u", variables: &[] };
+        let of = |line: &str| {
+            let mut targets = Targets::default();
+            targets.line(line, &ground);
+            refused(&targets).is_some()
+        };
+        for line in [
+            "docker exec -it web sh",
+            "docker exec -i web cat",
+            "docker exec --interactive web sh",
+            "docker run --rm -it alpine",
+            "docker run -e A=1 -it alpine",
+            "docker -H tcp://x exec -it web sh",
+            "docker attach web",
+            "docker compose exec web sh",
+            "podman run -ti x",
+            "kubectl exec -it pod -- sh",
+            "kubectl -n ns exec pod -it -- bash",
+            "kubectl run x --stdin --image=y",
+            "npm init",
+            "npm --prefix web init",
+            "npm create vite",
+            "npm run dev",
+            "npx thing",
+            "yarn create x",
+            "cargo run",
+            "cargo +nightly run --release",
+            "go run .",
+            "make",
+            "make -j8 test",
+            "just build",
+            "uv run x.py",
+            "poetry shell",
+            "git rebase -i HEAD~3",
+            "git add -i",
+            "gh auth login",
+            "crontab -e",
+            "less a.txt",
+            "man ls",
+            "vagrant ssh",
+            "cd x && make",
+            "timeout 9 make",
+        ] {
+            assert!(of(line), "{line}");
+        }
+        for line in [
+            "docker exec web ls",
+            "docker exec web grep -i x a",
+            "docker run --rm alpine ls -i",
+            "docker ps",
+            "docker build -t x .",
+            "docker compose exec -T web ls",
+            "docker compose up -d",
+            "kubectl get pods",
+            "kubectl exec pod -- grep -i x",
+            "npm init -y",
+            "npm install",
+            "npm ci",
+            "npm test",
+            "cargo test run",
+            "cargo build",
+            "go test ./...",
+            "make < /dev/null",
+            "make --dry-run",
+            "cargo run < /dev/null",
+            "echo y | npm init",
+            "docker exec -i db psql < dump.sql",
+            "git add -A",
+            "git commit -m x",
+            "git rebase main",
+            "gh auth status",
+            "crontab -l",
+            "ls make",
+        ] {
+            assert!(!of(line), "{line}");
+        }
+    }
 
     #[test]
     fn what_waits_for_typing_is_known() {

@@ -1,4 +1,5 @@
-//! Finds a call that names the page on which people answer questions. Its token is what holds; this only says so earlier.
+//! Finds a call that names a door which is for people: the page on which they answer questions, the gateway of the engine, and
+//! the doors of the engine's server, which have no log-in. The tokens are what holds; this only says so earlier.
 
 use crate::config::policy::fleet::{Fleet, LISTEN};
 use crate::tool::table::{ToolTouches, tool};
@@ -6,30 +7,75 @@ use crate::tool::table::{ToolTouches, tool};
 /// Names of this machine, beside a port that stands apart: `nc localhost 7390`.
 const HERE: [&str; 4] = ["localhost", "127.", "::1", "0.0.0.0"];
 
-/// The address that this call names, of the page that `fleet serve` serves.
+/// A door of the server that nothing else has: by its port, or as a socket in its folder.
+const ADMIN_PORT: &str = "9070";
+const SOCKETS: [&str; 3] = ["ingress.sock", "admin.sock", "fabric.sock"];
+/// The port of the other door is everybody's; what is asked there is not.
+const INGRESS_PORT: &str = ":8080/";
+const ASKED: [&str; 6] = ["Run/", "Machines/", "Question/", "Slots/", "machine-", "restate/"];
+
+/// What this call names: the page that `fleet serve` serves, the engine's gateway, or a door of its server.
 pub fn named(fleet: &Fleet, name: &str, input: &str) -> Option<String> {
-    fleet.url.as_ref()?;
     let touches = tool(name).touches;
     let runs = matches!(touches, ToolTouches::Line | ToolTouches::PowerShell | ToolTouches::Strings(_));
     if !runs && name != "WebFetch" {
         return None;
     }
-    let page = fleet.page.as_deref().and_then(|page| page.split_once("://"));
-    let page = page.map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default().to_lowercase());
-    let page = page.map(|host| host.strip_suffix(":443").map(str::to_owned).unwrap_or(host));
-    if let Some(host) = page.filter(|host| !host.is_empty() && input.to_lowercase().contains(host)) {
+    page(fleet, input).or_else(|| engine(fleet, input))
+}
+
+fn page(fleet: &Fleet, input: &str) -> Option<String> {
+    fleet.url.as_ref()?;
+    if let Some(host) = fleet.page.as_deref().and_then(host_of).filter(|host| has(input, host)) {
         return Some(host);
     }
     let listen = fleet.listen.as_deref().unwrap_or(LISTEN);
-    let (host, port) = listen.rsplit_once(':')?;
+    names_port(input, listen).then(|| listen.to_owned())
+}
+
+fn engine(fleet: &Fleet, input: &str) -> Option<String> {
+    let url = fleet.engine.as_deref()?;
+    let host = host_of(url)?;
+    // One of several things at that host is named with its path.
+    let path = url.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map_or("", |(_, path)| path);
+    let path = path.trim_end_matches('/').to_lowercase();
+    let whole = if path.is_empty() { host.clone() } else { format!("{host}/{path}") };
+    let is_here = HERE.iter().any(|name| host.starts_with(name.trim_end_matches('.')));
+    if has(input, &whole) || is_here && names_port(input, &host) {
+        return Some(whole);
+    }
+    if names_port(input, &format!("127.0.0.1:{ADMIN_PORT}")) {
+        return Some(format!("127.0.0.1:{ADMIN_PORT}"));
+    }
+    let asked = input.split(INGRESS_PORT).skip(1).any(|rest| ASKED.iter().any(|path| rest.starts_with(path)));
+    if asked && HERE.iter().any(|name| input.contains(name)) {
+        return Some(format!("127.0.0.1{}", INGRESS_PORT.trim_end_matches('/')));
+    }
+    SOCKETS.iter().find(|socket| input.contains(*socket)).map(|socket| (*socket).to_owned())
+}
+
+/// Host and port, as an address in a line says them.
+fn host_of(url: &str) -> Option<String> {
+    let (_, rest) = url.split_once("://")?;
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default().to_lowercase();
+    let host = host.strip_suffix(":443").map(str::to_owned).unwrap_or(host);
+    (!host.is_empty()).then_some(host)
+}
+
+fn has(input: &str, host: &str) -> bool {
+    input.to_lowercase().contains(host)
+}
+
+/// The port of this address stands in the text, with something before it that is this machine.
+fn names_port(input: &str, address: &str) -> bool {
+    let Some((host, port)) = address.rsplit_once(':') else { return false };
     let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
     let mut ports = input.match_indices(port).map(|(at, _)| (&input[..at], &input[at + port.len()..]));
     let here = || input.contains(host) || HERE.iter().any(|name| input.contains(name));
-    let names = ports.any(|(before, after)| {
+    ports.any(|(before, after)| {
         let last = before.chars().last();
         !is_digit(last) && !is_digit(after.chars().next()) && (last == Some(':') || here())
-    });
-    names.then(|| listen.to_owned())
+    })
 }
 
 #[cfg(test)]
@@ -60,5 +106,34 @@ mod tests {
         }
         let nowhere = Fleet { listen: Some("7390".to_owned()), ..fleet };
         assert_eq!(named(&nowhere, "Bash", "curl localhost:7390"), None, "it serves no page");
+    }
+    #[test]
+    fn the_gateway_and_the_servers_doors_are_found() {
+        let fleet = |engine: &str| Fleet { engine: Some(engine.to_owned()), ..Fleet::default() };
+        let names = |engine: &str, text: &str| named(&fleet(engine), "Bash", text).is_some();
+        for (engine, text) in [
+            ("https://runs.example", "curl -X POST https://runs.example/v1/runs/r/answer"),
+            ("https://Runs.example:443/", "curl https://RUNS.example"),
+            ("https://tools.example/runs", "curl https://tools.example/runs/v1"),
+            ("http://127.0.0.1:7391", "curl localhost:7391/v1/runs/r"),
+            ("http://127.0.0.1:7391", "nc 127.0.0.1 7391"),
+            ("https://runs.example", "curl localhost:9070/deployments"),
+            ("https://runs.example", "curl -d {} http://127.0.0.1:8080/Run/r/answer"),
+            ("https://runs.example", "curl http://[::1]:8080/restate/health"),
+            ("https://runs.example", "curl --unix-socket /var/lib/restate/n/ingress.sock http://x/Run/r/run"),
+            ("https://runs.example", "socat - UNIX:/var/lib/restate/n/admin.sock"),
+        ] {
+            assert!(names(engine, text), "{engine}: {text}");
+            assert!(named(&Fleet::default(), "Bash", text).is_none(), "there is no engine");
+            assert!(named(&fleet(engine), "Write", text).is_none(), "a file may name it: {text}");
+        }
+        for (engine, text) in [
+            ("https://tools.example/runs", "git clone https://tools.example/repository"),
+            ("https://runs.example", "curl localhost:8080/api/users"),
+            ("https://runs.example", "curl localhost:3000/Run/x"),
+            ("https://runs.example", "seq 9070"),
+        ] {
+            assert!(!names(engine, text), "{engine}: {text}");
+        }
     }
 }

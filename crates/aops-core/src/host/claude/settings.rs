@@ -15,6 +15,7 @@ use crate::model::event::{EVENTS, EventKind, EventRow};
 use edit::{BOM, JsonPart, member, parts};
 use serde::Serialize;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -86,20 +87,39 @@ pub fn plugin_hooks() -> String {
     text.unwrap_or_default()
 }
 
+/// What a client takes for JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grammar {
+    Json,
+    /// With comments of lines and of blocks.
+    Commented,
+}
+
+impl Grammar {
+    /// The text as a strict reader reads it, each byte where it was.
+    pub fn plain(self, text: &str) -> Cow<'_, str> {
+        match self {
+            Self::Json => Cow::Borrowed(text),
+            Self::Commented => Cow::Owned(edit::without_comments(text)),
+        }
+    }
+}
+
 /// The text with our entries, which run `command`. A blank text counts as an empty object.
 pub fn register(text: &str, command: &str) -> Result<String, Unreadable> {
     let wanted = |event: &str| group(EventKind::of(event).row(), command);
-    register_all(text, EVENTS.iter().map(|kind| kind.name), &wanted)
+    register_all(text, Grammar::Json, EVENTS.iter().map(|kind| kind.name), &wanted)
 }
 
 /// The text with these entries for these events, and no other of ours.
 pub fn register_all<'e>(
     text: &str,
+    grammar: Grammar,
     events: impl Iterator<Item = &'e str>,
     wanted: Wanted,
 ) -> Result<String, Unreadable> {
     let mut text = if text.trim().is_empty() { "{}\n".to_owned() } else { text.to_owned() };
-    check(&text)?;
+    check_in(&text, grammar)?;
     while let Some(cleaner) = less_one(&text, Some(wanted), &|_| false) {
         text = cleaner;
     }
@@ -114,12 +134,17 @@ pub fn register_all<'e>(
 /// The text without our entries. Lists and objects that become empty go too, unless `original`, the text from before the
 /// installation, has them.
 pub fn unregister(text: &str, original: Option<&str>) -> Result<String, Unreadable> {
+    unregister_in(text, Grammar::Json, original)
+}
+
+/// The same of a text in this grammar.
+pub fn unregister_in(text: &str, grammar: Grammar, original: Option<&str>) -> Result<String, Unreadable> {
     let mut text = text.to_owned();
     if text.trim().is_empty() {
         return Ok(text);
     }
-    check(&text)?;
-    let before = original.filter(|text| check(text).is_ok());
+    check_in(&text, grammar)?;
+    let before = original.filter(|text| check_in(text, grammar).is_ok());
     let hooks = before.and_then(|text| Some((text, member(text, &edit::document(text), "hooks")?.value)));
     let had = |event: Option<&str>| match (&hooks, event) {
         (None, _) => false,
@@ -129,14 +154,22 @@ pub fn unregister(text: &str, original: Option<&str>) -> Result<String, Unreadab
     while let Some(cleaner) = less_one(&text, None, &had) {
         text = cleaner;
     }
+    if grammar == Grammar::Commented {
+        // The rest is Claude Code's alone.
+        return Ok(text);
+    }
     let had_env = before.is_some_and(|text| member(text, &edit::document(text), "env").is_some());
     let text = prefix::without_prefix(&without_status_line(&text), had_env);
     Ok(deny::without_denied(&text, before))
 }
 
 fn check(text: &str) -> Result<Range<usize>, Unreadable> {
-    let json = text.trim_start_matches(BOM);
-    if let Err(error) = serde_json::from_str::<&serde_json::value::RawValue>(json) {
+    check_in(text, Grammar::Json)
+}
+
+fn check_in(text: &str, grammar: Grammar) -> Result<Range<usize>, Unreadable> {
+    let json = grammar.plain(text.trim_start_matches(BOM));
+    if let Err(error) = serde_json::from_str::<&serde_json::value::RawValue>(&json) {
         let said = error.to_string();
         let words = said.split(" at line ").next().unwrap_or_default().to_owned();
         return Err(Unreadable { line: error.line(), column: error.column(), words });
@@ -253,11 +286,15 @@ impl Registered {
 }
 
 pub fn survey(text: &str) -> Result<Survey, Unreadable> {
+    survey_in(text, Grammar::Json)
+}
+
+pub fn survey_in(text: &str, grammar: Grammar) -> Result<Survey, Unreadable> {
     let mut found = Survey::default();
     if text.trim().is_empty() {
         return Ok(found);
     }
-    let root = check(text)?;
+    let root = check_in(text, grammar)?;
     let truth = |name| member(text, &root, name).is_some_and(|part| &text[part.value] == "true");
     found.disabled = truth("disableAllHooks");
     found.managed_only = truth("allowManagedHooksOnly");
@@ -288,7 +325,7 @@ fn is_current(one: &Registered, found: &str) -> bool {
 }
 
 fn read(event: &str, hook: &str) -> Option<Registered> {
-    let hook: Value = serde_json::from_str(hook).ok()?;
+    let hook: Value = serde_json::from_str(&edit::without_comments(hook)).ok()?;
     let command = hook.get("command")?.as_str()?.to_owned();
     let args = hook
         .get("args")

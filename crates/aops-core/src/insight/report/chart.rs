@@ -210,6 +210,8 @@ fn facts(out: &mut String, card: &Card) {
     let insights = &card.insights;
     let mut facts = vec![
         ("session", one_line(&insights.session_id, 64)),
+        ("client", one_line(&insights.client, 40)),
+        ("person", one_line(insights.person.as_deref().unwrap_or_default(), 80)),
         ("calls", insights.tool_calls.describe()),
         ("time", span(insights.phase_ms.values().sum())),
     ];
@@ -236,7 +238,7 @@ fn facts(out: &mut String, card: &Card) {
     facts.extend(insights.stop_reason.as_ref().map(|reason| ("last turn", one_line(reason, 60))));
     facts.extend(insights.end_reason.as_ref().map(|reason| ("ended", one_line(reason, 60))));
     out.push_str("<dl>");
-    for (name, words) in facts {
+    for (name, words) in facts.into_iter().filter(|(_, words)| !words.is_empty()) {
         let _ = write!(out, "<dt>{name}</dt><dd>{}</dd>", escape(&words));
     }
     out.push_str("</dl>");

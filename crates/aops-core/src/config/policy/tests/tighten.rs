@@ -83,6 +83,8 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
     ("memory.server", "", "\"http://[::1]:8/\"", Err(())),
     ("insights.command", "\"gemini\"", "\"gemini\"", Ok("\"gemini\"")),
     ("insights.command", "", "\"./evil\"", Err(())),
+    ("insights.prompts", "true", "false", Ok("false")),
+    ("insights.prompts", "", "true", Err(())),
     ("checkpoint.interactive", "\"off\"", "\"execute\"", Ok("\"execute\"")),
     ("checkpoint.interactive", "", "\"all\"", Ok("\"all\"")),
     ("checkpoint.interactive", "", "\"off\"", Err(())),

@@ -1,7 +1,7 @@
 //! Where the parts of a JSON document stand, and how one is added, replaced or removed in the style of the text: line
 //! ends, indentation, spaces.
 //!
-//! Reads checked JSON text; gives text. Invariant: every byte outside the place stays as it is.
+//! Reads checked JSON text, which may have comments; gives text. Invariant: every byte outside the place stays as it is.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -63,15 +63,73 @@ pub(super) fn member(text: &str, object: &Range<usize>, name: &str) -> Option<Js
     parts(text, object).into_iter().rfind(|part| part.name == name)
 }
 
+/// Where blanks and comments end. A text that was checked as plain JSON has no comments.
 fn blank_end(text: &str, from: usize) -> usize {
+    let mut at = from;
+    loop {
+        at = spaces_end(text, at);
+        match comment_end(text.as_bytes(), at) {
+            Some(end) => at = end,
+            None => return at,
+        }
+    }
+}
+
+fn spaces_end(text: &str, from: usize) -> usize {
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
     from + text.as_bytes()[from.min(text.len())..].iter().take_while(|byte| blank(byte)).count()
+}
+
+/// Where the comment that begins here ends: one of a line before its line end.
+fn comment_end(bytes: &[u8], at: usize) -> Option<usize> {
+    let rest = bytes.get(at..).unwrap_or_default();
+    if rest.starts_with(b"//") {
+        return Some(at + rest.iter().take_while(|byte| !matches!(byte, b'\r' | b'\n')).count());
+    }
+    let inner = rest.strip_prefix(b"/*")?;
+    Some(inner.windows(2).position(|two| two == b"*/").map_or(bytes.len(), |end| at + end + 4))
+}
+
+/// Where the last comment in this span ends; nothing without one. No value stands in it.
+fn last_comment(text: &str, span: Range<usize>) -> Option<usize> {
+    let (mut at, mut last) = (span.start, None);
+    while at < span.end {
+        at = match comment_end(text.as_bytes(), at) {
+            Some(end) => *last.insert(end),
+            None => at + 1,
+        };
+    }
+    last
+}
+
+/// The text with blanks in the place of its comments: what a strict reader reads, each byte where it was.
+pub(super) fn without_comments(text: &str) -> String {
+    let (bytes, mut plain, mut at) = (text.as_bytes(), text.as_bytes().to_owned(), 0);
+    while at < bytes.len() {
+        if bytes[at] == b'"' {
+            at = text_end(bytes, at);
+        } else if let Some(end) = comment_end(bytes, at) {
+            let inside = plain[at..end].iter_mut().filter(|byte| !matches!(byte, b'\r' | b'\n'));
+            inside.for_each(|byte| *byte = b' ');
+            at = end;
+        } else {
+            at += 1;
+        }
+    }
+    String::from_utf8(plain).unwrap_or_default()
 }
 
 fn value_end(text: &str, start: usize) -> usize {
     let bytes = text.as_bytes();
     let (mut at, mut depth) = (start, 0_usize);
     while at < bytes.len() {
+        if let Some(end) = comment_end(bytes, at) {
+            if depth == 0 {
+                return at;
+            }
+            at = end;
+            continue;
+        }
         match bytes[at] {
             b'"' => at = text_end(bytes, at),
             b'{' | b'[' => (at, depth) = (at + 1, depth + 1),
@@ -111,7 +169,7 @@ impl<'a> Style<'a> {
             return Self { newline, step: Some("  "), spaced: true };
         };
         let lead = &text[root.start + 1..first.whole.start];
-        let step = lead.rfind('\n').map(|at| &lead[at + 1..]);
+        let step = lead.rfind('\n').map(|at| blanks(&lead[at + 1..]));
         Self { newline, step, spaced: text[first.whole.start..first.value.start].ends_with(' ') }
     }
 
@@ -139,20 +197,56 @@ pub(super) fn append(
     let style = Style::of(text, root);
     let held = parts(text, container);
     let Some((first, last)) = held.first().zip(held.last()) else {
-        let inside = container.start + 1..container.end - 1;
-        let Some(step) = style.step else { return splice(text, inside, &style.write(name, value, None)) };
-        let outer = indentation(text, container.start);
-        let inner = format!("{outer}{step}");
-        let body = style.write(name, value, Some(&inner));
-        return splice(text, inside, &format!("{n}{inner}{body}{n}{outer}", n = style.newline));
+        return append_first(text, &style, container, name, value);
     };
     let lead = &text[container.start + 1..first.whole.start];
-    let added = match lead.rfind('\n').map(|at| &lead[at + 1..]) {
-        Some(indent) => format!(",{}{indent}{}", style.newline, style.write(name, value, Some(indent))),
-        None if style.spaced => format!(", {}", style.write(name, value, None)),
-        None => format!(",{}", style.write(name, value, None)),
+    let own_line = lead.rfind('\n').map(|at| blanks(&lead[at + 1..]));
+    // What is said of the last part on its line stays with it.
+    let end = tail_end(text, last.whole.end);
+    let hidden = text[last.whole.end..end].contains("//");
+    let indent = own_line.or_else(|| hidden.then(|| indentation(text, last.whole.start)));
+    let added = match indent {
+        Some(indent) => format!("{}{indent}{}", style.newline, style.write(name, value, Some(indent))),
+        None if style.spaced => format!(" {}", style.write(name, value, None)),
+        None => style.write(name, value, None),
     };
-    splice(text, last.whole.end..last.whole.end, &added)
+    let (before, tail) = (&text[..last.whole.end], &text[last.whole.end..end]);
+    [before, ",", tail, &added, &text[end..]].concat()
+}
+
+/// The first part of a container. Comments in it stay before it.
+fn append_first(
+    text: &str,
+    style: &Style,
+    container: &Range<usize>,
+    name: Option<&str>,
+    value: &impl Serialize,
+) -> String {
+    let inside = container.start + 1..container.end - 1;
+    let comment = last_comment(text, inside.clone());
+    let (step, outer) = (style.step.unwrap_or("  "), indentation(text, container.start));
+    let inner = format!("{outer}{step}");
+    if let Some(end) = comment {
+        let body = style.write(name, value, Some(&inner));
+        return splice(text, end..end, &format!("{}{inner}{body}", style.newline));
+    }
+    if style.step.is_none() {
+        return splice(text, inside, &style.write(name, value, None));
+    }
+    let body = style.write(name, value, Some(&inner));
+    splice(text, inside, &format!("{n}{inner}{body}{n}{outer}", n = style.newline))
+}
+
+/// Where the comments behind a part end that stand on its line.
+fn tail_end(text: &str, from: usize) -> usize {
+    let (bytes, mut end, mut at) = (text.as_bytes(), from, from);
+    loop {
+        at += bytes[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        match comment_end(bytes, at) {
+            Some(next) => (at, end) = (next, next),
+            None => return end,
+        }
+    }
 }
 
 pub(super) fn replace(text: &str, root: &Range<usize>, span: &Range<usize>, value: &impl Serialize) -> String {
@@ -162,21 +256,35 @@ pub(super) fn replace(text: &str, root: &Range<usize>, span: &Range<usize>, valu
     splice(text, span.clone(), &Style::of(text, root).write(None, value, own_line.then_some(lead)))
 }
 
-/// The text without one part of a container, and without the comma it needed.
+/// The text without one part of a container, and without the comma it needed. Comments stay.
 pub(super) fn without(text: &str, container: &Range<usize>, held: &[JsonPart], n: usize) -> String {
-    let gone = if held.len() == 1 {
-        container.start + 1..container.end - 1
-    } else if let Some(next) = held.get(n + 1) {
-        held[n].whole.start..next.whole.start
-    } else {
-        held[n - 1].whole.end..held[n].whole.end
-    };
-    splice(text, gone, "")
+    let own = held[n].whole.clone();
+    if held.len() == 1 {
+        let inside = container.start + 1..container.end - 1;
+        let before = last_comment(text, inside.start..own.start);
+        let behind = last_comment(text, own.end..inside.end);
+        return match (before, behind) {
+            (None, None) => splice(text, inside, ""),
+            (before, _) => splice(text, before.unwrap_or(inside.start)..own.end, ""),
+        };
+    }
+    if let Some(next) = held.get(n + 1) {
+        let comma = blank_end(text, own.end);
+        let is_plain = last_comment(text, own.end..next.whole.start).is_none();
+        let end = if is_plain { next.whole.start } else { spaces_end(text, comma + 1) };
+        return splice(text, own.start..end, "");
+    }
+    let before = held[n - 1].whole.end;
+    let comma = blank_end(text, before);
+    match last_comment(text, before..own.start) {
+        None => splice(text, before..own.end, ""),
+        Some(end) => [&text[..comma], &text[comma + 1..end.max(comma + 1)], &text[own.end..]].concat(),
+    }
 }
 
 /// Whether this JSON says the same.
 pub(super) fn is(json: &str, wanted: &impl Serialize) -> bool {
-    let there: Option<Value> = serde_json::from_str(json).ok();
+    let there: Option<Value> = serde_json::from_str(&without_comments(json)).ok();
     there.is_some() && there == serde_json::to_value(wanted).ok()
 }
 
@@ -184,9 +292,13 @@ fn splice(text: &str, span: Range<usize>, new: &str) -> String {
     [&text[..span.start], new, &text[span.end..]].concat()
 }
 
-fn indentation(text: &str, at: usize) -> &str {
-    let line = &text[text[..at].rfind('\n').map_or(0, |at| at + 1)..at];
+/// The blanks that a line begins with.
+fn blanks(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]
+}
+
+fn indentation(text: &str, at: usize) -> &str {
+    blanks(&text[text[..at].rfind('\n').map_or(0, |at| at + 1)..at])
 }
 
 fn print_json(value: &impl Serialize, form: impl Formatter) -> String {

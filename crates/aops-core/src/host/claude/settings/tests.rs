@@ -220,3 +220,38 @@ fn the_status_line_goes_as_it_came() {
     }
     assert_eq!(status_line("{"), StatusLine::None);
 }
+
+/// Gemini CLI and Qwen Code take comments: every byte of a person's file stays, and comes back as it was.
+#[test]
+fn comments_stay_where_they_are() {
+    let group = |command: &str| Group {
+        hooks: [Hook { r#type: "command", command: command.to_owned(), timeout: 9, ..Hook::default() }],
+    };
+    let wanted = |_: &str| Some(group("/opt/aops-hook BeforeTool --client gemini"));
+    let events = || ["BeforeTool", "AfterTool"].into_iter();
+    for text in [
+        "// mine\n{\n  // the theme\n  \"theme\": \"x\" // dark\n}\n",
+        "{\n  \"theme\": \"a // b /* c */\" /* one */ // two\n  // last\n}\n",
+        "{\n  // nothing yet\n}\n",
+        "{ /* nothing */ }",
+        "{\"a\":1 /* x */}",
+        "{\"a\": 1 // x\n}",
+        "{\r\n\t\"a\": 1 // x\r\n}\r\n",
+        "{\n  \"hooks\": {\n    // theirs\n    \"BeforeTool\": [\n      {\"hooks\": [{\"command\": \"x\"}]} // keep\n    ]\n  }\n}\n// end",
+        "{\n  /* ü \"{ */ \"a\": [1, /* two */ 2]\n}\n",
+    ] {
+        let with = register_all(text, Grammar::Commented, events(), &wanted).unwrap();
+        let comments = |text: &str| text.matches("//").count() + text.matches("/*").count();
+        assert!(comments(&with) >= comments(text) && with.contains("/opt/aops-hook BeforeTool"), "{with}");
+        let read: Value = serde_json::from_str(&Grammar::Commented.plain(&with)).unwrap();
+        assert!(read["hooks"]["AfterTool"].is_array(), "{with}");
+        let again = register_all(&with, Grammar::Commented, events(), &wanted).unwrap();
+        assert_eq!(again, with, "twice is once");
+        let survey = survey_in(&with, Grammar::Commented).unwrap();
+        assert_eq!(survey.ours.len(), 2, "{with}");
+        assert_eq!(unregister_in(&with, Grammar::Commented, Some(text)).unwrap(), text);
+        assert!(register(text, "/opt/aops-hook").is_err(), "Claude Code reads no comments: {text}");
+    }
+    let odd = register_all("{\n  \"a\": 1, // x\n}", Grammar::Commented, events(), &wanted).unwrap_err();
+    assert_eq!((odd.line, odd.column), (3, 1), "a trailing comma is no JSON for them either");
+}

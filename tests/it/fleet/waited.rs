@@ -1,0 +1,173 @@
+//! `run --on fleet` at a gateway that refuses for a while, and both doors at once: by a gateway made for the test.
+
+use crate::support::Sandbox;
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// Answers each request with the next line of its script for that path's end, the last one for ever.
+struct Gateway {
+    port: u16,
+    asked: Arc<Mutex<Vec<(String, String)>>>,
+}
+
+type Script = Vec<(&'static str, Vec<(u16, Value)>)>;
+
+impl Gateway {
+    fn open(script: Script) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&asked);
+        thread::spawn(move || {
+            let mut script = script;
+            for stream in listener.incoming().flatten() {
+                let (path, token) = read(&stream);
+                let row = script.iter_mut().find(|(end, _)| path.ends_with(end));
+                let (status, body) = match row {
+                    Some((_, answers)) if answers.len() > 1 => answers.remove(0),
+                    Some((_, answers)) => answers[0].clone(),
+                    None => (202, json!({})),
+                };
+                seen.lock().unwrap().push((path, token));
+                let body = body.to_string();
+                let long = body.len();
+                let _ =
+                    write!(&stream, "HTTP/1.1 {status} X\r\ncontent-length: {long}\r\nconnection: close\r\n\r\n{body}");
+            }
+        });
+        Self { port, asked }
+    }
+
+    fn asked(&self, end: &str) -> Vec<String> {
+        let all = self.asked.lock().unwrap();
+        all.iter().filter(|(path, _)| path.ends_with(end)).map(|(_, token)| token.clone()).collect()
+    }
+}
+
+fn read(stream: &TcpStream) -> (String, String) {
+    let mut reader = BufReader::new(stream);
+    let (mut first, mut long, mut token) = (String::new(), 0, String::new());
+    reader.read_line(&mut first).unwrap();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        match line.trim_end().split_once(": ") {
+            None => break,
+            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => long = value.parse().unwrap(),
+            Some((name, value)) if name.eq_ignore_ascii_case("authorization") => value.clone_into(&mut token),
+            Some(_) => {}
+        }
+    }
+    reader.take(long).read_to_end(&mut Vec::new()).unwrap();
+    (first.split(' ').nth(1).unwrap().to_owned(), token)
+}
+
+const WORKFLOW: &str = "---\nid: w\ntitle: W\ntype: workflow\ncategory: test\ndependencies: []\nsteps:\n  \
+    - {id: one, name: One, description: o, run: 'true'}\n---\n\n# W\n";
+
+fn sandbox(gateway: &Gateway, remote: &str, token: &str) -> Sandbox {
+    let sandbox = Sandbox::repository("0.0");
+    sandbox.put(".aops/workflows/w.md", WORKFLOW);
+    // As after a push.
+    let lines = "git add -A && git -c user.name=t -c user.email=t@t commit -qm w && git remote set-url origin \"$0\" && \
+        git update-ref refs/remotes/origin/main HEAD";
+    sandbox.command("sh").args(["-c", lines, remote]).assert().success();
+    sandbox.configure(&format!("[fleet]\nengine = \"http://127.0.0.1:{}\"\n", gateway.port));
+    set_token(&sandbox, token);
+    sandbox
+}
+
+fn set_token(sandbox: &Sandbox, token: &str) {
+    let keys = sandbox.config().join("aops/keys");
+    fs::create_dir_all(&keys).unwrap();
+    fs::write(keys.join("engine.token"), format!("{token}\n")).unwrap();
+}
+
+const RUN: [&str; 7] = ["run", "do it", "--workflow", "w", "--on", "fleet", "--json"];
+
+/// A token that was replaced, or a server that has just come back, ends no wait: the run goes on.
+#[test]
+fn a_refusal_on_the_way_ends_no_wait() {
+    let end = json!({"kind": "finished", "outcome": "PASS", "reason": "every step passed"});
+    let refusals = vec![(401, json!({"message": "a token is needed"})), (404, json!({"message": "no such run"}))];
+    let script = refusals.into_iter().chain([(202, json!({})), (200, end)]).collect();
+    let gateway = Gateway::open(vec![("/wait", script), ("/status", vec![(200, Value::Null)])]);
+    let sandbox = sandbox(&gateway, "https://git.example/x.git", "first");
+    let said = sandbox.person(&RUN);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("\"outcome\":\"PASS\""), "{said:?}");
+    assert_eq!(gateway.asked("/wait").len(), 4);
+}
+
+/// A password in the remote's address is left out of the order, and the person is told, as by the queue.
+#[test]
+fn a_password_of_the_remote_stays_here_and_is_told() {
+    let end = json!({"kind": "finished", "outcome": "PASS", "reason": "every step passed"});
+    let gateway = Gateway::open(vec![("/wait", vec![(200, end)])]);
+    let sandbox = sandbox(&gateway, "https://me:secret@git.example/x.git", "t");
+    let said = sandbox.person(&RUN);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let first: Value = serde_json::from_str(said.out.lines().next().unwrap()).unwrap();
+    assert_eq!((&first["event"], &first["left_out_secret"]), (&json!("submitted"), &json!(true)), "{said:?}");
+    assert!(!said.out.contains("secret@"), "{said:?}");
+}
+
+/// The page's token is this machine's own: no gateway ever gets it.
+#[test]
+fn the_gateway_gets_the_persons_token_and_not_the_pages() {
+    let end = json!({"kind": "finished", "outcome": "PASS", "reason": "every step passed"});
+    let gateway = Gateway::open(vec![("/wait", vec![(200, end)])]);
+    let sandbox = sandbox(&gateway, "https://git.example/x.git", "mine");
+    fs::write(sandbox.config().join("aops/keys/fleet.token"), "the page's\n").unwrap();
+    assert_eq!(sandbox.person(&RUN).code, Some(0));
+    assert_eq!(gateway.asked("/wait"), ["Bearer mine"]);
+    fs::remove_file(sandbox.config().join("aops/keys/engine.token")).unwrap();
+    sandbox.person(&RUN).failed(2, &["engine.token", "hint: write the token"]);
+}
+
+/// With a database for sessions too, a run of the engine is answered at the engine.
+#[test]
+fn an_answer_goes_to_the_engine_that_knows_the_run() {
+    let standing = json!({"state": "asks", "about": "d".repeat(64), "question": "may it?", "who": "ann"});
+    let script = vec![
+        ("/status", vec![(200, standing)]),
+        ("/answer", vec![(200, Value::Null)]),
+        ("/block", vec![(409, json!({}))]),
+    ];
+    let gateway = Gateway::open(script);
+    let sandbox = sandbox(&gateway, "https://git.example/x.git", "t");
+    // Nothing listens there.
+    let both = format!(
+        "[fleet]\nengine = \"http://127.0.0.1:{}\"\nurl = \"postgresql://aops@127.0.0.1:1/aops\"\n",
+        gateway.port
+    );
+    sandbox.configure(&both);
+    for verb in ["approve", "reject", "block"] {
+        let said = sandbox.person(&["fleet", verb, "20260113-1f3a9c02", "--yes"]);
+        assert_eq!(said.code, Some(0), "{verb}: {said:?}");
+    }
+    assert_eq!((gateway.asked("/answer").len(), gateway.asked("/block").len()), (2, 1));
+}
+
+/// `aops-fleet` starts it for an order; a tool call that does gets nothing, and the order is not read.
+#[test]
+fn a_leg_inside_a_tool_call_runs_nothing() {
+    let sandbox = Sandbox::repository("0.0");
+    let (leg, end) = (sandbox.tmp().join("leg"), sandbox.tmp().join("end"));
+    fs::write(&leg, "{}").unwrap();
+    let words = ["__leg", leg.to_str().unwrap(), end.to_str().unwrap()];
+    assert_eq!(sandbox.inside(&words).code, Some(2));
+    assert!(!end.exists(), "nothing was read");
+    assert_eq!(sandbox.person(&words).code, Some(0));
+    assert!(fs::read_to_string(&end).unwrap().contains("the leg cannot be read"));
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    for line in ["aops-hook __leg a b", "env -u CLAUDECODE aops-hook __leg a b", "aops-hook __network x"] {
+        let said = session.ask_bash(line);
+        assert_eq!(said.code, Some(2), "{line}: {said:?}");
+    }
+}
