@@ -130,12 +130,12 @@ fn to_json(now: &InForce, rule: &Rule, lately: &RuleCounts) -> Value {
     })
 }
 
-fn describe_counts(RuleCounts { asked, refused, .. }: &RuleCounts) -> String {
-    match (asked, refused) {
-        (0, 0) => String::new(),
-        (0, refused) => format!("{refused} stopped"),
-        (asked, refused) => format!("{asked} asked, {refused} stopped"),
-    }
+/// What one rule did: `2 asked, 1 stopped`, `1 stopped`, `3 kept`.
+pub(super) fn describe_rule(counts: &RuleCounts) -> String {
+    let words = [(counts.asked, "asked"), (counts.refused, "stopped"), (counts.kept, "kept")];
+    // Of who was asked it is told, too, that nobody said no.
+    let told = words.iter().filter(|(n, word)| *n > 0 || *word == "stopped" && counts.asked > 0);
+    told.map(|(n, word)| format!("{n} {word}")).collect::<Vec<_>>().join(", ")
 }
 
 fn show(rule: &Rule, io: &mut Io) -> anyhow::Result<u8> {
@@ -161,7 +161,7 @@ fn show(rule: &Rule, io: &mut Io) -> anyhow::Result<u8> {
         ("finds", lines(rule.examples), Tone::Plain),
         ("passes", lines(rule.counter), Tone::Plain),
         ("instead", rule.instead.to_owned(), Tone::Plain),
-        ("lately", describe_counts(&lately), Tone::Plain),
+        ("lately", describe_rule(&lately), Tone::Plain),
         (
             "change",
             format!("`aops-hook danger off|on|keep|ask|deny {id}`, with `--here` for this project alone"),
@@ -180,7 +180,7 @@ fn list(io: &mut Io) -> anyhow::Result<u8> {
     let row = |rule: &Rule| {
         let level = now.policy.danger_level(rule);
         let tone = if level == DangerLevel::shipped(rule) { Tone::Plain } else { Tone::Warn };
-        let (level, did) = (Cell::new(level.name(), tone), describe_counts(lately(rule)));
+        let (level, did) = (Cell::new(level.name(), tone), describe_rule(lately(rule)));
         [rule.id().into(), level, from(&now, rule).into(), did.into(), rule.reason.into()]
     };
     let rows = RULES.iter().map(row).collect();

@@ -4,6 +4,7 @@
 //! For an analysis it starts the configured command in an empty folder with the prompt on its input. Invariant: an answer
 //! that is late, broken or not of the schema is refused with the reason, and changes nothing.
 
+use super::danger::describe_rule;
 use super::past::tell_damage;
 use super::range::{self, FoundSession, since_option};
 use super::table::{NamedFact, Tone, clean};
@@ -279,10 +280,7 @@ fn describe_files(files: &[String]) -> String {
 
 /// `danger:git-discard 2 asked, 1 stopped`
 fn describe_rules(rules: &BTreeMap<String, RuleCounts>) -> String {
-    let one = |(name, counts): (&String, &RuleCounts)| match (counts.asked, counts.refused) {
-        (0, refused) => format!("{name} {refused} stopped"),
-        (asked, refused) => format!("{name} {asked} asked, {refused} stopped"),
-    };
+    let one = |(name, counts): (&String, &RuleCounts)| format!("{name} {}", describe_rule(counts));
     rules.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 

@@ -296,6 +296,25 @@ fn the_input_of_a_servers_tool_is_read_to_its_end_or_refused() {
     }
 }
 
+/// What nests deeper than is read is refused for that alone, whatever it holds: in objects, in lists, in both.
+#[test]
+fn an_input_that_nests_too_deep_is_refused_for_its_depth() {
+    let sandbox = Sandbox::repository("0").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    let session = open(&sandbox);
+    let ask = |input: Value| session.pre(&session.call("mcp__fs__write_file", json!({"all": input})));
+    let wraps: [fn(Value, usize) -> Value; 3] = [
+        |inner, _| json!({"x": inner}),
+        |inner, _| json!(["y", inner]),
+        |inner, n| if n % 2 == 0 { json!([inner]) } else { json!({"x": inner}) },
+    ];
+    for (n, wrap) in wraps.into_iter().enumerate() {
+        let nested = |deep: usize| (0..deep).fold(json!({"note": "hello"}), wrap);
+        let said = ask(nested(3));
+        assert!(!said.out.contains("nests deeper"), "{n}: {said:?}");
+        ask(nested(100)).refused(&["nests deeper than is read"]);
+    }
+}
+
 /// An agent's file that was not looked at may carry any of our names.
 #[test]
 fn a_forged_agent_is_not_hidden_by_others() {

@@ -178,6 +178,26 @@ fn what_was_kept_is_shown_to_no_tool() {
     sandbox.inside(&["undo", "1", "--yes"]).failed(2, &["hint: "]);
 }
 
+/// What was kept and brought back is counted once, where a person looks: the rules, the insights, the week.
+#[test]
+fn what_was_kept_and_brought_back_is_counted() {
+    let sandbox = guarded();
+    let session = begun(&sandbox);
+    sandbox.put("a.txt", "mine\n");
+    let _ = run(&session, &sandbox, "git reset --hard");
+    sandbox.person(&["undo", "--yes"]).said(&[]);
+    // The agent is told, and that is no second one.
+    let _ = session.prompt("and now?");
+    session.stop("done").silent();
+    let insights: Value = serde_json::from_str(&sandbox.person(&["insights", "--json"]).out).unwrap();
+    let (undone, rule) = (&insights["undone"], &insights["rules"]["danger:git-discard"]);
+    assert_eq!((undone, &rule["kept"], &rule["refused"]), (&json!(1), &json!(1), &json!(0)), "{insights}");
+    sandbox.person(&["danger", "git-discard"]).said(&["1 kept"]);
+    let text = "this week: work kept before 1 command, 1 undone";
+    let told = sandbox.session().start("startup").json();
+    assert!(told["systemMessage"].as_str().unwrap().lines().any(|line| line == text), "{told}");
+}
+
 #[test]
 fn what_cannot_be_kept_is_asked_about() {
     let sandbox = guarded();

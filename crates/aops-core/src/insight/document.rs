@@ -186,13 +186,22 @@ impl QuestionCounts {
 pub struct RuleCounts {
     pub allowed: u64,
     pub asked: u64,
+    /// Commands before which it kept what they would lose. Older versions counted none.
+    #[serde(skip_serializing_if = "is_none")]
+    pub kept: u64,
     pub refused: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl RuleCounts {
     pub fn add(&mut self, other: &Self) {
         self.allowed += other.allowed;
         self.asked += other.asked;
+        self.kept += other.kept;
         self.refused += other.refused;
     }
 }
@@ -201,22 +210,33 @@ impl RuleCounts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Worth {
+    /// Lines that were answered in the person's place.
+    pub answered: u64,
+    /// Commands before which what they would lose was kept.
+    pub kept: u64,
     /// Dangerous calls that were not made.
     pub stopped: u64,
-    /// Working trees that were put back.
+    /// Working trees that were put back, and what was kept and brought back.
     pub undone: u64,
 }
 
 impl Worth {
-    /// `9 dangerous commands stopped, 3 undone`; nothing where there is nothing.
+    /// `212 prompts answered for you, 9 dangerous commands stopped, work kept before 2 commands, 3 undone`; nothing where
+    /// there is nothing.
     pub fn describe(&self) -> Option<String> {
-        let stopped = (self.stopped > 0).then(|| format!("{} stopped", count(self.stopped, "dangerous command")));
-        let undone = (self.undone > 0).then(|| format!("{} undone", self.undone));
-        let parts: Vec<String> = stopped.into_iter().chain(undone).collect();
+        let words = [
+            (self.answered, format!("{} answered for you", count(self.answered, "prompt"))),
+            (self.stopped, format!("{} stopped", count(self.stopped, "dangerous command"))),
+            (self.kept, format!("work kept before {}", count(self.kept, "command"))),
+            (self.undone, format!("{} undone", self.undone)),
+        ];
+        let parts: Vec<String> = words.into_iter().filter(|(n, _)| *n > 0).map(|(_, words)| words).collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
     pub fn add(&mut self, other: Self) {
+        self.answered += other.answered;
+        self.kept += other.kept;
         self.stopped += other.stopped;
         self.undone += other.undone;
     }
@@ -224,7 +244,12 @@ impl Worth {
     /// What came since.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
-        Self { stopped: self.stopped.saturating_sub(before.stopped), undone: self.undone.saturating_sub(before.undone) }
+        Self {
+            answered: self.answered.saturating_sub(before.answered),
+            kept: self.kept.saturating_sub(before.kept),
+            stopped: self.stopped.saturating_sub(before.stopped),
+            undone: self.undone.saturating_sub(before.undone),
+        }
     }
 }
 
@@ -270,7 +295,8 @@ impl Insights {
     pub fn worth(&self) -> Worth {
         let dangerous = |name: &&String| name.starts_with("danger:") || name.starts_with("guard");
         let stopped = self.rules.iter().filter(|(name, _)| dangerous(name)).map(|(_, counts)| counts.refused).sum();
-        Worth { stopped, undone: self.undone }
+        let kept = self.rules.values().map(|counts| counts.kept).sum();
+        Worth { answered: self.questions.quieted, kept, stopped, undone: self.undone }
     }
 
     /// It ended, or began and goes on, in the last seven days.

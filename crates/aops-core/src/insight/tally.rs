@@ -121,6 +121,8 @@ impl Tally {
             Fact::Call(step) => self.count_call(step),
             Fact::Question(asked) => self.count_question(asked),
             Fact::Answer(answered) => again = self.count_answer(answered),
+            // Told to the agent, it is recorded again.
+            Fact::Undo(brought) => self.insights.undone += u64::from(!brought.told),
             Fact::Rollback(undone) => self.insights.undone += u64::from(undone.stage == RollbackState::Done),
             Fact::Block(block) => {
                 self.insights.custodiet_blocks += u64::from(block.by == AgentId::Custodiet.name());
@@ -220,6 +222,9 @@ impl Tally {
     fn count_call(&mut self, step: &Step) {
         self.count_rehearsed(step.rehearsed.as_ref());
         hosts::count(&mut self.insights.hosts, &step.hosts, false);
+        if let Some(rule) = step.kept.as_ref().and_then(|kept| kept.rule.as_ref()) {
+            self.insights.rules.entry(format!("danger:{rule}")).or_default().kept += 1;
+        }
         let at = self.open.iter().position(|(key, _)| *key == step.call);
         if step.to == CallState::Pending {
             if self.open.len() >= MOST {

@@ -101,18 +101,20 @@ mod tests {
     fn it_is_told_once_a_week_and_only_what_is_of_the_week() {
         let folder = tempfile::tempdir().unwrap();
         let at = |day: i64| Env { data: folder.path().join("data"), now_ms: day * 86_400_000, ..Env::default() };
-        let stopped = |n| Worth { stopped: n, undone: 0 };
+        let stopped = |n| Worth { stopped: n, ..Worth::default() };
         assert_eq!(tell(&at(1)), None, "nothing was done");
         add(&at(1), Worth::default()).unwrap();
         assert!(!path(&at(1)).exists(), "nothing to remember");
         add(&at(1), stopped(1)).unwrap();
-        add(&at(2), Worth { stopped: 1, undone: 3 }).unwrap();
+        add(&at(2), Worth { answered: 212, kept: 1, stopped: 1, undone: 3 }).unwrap();
+        let words = "this week: 212 prompts answered for you, 2 dangerous commands stopped, \
+                     work kept before 1 command, 3 undone";
         let dry = Env { dry_run: true, ..at(3) };
         assert_eq!(tell(&dry), None);
-        assert_eq!(tell(&at(3)).as_deref(), Some("this week: 2 dangerous commands stopped, 3 undone"));
+        assert_eq!(tell(&at(3)).as_deref(), Some(words));
         add(&at(4), stopped(1)).unwrap();
         assert_eq!(tell(&at(4)), None, "it was read yesterday");
-        assert_eq!(worth(&at(4)), Worth { stopped: 3, undone: 3 });
+        assert_eq!(worth(&at(4)), Worth { answered: 212, kept: 1, stopped: 3, undone: 3 });
         assert_eq!(tell(&at(10)).as_deref(), Some("this week: 1 dangerous command stopped"), "the others are older");
         assert_eq!(std::fs::read_to_string(path(&at(10))).unwrap().lines().count(), 2, "and forgotten");
         assert_eq!(tell(&at(18)), None, "nothing was done since");
@@ -122,7 +124,7 @@ mod tests {
     fn it_stays_short_where_nobody_reads_it() {
         let folder = tempfile::tempdir().unwrap();
         let at = |day: i64| Env { data: folder.path().to_owned(), now_ms: day * DAY_MS, ..Env::default() };
-        let one = Worth { stopped: 1, undone: 0 };
+        let one = Worth { stopped: 1, ..Worth::default() };
         for day in 1..=10 {
             let most = (0..400).inspect(|_| add(&at(day), one).unwrap());
             let long = most.map(|_| std::fs::metadata(path(&at(day))).unwrap().len()).max();

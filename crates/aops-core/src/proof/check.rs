@@ -416,3 +416,21 @@ pub fn count_witnesses(signers: &[(&PublicKey, u64)]) -> u64 {
 /// The newest checkpoint with enough cosignatures, and why there is none newer.
 pub const WITNESSED: &str = "witnessed";
 pub const TROUBLE: &str = "witness-trouble";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_a_fault_that_is_told() {
+        let mut examined = Examined::default();
+        assert_eq!((examined.unless_odd(Ok(7)), examined.faults.len()), (7, 0));
+        let odd = Failure::new(crate::model::error::Code::ChecksumMismatch, "`seals` is a folder");
+        assert_eq!(examined.unless_odd::<u64>(Err(odd)), 0);
+        assert!(
+            examined.faults.len() == 1 && examined.faults[0].contains("`seals` is a folder"),
+            "{:?}",
+            examined.faults
+        );
+    }
+}

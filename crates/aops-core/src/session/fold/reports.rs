@@ -355,3 +355,22 @@ impl Session {
         self.owes_qa() && enforced && !self.is_waived_by_person(GateId::Qa, now_ms)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_auditor_that_is_done_audits_no_longer() {
+        let mut session = Session::default();
+        session.memory.progress.auditing = true;
+        let auditor =
+            |done| Started { name: AgentId::Custodiet.into(), client: "c".into(), done, ..Started::default() };
+        session.memory.progress.agents = vec![auditor(true)];
+        assert!(!session.is_audited_by("c"), "it has reported, or was stopped");
+        session.memory.progress.agents.push(auditor(false));
+        assert!(session.is_audited_by("c") && !session.is_audited_by("another client"));
+        session.memory.progress.auditing = false;
+        assert!(!session.is_audited_by("c"), "nothing is audited");
+    }
+}
