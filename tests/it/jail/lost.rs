@@ -1,4 +1,4 @@
-//! Each kind of loss in one world: judged by the hook, kept and run by the starter, swept by git, brought back by a person.
+//! Losses in one world: judged by the hook, kept and run by the starter, swept by git, brought back by a person.
 
 use super::world::{Jailed, JailedSession};
 use crate::rollback::{picture, same};
@@ -68,44 +68,6 @@ fn lose(session: &JailedSession, line: &str) -> u64 {
     let ran = session.ran(line);
     let number = ran.told.split("kept as ").nth(1).and_then(|rest| rest.split(':').next()?.parse().ok());
     number.unwrap_or_else(|| panic!("{line}: {ran:?}"))
-}
-
-const LINES: [&str; 20] = [
-    "git checkout -- .",
-    "git checkout a.txt",
-    "git restore src/c.txt",
-    "git restore --staged --worktree .",
-    "git reset --hard",
-    "git reset --hard HEAD~1",
-    "git switch --discard-changes other",
-    "git stash drop",
-    "git stash drop stash@{1}",
-    "git stash clear",
-    "git branch -D topic",
-    "git tag -d v1",
-    "git clean -fd",
-    "git clean -fdx",
-    "rm -rf notes src",
-    "rm app.db notes/x.txt",
-    "echo X > .env",
-    "cp b.txt .env",
-    "printf X | tee .env",
-    "sed -i s/KEY/NO/ .env",
-];
-
-/// Bytes, modes, links, index, refs: as before, whatever went.
-#[test]
-fn every_kind_of_loss_comes_back_whole() {
-    let world = world();
-    let session = world.prompted();
-    for line in LINES {
-        let was = World::of(&world.sandbox);
-        let number = lose(&session, line);
-        assert_ne!(World::of(&world.sandbox), was, "{line} takes something away");
-        sweep(&world);
-        brought(&world.sandbox, number);
-        was.same(&World::of(&world.sandbox), line);
-    }
 }
 
 /// What is moved away comes back where it was overwritten.
