@@ -40,7 +40,7 @@ pub(crate) fn partly(answer: &Answer, words: &[&str]) {
 }
 
 /// Nothing but refs holds a commit after this.
-pub(crate) fn collect(sandbox: &Sandbox) {
+fn collect(sandbox: &Sandbox) {
     sandbox.git(&["reflog", "expire", "--expire=now", "--all"]);
     sandbox.git(&["gc", "--prune=now", "-q"]);
 }

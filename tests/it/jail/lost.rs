@@ -1,9 +1,10 @@
-//! Each kind of loss in one world: judged by the hook, kept and run by the starter, swept by git, brought back by a person.
+//! Losses in one world: judged by the hook, kept and run by the starter, swept by git, brought back by a person.
 
 use super::world::{Jailed, JailedSession};
 use crate::rollback::{picture, same};
-use crate::undo::hand::World;
-use crate::undo::{brought, collect, partly, undo};
+use crate::undo::hand::{World, env};
+use crate::undo::{brought, partly, undo};
+use aops_core::checkpoint::store::Store;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -45,13 +46,20 @@ fn world() -> Jailed {
     fs::set_permissions(world.project().join("notes/x.txt"), fs::Permissions::from_mode(0o600)).unwrap();
     sandbox.put(".env", "KEY=1\n");
     sandbox.put("app.db", "rows\n");
-    fs::create_dir_all(world.project().join(".claude")).unwrap();
+    // Its folder is there from the beginning.
+    drop(Store::open(&env(sandbox), &world.project()).unwrap());
     world
 }
 
 fn commit(world: &Jailed, words: &str) {
     world.sandbox.git(&["add", "-A"]);
     world.sandbox.git(&["commit", "-q", "-m", words]);
+}
+
+/// Nothing but refs and the list of stashes holds a commit after this.
+fn sweep(world: &Jailed) {
+    world.sandbox.git(&["reflog", "expire", "--expire=now", "HEAD", "refs/heads/main"]);
+    world.sandbox.git(&["gc", "--prune=now", "-q"]);
 }
 
 /// The line passes, is kept and run; the number that the model reads.
@@ -62,51 +70,13 @@ fn lose(session: &JailedSession, line: &str) -> u64 {
     number.unwrap_or_else(|| panic!("{line}: {ran:?}"))
 }
 
-const LINES: [&str; 20] = [
-    "git checkout -- .",
-    "git checkout a.txt",
-    "git restore src/c.txt",
-    "git restore --staged --worktree .",
-    "git reset --hard",
-    "git reset --hard HEAD~1",
-    "git switch --discard-changes other",
-    "git stash drop",
-    "git stash drop stash@{1}",
-    "git stash clear",
-    "git branch -D topic",
-    "git tag -d v1",
-    "git clean -fd",
-    "git clean -fdx",
-    "rm -rf notes src",
-    "rm app.db notes/x.txt",
-    "echo X > .env",
-    "cp b.txt .env",
-    "printf X | tee .env",
-    "sed -i s/KEY/NO/ .env",
-];
-
-/// Bytes, modes, links, index, refs: as before, whatever went.
-#[test]
-fn every_kind_of_loss_comes_back_whole() {
-    let world = world();
-    let session = world.prompted();
-    for line in LINES {
-        let was = World::of(&world.sandbox);
-        let number = lose(&session, line);
-        assert_ne!(World::of(&world.sandbox), was, "{line} takes something away");
-        collect(&world.sandbox);
-        brought(&world.sandbox, number);
-        was.same(&World::of(&world.sandbox), line);
-    }
-}
-
 /// What is moved away comes back where it was overwritten.
 #[test]
 fn a_file_that_another_was_moved_over_comes_back() {
     let world = world();
     let session = world.prompted();
     let number = lose(&session, "mv b.txt .env");
-    collect(&world.sandbox);
+    sweep(&world);
     brought(&world.sandbox, number);
     assert_eq!(fs::read_to_string(world.project().join(".env")).unwrap(), "KEY=1\n");
 }
@@ -122,7 +92,7 @@ fn a_working_tree_comes_back_whole() {
     let (was, files) = (World::of(&world.sandbox), picture(&tree));
     let number = lose(&session, "git worktree remove --force ../tree");
     assert!(!tree.exists());
-    collect(&world.sandbox);
+    sweep(&world);
     brought(&world.sandbox, number);
     was.same(&World::of(&world.sandbox), "project");
     same(&files, &picture(&tree), "tree");

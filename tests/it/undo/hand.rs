@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 pub(super) const NOW: i64 = 1_768_298_400_000;
 
-pub(super) fn env(sandbox: &Sandbox) -> Env {
+pub(crate) fn env(sandbox: &Sandbox) -> Env {
     let (config, home, cwd) = (sandbox.config(), sandbox.home(), sandbox.project());
     Env { config, home, cwd, now_ms: NOW, ..Env::default() }
 }
