@@ -17,7 +17,7 @@ use crate::run::job::{JobFiles, JobStatus};
 use crate::run::packet::{End, Pause, TaskSpec};
 use crate::run::plan::{PlannedStep, intervention, plan_step};
 use crate::run::state::{MOST_ROUNDS, RunState};
-use aops_core::jail::network::run_folder;
+use aops_core::jail::network::{self, run_folder};
 use aops_core::model::agent::AgentId;
 use aops_core::model::{client::Client, error::Failure};
 use aops_core::system::env::{Env, RUN, now_ms};
@@ -184,13 +184,15 @@ impl Driver {
         };
         let packet = self.artifacts.keep_end(&end)?;
         self.append(AttemptFact::Terminal(Ended { outcome, reason: reason.clone() }))?;
-        if outcome == RunOutcome::Pass {
-            tell_refused(&self.folder, reporter);
-            let _ = std::fs::remove_dir_all(&self.folder);
-        }
         let delivered = self.run.delivered.clone().filter(|_| outcome == RunOutcome::Pass);
         let finish = Finish { run_id, outcome, reason, packet, hint, delivered, resumed: self.resumed };
         self.notify(reporter, &finish);
+        tell_refused(&self.folder, reporter);
+        if outcome == RunOutcome::Pass {
+            // Its broker is found by what lies there.
+            network::end(&self.folder);
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
         Ok(finish)
     }
 
