@@ -14,7 +14,7 @@ use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -35,7 +35,10 @@ pub struct Gateway {
     pub listen: SocketAddr,
     pub ingress: Address,
     pub admin: Address,
-    pub tokens: Tokens,
+    /// Who may do what; read again for each request, so that a token that was taken out counts no more.
+    pub tokens: PathBuf,
+    /// Nobody answers what a run of their own asks.
+    pub four_eyes: bool,
     /// One line of JSON for each act.
     pub audit: PathBuf,
 }
@@ -53,13 +56,20 @@ type Said = (u16, Value);
 
 impl Gateway {
     pub fn read(words: &[String]) -> Result<Self, String> {
-        let given = Given::read(words, &["listen", "ingress", "admin", "tokens", "audit"])?;
-        let listen = given.must("listen")?;
+        let given = Given::read(words, &["listen", "ingress", "admin", "tokens", "audit", "four-eyes"])?;
+        let (listen, tokens) = (given.must("listen")?, PathBuf::from(given.must("tokens")?));
+        Tokens::read(&tokens)?;
+        let four_eyes = match given.last("four-eyes") {
+            None | Some("off") => false,
+            Some("on") => true,
+            Some(odd) => return Err(format!("`--four-eyes {odd}`: write `on` or `off`")),
+        };
         Ok(Self {
             listen: listen.parse().map_err(|_| format!("`--listen {listen}`: write ADDRESS:PORT"))?,
             ingress: Address::read(given.must("ingress")?)?,
             admin: Address::read(given.must("admin")?)?,
-            tokens: Tokens::read(Path::new(given.must("tokens")?))?,
+            tokens,
+            four_eyes,
             audit: PathBuf::from(given.must("audit")?),
         })
     }
@@ -104,7 +114,8 @@ impl Gateway {
             let is_up = self.admin.ask("GET", "/health", None, SOON).is_ok_and(|said| said.status == 200);
             return if is_up { (200, json!({"ok": true})) } else { problem(503, "the engine does not answer") };
         }
-        let Some(person) = self.tokens.find(&request.token) else { return problem(401, "a token is needed") };
+        let Ok(tokens) = Tokens::read(&self.tokens) else { return problem(503, "the file of tokens cannot be read") };
+        let Some(person) = tokens.find(&request.token) else { return problem(401, "a token is needed") };
         let parts: Vec<&str> = request.path.trim_matches('/').split('/').collect();
         let (role, run) = match (request.method.as_str(), parts.as_slice()) {
             ("POST", ["v1", "runs", run]) => (Role::Submit, *run),
@@ -154,6 +165,17 @@ impl Gateway {
         let Ok(decision) = serde_json::from_value::<Decision>(said) else {
             return problem(400, "that is not an answer");
         };
+        if self.four_eyes {
+            match self.ingress.ask("POST", &format!("/Run/{run}/status"), None, SOON) {
+                Ok(said) if said.status == 200 && said.json["who"] == person.name.as_str() => {
+                    self.note(person, "refused", &request_of(run), &json!(decision));
+                    return problem(403, "who asked for a run does not answer it: somebody else must");
+                }
+                Ok(said) if said.status == 200 && said.json["who"].is_string() => {}
+                Ok(said) if said.status == 200 => return problem(409, "the run does not ask this question"),
+                other => return passed(other),
+            }
+        }
         if !self.note(person, "answer", run, &json!(decision)) {
             return problem(500, "the audit cannot be written");
         }
@@ -192,6 +214,10 @@ impl Gateway {
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.audit);
         file.and_then(|mut file| writeln!(file, "{line}").and_then(|()| file.sync_data())).is_ok()
     }
+}
+
+fn request_of(run: &str) -> String {
+    format!("/v1/runs/{run}/answer")
 }
 
 fn is_late(error: &io::Error) -> bool {

@@ -20,8 +20,11 @@ use std::time::Duration;
 /// The object that knows the machines; its only key.
 const MACHINES: &str = "Machines";
 pub const ALL: &str = "all";
+/// The object that knows which questions of a run were answered; its key is the run.
+const ANSWERS: &str = "Answers";
 const STANDING: &str = "standing";
 const KNOWN: &str = "machines";
+const TAKEN: &str = "taken";
 /// How long a run waits for a machine that has its labels, before it looks again.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
@@ -55,6 +58,7 @@ impl Run {
         let machine = choose(&ctx, &order).await?;
         let ended = walk(&ctx, &run, &machine, &order).await;
         ctx.request::<_, ()>(RequestTarget::object(MACHINES, ALL, "done"), machine.clone()).send();
+        ctx.request::<_, ()>(RequestTarget::object(ANSWERS, &run, "forget"), ()).send();
         let since = now(&ctx).await?;
         tell(&ctx, Standing { state: "over".to_owned(), machine: Some(machine), since, ..standing(&order) });
         ended
@@ -72,6 +76,12 @@ impl Run {
         if asked.as_deref() != Some(answer.about.as_str()) {
             return Err(TerminalError::new_with_code(409, "the run does not ask this question").into());
         }
+        // Two of these handlers may be here at one moment, and only one of them comes first there.
+        let take = RequestTarget::object(ANSWERS, ctx.key(), "take");
+        let Json(is_first) = ctx.request::<_, Json<bool>>(take, Json(answer.about.clone())).call().await?;
+        if !is_first {
+            return Err(TerminalError::new_with_code(409, "this question was answered already").into());
+        }
         ctx.resolve_promise(&name, Json(answer));
         Ok(())
     }
@@ -80,6 +90,13 @@ impl Run {
     async fn status(&self, ctx: SharedWorkflowContext<'_>) -> HandlerResult<Json<Option<Standing>>> {
         Ok(Json(ctx.get::<Json<Standing>>(STANDING).await?.map(Json::into_inner)))
     }
+}
+
+/// How often in a row a machine may give a step back before a person is asked, and how long the run waits each time.
+const MOST_GIVEN_BACK: u32 = 8;
+
+fn pause_after(times: u32) -> Duration {
+    Duration::from_secs(1 << times.min(6))
 }
 
 fn promise_of(about: &str) -> String {
@@ -123,7 +140,7 @@ async fn choose(ctx: &WorkflowContext<'_>, order: &Order) -> Result<String, Term
 
 /// Leg after leg, with a person's answer between two of them, to the end.
 async fn walk(ctx: &WorkflowContext<'_>, run: &str, machine: &str, order: &Order) -> HandlerResult<Json<LegEnd>> {
-    let mut answer = None;
+    let (mut answer, mut given_back) = (None, 0);
     for leg in 1.. {
         let since = now(ctx).await?;
         let on = Some(machine.to_owned());
@@ -133,7 +150,15 @@ async fn walk(ctx: &WorkflowContext<'_>, run: &str, machine: &str, order: &Order
         let Json(end) = attended(ctx, step, work).await?;
         let (question, about) = match end {
             LegEnd::Finished { .. } => return Ok(Json(end)),
-            LegEnd::GivenBack => continue,
+            LegEnd::GivenBack if given_back < MOST_GIVEN_BACK => {
+                ctx.sleep(pause_after(given_back)).await?;
+                given_back += 1;
+                continue;
+            }
+            LegEnd::GivenBack => {
+                let words = format!("the step was given back {given_back} times; may it be tried again?");
+                (words, format!("failed-{leg}"))
+            }
             LegEnd::Asks { question, about } => (question, about),
             LegEnd::Failed { words } => (format!("{words}; may it be tried again?"), format!("failed-{leg}")),
         };
@@ -143,6 +168,7 @@ async fn walk(ctx: &WorkflowContext<'_>, run: &str, machine: &str, order: &Order
         let about = Some(about);
         tell(ctx, Standing { state, machine: on, leg: leg_of, question, about, since, ..standing(order) });
         let Json(said) = ctx.promise::<Json<Decision>>(&name).await?;
+        given_back = 0;
         if said.about.starts_with("failed-") && !said.approve {
             let (outcome, reason) = ("BLOCKED".to_owned(), format!("{} rejected it", said.who));
             return Ok(Json(LegEnd::Finished { outcome, reason, delivered: None }));
@@ -165,6 +191,32 @@ async fn attended(ctx: &WorkflowContext<'_>, step: RequestTarget, work: Leg) -> 
                 Err(ended) => Err(ended),
             }
         }
+    }
+}
+
+/// Which questions of a run were answered. One call at a time for a run, so one of two answers comes first.
+struct Answers;
+
+#[restate_sdk::object(name = "Answers")]
+impl Answers {
+    /// Whether this is the first answer to this question.
+    #[handler]
+    async fn take(&self, ctx: ObjectContext<'_>, Json(about): Json<String>) -> HandlerResult<Json<bool>> {
+        let known = ctx.get::<Json<Vec<String>>>(TAKEN).await?.map(Json::into_inner);
+        let mut known = known.unwrap_or_default();
+        let is_first = !known.contains(&about);
+        if is_first {
+            known.push(about);
+            ctx.set(TAKEN, Json(known));
+        }
+        Ok(Json(is_first))
+    }
+
+    /// The run is over.
+    #[handler]
+    async fn forget(&self, ctx: ObjectContext<'_>) -> HandlerResult<()> {
+        ctx.clear_all();
+        Ok(())
     }
 }
 
@@ -271,7 +323,7 @@ pub async fn serve(steps: Arc<Steps>, listen: SocketAddr, identity: Option<&str>
         .retry_policy_max_attempts(50)
         .retry_policy_pause_on_max_attempts();
     let machine = service_definition(OnMachine(steps).serve(), here).options(options);
-    let mut endpoint = Endpoint::builder().bind(Run).bind(Machines).bind(machine);
+    let mut endpoint = Endpoint::builder().bind(Run).bind(Machines).bind(Answers).bind(machine);
     if let Some(key) = identity {
         endpoint = endpoint.identity_key(key).map_err(|error| format!("the server's key: {error}"))?;
     }

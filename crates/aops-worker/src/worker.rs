@@ -52,8 +52,15 @@ impl Options {
         if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
             return Err(format!("`{name}` is not the name of a machine\nhint: letters, digits, `-` and `_`"));
         }
+        let listen: SocketAddr = listen.parse().map_err(|_| format!("`--listen {listen}`: write ADDRESS:PORT"))?;
+        if given.last("identity").is_none() && !listen.ip().is_loopback() {
+            return Err(format!(
+                "`--listen {listen}` without `--identity`: whoever reaches it could run programs here\n\
+                 hint: give the server's key (`publickeyv1_…`), or listen on 127.0.0.1"
+            ));
+        }
         Ok(Self {
-            listen: listen.parse().map_err(|_| format!("`--listen {listen}`: write ADDRESS:PORT"))?,
+            listen,
             address: given.last("address").map(str::to_owned),
             ingress: Address::read(given.must("ingress")?)?,
             admin: Address::read(given.must("admin")?)?,
@@ -117,5 +124,28 @@ fn announce(options: &Options) {
     }
     while !is_heard(&options.ingress, &path, &hello) {
         thread::sleep(SECOND);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_is_served_only_with_the_servers_key() {
+        let read = |listen: &str, more: &[&str]| {
+            let words = ["--name", "a", "--listen", listen, "--ingress", "http://h:1", "--admin", "http://h:2"];
+            let words = words.iter().chain(&["--hook", "/bin/true"]).chain(more).map(|word| (*word).to_owned());
+            Options::read(&words.collect::<Vec<_>>())
+        };
+        for open in ["10.0.0.5:9080", "0.0.0.0:9080", "[::]:9080"] {
+            let said = read(open, &[]).unwrap_err();
+            assert!(said.contains(open) && said.contains("hint:"), "{said}");
+            assert!(read(open, &["--identity", "publickeyv1_x"]).is_ok(), "{open}");
+        }
+        for here in ["127.0.0.1:9080", "[::1]:9080"] {
+            assert!(read(here, &[]).is_ok(), "{here}");
+        }
+        assert!(read("here", &[]).unwrap_err().contains("ADDRESS:PORT"));
     }
 }
