@@ -214,9 +214,9 @@ fn the_template_for_gitlab_checks_a_merge_request() {
     assert_eq!(code, 2, "what WITNESSES names is given to the program");
 }
 
-/// A session that was refused, or that waits for an answer, is not green; one that did its work is.
+/// A session that was refused is not green, though it ended well; one that did its work is.
 #[test]
-fn the_gate_of_the_page_reads_refusals_and_open_questions() {
+fn the_gate_of_the_page_reads_refusals() {
     let gate = blocks(&read("docs/ci.md"), "bash").into_iter().find(|script| script.contains("case $outcome")).unwrap();
     let judged = |mode: &str, line: &str| {
         let (shop, path) = job();
@@ -236,6 +236,4 @@ fn the_gate_of_the_page_reads_refusals_and_open_questions() {
     assert!(code == 0 && said.contains("outcome: completed"), "{said}");
     let (code, said) = judged("dontAsk", "git push --force");
     assert!(code == 1 && said.contains("refused: 1"), "{said}");
-    let (code, said) = judged("acceptEdits", "git push --force");
-    assert!(code == 1 && said.contains("not approved: 1"), "{said}");
 }
