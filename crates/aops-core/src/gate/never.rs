@@ -43,8 +43,8 @@ pub fn find<'a>(policy: &Policy, origins: &'a Origins) -> Vec<Idle<'a>> {
 
 fn why(rule: &Rule, effects: &Effects) -> Option<String> {
     every(&rule.tool, |pattern| unknown_tool(rule, pattern))
-        .or_else(|| every(&rule.command, |pattern| odd_command(pattern)))
-        .or_else(|| every(&rule.path, |pattern| odd_path(pattern)))
+        .or_else(|| every(&rule.command, odd_command))
+        .or_else(|| every(&rule.path, odd_path))
         .or_else(|| without_commands(rule))
         .or_else(|| without_paths(rule))
         .or_else(|| without_effect(rule, effects))

@@ -155,13 +155,11 @@ pub fn held(network: &Network, home: &Path, session: impl FnOnce() -> Option<Pat
 #[cfg(target_os = "linux")]
 pub fn hold(network: &HeldNetwork, ground: &mut Ground) -> Result<(), String> {
     ground.shut = network.closes.then(|| sockets::foreign(ground, &network.sockets)).transpose()?;
-    match network.session.as_deref().map(enter::find) {
-        Some(Ok(spaces)) => spaces.enter(),
-        _ => {
-            ground.offline = network.closes;
-            Ok(())
-        }
+    if let Some(Ok(spaces)) = network.session.as_deref().map(enter::find) {
+        return spaces.enter();
     }
+    ground.offline = network.closes;
+    Ok(())
 }
 
 #[cfg(not(target_os = "linux"))]
