@@ -224,7 +224,7 @@ impl Tally {
                 self.open.remove(0);
             }
             self.open.push((step.call.clone(), changed_files(step)));
-            self.insights.questions.quieted += u64::from(step.quiet.is_some());
+            self.insights.questions.quieted += u64::from(step.means().quiet.is_some());
         }
         let count: fn(&mut Calls) -> &mut u64 = match step.to {
             CallState::Completed => |calls| &mut calls.completed,
@@ -244,7 +244,7 @@ impl Tally {
         if !matches!(step.to, CallState::Completed | CallState::Failed) {
             if let Some(gate) = &step.gate {
                 self.count_refusal(gate.name());
-                self.rule(gate.name(), step.rule.as_deref()).refused += 1;
+                self.rule(gate.name(), step.rule()).refused += 1;
             }
             return;
         }
@@ -253,7 +253,8 @@ impl Tally {
             push_new(&mut self.insights.files_changed, inside.unwrap_or(path));
         }
         // What a command did to the tree, where that was measured.
-        for file in step.grown.iter().flat_map(|grown| &grown.files).filter(|file| file.is != file.was) {
+        for file in step.ended().measured.grown.iter().flat_map(|grown| &grown.files).filter(|file| file.is != file.was)
+        {
             push_new(&mut self.insights.files_changed, &file.path);
         }
         if !matches!(name, "Agent" | "Task") {
@@ -390,7 +391,7 @@ impl Tally {
 }
 
 fn changed_files(step: &Step) -> Vec<String> {
-    let input = step.input.as_ref().filter(|_| step.effect == Some(Effect::Write)).map_or("", |input| input.get());
+    let input = step.input().filter(|_| step.effect() == Some(Effect::Write)).map_or("", |input| input.get());
     match step.call.tool.as_str() {
         "apply_patch" => patched_files(input),
         "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => {

@@ -140,7 +140,7 @@ const HINDERED: [&str; 14] = [
 
 /// An answered command failed, and says that the jail was in its way.
 pub fn is_hindered(event: &Event, open: &OpenCall) -> bool {
-    let failed = event.kind == EventKind::PostToolUseFailure && open.quiet.is_some();
+    let failed = event.kind == EventKind::PostToolUseFailure && open.means.quiet.is_some();
     let Some(call) = event.call.as_ref().filter(|_| failed) else { return false };
     let shown = call.result.as_ref().map(ToolResult::lines).unwrap_or_default();
     let said = format!("{}\n{shown}", call.error).to_lowercase();
