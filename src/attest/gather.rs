@@ -184,7 +184,7 @@ impl Story {
         let id = step.call.id.as_str();
         match step.to {
             CallState::Pending => {
-                let pending = Pending { tests: step.tests, online: step.online };
+                let pending = Pending { tests: step.means().tests, online: step.means().jailing.online };
                 self.pending.insert(id.to_owned(), pending);
             }
             CallState::Denied => {
@@ -197,7 +197,7 @@ impl Story {
         if let Some(observed) = step.observed.as_deref() {
             self.add_observed(seq, observed);
         }
-        if step.plan.is_some() && step.to == CallState::Completed {
+        if step.ended().plan.is_some() && step.to == CallState::Completed {
             self.plans.push(At { seq, what: Plan { verdict: Verdict::Proceed, by: By::Person, entry: seq } });
         }
     }
@@ -209,9 +209,9 @@ impl Story {
         if step.call.server != "builtin" {
             self.servers.push(At { seq, what: format!("mcp__{}", label(&step.call.server)) });
         }
-        let ran = step.to == CallState::Completed || exit.is_some() || step.jailed.is_some();
+        let ran = step.to == CallState::Completed || exit.is_some() || step.ended().under.jailed.is_some();
         if is_shell(&step.call.tool) && ran {
-            let proof = step.jailed.as_ref();
+            let proof = step.ended().under.jailed.as_ref();
             let held =
                 proof.filter(|proof| proof.profile != Profile::None).map_or(Hold::Words, |proof| hold(proof.hold));
             let profile = proof.map_or(Profile::None, |proof| proof.profile);

@@ -160,7 +160,7 @@ fn answer<'a>(entry: &'a Recent, event: &'a str, asked: Asked<'a>, said: Option<
 pub fn describe_question(answered: &Answered) -> String {
     match answered.asked {
         Asked::Call(step) => {
-            let input = step.input.as_ref().map_or("{}", |input| input.get()).to_owned();
+            let input = step.input().map_or("{}", |input| input.get()).to_owned();
             sandbox::shown(&ToolCall { key: step.call.clone(), input, ..ToolCall::default() })
         }
         Asked::Event(seen) => match EventKind::of(answered.event) {

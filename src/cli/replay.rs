@@ -252,7 +252,7 @@ impl<'a> Replay<'a> {
     }
 
     fn of_call(&self, step: &Step) -> Result<Value, &'static str> {
-        let input: Value = serde_json::from_str(step.input.as_ref().ok_or(CLIPPED)?.get()).map_err(|_| CLIPPED)?;
+        let input: Value = serde_json::from_str(step.input().ok_or(CLIPPED)?.get()).map_err(|_| CLIPPED)?;
         let known = [&step.agent_id, &step.agent_type, &step.mode, &step.prompt_id];
         let mut payload = self.common_fields("PreToolUse", known);
         payload.insert("tool_name".into(), json!(step.call.tool));

@@ -115,7 +115,7 @@ impl GateNotes {
         match fact {
             Fact::Event(seen) => tell_event(seen, &mut say),
             Fact::Call(step) if step.to == CallState::Pending => {
-                let input = step.input.as_ref().map_or("{}", |input| input.get());
+                let input = step.input().map_or("{}", |input| input.get());
                 say(format!("**{}** {input}", step.call.tool), true);
                 if let Some(would) = &step.rehearsed {
                     let (gate, verb, tool) = (&would.gate, would.verb(), &step.call.tool);

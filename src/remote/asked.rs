@@ -48,7 +48,7 @@ pub fn of(env: &Env, found: &SessionOnDisk) -> Option<(SessionQuestion, String)>
     collect::entries(&found.path.join(LEDGER_FILE), |_, fact| match fact {
         Fact::Run(_) => in_run = true,
         Fact::Call(step) if step.call == open.call => {
-            let whole = step.input.as_ref().map(|input| sandbox::shown_whole(&open.call.tool, input.get()));
+            let whole = step.input().map(|input| sandbox::shown_whole(&open.call.tool, input.get()));
             what = whole.unwrap_or(std::mem::take(&mut what));
         }
         _ => {}

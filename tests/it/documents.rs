@@ -40,7 +40,7 @@ fn a_completed_call_records_its_result_and_a_repeated_one_is_told_it() {
     let response = json!({"stdout": output, "stderr": "", "interrupted": false});
     post(&session, &call, response.clone()).silent();
     let step = last_step(&session, &call);
-    let result = &step["result"];
+    let result = &step["end"]["result"];
     assert_eq!(step["to"], "COMPLETED");
     assert_eq!(result["bytes"], response.to_string().len(), "{result}");
     assert_eq!(result["sha256"].as_str().unwrap().len(), 64);

@@ -196,18 +196,44 @@ fn oddly_named(kind: &str, with: &Map<String, Value>) -> Map<String, Value> {
     odd
 }
 
-/// A fact of this kind with the fields that the lots choose, and about as many values changed, as far as it can be read.
-fn any_of(kind: &str, lots: &mut Lots) -> Map<String, Value> {
-    let samples = samples_of(kind);
+/// One of these objects with fields of all of them, as the lots choose. The fields of a group in it are chosen one by one too,
+/// as far as it can be read then.
+fn mixed(
+    samples: &[&Map<String, Value>],
+    lots: &mut Lots,
+    is_read: &mut dyn FnMut(&Map<String, Value>) -> bool,
+) -> Map<String, Value> {
     let mut with = samples[lots.below(samples.len())].clone();
-    let names: BTreeSet<&String> = samples.iter().flat_map(Map::keys).collect();
-    for name in names {
-        let held: Vec<Option<&Value>> = samples.iter().map(|sample| sample.get(name)).collect();
+    let names: BTreeSet<&String> = samples.iter().flat_map(|sample| sample.keys()).collect();
+    for name in &names {
+        let held: Vec<Option<&Value>> = samples.iter().map(|sample| sample.get(*name)).collect();
         match lots.of(&held) {
-            Some(value) => with.insert(name.clone(), (*value).clone()),
-            None => with.remove(name),
+            Some(value) => with.insert((*name).clone(), (*value).clone()),
+            None => with.remove(*name),
         };
     }
+    for name in names {
+        let groups: Vec<&Map<String, Value>> =
+            samples.iter().filter_map(|sample| sample.get(name)?.as_object()).collect();
+        if groups.len() < 2 || !with.get(name).is_some_and(Value::is_object) {
+            continue;
+        }
+        let mut tried = with.clone();
+        let group = mixed(&groups, lots, &mut |group| {
+            tried.insert(name.clone(), Value::Object(group.clone()));
+            is_read(&tried)
+        });
+        tried.insert(name.clone(), Value::Object(group));
+        if is_read(&tried) {
+            with = tried;
+        }
+    }
+    with
+}
+
+/// A fact of this kind with the fields that the lots choose, and about as many values changed, as far as it can be read.
+fn any_of(kind: &str, lots: &mut Lots) -> Map<String, Value> {
+    let mut with = mixed(&samples_of(kind).iter().collect::<Vec<_>>(), lots, &mut |with| read(kind, with).is_some());
     if lots.below(2) > 0 {
         with = oddly_named(kind, &with);
     }

@@ -177,7 +177,7 @@ fn audits_are_drawn_and_rehearsed() {
     // It is no small task any more: one of its further changes is drawn.
     session.write("hello.txt").silent();
     session.write("hello.txt").silent();
-    let drawn = session.entries().into_iter().filter(|entry| entry["with"]["drawn"] == true).count();
+    let drawn = session.entries().into_iter().filter(|entry| entry["with"]["end"]["drawn"] == true).count();
     assert_eq!(drawn, 1);
     let audit = session.state()["audit"].clone();
     assert_eq!((&audit["drawn"], &audit["due"]), (&json!(1), &json!(false)), "once a task");

@@ -171,7 +171,7 @@ fn tell_call(base: Told, first: &Step, last: &Step, answer: Option<&Answered>, e
         _ => ("done", Tone::Plain),
     };
     let mut text = describe(first, root);
-    let long = last.duration_ms.and_then(|ms| i64::try_from(ms).ok()).filter(|ms| *ms >= 1000);
+    let long = last.ended().duration_ms.and_then(|ms| i64::try_from(ms).ok()).filter(|ms| *ms >= 1000);
     text.extend(long.map(|ms| format!("  {}", time::age(ms))));
     let refused = last.to == CallState::Denied;
     let gate = last.gate.as_ref().filter(|_| refused).map(|gate| format!("  [{gate}]"));
@@ -179,7 +179,7 @@ fn tell_call(base: Told, first: &Step, last: &Step, answer: Option<&Answered>, e
     text.extend(answer.map(|answer| format!("  [{}: {}]", answer.asker(), answer.describe())));
     text.push_str(ended);
     // Its changes were thrown away, also those that nobody would miss.
-    let tried = last.jailed.as_ref().is_some_and(|proof| proof.profile == Profile::Trial);
+    let tried = last.ended().under.jailed.as_ref().is_some_and(|proof| proof.profile == Profile::Trial);
     text.extend(tried.then_some("  [throwaway layer]"));
     text.extend(last.lost().map(|lost| format!("  {}", one_line(&lost.describe(), 300))));
     let failed = last.reason.as_deref().filter(|_| last.to == CallState::Failed && !unseen);

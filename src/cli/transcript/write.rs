@@ -159,7 +159,7 @@ impl<'a> Writer<'a> {
             (Some(CallState::Completed), _) | (None, Some(false)) => "completed",
             _ => "never ended",
         };
-        let took = known.and_then(|known| known.duration_ms).or_else(|| outcome.and_then(CallOutcome::took_ms));
+        let took = known.and_then(|known| known.ended().duration_ms).or_else(|| outcome.and_then(CallOutcome::took_ms));
         took.map_or_else(|| state.to_owned(), |ms| format!("{state} in {ms} ms"))
     }
 

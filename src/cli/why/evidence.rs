@@ -99,7 +99,7 @@ impl<'a> Past<'a> {
     }
 
     fn audit(&self) -> Vec<Clue> {
-        let drawn = self.last(|fact| matches!(fact, Fact::Call(step) if step.drawn == Some(true)));
+        let drawn = self.last(|fact| matches!(fact, Fact::Call(step) if step.ended().drawn == Some(true)));
         let drawn = drawn.map(|clue| Clue { what: format!("the lot fell on this change: {}", clue.what), ..clue });
         let writes = self.session.state.audit.writes_since;
         let late = missing(&format!("{}, and no start of `custodiet`", count(writes, "change")));
@@ -114,7 +114,7 @@ impl<'a> Past<'a> {
         };
         // Only a call's first entry has its effect; its end is found by the key.
         let asked = self.entries().rev().find_map(|entry| match &entry.fact {
-            Fact::Call(step) if step.from.is_none() && step.effect == Some(Effect::Write) => {
+            Fact::Call(step) if step.from.is_none() && step.effect() == Some(Effect::Write) => {
                 self.entries().rev().find_map(|end| match &end.fact {
                     Fact::Call(done) if done.call == step.call && wrote(done) => Some((end.seq, step)),
                     _ => None,
@@ -207,7 +207,7 @@ fn matching(
     session: &Session,
     now: Option<&InForce>,
 ) -> Vec<Clue> {
-    let input = step.input.as_ref().map_or("{}", |input| input.get()).to_owned();
+    let input = step.input().map_or("{}", |input| input.get()).to_owned();
     let event = Event {
         cwd: session.memory.root.clone(),
         permission_mode: step.mode.clone(),

@@ -44,7 +44,7 @@ impl Driver {
         let mut found = None;
         collect::entries(&self.ledger_file()?, |_, fact| match fact {
             Fact::Call(step) if step.call.id == id && step.to == CallState::Pending => {
-                found = step.input.as_ref().map(|input| sandbox::shown_whole(&step.call.tool, input.get()));
+                found = step.input().map(|input| sandbox::shown_whole(&step.call.tool, input.get()));
             }
             _ => {}
         })

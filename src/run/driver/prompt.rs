@@ -162,8 +162,8 @@ impl Driver {
 
 fn add_call(made: &mut Vec<MadeCall>, step: &Step) {
     if step.to == CallState::Pending {
-        if step.effect.is_some_and(Effect::is_write) {
-            let input = step.input.as_ref().map_or("{}", |input| input.get()).to_owned();
+        if step.effect().is_some_and(Effect::is_write) {
+            let input = step.input().map_or("{}", |input| input.get()).to_owned();
             let shown = sandbox::shown(&ToolCall { key: step.call.clone(), input, ..ToolCall::default() });
             made.push(MadeCall { id: step.call.id.clone(), shown, ending: "" });
         }

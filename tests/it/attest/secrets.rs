@@ -10,7 +10,7 @@ use aops_core::model::gate_id::GateId;
 use aops_core::model::outcome::CheckEnding;
 use aops_core::model::trigger::CheckpointTrigger;
 use aops_core::session::agent_report::AgentReport;
-use aops_core::session::fact::{Checked, Fact, Opened, Reported, Seen, Step, Taken};
+use aops_core::session::fact::{CallDenied, Checked, Fact, Opened, Reported, Seen, Step, Taken};
 use aops_core::session::observed::{Committed, CommittedBy, HeadSeen, Observed, PromptSeen};
 use aops_core::session::question::{Answered, Answerer};
 use aops_core::system::env::Env;
@@ -33,7 +33,12 @@ fn facts(text: &str) -> Vec<Fact> {
         Fact::Open(Opened { binary: "0.2.0".to_owned(), project: text(), ..Opened::default() }),
         Fact::Event(Box::new(Seen { event: "SubagentStart".to_owned(), agent_id: Some(text()), ..Seen::default() })),
         Fact::Call(Step { call: call.clone(), to: CallState::Completed, reason: Some(text()), ..Step::default() }),
-        Fact::Call(Step { call: call.clone(), to: CallState::Denied, rule: Some(text()), ..Step::default() }),
+        Fact::Call(Step {
+            call: call.clone(),
+            to: CallState::Denied,
+            denied: Some(CallDenied { rule: Some(text()), ..CallDenied::default() }),
+            ..Step::default()
+        }),
         Fact::Verdict(Reported { agent: AgentId::Critic.into(), agent_id: text(), finding, ..Reported::default() }),
         Fact::Check(Checked { ending: CheckEnding::Exit(0), id: text(), run: text(), ..Checked::default() }),
         Fact::Checkpoint(Taken {

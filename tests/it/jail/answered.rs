@@ -61,7 +61,7 @@ fn a_line_that_only_reads_is_answered_held_and_recorded() {
     let ran = session.run_and_end(&call, "cat a.txt | head -3");
     assert_eq!((ran.code, ran.out.as_str(), ran.profile().as_str()), (Some(0), "one\n", "quiet-read"), "{ran:?}");
     let entries = session.inner.entries();
-    let fact = entries.iter().rev().find_map(|entry| entry["with"].get("quiet")).unwrap();
+    let fact = entries.iter().rev().find_map(|entry| entry["with"]["asks"]["means"].get("quiet")).unwrap();
     assert_eq!((fact["level"].as_str(), fact["rules"].as_u64()), (Some("reading"), Some(0)), "{fact}");
     assert_eq!(fact["proof"][0], json!({"by": "reads", "command": "cat a.txt"}), "{fact}");
     let second = session.inner.call("Bash", json!({"command": "ls"}));

@@ -28,7 +28,7 @@ fn the_starter_keeps_right_before_the_command() {
         assert_eq!((ran.code, ran.profile().as_str()), (Some(0), "work"), "{ran:?}");
         assert!(ran.told.contains("kept as ") && ran.told.contains("1 file, 4 bytes"), "{ran:?}");
         assert!(ran.noticed.contains("you can bring it back with `aops-hook undo"), "{ran:?}");
-        assert_eq!(ran.step["kept"]["files"], 1, "{ran:?}");
+        assert_eq!(ran.step["end"]["under"]["kept"]["files"], 1, "{ran:?}");
     }
 }
 

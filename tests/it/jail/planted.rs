@@ -113,7 +113,7 @@ fn two_calls_of_the_same_line_prove_each_other() {
         session.inner.post(call).silent();
     }
     let entries = session.inner.entries();
-    let proven = entries.iter().filter(|entry| entry["with"]["jailed"]["profile"] == "trial").count();
+    let proven = entries.iter().filter(|entry| entry["with"]["end"]["under"]["jailed"]["profile"] == "trial").count();
     assert_eq!(proven, 2, "{entries:#?}");
 }
 

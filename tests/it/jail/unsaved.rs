@@ -24,7 +24,11 @@ fn a_build_that_is_gone_is_said_to_the_model_each_time_and_to_the_person_once() 
     let ran = session.ran("make build");
     assert_eq!((ran.out.as_str(), ran.told.as_str()), ("built\n", format!("{words} {NEXT}").as_str()), "{ran:?}");
     assert!(ran.noticed.starts_with(&words), "{ran:?}");
-    assert_eq!(ran.step["jailed"]["lost"]["files"], json!([{"loss": "made", "path": "out/app"}]), "{ran:?}");
+    assert_eq!(
+        ran.step["end"]["under"]["jailed"]["lost"]["files"],
+        json!([{"loss": "made", "path": "out/app"}]),
+        "{ran:?}"
+    );
     let again = session.ran("make build");
     assert_eq!((again.told, again.noticed.as_str()), (ran.told, ""));
     // The next task's person is told again.

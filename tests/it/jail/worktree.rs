@@ -48,7 +48,7 @@ fn what_a_command_writes_in_a_worktree_stays() {
         let jailed: Vec<_> = session
             .entries()
             .iter()
-            .filter_map(|entry| entry["with"]["jailed"]["profile"].as_str().map(str::to_owned))
+            .filter_map(|entry| entry["with"]["end"]["under"]["jailed"]["profile"].as_str().map(str::to_owned))
             .collect();
         assert_eq!(jailed, ["work", "work", "work"]);
         world.sandbox.person(&["verify", &session.id]).said(&["intact"]);

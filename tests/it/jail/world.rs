@@ -45,7 +45,7 @@ impl Ran {
 
     /// How the ledger says that it ran.
     pub(super) fn profile(&self) -> String {
-        self.step["jailed"]["profile"].as_str().unwrap_or_default().to_owned()
+        self.step["end"]["under"]["jailed"]["profile"].as_str().unwrap_or_default().to_owned()
     }
 }
 

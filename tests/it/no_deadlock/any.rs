@@ -190,15 +190,11 @@ fn set(session: &mut Session, odd: Odd) {
     course.agents = agents.collect();
     session.memory.calls.extend(odd.call.map(|(tool, id, reason)| OpenCall {
         agent_id: None,
-        deferred: false,
         call: CallKey::of(&tool, &id),
-        effect: None,
-        grows: None,
         input_sha256: String::new(),
         prompt_id: None,
         reason,
         state: CallState::Pending,
-        tests: false,
         ..OpenCall::default()
     }));
 }

@@ -118,12 +118,12 @@ impl World {
             ("PostToolUse", Some("Bash")) if weighs => {
                 let lot = self.lot();
                 let all = (0..lot % 6).map(|n| file(format!("f{n}"), u64::from(lot % 30))).collect();
-                context.ended.grown = Some(Growth::of(all));
+                context.ended.recorded.measured.grown = Some(Growth::of(all));
             }
             ("PostToolUse", Some("ExitPlanMode")) if self.session.memory.progress.plan_asked.is_some() => {
                 let (gates, workflow) = (vec![Stored::of("qa")], Some("feature-dev".to_owned()));
                 let plan = AgentReport { intent: Some("i".to_owned()), gates, workflow, ..AgentReport::default() };
-                context.ended.plan = Some(Box::new(plan));
+                context.ended.recorded.plan = Some(Box::new(plan));
             }
             _ => {}
         }
@@ -157,7 +157,7 @@ impl World {
             };
         }
         if name.starts_with("PostToolUse") {
-            context.ended.drawn = Some(self.lot() < 60 && !self.session.state.audit.due);
+            context.ended.recorded.drawn = Some(self.lot() < 60 && !self.session.state.audit.due);
         }
         let mut verdict = hook::judge(&self.env, &self.session, &event, &context).unwrap();
         loop {

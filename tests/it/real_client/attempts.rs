@@ -131,7 +131,7 @@ fn a_persons_command_in_the_jail_is_inside() {
     assert_eq!(said.matches("inside").count(), 2, "{said} {run:?}");
     let session = Session::new(&sandbox, run.session_id());
     assert!(
-        session.entries().iter().any(|entry| entry["with"]["jailed"]["profile"] == "work"),
+        session.entries().iter().any(|entry| entry["with"]["end"]["under"]["jailed"]["profile"] == "work"),
         "{:?}",
         session.entries()
     );

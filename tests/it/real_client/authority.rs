@@ -76,7 +76,7 @@ fn a_timers_words_waive_nothing() {
     let client = Client::guarded(&sandbox, &model);
     let run = client.run(". remind me");
     let session = Session::new(&sandbox, run.session_id());
-    let scheduled = session.entries().into_iter().find(|entry| entry["with"]["schedules"].is_string());
+    let scheduled = session.entries().into_iter().find(|entry| entry["with"]["asks"]["schedules"].is_string());
     assert!(scheduled.is_some(), "{run:?}");
     let again = client.resume(&session.id, ". go");
     assert_eq!(waivers(&session), 1, "{again:?}");

@@ -17,7 +17,7 @@ pub(super) fn commands_by(session: &Session, agent: Option<&str>) -> Vec<String>
     let asked = entries.iter().filter(|entry| entry["type"] == "call" && entry["with"]["to"] == "PENDING");
     let by = asked.filter(|entry| entry["with"]["agent_id"].as_str() == agent);
     let mut lines: Vec<String> =
-        by.filter_map(|entry| Some(entry["with"]["input"]["command"].as_str()?.to_owned())).collect();
+        by.filter_map(|entry| Some(entry["with"]["asks"]["input"]["command"].as_str()?.to_owned())).collect();
     lines.sort();
     lines
 }

@@ -32,7 +32,7 @@ fn project() -> Sandbox {
 /// The profile of every command in the ledger, in order.
 fn profiles(session: &Session) -> Vec<String> {
     let entries = session.entries();
-    let jailed = entries.iter().filter_map(|entry| entry["with"]["jailed"]["profile"].as_str());
+    let jailed = entries.iter().filter_map(|entry| entry["with"]["end"]["under"]["jailed"]["profile"].as_str());
     jailed.map(str::to_owned).collect()
 }
 

@@ -41,7 +41,7 @@ fn at_a_terminal(sandbox: &Sandbox, allow: &str, lines: &[&str]) -> (usize, Vec<
 }
 
 fn profiles(entries: &[Value]) -> Vec<String> {
-    let of = |entry: &Value| entry["with"]["jailed"]["profile"].as_str().map(str::to_owned);
+    let of = |entry: &Value| entry["with"]["end"]["under"]["jailed"]["profile"].as_str().map(str::to_owned);
     entries.iter().filter_map(of).collect()
 }
 

@@ -102,5 +102,5 @@ fn a_step_of_the_real_client_cannot_change_the_tree_while_it_reviews() {
 }
 
 fn profile(entry: &Value) -> Option<String> {
-    entry["with"]["jailed"]["profile"].as_str().map(str::to_owned)
+    entry["with"]["end"]["under"]["jailed"]["profile"].as_str().map(str::to_owned)
 }

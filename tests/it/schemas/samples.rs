@@ -15,9 +15,9 @@ use aops_core::model::phase::Sandbox;
 use aops_core::model::profile::{Hold, JailState, Loss, Losses, LostFile, Profile, Proof};
 use aops_core::session::agent_report::AgentReport;
 use aops_core::session::fact::{
-    Blocked, Checked, Concluded, FORMAT, Fact, Kept, NetworkChange, NetworkChanged, Opened, Previous, Reached,
-    Recovered, Reported, Said, Seen, Snapshot, Staged, Starts, Step, Taken, TaskChosen, TaskMove, Unasked, Unblocked,
-    Violation,
+    Blocked, CallAsked, CallDenied, CallEnded, CallMeans, Checked, Concluded, FORMAT, Fact, Jailing, Kept, Measured,
+    NetworkChange, NetworkChanged, Opened, Previous, Reached, Recovered, Reported, Said, Seen, Snapshot, Staged,
+    Starts, Step, Taken, TaskChosen, TaskMove, Unasked, Unblocked, Under, Violation,
 };
 use aops_core::session::growth::{ChangedFile, Growth};
 use aops_core::session::kept_count::KeptCount;
@@ -112,58 +112,63 @@ fn reached() -> Vec<Reached> {
     vec![full, Reached { host: text(), port: 443, ..Reached::default() }]
 }
 
-fn calls() -> Vec<OpenCall> {
-    let full = OpenCall {
-        agent_id: some(),
-        call: key(),
+fn jailing() -> Jailing {
+    Jailing {
+        keeps: Some(vec![text()]),
+        line_sha256: Some(digest()),
+        online: true,
+        profile: Some(Profile::Trial),
+        wants: vec![text()],
+    }
+}
+
+/// What a call can mean, from the most to the least.
+fn meanings() -> [CallMeans; 5] {
+    let full = CallMeans {
         deferred: true,
         effect: Some(Effect::Write),
         formats: true,
         grows: Some(changed()),
-        input_sha256: digest(),
-        jail: Some(Profile::Trial),
-        keeps: Some(vec![text()]),
-        line_sha256: Some(digest()),
-        online: true,
-        prompt_id: some(),
-        question: Some(Question {
-            gate: stored(),
-            line: text(),
-            rule: some(),
-            secret: Some(secret()),
-            since: moment(),
-        }),
+        jailing: jailing(),
         quiet: Some(Box::new(quieted())),
-        reason: some(),
         since_ms: Some(1),
-        state: CallState::Pending,
         tests: true,
         tracks: tracks(),
-        wants: vec![text()],
     };
-    let least = OpenCall {
-        agent_id: None,
+    let least = CallMeans {
         deferred: false,
         effect: None,
         formats: false,
         grows: None,
-        jail: None,
-        keeps: None,
-        line_sha256: None,
-        online: false,
-        prompt_id: None,
-        question: None,
-        quiet: None,
-        reason: None,
+        jailing: Jailing { online: true, ..Jailing::default() },
+        quiet: Some(Box::new(plainly_quieted())),
         since_ms: None,
         tests: false,
         tracks: Vec::new(),
-        wants: Vec::new(),
-        ..full.clone()
     };
+    let held = Jailing { online: false, profile: Some(Profile::Read), ..least.jailing.clone() };
+    let plain = CallMeans { effect: Some(Effect::Write), ..CallMeans::default() };
+    [full, CallMeans { jailing: held, quiet: None, ..least.clone() }, least, plain, CallMeans::default()]
+}
+
+fn calls() -> Vec<OpenCall> {
+    let [most, held, least, plain, nothing] = meanings();
+    let question = Question { gate: stored(), line: text(), rule: some(), secret: Some(secret()), since: moment() };
     let guarded = Question { gate: stored(), line: text(), rule: None, secret: None, since: moment() };
-    let quiet = Some(Box::new(plainly_quieted()));
-    vec![OpenCall { question: Some(guarded), quiet, ..full.clone() }, full, least]
+    let full = OpenCall {
+        agent_id: some(),
+        call: key(),
+        input_sha256: digest(),
+        means: most,
+        prompt_id: some(),
+        question: Some(question),
+        reason: some(),
+        state: CallState::Pending,
+    };
+    let bare =
+        |means| OpenCall { agent_id: None, means, prompt_id: None, question: None, reason: None, ..full.clone() };
+    let guarded = OpenCall { question: Some(guarded), ..full.clone() };
+    vec![guarded, full.clone(), bare(held), bare(least), bare(plain), bare(nothing)]
 }
 
 fn quieted() -> Quieted {
@@ -738,66 +743,72 @@ fn trail() -> Trail {
     }
 }
 
+fn ended() -> CallEnded {
+    let kept = Kept { bytes: 1, digest: digest(), files: 1, number: 1, pins: vec![text()], rule: some(), what: text() };
+    CallEnded {
+        drawn: Some(true),
+        duration_ms: Some(1),
+        launched: true,
+        marks: Some(map()),
+        measured: Measured { grown: Some(growth()), lasts: true, moved: true, unchanged: true },
+        plan: Some(Box::default()),
+        rejected: true,
+        result: Some(ToolResult { bytes: 1, head: text(), sha256: digest(), tail: text() }),
+        todos: Some((0, 1)),
+        under: Under { hindered: true, hosts: reached(), jailed: Some(proof()), kept: Some(kept), offline: true },
+        unended: true,
+    }
+}
+
+/// Ends of a call that hold little.
+fn little_ended() -> Vec<Step> {
+    let measured =
+        [Measured { grown: Some(short()), ..Measured::default() }, Measured { lasts: true, ..Measured::default() }];
+    let plainly = Some(Proof::of(Hold::Namespaces, Profile::Trial));
+    let under = [Under { jailed: plainly, ..Under::default() }, Under { offline: true, ..Under::default() }];
+    let measured = measured.map(|measured| CallEnded { measured, ..CallEnded::default() });
+    let under = under.map(|under| CallEnded { under, ..CallEnded::default() });
+    let ends = measured.into_iter().chain(under).chain([CallEnded::default()]);
+    ends.map(|end| Step { end: Some(Box::new(end)), ..unstepped() }).collect()
+}
+
+/// Questions that hold little, and refusals.
+fn little_asked() -> Vec<Step> {
+    let [_, held, least, plain, nothing] = meanings();
+    let asks = [held, least, plain, nothing].map(|means| CallAsked { means, ..CallAsked::default() });
+    let denied = [
+        CallDenied { rule: some(), ..CallDenied::default() },
+        CallDenied { outgrown: some(), ..CallDenied::default() },
+    ];
+    let asks = asks.map(|asks| Step { asks: Some(Box::new(asks)), ..unstepped() });
+    asks.into_iter().chain(denied.map(|denied| Step { denied: Some(denied), ..unstepped() })).collect()
+}
+
 fn step() -> Step {
+    let [means, ..] = meanings();
+    let asks = CallAsked {
+        input: Some(raw()),
+        means,
+        schedules: Some(digest().into()),
+        starts: Some(Starts { client: text(), name: stored() }),
+        timers_lost: true,
+    };
     Step {
         agent_id: some(),
         agent_type: some(),
+        asks: Some(Box::new(asks)),
         call: key(),
-        deferred: Some(true),
-        drawn: Some(true),
-        duration_ms: Some(1),
-        effect: Some(Effect::Write),
-        formats: true,
+        denied: Some(CallDenied { outgrown: some(), rule: some(), told: true }),
+        end: Some(Box::new(ended())),
         from: Some(CallState::Pending),
         gate: Some(stored()),
-        grown: Some(growth()),
-        grows: Some(changed()),
-        input: Some(raw()),
         input_sha256: digest(),
-        jail: Some(Profile::Trial),
-        jailed: Some(proof()),
-        hindered: true,
-        hosts: reached(),
-        quiet: Some(Box::new(quieted())),
-        keeps: Some(vec![text()]),
-        kept: Some(Kept {
-            bytes: 1,
-            digest: digest(),
-            files: 1,
-            number: 1,
-            pins: vec![text()],
-            rule: some(),
-            what: text(),
-        }),
-        lasts: true,
-        launched: true,
-        line_sha256: Some(digest()),
-        marks: Some(map()),
         mode: some(),
-        moved: true,
         observed: Some(Box::new(observed())),
-        offline: true,
-        online: true,
-        outgrown: some(),
-        plan: Some(Box::default()),
         prompt_id: some(),
         reason: some(),
-        tests: true,
         rehearsed: Some(said()),
-        rejected: true,
-        result: Some(ToolResult { bytes: 1, head: text(), sha256: digest(), tail: text() }),
-        schedules: Some(digest().into()),
-        since_ms: Some(1),
-        timers_lost: true,
-        rule: some(),
-        starts: Some(Starts { client: text(), name: stored() }),
         to: CallState::Denied,
-        todos: Some((0, 1)),
-        told: true,
-        tracks: tracks(),
-        unchanged: true,
-        unended: true,
-        wants: vec![text()],
     }
 }
 
@@ -864,56 +875,7 @@ fn unseen() -> Seen {
 }
 
 fn unstepped() -> Step {
-    Step {
-        agent_id: None,
-        deferred: None,
-        drawn: None,
-        effect: None,
-        agent_type: None,
-        duration_ms: None,
-        from: None,
-        gate: None,
-        grown: None,
-        grows: None,
-        outgrown: None,
-        plan: None,
-        tests: false,
-        input: None,
-        jail: None,
-        jailed: None,
-        hindered: false,
-        hosts: Vec::new(),
-        quiet: None,
-        keeps: None,
-        kept: None,
-        lasts: false,
-        launched: false,
-        moved: false,
-        observed: None,
-        offline: false,
-        online: false,
-        since_ms: None,
-        line_sha256: None,
-        marks: None,
-        mode: None,
-        prompt_id: None,
-        reason: None,
-        rehearsed: None,
-        result: None,
-        rule: None,
-        schedules: None,
-        timers_lost: false,
-        starts: None,
-        todos: None,
-        told: false,
-        formats: false,
-        rejected: false,
-        tracks: Vec::new(),
-        unchanged: false,
-        unended: false,
-        wants: Vec::new(),
-        ..step()
-    }
+    Step { call: key(), input_sha256: digest(), to: CallState::Denied, ..Step::default() }
 }
 
 /// Every type of entry with the most and the least it holds.
@@ -944,7 +906,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         unasked: Some(unasked()),
         violation: text(),
     };
-    let all = vec![
+    let mut all = vec![
         Fact::Open(Opened { policy: None, previous: None, ..open.clone() }),
         Fact::Open(open),
         Fact::Event(Box::new(unseen())),
@@ -953,12 +915,10 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Event(Box::new(Seen { jail: Some(unjailed()), ..unseen() })),
         Fact::Event(Box::new(Seen { observed: Some(Box::default()), ..unseen() })),
         Fact::Event(Box::new(Seen { observed: Some(Box::new(little_observed())), ..unseen() })),
-        Fact::Call(Step { observed: Some(Box::default()), quiet: Some(Box::new(plainly_quieted())), ..unstepped() }),
+        Fact::Call(Step { observed: Some(Box::default()), ..unstepped() }),
         Fact::Call(Step { observed: Some(Box::new(little_observed())), ..unstepped() }),
         Fact::Call(unstepped()),
-        Fact::Call(Step { grown: Some(short()), ..unstepped() }),
         Fact::Call(step()),
-        Fact::Call(Step { jailed: Some(Proof::of(Hold::Namespaces, Profile::Trial)), ..unstepped() }),
         Fact::Question(Asked { call: key(), gate: stored(), line: text(), rule: some(), secret: Some(secret()) }),
         Fact::Question(Asked { call: key(), gate: stored(), line: text(), rule: None, secret: None }),
         Fact::Answer(answered()),
@@ -1031,6 +991,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
             state: State { task: Some(Task::default()), ..state() }.into(),
         })),
     ];
+    all.extend(little_asked().into_iter().chain(little_ended()).map(Fact::Call));
     let mut kinds: Vec<(&'static str, Vec<Value>)> = Vec::new();
     for (kind, with) in all.iter().map(Fact::stored) {
         let with: Value = serde_json::from_str(&with).unwrap();

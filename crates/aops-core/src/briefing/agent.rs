@@ -266,7 +266,8 @@ fn window(recent: &[Recent]) -> Vec<(&'static str, String)> {
             describe_deed(&entry.fact, 200)
         )
     };
-    let drawn = recent.iter().rev().find(|entry| matches!(&entry.fact, Fact::Call(step) if step.drawn == Some(true)));
+    let is_drawn = |fact: &Fact| matches!(fact, Fact::Call(step) if step.ended().drawn == Some(true));
+    let drawn = recent.iter().rev().find(|entry| is_drawn(&entry.fact));
     vec![
         ("first_event", number(last.first())),
         ("last_event", number(last.last())),

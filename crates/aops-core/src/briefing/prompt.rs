@@ -59,7 +59,7 @@ pub fn offer(
             prompt_of_ours(policy, event, context).map(|input| Verdict { input: Some(input), ..Verdict::pass() })
         }
         EventKind::PostToolUse | EventKind::PostToolUseFailure
-            if context.ended.drawn == Some(true) && policy.gates.audit == Level::Enforce =>
+            if context.ended.recorded.drawn == Some(true) && policy.gates.audit == Level::Enforce =>
         {
             Some(announce_audit(policy, context))
         }
@@ -141,7 +141,7 @@ const CHAIN: usize = 600;
 
 /// After a person approved a plan: what the task owes at its end. In mode `strict` the prompt came with it.
 fn ending(env: &Reading, policy: &Policy, session: &Session, context: &Context) -> Option<String> {
-    context.ended.plan.as_ref()?;
+    context.ended.recorded.plan.as_ref()?;
     let announced = (policy.mode.level() == ModeLevel::Loop).then(|| owed::announce(policy, context));
     let words = announced.into_iter().chain(tracking(env, policy, session));
     Some(words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n")).filter(|words| !words.is_empty())

@@ -8,12 +8,11 @@ use crate::model::agent::{AgentId, FILE_PREFIX};
 use crate::model::call::Effect;
 use crate::model::gate_id::GateId;
 use crate::model::named::Stored;
-use crate::model::profile::Proof;
 use crate::model::worktree::Worktree;
 use crate::session::agent_report::AgentReport;
-use crate::session::fact::{Checked, Kept, Quieted, Reached, Step, Unasked};
+use crate::session::fact::{CallEnded, Checked, Quieted, Step, Unasked};
 use crate::session::fold::Session;
-use crate::session::growth::{ChangedFile, Growth};
+use crate::session::growth::ChangedFile;
 use crate::session::memory::{AtWork, PlanShown, RunStep};
 use crate::session::prompt::Prompt;
 use crate::session::question::Decision;
@@ -248,46 +247,24 @@ pub enum Evidence {
 
 #[derive(Debug, Default)]
 pub struct EndContext {
-    /// After a write: whether an audit was drawn.
-    pub drawn: Option<bool>,
+    /// What was looked up of the end and is recorded with it; at the session's end its hosts alone.
+    pub recorded: CallEnded,
     /// The call talked to the tracker.
     pub tracked: bool,
-    /// The remote refused a push, since it has commits that are not here.
-    pub rejected: bool,
-    /// After a write: settings, configuration and program as they are now.
-    pub marks: Option<BTreeMap<String, String>>,
     /// How the write switched our hooks off.
     pub disarmed: Option<String>,
     /// Guarded files that the write changed otherwise.
     pub changed: Vec<String>,
     /// They changed before the call, while none ran.
     pub apart: bool,
-    /// After a command: all that the task changed so far, where the task is weighed.
-    pub grown: Option<Growth>,
-    /// With that: something of the command may go on; git brought commits into the tree.
-    pub lasts: bool,
-    pub moved: bool,
-    /// After a command in a task that is verified: the tree is as it was then. After one that tests: as it was before.
-    pub unchanged: bool,
     /// What the call changed, where it was never asked about.
     pub unasked: Option<Unasked>,
     /// Calls whose end no event reported, and whose file is as they would leave it.
     pub made: Vec<String>,
-    /// After `ExitPlanMode`: the plan that a person approved.
-    pub plan: Option<Box<AgentReport>>,
-    /// After a command: how it was jailed, or that there is no proof of it.
-    pub jailed: Option<Proof>,
+    /// After a command: there is no proof of how it was jailed.
     pub unproven: bool,
-    /// After a command: hosts that are new, and each that was refused; at the session's end, all of them.
-    pub hosts: Vec<Reached>,
     /// Servers of commands that are opened at another port outside than inside.
     pub served: Vec<Served>,
-    /// It failed in a throwaway layer, which has no network, as programs do that reach no other machine.
-    pub offline: bool,
-    /// What was kept before it ran.
-    pub kept: Option<Kept>,
-    /// It was answered in the person's place, failed, and the jail was in its way.
-    pub hindered: bool,
 }
 
 /// A turn that had no Stop.

@@ -10,25 +10,23 @@ pub use crate::gate::settle::{abandoned, rejected};
 use crate::gate::settle::{in_flight, settle, settle_answered, settled};
 use crate::gate::timers::{listed_timers, new_timers, scheduled, set_timer};
 use crate::gate::{
-    Context, Evidence, Keeps, Unstopped, jail, network, parked, profile, questions, reflection, repeat, sandbox,
-    unreported, verdicts, way_out,
+    Context, Unstopped, jail, meaning, parked, questions, reflection, repeat, sandbox, unreported, verdicts, way_out,
 };
 use crate::model::agent::{AgentId, ours};
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
-use crate::model::call::{Effect, ToolCall};
+use crate::model::call::ToolCall;
 use crate::model::debt::DebtId;
 use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
 use crate::model::named::{Stored, join_names};
 use crate::model::outcome::CheckEnding;
 use crate::model::phase::Sandbox;
-use crate::model::profile::{Profile, line_digest};
 use crate::model::verdict::{Ruling, Verdict};
-use crate::session::fact::{Blocked, Fact, Said, Seen, Starts, Step, Violation};
+use crate::session::fact::{Blocked, CallAsked, CallDenied, CallEnded, Fact, Said, Seen, Starts, Step, Violation};
 use crate::session::fold::Session;
 use crate::session::memory::{OpenCall, Waived, Waiver};
 use crate::session::prompt::Prompt;
-use crate::text::json::{self, cut, quoted};
+use crate::text::json::{cut, quoted};
 use crate::text::redact::redact;
 use crate::text::sha256::sha256;
 use serde_json::value::RawValue;
@@ -73,7 +71,7 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
             }
             (seen.timers, seen.timers_lost) = listed_timers(session, event, context);
             seen.starter = starter(event, context);
-            seen.hosts.clone_from(&context.ended.hosts);
+            seen.hosts.clone_from(&context.ended.recorded.under.hosts);
             seen.uncounted = event.kind == EventKind::SubagentStop && !is_awaited(session, event);
             if event.kind == EventKind::PermissionRequest {
                 seen.dialog = context.interactive;
@@ -188,7 +186,7 @@ fn raw(canonical: &str) -> Option<Box<RawValue>> {
 
 fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, context: &Context) -> Vec<Fact> {
     let open = session.open_call(&call.key);
-    if open.is_some_and(|open| open.deferred && open.input_sha256 == call.input_sha256) {
+    if open.is_some_and(|open| open.means.deferred && open.input_sha256 == call.input_sha256) {
         // The call that a run paused for comes up again with its answer.
         return decided(event, call, verdict);
     }
@@ -214,54 +212,37 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
     facts.extend(decided(event, call, verdict));
     let told = way_out::is_told(session, event, context, verdict);
     if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| told) {
-        last.told = true;
+        last.denied.get_or_insert_default().told = true;
     }
     if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| verdict.gate == Some(GateId::Sandbox)) {
         let seen = context.call.as_ref().filter(|_| last.to == Denied && context.stage.is_none());
-        last.outgrown = seen.and_then(|seen| sandbox::outgrown(session, seen));
+        if let Some(words) = seen.and_then(|seen| sandbox::outgrown(session, seen)) {
+            last.denied.get_or_insert_default().outgrown = Some(words);
+        }
     }
     facts
 }
 
 /// The call as it waits for its verdict.
 fn first_step(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, context: &Context) -> Step {
-    let mut first = step(event, call, None, Pending);
-    first.input = raw(&call.clipped);
-    first.effect = context.effect().filter(|effect| *effect != Effect::Read);
-    first.mode.clone_from(&event.permission_mode);
-    if let Some(seen) = &context.call {
-        first.grows.clone_from(&seen.grows);
-        first.tests = seen.tests != Evidence::Other;
-        (first.formats, first.tracks) = (seen.formats, seen.tracks.clone());
+    let (schedules, timers_lost) = scheduled(session, call, verdict.ruling == Ruling::Deny);
+    let asks = CallAsked {
+        input: raw(&call.clipped),
+        means: meaning::of_call(session, event, call, verdict, context),
+        schedules,
+        starts: started(call).map(|agent| Starts { client: context.client.clone(), name: agent.into() }),
+        timers_lost,
+    };
+    let waits = matches!(verdict.ruling, Ruling::Ask | Ruling::Defer);
+    let (gate, reason) = if waits { spoken(verdict) } else { (None, None) };
+    Step {
+        asks: Some(Box::new(asks)),
+        gate,
+        mode: event.permission_mode.clone(),
+        reason,
+        rehearsed: verdict.rehearsed.as_deref().and_then(rehearsed),
+        ..step(event, call, None, Pending)
     }
-    first.jail = profile::of_call(session, event, context);
-    first.quiet =
-        context.call.as_ref().and_then(|seen| seen.quiet.as_ref()).map(|quiet| Box::new(quiet.recorded.clone()));
-    first.keeps = context.call.as_ref().and_then(|seen| match &seen.keeps {
-        Keeps::All(rules) if first.jail.is_none_or(|profile| profile < Profile::Read) => Some(rules.clone()),
-        _ => None,
-    });
-    first.line_sha256 =
-        first.jail.and_then(|_| json::read(&call.input).ok()?.text_of("command")).map(|l| line_digest(&l));
-    let is_online = || context.call.as_ref().is_some_and(|seen| seen.online);
-    let is_over = || first.quiet.as_ref().is_some_and(|quiet| quiet.over.is_some());
-    first.online = first.jail == Some(Profile::Read) && is_online() || is_over();
-    let scratch = context.call.as_ref().is_some_and(|seen| seen.scratch);
-    if scratch || first.jail.is_some_and(|profile| profile >= Profile::Read) {
-        // What cannot stay, or is nobody's, is no work.
-        (first.effect, first.grows, first.formats, first.tracks) = (None, None, false, Vec::new());
-    }
-    let is_measured = first.effect == Some(Effect::Write) && first.grows.is_none() && session.measures_commands();
-    first.since_ms = is_measured.then_some(context.now_ms);
-    first.wants = network::approved_if_started(verdict, context);
-    first.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
-    (first.schedules, first.timers_lost) = scheduled(session, call, verdict.ruling == Ruling::Deny);
-    first.starts = started(call).map(|agent| Starts { client: context.client.clone(), name: agent.into() });
-    if matches!(verdict.ruling, Ruling::Ask | Ruling::Defer) {
-        first.deferred = (verdict.ruling == Ruling::Defer).then_some(true);
-        (first.gate, first.reason) = spoken(verdict);
-    }
-    first
 }
 
 /// Deferred calls of the main agent that are this one under another id: Codex cannot make a deferred call by itself.
@@ -274,7 +255,7 @@ pub fn asked_before<'a>(
     let same = move |open: &&OpenCall| {
         let (key, other) = (&call.key, &open.call);
         let alike = (&key.tool, &key.server, &call.input_sha256) == (&other.tool, &other.server, &open.input_sha256);
-        main && alike && key.id != other.id && open.deferred && open.state == Pending
+        main && alike && key.id != other.id && open.means.deferred && open.state == Pending
     };
     session.memory.calls.iter().filter(same)
 }
@@ -289,10 +270,14 @@ fn unasked_timer(session: &Session, event: &Event, call: &ToolCall, context: &Co
 /// Settles a call where too many are in flight: one that changes nothing, if there is one; else what it changes is counted.
 fn give_up_oldest(session: &Session, event: &Event, context: &Context) -> Vec<Fact> {
     let calls = || in_flight(session);
-    let Some(open) = calls().find(|open| open.effect.is_none()).or_else(|| calls().next()) else { return Vec::new() };
+    let idle = calls().find(|open| open.means.effect.is_none());
+    let Some(open) = idle.or_else(|| calls().next()) else { return Vec::new() };
     let mut facts = settle_answered(open, event, context);
-    if let (Some(Fact::Call(last)), Some(file)) = (facts.last_mut(), &open.grows) {
-        last.grown = (last.to == Failed).then(|| session.memory.progress.grown.with(file.clone()));
+    if let (Some(Fact::Call(last)), Some(file)) = (facts.last_mut(), &open.means.grows)
+        && last.to == Failed
+    {
+        let grown = session.memory.progress.grown.with(file.clone());
+        last.end.get_or_insert_default().measured.grown = Some(grown);
     }
     facts
 }
@@ -309,8 +294,8 @@ fn decided(event: &Event, call: &ToolCall, verdict: &Verdict) -> Vec<Fact> {
     match verdict.ruling {
         Ruling::Ask | Ruling::Defer => Vec::new(),
         Ruling::Deny => {
-            let rule = verdict.rule.clone();
-            vec![Fact::Call(Step { gate, reason, rule, ..step(event, call, Some(Pending), Denied) })]
+            let denied = verdict.rule.clone().map(|rule| CallDenied { rule: Some(rule), ..CallDenied::default() });
+            vec![Fact::Call(Step { denied, gate, reason, ..step(event, call, Some(Pending), Denied) })]
         }
         _ => vec![
             Fact::Call(step(event, call, Some(Pending), Authorized)),
@@ -330,27 +315,13 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     if open.state != Executing {
         facts.push(Fact::Call(step(event, call, Some(Authorized), Executing)));
     }
-    let mut last = step(event, call, Some(Executing), end);
-    last.input_sha256.clone_from(&open.input_sha256);
-    last.prompt_id.clone_from(&open.prompt_id);
-    last.duration_ms = call.duration_ms;
-    last.reason = (!call.error.is_empty()).then(|| call.error.clone());
-    last.result.clone_from(&call.result);
-    let planned = context.ended.plan.as_ref().and_then(|plan| session.planned_todos(AgentId::Hydrator, plan));
-    last.todos = call.todos.filter(|_| end == Completed).or(planned);
-    last.launched = call.launched && started(call).is_some();
-    last.unended = call.unended && (open.tests || open.formats);
-    (last.drawn, last.rejected) = (context.ended.drawn, context.ended.rejected);
-    last.unchanged = context.ended.unchanged;
-    (last.grown, last.plan) = (context.ended.grown.clone(), context.ended.plan.clone());
-    (last.lasts, last.moved) = (context.ended.lasts, context.ended.moved);
-    last.jailed.clone_from(&context.ended.jailed);
-    last.offline = context.ended.offline;
-    last.kept.clone_from(&context.ended.kept);
-    last.hosts.clone_from(&context.ended.hosts);
-    last.hindered = context.ended.hindered;
-    last.marks = context.ended.marks.clone().filter(|marks| *marks != session.memory.marks);
-    facts.push(Fact::Call(last));
+    facts.push(Fact::Call(Step {
+        end: Some(Box::new(came_to(session, call, open, end, context))),
+        input_sha256: open.input_sha256.clone(),
+        prompt_id: open.prompt_id.clone(),
+        reason: (!call.error.is_empty()).then(|| call.error.clone()),
+        ..step(event, call, Some(Executing), end)
+    }));
     facts.extend(unasked_timer(session, event, call, context));
     if context.ended.unproven {
         let why = Violation::UNJAILED;
@@ -361,6 +332,21 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     let disarmed = context.ended.disarmed.clone();
     facts.extend(disarmed.map(|reason| Fact::Block(Blocked { by: GateId::Guard.to_string(), reason })));
     facts
+}
+
+/// What the client says of the end, beside what was looked up.
+fn came_to(session: &Session, call: &ToolCall, open: &OpenCall, end: CallState, context: &Context) -> CallEnded {
+    let recorded = context.ended.recorded.clone();
+    let planned = recorded.plan.as_ref().and_then(|plan| session.planned_todos(AgentId::Hydrator, plan));
+    CallEnded {
+        duration_ms: call.duration_ms,
+        launched: call.launched && started(call).is_some(),
+        marks: recorded.marks.filter(|marks| *marks != session.memory.marks),
+        result: call.result.clone(),
+        todos: call.todos.filter(|_| end == Completed).or(planned),
+        unended: call.unended && (open.means.tests || open.means.formats),
+        ..recorded
+    }
 }
 
 /// The hook was killed or not heard, and the client failed open.

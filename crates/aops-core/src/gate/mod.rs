@@ -26,6 +26,7 @@ pub mod lease;
 pub mod sandbox;
 pub mod profile;
 pub mod network;
+mod meaning;
 pub mod reflection;
 pub mod questions;
 pub mod settle;
@@ -153,14 +154,14 @@ pub fn is_busy(session: &Session, event: &Event) -> bool {
 
 /// The client ended without making this call, and it has had no answer yet.
 pub fn is_waiting(open: &OpenCall) -> bool {
-    open.deferred && open.state == CallState::Pending
+    open.means.deferred && open.state == CallState::Pending
 }
 
 /// Who approved this very call, which the client deferred, and when.
 fn answered(session: &Session, event: &Event, context: &Context) -> Option<String> {
     let asked = |call: &ToolCall| {
         let open = session.open_call(&call.key)?;
-        (open.deferred && open.input_sha256 == call.input_sha256).then(|| Waived::Call(call.key.id.clone()))
+        (open.means.deferred && open.input_sha256 == call.input_sha256).then(|| Waived::Call(call.key.id.clone()))
     };
     let call = event.call.as_ref().and_then(asked)?;
     let holds = |waiver: &&Waiver| waiver.lifts(&call, context.now_ms);

@@ -166,7 +166,8 @@ pub fn is_wanted(host: &Reached) -> bool {
 
 /// What was refused, for the model: without it a model takes a refusal for a broken network and tries detours.
 fn after(session: &Session, context: &Context) -> Verdict {
-    let refused: Vec<&Reached> = context.ended.hosts.iter().filter(|host| host.reason.is_some()).collect();
+    let refused: Vec<&Reached> =
+        context.ended.recorded.under.hosts.iter().filter(|host| host.reason.is_some()).collect();
     let asks = session.policy().network.mode == NetworkMode::Ask && can_ask(context);
     let say = |host: &&Reached| {
         let rule = spelt(&host.host, host.port);
@@ -191,8 +192,15 @@ fn after(session: &Session, context: &Context) -> Verdict {
 
 /// Nobody was there to ask: what was wanted is listed once, where the session ends.
 fn at_end(session: &Session, context: &Context) -> Verdict {
-    let wanted: Vec<String> =
-        context.ended.hosts.iter().filter(|host| is_wanted(host)).map(|host| spelt(&host.host, host.port)).collect();
+    let wanted: Vec<String> = context
+        .ended
+        .recorded
+        .under
+        .hosts
+        .iter()
+        .filter(|host| is_wanted(host))
+        .map(|host| spelt(&host.host, host.port))
+        .collect();
     if context.attended || wanted.is_empty() || session.policy().network.mode < NetworkMode::Ask {
         return Verdict::pass();
     }

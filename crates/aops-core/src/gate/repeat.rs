@@ -37,7 +37,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
             "call `{}` already ended: {}{why}{}\nhint: make the call again under an id of its own",
             cut(&call.key.id, 100),
             past.to.name(),
-            past.result.as_ref().map(told).unwrap_or_default(),
+            past.ended().result.as_ref().map(told).unwrap_or_default(),
         ),
     )
 }
@@ -66,7 +66,7 @@ pub fn is_same_prompt(session: &Session, event: &Event) -> bool {
 pub fn same_answer(session: &Session, event: &Event) -> Option<Verdict> {
     let call = event.asked_call()?;
     // A call that a run paused for is judged anew.
-    let same = |open: &&OpenCall| open.input_sha256 == call.input_sha256 && !open.deferred;
+    let same = |open: &&OpenCall| open.input_sha256 == call.input_sha256 && !open.means.deferred;
     let open = session.open_call(&call.key).filter(same)?;
     Some(match &open.reason {
         Some(reason) => Verdict { ruling: Ruling::Ask, gate: Some(GATE), reason: reason.clone(), ..Verdict::default() },

@@ -30,16 +30,16 @@ pub(super) fn settled(session: &Session, event: &Event, context: &Context) -> Ve
         EventKind::PermissionDenied => calls.filter(|open| questions::is_rejected(event, open)).collect(),
         _ => Vec::new(),
     };
-    let made = |open: &OpenCall| open.grows.is_none() || context.ended.made.contains(&open.call.id);
+    let made = |open: &OpenCall| open.means.grows.is_none() || context.ended.made.contains(&open.call.id);
     let drawn = over.iter().find(|open| has_begun(open, event, context) && made(open));
-    let drawn = drawn.map(|open| &open.call).filter(|_| context.ended.drawn.is_some());
+    let drawn = drawn.map(|open| &open.call).filter(|_| context.ended.recorded.drawn.is_some());
     let mut facts: Vec<Fact> = over.iter().flat_map(|open| settle_as(open, event, context)).collect();
     for fact in &mut facts {
         if let Fact::Call(step) = fact
             && step.to.is_terminal()
             && Some(&step.call) == drawn
         {
-            step.drawn = context.ended.drawn;
+            step.end.get_or_insert_default().drawn = context.ended.recorded.drawn;
         }
     }
     facts
@@ -48,7 +48,7 @@ pub(super) fn settled(session: &Session, event: &Event, context: &Context) -> Ve
 /// A call that changes something and was being made: nobody was asked about it, or the client's record says that it was approved.
 pub fn has_begun(open: &OpenCall, event: &Event, context: &Context) -> bool {
     let is_approved = || questions::settled(open, event, context).is_some_and(|answered| answered.allowed);
-    open.effect.is_some_and(Effect::is_write) && (open.state == Executing || is_approved())
+    open.means.effect.is_some_and(Effect::is_write) && (open.state == Executing || is_approved())
 }
 
 /// The end of a call that no event reported: what it did to its file says whether it was made.
@@ -75,7 +75,7 @@ pub fn abandoned(session: &Session) -> Vec<Fact> {
 }
 
 pub(super) fn in_flight(session: &Session) -> impl Iterator<Item = &OpenCall> {
-    session.memory.calls.iter().filter(|open| !open.deferred || open.state != Pending)
+    session.memory.calls.iter().filter(|open| !open.means.deferred || open.state != Pending)
 }
 
 /// A person does not want the call that a run paused for.

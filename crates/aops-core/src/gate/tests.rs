@@ -26,7 +26,7 @@ use crate::model::named::Stored;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::worktree::{Asked, Worktree};
 use crate::session::agent_report::AgentReport;
-use crate::session::fact::Checked;
+use crate::session::fact::{CallEnded, CallMeans, Checked};
 use crate::session::memory::{LastRun, OpenCall, RunStep, Started};
 use crate::session::prompt::Prompt;
 use crate::session::state::Task;
@@ -61,6 +61,10 @@ fn event(name: &str) -> Event {
 }
 
 /// The same event as another kind.
+fn deferred() -> CallMeans {
+    CallMeans { deferred: true, ..CallMeans::default() }
+}
+
 fn renamed(name: &str, event: Event) -> Event {
     Event { kind: EventKind::of(name), name: name.to_owned(), ..event }
 }
@@ -188,10 +192,12 @@ fn repeat() {
     refused(&working(), &call("Read"), &past("", None), "repeat", "already ended: DENIED\n");
     let mut done = past("", None);
     if let Some(step) = &mut done.past {
-        (step.to, step.result) = (CallState::Completed, Some(ToolResult { bytes: 7, ..ToolResult::default() }));
+        let result = Some(ToolResult { bytes: 7, ..ToolResult::default() });
+        step.to = CallState::Completed;
+        step.end = Some(Box::new(CallEnded { result, ..CallEnded::default() }));
     }
     refused(&working(), &call("Read"), &done, "repeat", "COMPLETED\nits result then (7 bytes, sha256 …)\nhint");
-    if let Some(result) = done.past.as_mut().and_then(|step| step.result.as_mut()) {
+    if let Some(result) = done.past.as_mut().and_then(|step| step.end.as_mut()?.result.as_mut()) {
         (result.head, result.tail) = ("one\ntwo".to_owned(), "ten".to_owned());
     }
     refused(&working(), &call("Read"), &done, "repeat", "…): one | two … ten\n");

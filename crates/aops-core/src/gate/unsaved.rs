@@ -18,13 +18,13 @@ use crate::text::template::one_line;
 const GATE: GateId = GateId::Jail;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    let told = match &context.ended.jailed {
+    let told = match &context.ended.recorded.under.jailed {
         Some(proof) if !proof.lost.is_empty() && proof.profile.is_quiet() => tell_contained(event, &proof.lost),
         Some(proof) if !proof.lost.is_empty() => tell(session, event, context, &proof.lost),
         Some(proof) if proof.profile == Profile::Trial && goes_on(event) => tell_early(session, event, context),
         _ => Verdict::pass(),
     };
-    if context.ended.offline { tell_offline(session, event, context).join(told) } else { told }
+    if context.ended.recorded.under.offline { tell_offline(session, event, context).join(told) } else { told }
 }
 
 /// The command failed since a throwaway layer has no network: whoever reads its error also reads that.

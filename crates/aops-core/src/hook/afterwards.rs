@@ -279,11 +279,11 @@ fn follow_reading(turn: &mut Turn) -> Verdict {
 
 /// A command was refused hosts that a person can be asked about.
 fn wants_hosts(turn: &Turn) -> bool {
-    judges_hosts(turn) && turn.event.call.is_some() && turn.context.ended.hosts.iter().any(is_wanted)
+    judges_hosts(turn) && turn.event.call.is_some() && turn.context.ended.recorded.under.hosts.iter().any(is_wanted)
 }
 
 fn note_wanted(turn: &mut Turn) -> Verdict {
-    let wanted: Vec<&Reached> = turn.context.ended.hosts.iter().filter(|host| is_wanted(host)).collect();
+    let wanted: Vec<&Reached> = turn.context.ended.recorded.under.hosts.iter().filter(|host| is_wanted(host)).collect();
     if let Some(line) = turn.event.call.as_ref().and_then(hosts::line_of) {
         network::want(&turn.ledger.place().path, &line, &wanted);
     }
@@ -383,7 +383,7 @@ fn lets_try(turn: &Turn) -> bool {
     let Some(call) = turn.event.call.as_ref().filter(|_| before) else { return false };
     let (memory, policy) = (&turn.session().memory, &turn.session().policy().jail);
     let holds = memory.jail.as_ref().is_some_and(|jail| jail.trial);
-    let tried = |open: &&OpenCall| open.call.id == call.key.id && open.jail == Some(Profile::Trial);
+    let tried = |open: &&OpenCall| open.call.id == call.key.id && open.means.jailing.profile == Some(Profile::Trial);
     let open = memory.calls.iter().rev().find(tried);
     holds && open.is_some_and(|open| open.agent_id.is_none() || !policy.test_network)
 }

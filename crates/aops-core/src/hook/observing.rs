@@ -85,7 +85,7 @@ impl Turn<'_> {
         let of_call = |fact: &&Fact| matches!(fact, Fact::Call(step) if Some(&step.call) == key);
         match self.event.kind {
             EventKind::PreToolUse => {
-                let runs = |step: &Step| may_write(step.effect) && !is_denied(facts, step);
+                let runs = |step: &Step| may_write(step.effect()) && !is_denied(facts, step);
                 let begins = |fact: &Fact| matches!(fact, Fact::Call(step) if runs(step));
                 facts.iter().position(|fact| of_call(&fact) && begins(fact)).map(Moment::Before)
             }
@@ -112,12 +112,12 @@ impl Turn<'_> {
             _ => exit_code(&call.error),
         };
         let told = code.map(|code| ExitSeen { code, seen: ExitWitness::Client });
-        let proof = step.jailed.as_ref().filter(|proof| proof.hold != Hold::Words);
+        let proof = step.ended().under.jailed.as_ref().filter(|proof| proof.hold != Hold::Words);
         let seen = proof.and_then(|proof| proof.exit).map(|code| ExitSeen { code, seen: ExitWitness::Jail });
         let exit = seen.or(told).filter(|_| tells);
-        let wrote = may_write(open.effect);
+        let wrote = may_write(open.means.effect);
         // One that failed counts too, against one on the same tree that passed.
-        let tests = open.tests && exit.is_some();
+        let tests = open.means.tests && exit.is_some();
         (wrote || exit.is_some()).then(|| Ended { wrote, tests, exit, call: call.key.clone() })
     }
 
@@ -165,8 +165,9 @@ impl Turn<'_> {
     /// Another call of the session that may write and has not ended.
     fn running(&self) -> Option<&OpenCall> {
         let own = self.event.call.as_ref().map(|call| &call.key);
-        let runs =
-            |open: &&OpenCall| open.state == CallState::Executing && may_write(open.effect) && Some(&open.call) != own;
+        let runs = |open: &&OpenCall| {
+            open.state == CallState::Executing && may_write(open.means.effect) && Some(&open.call) != own
+        };
         self.session().memory.calls.iter().find(runs)
     }
 

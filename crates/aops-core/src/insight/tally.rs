@@ -221,8 +221,8 @@ impl Tally {
 
     fn count_call(&mut self, step: &Step) {
         self.count_rehearsed(step.rehearsed.as_ref());
-        hosts::count(&mut self.insights.hosts, &step.hosts, false);
-        if let Some(rule) = step.kept.as_ref().and_then(|kept| kept.rule.as_ref()) {
+        hosts::count(&mut self.insights.hosts, &step.ended().under.hosts, false);
+        if let Some(rule) = step.ended().under.kept.as_ref().and_then(|kept| kept.rule.as_ref()) {
             self.insights.rules.entry(format!("danger:{rule}")).or_default().kept += 1;
         }
         let at = self.open.iter().position(|(key, _)| *key == step.call);
@@ -231,7 +231,7 @@ impl Tally {
                 self.open.remove(0);
             }
             self.open.push((step.call.clone(), changed_files(step)));
-            self.insights.questions.quieted += u64::from(step.quiet.is_some());
+            self.insights.questions.quieted += u64::from(step.means().quiet.is_some());
         }
         let count: fn(&mut Calls) -> &mut u64 = match step.to {
             CallState::Completed => |calls| &mut calls.completed,
@@ -251,7 +251,7 @@ impl Tally {
         if !matches!(step.to, CallState::Completed | CallState::Failed) {
             if let Some(gate) = &step.gate {
                 self.count_refusal(gate.name());
-                self.rule(gate.name(), step.rule.as_deref()).refused += 1;
+                self.rule(gate.name(), step.rule()).refused += 1;
             }
             return;
         }
@@ -260,7 +260,8 @@ impl Tally {
             push_new(&mut self.insights.files_changed, inside.unwrap_or(path));
         }
         // What a command did to the tree, where that was measured.
-        for file in step.grown.iter().flat_map(|grown| &grown.files).filter(|file| file.is != file.was) {
+        for file in step.ended().measured.grown.iter().flat_map(|grown| &grown.files).filter(|file| file.is != file.was)
+        {
             push_new(&mut self.insights.files_changed, &file.path);
         }
         if !matches!(name, "Agent" | "Task") {
@@ -397,7 +398,7 @@ impl Tally {
 }
 
 fn changed_files(step: &Step) -> Vec<String> {
-    let input = step.input.as_ref().filter(|_| step.effect == Some(Effect::Write)).map_or("", |input| input.get());
+    let input = step.input().filter(|_| step.effect() == Some(Effect::Write)).map_or("", |input| input.get());
     match step.call.tool.as_str() {
         "apply_patch" => patched_files(input),
         "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => {

@@ -93,7 +93,7 @@ fn describe_call(step: &Step) -> Option<(TimelineKind, String)> {
             Some((TimelineKind::Refusal, format!("{gate}: {tool}: {}", first_line(reason))))
         }
         (CallState::Failed, _) => Some((TimelineKind::Failure, format!("{tool}: {reason}"))),
-        _ if step.drawn == Some(true) => Some((TimelineKind::Audit, "an audit was drawn".to_owned())),
+        _ if step.ended().drawn == Some(true) => Some((TimelineKind::Audit, "an audit was drawn".to_owned())),
         _ => None,
     }
 }

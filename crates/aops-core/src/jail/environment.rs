@@ -69,7 +69,7 @@ pub(super) struct Judged {
 
 impl Judged {
     pub(super) fn of(calls: &[&OpenCall]) -> Self {
-        let answers: Vec<Quieted> = calls.iter().filter_map(|open| open.quiet.as_deref().cloned()).collect();
+        let answers: Vec<Quieted> = calls.iter().filter_map(|open| open.means.quiet.as_deref().cloned()).collect();
         Self { alone: answers.len() == calls.len(), answers }
     }
 

@@ -285,16 +285,16 @@ fn choose(
         return Ok(Chosen::of(if jail.harness == Harness::None { Profile::None } else { Profile::Work }));
     }
     let (command, calls) = found.and_then(|(_, session)| matched(line, session)).unwrap_or_default();
-    Ok(match (found, calls.iter().filter_map(|open| open.jail).max()) {
+    Ok(match (found, calls.iter().filter_map(|open| open.means.jailing.profile).max()) {
         (Some((folder, session)), Some(profile)) => {
             let ids = calls.iter().map(|open| open.call.id.clone()).collect();
             let by_agent = calls.iter().all(|open| open.agent_id.is_some());
             let leaves = profile == Profile::None;
             let leaving = if leaves { Some(leaving(&command, &calls, jail, env)?) } else { None };
-            let online = calls.iter().all(|open| open.online);
+            let online = calls.iter().all(|open| open.means.jailing.online);
             let keeps = ToKeep::of(&command, &calls, session);
             let judged = Judged::of(&calls);
-            let watched = session.policy().witness.attests() && calls.iter().any(|open| open.tests);
+            let watched = session.policy().witness.attests() && calls.iter().any(|open| open.means.tests);
             Chosen {
                 calls: Some((folder.clone(), ids)),
                 by_agent,
@@ -302,7 +302,7 @@ fn choose(
                 online,
                 keeps,
                 judged,
-                wants: calls.iter().flat_map(|open| open.wants.clone()).collect(),
+                wants: calls.iter().flat_map(|open| open.means.jailing.wants.clone()).collect(),
                 watched,
                 ..Chosen::of(profile)
             }
@@ -333,7 +333,7 @@ const UNASKED: &str =
 fn matched<'a>(line: &str, session: &'a Session) -> Option<(String, Vec<&'a OpenCall>)> {
     let calls = line::commands(line).into_iter().map(|command| {
         let digest = line_digest(&command);
-        let same = |open: &&OpenCall| open.line_sha256.as_deref() == Some(digest.as_str());
+        let same = |open: &&OpenCall| open.means.jailing.line_sha256.as_deref() == Some(digest.as_str());
         (command, session.memory.calls.iter().filter(same).collect::<Vec<_>>())
     });
     calls.into_iter().find(|(_, calls)| !calls.is_empty())

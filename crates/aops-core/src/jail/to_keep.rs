@@ -20,7 +20,7 @@ pub(super) struct ToKeep {
 
 impl ToKeep {
     pub(super) fn of(command: &str, calls: &[&OpenCall], session: &Session) -> Option<Self> {
-        let (open, rules) = calls.iter().find_map(|open| Some((open, open.keeps.clone()?)))?;
+        let (open, rules) = calls.iter().find_map(|open| Some((open, open.means.jailing.keeps.clone()?)))?;
         Some(Self {
             command: command.to_owned(),
             call_id: open.call.id.clone(),

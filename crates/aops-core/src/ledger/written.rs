@@ -91,14 +91,14 @@ impl Written {
 
     fn note(&mut self, env: &Env, memory: &Memory, begun: &mut Vec<Begun>, step: &Step, at: i64) {
         if step.to == CallState::Pending {
-            if step.effect.is_some_and(Effect::is_write) {
+            if step.effect().is_some_and(Effect::is_write) {
                 begun.push(Begun::of(env, memory, step, at));
             }
             return;
         }
         let ended = step.to.is_terminal().then(|| begun.iter().position(|call| call.id == step.call.id)).flatten();
         if let Some(call) = ended.map(|found| begun.swap_remove(found)).filter(|_| step.to != CallState::Denied) {
-            let goes_on = call.goes_on || step.unended || step.lasts;
+            let goes_on = call.goes_on || step.ended().unended || step.ended().measured.lasts;
             self.keep(call, if goes_on { i64::MAX } else { at });
         }
     }
@@ -140,7 +140,7 @@ pub fn owed_on_disk(env: &Env, found: &SessionOnDisk, session: &Session, cwd: &P
 
 impl Begun {
     fn of(env: &Env, memory: &Memory, step: &Step, from_ms: i64) -> Self {
-        let text = step.input.as_ref().map_or("{}", |input| input.get());
+        let text = step.input().map_or("{}", |input| input.get());
         let input = json::read(text).unwrap_or(Json::Null);
         let file = edited_field(&step.call.tool).and_then(|field| input.text_of(field));
         let home = env.home.to_string_lossy();

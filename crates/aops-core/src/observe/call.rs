@@ -8,8 +8,7 @@ use crate::config::policy::quiet::QuietLevel;
 use crate::config::texts::{Library, Reading};
 use crate::config::workflow::{Gate, Held};
 use crate::gate::guard::{self, Protected};
-use crate::gate::{CallContext, Context, EndContext, Evidence, Keeps, StartContext, Unheld};
-use crate::gate::{facts, is_busy};
+use crate::gate::{CallContext, Context, EndContext, Evidence, Keeps, StartContext, Unheld, facts, is_busy};
 use crate::host;
 use crate::ledger::open::Ledger;
 use crate::model::agent::{AGENTS, AgentId, PLUGIN_PREFIX, ours};
@@ -26,7 +25,7 @@ use crate::observe::{
     unended, unfinished, unstopped, verified,
 };
 use crate::session::agent_report::{self, AgentReport};
-use crate::session::fact::{Step, Unasked};
+use crate::session::fact::{CallMeans, Step, Unasked, Under};
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
 use crate::session::prompt::Prompt;
@@ -73,7 +72,7 @@ pub fn look(env: &Reading, ledger: &Ledger, event: &Event) -> Result<Context, Fa
             if !context.attended && context.stage.is_none() {
                 context.refused = unfinished::refusal(&ledger.recent());
             }
-            context.ended.hosts = hosts::reached(env, session, &ledger.place().path, event).0;
+            context.ended.recorded.under.hosts = hosts::reached(env, session, &ledger.place().path, event).0;
         }
         EventKind::SubagentStop => {
             context.unproven = authority::of_agent(env, session, event);
@@ -115,7 +114,8 @@ fn unasked(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> Resu
     }
     let effect = call(env, session, event).map(|(call, _)| call.effect).filter(|effect| effect.is_write());
     Ok(effect.map(|effect| {
-        let open = OpenCall { effect: Some(effect), ..OpenCall::default() };
+        let means = CallMeans { effect: Some(effect), ..CallMeans::default() };
+        let open = OpenCall { means, ..OpenCall::default() };
         Unasked {
             drawn: draw::draw(session, event, &open, context),
             effect,
@@ -391,31 +391,42 @@ fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndC
     let (session, mut ended) = (ledger.session(), EndContext::default());
     let call = event.call.as_ref();
     let Some(open) = call.and_then(|call| session.open_call(&call.key)) else { return ended };
-    ended.drawn = draw::draw(session, event, open, context);
-    ended.tracked = open.effect == Some(Effect::Tracker) || !open.tracks.is_empty();
-    ended.rejected = open.effect.is_some_and(Effect::is_write) && call.is_some_and(evidence::is_rejected);
-    ended.kept = keeping::of_ended(env, session, event, open);
-    (ended.hosts, ended.served) = hosts::reached(env, session, &ledger.place().path, event);
-    (ended.jailed, ended.unproven) = jailed::proof(env, &ledger.place().path, session, event, open);
-    ended.offline = ended.jailed.as_ref().is_some_and(|proof| jailed::is_offline(session, event, proof));
-    ended.hindered = quiet::is_hindered(event, open);
-    ended.unchanged = verified::is_unchanged(env, session, event, open) || growth::is_idle(env, session, event, open);
-    if ended.unchanged {
-        ended.drawn = None;
-    } else if open.effect == Some(Effect::Write) && open.grows.is_none() {
-        growth::of_tree(env, session, event, open, &mut ended);
-        if ended.grown.as_ref() == Some(&session.memory.progress.grown) && !ended.moved {
+    ended.tracked = open.means.effect == Some(Effect::Tracker) || !open.means.tracks.is_empty();
+    let kept = keeping::of_ended(env, session, event, open);
+    let (hosts, served) = hosts::reached(env, session, &ledger.place().path, event);
+    ended.served = served;
+    let (jailed, unproven) = jailed::proof(env, &ledger.place().path, session, event, open);
+    ended.unproven = unproven;
+    let changes = open.means.effect.is_some_and(Effect::is_write);
+    let recorded = &mut ended.recorded;
+    recorded.drawn = draw::draw(session, event, open, context);
+    recorded.rejected = changes && call.is_some_and(evidence::is_rejected);
+    recorded.under = Under {
+        hindered: quiet::is_hindered(event, open),
+        hosts,
+        kept,
+        offline: jailed.as_ref().is_some_and(|proof| jailed::is_offline(session, event, proof)),
+        jailed,
+    };
+    let is_same = verified::is_unchanged(env, session, event, open) || growth::is_idle(env, session, event, open);
+    let measured = &mut recorded.measured;
+    measured.unchanged = is_same;
+    if is_same {
+        recorded.drawn = None;
+    } else if open.means.effect == Some(Effect::Write) && open.means.grows.is_none() {
+        growth::of_tree(env, session, event, open, measured);
+        if measured.grown.as_ref() == Some(&session.memory.progress.grown) && !measured.moved {
             // It is no work, so it draws no audit.
-            ended.drawn = None;
+            recorded.drawn = None;
         }
     }
     if event.kind == EventKind::PostToolUse {
-        ended.plan = plan::approved(env, session, event, || workflows(env)).map(Box::new);
+        recorded.plan = plan::approved(env, session, event, || workflows(env)).map(Box::new);
     }
     // A line may do more than it was judged to do.
     let runs_line = call
         .is_some_and(|call| matches!(table::tool(&call.key.tool).touches, ToolTouches::Line | ToolTouches::PowerShell));
-    if (runs_line || open.effect.is_some_and(Effect::is_write)) && !session.memory.marks.is_empty() {
+    if (runs_line || changes) && !session.memory.marks.is_empty() {
         let edited = call.and_then(|call| saves(event, call));
         tampering::look(env, ledger, event, edited.as_deref(), &mut ended);
     }

@@ -13,7 +13,8 @@ use crate::session::memory::OpenCall;
 /// Whether an audit is drawn for this write; nothing where none can be. Closing the work is no new work to audit.
 /// Mode `observe` draws as the mode that it rehearses.
 pub(super) fn draw(session: &Session, event: &Event, open: &OpenCall, context: &Context) -> Option<bool> {
-    if event.by_our_agent().is_some() || !open.effect.is_some_and(|effect| effect.is_write() && effect != Effect::Close)
+    if event.by_our_agent().is_some()
+        || !open.means.effect.is_some_and(|effect| effect.is_write() && effect != Effect::Close)
     {
         return None;
     }

@@ -71,7 +71,7 @@ fn failed_last(recent: &[Recent], agent_id: &str) -> Option<String> {
 
 /// The line of a call that only tests or checks. `test -f x` is a question, and no test.
 fn check_of(step: &Step) -> Option<String> {
-    let input = step.input.as_ref().filter(|_| step.call.tool == "Bash")?;
+    let input = step.input().filter(|_| step.call.tool == "Bash")?;
     let line = json::read(input.get()).ok()?.text_of("command")?;
     (only_checks(&line) && !line.trim_start().starts_with("test ")).then_some(line)
 }
@@ -84,7 +84,7 @@ pub(super) fn is_push_failed(recent: &[Recent]) -> bool {
             Fact::Event(seen) if seen.event == EventKind::UserPromptSubmit.row().name => failed = false,
             Fact::Call(step) if step.to == CallState::Pending && is_push(step) => pushes.push(&step.call),
             Fact::Call(step) if pushes.contains(&&step.call) => {
-                let said = step.result.as_ref().is_some_and(|result| result.lines().contains("failed to push"));
+                let said = step.ended().result.as_ref().is_some_and(|result| result.lines().contains("failed to push"));
                 match step.to {
                     CallState::Failed => failed = true,
                     CallState::Completed => failed = said,
@@ -98,7 +98,7 @@ pub(super) fn is_push_failed(recent: &[Recent]) -> bool {
 }
 
 fn is_push(step: &Step) -> bool {
-    let line = step.input.as_ref().and_then(|input| json::read(input.get()).ok()?.text_of("command"));
+    let line = step.input().and_then(|input| json::read(input.get()).ok()?.text_of("command"));
     line.is_some_and(|line| line.contains("git ") && line.split_whitespace().any(|word| word == "push"))
 }
 

@@ -14,8 +14,8 @@ use crate::checkpoint::capture::is_ignored;
 use crate::checkpoint::rollback::root;
 use crate::checkpoint::store::Store;
 use crate::config::policy::ModeLevel;
-use crate::gate::EndContext;
 use crate::model::event::Event;
+use crate::session::fact::Measured;
 use crate::session::fold::Session;
 use crate::session::growth::ChangedFile;
 use crate::session::memory::OpenCall;
@@ -84,7 +84,7 @@ pub(super) fn of_unasked(env: &Env, session: &Session, event: &Event) -> Option<
 
 /// The file of this edit is as the edit would leave it.
 pub(super) fn is_made(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> bool {
-    let (Some(file), Some(root)) = (&open.grows, root(env, session, event)) else { return false };
+    let (Some(file), Some(root)) = (&open.means.grows, root(env, session, event)) else { return false };
     // What a notebook will be is not known beforehand.
     if open.call.tool == "NotebookEdit" {
         return true;
@@ -137,7 +137,7 @@ fn stays_here(env: &Env, event: &Event) -> bool {
 }
 
 /// All that the task changed so far, after this command; nothing where that is not known.
-pub(super) fn of_tree(env: &Env, session: &Session, event: &Event, open: &OpenCall, ended: &mut EndContext) {
+pub(super) fn of_tree(env: &Env, session: &Session, event: &Event, open: &OpenCall, measured: &mut Measured) {
     if !session.measures() {
         return;
     }
@@ -145,13 +145,14 @@ pub(super) fn of_tree(env: &Env, session: &Session, event: &Event, open: &OpenCa
     let (growth, moved) = own.measure(env, session, event);
     // Of files that are only counted a change may not show; for the weight of a task their number is enough.
     if session.memory.progress.unplanned || growth.more_files == 0 {
-        (ended.grown, ended.moved, ended.lasts) = (Some(growth), moved, may_go_on(env, event));
+        let lasts = may_go_on(env, event);
+        *measured = Measured { grown: Some(growth), lasts, moved, unchanged: measured.unchanged };
     }
 }
 
 /// Mode `strict`: tests, linters and requests to a server of this machine are no work where the tree is as it was before them.
 pub(super) fn is_idle(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> bool {
-    let asked = session.mode() == ModeLevel::Strict && session.measures_commands() && open.since_ms.is_some();
+    let asked = session.mode() == ModeLevel::Strict && session.measures_commands() && open.means.since_ms.is_some();
     let Some(call) = event.call.as_ref().filter(|call| asked && !call.unended && !is_background(call)) else {
         return false;
     };

@@ -214,16 +214,20 @@ fn words(command: &str) -> impl Iterator<Item = &str> {
 
 /// The proof of a command that ended, and whether it is missing. One that never ran needs none.
 pub fn proof(env: &Env, folder: &Path, session: &Session, event: &Event, open: &OpenCall) -> (Option<Proof>, bool) {
-    let Some(call) = event.call.as_ref().filter(|_| open.jail.is_some() && !env.dry_run) else { return (None, false) };
+    let Some(call) = event.call.as_ref().filter(|_| open.means.jailing.profile.is_some() && !env.dry_run) else {
+        return (None, false);
+    };
     let ran = event.kind == EventKind::PostToolUse || call.error.starts_with(EXIT.trim_end());
     if !ran {
         return (None, false);
     }
-    let same = |other: &&OpenCall| other.call.id != call.key.id && other.line_sha256 == open.line_sha256;
+    let same = |other: &&OpenCall| {
+        other.call.id != call.key.id && other.means.jailing.line_sha256 == open.means.jailing.line_sha256
+    };
     let same: Vec<&str> = session.memory.calls.iter().filter(same).map(|other| other.call.id.as_str()).collect();
     let mut proof = receipt::take(folder, &call.key.id, &same, !is_background(call) && !call.unended);
     // An answer in the person's place holds for its own profile alone.
-    let wanted = open.quiet.as_ref().map(|quiet| quiet.level.profile());
+    let wanted = open.means.quiet.as_ref().map(|quiet| quiet.level.profile());
     let holds = |proof: &Proof| wanted.is_none_or(|wanted| proof.hold == Hold::Namespaces && proof.profile >= wanted);
     let unproven = !proof.as_ref().is_some_and(holds);
     if let Some(proof) = &mut proof {
@@ -295,7 +299,7 @@ fn keep_results(lost: &mut Losses, session: &Session, call: &ToolCall, open: &Op
         return;
     }
     let command = json::read(&call.input).ok().and_then(|input| input.text_of("command")).unwrap_or_default();
-    if open.tests || only_checks(&command) {
+    if open.means.tests || only_checks(&command) {
         let root = session.memory.jail.as_ref().map(|jail| PathBuf::from(&jail.project)).unwrap_or_default();
         lost.files.retain(|file| {
             let ignored = || file.loss == Loss::Made && is_ignored(&root, &file.path);

@@ -101,13 +101,13 @@ fn looked(place: look::Place, losses: &Losses, policy: &Policy) -> Result<Found,
 
 /// What was kept for a call that has ended; what it left is noted beside it.
 pub fn of_ended(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> Option<Kept> {
-    open.keeps.as_ref().filter(|_| !env.dry_run)?;
+    open.means.jailing.keeps.as_ref().filter(|_| !env.dry_run)?;
     let root = rollback::root(env, session, event)?;
     let bounds = Bounds::of(session.policy());
     let settled = before::settle(env, &root, &open.call.id, bounds);
     let keeping = settled.or_else(|_| before::kept_for(&root, &open.call.id)).ok().flatten()?;
     let left = before::note_left(env, &root, &keeping).ok();
-    let is_contained = open.keeps.iter().flatten().any(|rule| rule == CONTAINED);
+    let is_contained = open.means.jailing.keeps.iter().flatten().any(|rule| rule == CONTAINED);
     let forgotten = |left: &Left| is_contained && before::forget_unchanged(env, &root, &keeping, left) == Ok(true);
     (!left.as_ref().is_some_and(forgotten)).then(|| before::fact(&keeping))
 }

@@ -153,7 +153,7 @@ const HINDERED: [&str; 10] = [
 /// An answered command says that the jail was in its way. Behind a pipe nobody learns that it failed, so words are enough of
 /// one that is not known to read; who reads files finds such words in them.
 pub fn is_hindered(event: &Event, open: &OpenCall) -> bool {
-    let speaks = match (event.kind, open.quiet.as_ref().map(|quiet| quiet.level)) {
+    let speaks = match (event.kind, open.means.quiet.as_ref().map(|quiet| quiet.level)) {
         (EventKind::PostToolUseFailure, Some(_)) => true,
         (EventKind::PostToolUse, level) => level == Some(AnswerLevel::Contained),
         _ => false,

@@ -207,7 +207,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event, edited: Option<&str>, end
         }
         None => {}
     }
-    ended.marks = Some(marks);
+    ended.recorded.marks = Some(marks);
 }
 
 /// When the first of the calls was asked about that have not ended; long ago where the end of the ledger does not say so.

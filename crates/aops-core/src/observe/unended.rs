@@ -17,8 +17,8 @@ pub(super) fn look(env: &Env, session: &Session, event: &Event, context: &mut Co
     let unended: Vec<&OpenCall> = session.memory.calls.iter().filter(begun).collect();
     let made = unended.iter().filter(|open| growth::is_made(env, session, event, open));
     context.ended.made = made.map(|open| open.call.id.clone()).collect();
-    let counts = |open: &&OpenCall| open.grows.is_none() || context.ended.made.contains(&open.call.id);
+    let counts = |open: &&OpenCall| open.means.grows.is_none() || context.ended.made.contains(&open.call.id);
     if let Some(open) = unended.into_iter().find(counts) {
-        context.ended.drawn = draw::draw(session, event, open, context);
+        context.ended.recorded.drawn = draw::draw(session, event, open, context);
     }
 }

@@ -15,12 +15,15 @@ pub(super) fn refusal(recent: &[Recent]) -> Option<LastRefusal> {
         match &entry.fact {
             Fact::Event(seen) if seen.event == EventKind::UserPromptSubmit.row().name => refused = None,
             Fact::Call(step) if step.agent_id.is_none() => {
-                if step.effect.is_some_and(|effect| effect.is_write() || effect == Effect::Spawn) {
+                if step.effect().is_some_and(|effect| effect.is_write() || effect == Effect::Spawn) {
                     acting.push(&step.call);
                 }
                 if let (CallState::Denied, Some(gate)) = (step.to, &step.gate) {
-                    let last =
-                        |why: &String| LastRefusal { gate: gate.clone(), rule: step.rule.clone(), why: why.clone() };
+                    let last = |why: &String| LastRefusal {
+                        gate: gate.clone(),
+                        rule: step.rule().map(str::to_owned),
+                        why: why.clone(),
+                    };
                     refused = step.reason.as_ref().map(last);
                 } else if step.to == CallState::Completed && acting.contains(&&step.call) {
                     refused = None;

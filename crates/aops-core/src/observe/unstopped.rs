@@ -39,7 +39,7 @@ pub(super) fn look(env: &Env, ledger: &Ledger, event: &Event, context: &mut Cont
     if authority::is_beside(env, session) {
         return Ok(());
     }
-    let changes = |open: &OpenCall| open.effect.is_some_and(Effect::is_write);
+    let changes = |open: &OpenCall| open.means.effect.is_some_and(Effect::is_write);
     let may_have = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
     if may_have || session.memory.calls.iter().any(changes) {
         context.tree = left_in_tree(env, ledger, event)?;

@@ -70,9 +70,9 @@ pub fn describe_fact(fact: &Fact, longest: usize) -> String {
 /// The same for a reviewer.
 pub fn describe_deed(fact: &Fact, longest: usize) -> String {
     let Fact::Call(step) = fact else { return describe_fact(fact, longest) };
-    let deed = describe_step(step, step.input.as_ref().and_then(|input| keep_deed(&step.call, input.get())));
+    let deed = describe_step(step, step.input().and_then(|input| keep_deed(&step.call, input.get())));
     let deed = one_line(&deed, longest);
-    let printed = step.result.as_ref().filter(|_| !TELLS.contains(&step.call.tool.as_str()));
+    let printed = step.ended().result.as_ref().filter(|_| !TELLS.contains(&step.call.tool.as_str()));
     // The reason of a failure is its beginning.
     let printed = printed.map(|result| match step.reason {
         Some(_) => ToolResult { head: String::new(), ..result.clone() }.lines(),
@@ -94,7 +94,7 @@ pub fn describe_call(step: &Step, root: &str) -> String {
 
 /// What a call is about, on one line: its command, file, agent or question; of an unknown tool every text in it.
 fn describe_input(step: &Step, root: &str) -> String {
-    let Some(Json::Object(members)) = step.input.as_ref().and_then(|input| json::read(input.get()).ok()) else {
+    let Some(Json::Object(members)) = step.input().and_then(|input| json::read(input.get()).ok()) else {
         return String::new();
     };
     let told = |value: &Json| match value {

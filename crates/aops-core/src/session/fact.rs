@@ -4,6 +4,8 @@
 //! and no name that sorts after `working_digest`, which a commit mark appends. Invariant: everything a fold needs is in
 //! the fact; nothing is looked up or recomputed later.
 
+mod call_asked;
+mod call_ended;
 mod checked;
 mod kept;
 mod opened;
@@ -17,8 +19,11 @@ mod task_chosen;
 mod taken;
 mod unasked;
 
+pub use crate::session::call_means::{CallMeans, Jailing};
 pub use crate::session::quieted::{AnswerLevel, Harmless, Quieted};
 pub use crate::session::said::Said;
+pub use call_asked::CallAsked;
+pub use call_ended::{CallDenied, CallEnded, Measured, Under};
 pub use checked::Checked;
 pub use kept::Kept;
 pub use opened::{FORMAT, Opened, Previous};

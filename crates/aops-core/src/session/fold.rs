@@ -128,8 +128,7 @@ impl Session {
             self.memory.quiet.get_or_insert_default().shut(Violation::UNJAILED);
         }
         if let Some(call) = &violation.unasked {
-            let (agent_id, drawn) = (violation.agent_id.clone(), call.drawn);
-            self.count_write(call.effect, &Step { agent_id, drawn, to: CallState::Completed, ..Step::default() });
+            self.count_write(call.effect, call.drawn);
             call.grows.iter().for_each(|file| self.grow(self.memory.progress.grown.with(file.clone())));
         }
     }
@@ -313,15 +312,24 @@ impl Session {
         let at = self.memory.calls.iter().position(|open| open.call == step.call);
         match (step.from, at) {
             (None, None) if step.to == CallState::Pending => {
-                self.memory.calls.push(opened(step));
-                if step.quiet.is_some() {
+                self.memory.calls.push(OpenCall {
+                    agent_id: step.agent_id.clone(),
+                    call: step.call.clone(),
+                    input_sha256: step.input_sha256.clone(),
+                    means: step.means().clone(),
+                    prompt_id: step.prompt_id.clone(),
+                    question: None,
+                    reason: step.reason.clone(),
+                    state: step.to,
+                });
+                if step.means().quiet.is_some() {
                     self.memory.quiet.get_or_insert_default().answered += 1;
                 }
             }
             (Some(from), Some(at)) if self.memory.calls[at].state == from && from.may_become(step.to) => {
                 if step.to.is_terminal() {
                     let open = self.memory.calls.remove(at);
-                    if let (true, Some(digest)) = (step.hindered, &open.line_sha256) {
+                    if let (true, Some(digest)) = (step.ended().under.hindered, &open.means.jailing.line_sha256) {
                         self.memory.quiet.get_or_insert_default().hinder(digest);
                     }
                     self.update_step_refusal(&open, step);
@@ -337,49 +345,26 @@ impl Session {
             }
             _ => return Err(Code::InvalidTransition),
         }
-        if let Some(todos) = step.todos {
-            self.set_todos(todos, step.plan.is_some());
+        if let Some(todos) = step.ended().todos {
+            self.set_todos(todos, step.ended().plan.is_some());
         }
-        renew(&mut self.memory.marks, step.marks.as_ref());
+        renew(&mut self.memory.marks, step.ended().marks.as_ref());
         self.observe(step.observed.as_deref());
-        self.remember_timers(step.schedules.as_slice(), step.timers_lost);
-        self.memory.told_way_out |= step.told;
-        if let Some(kept) = &step.kept {
+        if let Some(asks) = &step.asks {
+            self.remember_timers(asks.schedules.as_slice(), asks.timers_lost);
+        }
+        self.memory.told_way_out |= step.denied.as_ref().is_some_and(|denied| denied.told);
+        if let Some(kept) = &step.ended().under.kept {
             let times = self.memory.kept.map_or(0, |known| known.times) + 1;
             self.memory.kept = Some(KeptCount { newest: kept.number, times });
         }
-        if step.offline {
+        if step.ended().under.offline {
             self.memory.progress.told_offline = Some(self.memory.progress.prompt_count);
         }
         if step.is_unsaved() {
             self.memory.progress.told_unsaved = Some(self.memory.progress.prompt_count);
         }
         Ok(())
-    }
-}
-
-fn opened(step: &Step) -> OpenCall {
-    OpenCall {
-        agent_id: step.agent_id.clone(),
-        call: step.call.clone(),
-        deferred: step.deferred == Some(true),
-        effect: step.effect,
-        formats: step.formats,
-        grows: step.grows.clone(),
-        input_sha256: step.input_sha256.clone(),
-        jail: step.jail,
-        keeps: step.keeps.clone(),
-        line_sha256: step.line_sha256.clone(),
-        online: step.online,
-        prompt_id: step.prompt_id.clone(),
-        question: None,
-        quiet: step.quiet.clone(),
-        reason: step.reason.clone(),
-        since_ms: step.since_ms,
-        state: step.to,
-        tests: step.tests,
-        tracks: step.tracks.clone(),
-        wants: step.wants.clone(),
     }
 }
 

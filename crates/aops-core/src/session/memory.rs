@@ -11,21 +11,20 @@ pub use crate::session::rolled_back::{RollbackState, Undone};
 use crate::config::policy::{ModeLevel, Policy, is_default};
 use crate::config::workflow::Gate;
 use crate::model::agent::AgentId;
-use crate::model::call::{CallKey, CallState, Effect};
+use crate::model::call::{CallKey, CallState};
 use crate::model::gate_id::GateId;
 use crate::model::named::Stored;
 use crate::model::outcome::{AgentVerdict, CheckEnding, PhaseOutcome};
 use crate::model::phase::{Phase, Sandbox};
-use crate::model::profile::{JailState, Profile};
+use crate::model::profile::JailState;
 use crate::session::agent_report::{AgentReport, WorkKind};
-use crate::session::growth::{ChangedFile, Growth};
+use crate::session::call_means::CallMeans;
+use crate::session::growth::Growth;
 use crate::session::kept_count::KeptCount;
 use crate::session::observed::Trail;
 use crate::session::question::{Question, Questions};
 use crate::session::quiet_count::QuietCount;
-use crate::session::quieted::Quieted;
 use crate::session::timer::TimerMark;
-use crate::tool::tracking::Tracks;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -489,53 +488,16 @@ pub struct OpenCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     pub call: CallKey,
-    /// A run paused for it: it comes up again under the same id.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub deferred: bool,
-    /// It changes something, and so counts as work when it has ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub effect: Option<Effect>,
-    /// It is the command of `close.format`.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub formats: bool,
-    /// What the file of an edit will be.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grows: Option<ChangedFile>,
     pub input_sha256: String,
-    /// How the command is to be jailed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jail: Option<Profile>,
-    /// What it would lose is kept before it runs; the danger rules that found it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keeps: Option<Vec<String>>,
-    /// The command without its secrets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub line_sha256: Option<String>,
-    /// It only reads, and cannot without the network.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub online: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub means: CallMeans,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
     /// What a person was asked about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Question>,
-    /// It was answered in the person's place.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub quiet: Option<Box<Quieted>>,
     /// Why a person was asked; answered again when the client asks again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// When it was asked about, where what it changes is measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since_ms: Option<i64>,
     pub state: CallState,
-    /// Its success is the evidence that `evidence.test` asks for.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub tests: bool,
-    /// What it does to issues of the tracker.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tracks: Vec<Tracks>,
-    /// Hosts that it may reach if it starts: a person was asked about them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub wants: Vec<String>,
 }

@@ -11,6 +11,7 @@ pub mod rolled_back;
 pub mod reflection;
 pub mod agent_report;
 pub mod timer;
+pub mod call_means;
 pub mod question;
 pub mod said;
 pub mod brought_back;

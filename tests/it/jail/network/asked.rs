@@ -78,7 +78,7 @@ fn where_nobody_is_asked_the_end_lists_what_was_refused() {
     let session = working(&world);
     let refused = session.ran("curl -s -m 5 http://tls.test/x; curl -s -m 5 http://plain.test/");
     assert!(refused.told.ends_with("Ask the person to run: aops-hook network allow tls.test"), "{refused:?}");
-    let hosts = &refused.step["hosts"];
+    let hosts = &refused.step["end"]["under"]["hosts"];
     let new = json!({"connections": 1, "host": "plain.test", "port": 80, "word": "person"});
     assert_eq!(hosts[0], new, "{hosts}");
     assert_eq!((&hosts[1]["host"], &hosts[1]["refused"]), (&json!("tls.test"), &json!(1)), "{hosts}");

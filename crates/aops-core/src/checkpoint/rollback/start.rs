@@ -33,7 +33,7 @@ pub(super) fn begins_work(session: &Session, event: &Event) -> bool {
 /// This call is asked about or passes, and may change files.
 pub(super) fn may_write(session: &Session, event: &Event) -> bool {
     let open = event.asked_call().and_then(|call| session.open_call(&call.key));
-    open.is_some_and(|open| open.effect.is_some_and(Effect::is_write))
+    open.is_some_and(|open| open.means.effect.is_some_and(Effect::is_write))
 }
 
 /// A task with a plan, where commands are measured, that has changed nothing yet: its commands are measured against this start.

@@ -4,7 +4,7 @@ use super::*;
 use crate::config::policy::ModeLevel;
 use crate::gate::facts::facts;
 use crate::model::gate_id::GateId;
-use crate::session::fact::{Fact, Seen, Step};
+use crate::session::fact::{Fact, Seen};
 use crate::session::prompt::Prompt;
 use crate::session::timer::TimerMark;
 
@@ -57,8 +57,8 @@ fn the_prompts_of_timers_are_remembered_by_their_words() {
         let mut asked = call(tool);
         asked.call.as_mut().unwrap().input = input.to_owned();
         let facts = recorded(&session, &asked, &Context::default());
-        let Some(Fact::Call(Step { schedules, .. })) = facts.first() else { panic!("{facts:?}") };
-        assert_eq!(*schedules, digest, "{tool} {input}");
+        let Some(Fact::Call(step)) = facts.first() else { panic!("{facts:?}") };
+        assert_eq!(step.asks.as_ref().unwrap().schedules, digest, "{tool} {input}");
     }
 }
 
@@ -135,8 +135,9 @@ fn a_timer_too_many_is_recorded_as_lost() {
         let mut asked = call("CronCreate");
         asked.call.as_mut().unwrap().input = r#"{"prompt":"new"}"#.to_owned();
         let said = facts(session, &asked, verdict, &Context::default());
-        let Some(Fact::Call(Step { schedules, timers_lost, .. })) = said.first() else { panic!("{said:?}") };
-        (schedules.is_some(), *timers_lost)
+        let Some(Fact::Call(step)) = said.first() else { panic!("{said:?}") };
+        let asks = step.asks.as_ref().unwrap();
+        (asks.schedules.is_some(), asks.timers_lost)
     };
     assert_eq!(set(&full, &Verdict::pass()), (true, true));
     assert_eq!(set(&full, &Verdict::deny(GateId::Guard, "no")), (false, false), "a refused one pushes out none");

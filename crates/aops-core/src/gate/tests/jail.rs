@@ -6,6 +6,7 @@ use crate::config::policy::jail::JailLevel;
 use crate::gate::{Unheld, jail, profile};
 use crate::model::named::Stored;
 use crate::model::profile::{Hold, JailState, Loss, Losses, LostFile, Profile, Proof};
+use crate::session::fact::Under;
 
 fn jailed(hold: Hold, trial: bool, change: impl FnOnce(&mut Session)) -> Session {
     with(|session| {
@@ -103,13 +104,18 @@ fn what_an_unheld_program_is_told_to_run_is_known_or_a_persons_to_allow() {
     }
 }
 
+fn jailed_as(jailed: Option<Proof>) -> EndContext {
+    let under = Under { jailed, ..Under::default() };
+    EndContext { recorded: CallEnded { under, ..CallEnded::default() }, ..EndContext::default() }
+}
+
 #[test]
 fn a_command_without_proof_is_told_and_blocks_in_strict() {
     let after = |ended: EndContext| Context { ended, ..Context::default() };
     let ended = renamed("PostToolUse", call("Bash"));
     let proof = Proof::of(Hold::Namespaces, Profile::Trial);
     let strict = jailed(Hold::Namespaces, true, |_| {});
-    let with_proof = after(EndContext { jailed: Some(proof), ..EndContext::default() });
+    let with_proof = after(jailed_as(Some(proof)));
     assert_eq!(judge(&strict, &ended, &with_proof), Verdict::pass());
     assert_eq!(jail::judge(&strict, &ended, &after(EndContext::default())), Verdict::pass());
     assert_eq!(jail::judge(&strict, &event("Stop"), &Context::default()), Verdict::pass());
@@ -129,7 +135,7 @@ fn unsaved() -> (Event, Context) {
     let jailed = Some(Proof { lost, ..Proof::of(Hold::Namespaces, Profile::Trial) });
     let mut ended = renamed("PostToolUse", call("Bash"));
     ended.call.as_mut().unwrap().input = r#"{"command":"make build"}"#.to_owned();
-    (ended, Context { ended: EndContext { jailed, ..EndContext::default() }, ..Context::default() })
+    (ended, Context { ended: jailed_as(jailed), ..Context::default() })
 }
 
 #[test]
@@ -163,7 +169,7 @@ fn a_result_that_is_gone_is_said_to_the_model_each_time_and_to_the_person_once()
 #[test]
 fn a_command_that_goes_on_in_a_throwaway_layer_is_said() {
     let (mut ended, mut context) = unsaved();
-    context.ended.jailed.as_mut().unwrap().lost = Losses::default();
+    context.ended.recorded.under.jailed.as_mut().unwrap().lost = Losses::default();
     let session = jailed(Hold::Namespaces, true, |session| {
         (session.state.phase, session.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
     });
@@ -174,7 +180,7 @@ fn a_command_that_goes_on_in_a_throwaway_layer_is_said() {
         "Not saved: \"make build\" has not ended, and runs in a throwaway layer because this task has no plan yet.";
     assert!(words.starts_with(begin), "{words}");
     assert!(words.ends_with("Stop it. Start prompt-hydrator, then run it again."), "{words}");
-    context.ended.jailed.as_mut().unwrap().profile = Profile::Work;
+    context.ended.recorded.under.jailed.as_mut().unwrap().profile = Profile::Work;
     assert_eq!(judge(&session, &ended, &context), Verdict::pass());
 }
 

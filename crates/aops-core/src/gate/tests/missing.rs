@@ -185,14 +185,17 @@ fn a_prompt_that_comes_twice() {
     assert!(!repeat::is_same_prompt(&working(), &prompt(Some("p"), "go")));
 }
 
+fn drawn() -> EndContext {
+    EndContext { recorded: CallEnded { drawn: Some(true), ..CallEnded::default() }, ..EndContext::default() }
+}
+
 #[test]
 fn a_call_whose_end_is_missing() {
     let open = |grows| {
         with(|session| {
             let call = CallKey::of("Write", "t");
-            let effect = Some(Effect::Write);
-            session.memory.calls =
-                vec![OpenCall { call, effect, grows, state: CallState::Executing, ..OpenCall::default() }];
+            let means = CallMeans { effect: Some(Effect::Write), grows, ..CallMeans::default() };
+            session.memory.calls = vec![OpenCall { call, means, state: CallState::Executing, ..OpenCall::default() }];
         })
     };
     let settled = |session: &Session, ended: EndContext| {
@@ -200,11 +203,14 @@ fn a_call_whose_end_is_missing() {
         let facts = facts::facts(session, &event("PostToolBatch"), &Verdict::pass(), &context);
         facts.into_iter().find_map(|fact| if let Fact::Call(step) = fact { Some(step) } else { None }).unwrap()
     };
-    let lost = settled(&open(None), EndContext { drawn: Some(true), ..EndContext::default() });
-    assert_eq!((lost.to, lost.reason.as_deref(), lost.drawn), (CallState::Failed, Some(NO_EFFECT), Some(true)));
+    let lost = settled(&open(None), drawn());
+    assert_eq!((lost.to, lost.reason.as_deref(), lost.ended().drawn), (CallState::Failed, Some(NO_EFFECT), Some(true)));
     let file = Some(ChangedFile::default());
-    let unmade = settled(&open(file.clone()), EndContext { drawn: Some(true), ..EndContext::default() });
-    assert_eq!((unmade.to, unmade.drawn), (CallState::Failed, None));
-    let made = settled(&open(file), EndContext { made: vec!["t".into()], drawn: Some(true), ..EndContext::default() });
-    assert_eq!((made.to, made.reason.as_deref(), made.drawn), (CallState::Completed, Some(UNREPORTED), Some(true)));
+    let unmade = settled(&open(file.clone()), drawn());
+    assert_eq!((unmade.to, unmade.ended().drawn), (CallState::Failed, None));
+    let made = settled(&open(file), EndContext { made: vec!["t".into()], ..drawn() });
+    assert_eq!(
+        (made.to, made.reason.as_deref(), made.ended().drawn),
+        (CallState::Completed, Some(UNREPORTED), Some(true))
+    );
 }

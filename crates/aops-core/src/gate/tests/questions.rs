@@ -44,8 +44,10 @@ fn a_question_is_opened_by_an_ask_alone() {
     assert_eq!(kinds(&of(Ruling::Ask)), ["call", "question"]);
     assert_eq!(kinds(&of(Ruling::Defer)), ["call"]);
     let denied = of(Ruling::Deny);
-    let rules: Vec<_> =
-        denied.iter().filter_map(|fact| if let Fact::Call(step) = fact { step.rule.clone() } else { None }).collect();
+    let rules: Vec<_> = denied
+        .iter()
+        .filter_map(|fact| if let Fact::Call(step) = fact { step.rule().map(str::to_owned) } else { None })
+        .collect();
     assert_eq!(rules, ["git-discard"], "a refusal names its rule");
 }
 

@@ -50,13 +50,13 @@ fn a_call_is_asked_and_answered() {
     for ruling in [Ruling::Ask, Ruling::Defer] {
         let waits = asked(&working(), &call("Bash"), &Verdict { ruling, ..Verdict::deny(GateId::Rules, "may it?") });
         assert_eq!((steps(&waits).len(), first(&waits).reason.as_deref()), (1, Some("may it?")));
-        assert_eq!(first(&waits).deferred.is_some(), ruling == Ruling::Defer);
+        assert_eq!(first(&waits).means().deferred, ruling == Ruling::Defer);
     }
     // The same id again: another call, or the one that a run paused for.
     let second = asked(&in_flight(Executing), &call("Bash"), &Verdict::pass());
     assert_eq!(kinds(&second), ["violation"]);
     let mut waiting = in_flight(Pending);
-    waiting.memory.calls[0].deferred = true;
+    waiting.memory.calls[0].means.deferred = true;
     assert_eq!(kinds(&asked(&waiting, &call("Bash"), &Verdict::pass())), ["violation"], "with another input");
     waiting.memory.calls[0].input_sha256 = String::new();
     assert_eq!(steps(&asked(&waiting, &call("Bash"), &Verdict::pass())), all[1..]);
@@ -72,7 +72,11 @@ fn a_question_holds_what_is_needed_later() {
     let agent = |input: &str| {
         let call = ToolCall { key: CallKey::of("Agent", "t"), input: input.to_owned(), ..ToolCall::default() };
         let event = Event { call: Some(call), ..event("PreToolUse") };
-        first(&facts(&working(), &event, &Verdict::pass(), &writes())).starts.clone().map(|starts| starts.name)
+        first(&facts(&working(), &event, &Verdict::pass(), &writes()))
+            .asks
+            .clone()
+            .and_then(|asks| asks.starts)
+            .map(|starts| starts.name)
     };
     assert_eq!(agent(r#"{"subagent_type": "critic"}"#), Some(AgentId::Critic.into()));
     assert_eq!(agent("{}"), None);
@@ -85,7 +89,7 @@ fn a_question_holds_what_is_needed_later() {
         let call = ToolCall { key: CallKey::of("Bash", "t"), input: input.to_owned(), ..ToolCall::default() };
         let event = Event { call: Some(call), ..event("PreToolUse") };
         let step = first(&facts(&session, &event, &Verdict::pass(), &does(effect))).clone();
-        (step.jail, step.effect, step.line_sha256.is_some())
+        (step.means().jailing.profile, step.effect(), step.means().jailing.line_sha256.is_some())
     };
     assert_eq!(jailed(Effect::Read, r#"{"command": "ls"}"#), (Some(Profile::Read), None, true));
     assert_eq!(jailed(Effect::Write, r#"{"command": "touch x"}"#), (Some(Profile::Work), Some(Effect::Write), true));
@@ -116,9 +120,9 @@ fn a_call_ends_once() {
     let failed = done(&in_flight(Executing), &ends("PostToolUseFailure", |call| call.error = "exit 1".into()), &plain);
     assert_eq!((steps(&failed), first(&failed).reason.as_deref()), (vec![(Some(Executing), Failed)], Some("exit 1")));
     let todos = done(&in_flight(Executing), &ends("PostToolUse", |call| call.todos = Some((1, 2))), &plain);
-    assert_eq!(first(&todos).todos, Some((1, 2)));
+    assert_eq!(first(&todos).ended().todos, Some((1, 2)));
     let launched = done(&in_flight(Executing), &ends("PostToolUse", |call| call.launched = true), &plain);
-    assert!(!first(&launched).launched, "it starts none of our agents");
+    assert!(!first(&launched).ended().launched, "it starts none of our agents");
     assert_eq!(kinds(&done(&working(), &post, &plain)), ["violation"], "it was not asked for");
     let before = Context { past: Some(Step::default()), ..Context::default() };
     assert_eq!(kinds(&done(&working(), &post, &before)), ["event"], "it ended before");
@@ -131,9 +135,12 @@ fn a_call_ends_once() {
         session.memory.calls = vec![open("t", Executing)];
         session.memory.marks = marks("old").unwrap();
     });
-    let ended = |marks| Context { ended: EndContext { marks, ..EndContext::default() }, ..Context::default() };
-    assert_eq!(first(&done(&marked, &post, &ended(marks("old")))).marks, None);
-    assert_eq!(first(&done(&marked, &post, &ended(marks("new")))).marks, marks("new"));
+    let ended = |marks| {
+        let recorded = CallEnded { marks, ..CallEnded::default() };
+        Context { ended: EndContext { recorded, ..EndContext::default() }, ..Context::default() }
+    };
+    assert_eq!(first(&done(&marked, &post, &ended(marks("old")))).ended().marks, None);
+    assert_eq!(first(&done(&marked, &post, &ended(marks("new")))).ended().marks, marks("new"));
     let unproven = Context { ended: EndContext { unproven: true, ..EndContext::default() }, ..Context::default() };
     assert_eq!(kinds(&done(&in_flight(Executing), &post, &unproven)), ["call", "violation", "block"]);
     let disarmed = EndContext { disarmed: Some("hooks are off".into()), ..EndContext::default() };
@@ -162,7 +169,7 @@ fn what_gets_no_further_event_is_settled() {
     assert_eq!(each(Authorized), [(Some(Authorized), Executing), (Some(Executing), Failed)]);
     assert_eq!(each(Executing), [(Some(Executing), Failed)]);
     assert_eq!(first(&abandoned(&in_flight(Executing))).reason.as_deref(), Some(NO_EFFECT));
-    let deferred = OpenCall { deferred: true, ..open("t", Pending) };
+    let deferred = OpenCall { means: deferred(), ..open("t", Pending) };
     assert!(abandoned(&with(|session| session.memory.calls = vec![deferred.clone()])).is_empty(), "a run waits for it");
     let waits = with(|session| session.memory.calls = vec![deferred.clone()]);
     let given_up = |stage| {

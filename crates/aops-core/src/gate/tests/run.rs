@@ -34,7 +34,7 @@ fn an_approval_is_for_the_call_that_waits() {
     let mut asked = with_policy(|policy| policy.rules = vec![rule]);
     let approved = step(|step| step.approved = Some("t".into()));
     assert_eq!(judge(&asked, &call("Bash"), &approved).ruling, Ruling::Defer, "nothing was asked");
-    asked.memory.calls.push(OpenCall { call: CallKey::of("Bash", "t"), deferred: true, ..OpenCall::default() });
+    asked.memory.calls.push(OpenCall { call: CallKey::of("Bash", "t"), means: deferred(), ..OpenCall::default() });
     passes(&asked, &call("Bash"), &approved);
     let ruling = |change: &dyn Fn(&mut OpenCall)| {
         let mut other = asked.clone();
@@ -43,7 +43,7 @@ fn an_approval_is_for_the_call_that_waits() {
     };
     assert_ne!(ruling(&|open| open.input_sha256 = "other".into()), Ruling::Pass);
     assert_ne!(ruling(&|open| open.state = CallState::Executing), Ruling::Pass);
-    assert_ne!(ruling(&|open| open.deferred = false), Ruling::Pass);
+    assert_ne!(ruling(&|open| open.means.deferred = false), Ruling::Pass);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_step_owes_the_verdict_of_its_agent_and_the_last_one_the_rest() {
 fn a_deferred_call_is_judged_again() {
     let open = OpenCall {
         call: CallKey::of("Read", "t"),
-        deferred: true,
+        means: deferred(),
         reason: Some("why".into()),
         state: CallState::Executing,
         ..OpenCall::default()
@@ -120,7 +120,7 @@ fn a_deferred_call_is_judged_again() {
 fn an_approved_call_of_a_session_is_allowed() {
     let rule = Rule { action: Action::Ask, id: "r".into(), tool: vec!["Bash".into()], ..Rule::default() };
     let mut asked = with_policy(|policy| policy.rules = vec![rule]);
-    asked.memory.calls.push(OpenCall { call: CallKey::of("Bash", "t"), deferred: true, ..OpenCall::default() });
+    asked.memory.calls.push(OpenCall { call: CallKey::of("Bash", "t"), means: deferred(), ..OpenCall::default() });
     let waiver = Waiver { gate: Waived::Call("t".to_owned()), reason: "eve at noon".into(), until_ms: 10 };
     asked.memory.progress.waivers.push(waiver);
     let at = |now_ms| Context { attended: false, defers: true, now_ms, ..writes() };
@@ -138,7 +138,7 @@ fn an_approved_call_of_a_session_is_allowed() {
         Ruling::Defer
     );
     assert_eq!(ruling(&|other| other.memory.calls[0].input_sha256 = "other".into(), &alone), Ruling::Deny);
-    assert_eq!(ruling(&|other| other.memory.calls[0].deferred = false, &alone), Ruling::Defer);
+    assert_eq!(ruling(&|other| other.memory.calls[0].means.deferred = false, &alone), Ruling::Defer);
     passes(&asked, &event("Stop"), &alone);
 }
 
@@ -147,7 +147,7 @@ fn an_approved_call_of_a_session_is_allowed() {
 fn an_approved_call_passes_once_under_another_id() {
     let rule = Rule { action: Action::Ask, id: "r".into(), tool: vec!["Bash".into()], ..Rule::default() };
     let mut asked = with_policy(|policy| policy.rules = vec![rule]);
-    let waits = OpenCall { call: CallKey::of("Bash", "first"), deferred: true, ..OpenCall::default() };
+    let waits = OpenCall { call: CallKey::of("Bash", "first"), means: deferred(), ..OpenCall::default() };
     asked.memory.calls.push(waits.clone());
     let approved = step(|step| step.approved = Some("first".into()));
     passes(&asked, &call("Bash"), &approved);
@@ -165,7 +165,7 @@ fn an_approved_call_passes_once_under_another_id() {
     };
     assert_eq!(ruling(&|open| open.input_sha256 = "other".into()), Ruling::Defer);
     assert_eq!(ruling(&|open| open.state = CallState::Executing), Ruling::Defer);
-    assert_eq!(ruling(&|open| open.deferred = false), Ruling::Defer);
+    assert_eq!(ruling(&|open| open.means.deferred = false), Ruling::Defer);
     // Until it is decided the step may end.
     passes(&asked, &event("Stop"), &step(|step| step.agent = Some(AgentId::Critic.into())));
 }
@@ -191,7 +191,12 @@ fn checks_are_run_before_the_stop_of_a_step() {
     let asked = |deferred, state| {
         let mut session = checked();
         let call_key = CallKey::of("Bash", "t");
-        session.memory.calls.push(OpenCall { call: call_key, deferred, state, ..OpenCall::default() });
+        session.memory.calls.push(OpenCall {
+            call: call_key,
+            means: CallMeans { deferred, ..CallMeans::default() },
+            state,
+            ..OpenCall::default()
+        });
         let commits = CallContext { effect: Effect::Write, commits: true, ..CallContext::default() };
         wanted(&session, &call("Bash"), &Context { call: calls(commits).call, ..step(|_| {}) })
     };

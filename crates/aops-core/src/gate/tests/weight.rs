@@ -87,7 +87,7 @@ fn scratch_files_are_free() {
     passes(&outgrown(), &call("Bash"), &scratch());
     let facts = facts::facts(&shut, &call("Bash"), &Verdict::pass(), &scratch());
     let Some(Fact::Call(first)) = facts.first() else { panic!("{facts:?}") };
-    assert_eq!(first.effect, None);
+    assert_eq!(first.effect(), None);
     let overdue = with(|session| (session.state.audit.due, session.state.audit.writes_since) = (true, 99));
     refused(&overdue, &call("Bash"), &writes(), "audit", "audit-due.md");
     passes(&overdue, &call("Bash"), &scratch());
@@ -107,7 +107,7 @@ fn an_outgrown_task_is_tested_and_closed_but_not_changed() {
     let verdict = judge(&outgrown(), &call("Edit"), &context);
     let facts = facts::facts(&outgrown(), &call("Edit"), &verdict, &context);
     let Some(Fact::Call(last)) = facts.last() else { panic!("{facts:?}") };
-    assert_eq!(last.outgrown.as_deref(), Some("5 files, 140 lines; small is 3 and 60"));
+    assert_eq!(last.denied.as_ref().unwrap().outgrown.as_deref(), Some("5 files, 140 lines; small is 3 and 60"));
 }
 
 fn debts(session: &Session) -> Vec<&'static str> {

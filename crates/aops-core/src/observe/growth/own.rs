@@ -56,7 +56,7 @@ impl Own {
         let limits = Limits { sync: false, until: Some(Instant::now() + env.at_most(LONGEST)), ..Limits::none() };
         let changes = changed_since(env, &store, &start.artifacts, &limits).ok()?;
         // Of files that are only counted nobody knows whose they are.
-        let since_ms = open.since_ms.filter(|_| progress.grown.more_files == 0);
+        let since_ms = open.means.since_ms.filter(|_| progress.grown.more_files == 0);
         let since_ms = since_ms.map(|since| since.min(progress.unmeasured_ms.unwrap_or(since)));
         let start_ms = time::parse(&start.timing.created_at).unwrap_or(0);
         Some(Self { store, then: start.artifacts, start_ms, changes, since_ms, limits })

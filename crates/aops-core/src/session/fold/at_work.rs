@@ -28,7 +28,7 @@ impl Session {
 
     fn follow_call(&mut self, ts: &str, step: &Step) {
         let at_work = &mut self.memory.at_work;
-        if let Some(starts) = step.starts.as_ref().filter(|_| step.from.is_none()) {
+        if let Some(starts) = step.asks.as_ref().and_then(|asks| asks.starts.as_ref()).filter(|_| step.from.is_none()) {
             if at_work.len() >= MOST {
                 at_work.remove(0);
             }
@@ -39,7 +39,7 @@ impl Session {
                 name: starts.name.clone(),
                 since: ts.to_owned(),
             });
-        } else if step.to.is_terminal() && !step.launched {
+        } else if step.to.is_terminal() && !step.ended().launched {
             at_work.retain(|agent| agent.call != step.call.id);
         }
     }

@@ -3,7 +3,6 @@
 //! Changes a session and nothing else. Invariants: only a command that succeeded counts, and none of our own agents; an issue
 //! is in hand until it is closed or handed back, and goes over to another task only where its prompt took it.
 
-use crate::model::agent::ours;
 use crate::model::call::{CallState, Effect};
 use crate::session::fact::Step;
 use crate::session::fold::Session;
@@ -32,10 +31,10 @@ impl Session {
 
     /// A command for the tracker has ended.
     pub(super) fn apply_tracking(&mut self, open: &OpenCall, step: &Step) {
-        if step.to != CallState::Completed || is_by_ours(step) {
+        if step.to != CallState::Completed || step.is_by_ours() {
             return;
         }
-        for tracks in &open.tracks {
+        for tracks in &open.means.tracks {
             match tracks.how {
                 How::Claims => tracks.ids.iter().for_each(|id| self.take_issue(id)),
                 How::Leaves => self.memory.progress.issues.retain(|issue| !tracks.ids.contains(&issue.id)),
@@ -54,16 +53,11 @@ impl Session {
     /// formatted.
     pub(super) fn apply_closing(&mut self, open: &OpenCall, step: &Step, changed: bool) {
         let progress = &mut self.memory.progress;
-        let (succeeded, ours) = (step.to == CallState::Completed && !step.unended, is_by_ours(step));
-        let spoils = changed && open.effect == Some(Effect::Write) && !open.tests && !ours;
-        progress.tested |= open.tests && succeeded;
-        progress.formatted = open.formats && succeeded && !ours || progress.formatted && !spoils;
-        let moved = succeeded && open.effect.is_some_and(Effect::is_write);
-        progress.rejected = step.rejected || progress.rejected && !moved;
+        let (succeeded, ours) = (step.to == CallState::Completed && !step.ended().unended, step.is_by_ours());
+        let spoils = changed && open.means.effect == Some(Effect::Write) && !open.means.tests && !ours;
+        progress.tested |= open.means.tests && succeeded;
+        progress.formatted = open.means.formats && succeeded && !ours || progress.formatted && !spoils;
+        let moved = succeeded && open.means.effect.is_some_and(Effect::is_write);
+        progress.rejected = step.ended().rejected || progress.rejected && !moved;
     }
-}
-
-/// The call was made by one of our agents.
-pub(super) fn is_by_ours(step: &Step) -> bool {
-    step.agent_id.is_some() && step.agent_type.as_deref().is_some_and(|name| ours(name).is_some())
 }

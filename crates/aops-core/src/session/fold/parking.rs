@@ -109,8 +109,8 @@ impl Session {
         let parked = self.memory.parked.last().filter(|parked| parked.wanted)?;
         let grown = parked.progress.grown.clone();
         let of_parked = |file: &ChangedFile| grown.file(&file.path).is_some();
-        let edited = open.grows.iter().filter(|_| step.to == CallState::Completed);
-        let changed = step.grown.iter().flat_map(|growth| &growth.files);
+        let edited = open.means.grows.iter().filter(|_| step.to == CallState::Completed);
+        let changed = step.ended().measured.grown.iter().flat_map(|growth| &growth.files);
         let touches = edited.chain(changed).any(of_parked);
         touches.then(|| {
             self.take_up();

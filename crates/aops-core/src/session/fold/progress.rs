@@ -3,7 +3,6 @@
 //! Changes a session and nothing else. Invariants: a verification holds until the next write; while a step is under way
 //! its prompt begins no task, and the sandbox is the step's.
 
-use super::closing::is_by_ours;
 use crate::config::policy::Level;
 use crate::model::call::{CallState, Effect};
 use crate::model::debt::DebtId;
@@ -167,9 +166,9 @@ impl Session {
         }
     }
 
-    /// A call that changed something has ended. Calls of our agents do not count.
-    pub(super) fn count_write(&mut self, effect: Effect, step: &Step) {
-        if !effect.is_write() || is_by_ours(step) {
+    /// A call that changed something has ended. The caller leaves out those of our agents, which do not count.
+    pub(super) fn count_write(&mut self, effect: Effect, drawn: Option<bool>) {
+        if !effect.is_write() {
             return;
         }
         if self.state.task.is_none() && self.memory.run.is_none() {
@@ -181,7 +180,7 @@ impl Session {
         }
         self.state.audit.writes_since += 1;
         self.memory.progress.writes_since_draw += 1;
-        if step.drawn == Some(true) {
+        if drawn == Some(true) {
             self.state.audit.drawn += 1;
             let asked_for = self.policy().gates.audit != Level::Off;
             self.state.audit.due = asked_for;
@@ -194,8 +193,6 @@ impl Session {
             self.memory.progress.reflected = false;
             self.memory.progress.tested = false;
         }
-        #[cfg(test_switches)]
-        assert!(matches!(step.to, CallState::Completed | CallState::Failed));
     }
 
     /// The end of a turn: refused with what is owed, or allowed.
@@ -254,7 +251,7 @@ impl Session {
     /// A refusal in the main conversation stays open until a later call completes.
     pub(super) fn update_step_refusal(&mut self, open: &OpenCall, step: &Step) {
         let Some(stage) = self.memory.run.as_mut().filter(|_| open.agent_id.is_none()) else { return };
-        let writes = open.effect.is_some_and(Effect::is_write);
+        let writes = open.means.effect.is_some_and(Effect::is_write);
         let unheard = step.reason.as_deref() == Some(NO_EFFECT);
         match step.to {
             CallState::Denied if step.gate.is_some() => {
@@ -264,7 +261,7 @@ impl Session {
                 let what = format!("the client did not run `{}`", cut(&step.call.tool, 64));
                 (stage.refused, stage.refused_by) = (Some(what), None);
             }
-            CallState::Completed if writes || open.effect == Some(Effect::Spawn) => {
+            CallState::Completed if writes || open.means.effect == Some(Effect::Spawn) => {
                 (stage.refused, stage.refused_by) = (None, None);
             }
             _ => {}

@@ -212,7 +212,7 @@ impl Session {
 
     /// A call was refused. One that would have outgrown a small edit shuts the sandbox until there is a plan.
     pub(super) fn apply_refusal(&mut self, step: &Step) {
-        if let Some(words) = &step.outgrown {
+        if let Some(words) = step.denied.as_ref().and_then(|denied| denied.outgrown.as_ref()) {
             self.outgrow(words.clone());
         }
         let Some(gate) = &step.gate else { return };
@@ -235,29 +235,30 @@ impl Session {
 
     /// A call ended that may have changed something. A command that changed nothing but ignored files is no work.
     pub(super) fn apply_end(&mut self, open: &OpenCall, step: &Step) {
-        if let Some(plan) = step.plan.as_deref().filter(|_| self.state.phase != Phase::Halted) {
+        if let Some(plan) = step.ended().plan.as_deref().filter(|_| self.state.phase != Phase::Halted) {
             (self.memory.progress.plan_asked, self.memory.progress.plan_shown) = (None, None);
             self.apply_plan(plan, false);
         }
         self.apply_tracking(open, step);
-        let Some(effect) = open.effect else { return };
+        let Some(effect) = open.means.effect else { return };
         let parked = self.take_up_touched(open, step);
         let before = self.memory.progress.grown.clone();
-        let edited = open.grows.clone().filter(|_| step.to == CallState::Completed).map(|file| match &parked {
+        let edited = open.means.grows.clone().filter(|_| step.to == CallState::Completed).map(|file| match &parked {
             Some(parked) => before.with(parking::with_known(parked, file)),
             None => before.with(file),
         });
-        let grown = step.grown.clone().map(|grown| match &parked {
+        let grown = step.ended().measured.grown.clone().map(|grown| match &parked {
             Some(parked) => parking::join(parked, &grown),
             None => grown,
         });
         let measured = grown.or(edited);
-        let unmade = open.grows.is_some() && measured.is_none();
-        let unchanged = step.unchanged || unmade || measured.as_ref() == Some(&before) && !step.moved;
+        let unmade = open.means.grows.is_some() && measured.is_none();
+        let seen = &step.ended().measured;
+        let unchanged = seen.unchanged || unmade || measured.as_ref() == Some(&before) && !seen.moved;
         self.note_unmeasured(open, step);
-        self.memory.progress.moved += u64::from(step.moved);
-        if !unchanged {
-            self.count_write(effect, step);
+        self.memory.progress.moved += u64::from(step.ended().measured.moved);
+        if !unchanged && !step.is_by_ours() {
+            self.count_write(effect, step.ended().drawn);
         }
         if let Some(growth) = measured.filter(|_| !unchanged) {
             self.grow(growth);
@@ -268,8 +269,10 @@ impl Session {
     /// A command ran whose changes could not be measured when it ended, or that goes on: what changes from its start on may be
     /// its own.
     fn note_unmeasured(&mut self, open: &OpenCall, step: &Step) {
-        let unseen = step.grown.is_none() && !step.unchanged && self.memory.progress.unplanned;
-        if let Some(since) = open.since_ms.filter(|_| open.state == CallState::Executing && (step.lasts || unseen)) {
+        let seen = &step.ended().measured;
+        let unseen = seen.grown.is_none() && !seen.unchanged && self.memory.progress.unplanned;
+        let goes_on = open.state == CallState::Executing && (seen.lasts || unseen);
+        if let Some(since) = open.means.since_ms.filter(|_| goes_on) {
             let known = self.memory.progress.unmeasured_ms.get_or_insert(since);
             *known = since.min(*known);
         }

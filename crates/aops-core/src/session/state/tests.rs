@@ -6,6 +6,7 @@ use crate::model::gate_id::GateId;
 use crate::model::outcome::AgentVerdict;
 use crate::model::profile::{Hold, JailState, Profile};
 use crate::session::agent_report::WorkKind;
+use crate::session::call_means::{CallMeans, Jailing};
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::kept_count::KeptCount;
 use crate::session::memory::*;
@@ -49,24 +50,28 @@ fn full() -> (State, Memory) {
         calls: vec![OpenCall {
             agent_id: text(),
             call: CallKey::of("Bash", "t"),
-            deferred: true,
-            effect: Some(Effect::Write),
-            formats: true,
-            grows: Some(ChangedFile::default()),
             input_sha256: "s".to_owned(),
-            jail: Some(Profile::Trial),
-            keeps: Some(vec!["git-discard".to_owned()]),
-            line_sha256: text(),
-            online: true,
+            means: CallMeans {
+                deferred: true,
+                effect: Some(Effect::Write),
+                formats: true,
+                grows: Some(ChangedFile::default()),
+                jailing: Jailing {
+                    keeps: Some(vec!["git-discard".to_owned()]),
+                    line_sha256: text(),
+                    online: true,
+                    profile: Some(Profile::Trial),
+                    wants: vec!["h".to_owned()],
+                },
+                quiet: Some(Box::new(Quieted::default())),
+                since_ms: Some(1),
+                tests: true,
+                tracks: vec![Tracks { ids: vec!["i".to_owned()], ..Tracks::default() }],
+            },
             prompt_id: text(),
             question: Some(Question { rule: text(), secret: Some(SecretFile::default()), ..Question::default() }),
-            quiet: Some(Box::new(Quieted::default())),
             reason: text(),
-            since_ms: Some(1),
             state: CallState::Pending,
-            tests: true,
-            tracks: vec![Tracks { ids: vec!["i".to_owned()], ..Tracks::default() }],
-            wants: vec!["h".to_owned()],
         }],
         progress: TaskProgress {
             agents: vec![Started::default()],

@@ -1,0 +1,26 @@
+//! What the first entry of a call holds: its input, and what it means to the gates. Stored type: fields in sorted order.
+
+use super::{CallMeans, Starts};
+use crate::config::policy::is_default;
+use crate::session::timer::TimerMark;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// A call that is asked for.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct CallAsked {
+    /// Canonical, redacted, clipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub means: CallMeans,
+    /// The prompt that a timer will send.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedules: Option<TimerMark>,
+    /// The agent of ours that it starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<Starts>,
+    /// With `schedules`: one timer more than are remembered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub timers_lost: bool,
+}
