@@ -170,9 +170,9 @@ fn put(env: &Env, folder: &Path, story: &Story, mut pending: Pending) -> Result<
     let (envelope, proof) = (sign(env, &pending.payload)?, proof_line(env, folder, named.seq, &pending.payload)?);
     notes::add(&repository, &named.what.commit, &[envelope.to_line(), proof.to_line()], &|_| false)?;
     if trust::here(env)?.witnesses.is_empty() {
-        pending.end()
+        pending.end();
     } else {
-        pending.note()?
+        pending.note()?;
     }
     Ok(true)
 }

@@ -416,7 +416,9 @@ mod tests {
             }
         }
         let (mut text, root) = (String::new(), Path::new(env!("CARGO_MANIFEST_DIR")));
-        ["src", "crates/aops-core/src"].iter().for_each(|at| texts(&root.join(at), &mut text));
+        for at in ["src", "crates/aops-core/src"] {
+            texts(&root.join(at), &mut text);
+        }
         let is_verb = |word: &&str| {
             let own = word.strip_prefix("__").unwrap_or_default();
             own.starts_with(|c: char| c.is_ascii_lowercase())

@@ -94,7 +94,9 @@ fn list_sessions(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if io.terminal {
         // The prompt is last there, since the last column is cut to fit; in a pipe columns keep their places.
         names[6..].rotate_right(2);
-        rows.iter_mut().for_each(|row| row[6..].rotate_right(2));
+        for row in &mut rows {
+            row[6..].rotate_right(2);
+        }
     }
     io.table(names, rows)
 }

@@ -49,7 +49,7 @@ fn c02_a_nested_client_waives_nothing_on_its_outer_session() {
     for text in [". go", "/review", ".just do it"] {
         let said = prompt(&sandbox, own(), &session, text);
         assert!(said.out.contains("waives nothing") && said.out.contains("another client"), "{said:?}");
-        session.write("a.txt").refused(&["sandbox"]);
+        session.write("a.txt").refused(&["plan"]);
     }
     assert_eq!(waivers(&session), 0);
     assert!(unproven(&session, "UserPromptSubmit").contains("alive in another client"));
@@ -68,7 +68,7 @@ fn a_client_inside_a_session_waives_nothing_in_a_session_of_its_own() {
     let _ = start(&sandbox, own(), &nested, "startup");
     let said = prompt(&sandbox, own(), &nested, ". go");
     assert!(said.out.contains("waives nothing") && said.out.contains(&outer.id), "{said:?}");
-    nested.write("a.txt").refused(&["sandbox"]);
+    nested.write("a.txt").refused(&["plan"]);
     assert_eq!(waivers(&nested), 0);
     assert!(unproven(&nested, "SessionStart").contains(&outer.id));
 }
@@ -115,7 +115,7 @@ fn c03_a_timer_waives_nothing() {
         assert!(said.out.contains("waives nothing") && said.out.contains(whose), "{said:?}");
     }
     assert_eq!(waivers(&session), 0);
-    session.write("a.txt").refused(&["sandbox"]);
+    session.write("a.txt").refused(&["plan"]);
     session.prompt(". in other words").silent();
     session.write("a.txt").silent();
     sandbox.person(&["verify", &session.id]).said(&["intact"]);
@@ -148,7 +148,7 @@ fn messages_and_notifications_begin_no_task() {
     for made in ["<cross-session-message from=\"x\">. go", "<task-notification>\n. go", "<channel source=\"x\">. go"] {
         session.prompt(made).silent();
         assert_eq!(session.state()["state"]["hydration_pending"], false, "{made}");
-        session.write("a.txt").refused(&["sandbox"]);
+        session.write("a.txt").refused(&["plan"]);
     }
 }
 

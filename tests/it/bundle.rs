@@ -511,15 +511,15 @@ fn an_expired_or_revoked_bundle_is_told() {
     assert_eq!((said.code, &told["expired"]), (Some(1), &json!(true)), "{said:?}");
     // Revoked by its digest.
     let digest = machine.0.person(&["bundle", "status", "--json"]).json()["bundle"]["digest"].clone();
-    let list = machine.root("etc/aops-hook/revoked");
-    fs::write(&list, format!("# a rule was wrong\n{} # 1\n", digest.as_str().unwrap())).unwrap();
+    let revoked = machine.root("etc/aops-hook/revoked");
+    fs::write(&revoked, format!("# a rule was wrong\n{} # 1\n", digest.as_str().unwrap())).unwrap();
     let said = machine.0.person(&["bundle", "status"]);
     assert!(said.code == Some(1) && said.out.contains("it was revoked, and holds until"), "{said:?}");
     let row = doctor(&machine);
     assert!(row["ok"] == false && row["finding"].as_str().unwrap().contains("it was revoked"), "{row}");
     machine.tries("deploy now").refused(&["held"]);
     machine.install(&good, &[]).failed(2, &["it was revoked"]);
-    fs::write(&list, "nonsense\n").unwrap();
+    fs::write(&revoked, "nonsense\n").unwrap();
     assert!(machine.0.person(&["bundle", "status"]).out.contains("`nonsense` is no digest of a bundle"));
     admin
         .0

@@ -396,7 +396,7 @@ fn no_check_is_run_in_vain() {
     let session = sandbox.session();
     let _ = session.start("startup");
     let _ = session.prompt("make hello.txt");
-    line(&session, "git commit -m x").refused(&["sandbox"]);
+    line(&session, "git commit -m x").refused(&["plan"]);
     session.hydrate("minor-edit", "new");
     let call = json!({"tool_name": "Bash", "tool_input": {"command": "git commit -m x"}, "tool_use_id": "t1"});
     let payload = sandbox.tmp().join("payload.json");

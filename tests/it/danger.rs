@@ -82,7 +82,7 @@ fn a_grave_rule_speaks_for_the_guard() {
         ] {
             session.ask_bash(line).refused(&[
                 &format!("danger rule `{rule}`"),
-                "the guard holds that as well",
+                "could change what guards this session",
                 "! command",
             ]);
         }
@@ -90,7 +90,7 @@ fn a_grave_rule_speaks_for_the_guard() {
         assert_eq!(sandbox.person(&["insights", "--json"]).json()["gates"], json!({"guard": 4}));
         session.ask_bash("rm -rf .claude").refused(&["holds settings of ours"]);
     }
-    let words = ["danger rule `system-write`", "the guard holds that as well"];
+    let words = ["danger rule `system-write`", "could change what guards this session"];
     begun(&guarding("")).ask_bash("rm /usr/bin/env").refused(&words);
     let attended = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
     let words = ["danger rule `system-write`", "Approve only if you expected it"];

@@ -81,7 +81,7 @@ fn the_framework_reads_prompts_as_text_and_friction_by_name() {
     let session = sandbox.session();
     let _ = session.start("startup");
     let _ = session.prompt("add a \"greeting\"\nto the world");
-    session.write("hello.txt").refused(&["sandbox"]);
+    session.write("hello.txt").refused(&["plan"]);
     session.hydrate("minor-edit", "new");
     session.write("hello.txt").silent();
     let failing = session.call("Bash", json!({"command": "git show"}));

@@ -309,7 +309,7 @@ fn a_session_of_another_client_is_told_as_its_own() {
     }
     assert!(!root.attributes.contains_key("aops.cost_usd"));
     let points = receiver.points();
-    assert!(points.iter().any(|point| point.name == "aops.cost.unknown" && point.value == 1.0), "{points:?}");
+    assert!(points.iter().any(|point| point.name == "aops.cost.unknown" && point.value > 0.0), "{points:?}");
     let told = format!("{:?}{:?}", receiver.logs(), spans);
     assert!(!told.contains("my secret plan"), "{told}");
     let row = sandbox.person(&["sessions", "--json"]).json();

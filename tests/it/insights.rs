@@ -52,7 +52,7 @@ pub(crate) fn whole_loop(sandbox: &Sandbox) -> Session<'_> {
     let session = sandbox.session();
     let _ = session.start("startup");
     let _ = session.prompt("add a greeting");
-    session.write("early.txt").refused(&["sandbox"]);
+    session.write("early.txt").refused(&["plan"]);
     session.agent("prompt-hydrator", EDIT).silent();
     assert_eq!(session.write("src/hello.rs").code, Some(0));
     let failing = session.call("Bash", json!({"command": "cargo test"}));

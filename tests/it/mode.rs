@@ -70,7 +70,7 @@ fn setting_it_keeps_the_rest_of_the_file() {
     let again = sandbox.person(&["mode", "loop", "--yes", "--json"]).json();
     assert_eq!((&again["changed"], &again["level"]), (&json!(false), &json!("loop")));
     assert_eq!(fs::read_to_string(config(&sandbox)).unwrap(), wanted);
-    for (level, next) in [("observe", "`loop` would have refused is recorded"), ("guard", "your rules"), ("strict", "")]
+    for (level, next) in [("observe", "`loop` would have blocked is recorded"), ("guard", "your rules"), ("strict", "")]
     {
         sandbox.person(&["mode", level, "--yes"]).said(&[
             &format!("mode `{level}` is set in"),
@@ -152,7 +152,7 @@ fn a_running_session_has_the_new_mode_at_its_next_prompt() {
     let session = sandbox.session();
     let _ = session.start("startup");
     let _ = session.prompt("add a greeting");
-    session.write("a.txt").refused(&["sandbox"]);
+    session.write("a.txt").refused(&["plan"]);
     sandbox.person(&["mode", "guard", "--yes"]).said(&["is set"]);
     let _ = session.prompt("add a greeting");
     assert_eq!(session.write("a.txt").code, Some(0));

@@ -94,7 +94,7 @@ fn watch() {
     let session = sandbox.session();
     let _ = session.start("startup");
     let _ = session.prompt("greet people by name, with a test");
-    session.write("greet.sh").refused(&["sandbox"]);
+    session.write("greet.sh").refused(&["plan"]);
     let screen = cockpit(&sandbox, (120, 24), "aops-hook watch");
     screen.shows(&["3 sessions, 2 live, 1 waits for you", "Write greet.sh"]);
     screen.press("Down");

@@ -466,7 +466,7 @@ fn shell_patterns_say_what_a_line_does() {
         "cat secrets.txt | head",
         "$x test",
     ] {
-        session.ask_bash(line).refused(&["sandbox"]);
+        session.ask_bash(line).refused(&["plan"]);
     }
     session.ask_bash("echo x | tee ~/.claude/settings.json").refused(&["settings"]);
     sandbox.put(".aops/config.toml", "effects.read = [\"Bash(rm*)\"]\n");

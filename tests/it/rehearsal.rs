@@ -77,7 +77,8 @@ fn the_commands_show_what_would_have_been_refused() {
     let table = sandbox.person(&["export", "--format", "csv"]).out;
     let mut lines = table.lines();
     assert!(
-        lines.next().unwrap().ends_with(",would_refuse,waivers") && lines.next().unwrap().ends_with(",3,"),
+        lines.next().unwrap().ends_with(",would_refuse,client,person,waivers")
+            && lines.next().unwrap().ends_with(",3,claude,,"),
         "{table}"
     );
     sandbox.person(&["export", "--format", "jsonl"]).said(&["\"rehearsed\":{\"gate\":\"sandbox\""]);

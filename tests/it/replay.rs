@@ -11,7 +11,7 @@ fn replay_of_an_unchanged_world_changes_nothing() {
     let session = sandbox.session();
     let _ = session.start("startup");
     let _ = session.prompt("add a greeting");
-    session.write("a.txt").refused(&["sandbox"]);
+    session.write("a.txt").refused(&["plan"]);
     session.hydrate("minor-edit", "new");
     assert_eq!(session.write("a.txt").code, Some(0));
     let call = session.call("Bash", json!({"command": "ls"}));

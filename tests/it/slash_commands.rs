@@ -40,7 +40,7 @@ fn with_no_task_open_a_command_begins_a_waived_one_unless_it_is_ours() {
     let _ = session.start("startup");
     session.prompt("/aops-status").silent();
     assert_eq!(session.state()["task"], json!(null));
-    session.write("a.txt").refused(&["sandbox"]);
+    session.write("a.txt").refused(&["plan"]);
     session.prompt("/deploy now").silent();
     assert_eq!(session.state()["task"]["waiver"], "command");
     assert!(session.entries().iter().any(|entry| entry["with"]["reason"] == "its prompt is a slash command"));

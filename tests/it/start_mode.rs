@@ -72,7 +72,7 @@ fn a_start_chooses_its_mode() {
     let _ = start(&sandbox, &session, own(), None);
     assert_eq!(status(&sandbox)["mode"], "strict");
     let _ = session.prompt("make it greet");
-    session.write("hello.txt").refused(&["sandbox"]);
+    session.write("hello.txt").refused(&["plan"]);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_gate_that_a_file_names_keeps_its_level() {
     let session = sandbox.session();
     let _ = start(&sandbox, &session, own(), Some("guard"));
     let _ = session.prompt("make hello.txt");
-    session.write("hello.txt").refused(&["sandbox"]);
+    session.write("hello.txt").refused(&["plan"]);
 }
 
 /// The outer client is this test; the nested one is a process that it started.

@@ -52,7 +52,7 @@ fn the_whole_loop() {
     prompt.said(&["prompt-hydrator", "context/hydration-"]);
     assert!(prompt.json()["hookSpecificOutput"]["additionalContext"].as_str().unwrap().len() < 600 + 200);
 
-    session.write("hello.txt").refused(&["sandbox", "prompt-hydrator"]);
+    session.write("hello.txt").refused(&["plan", "prompt-hydrator"]);
     let context = session.hydrate("feature-dev", "new");
     assert!(context.contains("make hello.txt") && context.contains("feature-dev"), "{context}");
     session.write("hello.txt").refused(&["feature-dev", "critic"]);

@@ -72,10 +72,10 @@ fn starting<'a>(text: &'a str, marks: &[&str]) -> Vec<&'a str> {
                 !(before.is_alphanumeric() || "_\"".contains(before)) && matches!(after, '(' | ')' | ',')
             })
         };
-        let reaches = |one: &Function| {
+        let starts = |one: &Function| {
             marks.iter().any(|mark| one.body.contains(mark)) || names.iter().any(|name| calls(one.body, name))
         };
-        let now: BTreeSet<usize> = (0..functions.len()).filter(|at| reaches(&functions[*at])).collect();
+        let now: BTreeSet<usize> = (0..functions.len()).filter(|at| starts(&functions[*at])).collect();
         if now == reached {
             return reached.into_iter().map(|at| &functions[at]).filter(|f| f.is_test).map(|f| f.name).collect();
         }

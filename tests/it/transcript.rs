@@ -63,7 +63,7 @@ fn gates_stand_where_they_spoke() {
     let _ = session.start("startup");
     let _ = session.prompt("add a greeting");
     let call = session.call("Write", json!({"file_path": sandbox.project().join("a.txt"), "content": "x"}));
-    session.pre(&call).refused(&["sandbox"]);
+    session.pre(&call).refused(&["plan"]);
     let plan =
         r#"{"workflow": "minor-edit", "intent": "greet", "task": "new", "acceptance_criteria": [], "steps": []}"#;
     session.agent("prompt-hydrator", plan).silent();

@@ -10,7 +10,7 @@ fn a_waiver_lifts_one_gate_and_ends_by_itself() {
     let session = sandbox.session();
     let _ = session.start("startup");
     let _ = session.prompt("add a greeting");
-    session.write("a.txt").refused(&["sandbox"]);
+    session.write("a.txt").refused(&["plan"]);
     let waive = ["waive", "sandbox", "--for", "10m", "--reason", "I watch", "--yes"];
     sandbox.person(&waive).said(&["`sandbox` is waived for 10 min", &session.id]);
     let wanted = json!([{"gate": "sandbox", "reason": "I watch", "until": "2026-01-13T10:10:00.000Z"}]);
@@ -24,7 +24,7 @@ fn a_waiver_lifts_one_gate_and_ends_by_itself() {
     let again = Session::new(&later, status(&later)["session_id"].as_str().unwrap());
     let call =
         json!({"tool_name": "Write", "tool_use_id": "late", "tool_input": {"file_path": "c.txt", "content": ""}});
-    again.event("PreToolUse", call).refused(&["sandbox"]);
+    again.event("PreToolUse", call).refused(&["plan"]);
 }
 
 /// People read their own clock, programs UTC.
@@ -97,7 +97,7 @@ fn a_prompt_that_waives_is_an_entry_of_its_own() {
     assert_eq!(insights["waivers"], json!(["task: its prompt begins with `.`"]));
     // The next task is in the loop again.
     session.prompt("and b.txt").said(&["prompt-hydrator"]);
-    session.write("b.txt").refused(&["sandbox"]);
+    session.write("b.txt").refused(&["plan"]);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_files_name_waives_nothing() {
         [".gitignore lacks the build folder", ".env.local: add a key", ".github/workflows/ci.yml fails", ".mine is odd"]
     {
         session.prompt(prompt).said(&["prompt-hydrator"]);
-        session.write("a.txt").refused(&["sandbox"]);
+        session.write("a.txt").refused(&["plan"]);
     }
     session.prompt(".theirs is not there").silent();
     session.write("a.txt").silent();

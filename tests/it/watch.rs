@@ -38,7 +38,7 @@ fn all_sessions_are_listed_and_news_come_without_a_key() {
     let screen = cockpit(&sandbox, WIDE, "aops-hook watch");
     screen.shows(&["2 sessions, 1 live, 0 wait for you", "add a greeting", "[31mtypo", "ended", "hydrate"]);
     screen.shows(&["`prompt-hydrator`", &first.id, "mode strict", "intact"]);
-    first.write("hello.txt").refused(&["sandbox"]);
+    first.write("hello.txt").refused(&["plan"]);
     screen.shows(&["Write hello.txt  [sandbox]"]);
     let third = prompted(&sandbox, "a third one");
     screen.shows(&["3 sessions, 2 live", "a third one"]);
@@ -67,7 +67,7 @@ fn a_timeline_goes_on_and_is_filtered() {
     sandbox.configure(NO_TRACKER);
     let session = prompted(&sandbox, "add a greeting");
     session.bash("ls");
-    session.write("hello.txt").refused(&["sandbox"]);
+    session.write("hello.txt").refused(&["plan"]);
     let screen = cockpit(&sandbox, (80, 24), "aops-hook watch");
     screen.shows(&["1 session, 1 live", "add a greet"]);
     screen.press("Enter");
@@ -75,7 +75,7 @@ fn a_timeline_goes_on_and_is_filtered() {
     screen.shows(&["this task has no plan yet", "waits for `prompt-hydrator`"]);
     screen.press("r");
     screen.wait_for("refusals alone", |shown| shown.contains("lines: refused") && !shown.contains("Bash ls"));
-    session.write("other.txt").refused(&["sandbox"]);
+    session.write("other.txt").refused(&["plan"]);
     screen.shows(&["2 of", "Write other.txt"]);
     screen.press("r");
     screen.enter("tbash");

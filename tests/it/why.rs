@@ -11,7 +11,7 @@ fn why_explains_the_last_refusal() {
     let _ = session.start("startup");
     sandbox.person(&["why"]).said(&["nothing was refused"]);
     let _ = session.prompt("add a greeting");
-    session.write("a.txt").refused(&["sandbox"]);
+    session.write("a.txt").refused(&["plan"]);
     let prompt = session.sequence_number(|entry| entry["with"]["event"] == "UserPromptSubmit");
     let refusal = session.sequence_number(|entry| entry["with"]["to"] == "DENIED");
     let said = sandbox.person(&["why", "--json"]).json();
@@ -132,7 +132,7 @@ fn why_finds_the_last_refusal_of_the_project() {
     let refused = sandbox.session();
     let _ = refused.start("startup");
     let _ = refused.prompt("add a greeting");
-    refused.write("a.txt").refused(&["sandbox"]);
+    refused.write("a.txt").refused(&["plan"]);
     let newer = sandbox.session();
     let _ = newer.start("startup");
     let _ = newer.prompt("what is this?");
@@ -161,7 +161,7 @@ fn why_and_status_mean_the_same_session() {
     for session in [&running, &ended] {
         let _ = session.start("startup");
         let _ = session.prompt("add a greeting");
-        session.write("a.txt").refused(&["sandbox"]);
+        session.write("a.txt").refused(&["plan"]);
     }
     let _ = ended.end();
     for verb in ["status", "why"] {

@@ -80,7 +80,7 @@ fn it_works_over_ssh() {
         let screen = cockpit(&sandbox, WIDE, &line);
         let mut server = server.join().unwrap();
         screen.shows(&["1 session, 1 live, 0 wait for you", "add a greeting", "`prompt-hydrator`", &session.id]);
-        session.write("hello.txt").refused(&["sandbox"]);
+        session.write("hello.txt").refused(&["plan"]);
         screen.shows(&["Write hello.txt  [sandbox]"]);
         screen.resize(80, 24);
         screen.press("Enter");

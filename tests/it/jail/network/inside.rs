@@ -225,10 +225,10 @@ fn a_list_that_changes_holds_at_once_and_a_broken_one_never() {
     let old = fs::read_to_string(file(&session, "list")).unwrap();
     put_script(&world, "db.py", "print(reach('db.test', 5432, b'hello'))\n");
     put_script(&world, "evil.py", "print(reach('evil.test', 5432, b'hello'))\n");
-    let broken = [Some("mode everything\n"), Some(""), Some("mode list\nallow * person\n"), None];
-    for (n, broken) in broken.into_iter().enumerate() {
-        match broken {
-            Some(broken) => fs::write(file(&session, "list"), broken).unwrap(),
+    let faulty = [Some("mode everything\n"), Some(""), Some("mode list\nallow * person\n"), None];
+    for (n, list) in faulty.into_iter().enumerate() {
+        match list {
+            Some(list) => fs::write(file(&session, "list"), list).unwrap(),
             None => fs::remove_file(file(&session, "list")).unwrap(),
         }
         kill_process(broker, Signal::HUP).unwrap();
