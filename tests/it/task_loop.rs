@@ -261,7 +261,7 @@ fn a_turn_that_ends_after_a_blocked_edit_is_told_to_the_person() {
     let said = session.stop("Fixed.").json();
     let words = said["systemMessage"].as_str().unwrap();
     assert!(words.starts_with("the last change of this turn was blocked, and nothing was changed after it"), "{words}");
-    assert!(words.contains("/a.txt` may change something") && words.contains("\nhint: "), "{words}");
+    assert!(words.contains("/a.txt` has to wait") && words.contains("\nhint: "), "{words}");
     // Who asks has said what waits; a later turn and one that did it have nothing to be told of.
     session.stop("Shall I make a plan first?").silent();
     let _ = session.prompt("yes");

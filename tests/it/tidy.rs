@@ -143,9 +143,9 @@ const WIDE: [(&str, usize); 16] = [
     ("CallContext", 30),
     ("Protected", 16),
     ("Turn", 20),
-    ("Insights", 44),
+    ("Insights", 47),
     ("Sums", 23),
-    ("Ground", 20),
+    ("Ground", 21),
     ("Event", 21),
     ("Seen", 57),
     ("Memory", 38),
@@ -153,7 +153,7 @@ const WIDE: [(&str, usize); 16] = [
     ("TaskProgress", 39),
     ("RunStep", 16),
     ("State", 18),
-    ("Env", 32),
+    ("Env", 34),
 ];
 
 /// The structs of a file that have named fields, with how many.

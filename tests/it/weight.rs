@@ -262,7 +262,7 @@ fn a_command_is_measured_after_it_ran() {
     session.prompt("make files").silent();
     session.bash("for n in 1 2 3 4 5; do seq 28 > f$n; done");
     assert_eq!(session.state()["sandbox"], "shut");
-    session.ask_bash("touch more").refused(&["(5 files, 140 lines; small is 3 and 60)", "changed already stays"]);
+    session.ask_bash("touch more").refused(&["(5 files, 140 lines; small is 3 and 60)", "edits so far are kept"]);
     assert!(sandbox.project().join("f5").exists());
     // Large work that had no plan is verified all the same.
     owes_only(&session.stop("Done."), &["qa-verifier"]);

@@ -2,6 +2,7 @@
 
 pub mod document;
 mod hosts;
+mod lists;
 pub mod timeline;
 mod outcome;
 pub mod tally;

@@ -4,6 +4,7 @@
 //! counted all the same.
 
 use super::document::{Audits, Calls, Insights, NO_SUMMARY, RuleCounts};
+use super::lists::{LONGEST, MOST, count_one, push, push_new};
 use super::timeline::{TimelineEntry, describe_moment, spent};
 use super::{hosts, outcome::outcome};
 use crate::host::claude::transcript::scan::MAIN;
@@ -26,10 +27,7 @@ use crate::tool::input::patched_files;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Lists stop growing here; a longer session is known by its beginning.
-const MOST: usize = 1000;
 const MOST_MOMENTS: usize = 400;
-const LONGEST: usize = 500;
 const LONGEST_MOMENT: usize = 160;
 
 #[derive(Debug, Default)]
@@ -414,21 +412,4 @@ fn changed_files(step: &Step) -> Vec<String> {
 pub fn says_something(text: &str) -> bool {
     let text = text.trim().trim_end_matches('.').to_lowercase();
     !matches!(text.as_str(), "" | "none" | "n/a" | "na" | "nothing" | "-" | "null" | "no")
-}
-
-fn count_one(counts: &mut BTreeMap<String, u64>, name: &str) {
-    *counts.entry(cut(name, 64).to_owned()).or_default() += 1;
-}
-
-fn push(list: &mut Vec<String>, text: &str) {
-    if list.len() < MOST {
-        list.push(text.to_owned());
-    }
-}
-
-fn push_new(list: &mut Vec<String>, text: &str) {
-    let text = cut(text, LONGEST);
-    if !text.is_empty() && !list.iter().any(|known| known == text) {
-        push(list, text);
-    }
 }

@@ -6,12 +6,10 @@
 #![expect(clippy::disallowed_methods, reason = "the one place that reads the environment and the clock")]
 
 pub use super::held_network::HeldNetwork;
-use crate::model::client::Client;
-use crate::model::profile::Hold;
+use crate::model::{client::Client, profile::Hold};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use std::{ffi::OsString, io};
+use std::{ffi::OsString, io, sync::OnceLock};
 
 /// A command that is tried out, and what its jail depends on.
 #[derive(Clone, Debug)]

@@ -133,7 +133,7 @@ fn a_database_of_this_machine_is_reached_by_its_port() {
     }
     let world = world_of(Jailed::with, "mode = \"list\"\nlocal = [5433]\n");
     let _outside = Outside::new(&world.root().join("sink.sock"));
-    let database = Postgres::on_port(&["listen_addresses=127.0.0.1"], |_| (), 5433);
+    let database = Postgres::on_port(&["listen_addresses=127.0.0.1", "port=5433"], |_| (), 5433);
     let session = working(&world);
     let line = "psql -X -t -A -h 127.0.0.1 -p 5433 -U aops -d postgres -c 'select 6 * 7'";
     let ran = session.ran(line);
