@@ -53,7 +53,6 @@ macro_rules! facts {
     ($($kind:literal: $name:ident($fact:ty),)*) => {
         /// One fact.
         #[derive(Clone, Debug)]
-        #[expect(clippy::large_enum_variant, reason = "most facts are calls, and each is made once")]
         pub enum Fact {
             $($name($fact),)*
         }

@@ -57,8 +57,8 @@ fn the_prompts_of_timers_are_remembered_by_their_words() {
         let mut asked = call(tool);
         asked.call.as_mut().unwrap().input = input.to_owned();
         let facts = recorded(&session, &asked, &Context::default());
-        let Some(Fact::Call(step)) = facts.first() else { panic!("{facts:?}") };
-        assert_eq!(step.asks.as_ref().unwrap().schedules, digest, "{tool} {input}");
+        let Some(Fact::Call(first)) = facts.first() else { panic!("{facts:?}") };
+        assert_eq!(first.asks.as_ref().unwrap().schedules, digest, "{tool} {input}");
     }
 }
 
@@ -135,8 +135,8 @@ fn a_timer_too_many_is_recorded_as_lost() {
         let mut asked = call("CronCreate");
         asked.call.as_mut().unwrap().input = r#"{"prompt":"new"}"#.to_owned();
         let said = facts(session, &asked, verdict, &Context::default());
-        let Some(Fact::Call(step)) = said.first() else { panic!("{said:?}") };
-        let asks = step.asks.as_ref().unwrap();
+        let Some(Fact::Call(first)) = said.first() else { panic!("{said:?}") };
+        let asks = first.asks.as_ref().unwrap();
         (asks.schedules.is_some(), asks.timers_lost)
     };
     assert_eq!(set(&full, &Verdict::pass()), (true, true));
