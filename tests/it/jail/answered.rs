@@ -312,6 +312,16 @@ fn a_jail_that_failed_before_the_first_answer_gives_none() {
 }
 
 #[test]
+fn a_jail_that_is_switched_off_answers_nothing() {
+    let world = answering(READING);
+    let session = world.prompted();
+    assert!(is_answered(&session, "ls"));
+    world.sandbox.configure(&format!("{READING}[jail]\nlevel = \"off\"\n"));
+    let _ = (session.inner.stop("done"), session.inner.prompt("go on"));
+    assert!(!is_answered(&session, "ls"));
+}
+
+#[test]
 fn a_line_that_the_jail_hinders_is_left_to_the_person_for_the_task() {
     let world = answering(CONTAINED);
     commit_all(&world);

@@ -217,7 +217,11 @@ fn quiet_read_changes_nothing_and_reaches_nobody() {
     let before = world.tree();
     let ran = stepped(world, "quiet-read", planted.evil.to_str().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    planted.held("quiet-read", &Ran { step: serde_json::json!({"jailed": {"profile": "-"}}), ..ran }, "-");
+    planted.held(
+        "quiet-read",
+        &Ran { step: serde_json::json!({"end": {"under": {"jailed": {"profile": "-"}}}}), ..ran },
+        "-",
+    );
     let connect = "python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('daemon')\"";
     let ran = stepped(world, "quiet-read", connect);
     assert!(ran.err.contains("Permission denied"), "{ran:?}");

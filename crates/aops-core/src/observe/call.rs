@@ -69,9 +69,8 @@ pub fn look(env: &Reading, ledger: &Ledger, event: &Event) -> Result<Context, Fa
             context.unread = tampering::is_too_large(&event.file_path);
         }
         EventKind::SessionEnd => {
-            if !context.attended && context.stage.is_none() {
-                context.refused = unfinished::refusal(&ledger.recent());
-            }
+            let unwatched = !context.attended && context.stage.is_none();
+            context.refused = unwatched.then(|| unfinished::refusal(&ledger.recent())).flatten();
             context.ended.recorded.under.hosts = hosts::reached(env, session, &ledger.place().path, event).0;
         }
         EventKind::SubagentStop => {
@@ -393,8 +392,8 @@ fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndC
     let Some(open) = call.and_then(|call| session.open_call(&call.key)) else { return ended };
     ended.tracked = open.means.effect == Some(Effect::Tracker) || !open.means.tracks.is_empty();
     let kept = keeping::of_ended(env, session, event, open);
-    let (hosts, served) = hosts::reached(env, session, &ledger.place().path, event);
-    ended.served = served;
+    let hosts;
+    (hosts, ended.served) = hosts::reached(env, session, &ledger.place().path, event);
     let (jailed, unproven) = jailed::proof(env, &ledger.place().path, session, event, open);
     ended.unproven = unproven;
     let changes = open.means.effect.is_some_and(Effect::is_write);
