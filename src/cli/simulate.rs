@@ -95,8 +95,8 @@ fn environment_of(env: &Env, event: &PayloadHead) -> (Env, bool) {
     let session = sessions::find(env, key);
     let known = session.is_some();
     let memory = session.map(|session| session.memory).unwrap_or_default();
-    let folders = if known { memory.folders.into_iter().collect() } else { env.folders.clone() };
-    let client = memory.client.map_or_else(|| env.client.clone(), |client| client.pid.to_string());
+    let folders = if known { memory.watched.folders.into_iter().collect() } else { env.folders.clone() };
+    let client = memory.client.process.map_or_else(|| env.client.clone(), |client| client.pid.to_string());
     (Env { dry_run: true, inside_client: true, folders, client, ..env.clone() }, known)
 }
 

@@ -75,7 +75,7 @@ fn judge_absence(session: &Session, event: &Event, context: &Context) -> Verdict
 pub fn awaited_in_background<'s>(session: &'s Session, event: &Event, context: &Context) -> Option<&'s AtWork> {
     let by_main = event.kind == EventKind::PostToolBatch && event.agent_id.is_none() && context.stage.is_none();
     let here = |agent: &&AtWork| agent.client == context.client && agent.name != AgentId::Custodiet;
-    let mut at_work = session.memory.at_work.iter().filter(|_| by_main && context.interactive);
+    let mut at_work = session.memory.agents.at_work.iter().filter(|_| by_main && context.interactive);
     at_work.find(|agent| here(agent) && event.launched.contains(&agent.call))
 }
 

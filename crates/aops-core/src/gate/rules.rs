@@ -22,7 +22,7 @@ pub fn called<'a>(session: &'a Session, event: &'a Event, context: &'a Context) 
         paths: &seen.paths,
         read: &seen.read,
         commands: &seen.commands,
-        project: &session.memory.root,
+        project: &session.memory.place.root,
         home: &seen.protected.home,
     })
 }

@@ -11,7 +11,7 @@ use crate::gate::guard::{self, Protected};
 use crate::gate::{CallContext, Context, EndContext, Evidence, Keeps, StartContext, Unheld, facts, is_busy};
 use crate::host;
 use crate::ledger::open::Ledger;
-use crate::model::agent::{AGENTS, AgentId, PLUGIN_PREFIX, ours};
+use crate::model::agent::{AgentId, PLUGIN_PREFIX, ours};
 use crate::model::call::{Effect, ToolCall};
 use crate::model::client::Client;
 use crate::model::error::Failure;
@@ -139,7 +139,7 @@ fn look_at_call(env: &Reading, session: &Session, event: &Event, context: &mut C
     } else if facts::is_plan_question(event) {
         context.plan_shown = Some(plan::shown(env, event, || workflows(env)));
         let now = || brought::approves(env, Path::new(&event.cwd));
-        context.plan_hook = session.memory.plan_hook.clone().or_else(now);
+        context.plan_hook = session.memory.client.plan_hook.clone().or_else(now);
     }
 }
 
@@ -189,10 +189,10 @@ fn is_attended(env: &Env, event: &Event) -> bool {
 /// the folders and at the time of then. The caller adds what only the ledger knows, such as the working tree.
 pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Context {
     let env = &Reading::new(env, Path::new(&event.cwd));
-    let folders = session.memory.folders.clone();
+    let folders = session.memory.watched.folders.clone();
     let stage = session.memory.run.clone();
     let defers = stage.is_some();
-    let client = session.memory.at_work.last().map(|agent| agent.client.clone()).unwrap_or_default();
+    let client = session.memory.agents.at_work.last().map(|agent| agent.client.clone()).unwrap_or_default();
     let shared = shared_context(env, session, event);
     let mut context = Context { folders, client, now_ms: then_ms, defers, stage, ..shared };
     match event.kind {
@@ -242,13 +242,8 @@ fn asks_fleet(env: &Env, session: &Session) -> bool {
     wanted && env.host == Client::Claude && !env.attended && !authority::is_inside(env, session)
 }
 
-/// An older version recorded that a name was taken, not which: then any may be.
 fn renamed(session: &Session) -> Vec<String> {
-    match &session.memory.shadowed {
-        Some(_) if session.memory.clashes.is_empty() => AGENTS.iter().map(|agent| agent.name.to_owned()).collect(),
-        Some(_) => session.memory.clashes.clone(),
-        None => Vec::new(),
-    }
+    session.memory.client.names_taken.as_ref().map(|taken| taken.names.clone()).unwrap_or_default()
 }
 
 /// What a call does and reaches, and what its line would take away.
@@ -305,8 +300,8 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Opt
 /// What a call must not touch; other clients are added where it may.
 fn protected(env: &Env, session: &Session, event: &Event) -> Protected {
     let mut protected = tampering::protected(env, event);
-    protected.real = behind(&protected, &session.memory.linked);
-    protected.registered = session.memory.held.keys().cloned().collect();
+    protected.real = behind(&protected, &session.memory.watched.linked);
+    protected.registered = session.memory.watched.held.keys().cloned().collect();
     protected
 }
 
@@ -414,7 +409,7 @@ fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndC
         recorded.drawn = None;
     } else if open.means.effect == Some(Effect::Write) && open.means.grows.is_none() {
         growth::of_tree(env, session, event, open, measured);
-        if measured.grown.as_ref() == Some(&session.memory.progress.grown) && !measured.moved {
+        if measured.grown.as_ref() == Some(&session.memory.progress.weight.grown) && !measured.moved {
             // It is no work, so it draws no audit.
             recorded.drawn = None;
         }
@@ -425,7 +420,7 @@ fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndC
     // A line may do more than it was judged to do.
     let runs_line = call
         .is_some_and(|call| matches!(table::tool(&call.key.tool).touches, ToolTouches::Line | ToolTouches::PowerShell));
-    if (runs_line || changes) && !session.memory.marks.is_empty() {
+    if (runs_line || changes) && !session.memory.watched.marks.is_empty() {
         let edited = call.and_then(|call| saves(event, call));
         tampering::look(env, ledger, event, edited.as_deref(), &mut ended);
     }

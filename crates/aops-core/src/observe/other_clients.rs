@@ -22,7 +22,7 @@ pub struct OtherClients<'a> {
 
 impl<'a> OtherClients<'a> {
     pub fn new(env: &'a Env, session: &'a Session) -> Self {
-        let linked = Some(&session.memory.linked);
+        let linked = Some(&session.memory.watched.linked);
         let others = Client::ALL.into_iter().filter(|client| ![Client::Claude, env.host].contains(client));
         let folder = |client| (client, env.folder_of(client).to_string_lossy().into_owned());
         Self { env, linked, unseen: others.map(folder).collect() }
