@@ -63,11 +63,11 @@ pub(super) struct Turn<'a> {
     /// `AOPS_MODE` does not hold, and the user is not told yet.
     unheard: Option<String>,
     /// The configuration that holds from this event on, and its hash, where it is another than before.
-    renewed: Option<(Option<Box<Policy>>, String)>,
+    pub(super) renewed: Option<(Option<Box<Policy>>, String)>,
     /// The jail, where the session starts.
-    jail: Option<JailState>,
+    pub(super) jail: Option<JailState>,
     /// What registers us there, and what poses as us.
-    registered: Registered,
+    pub(super) registered: Registered,
     /// What a turn still owes whose end could not be recorded when it came.
     pub(super) late_debts: Option<String>,
     /// This event could not be recorded when it came.
