@@ -42,7 +42,7 @@ pub fn facts(session: &Session, event: &Event, verdict: &Verdict, context: &Cont
 }
 
 fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<Fact> {
-    match (event.kind, &event.call) {
+    match (event.kind(), event.call()) {
         (EventKind::PreToolUse, Some(call)) => asked(session, event, call, verdict, context),
         (EventKind::PostToolUse, Some(call)) => ended(session, event, call, Completed, context),
         (EventKind::PostToolUseFailure, Some(call)) => ended(session, event, call, Failed, context),
@@ -51,33 +51,35 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
             facts.extend(settled(session, event, context));
             facts.extend(parked::over(context));
             let mut seen = seen(event, context, said(verdict));
-            if event.kind == EventKind::UserPromptSubmit {
+            if event.kind() == EventKind::UserPromptSubmit {
                 hear(session, event, context, &mut seen);
             }
             seen.waits = report::awaited_in_background(session, event, context).is_some() && verdict.halt;
             seen.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
-            if let Some(turn) = &context.unstopped {
+            if let Some(turn) = &context.earlier.unstopped {
                 facts.extend(unstopped(session, event, turn, context, &mut seen));
             }
-            if event.kind == EventKind::Stop && !is_busy(session, event) {
+            if event.kind() == EventKind::Stop && !is_busy(session, event) {
                 let owed = owed_now(session, context);
+                let asks = context.stop().is_some_and(|stop| stop.asks);
                 seen.reflection = reflection::written(session, context, &owed);
                 seen.shuts = owed.is_empty() && session.plans_first() && session.state.sandbox == Sandbox::Open;
                 // A task that was let go is over, whatever it still owes.
                 seen.ends = session.weighs() && verdict.ruling == Ruling::Pass && !owed.is_empty();
                 // Where the turn ends with a question about the plan, everything stays as it is.
-                seen.owed = Some(owed).filter(|_| !context.asks || session.awaits_plan_of().is_none());
+                seen.owed = Some(owed).filter(|_| !asks || session.awaits_plan_of().is_none());
                 seen.no_git = without_git(session, context);
             }
             (seen.timers, seen.timers_lost) = listed_timers(session, event, context);
             seen.starter = starter(event, context);
-            seen.hosts.clone_from(&context.ended.recorded.under.hosts);
-            seen.uncounted = event.kind == EventKind::SubagentStop && !is_awaited(session, event);
-            if event.kind == EventKind::PermissionRequest {
+            seen.hosts = context.hosts().to_vec();
+            seen.uncounted = event.kind() == EventKind::SubagentStop && !is_awaited(session, event);
+            if event.kind() == EventKind::PermissionRequest {
+                let plan = context.call().map(|call| &call.plan);
                 seen.dialog = context.interactive;
-                seen.asks_plan = context.attended && context.plan_hook.is_none() && is_plan_question(event);
-                seen.plan_shown = context.plan_shown.clone().filter(|_| seen.asks_plan);
-                seen.plan_hook.clone_from(&context.plan_hook);
+                seen.plan_hook = plan.and_then(|plan| plan.hook.clone());
+                seen.asks_plan = context.attended && seen.plan_hook.is_none() && is_plan_question(event);
+                seen.plan_shown = plan.and_then(|plan| plan.shown.clone()).filter(|_| seen.asks_plan);
             }
             facts.push(Fact::Event(Box::new(seen)));
             facts.extend(verdicts::reported(session, event, verdict, context));
@@ -93,15 +95,15 @@ fn owed_now(session: &Session, context: &Context) -> Vec<Stored<DebtId>> {
 
 /// The client in which one of our agents starts.
 fn starter(event: &Event, context: &Context) -> Option<String> {
-    let starts = event.kind == EventKind::SubagentStart && context.unproven.is_none();
+    let starts = event.kind() == EventKind::SubagentStart && context.unproven.is_none();
     let agent = event.agent_type.as_deref().and_then(ours).filter(|_| starts);
     agent.map(|_| context.client.clone())
 }
 
 /// What a prompt means for the task in hand, and by what it is known again.
 fn hear(session: &Session, event: &Event, context: &Context, seen: &mut Seen) {
-    seen.prompt_sha256 = event.prompt_id.as_ref().map(|_| sha256(&[event.prompt.as_bytes()]));
-    seen.anew = context.prompt == Prompt::Ordinary && session.is_mere_question();
+    seen.prompt_sha256 = event.prompt_id.as_ref().map(|_| sha256(&[event.prompt().as_bytes()]));
+    seen.anew = context.prompt() == Prompt::Ordinary && session.is_mere_question();
     parked::hear(session, event, context, seen);
 }
 
@@ -128,12 +130,12 @@ fn is_awaited(session: &Session, event: &Event) -> bool {
 
 /// The main agent shows the plan that it made in plan mode.
 pub fn is_plan_question(event: &Event) -> bool {
-    event.agent_id.is_none() && event.call.as_ref().is_some_and(|call| call.key.tool == "ExitPlanMode")
+    event.agent_id.is_none() && event.call().is_some_and(|call| call.key.tool == "ExitPlanMode")
 }
 
 /// A prompt that lifts the whole loop for its task is a waiver, like one for a gate and a time.
 fn waived(session: &Session, verdict: &Verdict, context: &Context) -> Option<Fact> {
-    let reason = match context.prompt {
+    let reason = match context.prompt() {
         Prompt::Waived => "its prompt begins with `.`",
         Prompt::Command if !session.has_open_task() => "its prompt is a slash command",
         _ => return None,
@@ -144,16 +146,17 @@ fn waived(session: &Session, verdict: &Verdict, context: &Context) -> Option<Fac
 }
 
 fn seen(event: &Event, context: &Context, said: Option<Said>) -> Seen {
-    let meant = Some(context.prompt).filter(|_| event.kind == EventKind::UserPromptSubmit);
+    let meant = Some(context.prompt()).filter(|_| event.kind() == EventKind::UserPromptSubmit);
+    let start = context.start();
     Seen {
         meant,
         about: raw(&event.about).unwrap_or_default(),
         agent_id: event.agent_id.clone(),
         agent_type: event.agent_type.clone(),
-        clashes: context.start.clashes.clone(),
+        clashes: start.map(|start| start.clashes.clone()).unwrap_or_default(),
         event: cut(&event.name, 64).to_owned(),
-        foreign: context.start.shadowed.clone(),
-        beside: context.start.beside,
+        foreign: start.and_then(|start| start.shadowed.clone()),
+        beside: start.is_some_and(|start| start.beside),
         unproven: context.unproven.clone(),
         mode: event.permission_mode.clone(),
         prompt_id: event.prompt_id.clone(),
@@ -215,7 +218,7 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
         last.denied.get_or_insert_default().told = true;
     }
     if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| verdict.gate == Some(GateId::Sandbox)) {
-        let seen = context.call.as_ref().filter(|_| last.to == Denied && context.stage.is_none());
+        let seen = context.call().filter(|_| last.to == Denied && context.stage.is_none());
         if let Some(words) = seen.and_then(|seen| sandbox::outgrown(session, seen)) {
             last.denied.get_or_insert_default().outgrown = Some(words);
         }
@@ -323,20 +326,20 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
         ..step(event, call, Some(Executing), end)
     }));
     facts.extend(unasked_timer(session, event, call, context));
-    if context.ended.unproven {
+    if context.end().is_some_and(|end| end.unproven) {
         let why = Violation::UNJAILED;
         facts.push(violation(event, call, None, why));
         let block = Blocked { by: GateId::Jail.to_string(), reason: why.to_owned() };
         facts.extend(jail::blocks(session).then_some(Fact::Block(block)));
     }
-    let disarmed = context.ended.disarmed.clone();
+    let disarmed = context.end().and_then(|end| end.disarmed.clone());
     facts.extend(disarmed.map(|reason| Fact::Block(Blocked { by: GateId::Guard.to_string(), reason })));
     facts
 }
 
 /// What the client says of the end, beside what was looked up.
 fn came_to(session: &Session, call: &ToolCall, open: &OpenCall, end: CallState, context: &Context) -> CallEnded {
-    let recorded = context.ended.recorded.clone();
+    let recorded = context.recorded().cloned().unwrap_or_default();
     let planned = recorded.plan.as_ref().and_then(|plan| session.planned_todos(AgentId::Hydrator, plan));
     CallEnded {
         duration_ms: call.duration_ms,
@@ -351,12 +354,12 @@ fn came_to(session: &Session, call: &ToolCall, open: &OpenCall, end: CallState, 
 
 /// The hook was killed or not heard, and the client failed open.
 fn ended_unasked(session: &Session, event: &Event, call: &ToolCall, context: &Context) -> Vec<Fact> {
-    let why = match &context.past {
+    let why = match &context.earlier.past {
         Some(past) if past.to == Denied => "a call ended that was DENIED: the client ran it all the same",
         Some(_) => return vec![again(event, call, context)],
         None => "a call ended that was never authorized: its hook did not run, or was killed",
     };
-    let unasked = context.ended.unasked.clone();
+    let unasked = context.end().and_then(|end| end.unasked.clone());
     let ran = Fact::Violation(Violation { unasked, ..broken(event, call, None, why) });
     [ran].into_iter().chain(unasked_timer(session, event, call, context)).collect()
 }
