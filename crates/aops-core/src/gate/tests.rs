@@ -21,7 +21,7 @@ use crate::config::policy::{Check, Rule};
 use crate::model::agent::AgentId;
 use crate::model::call::{CallKey, CallState, Effect, ToolCall, ToolResult};
 use crate::model::debt::{Debt, DebtId};
-use crate::model::event::{EventKind, PromptHeard, SessionStarted, SettingsChanged, TurnStopped, What};
+use crate::model::event::{EventKind, PromptSent, SessionStart, SettingsChanged, TurnStopped, What};
 use crate::model::named::Stored;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::worktree::{Asked, Worktree};

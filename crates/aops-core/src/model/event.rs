@@ -5,6 +5,7 @@
 
 use crate::model::agent::{self, Agent};
 use crate::model::call::ToolCall;
+use crate::model::named::Named;
 use std::time::Duration;
 
 /// How a kind of event spells a refusal. The spelling itself is the wire's business.
@@ -108,9 +109,19 @@ const LONGEST_LOCKED: Duration = Duration::from_secs(3);
 /// The client gives all hooks of a session's end 1.5 s together, whatever they registered.
 const SESSION_END: Duration = Duration::from_millis(1400);
 
+impl Named for EventKind {
+    fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    fn of(name: &str) -> Option<Self> {
+        EVENTS.iter().find(|row| row.name == name).map(|row| row.kind)
+    }
+}
+
 impl EventKind {
     pub fn of(name: &str) -> Self {
-        EVENTS.iter().find(|row| row.name == name).map_or(Self::Other, |row| row.kind)
+        Named::of(name).unwrap_or_default()
     }
 
     pub fn row(self) -> &'static EventRow {
@@ -165,9 +176,9 @@ pub struct Event {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// `SessionStart`
-    Started(SessionStarted),
+    Started(SessionStart),
     /// `UserPromptSubmit`
-    Prompted(PromptHeard),
+    Prompted(PromptSent),
     /// `PreToolUse`: the call is about to be made.
     Asked(ToolCall),
     /// `PermissionRequest`: the client shows a person its question about the call.
@@ -188,13 +199,13 @@ pub enum What {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SessionStarted {
+pub struct SessionStart {
     /// `startup`, `resume`, `clear`, `compact`, `fork`; empty where the client leaves it out.
     pub source: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PromptHeard {
+pub struct PromptSent {
     pub text: String,
     /// Agents' calls that are over, where this prompt is the client's own and tells it.
     pub ends: Vec<AgentEnd>,
@@ -270,8 +281,8 @@ impl What {
     /// An event of this kind of which nothing more is known.
     fn of(kind: EventKind) -> Self {
         match kind {
-            EventKind::SessionStart => Self::Started(SessionStarted::default()),
-            EventKind::UserPromptSubmit => Self::Prompted(PromptHeard::default()),
+            EventKind::SessionStart => Self::Started(SessionStart::default()),
+            EventKind::UserPromptSubmit => Self::Prompted(PromptSent::default()),
             EventKind::PostToolBatch => Self::Batched(EndedBatch::default()),
             EventKind::SubagentStop => Self::AgentStopped(AgentStopped::default()),
             EventKind::Stop => Self::Stopped(TurnStopped::default()),

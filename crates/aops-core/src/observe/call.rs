@@ -306,6 +306,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Opt
     let place = keys::KeyPlace::of(env, session, &protected, looked.unheld != Unheld::Nothing);
     let dangers = discards::left(env, call, line.as_ref(), &ground, &reach);
     let lost = keeping::read(session, line.as_ref(), &dangers, &ground, &protected.project);
+    let project = protected.project.clone();
     let does = CallEffect {
         effect: class.effect,
         why: looked.lasts.map_or(class.why, str::to_owned),
@@ -326,7 +327,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Opt
         danger: DangerFacts { dangers, keeps: Keeps::default() },
         jail: JailFacts { unknown: looked.unknown, online: looked.online, unheld: looked.unheld },
         hosts: HostFacts { named: hosts::of_call(session, call, line.as_ref()), ..HostFacts::default() },
-        ..asked_by_user(env, policy, event, call, reach)
+        ..asked_by_user(env, policy, event, (call, &project), reach)
     };
     Some((seen, lost))
 }
@@ -340,7 +341,13 @@ fn protected(env: &Env, session: &Session, event: &Event) -> Protected {
 }
 
 /// What the user's rules, checks and commands ask of a call that reaches this.
-fn asked_by_user(env: &Env, policy: &Policy, event: &Event, call: &ToolCall, reach: Targets) -> CallContext {
+fn asked_by_user(
+    env: &Env,
+    policy: &Policy,
+    event: &Event,
+    (call, project): (&ToolCall, &str),
+    reach: Targets,
+) -> CallContext {
     let mut seen = CallContext::default();
     if !policy.checks.is_empty() {
         seen.checks = CheckFacts { saves: saves(event, call), commits: reach.runs.iter().any(named::commits) };
@@ -351,9 +358,10 @@ fn asked_by_user(env: &Env, policy: &Policy, event: &Event, call: &ToolCall, rea
     }
     // Other clients do not tell how a command ended.
     let test = policy.evidence.test.as_deref().filter(|_| env.host == Client::Claude);
-    seen.task.tests = test.map_or(Evidence::Other, |test| evidence::of(test, call, &reach));
+    let roots = [project, event.cwd.as_str()];
+    seen.task.tests = test.map_or(Evidence::Other, |test| evidence::of(test, call, &reach, &roots));
     let format = policy.close.format.as_deref();
-    seen.task.formats = format.is_some_and(|format| evidence::of(format, call, &reach) != Evidence::Other);
+    seen.task.formats = format.is_some_and(|format| evidence::of(format, call, &reach, &roots) != Evidence::Other);
     seen.task.tracks = tracking::of(&policy.tracker.command, &call.key.tool, &call.input, &reach);
     seen.reach = reach;
     seen

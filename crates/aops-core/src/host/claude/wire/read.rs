@@ -7,7 +7,7 @@ use crate::host::claude::wire::{agent_end, result};
 use crate::model::call::{CallKey, PlanMade, ToolCall};
 use crate::model::error::{Code, Failure};
 use crate::model::event::{
-    AgentStopped, EndedBatch, Event, EventKind, PromptHeard, SessionStarted, SettingsChanged, TurnStopped, What,
+    AgentStopped, EndedBatch, Event, EventKind, PromptSent, SessionStart, SettingsChanged, TurnStopped, What,
 };
 use crate::text::json::{self, Json};
 use crate::tool::table::{self, ToolTouches};
@@ -196,8 +196,8 @@ fn what(kind: EventKind, json: &Json) -> What {
     let text = |field: &str| json.text_of(field).unwrap_or_default();
     let ends = agent_end::of(kind, json);
     match kind {
-        EventKind::SessionStart => What::Started(SessionStarted { source: text("source") }),
-        EventKind::UserPromptSubmit => What::Prompted(PromptHeard { text: text("prompt"), ends }),
+        EventKind::SessionStart => What::Started(SessionStart { source: text("source") }),
+        EventKind::UserPromptSubmit => What::Prompted(PromptSent { text: text("prompt"), ends }),
         EventKind::PostToolBatch => What::Batched(EndedBatch { ends, launched: agent_end::launched(json) }),
         EventKind::SubagentStop => What::AgentStopped(AgentStopped { report: text(LAST_WORDS) }),
         EventKind::Stop => What::Stopped(TurnStopped {
