@@ -297,8 +297,8 @@ impl<'a, 'io> Progress<'a, 'io> {
 
     /// Replaces the live line with this text.
     fn draw(&mut self, text: &str, end: &str) {
-        if self.is_live() && !(self.io.env.is_dumb && end.is_empty()) {
-            let clear = if self.io.env.is_dumb { "" } else { "\r\x1b[K" };
+        if self.is_live() && !(self.io.env.user.is_dumb && end.is_empty()) {
+            let clear = if self.io.env.user.is_dumb { "" } else { "\r\x1b[K" };
             let _ = write!(self.io.out, "{clear}{text}{end}").and_then(|()| self.io.out.flush());
         }
     }

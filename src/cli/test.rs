@@ -62,7 +62,7 @@ const LARGEST_INPUT: u64 = 4 << 20;
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let now = policy_here(io)?;
     let attended = !given.get_flag("unattended");
-    let env = Env { dry_run: true, inside_client: true, attended, ..io.env.clone() };
+    let env = io.env.trying(attended);
     let session = begun(&env, &now)?;
     let tool = text(given, "tool").unwrap_or("Bash");
     let calls: Vec<(String, Value)> = match text(given, "path") {
@@ -181,7 +181,7 @@ fn judge(
     let rehearsed = stricter.map(|stage| hook::judge(env, &stage, &event, &context)).transpose()?;
     let rehearsed = rehearsed.filter(|would| would.ruling > Ruling::Allow && would.ruling > verdict.ruling);
     let profile = profile::of_call(session, &event, &context).filter(|_| verdict.ruling != Ruling::Deny);
-    let kept_by = context.call.as_ref().and_then(|seen| danger::kept_by(session, seen)).map(Rule::id);
+    let kept_by = context.call().and_then(|seen| danger::kept_by(session, seen)).map(Rule::id);
     Ok(Judged { line: line.to_owned(), tool: tool.to_owned(), verdict, rehearsed, profile, kept_by })
 }
 

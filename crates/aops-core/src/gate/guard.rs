@@ -21,7 +21,7 @@ pub mod keys;
 #[cfg(test)]
 mod tests;
 
-pub use path::{Protected, ProtectedPlace, SYSTEM_FOLDERS};
+pub use path::{PlacesOnDisk, Protected, ProtectedPlace, SYSTEM_FOLDERS};
 
 /// The longest quoted text in a refusal, in characters.
 const SHOWN: usize = 200;

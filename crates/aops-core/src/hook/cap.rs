@@ -12,7 +12,7 @@ const MOST: usize = 8;
 
 /// Lets a turn end that was refused its end too often since the last prompt, and tells the person.
 pub(super) fn hold(mut turn: Box<Turn>) -> Box<Turn> {
-    let refused = turn.event.kind == EventKind::Stop && turn.verdict.ruling == Ruling::Deny;
+    let refused = turn.event.kind() == EventKind::Stop && turn.verdict.ruling == Ruling::Deny;
     if !refused || table::host(turn.env.host).caps_stops || refusals(&turn) < MOST {
         return turn;
     }

@@ -103,7 +103,7 @@ fn read_kept(env: &Env, path: &Path, session_id: &str) -> Option<Event> {
     // Not every client names the event in what it sends.
     let name = read::name(&bytes).or_else(|| Some(path.file_stem()?.to_str()?.rsplit_once('-')?.1.to_owned()))?;
     let event = host::read(env.host, &name, &bytes).ok()?;
-    let ends = matches!(event.kind, EventKind::Stop | EventKind::SubagentStop);
+    let ends = matches!(event.kind(), EventKind::Stop | EventKind::SubagentStop);
     (ends && event.session_id == session_id).then_some(event)
 }
 
@@ -125,6 +125,6 @@ fn record(env: &Env, path: &Path, event: &Event) -> Result<Option<String>, Failu
         fs::remove_file(path).map_err(|e| Failure::storage(path.display(), e))?;
     }
     let verdict = turn.close()?;
-    let asks = event.kind == EventKind::Stop && verdict.ruling == Ruling::Deny;
+    let asks = event.kind() == EventKind::Stop && verdict.ruling == Ruling::Deny;
     Ok(asks.then_some(verdict.reason))
 }

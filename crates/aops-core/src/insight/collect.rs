@@ -130,7 +130,7 @@ pub fn finish(env: &Env, mut tally: Tally, transcript: &Path, until: Option<Inst
     client_of(env, transcript).name().clone_into(&mut insights.client);
     // Who looks at it later need not be who worked.
     let worked = old.as_ref().and_then(|old| old.get("person")?.as_str()).map(str::to_owned);
-    insights.person = worked.or_else(|| env.person.clone());
+    insights.person = worked.or_else(|| env.user.person.clone());
     if let Some(old) = old {
         insights.keep_rich(&old);
     }
@@ -182,7 +182,7 @@ pub fn of_transcript(env: &Env, transcript: &Path, session_id: &str) -> Result<I
     insights.tokens = tokens;
     session_id.clone_into(&mut insights.session_id);
     client_of(env, transcript).name().clone_into(&mut insights.client);
-    insights.person.clone_from(&env.person);
+    insights.person.clone_from(&env.user.person);
     began.as_deref().map_or("1970-01-01", |at| json::cut(at, 10)).clone_into(&mut insights.date);
     (insights.started_at, insights.ended_at) = (began, ended);
     cwd.rsplit('/').next().unwrap_or_default().clone_into(&mut insights.project);

@@ -42,10 +42,10 @@ pub fn lock(hold: Hold, profile: Profile, ground: &Ground, cwd: &Path) -> Result
 /// nobody is asked about reaches no daemon, wherever its socket lies; builds talk to what they start themselves.
 fn sockets(profile: Profile, ground: &Ground) -> Sockets {
     match profile {
-        Profile::Read if !ground.network => Sockets::Local,
+        Profile::Read if !ground.network.open => Sockets::Local,
         Profile::QuietRead => Sockets::Network,
         Profile::QuietWork => Sockets::Common,
-        _ if ground.shut.is_some() => Sockets::Common,
+        _ if ground.network.shut.is_some() => Sockets::Common,
         _ => Sockets::All,
     }
 }

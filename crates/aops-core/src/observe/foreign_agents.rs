@@ -64,7 +64,7 @@ fn carried(env: &Env, path: &Path) -> Carried {
 
 /// Our names among the agents that the client was started with.
 fn given(env: &Env) -> Vec<String> {
-    let line = env.client.parse().map(kin::command_line).unwrap_or_default();
+    let line = env.client.pid.parse().map(kin::command_line).unwrap_or_default();
     let texts = line.windows(2).filter(|pair| pair[0] == OPTION).map(|pair| pair[1].as_str());
     let glued = line.iter().filter_map(|word| word.strip_prefix("--agents="));
     let mut names = Vec::new();

@@ -60,8 +60,8 @@ impl<'a> OtherClients<'a> {
         let before = protected.clients.len();
         protected.clients.extend(registered);
         if let Some(linked) = self.linked.filter(|_| protected.clients.len() > before) {
-            protected.real.clear();
-            protected.real = behind(protected, linked);
+            protected.on_disk.real.clear();
+            protected.on_disk.real = behind(protected, linked);
         }
     }
 }

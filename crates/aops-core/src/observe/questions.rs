@@ -14,7 +14,7 @@ use std::path::Path;
 
 pub(super) fn look(env: &Env, session: &Session, event: &Event) -> Vec<Decision> {
     let over = matches!(
-        event.kind,
+        event.kind(),
         EventKind::UserPromptSubmit
             | EventKind::PostToolBatch
             | EventKind::SubagentStop
@@ -22,7 +22,7 @@ pub(super) fn look(env: &Env, session: &Session, event: &Event) -> Vec<Decision>
             | EventKind::StopFailure
             | EventKind::SessionEnd
     );
-    let ended = matches!(event.kind, EventKind::PostToolUse | EventKind::PostToolUseFailure);
+    let ended = matches!(event.kind(), EventKind::PostToolUse | EventKind::PostToolUseFailure);
     let over = over || ended && session.must_prove_answers();
     if !over || env.host != Client::Claude || event.transcript_path.is_empty() {
         return Vec::new();

@@ -37,14 +37,20 @@ pub struct Protected {
     pub binaries: Vec<String>,
     /// Processes that must not be killed, as text: the client's.
     pub pids: Vec<String>,
-    /// The places above, as the disk names them where that differs.
-    pub real: Vec<ProtectedPlace>,
-    /// Places that exist; `None` if that was not looked up, and then all may.
-    pub standing: Option<Vec<String>>,
+    pub on_disk: PlacesOnDisk,
     /// Mode `observe`: nothing is held but our own record, keys, program, configuration and the files that register us.
     pub own_alone: bool,
     /// Settings files that register us.
     pub registered: Vec<String>,
+}
+
+/// What the disk says of those places.
+#[derive(Clone, Debug, Default)]
+pub struct PlacesOnDisk {
+    /// Those that it has another name for, under that.
+    pub real: Vec<ProtectedPlace>,
+    /// Those that exist; `None` if that was not looked up, and then all may.
+    pub standing: Option<Vec<String>>,
 }
 
 /// One protected file or folder with a fixed path.
@@ -113,7 +119,7 @@ impl Protected {
         for binary in &self.binaries {
             add(binary.clone(), BINARY, false);
         }
-        all.extend(self.real.iter().cloned());
+        all.extend(self.on_disk.real.iter().cloned());
         all
     }
 
@@ -139,7 +145,7 @@ impl Protected {
     }
 
     pub(super) fn stands(&self, path: &str) -> bool {
-        self.standing.as_ref().is_none_or(|standing| standing.iter().any(|known| known == path))
+        self.on_disk.standing.as_ref().is_none_or(|standing| standing.iter().any(|known| known == path))
     }
 }
 
