@@ -16,8 +16,9 @@ mod managed;
 
 use super::bundle::trusted_key;
 use super::mode::Change;
-use super::{Command, Io, flag, option, text, tryout};
-use aops_core::config::policy::ModeLevel;
+use super::{Command, Io, flag, option, text, tryout, user_file};
+use aops_core::config::policy::network::NetworkMode;
+use aops_core::config::policy::{ModeLevel, choose};
 use aops_core::host::claude::settings::{StatusLine, status_line};
 use aops_core::model::client::Client;
 use aops_core::model::event::EVENTS;
@@ -184,8 +185,10 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     let wanted = Wanted { statusline: given.get_flag("statusline"), denies_secrets: given.get_flag(SECRETS) };
     let mut plan = Plan::make(io.env, Level::given(given), wanted)?;
-    // Both questions before an answer changes what either sees.
+    // All questions before an answer changes what either sees.
     let (mode, denies_secrets) = (question::change(given, io)?, question::denies_secrets(given, io)?);
+    let observes = denies_secrets.is_some() && question::observes_network(given, io)?;
+    let denies_secrets = denies_secrets.unwrap_or(false);
     if denies_secrets {
         plan = Plan::make(io.env, Level::given(given), Wanted { denies_secrets, ..wanted })?;
     }
@@ -195,6 +198,9 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let told = Told { plan: &plan, unjailed, dry_run, backup };
     if let Some(mode) = mode.as_ref().filter(|_| !dry_run) {
         mode.carry_out(io.env)?;
+    }
+    if observes {
+        observe_network(io)?;
     }
     if !dry_run && Keys::open(io.env)?.is_none() {
         life::begin(io.env, None, None)?;
@@ -214,6 +220,12 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     lines.iter().try_for_each(|line| writeln!(io.out, "{line}"))?;
     try_out(given, io)?;
     Ok(0)
+}
+
+/// `[network] mode = "observe"` in the user's file.
+fn observe_network(io: &Io) -> anyhow::Result<()> {
+    let change = |old: &str| choose::set_network_mode(old, NetworkMode::Observe);
+    user_file::edit(io, &io.env.cwd, change, "`[network]` with `mode = \"observe\"`")?.write(io)
 }
 
 /// Shows a person what their own past sessions would have met.

@@ -11,6 +11,7 @@ mod keys;
 mod draw;
 mod read;
 mod tail;
+mod hosts;
 mod work;
 mod screen;
 mod plain;

@@ -242,8 +242,16 @@ fn start_network(turn: &mut Turn) -> Verdict {
                 format!("the session's network could not be made, so no command runs: {error}"),
             )
         },
-        |()| Verdict::pass(),
+        |()| propose_list(turn),
     )
+}
+
+/// A person whose hosts are only noted may want them held.
+fn propose_list(turn: &Turn) -> Verdict {
+    let observes = turn.session().policy().network.mode == NetworkMode::Observe;
+    let is_person = turn.context.attended && turn.context.stage.is_none() && turn.event.source != "compact";
+    let words = (observes && is_person).then(|| network::seen::propose(turn.env)).flatten();
+    words.map_or_else(Verdict::pass, |words| Verdict::notice(GateId::Jail, words))
 }
 
 fn judges_hosts(turn: &Turn) -> bool {
