@@ -13,7 +13,7 @@ use crate::host;
 use crate::ledger::open::Ledger;
 use crate::model::agent::{AGENTS, AgentId, PLUGIN_PREFIX, ours};
 use crate::model::call::{Effect, ToolCall};
-use crate::model::client::Client;
+use crate::model::client::Ability;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::observe::keeping::Lost;
@@ -227,7 +227,7 @@ fn shared_context(env: &Env, session: &Session, event: &Event) -> Context {
             .collect(),
         renamed,
         attended,
-        interactive: env.attended && env.host == Client::Claude,
+        interactive: env.attended && env.host.can(Ability::AsksPersons),
         defers: stage.is_some() || !attended && (env.in_run || asks_fleet(env, session)),
         stage,
         ..Context::default()
@@ -239,7 +239,7 @@ fn shared_context(env: &Env, session: &Session, event: &Event) -> Context {
 fn asks_fleet(env: &Env, session: &Session) -> bool {
     let fleet = &session.policy().fleet;
     let wanted = fleet.defer && fleet.url.is_some();
-    wanted && env.host == Client::Claude && !env.attended && !authority::is_inside(env, session)
+    wanted && env.host.can(Ability::AsksPersons) && !env.attended && !authority::is_inside(env, session)
 }
 
 /// An older version recorded that a name was taken, not which: then any may be.
@@ -320,7 +320,7 @@ fn asked_by_user(env: &Env, policy: &Policy, event: &Event, call: &ToolCall, rea
         (seen.paths, seen.read, seen.commands) = named::list(event, call, &reach);
     }
     // Other clients do not tell how a command ended.
-    let test = policy.evidence.test.as_deref().filter(|_| env.host == Client::Claude);
+    let test = policy.evidence.test.as_deref().filter(|_| env.host.can(Ability::TellsExits));
     seen.tests = test.map_or(Evidence::Other, |test| evidence::of(test, call, &reach));
     let format = policy.close.format.as_deref();
     seen.formats = format.is_some_and(|format| evidence::of(format, call, &reach) != Evidence::Other);
