@@ -1,6 +1,7 @@
 //! Finds what keeps the hooks from working: checks the set-up, runs every registered hook, and names the fix.
 //!
-//! Reads settings, folders and versions; hooks are run in a throwaway home, so no ledger of the user is touched.
+//! Reads settings, folders and versions; hooks are run in a throwaway home, so no ledger of the user is
+//! touched.
 //! Invariant: every finding has a fix of one line, and following it makes the finding go away.
 
 mod payload;
@@ -33,7 +34,8 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-/// What is well, in words; or everything that was found, each with its fix. No words where a check does not apply.
+/// What is well, in words; or everything that was found, each with its fix. No words where a check does not
+/// apply.
 type Report = Result<String, Vec<(String, String)>>;
 
 type Check = (&'static str, Weight, fn(&Scene) -> Report);
@@ -85,6 +87,8 @@ static CHECKS: &[Check] = &[
     ("jail", Weight::Note, jail::held),
     ("key", Weight::Note, notes::key),
     ("witness", Weight::Note, notes::witness),
+    #[cfg(not(feature = "fleet"))]
+    ("fleet", Weight::Bad, notes::fleet),
     ("folders", Weight::Bad, folder::private),
     ("lock", Weight::Bad, folder::lock),
     (LEDGERS, Weight::Bad, folder::ledgers),

@@ -281,6 +281,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Opt
     let place = keys::KeyPlace::of(env, session, &protected, looked.unheld != Unheld::Nothing);
     let dangers = discards::left(env, call, line.as_ref(), &ground, &reach);
     let lost = keeping::read(session, line.as_ref(), &dangers, &ground, &protected.project);
+    let project = protected.project.clone();
     let seen = CallContext {
         dangers,
         keys: keys::shown(event, call, &reach, &place),
@@ -297,7 +298,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Opt
         online: looked.online,
         unheld: looked.unheld,
         named: hosts::of_call(session, call, line.as_ref()),
-        ..asked_by_user(env, policy, event, call, reach)
+        ..asked_by_user(env, policy, event, (call, &project), reach)
     };
     Some((seen, lost))
 }
@@ -311,7 +312,13 @@ fn protected(env: &Env, session: &Session, event: &Event) -> Protected {
 }
 
 /// What the user's rules, checks and commands ask of a call that reaches this.
-fn asked_by_user(env: &Env, policy: &Policy, event: &Event, call: &ToolCall, reach: Targets) -> CallContext {
+fn asked_by_user(
+    env: &Env,
+    policy: &Policy,
+    event: &Event,
+    (call, project): (&ToolCall, &str),
+    reach: Targets,
+) -> CallContext {
     let mut seen = CallContext::default();
     if !policy.checks.is_empty() {
         (seen.saves, seen.commits) = (saves(event, call), reach.runs.iter().any(named::commits));
@@ -321,9 +328,10 @@ fn asked_by_user(env: &Env, policy: &Policy, event: &Event, call: &ToolCall, rea
     }
     // Other clients do not tell how a command ended.
     let test = policy.evidence.test.as_deref().filter(|_| env.host.can(Ability::TellsExits));
-    seen.tests = test.map_or(Evidence::Other, |test| evidence::of(test, call, &reach));
+    let roots = [project, event.cwd.as_str()];
+    seen.tests = test.map_or(Evidence::Other, |test| evidence::of(test, call, &reach, &roots));
     let format = policy.close.format.as_deref();
-    seen.formats = format.is_some_and(|format| evidence::of(format, call, &reach) != Evidence::Other);
+    seen.formats = format.is_some_and(|format| evidence::of(format, call, &reach, &roots) != Evidence::Other);
     seen.tracks = tracking::of(&policy.tracker.command, &call.key.tool, &call.input, &reach);
     seen.reach = reach;
     seen

@@ -114,10 +114,14 @@ struct Paths {
 
 impl Paths {
     fn of(line: &Line, level: AnswerLevel, rules: &ClientRules, seen: &places::Seen) -> Result<Self, String> {
-        let quiet::Places { named: reads, is_open } = quiet::places(line);
+        let quiet::Places { named: mut reads, patterns, is_open } = quiet::places(line);
         // What runs unknown programs may read any path; where the user has rules about that, they decide.
         if is_open && (level == AnswerLevel::Reading || !rules.paths.is_empty()) {
             return Err("a word of it may be any path".to_owned());
+        }
+        // What is not known may open any path, so what a pattern finds matters only where that does.
+        if level == AnswerLevel::Reading || !rules.paths.is_empty() {
+            reads.extend(seen.links(&patterns)?);
         }
         if reads.len() > MOST_READ {
             return Err("it names too many paths".to_owned());
