@@ -310,6 +310,14 @@ pub fn flag(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
 }
 
+/// `claude, codex or qwen`
+pub fn one_of(names: &[&str]) -> String {
+    match names {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        names => names.concat(),
+    }
+}
+
 /// `--name VALUE`
 pub fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
     operand(name, value, help).long(name)

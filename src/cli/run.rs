@@ -140,7 +140,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let request = RunRequest {
         run_id: None,
         task: String::new(),
-        client: word("client").filter(|name| name != Client::Claude.name()).unwrap_or_default(),
+        client: word("client").filter(|name| name != Client::default().name()).unwrap_or_default(),
         context: given.get_many::<String>("context").into_iter().flatten().cloned().collect(),
         model: word("model"),
         workflow: word("workflow").unwrap_or_else(|| usual.to_owned()),

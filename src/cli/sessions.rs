@@ -241,7 +241,7 @@ fn session_row(io: &Io, row: &Row, boot: &str) -> [Cell; 10] {
     let project = project(io, shelved, session.as_ref());
     let id: Cell = short.as_str().into();
     // On a terminal only what is not as ever is worth a column.
-    let client = Cell::from(if io.terminal && *client == Client::Claude { "" } else { client.name() });
+    let client = Cell::from(if io.terminal && !client.is_registered_by_name() { "" } else { client.name() });
     let who = person(io, session.as_ref()).filter(|who| !io.terminal || io.env.user.person.as_ref() != Some(who));
     let who = who.unwrap_or_default();
     let Some(session) = session else {

@@ -174,7 +174,7 @@ fn judge(
         "session_id": "test", "transcript_path": "", "cwd": env.cwd, "hook_event_name": "PreToolUse",
         "permission_mode": "default", "tool_name": tool, "tool_input": input, "tool_use_id": "test",
     });
-    let event: Event = host::read(Client::Claude, "PreToolUse", payload.to_string().as_bytes())?;
+    let event: Event = host::read(Client::default(), "PreToolUse", payload.to_string().as_bytes())?;
     let context = Context { attended, ..call::again(env, session, &event, env.now_ms) };
     let verdict = hook::judge(env, session, &event, &context)?;
     let stricter = rehearsal::session(session, &event, &context);

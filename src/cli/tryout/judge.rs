@@ -104,10 +104,10 @@ impl<'a> Judge<'a> {
         let path = env.user_config.join(CONFIG_FILE);
         let user = files::read_text(&path).ok().map(|text| (path.display().to_string(), text));
         let own = env.trying(true);
-        let of = |client: Client| match client {
-            Client::Claude => own.clone(),
+        let of = |client: Client| match own.clone() {
             // Nobody can be asked there: these clients have no such answer.
-            other => Env { dry_run: true, ..own.clone().of_host(other, None) },
+            own if client.is_registered_by_name() => Env { dry_run: true, ..own.of_host(client, None) },
+            own => own,
         };
         let envs = Client::ALL.map(|client| (client, of(client)));
         Self { envs, user, env, standings: Mutex::default(), known: Mutex::default() }

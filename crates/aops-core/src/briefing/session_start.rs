@@ -10,7 +10,7 @@ use crate::gate::{Context, owed};
 use crate::host::table;
 use crate::ledger::open::Ledger;
 use crate::model::agent::{AGENTS, AgentId};
-use crate::model::client::Client;
+use crate::model::client::Ability;
 use crate::model::error::Failure;
 use crate::model::event::Event;
 use crate::model::named::join_names;
@@ -145,7 +145,7 @@ fn text_at(path: &Path) -> Option<String> {
 
 /// The project's `AGENTS.md`, unless the client reads it itself or a `CLAUDE.md` that it reads brings it; one of more bytes than this by its path.
 fn agents(env: &Reading, cwd: &Path, wanted: bool, longest: usize) -> Option<String> {
-    if env.host != Client::Claude {
+    if env.host.can(Ability::ReadsAgentsPage) {
         // They read the file themselves.
         return None;
     }

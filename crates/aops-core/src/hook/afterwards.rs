@@ -249,7 +249,7 @@ fn start_network(turn: &mut Turn) -> Verdict {
 /// A person whose hosts are only noted may want them held.
 fn propose_list(turn: &Turn) -> Verdict {
     let observes = turn.session().policy().network.mode == NetworkMode::Observe;
-    let is_person = turn.context.attended && turn.context.stage.is_none() && turn.event.source != "compact";
+    let is_person = turn.context.attended && turn.context.stage.is_none() && turn.event.source() != "compact";
     let words = (observes && is_person).then(|| network::seen::propose(turn.env)).flatten();
     words.map_or_else(Verdict::pass, |words| Verdict::notice(GateId::Jail, words))
 }

@@ -42,7 +42,7 @@ const LARGEST_INPUT: u64 = 64 << 20;
 pub fn run(name: Option<&str>, env: &Env) -> u8 {
     answer_panics(env.host, name.map_or(EventKind::Other, EventKind::of));
     let input = input();
-    if env.host == Client::Claude && !env.client.is_claude && !input.as_ref().is_ok_and(|input| read::is_claudes(input))
+    if !env.host.is_registered_by_name() && !env.client.is_claude && !input.as_ref().is_ok_and(|input| read::is_claudes(input))
     {
         return answer::deliver(EventKind::Other, &answer::stand_aside());
     }
@@ -81,11 +81,11 @@ pub fn run(name: Option<&str>, env: &Env) -> u8 {
 pub fn run_for(client: &str, name: &str, env: Env) -> u8 {
     match Client::of(client) {
         None => answer::deliver(EventKind::Other, &answer::stand_aside()),
-        Some(Client::Claude) => run(Some(name), &env),
-        Some(host) => {
+        Some(host) if host.is_registered_by_name() => {
             let process = kin::named_above(host.name());
             run(Some(name), &env.of_host(host, process))
         }
+        Some(_) => run(Some(name), &env),
     }
 }
 

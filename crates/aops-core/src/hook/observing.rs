@@ -7,7 +7,7 @@
 
 use super::turn::Turn;
 use crate::model::call::{CallKey, CallState, Effect};
-use crate::model::client::Client;
+use crate::model::client::Ability;
 use crate::model::event::EventKind;
 use crate::model::profile::Hold;
 use crate::observe::jailed::{exit_code, is_background};
@@ -106,7 +106,7 @@ impl Turn<'_> {
         let call = self.event.call()?;
         let open = self.session().open_call(&call.key)?;
         let is_line = matches!(table::tool(&call.key.tool).touches, ToolTouches::Line | ToolTouches::PowerShell);
-        let tells = is_line && self.env.host == Client::Claude && !call.unended && !is_background(call);
+        let tells = is_line && self.env.host.can(Ability::TellsExits) && !call.unended && !is_background(call);
         let code = match self.event.kind() {
             EventKind::PostToolUse => Some(0),
             _ => exit_code(&call.error),

@@ -10,7 +10,7 @@ use super::turn::Turn;
 use crate::config::texts::Reading;
 use crate::host;
 use crate::host::claude::wire::read;
-use crate::model::client::Client;
+use crate::host::table::adapter;
 use crate::model::error::{Code, Failure};
 use crate::model::event::{Event, EventKind};
 use crate::model::verdict::Ruling;
@@ -58,7 +58,7 @@ fn write(env: &Env, name: &str, input: &[u8]) -> Result<(), Failure> {
         kept = kept.or_else(|_| made.clone().and_then(|()| whole()));
     }
     // A link needs neither an open file nor a byte in one.
-    let short = Some(read::shortened(input, LONGEST_LINK)).filter(|_| env.host == Client::Claude).flatten();
+    let short = adapter(env.host).shortened(input, LONGEST_LINK);
     for (_, path) in &places {
         let link = |short: &String| symlink(short, path).is_ok();
         kept = kept.or_else(|failure| if short.as_ref().is_some_and(link) { Ok(()) } else { Err(failure) });

@@ -6,7 +6,7 @@
 
 use crate::host::claude::transcript::scan::{Lens, Scan, phase_at};
 use crate::host::claude::usage::{Prices, Tokens};
-use crate::host::{codex::rollout, scan};
+use crate::host::{scan, table::adapter};
 use crate::insight::document::{Insights, NO_SUMMARY};
 use crate::insight::{tally::Tally, week};
 use crate::ledger::sessions::{self, SessionOnDisk};
@@ -84,14 +84,10 @@ pub fn transcript_of(env: &Env, shelved: &SessionOnDisk) -> PathBuf {
 
 /// The file that the client keeps of a session, which we recorded in this folder.
 pub fn transcript_at(env: &Env, folder: &Path, session_id: &str) -> PathBuf {
-    let is = |client: Client| folder.starts_with(env.data.join("sessions").join(client.name()));
-    if is(Client::Codex)
-        && let Some(found) = rollout::find(&env.folder_of(Client::Codex).join("sessions"), session_id)
-    {
+    let is = |client: &Client| folder.starts_with(env.data.join("sessions").join(client.name()));
+    let client = Client::ALL.into_iter().find(is);
+    if let Some(found) = client.and_then(|client| adapter(client).transcript(env, session_id)) {
         return found;
-    }
-    if is(Client::Copilot) {
-        return env.folder_of(Client::Copilot).join("session-state").join(session_id).join("events.jsonl");
     }
     folder.parent().unwrap_or(Path::new("/")).join(format!("{session_id}.jsonl"))
 }
@@ -100,10 +96,10 @@ pub fn transcript_at(env: &Env, folder: &Path, session_id: &str) -> PathBuf {
 pub fn client_of(env: &Env, place: &Path) -> Client {
     let ours = env.data.join("sessions");
     let is = |client: &Client| place.starts_with(ours.join(client.name())) || place.starts_with(env.folder_of(*client));
-    if env.host != Client::Claude {
+    if env.host.is_registered_by_name() {
         return env.host;
     }
-    Client::ALL.into_iter().filter(|client| *client != Client::Claude).find(is).unwrap_or_default()
+    env.host.others_by_name().find(is).unwrap_or_default()
 }
 
 /// What this session came to. `until`: when the transcript must be done.

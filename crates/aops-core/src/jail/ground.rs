@@ -2,7 +2,7 @@
 //!
 //! Reads variables and where worktrees lie; writes nothing.
 
-use crate::gate::guard::{Protected, SYSTEM_FOLDERS};
+use crate::gate::guard::{Protected, system_folders};
 use crate::system::env::Env;
 use crate::system::git;
 use std::path::{Path, PathBuf};
@@ -154,7 +154,7 @@ impl Ground {
 
 /// Ours, and those of the clients beside it. Claude Code's has another name on macOS.
 fn administered(env: &Env) -> Vec<PathBuf> {
-    let names = SYSTEM_FOLDERS.into_iter().filter(|name| *name != "claudecode");
+    let names = system_folders().filter(|name| *name != "claudecode");
     let mut folders = vec![env.managed()];
     if let Some(all) = env.administered.parent() {
         folders.extend(names.map(|name| all.join(name)));

@@ -17,7 +17,7 @@ use crate::host;
 use crate::ledger::open::Ledger;
 use crate::model::agent::{AGENTS, AgentId, PLUGIN_PREFIX, ours};
 use crate::model::call::{Effect, ToolCall};
-use crate::model::client::Client;
+use crate::model::client::Ability;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind, What};
 use crate::observe::keeping::Lost;
@@ -251,7 +251,7 @@ fn shared_context(env: &Env, session: &Session, event: &Event) -> Context {
         now_ms: env.now_ms,
         agents: AgentNames { prefix: if prefixed { PLUGIN_PREFIX } else { "" }, renamed, missing },
         attended,
-        interactive: env.client.attended && env.host == Client::Claude,
+        interactive: env.client.attended && env.host.can(Ability::AsksPersons),
         defers: stage.is_some() || !attended && (env.run.claimed || asks_fleet(env, session)),
         stage,
         found: Found::nothing_of(event.kind()),
@@ -264,7 +264,7 @@ fn shared_context(env: &Env, session: &Session, event: &Event) -> Context {
 fn asks_fleet(env: &Env, session: &Session) -> bool {
     let fleet = &session.policy().fleet;
     let wanted = fleet.defer && fleet.url.is_some();
-    wanted && env.host == Client::Claude && !env.client.attended && !authority::is_inside(env, session)
+    wanted && env.host.can(Ability::AsksPersons) && !env.client.attended && !authority::is_inside(env, session)
 }
 
 /// An older version recorded that a name was taken, not which: then any may be.
@@ -357,7 +357,7 @@ fn asked_by_user(
         seen.rules = RuleFacts { paths, read, commands };
     }
     // Other clients do not tell how a command ended.
-    let test = policy.evidence.test.as_deref().filter(|_| env.host == Client::Claude);
+    let test = policy.evidence.test.as_deref().filter(|_| env.host.can(Ability::TellsExits));
     let roots = [project, event.cwd.as_str()];
     seen.task.tests = test.map_or(Evidence::Other, |test| evidence::of(test, call, &reach, &roots));
     let format = policy.close.format.as_deref();

@@ -10,7 +10,7 @@ use crate::config::texts::Reading;
 use crate::host::claude::settings::PROGRAM;
 use crate::host::table;
 use crate::ledger::{clients, sessions};
-use crate::model::client::Client;
+use crate::model::client::Ability;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::observe::tampering;
@@ -115,9 +115,9 @@ const TOOL: [&str; 2] = ["Agent", "Task"];
 pub fn agentless(env: &Env, event: &Event) -> Option<String> {
     let line = env.client.pid.parse().map(kin::command_line).unwrap_or_default();
     by_command_line(&line).or_else(|| match env.host {
-        Client::Claude => by_settings(env, event),
-        host if !host.has_agents() => Some(format!("our agents are not in {}", table::host(host).title)),
-        _ => None,
+        host if !host.can(Ability::StartsAgents) => Some(format!("our agents are not in {}", table::host(host).title)),
+        host if host.is_registered_by_name() => None,
+        _ => by_settings(env, event),
     })
 }
 

@@ -15,7 +15,7 @@ use crate::jail::plan::Ground;
 use crate::jail::receipt;
 use crate::jail::unheld::Search;
 use crate::model::call::{Effect, ToolCall, ToolResult};
-use crate::model::client::Client;
+use crate::model::client::Ability;
 use crate::model::event::{Event, EventKind};
 use crate::model::profile::{Hold, JailState, Loss, Losses, LostFile, Profile, Proof};
 use crate::observe::scratch::temporary_output;
@@ -122,7 +122,7 @@ fn shortfall(state: &JailState) -> Option<&'static str> {
 fn unheeded(env: &Env) -> Option<String> {
     let file = env.config.join("settings.json");
     let named = prefix::found(&tampering::settings(&file.to_string_lossy()));
-    named.filter(|value| env.host == Client::Claude && names_us(value)).map(|_| {
+    named.filter(|value| env.host.can(Ability::StartsShellsThroughUs) && names_us(value)).map(|_| {
         format!(
             "`{}` sets `{SHELL_PREFIX}`, but the client does not start commands through us, so they are judged by their words alone\nhint: start the client again, and look whether a project's settings set it anew",
             file.display()

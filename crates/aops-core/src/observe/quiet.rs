@@ -16,7 +16,7 @@ use crate::gate::{Context, Keeps, QuietAnswer, Unheld, is_waived_at_all, profile
 use crate::jail::environment;
 use crate::jail::plan::Ground as JailGround;
 use crate::model::call::{Effect, ToolCall, ToolResult};
-use crate::model::client::Client;
+use crate::model::client::Ability;
 use crate::model::event::{Event, EventKind};
 use crate::model::profile::{Profile, line_digest};
 use crate::observe::{authority, jailed, keeping, real_paths};
@@ -174,7 +174,7 @@ pub fn is_hindered(event: &Event, open: &OpenCall) -> bool {
 fn may_answer(env: &Reading, session: &Session, event: &Event, context: &Context) -> Result<(), String> {
     let seen = context.call().ok_or("there is no call")?;
     let is_bash = event.call().is_some_and(|call| call.key.tool == "Bash");
-    if env.host != Client::Claude || !is_bash {
+    if !env.host.can(Ability::AsksPersons) || !is_bash {
         return Err("it is no shell line of Claude Code".to_owned());
     }
     if !event.permission_mode.as_deref().is_some_and(|mode| ASKING.contains(&mode)) {

@@ -10,7 +10,6 @@ use crate::host::claude::disarm;
 use crate::host::claude::settings::survey;
 use crate::ledger::open::{Ledger, Recent};
 use crate::model::call::CallState;
-use crate::model::client::Client;
 use crate::model::event::Event;
 use crate::observe::{own_changes, real_paths};
 use crate::session::fact::Fact;
@@ -46,7 +45,7 @@ pub fn protected(env: &Env, event: &Event) -> Protected {
     let project = if env.client.project.as_os_str().is_empty() { event.cwd.clone() } else { text(&env.client.project) };
     let program = std::env::current_exe().map(|path| text(&path)).unwrap_or_default();
     let pids = Some(env.client.pid.clone()).filter(|pid| !pid.is_empty());
-    let own = Some(env.host).filter(|client| *client != Client::Claude);
+    let own = Some(env.host).filter(|client| client.is_registered_by_name());
     let worktree = git::worktree_at(Path::new(&project), Path::new(&event.cwd));
     Protected {
         home: text(&env.home),
@@ -67,8 +66,7 @@ pub fn protected(env: &Env, event: &Event) -> Protected {
 /// The same with the other clients that we are registered in: a look at a file of each, for a call that touches something.
 pub fn protected_with_others(env: &Env, event: &Event) -> Protected {
     let mut protected = protected(env, event);
-    let others = Client::ALL.into_iter().filter(|client| ![Client::Claude, env.host].contains(client));
-    let registered = others.filter(|client| host::is_registered(env, *client));
+    let registered = env.host.others_by_name().filter(|client| host::is_registered(env, *client));
     protected.clients.extend(registered.map(|client| (client, env.folder_of(client).to_string_lossy().into_owned())));
     protected
 }

@@ -7,7 +7,7 @@ use crate::gate::{Context, Found, LastRefusal, StopContext, Unstopped, is_waitin
 use crate::host::claude::transcript::is_interrupted;
 use crate::ledger::open::Ledger;
 use crate::model::call::Effect;
-use crate::model::client::Client;
+use crate::model::client::Ability;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
@@ -32,7 +32,7 @@ pub(super) fn look(env: &Env, ledger: &Ledger, event: &Event, context: &mut Cont
     let same = event.kind() == EventKind::UserPromptSubmit && event.prompt_id.as_ref() == Some(&turn.id);
     let in_run = context.stage.is_some() || session.memory.run.is_some() || context.defers;
     let waits = session.memory.calls.iter().any(is_waiting);
-    if same || in_run || waits || session.blocked().is_some() || env.host != Client::Claude {
+    if same || in_run || waits || session.blocked().is_some() || !env.host.can(Ability::RecordsPersons) {
         return Ok(());
     }
     // A second client on the session knows nothing of the first one's turn.

@@ -6,7 +6,10 @@
 #![expect(clippy::disallowed_methods, reason = "the one place that reads the environment and the clock")]
 
 pub use super::held_network::HeldNetwork;
-use crate::model::{client::Client, profile::Hold};
+use crate::model::{
+    client::{Ability, CLIENTS, Client},
+    profile::Hold,
+};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{ffi::OsString, io, sync::OnceLock};
@@ -26,8 +29,8 @@ pub struct Env {
     pub home: PathBuf,
     /// Whose events this process answers.
     pub host: Client,
-    /// Where each other client keeps its configuration.
-    pub others: [PathBuf; 5],
+    /// Where each client keeps its configuration.
+    pub others: [PathBuf; CLIENTS.len()],
     /// `$CLAUDE_CONFIG_DIR`, else `$HOME/.claude`: where Claude Code keeps settings and sessions.
     pub config: PathBuf,
     /// Our own user configuration folder: `$XDG_CONFIG_HOME/aops` or the platform's.
@@ -126,13 +129,6 @@ pub const SHELL_PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";
 /// Tells a verb that an agent called the project of its session.
 pub const CALLED_IN: &str = "AOPS_CALLED_IN";
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
-/// What clients set for everything that they start.
-#[rustfmt::skip]
-const OF_CLIENT: [&str; 9] = [
-    "CLAUDECODE", "CLAUDE_PID", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION", "CODEX_SANDBOX", "CODEX_THREAD_ID",
-    "GEMINI_CLI", "OPENCODE", "QWEN_CODE",
-];
-
 const FOLDER_VARIABLES: [&str; 5] = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "ACA_DATA"];
 
 impl ClientEnv {
@@ -141,7 +137,8 @@ impl ClientEnv {
         Self {
             pid: text("CLAUDE_PID").unwrap_or_default(),
             session: text("CLAUDE_CODE_SESSION_ID"),
-            is_around: OF_CLIENT.iter().any(|name| var(name).is_some()) || agent.starts_with("claude-code_"),
+            is_around: CLIENTS.iter().flat_map(|row| row.sets).any(|name| var(name).is_some())
+                || agent.starts_with("claude-code_"),
             is_claude: var("CLAUDECODE").or_else(|| var("CLAUDE_CODE_SESSION_ID")).is_some()
                 || agent.starts_with("claude-code"),
             agent,
@@ -187,8 +184,8 @@ impl Env {
             base.join("aops")
         };
         Self {
-            others: other_clients(&home, path),
-            config: path("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")),
+            config: folder_of(Client::default(), &home, path),
+            others: Client::ALL.map(|client| folder_of(client, &home, path)),
             user_config: platform("XDG_CONFIG_HOME", ".config"),
             data: path("ACA_DATA").unwrap_or_else(|| platform("XDG_DATA_HOME", ".local/share")),
             client: ClientEnv { project: path(PROJECT).unwrap_or_default(), ..self.client },
@@ -268,15 +265,7 @@ impl Env {
 
     /// The configuration folder of this client: `~/.claude`, `~/.codex`.
     pub fn folder_of(&self, client: Client) -> &Path {
-        let [codex, copilot, opencode, gemini, qwen] = &self.others;
-        match client {
-            Client::Claude => &self.config,
-            Client::Codex => codex,
-            Client::Copilot => copilot,
-            Client::Opencode => opencode,
-            Client::Gemini => gemini,
-            Client::Qwen => qwen,
-        }
+        if client.is_registered_by_name() { &self.others[client as usize] } else { &self.config }
     }
 
     /// Where the sessions of this client are, by project: Claude's beside its transcripts, others' in our data folder.
@@ -285,10 +274,10 @@ impl Env {
     }
 
     fn projects_of(&self, host: Client) -> PathBuf {
-        match host {
-            Client::Claude => self.config.join("projects"),
-            other => self.data.join("sessions").join(other.name()),
+        if host.can(Ability::HoldsRecords) {
+            return self.folder_of(host).join("projects");
         }
+        self.data.join("sessions").join(host.name())
     }
 
     /// Every project folder of this client.
@@ -392,15 +381,11 @@ fn path(name: &str) -> Option<PathBuf> {
     var(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// Where the clients beside Claude Code keep their configuration, in the order of `Env::folder_of`.
-fn other_clients(home: &Path, path: &dyn Fn(&str) -> Option<PathBuf>) -> [PathBuf; 5] {
-    [
-        path("CODEX_HOME").unwrap_or_else(|| home.join(".codex")),
-        path("COPILOT_HOME").unwrap_or_else(|| home.join(".copilot")),
-        path("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")).join("opencode"),
-        path("GEMINI_CLI_HOME").unwrap_or_else(|| home.to_owned()).join(".gemini"),
-        home.join(".qwen"),
-    ]
+/// Where this client keeps its configuration.
+fn folder_of(client: Client, home: &Path, path: &dyn Fn(&str) -> Option<PathBuf>) -> PathBuf {
+    let [variable, usual, below] = client.row().folder;
+    let base = path(variable).unwrap_or_else(|| if usual.is_empty() { home.to_owned() } else { home.join(usual) });
+    if below.is_empty() { base } else { base.join(below) }
 }
 
 /// Below what the administrator's folders are. No variable moves it, save in tests.

@@ -3,10 +3,11 @@
 
 use crate::host::table::host;
 use crate::model::agent::{AGENTS, FILE_PREFIX};
-use crate::model::client::Client;
+use crate::model::client::{CLIENTS, Client};
 use crate::tool::targets::{Act, Target};
 use aops_shell::syntax::{Bit, Word};
 use std::cmp::Ordering::{self, Equal as At, Greater as Below, Less as Above};
+use std::iter;
 
 pub(super) mod pattern;
 
@@ -131,7 +132,7 @@ impl Protected {
             for path in guarded.chain(host.in_project.iter().map(|name| format!("{}/{name}", self.project))) {
                 add(path.trim_end_matches('/').to_owned(), SETTINGS, path.ends_with('/'));
             }
-            let (before, after) = host.agents;
+            let (before, after) = host.agents.place;
             for agent in AGENTS.iter().filter(|_| !before.is_empty()) {
                 add(format!("{base}/{before}{}{after}", agent.name), AGENT, false);
             }
@@ -325,15 +326,16 @@ fn by_name(path: &[Component], act: Act) -> Option<&'static str> {
 }
 
 /// The administrator's folders that hold settings of a client, or our configuration: `install --managed` writes there.
-pub const SYSTEM_FOLDERS: [&str; 7] =
-    ["aops-hook", "claude-code", "claudecode", "codex", "gemini-cli", "github-copilot", "opencode"];
+pub fn system_folders() -> impl Iterator<Item = &'static str> {
+    iter::once("aops-hook").chain(CLIENTS.iter().flat_map(|row| row.system.iter().copied()))
+}
 
 /// The one of them that this path is in, or is.
 fn in_system(path: &[Component]) -> Option<&'static str> {
     let at = |n: usize, name: &str| path.get(n).is_some_and(|part| named(part, name));
     let place = if at(0, "etc") { 1 } else { 2 };
     let is_system = place == 1 || at(0, "library") && at(1, "application support");
-    SYSTEM_FOLDERS.into_iter().find(|name| is_system && at(place, name))
+    system_folders().find(|name| is_system && at(place, name))
 }
 
 /// `.claude/projects/PROJECT/SESSION`
