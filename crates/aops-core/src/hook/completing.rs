@@ -44,7 +44,7 @@ impl Turn<'_> {
             Happened::SessionEnded(end) => end.log = crate::proof::store::signed_so_far(self.env),
             _ => {}
         }
-        if let Some((policy, hash)) = &self.renewed {
+        if let Some((policy, hash)) = &self.found_anew.policy {
             seen.policy.clone_from(policy);
             seen.policy_hash = Some(hash.clone());
         }
@@ -53,8 +53,8 @@ impl Turn<'_> {
     fn complete_start(&self, start: &mut SessionStarted) {
         let (env, cwd) = (self.env, Path::new(&self.event.cwd));
         start.boot = boot_id();
-        start.jail.clone_from(&self.jail);
-        start.traceparent.clone_from(&env.traceparent);
+        start.jail.clone_from(&self.found_anew.jail);
+        start.traceparent.clone_from(&env.client.traceparent);
         start.client = client::process(env);
         start.greets = observe::brought::greets(env, cwd);
         start.plan_hook = observe::brought::approves(env, cwd);
@@ -62,10 +62,10 @@ impl Turn<'_> {
             clients::remember(env, client, &self.event.session_id);
         }
         start.root = env.root().display().to_string();
-        let protected = &self.registered.protected;
+        let protected = &self.found_anew.registered.protected;
         start.watched = Watched {
             folders: self.context.folders.clone(),
-            held: self.registered.held.clone(),
+            held: self.found_anew.registered.held.clone(),
             linked: real_paths::links(protected),
             marks: tampering::marks(protected, &self.session().memory.watched.marks),
         };
