@@ -18,7 +18,6 @@ use crate::config::policy::{Check, ModeLevel, Policy};
 use crate::config::texts::Reading;
 use crate::gate::{self, Context, facts, rehearsal, repeat};
 use crate::jail::receipt;
-use crate::ledger::clients;
 use crate::ledger::open::Ledger;
 use crate::ledger::session_folder::{self, SessionKey};
 use crate::model::error::Failure;
@@ -28,17 +27,11 @@ use crate::model::profile::JailState;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::observe::checks::About;
 use crate::observe::impostors::Registered;
-use crate::observe::{self, client, jailed, real_paths, tampering};
-use crate::session::fact::{
-    Baseline, Blocked, FORMAT, Fact, Happened, Opened, PromptHeard, Seen, SessionStarted, TurnBefore, Violation,
-};
+use crate::observe::{self, client, jailed};
+use crate::session::fact::{Blocked, FORMAT, Fact, Opened, Seen, Violation};
 use crate::session::fold::Session;
 use crate::session::memory::ModeAsked;
-use crate::session::prompt::Prompt;
-use crate::session::watched::Watched;
 use crate::system::env::{Env, boot_id};
-use crate::system::git;
-use crate::text::stored::digest_of;
 use std::mem::{self, ManuallyDrop};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -64,7 +57,7 @@ pub(super) struct Turn<'a> {
     pub(super) repeated: bool,
     /// What the sources know about the prompt.
     found: Option<Found>,
-    found_anew: FoundAnew,
+    pub(super) found_anew: FoundAnew,
     pub(super) late: Late,
     /// What `say` adds to the record.
     said: Option<Fact>,
@@ -81,15 +74,15 @@ pub(super) struct Stood {
 
 /// What a start or a prompt finds out about the ground that the session stands on.
 #[derive(Default)]
-struct FoundAnew {
+pub(super) struct FoundAnew {
     /// `AOPS_MODE` does not hold, and the user is not told yet.
-    unheard: Option<String>,
+    pub(super) unheard: Option<String>,
     /// The configuration that holds from this event on, and its hash, where it is another than before.
-    policy: Option<(Option<Box<Policy>>, String)>,
+    pub(super) policy: Option<(Option<Box<Policy>>, String)>,
     /// The jail, where the session starts.
-    jail: Option<JailState>,
+    pub(super) jail: Option<JailState>,
     /// What registers us there, and what poses as us.
-    registered: Registered,
+    pub(super) registered: Registered,
 }
 
 /// Events that could not be recorded when they came.
@@ -356,71 +349,6 @@ impl<'a> Turn<'a> {
         );
         Some(violation_of(self.event, violation))
     }
-
-    /// A new task begins, and the one before it is over, was let go or is parked: what that changed is not the new task's.
-    fn begins_after_work(&self, prompt: &PromptHeard) -> bool {
-        let ordinary = prompt.means == Prompt::Ordinary;
-        let over = || self.session().memory.progress.let_go || self.session().left_work();
-        self.context.stage.is_none() && (is_ended(prompt.before.as_ref()) || ordinary && over())
-    }
-
-    /// Adds what is not in the gates' context: the boot, the project's root, guarded files, the policy in force.
-    fn complete(&self, seen: &mut Seen) {
-        let session = self.session();
-        let first = session.memory.baseline_sha256.is_none();
-        match &mut seen.what {
-            Happened::SessionStarted(start) => {
-                self.complete_start(start);
-                start.baseline = if first { self.baseline() } else { None };
-            }
-            Happened::Prompted(prompt) if self.begins_after_work(prompt) => {
-                let let_go = session.memory.progress.let_go && !is_ended(prompt.before.as_ref());
-                let done = let_go || session.left_work();
-                let before = session.memory.baseline_sha256.clone().filter(|_| done);
-                prompt.baseline = self.baseline().map(|baseline| Baseline { before, ..baseline });
-            }
-            Happened::Stopped(end) => {
-                end.changed = work::changed_files(self.env, &self.ledger, self.event);
-                end.log = crate::proof::store::signed_so_far(self.env);
-            }
-            Happened::SessionEnded(end) => end.log = crate::proof::store::signed_so_far(self.env),
-            _ => {}
-        }
-        if let Some((policy, hash)) = &self.found_anew.policy {
-            seen.policy.clone_from(policy);
-            seen.policy_hash = Some(hash.clone());
-        }
-    }
-
-    fn complete_start(&self, start: &mut SessionStarted) {
-        let (env, cwd) = (self.env, Path::new(&self.event.cwd));
-        start.boot = boot_id();
-        start.jail.clone_from(&self.found_anew.jail);
-        start.traceparent.clone_from(&env.client.traceparent);
-        start.client = client::process(env);
-        start.greets = observe::brought::greets(env, cwd);
-        start.plan_hook = observe::brought::approves(env, cwd);
-        if let Some(client) = &start.client {
-            clients::remember(env, client, &self.event.session_id);
-        }
-        start.root = env.root().display().to_string();
-        let protected = &self.found_anew.registered.protected;
-        start.watched = Watched {
-            folders: self.context.folders.clone(),
-            held: self.found_anew.registered.held.clone(),
-            linked: real_paths::links(protected),
-            marks: tampering::marks(protected, &self.session().memory.marks),
-        };
-    }
-
-    fn baseline(&self) -> Option<Baseline> {
-        let files = git::baseline(self.env, Path::new(&self.event.cwd))?;
-        Some(Baseline { before: None, sha256: digest_of(&files), files })
-    }
-}
-
-fn is_ended(before: Option<&TurnBefore>) -> bool {
-    before.is_some_and(TurnBefore::ends_task)
 }
 
 fn key(event: &Event) -> SessionKey<'_> {
