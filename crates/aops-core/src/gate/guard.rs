@@ -9,6 +9,7 @@ use crate::model::verdict::Verdict;
 use crate::tool::targets::{Act, CommandRun, Target, Targets};
 
 pub mod page;
+mod place;
 mod path;
 mod unguarded;
 mod process;
@@ -21,7 +22,8 @@ pub mod keys;
 #[cfg(test)]
 mod tests;
 
-pub use path::{PlacesOnDisk, Protected, ProtectedPlace, system_folders};
+pub use path::{Protected, system_folders};
+pub use place::{PlacesOnDisk, ProtectedPlace};
 
 /// The longest quoted text in a refusal, in characters.
 const SHOWN: usize = 200;

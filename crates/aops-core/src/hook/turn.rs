@@ -76,7 +76,7 @@ pub(super) struct Stood {
 #[derive(Default)]
 pub(super) struct FoundAnew {
     /// `AOPS_MODE` does not hold, and the user is not told yet.
-    unheard: Option<String>,
+    pub(super) unheard: Option<String>,
     /// The configuration that holds from this event on, and its hash, where it is another than before.
     pub(super) policy: Option<(Option<Box<Policy>>, String)>,
     /// The jail, where the session starts.

@@ -5,12 +5,11 @@
 
 use crate::config::policy::Policy;
 use crate::config::policy::quiet::QuietLevel;
-use crate::config::texts::{Library, Reading};
-use crate::config::workflow::{Gate, Held};
+use crate::config::texts::Reading;
 use crate::gate::guard::{self, Protected};
 use crate::gate::{
-    AgentNames, AgentStopContext, CallContext, CallEffect, CheckFacts, Context, DangerFacts, EndContext, Evidence,
-    Found, GuardFacts, HostFacts, JailFacts, Keeps, PlanQuestion, PromptContext, RuleFacts, SessionEndContext,
+    AgentNames, AgentStopContext, CallContext, CallEffect, CheckFacts, Context, DangerFacts, Evidence, Found,
+    GuardFacts, HostFacts, JailFacts, Keeps, PlanQuestion, PromptContext, RuleFacts, SessionEndContext,
     SettingsContext, StartContext, Unheld, facts, is_busy,
 };
 use crate::host;
@@ -20,6 +19,7 @@ use crate::model::call::{Effect, ToolCall};
 use crate::model::client::Ability;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind, What};
+use crate::observe::ended::{end, saves, workflows};
 use crate::observe::keeping::Lost;
 use crate::observe::other_clients::{OtherClients, behind};
 use crate::observe::tampering;
@@ -29,18 +29,16 @@ use crate::observe::{
     unended, unfinished, unstopped, verified,
 };
 use crate::session::agent_report::{self, AgentReport};
-use crate::session::fact::{CallMeans, Step, Unasked, Under};
+use crate::session::fact::{CallMeans, Step, Unasked};
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
 use crate::session::prompt::Prompt;
 use crate::system::env::Env;
-use crate::text::json;
 use crate::tool::table::{self, ToolTouches};
 use crate::tool::targets::{self, Targets};
 use crate::tool::{effect, tracking};
 use aops_shell::class::{LineSetting, certain};
 use aops_shell::syntax::{Ground, Word};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub fn look(env: &Reading, ledger: &Ledger, event: &Event) -> Result<Context, Failure> {
@@ -381,14 +379,6 @@ fn listed(policy: &Policy, tool: &str, program: &str, words: &[Word]) -> Option<
     listed.or_else(|| (program == policy.tracker.command).then_some(Effect::Tracker))
 }
 
-/// The file that an edit tool is about to save.
-fn saves(event: &Event, call: &ToolCall) -> Option<String> {
-    let field = table::edited_field(&call.key.tool)?;
-    let path = json::read(&call.input).ok()?.text_of(field).unwrap_or_default();
-    let path = Path::new(&event.cwd).join(path);
-    Some(real_paths::real(&path).unwrap_or(path).to_string_lossy().into_owned())
-}
-
 /// A link among these targets leads out of this folder.
 fn leaves(folder: &Path, reach: &Targets) -> bool {
     let real = real_paths::real(folder).unwrap_or_else(|| folder.to_path_buf());
@@ -405,64 +395,6 @@ fn report(env: &Reading, session: &Session, event: &Event, proven: bool) -> Opti
         return None;
     }
     Some(agent_report::read(agent, event.report(), &workflows(env)))
-}
-
-/// Ids and gates of the workflows in force: a project's version of a shipped one keeps that one's gates.
-fn workflows(env: &Reading) -> BTreeMap<String, Vec<Gate>> {
-    let library = Library::read(env);
-    let gates = |held: &Held| {
-        let mut gates: Vec<Gate> = held.workflow.gates.iter().chain(&held.owed).copied().collect();
-        gates.sort();
-        gates.dedup();
-        gates
-    };
-    library.catalogue.all().map(|held| (held.workflow.id.clone(), gates(held))).collect()
-}
-
-fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndContext {
-    let (session, mut ended) = (ledger.session(), EndContext::default());
-    let call = event.call();
-    let Some(open) = call.and_then(|call| session.open_call(&call.key)) else { return ended };
-    ended.tracked = open.means.effect == Some(Effect::Tracker) || !open.means.tracks.is_empty();
-    let kept = keeping::of_ended(env, session, event, open);
-    let hosts;
-    (hosts, ended.served) = hosts::reached(env, session, &ledger.place().path, event);
-    let (jailed, unproven) = jailed::proof(env, &ledger.place().path, session, event, open);
-    ended.unproven = unproven;
-    let changes = open.means.effect.is_some_and(Effect::is_write);
-    let recorded = &mut ended.recorded;
-    recorded.drawn = draw::draw(session, event, open, context);
-    recorded.rejected = changes && call.is_some_and(evidence::is_rejected);
-    recorded.under = Under {
-        hindered: quiet::is_hindered(event, open),
-        hosts,
-        kept,
-        offline: jailed.as_ref().is_some_and(|proof| jailed::is_offline(session, event, proof)),
-        jailed,
-    };
-    let is_same = verified::is_unchanged(env, session, event, open) || growth::is_idle(env, session, event, open);
-    let measured = &mut recorded.measured;
-    measured.unchanged = is_same;
-    if is_same {
-        recorded.drawn = None;
-    } else if open.means.effect == Some(Effect::Write) && open.means.grows.is_none() {
-        growth::of_tree(env, session, event, open, measured);
-        if measured.grown.as_ref() == Some(&session.memory.progress.weight.grown) && !measured.moved {
-            // It is no work, so it draws no audit.
-            recorded.drawn = None;
-        }
-    }
-    if event.kind() == EventKind::PostToolUse {
-        recorded.plan = plan::approved(env, session, event, || workflows(env)).map(Box::new);
-    }
-    // A line may do more than it was judged to do.
-    let runs_line = call
-        .is_some_and(|call| matches!(table::tool(&call.key.tool).touches, ToolTouches::Line | ToolTouches::PowerShell));
-    if (runs_line || changes) && !session.memory.watched.marks.is_empty() {
-        let edited = call.and_then(|call| saves(event, call));
-        tampering::look(env, ledger, event, edited.as_deref(), &mut ended);
-    }
-    ended
 }
 
 #[cfg(test)]

@@ -37,4 +37,5 @@ mod questions;
 mod unended;
 pub mod keeping;
 pub mod quiet;
+mod ended;
 pub mod call;

@@ -5,6 +5,7 @@
 pub use aops_ledger::{folder, lock};
 
 pub mod held_network;
+mod started;
 pub mod env;
 pub mod random;
 pub mod limits;

@@ -1,6 +1,7 @@
 //! What is protected and where it is on this machine; compares a path, or a pattern of paths, with it. Names are compared
 //! without case.
 
+use super::place::{PlacesOnDisk, ProtectedPlace};
 use crate::host::table::host;
 use crate::model::agent::{AGENTS, FILE_PREFIX};
 use crate::model::client::{CLIENTS, Client};
@@ -43,26 +44,6 @@ pub struct Protected {
     pub own_alone: bool,
     /// Settings files that register us.
     pub registered: Vec<String>,
-}
-
-/// What the disk says of those places.
-#[derive(Clone, Debug, Default)]
-pub struct PlacesOnDisk {
-    /// Those that it has another name for, under that.
-    pub real: Vec<ProtectedPlace>,
-    /// Those that exist; `None` if that was not looked up, and then all may.
-    pub standing: Option<Vec<String>>,
-}
-
-/// One protected file or folder with a fixed path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProtectedPlace {
-    pub path: String,
-    pub what: &'static str,
-    /// Everything below it is protected too.
-    pub tree: bool,
-    /// It lies in the project's own folder.
-    pub in_project: bool,
 }
 
 pub(super) const SETTINGS: &str = "a settings file that can switch our hooks off";
