@@ -219,6 +219,6 @@ fn a_plan_is_approved_by_yes_alone() {
         terminal.wait_for(ends, |screen| screen.contains(ends) || key != "2" && screen.contains("Interrupted"));
         let found = sandbox.person(&["sessions", "--json"]).json();
         let session = Session::new(&sandbox, found[0]["session_id"].as_str().unwrap());
-        assert_eq!(session.state()["task"]["workflow"], workflow, "{key}: {:#}", session.state()["task"]);
+        assert_eq!(session.state()["state"]["current_workflow"], workflow, "{key}: {:#}", session.state());
     }
 }

@@ -8,9 +8,9 @@ use crate::config::policy::quiet::QuietLevel;
 use crate::config::texts::Reading;
 use crate::gate::guard::{self, Protected};
 use crate::gate::{
-    AgentNames, AgentStopContext, CallContext, CallEffect, CheckFacts, Context, DangerFacts, Evidence, Found,
-    GuardFacts, HostFacts, JailFacts, Keeps, PlanQuestion, PromptContext, RuleFacts, SessionEndContext,
-    SettingsContext, StartContext, Unheld, facts, is_busy,
+    AgentNames, AgentStopContext, CallContext, CallEffect, Context, DangerFacts, Found, GuardFacts,
+    HostFacts, JailFacts, Keeps, PlanQuestion, PromptContext, SessionEndContext, SettingsContext, StartContext, Unheld,
+    facts, is_busy,
 };
 use crate::host;
 use crate::ledger::open::Ledger;
@@ -19,13 +19,13 @@ use crate::model::call::{Effect, ToolCall};
 use crate::model::client::Ability;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind, What};
-use crate::observe::ended::{end, saves, workflows};
+use crate::observe::ended::{end, workflows};
 use crate::observe::keeping::Lost;
 use crate::observe::other_clients::{OtherClients, behind};
 use crate::observe::tampering;
 use crate::observe::{
-    authority, brought, client, discards, draw, evidence, executable, foreign_agents, growth, hosts, jailed, keeping,
-    keys, leases, named, parked, plan, plugins, questions, quiet, real_paths, same_project, scratch, settings_edit,
+    authority, brought, by_user, client, discards, draw, evidence, executable, foreign_agents, growth, hosts, jailed,
+    keeping, keys, leases, parked, plan, plugins, questions, quiet, real_paths, same_project, scratch, settings_edit,
     unended, unfinished, unstopped, verified,
 };
 use crate::session::agent_report::{self, AgentReport};
@@ -34,12 +34,12 @@ use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
 use crate::session::prompt::Prompt;
 use crate::system::env::Env;
+use crate::tool::effect;
 use crate::tool::table::{self, ToolTouches};
-use crate::tool::targets::{self, Targets};
-use crate::tool::{effect, tracking};
+use crate::tool::targets;
 use aops_shell::class::{LineSetting, certain};
 use aops_shell::syntax::{Ground, Word};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub fn look(env: &Reading, ledger: &Ledger, event: &Event) -> Result<Context, Failure> {
     let session = ledger.session();
@@ -286,7 +286,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Opt
     let mut reach = targets::of(tool, input, line.as_ref(), &ground);
     real_paths::settle(&mut reach, &mut protected, &mut others);
     protected.hooked = guard::starts(&reach).filter(|client| host::is_hooked(env, *client)).collect();
-    let plans = plans(env, event, &reach);
+    let plans = by_user::plans(env, event, &reach);
     let listed_command = |program: &str, words: &[Word]| listed(policy, tool, program, words);
     let around = effect::CallSetting {
         mode: event.permission_mode.as_deref(),
@@ -320,7 +320,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Opt
         danger: DangerFacts { dangers, keeps: Keeps::default() },
         jail: JailFacts { unknown: looked.unknown, online: looked.online, unheld: looked.unheld },
         hosts: HostFacts { named: hosts::of_call(session, call, line.as_ref()), ..HostFacts::default() },
-        ..asked_by_user(env, policy, event, (call, &project), reach)
+        ..by_user::asked(env, policy, event, (call, &project), reach)
     };
     Some((seen, lost))
 }
@@ -333,57 +333,16 @@ fn protected(env: &Env, session: &Session, event: &Event) -> Protected {
     protected
 }
 
-/// What the user's rules, checks and commands ask of a call that reaches this.
-fn asked_by_user(
-    env: &Env,
-    policy: &Policy,
-    event: &Event,
-    (call, project): (&ToolCall, &str),
-    reach: Targets,
-) -> CallContext {
-    let mut seen = CallContext::default();
-    if !policy.checks.is_empty() {
-        seen.checks = CheckFacts { saves: saves(event, call), commits: reach.runs.iter().any(named::commits) };
-    }
-    if !policy.rules.is_empty() {
-        let (paths, read, commands) = named::list(event, call, &reach);
-        seen.rules = RuleFacts { paths, read, commands };
-    }
-    // Other clients do not tell how a command ended.
-    let test = policy.evidence.test.as_deref().filter(|_| env.host.can(Ability::TellsExits));
-    let roots = [project, event.cwd.as_str()];
-    seen.task.tests = test.map_or(Evidence::Other, |test| evidence::of(test, call, &reach, &roots));
-    let format = policy.close.format.as_deref();
-    seen.task.formats = format.is_some_and(|format| evidence::of(format, call, &reach, &roots) != Evidence::Other);
-    seen.task.tracks = tracking::of(&policy.tracker.command, &call.key.tool, &call.input, &reach);
-    seen.reach = reach;
-    seen
-}
-
 /// What the skill or agent that a call starts brings, where it may bring a change.
 fn brought(env: &Env, session: &Session, event: &Event, call: &ToolCall) -> Option<String> {
     let shut = session.is_shut() || session.memory.run.is_some();
     if shut { executable::used(env, Path::new(&event.cwd), call) } else { None }
 }
 
-/// Where plan mode may write: nowhere if a link leads out of the folder.
-fn plans(env: &Env, event: &Event, reach: &Targets) -> PathBuf {
-    let plans = env.config.join("plans");
-    let planning = event.permission_mode.as_deref() == Some("plan");
-    if planning && leaves(&plans, reach) { PathBuf::new() } else { plans }
-}
-
 /// What the user's `[effects]` say of a command in the line of a tool; the tracker's program is the tracker.
 fn listed(policy: &Policy, tool: &str, program: &str, words: &[Word]) -> Option<Effect> {
     let listed = policy.effects.of_command(tool, program, || certain(words));
     listed.or_else(|| (program == policy.tracker.command).then_some(Effect::Tracker))
-}
-
-/// A link among these targets leads out of this folder.
-fn leaves(folder: &Path, reach: &Targets) -> bool {
-    let real = real_paths::real(folder).unwrap_or_else(|| folder.to_path_buf());
-    let inside = |word: &Word| word.literal().is_some_and(|path| Path::new(&path).starts_with(&real));
-    reach.paths.iter().filter_map(|target| target.real.as_ref()).any(|word| !inside(word))
 }
 
 /// What an agent found that is waited for; and what any auditor found, since its BLOCK stands.

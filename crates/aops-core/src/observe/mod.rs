@@ -23,6 +23,7 @@ mod verified;
 pub mod tree_look;
 pub mod plan;
 pub mod evidence;
+mod by_user;
 pub mod jailed;
 pub mod hosts;
 pub mod growth;

@@ -22,7 +22,7 @@ const PATTERNS_TOO: &[&str] = &["echo", "printf"];
 pub struct Places {
     /// Absolute paths, each once; those of a pattern or of an unknown name by the folder they lie in.
     pub named: Vec<String>,
-    /// Absolute patterns with `*` and `?`: what they find may be a link.
+    /// Absolute patterns with `*`, `?` and `**` for any depth: what they find may be a link.
     pub patterns: Vec<String>,
     /// A word of it may be any path.
     pub is_open: bool,
@@ -39,11 +39,13 @@ pub fn places(line: &Line) -> Places {
             }
         }
         places.is_open |= simple.name().is_some_and(|name| commands::opens_unnamed(name, simple, line));
-        let words = simple.words.iter().filter(|word| is_name(simple, word)).chain(&simple.arriving);
-        for word in words {
-            for folder in simple.folders.iter() {
+        for folder in simple.folders.iter() {
+            for word in simple.words.iter().filter(|word| is_name(simple, word)) {
                 places.add(word, folder);
+                places.add_patterns(word, folder);
             }
+            // What it reads is no name that the shell or it opens, unless it is told to.
+            simple.arriving.iter().for_each(|word| places.add(word, folder));
         }
     }
     for found in [&mut places.named, &mut places.patterns] {
@@ -84,13 +86,15 @@ impl Places {
                 }
                 _ => self.is_open = true,
             }
-            if part.bits.iter().any(|bit| matches!(bit, Bit::One | Bit::Star)) {
-                self.add_pattern(&part, folder);
-            }
         }
     }
 
-    /// A pattern, where each part of it is one name.
+    fn add_patterns(&mut self, word: &Word, folder: &Word) {
+        let finds = |part: &Word| part.bits.iter().any(|bit| matches!(bit, Bit::One | Bit::Star));
+        parts(word).iter().filter(|part| finds(part)).for_each(|part| self.add_pattern(part, folder));
+    }
+
+    /// A pattern, where each part of it is one name, but for `**` that a search makes: any depth.
     fn add_pattern(&mut self, word: &Word, folder: &Word) {
         let sign = |bit: &Bit| match bit {
             Bit::Char(c) => *c,
@@ -100,7 +104,7 @@ impl Places {
         let text: String = word.from_folder(&folder.tidied()).bits.iter().map(sign).collect();
         let parts: Vec<&str> = text.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
         let finds = |part: &&str| part.contains(['*', '?']);
-        let is_odd = parts.iter().skip_while(|part| !finds(part)).any(|part| matches!(*part, ".." | "**"));
+        let is_odd = parts.iter().skip_while(|part| !finds(part)).any(|part| *part == "..");
         self.is_open |= is_odd || !text.starts_with('/');
         self.patterns.push(text);
     }

@@ -99,6 +99,9 @@ impl Search {
         if !part.contains(['*', '?']) {
             return self.meet(folder.join(part), rest);
         }
+        if *part == "**" {
+            self.descend(folder, rest)?;
+        }
         let items = match fs::read_dir(folder) {
             Ok(items) => items,
             Err(error) if is_nowhere(&error) => return Ok(()),
@@ -106,9 +109,15 @@ impl Search {
         };
         for item in items {
             self.left = self.left.checked_sub(1).ok_or("its patterns may find too many files")?;
-            let name = item.map_err(|error| error.to_string())?.file_name();
-            if name.to_str().is_none_or(|name| is_part(part, name)) {
-                self.meet(folder.join(name), rest)?;
+            let item = item.map_err(|error| error.to_string())?;
+            let name = item.file_name();
+            match *part {
+                // A search goes through no link, and names it.
+                "**" if item.file_type().is_ok_and(|kind| kind.is_dir()) => self.descend(&item.path(), parts)?,
+                "**" if rest.is_empty() => self.meet(item.path(), rest)?,
+                "**" => {}
+                part if name.to_str().is_none_or(|name| is_part(part, name)) => self.meet(folder.join(name), rest)?,
+                _ => {}
             }
         }
         Ok(())
