@@ -180,7 +180,7 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     if let Some(client) = other_client(given) {
         let code = registered::install(client, given, io)?;
-        try_out(given, io)?;
+        try_out(client, given, io)?;
         return Ok(code);
     }
     let wanted = Wanted { statusline: given.get_flag("statusline"), denies_secrets: given.get_flag(SECRETS) };
@@ -220,7 +220,7 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         lines.extend(question::ending(io.env, &command));
     }
     lines.iter().try_for_each(|line| writeln!(io.out, "{line}"))?;
-    try_out(given, io)?;
+    try_out(Client::Claude, given, io)?;
     Ok(0)
 }
 
@@ -231,9 +231,9 @@ fn observe_network(io: &Io) -> anyhow::Result<()> {
 }
 
 /// Shows a person what their own past sessions would have met.
-fn try_out(given: &ArgMatches, io: &mut Io) -> anyhow::Result<()> {
+fn try_out(client: Client, given: &ArgMatches, io: &mut Io) -> anyhow::Result<()> {
     let wanted = !given.get_flag("dry-run") && question::is_person_there(io);
-    if wanted { tryout::at_install(io) } else { Ok(()) }
+    if wanted { tryout::at_install(io, client) } else { Ok(()) }
 }
 
 /// A shared file cannot name a program that others do not have: no command of theirs would start.

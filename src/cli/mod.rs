@@ -12,6 +12,7 @@ pub mod past;
 pub mod control;
 pub mod range;
 pub mod user_file;
+pub mod quiet;
 pub mod tryout;
 pub mod install;
 pub mod log;
@@ -35,7 +36,6 @@ pub mod export;
 pub mod report;
 pub mod usage;
 pub mod danger;
-pub mod quiet;
 pub mod network;
 #[cfg(feature = "fleet")]
 pub mod fleet;

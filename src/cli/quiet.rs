@@ -15,6 +15,7 @@ use aops_core::session::fold::Session;
 use aops_core::text::plain::count;
 use clap::{Arg, ArgMatches};
 use serde_json::json;
+use std::path::Path;
 
 pub const COMMAND: Command = Command {
     name: "quiet",
@@ -98,7 +99,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 }
 
 /// Whether the kernel holds what would be answered here, found out by trying.
-fn held(io: &Io, jail: &Jail) -> Result<(), String> {
+pub(super) fn held(io: &Io, jail: &Jail) -> Result<(), String> {
     if jail.level == JailLevel::Off {
         return Err("your configuration says `[jail] level = \"off\"`".to_owned());
     }
@@ -118,7 +119,12 @@ fn set(given: &ArgMatches, io: &mut Io, level: QuietLevel) -> anyhow::Result<u8>
     let chosen = given.try_get_many::<String>("network").ok().flatten();
     let network: Vec<String> = chosen.map_or_else(|| now.policy.quiet.network.clone(), |list| list.cloned().collect());
     let names: Vec<&str> = network.iter().map(String::as_str).collect();
-    let edited = user_file::edit(io, &now.project, |old| choose::set_quiet(old, level, &names), "`[quiet]`")?;
+    write_level(io, &now.project, level, &names)
+}
+
+/// Into the user's file; says so, and where it does not hold all the same.
+pub(super) fn write_level(io: &mut Io, project: &Path, level: QuietLevel, network: &[&str]) -> anyhow::Result<u8> {
+    let edited = user_file::edit(io, project, |old| choose::set_quiet(old, level, network), "`[quiet]`")?;
     edited.write(io)?;
     let (holds, shown) = (edited.policy.quiet.allow, &edited.shown);
     let stays = if holds == level {
@@ -126,10 +132,10 @@ fn set(given: &ArgMatches, io: &mut Io, level: QuietLevel) -> anyhow::Result<u8>
     } else {
         format!("\nin this folder it stays `{}`: `aops-hook policy` says why", holds.name())
     };
-    let over = if names.is_empty() || level == QuietLevel::Off {
+    let over = if network.is_empty() || level == QuietLevel::Off {
         String::new()
     } else {
-        format!(", {} with the network", count(names.len(), "program"))
+        format!(", {} with the network", count(network.len(), "program"))
     };
     let value =
         json!({"allow": level, "network": network, "file": shown, "changed": edited.is_new(), "in_force": holds});

@@ -75,12 +75,14 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// The same at the end of an installation: a person is there, and Ctrl-C skips it. Nothing is said where there is no past.
-pub(super) fn at_install(io: &mut Io) -> anyhow::Result<()> {
+/// The same at the end of an installation: a person is there, and Ctrl-C skips it. Without a past only the quiet level is
+/// offered, for the client that knows it.
+pub(super) fn at_install(io: &mut Io, client: Client) -> anyhow::Result<()> {
     const DAYS_MS: i64 = 30 * 86_400_000;
     let has_past = |client: &Client| host::past_files(io.env, *client).files.iter().any(|file| file.is_known);
+    let offer_quiet = |io: &mut Io| if client == Client::Claude { offer::offer_quiet_alone(io) } else { Ok(()) };
     if !Client::ALL.iter().any(has_past) {
-        return Ok(());
+        return offer_quiet(io);
     }
     writeln!(io.out, "\nlooking at your own sessions of the last 30 days; Ctrl-C skips this")?;
     io.out.flush()?;
@@ -91,11 +93,11 @@ pub(super) fn at_install(io: &mut Io) -> anyhow::Result<()> {
         writeln!(io.out, "skipped; `aops-hook tryout` shows it")?;
         return Ok(());
     }
-    if tried.tally.calls > 0 {
-        print::words(io, &tried)?;
-        offer::offer(io, &tried)?;
+    if tried.tally.calls == 0 {
+        return offer_quiet(io);
     }
-    Ok(())
+    print::words(io, &tried)?;
+    offer::offer(io, &tried)
 }
 
 /// Reads and judges, newest first.

@@ -2,6 +2,7 @@
 
 mod forged;
 mod history;
+mod forges;
 mod honest;
 mod others;
 mod pages;

@@ -12,6 +12,7 @@ pub use places::{Places, places};
 
 use crate::class::{LineSetting, class};
 use crate::commands;
+use crate::danger::is_secret;
 use crate::effect::Effect;
 use crate::lasting::lasts;
 use crate::outside::outside;
@@ -76,6 +77,10 @@ pub fn of(line: &Line, around: &LineSetting) -> Quiet {
     if line.unclear || line.beyond {
         return Quiet::Left(Left::Unclear);
     }
+    // A redirection by which the shell itself reaches another machine.
+    if line.text.contains("/dev/tcp/") || line.text.contains("/dev/udp/") {
+        return Quiet::Left(Left::Network);
+    }
     match class(line, around).effect {
         Effect::Read => reading(line),
         Effect::Write => contained(line, around),
@@ -99,7 +104,9 @@ fn reading(line: &Line) -> Quiet {
         given && simple.script.is_none() && simple.fed.is_empty() && simple.arriving.is_empty()
     };
     match first.name() {
-        Some(name) if plain(first) && far.next().is_none() => Quiet::ReadingOver(name.to_owned()),
+        Some(name) if plain(first) && far.next().is_none() && !table::sends_more(first) => {
+            Quiet::ReadingOver(name.to_owned())
+        }
         _ => Quiet::Left(Left::Network),
     }
 }
@@ -155,8 +162,16 @@ fn leaves(line: &Line, around: &LineSetting) -> bool {
         };
         roots.into_iter().flatten().chain(table::FREE.iter().copied()).any(below)
     };
+    // Settings of the client and of git, and secrets. The project itself may lie below `.claude/worktrees`.
+    let is_guarded = |path: &str| {
+        let here = roots.into_iter().flatten().filter_map(|root| path.strip_prefix(root));
+        let inside = here.min_by_key(|rest| rest.len()).unwrap_or(path);
+        inside.split('/').any(|part| part == ".claude" || part == ".git") || is_secret(path)
+    };
     // A path that only the running shell knows is held by the jail; one that the line names is the person's to allow.
-    let is_away = |word: &Word| word.tidied().literal().is_some_and(|path| path.starts_with('/') && !inside(&path));
+    let is_away = |word: &Word| {
+        word.tidied().literal().is_some_and(|path| path.starts_with('/') && !inside(&path) || is_guarded(&path))
+    };
     let mut reach = Targets::default();
     reach.cut(line, &around.ground);
     let moved = |simple: &Simple| simple.folders.iter().any(is_away);

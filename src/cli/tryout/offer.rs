@@ -1,11 +1,11 @@
-//! After a tryout, at the terminal: what each rule shall do from now on, and how quiet it shall be.
+//! After a tryout, at the terminal: what each rule shall do from now on, and how quiet it shall be. Without a past, the last alone.
 //!
 //! Asks, and writes the user's own file after a yes. Invariants: Enter changes nothing; a file that would not be accepted
 //! is not written; what the administrator's bundle or the project's file holds stays, and is told.
 
 use super::Tried;
 use super::tally::Answerable;
-use crate::cli::{Io, policy_here, user_file};
+use crate::cli::{Io, policy_here, quiet, user_file};
 use aops_core::config::in_force::InForce;
 use aops_core::config::policy::{DangerLevel, Policy, QuietLevel, choose};
 use aops_shell::danger::{Rule, Usual, rule};
@@ -31,6 +31,26 @@ pub(super) fn offer(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
         return Ok(());
     }
     write(io, &wishes, &now)
+}
+
+/// There are no sessions of this person to count in, so the figures are those of other people's lines (`docs/benchmarks.md`).
+/// Nothing is asked where the level is set already, or where the kernel holds no line.
+pub(super) fn offer_quiet_alone(io: &mut Io) -> anyhow::Result<()> {
+    let now = policy_here(io)?;
+    if !now.origins.of("quiet.allow").is_empty() || quiet::held(io, &now.policy.jail).is_err() {
+        return Ok(());
+    }
+    writeln!(io.out, "\nwhich of the client's questions may be answered for you, where the jail holds the command?")?;
+    writeln!(io.out, "  off        none")?;
+    writeln!(io.out, "  reading    commands that only read: 12 % of the questions that other people get")?;
+    writeln!(io.out, "  contained  builds and tests too, held in the project and without network: about half")?;
+    let Choice::Word(word) = choose_one(io, "quiet [off]: ", QuietLevel::WORDS)? else { return Ok(()) };
+    match QuietLevel::of(word) {
+        Some(level @ (QuietLevel::Reading | QuietLevel::Contained)) => {
+            quiet::write_level(io, &now.project, level, &[]).map(|_| ())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Nothing where there is nobody any more.

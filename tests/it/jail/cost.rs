@@ -103,6 +103,35 @@ fn the_way_into_a_quiet_profile_is_short() {
     }
 }
 
+/// Of each file that a line unlinks: one look by the hook, and by the starter one more, a link, and a look at the link.
+#[test]
+fn what_is_kept_by_links_costs_four_calls_a_file() {
+    let made = |files: usize| {
+        let world = Jailed::with("tracker.command = \"none\"\nmode.level = \"guard\"\n");
+        world.sandbox.put("a.txt", "one\n");
+        world.sandbox.git(&["init", "-q"]);
+        world.sandbox.git(&["add", "-A"]);
+        world.sandbox.git(&["-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-qm", "x"]);
+        let session = world.prompted();
+        // Before the first change a checkpoint is taken, which reads everything; the files come after it.
+        let _ = session.ran("touch b.txt");
+        for file in 0..files {
+            world.sandbox.put(&format!("notes/{file:03}"), "x\n");
+        }
+        let call = session.inner.call("Bash", json!({"command": "rm -rf notes"}));
+        let payload = session.inner.payload("PreToolUse", call.fields()).to_string();
+        let hook = traced(&world, &["PreToolUse"], &[("CLAUDECODE", "1")], &payload);
+        let variables = [("AI_AGENT", "claude-code_agent"), ("CLAUDE_CODE_SESSION_ID", session.inner.id.as_str())];
+        let starter = traced(&world, &["--shell", "rm -rf notes"], &variables, "");
+        let ended = session.inner.post(&call);
+        assert!(ended.out.contains("kept as 1"), "{ended:?}");
+        (hook.lines().filter(|line| line.contains("/notes/")).count(), before_the_shell(&starter))
+    };
+    let (few, many) = (made(50), made(250));
+    assert!(many.0 - few.0 <= 220, "the hook: {few:?} {many:?}");
+    assert!(many.1 - few.1 <= 3 * 200 + 60, "the starter: {few:?} {many:?}");
+}
+
 /// A throwaway layer copies nothing and walks nothing, however large the project is.
 #[test]
 fn the_way_in_is_short_and_the_same_for_a_large_project() {

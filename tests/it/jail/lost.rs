@@ -1,4 +1,4 @@
-//! Losses in one world: judged by the hook, kept and run by the starter, swept by git, brought back by a person.
+//! Each kind of loss, all in one world: judged by the hook, kept and run by the starter, swept by git, brought back by a person.
 
 use super::world::{Jailed, JailedSession};
 use crate::rollback::{picture, same};
@@ -68,6 +68,77 @@ fn lose(session: &JailedSession, line: &str) -> u64 {
     let ran = session.ran(line);
     let number = ran.told.split("kept as ").nth(1).and_then(|rest| rest.split(':').next()?.parse().ok());
     number.unwrap_or_else(|| panic!("{line}: {ran:?}"))
+}
+
+/// A line of each kind in CI; all of them in the long run.
+const EACH: [&str; 9] = [
+    "git checkout -- .",
+    "git reset --hard HEAD~1",
+    "git switch --discard-changes other",
+    "git stash clear",
+    "git branch -D topic",
+    "git tag -d v1",
+    "git clean -fdx",
+    "rm -rf notes src",
+    "echo X > .env",
+];
+const MORE: [&str; 20] = [
+    "git checkout a.txt",
+    "git checkout HEAD~1 -- a.txt src",
+    "git checkout -f other",
+    "git restore src/c.txt",
+    "git restore --staged --worktree .",
+    "git reset --hard",
+    "git reset --keep HEAD~1 || git reset --hard HEAD~1",
+    "git stash drop",
+    "git stash drop stash@{1}",
+    "git branch -f topic main",
+    "git tag -f v1 main",
+    "git clean -fd",
+    "rm app.db notes/x.txt",
+    "rm .env",
+    "cp b.txt .env",
+    "printf X | tee .env",
+    "sed -i s/KEY/NO/ .env",
+    "truncate -s 0 app.db",
+    "find notes -type f -delete",
+    "dd if=b.txt of=app.db 2>&1",
+];
+
+/// Bytes, modes, links, index, refs, stashes: as before, whatever went and after git collected its garbage.
+#[track_caller]
+fn come_back_whole(lines: &[&str]) {
+    let world = world();
+    let session = world.prompted();
+    for line in lines {
+        let was = World::of(&world.sandbox);
+        let number = lose(&session, line);
+        assert_ne!(World::of(&world.sandbox), was, "{line} takes something away");
+        sweep(&world);
+        if line.ends_with(" other") {
+            // The index comes back only where `HEAD` is on the branch that it was on, and `undo` says so. What git writes on the
+            // way back counts as changed since.
+            world.sandbox.git(&["switch", "-q", "main"]);
+            let forced = undo(&world.sandbox, &[&number.to_string(), "--force"]);
+            assert_eq!(forced.code, Some(0), "{line}: {forced:?}");
+        } else {
+            brought(&world.sandbox, number);
+        }
+        was.same(&World::of(&world.sandbox), line);
+        // The session is told of the undo by its next event.
+        let _ = session.inner.prompt("go on");
+    }
+}
+
+#[test]
+fn every_kind_of_loss_comes_back_whole() {
+    come_back_whole(&EACH);
+}
+
+#[test]
+#[ignore = "a minute: run `tests/long-run`"]
+fn every_line_that_loses_comes_back_whole() {
+    come_back_whole(&MORE);
 }
 
 /// What is moved away comes back where it was overwritten.

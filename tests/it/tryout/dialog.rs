@@ -82,6 +82,23 @@ fn an_installation_ends_with_it() {
     sandbox.person(&["uninstall", "--yes"]).said(&["removed"]);
 }
 
+/// Without a past the quiet level is offered alone, once, and not where a file says it already.
+#[test]
+fn without_a_past_the_quiet_level_is_offered() {
+    let sandbox = sandbox();
+    let said = sandbox.on_terminal("install --mode guard", "n\n\n");
+    assert!(said.out.contains("which of the client's questions") && said.out.contains("quiet [off]: "), "{said:?}");
+    assert!(!config(&sandbox).contains("quiet"), "Enter leaves it as it is: {}", config(&sandbox));
+    let said = sandbox.on_terminal("install --mode guard", "reading\n");
+    assert!(said.code == Some(0) && said.out.contains("quiet: `reading`"), "{said:?}");
+    assert!(config(&sandbox).contains("allow = \"reading\""), "{}", config(&sandbox));
+    for arguments in ["install --mode guard", "install --mode guard --yes", "install --mode guard --dry-run"] {
+        let said = sandbox.on_terminal(arguments, "");
+        assert!(said.code == Some(0) && !said.out.contains("quiet [off]"), "{arguments}: {said:?}");
+    }
+    sandbox.person(&["uninstall", "--yes"]).said(&["removed"]);
+}
+
 /// Ctrl-C ends the look, not the installation.
 #[test]
 fn ctrl_c_skips_it() {

@@ -420,9 +420,9 @@ fn f27_a_key_added_by_the_range_itself() {
     shop.attested("a.txt", long(&[(3, "evil")]));
     shop.fails(&[], 1, &["- - KEY_UNKNOWN", "- - KEY_UNKNOWN"]);
     for inside in ["HEAD:.aops/signers", "HEAD~1:.aops/signers"] {
-        shop.run(&["base..HEAD", "--signers", inside]).failed(2, &["could name its own signers"]);
+        shop.refuses(&["base..HEAD", "--signers", inside], 2, &["could name its own signers"]);
     }
-    shop.run(&["HEAD", "--signers", "HEAD:.aops/signers"]).failed(2, &["could name its own signers"]);
+    shop.refuses(&["HEAD", "--signers", "HEAD:.aops/signers"], 2, &["could name its own signers"]);
 }
 
 #[test]
@@ -489,23 +489,23 @@ fn f32_a_shallow_clone_or_an_empty_range() {
     let mut shop = Shop::new();
     shop.attested("a.txt", long(&[(3, "three")]));
     let key = shop.log.public();
-    shop.run(&["base..base", "--key", &key]).failed(3, &["cannot be checked", "has no commit"]);
-    shop.run(&["HEAD..base", "--key", &key]).failed(3, &["cannot be checked"]);
-    shop.run(&["nowhere..HEAD", "--key", &key]).failed(3, &["cannot be checked"]);
+    shop.refuses(&["base..base", "--key", &key], 3, &["cannot be checked", "has no commit"]);
+    shop.refuses(&["HEAD..base", "--key", &key], 3, &["cannot be checked"]);
+    shop.refuses(&["nowhere..HEAD", "--key", &key], 3, &["cannot be checked"]);
     let told = shop.run(&["nowhere..HEAD", "--key", &key, "--json"]);
     let said: Value = serde_json::from_str(&told.out).unwrap();
     assert_eq!((told.code, &said["ok"], &said["code"]), (Some(3), &json!(false), &json!("OBJECTS")), "{told:#?}");
-    shop.run(&["base..HEAD"]).failed(2, &["whose word counts", "--signers"]);
-    shop.run(&["--all", "--key", &key]).failed(2, &["--all"]);
-    shop.run(&["base..HEAD", "--key", &key, "--require", "A9"]).failed(2, &["no level and no property"]);
+    shop.refuses(&["base..HEAD"], 2, &["whose word counts", "--signers"]);
+    shop.refuses(&["--all", "--key", &key], 2, &["--all"]);
+    shop.refuses(&["base..HEAD", "--key", &key, "--require", "A9"], 2, &["no level and no property"]);
     let clone = shop.sandbox.tmp().join("clone");
     let from = format!("file://{}", shop.folder.display());
     shop.git(&["clone", "-q", "--depth", "1", &from, clone.to_str().unwrap()]);
     shop.folder = clone;
     shop.git(&["fetch", "-q", "origin", "refs/notes/aops-attest:refs/notes/aops-attest"]);
-    shop.run(&["HEAD", "--key", &key]).failed(3, &["shallow", "--unshallow"]);
+    shop.refuses(&["HEAD", "--key", &key], 3, &["shallow", "--unshallow"]);
     shop.folder = shop.sandbox.tmp();
-    shop.run(&["HEAD", "--key", &key]).failed(3, &["no git repository"]);
+    shop.refuses(&["HEAD", "--key", &key], 3, &["no git repository"]);
 }
 
 /// Content of a commit is gone, as in a damaged or partial clone.
@@ -518,7 +518,7 @@ fn f32_objects_that_are_missing() {
         let (folder, name) = id.split_at(2);
         fs::remove_file(shop.folder.join(".git/objects").join(folder).join(name)).unwrap();
         let key = shop.log.public();
-        shop.run(&["base..main", "--key", &key]).failed(3, &["cannot be checked"]);
+        shop.refuses(&["base..main", "--key", &key], 3, &["cannot be checked"]);
     }
 }
 

@@ -32,7 +32,7 @@ struct Merged {
 /// Branches that are longer are left out.
 const LONGEST: usize = 20;
 
-fn lines(text: &str) -> Vec<String> {
+pub(super) fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
@@ -53,7 +53,7 @@ fn merges(shop: &Shop, most: usize) -> Vec<Merged> {
 }
 
 /// The lines that attest these commits, in a file.
-fn attest(shop: &Shop, commits: &[String]) -> String {
+pub(super) fn attest(shop: &Shop, commits: &[String]) -> String {
     let mut text = String::new();
     for commit in commits {
         let mut statement = shop.statement(commit, SESSION_ID);
@@ -68,7 +68,7 @@ fn attest(shop: &Shop, commits: &[String]) -> String {
 }
 
 /// The bindings of a range; `-` for none.
-fn bindings(shop: &Shop, range: &str, file: &str) -> Vec<String> {
+pub(super) fn bindings(shop: &Shop, range: &str, file: &str) -> Vec<String> {
     let key = shop.log.public();
     let answer = shop.run(&[range, "--key", &key, "--from", file, "--people", "none", "--format", "json"]);
     let told: Value = serde_json::from_str(&answer.out).unwrap_or_else(|_| panic!("{range}: {answer:#?}"));
@@ -131,7 +131,7 @@ fn rebase(shop: &Shop, merged: &Merged, file: &str, counts: &mut Counts) {
 }
 
 /// Copies of a commit: one byte more in a file, another mode, one more file.
-fn forgeries(shop: &Shop, commit: &str) -> Vec<(&'static str, String)> {
+pub(super) fn forgeries(shop: &Shop, commit: &str) -> Vec<(&'static str, String)> {
     let listed = shop.git(&["diff-tree", "-r", "--no-commit-id", "--no-renames", commit]);
     let row = |line: &str| {
         let (about, path) = line.split_once('\t')?;
@@ -181,10 +181,10 @@ fn holds(counts: &Counts) {
 }
 
 /// The same numbers at every run.
-struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
-    fn below(&mut self, most: usize) -> usize {
+    pub(super) fn below(&mut self, most: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % most
     }
@@ -219,7 +219,13 @@ fn a_made_up_history_is_bound_whole() {
 }
 
 /// Changes a line of one file, in one half of it, and commits it.
-fn change(shop: &Shop, texts: &mut BTreeMap<String, Vec<(usize, String)>>, dice: &mut Dice, from: usize, what: &str) {
+pub(super) fn change(
+    shop: &Shop,
+    texts: &mut BTreeMap<String, Vec<(usize, String)>>,
+    dice: &mut Dice,
+    from: usize,
+    what: &str,
+) {
     let rows = texts.entry(format!("file-{}.txt", dice.below(3))).or_default();
     rows.push((from + 2 + 3 * dice.below(5), what.to_owned()));
     for (name, rows) in texts.iter() {

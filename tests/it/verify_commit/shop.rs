@@ -282,6 +282,13 @@ impl Shop {
         (answer.code.unwrap(), told["commits"].as_array().unwrap().iter().map(summary).collect())
     }
 
+    /// Nothing can be said of any commit: both verifiers end so.
+    #[track_caller]
+    pub(crate) fn refuses(&self, words: &[&str], code: i32, why: &[&str]) {
+        self.run(words).failed(code, why);
+        super::second::ends_alike(self, words, code);
+    }
+
     /// The branch since the base passes, each commit so.
     #[track_caller]
     pub(crate) fn passes(&self, words: &[&str], expected: &[&str]) {

@@ -9,6 +9,7 @@ use crate::model::gate_id::GateId;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::Quieted;
 use crate::session::fold::Session;
+use crate::text::json;
 
 const GATE: GateId = GateId::Quiet;
 
@@ -26,8 +27,11 @@ pub fn answer(session: &Session, quiet: &Quieted) -> Verdict {
     Verdict { ruling: Ruling::Allow, gate: Some(GATE), notice, ..Verdict::pass() }
 }
 
-/// After an answered command: what was in its way, and that there is no proof of its jail.
+/// After an answered command: what was in its way, and that there is no proof of its jail. At the session's end: the count.
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
+    if event.kind() == EventKind::SessionEnd {
+        return at_end(session, event, context);
+    }
     let is_end = matches!(event.kind(), EventKind::PostToolUse | EventKind::PostToolUseFailure);
     let open = event.call().filter(|_| is_end).and_then(|call| session.open_call(&call.key));
     if open.is_none_or(|open| open.means.quiet.is_none()) {
@@ -43,4 +47,18 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         return Verdict::context(GATE, words);
     }
     Verdict::pass()
+}
+
+/// The client prints what this hook says only as that of a failed one, hence the last words. After `/clear` and `/resume` its
+/// screen goes on, and nothing may be printed over it.
+fn at_end(session: &Session, event: &Event, context: &Context) -> Verdict {
+    let reason = json::read(&event.about).ok().and_then(|about| about.text_of("reason"));
+    let goes_on = reason.is_some_and(|reason| matches!(reason.as_str(), "clear" | "resume"));
+    match session.describe_quiet().filter(|_| context.attended && !goes_on) {
+        Some(words) => {
+            let words = format!("quiet: {words} (a count, nothing failed)");
+            Verdict { aloud: true, ..Verdict::notice(GATE, words) }
+        }
+        None => Verdict::pass(),
+    }
 }

@@ -7,14 +7,13 @@ use crate::config::texts::{Library, Reading};
 use crate::config::workflow::{Gate, Held};
 use crate::gate::{Context, EndContext};
 use crate::ledger::open::Ledger;
-use crate::model::call::{Effect, ToolCall};
+use crate::model::call::Effect;
 use crate::model::event::{Event, EventKind};
-use crate::observe::{draw, evidence, growth, hosts, jailed, keeping, plan, quiet, real_paths, tampering, verified};
+use crate::observe::by_user::saves;
+use crate::observe::{draw, evidence, growth, hosts, jailed, keeping, plan, quiet, tampering, verified};
 use crate::session::fact::Under;
-use crate::text::json;
 use crate::tool::table::{self, ToolTouches};
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// What a call came to, as far as it is open.
 pub(super) fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndContext {
@@ -61,14 +60,6 @@ pub(super) fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Conte
         tampering::look(env, ledger, event, edited.as_deref(), &mut ended);
     }
     ended
-}
-
-/// The file that an edit tool is about to save.
-pub(super) fn saves(event: &Event, call: &ToolCall) -> Option<String> {
-    let field = table::edited_field(&call.key.tool)?;
-    let path = json::read(&call.input).ok()?.text_of(field).unwrap_or_default();
-    let path = Path::new(&event.cwd).join(path);
-    Some(real_paths::real(&path).unwrap_or(path).to_string_lossy().into_owned())
 }
 
 /// Ids and gates of the workflows in force: a project's version of a shipped one keeps that one's gates.

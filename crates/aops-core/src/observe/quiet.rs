@@ -91,8 +91,12 @@ fn look(env: &Reading, session: &Session, event: &Event, context: &Context) -> R
     }
     let rules = rules::read(env, Path::new(&event.cwd), &project)?;
     forbidden(&rules, &line, &said, level)?;
-    let Paths { reads, hides } =
-        Paths::of(&line, level, &rules, &places::Seen::of(env, &ground, &rules.folders, &project))?;
+    let Paths { reads, hides } = Paths::of(
+        &line,
+        level,
+        &rules,
+        &places::Seen::of(env, &ground, &rules.folders, &project, Path::new(&event.cwd)),
+    )?;
     let answer = Quieted {
         environment: environment::digest(&variables, Path::new(&event.cwd)),
         hides: hides.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
@@ -114,7 +118,7 @@ struct Paths {
 
 impl Paths {
     fn of(line: &Line, level: AnswerLevel, rules: &ClientRules, seen: &places::Seen) -> Result<Self, String> {
-        let quiet::Places { named: mut reads, patterns, is_open } = quiet::places(line);
+        let quiet::Places { named: mut reads, patterns, is_open, mentioned } = quiet::places(line);
         // What runs unknown programs may read any path; where the user has rules about that, they decide.
         if is_open && (level == AnswerLevel::Reading || !rules.paths.is_empty()) {
             return Err("a word of it may be any path".to_owned());
@@ -123,7 +127,8 @@ impl Paths {
         if level == AnswerLevel::Reading || !rules.paths.is_empty() {
             reads.extend(seen.links(&patterns)?);
         }
-        if reads.len() > MOST_READ {
+        reads.extend(mentioned.iter().filter_map(|path| seen.there(path)));
+        if reads.len() > MOST_READ || mentioned.len() > 4 * MOST_READ {
             return Err("it names too many paths".to_owned());
         }
         let named = seen.allowed(&reads, !rules.paths.is_empty())?;

@@ -14,6 +14,7 @@ use super::words::{count_files, size};
 use crate::config::policy::{Policy, Undo};
 use crate::system::env::Env;
 use aops_shell::loss::{GitLoss, Loss, Losses};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -150,13 +151,25 @@ struct Look<'a> {
     device: libc::dev_t,
     /// What tools make again is passed over.
     spares: bool,
+    /// Of the folder that was asked about last: files of one folder are asked about one after the other.
+    around: RefCell<Option<files::Around>>,
+    /// Who runs this.
+    user: u32,
 }
 
 /// What this line would take away for good.
 pub fn look(place: Place, losses: &Losses, bounds: Bounds) -> Result<Found, Unkept> {
     let device = disk::device(place.root).map_err(|why| Unkept::Unreadable(place.root.to_owned(), why))?;
-    let mut look =
-        Look { place, bounds, until: Instant::now() + bounds.look, found: Found::default(), device, spares: false };
+    let mut look = Look {
+        place,
+        bounds,
+        until: Instant::now() + bounds.look,
+        found: Found::default(),
+        device,
+        spares: false,
+        around: RefCell::default(),
+        user: rustix::process::geteuid().as_raw(),
+    };
     let mut removed = Vec::new();
     for loss in &losses.all {
         match loss {

@@ -329,6 +329,9 @@ pub(super) fn written(search: &mut Search, simple: &Simple, word: &Word) {
 
 /// `ssh-keygen -f ~/.ssh/id_rsa`: a new key in the place of the old one. Other verbs look, or change `known_hosts`.
 pub(super) fn ssh_keygen(search: &mut Search, call: &Call) {
+    if call.values(&["-Y"]).any(|word| word.is("sign")) {
+        search.add("sign-as-user", call.simple);
+    }
     if call.has(&["-l", "-F", "-R", "-H", "-y", "-e", "-i", "-Y", "-B", "-L", "-Q"]) {
         return;
     }

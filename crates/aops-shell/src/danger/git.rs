@@ -162,6 +162,9 @@ fn configured(search: &mut Search, call: &Call, verb: usize, name: &str) {
     match name {
         "gc" if set("gc.pruneexpire", &["now", "all"]) => search.add("git-history", call.simple),
         "clean" if set("clean.requireforce", &["false", "no", "off", "0"]) => search.add("git-clean", call.simple),
+        _ if takes_signature(name) && SIGNING.iter().any(|key| set(key, TRUE)) => {
+            search.add("sign-as-user", call.simple);
+        }
         _ => {}
     }
 }
@@ -206,7 +209,7 @@ fn judge(verb: &Verb) -> Option<&'static str> {
             is((verb.has(force) || verb.words.iter().any(is_open)) && !previews, "git-clean")
         }
         "branch" => is(loses_branch(verb), "git-delete-branch"),
-        "tag" => is(verb.has(&["-d", "--delete", "-f", "--force"]), "git-delete-branch"),
+        "tag" if verb.has(&["-d", "--delete", "-f", "--force"]) => Some("git-delete-branch"),
         "stash" => is(matches!(verb.first(), "drop" | "clear"), "git-drop-stash"),
         "reflog" => is(matches!(verb.first(), "expire" | "delete" | "drop"), "git-history"),
         "gc" => is(verb.texts.iter().any(|text| prunes_now(text)), "git-history"),
@@ -221,8 +224,55 @@ fn judge(verb: &Verb) -> Option<&'static str> {
         "worktree" => is(verb.first() == "remove" && verb.has(force), "git-remove-worktree"),
         "credential" => is(verb.first() == "fill", "secret-print"),
         "submodule" => is(verb.first() == "deinit" && verb.has(&["-f", "--force", "--all"]), "git-discard"),
+        "config" => is(configures_signing(verb), "sign-as-user"),
+        name if takes_signature(name) => is(signs(verb), "sign-as-user"),
         _ => None,
     }
+}
+
+/// Settings by which git signs what it makes.
+const SIGNING: &[&str] = &["commit.gpgsign", "tag.gpgsign", "tag.forcesignannotated"];
+const TRUE: &[&str] = &["true", "yes", "on", "1"];
+
+fn takes_signature(verb: &str) -> bool {
+    matches!(verb, "am" | "cherry-pick" | "commit" | "commit-tree" | "merge" | "pull" | "rebase" | "revert" | "tag")
+}
+
+/// `-S`, `-aS`, `-Skey`, `--gpg-sign`; of a tag `-s` and `-u KEY`. A message that looks like one is none.
+fn signs(verb: &Verb) -> bool {
+    // Letters that take a value: the rest of the word, or the next one.
+    let (wanted, valued) = match verb.name {
+        "tag" => ("su", "mFn"),
+        "merge" | "pull" | "rebase" => ("S", "mFsXxC"),
+        _ => ("S", "mFCctXpu"),
+    };
+    let mut is_value = false;
+    for text in verb.before() {
+        if std::mem::take(&mut is_value) {
+            continue;
+        }
+        let long = text.split('=').next().unwrap_or_default();
+        if long == "--gpg-sign" || verb.name == "tag" && matches!(long, "--sign" | "--local-user") {
+            return true;
+        }
+        is_value = matches!(text.as_str(), "--message" | "--file" | "--template" | "--strategy" | "--author");
+        let letters = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
+        match letters.find(|letter| wanted.contains(letter) || valued.contains(letter)) {
+            Some(at) if letters[at..].starts_with(|letter| wanted.contains(letter)) => return true,
+            Some(at) => is_value = letters.len() == at + 1 && !letters.ends_with('u'),
+            None => {}
+        }
+    }
+    false
+}
+
+/// `git config commit.gpgsign true`
+fn configures_signing(verb: &Verb) -> bool {
+    let operands = verb.operands();
+    operands.windows(2).any(|pair| {
+        let (key, value) = (pair[0].to_lowercase(), pair[1].to_lowercase());
+        SIGNING.contains(&key.as_str()) && TRUE.contains(&value.as_str())
+    })
 }
 
 /// `git reset $(cat how)`: what another program than git prints may be an option. What stands in a variable is a commit.

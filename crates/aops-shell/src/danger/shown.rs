@@ -105,7 +105,7 @@ fn lists(lower: &str) -> bool {
     let plain: String = lower.chars().filter(|c| !c.is_whitespace()).collect();
     [
         "inos.environ:", "inos.environ]", "inprocess.env", "insorted(os.environ", "keys(process.env", "env.each",
-        "eachkey",
+        "eachkey", "inenviron)",
     ]
     .iter()
     .any(|sign| plain.contains(sign))

@@ -100,6 +100,9 @@ pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("credential-write", &["ssh-add"], &["+-D|-d"]),
     ("credential-write", &["aws"], &["secretsmanager update-secret|put-secret-value"]),
     ("credential-write", &["ssh-copy-id"], &["*"]),
+    ("sign-as-user", &["gpg", "gpg2"], &[
+        "=-s|-b|-sb|-as|-sa|-ab|-ba|-se|-es|--sign|--detach-sign|--detach-sig|--clearsign|--clear-sign",
+    ]),
     ("credential-write", &["gpg", "gpg2"], &["=--delete-secret*", "+--delete-secret-keys|--delete-secret-and-public-key|--delete-secret-key"]),
     ("cloud-delete", &["mc"], &["rm|rb|mirror +--remove|--force|--recursive|-r", "rm", "rb", "admin user|policy|group|service|bucket remove|rm|stop|delete|disable|unset", "admin service stop", "ilm|event|replicate rm|remove", "mirror +--remove", "undo", "batch cancel", "admin config reset"]),
     ("cloud-delete", &["s3cmd", "s5cmd", "s4cmd"], &["rb|rm|del", "sync +--delete-removed|--delete", "setlifecycle|expire"]),

@@ -26,6 +26,8 @@ pub struct Places {
     pub patterns: Vec<String>,
     /// A word of it may be any path.
     pub is_open: bool,
+    /// What may be a path in a program that the line carries, or in another text: it counts if it is there.
+    pub mentioned: Vec<String>,
 }
 
 /// The paths that the line names.
@@ -52,7 +54,25 @@ pub fn places(line: &Line) -> Places {
         found.sort();
         found.dedup();
     }
+    places.mentioned = mentioned(&line.text);
     places
+}
+
+/// Absolute paths, those of the home folder and those that lead upwards, wherever they stand in the text.
+fn mentioned(text: &str) -> Vec<String> {
+    let is_part = |c: char| c.is_alphanumeric() || "/._-~+@%".contains(c);
+    let path = |word: &str| {
+        // `1r/etc/x`, a program of sed.
+        let (before, _) = word.split_once('/')?;
+        let is_sed = before.trim_start_matches(|c: char| c.is_ascii_digit()).len() == 1 && before.ends_with(['r', 'R']);
+        let word = if is_sed { &word[before.len()..] } else { word };
+        let leads = word.starts_with('/') || word.starts_with("~/") || word.split('/').any(|part| part == "..");
+        (leads && word.contains(char::is_alphanumeric)).then(|| word.to_owned())
+    };
+    let mut found: Vec<String> = text.split(|c| !is_part(c)).filter_map(path).collect();
+    found.sort();
+    found.dedup();
+    found
 }
 
 /// This word of the command may name a file.

@@ -10,7 +10,7 @@ pub(super) const FREE: &[&str] = &["/tmp", "/var/tmp", "/private/tmp", "/dev"];
 /// They reach another machine or a daemon, whatever they are told.
 #[rustfmt::skip]
 const FAR: &[&str] = &[
-    "aria2c", "aws", "az", "bq", "curl", "dig", "docker", "docker-compose", "doctl", "eksctl", "fly", "flyctl", "ftp",
+    "aria2c", "aws", "az", "bq", "claude", "curl", "dig", "docker", "docker-compose", "doctl", "eksctl", "fly", "flyctl", "ftp",
     "gcloud", "gh", "glab", "gsutil", "helm", "heroku", "host", "hostnamectl", "http", "https", "hub", "jira",
     "journalctl", "kubectl", "launchctl", "linear", "localectl", "loginctl", "mongo", "mongosh", "mosh", "mysql", "nc", "ncat",
     "nerdctl", "netcat", "nmap", "nslookup", "oc", "oci", "ping", "podman", "psql", "railway", "redis-cli", "rsync",
@@ -100,6 +100,41 @@ pub(super) fn reaches(simple: &Simple) -> bool {
     !asks_itself(simple) && (FAR.contains(&name) || looks_up || has_verb(FAR_BY_VERB, name, simple))
 }
 
+/// Options of curl that send and read no file, by themselves or with the word behind them.
+#[rustfmt::skip]
+const CURL: &[&str] = &[
+    "-A", "-H", "-I", "-L", "-S", "-X", "-f", "-g", "-i", "-k", "-m", "-o", "-s", "-v", "-w", "--compressed", "--connect-timeout",
+    "--fail", "--head", "--header", "--http1.1", "--http2", "--include", "--location", "--max-time", "--output", "--request",
+    "--retry", "--show-error", "--silent", "--user-agent", "--verbose", "--write-out",
+];
+
+/// It reaches another host than its own, or sends what is in a file: its words alone do not say what leaves the machine.
+pub(super) fn sends_more(simple: &Simple) -> bool {
+    let texts: Vec<String> = simple.words.iter().skip(1).map(Word::lossy).collect();
+    match simple.name() {
+        // Of a name there are two parts; a third is the host.
+        Some("gh" | "glab") => {
+            texts.iter().any(|text| {
+                let value = text.rsplit('=').next().unwrap_or_default();
+                let is_elsewhere = text.contains("://") || text.starts_with("--hostname");
+                is_elsewhere || text.starts_with('@') || value.starts_with('@')
+            }) || texts
+                .windows(2)
+                .any(|pair| matches!(pair[0].as_str(), "-R" | "--repo") && pair[1].matches('/').count() > 1)
+        }
+        Some("curl") => texts.iter().any(|text| {
+            let short = text.starts_with('-') && !text.starts_with("--");
+            let mut letters = text.chars().skip(1).map(|letter| format!("-{letter}"));
+            let is_known = |option: &str| CURL.contains(&option);
+            let option = text.split('=').next().unwrap_or_default();
+            let is_known = if short { letters.all(|letter| is_known(&letter)) } else { is_known(option) };
+            text.starts_with('-') && !is_known || text.starts_with('@') || text.contains("file:")
+        }),
+        Some("http" | "https" | "httpie" | "xh") => texts.iter().any(|text| text.contains('@')),
+        _ => false,
+    }
+}
+
 /// Why a command that does not read is left to a person, by its name.
 pub(super) fn left(simple: &Simple) -> Option<Left> {
     let name = simple.name()?;
@@ -107,7 +142,10 @@ pub(super) fn left(simple: &Simple) -> Option<Left> {
         || has_verb(INSTALLS, name, simple)
         || matches!(name, "pnpm" | "yarn") && simple.words.len() == 1
         || is_module_pip(name, simple);
+    // They stop other processes, read their memory and write into it.
+    let attaches = ["-p", "--pid", "-a", "attach"].iter().any(|sign| simple.words.iter().any(|word| word.is(sign)));
     match name {
+        "gdb" | "lldb" | "strace" | "ltrace" | "perf" | "bpftrace" | "rr" if attaches => Some(Left::Processes),
         _ if CONTAINERS.contains(&name) => Some(Left::Containers),
         _ if PROCESSES.contains(&name) => Some(Left::Processes),
         _ if SUPERUSER.contains(&name) => Some(Left::Superuser),
@@ -127,7 +165,10 @@ fn is_module_pip(name: &str, simple: &Simple) -> bool {
 /// asked; a word in quotes may be meant too, and then a person is asked once more than needed.
 pub(super) fn needs_superuser(text: &str) -> bool {
     let ends = |c: char| c.is_whitespace() || ";|&(){}`'\"$=".contains(c);
-    let gives = |word: &str| ["sudo", "doas", "pkexec", "run0"].contains(&word.rsplit('/').next().unwrap_or(word));
+    let gives = |word: &str| {
+        ["sudo", "doas", "pkexec", "run0", "su", "chroot", "nsenter", "unshare"]
+            .contains(&word.rsplit('/').next().unwrap_or(word))
+    };
     text.split(ends).any(gives)
 }
 

@@ -27,10 +27,12 @@ const MOST_WORKTREES: usize = 64;
 
 pub(super) struct Seen {
     folders: Vec<PathBuf>,
+    cwd: PathBuf,
+    home: PathBuf,
 }
 
 impl Seen {
-    pub(super) fn of(env: &Reading, ground: &Ground, added: &[PathBuf], project: &Path) -> Self {
+    pub(super) fn of(env: &Reading, ground: &Ground, added: &[PathBuf], project: &Path, cwd: &Path) -> Self {
         let mut folders = vec![project.to_owned(), env.root().to_owned()];
         folders.extend(worktrees(project));
         folders.extend(ground.temporary.iter().chain(&ground.caches).chain(added).cloned());
@@ -39,7 +41,7 @@ impl Seen {
         folders.extend(real);
         // A home that is the project holds more than that.
         folders.retain(|folder| *folder != env.home && folder.parent().is_some());
-        Self { folders }
+        Self { folders, cwd: cwd.to_owned(), home: env.home.clone() }
     }
 
     /// Where these paths lead. `strictly`: a file with a second name may be one that a rule covers.
@@ -64,6 +66,15 @@ impl Seen {
             found.extend([path.to_owned(), real]);
         }
         Ok(found)
+    }
+
+    /// A path in some text of the line, if it is one: something is there.
+    pub(super) fn there(&self, text: &str) -> Option<String> {
+        let path = match text.strip_prefix("~/") {
+            Some(inside) => self.home.join(inside),
+            None => self.cwd.join(text),
+        };
+        path.symlink_metadata().ok().map(|_| path.to_string_lossy().into_owned())
     }
 
     /// The links that these patterns find. None of them may lead away: the shell opens what is behind it.

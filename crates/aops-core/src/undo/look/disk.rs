@@ -88,14 +88,13 @@ impl Look<'_> {
 
     /// How this file is to be kept. `None`: it has no content, such as a socket.
     fn want(&self, path: &Path, stat: &Stat, is_unlinked: bool) -> Result<Option<Want>, Unkept> {
-        let euid = rustix::process::geteuid().as_raw();
         let (mode, size) = (mode_bits(stat), u64::try_from(stat.st_size).unwrap_or(0));
         match kind(stat) {
             FileType::Symlink => {
                 let target = fs::read_link(path).map_err(|e| Unkept::Unreadable(path.to_owned(), e.to_string()))?;
                 Ok(Some(Want { mode, size: 0, how: How::Symlink(target) }))
             }
-            FileType::RegularFile if stat.st_uid != euid && euid != 0 => Err(Unkept::OtherOwner(path.to_owned())),
+            FileType::RegularFile if self.is_others(stat) => Err(Unkept::OtherOwner(path.to_owned())),
             FileType::RegularFile => {
                 // Who may do anything may also write into it.
                 let is_unlinked = is_unlinked && !self.is_ruled(CONTAINED);
@@ -107,9 +106,16 @@ impl Look<'_> {
         }
     }
 
+    fn is_others(&self, stat: &Stat) -> bool {
+        stat.st_uid != self.user && self.user != 0
+    }
+
     pub(super) fn add(&mut self, path: &Path, is_unlinked: bool) -> Result<(), Unkept> {
-        let Some(stat) = stat(path) else { return Ok(()) };
-        if let Some(want) = self.want(path, &stat, is_unlinked)? {
+        stat(path).map_or(Ok(()), |stat| self.add_seen(path, &stat, is_unlinked))
+    }
+
+    pub(super) fn add_seen(&mut self, path: &Path, stat: &Stat, is_unlinked: bool) -> Result<(), Unkept> {
+        if let Some(want) = self.want(path, stat, is_unlinked)? {
             // What is both removed and overwritten is copied.
             let old = self.found.files.remove(path).filter(|old| old.how == How::Copy);
             self.found.files.insert(path.to_owned(), old.unwrap_or(want));

@@ -14,8 +14,20 @@ use std::path::{Path, PathBuf};
 
 /// The repository that a path lies in: the root of its working tree. A root lies in the one around it.
 pub(super) fn repository_of(path: &Path) -> Option<PathBuf> {
+    root_above(path.parent()?)
+}
+
+fn root_above(folder: &Path) -> Option<PathBuf> {
     let is_root = |folder: &&Path| stat(&folder.join(".git")).is_some();
-    path.parent()?.ancestors().find(is_root).map(Path::to_owned)
+    folder.ancestors().find(is_root).map(Path::to_owned)
+}
+
+/// What the files of one folder have in common.
+pub(super) struct Around {
+    folder: PathBuf,
+    root: PathBuf,
+    /// It lies in a virtual environment of Python.
+    is_environment: bool,
 }
 
 impl Look<'_> {
@@ -37,12 +49,28 @@ impl Look<'_> {
 
     /// A tool makes it again.
     fn is_made(&self, path: &Path) -> bool {
-        let root = repository_of(path).unwrap_or_else(|| self.place.root.to_owned());
-        let inside = path.strip_prefix(&root).unwrap_or(path).to_string_lossy().into_owned();
+        self.is_made_file(path) || path.join(generated::ENVIRONMENT).is_file()
+    }
+
+    /// The same of what is no folder.
+    fn is_made_file(&self, path: &Path) -> bool {
+        let folder = path.parent().unwrap_or(path);
+        let mut around = self.around.borrow_mut();
+        let around = match &mut *around {
+            Some(around) if around.folder == folder => around,
+            other => other.insert(self.look_around(folder)),
+        };
+        let inside = path.strip_prefix(&around.root).unwrap_or(path).to_string_lossy().into_owned();
+        around.is_environment || generated::is_made_file(&inside) || generated::folders(&inside).next().is_some()
+    }
+
+    fn look_around(&self, folder: &Path) -> Around {
+        let root = root_above(folder).unwrap_or_else(|| self.place.root.to_owned());
+        let inside = folder.strip_prefix(&root).unwrap_or(folder).to_string_lossy().into_owned();
         let is_environment = |folder: &str| root.join(folder).join(generated::ENVIRONMENT).is_file();
-        generated::is_made_file(&inside)
-            || generated::folders(&inside).next().is_some()
-            || generated::all_folders(&inside).any(is_environment)
+        // A project in an environment of its own is no generated folder.
+        let is_environment = !inside.is_empty() && generated::all_folders(&inside).any(is_environment);
+        Around { folder: folder.to_owned(), root, is_environment }
     }
 
     /// The content of this file is replaced. Of tracked files it is kept only where a rule found something.
@@ -142,7 +170,7 @@ impl Look<'_> {
                 if is_clean {
                     committed.insert(name.to_owned());
                 }
-                Ok(is_clean || !state.tracked.contains(name) && look.is_made(path) && look.place.rules.is_empty())
+                Ok(is_clean || !state.tracked.contains(name) && look.is_made_file(path) && look.place.rules.is_empty())
             })?;
             // Tracked files that lie in generated folders, and those that are gone already.
             for name in state.changed.iter().filter(|name| root.join(name).starts_with(path)) {
@@ -163,7 +191,7 @@ impl Look<'_> {
             let Some(about) = stat(&path).filter(|_| !self.is_ours(&path)) else { continue };
             if kind(&about) != FileType::Directory {
                 if !skip(self, &path)? {
-                    self.add(&path, true)?;
+                    self.add_seen(&path, &about, true)?;
                 }
                 continue;
             }
