@@ -46,10 +46,10 @@ fn sockets(profile: Profile, ground: &Ground) -> Sockets {
         return Sockets::All;
     }
     match profile {
-        Profile::Read if !ground.network => Sockets::Local,
+        Profile::Read if !ground.network.open => Sockets::Local,
         Profile::QuietRead => Sockets::Network,
         Profile::QuietWork => Sockets::Common,
-        _ if ground.shut.is_some() => Sockets::Common,
+        _ if ground.network.shut.is_some() => Sockets::Common,
         _ => Sockets::All,
     }
 }

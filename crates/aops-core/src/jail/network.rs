@@ -102,7 +102,7 @@ impl Reach {
         let uses = match profile {
             Profile::None => false,
             Profile::Work => true,
-            Profile::Read | Profile::QuietRead | Profile::QuietWork | Profile::Trial => ground.network,
+            Profile::Read | Profile::QuietRead | Profile::QuietWork | Profile::Trial => ground.network.open,
         };
         if profile == Profile::None || harness && !network.servers {
             return Ok(None);
@@ -124,7 +124,7 @@ impl Reach {
     #[cfg(target_os = "linux")]
     pub fn enter(&self, ground: &mut Ground) -> Result<(), String> {
         // The kernel lists the sockets of the network that one is in.
-        ground.shut = self.visible.as_ref().map(|visible| sockets::foreign(ground, visible)).transpose()?;
+        ground.network.shut = self.visible.as_ref().map(|visible| sockets::foreign(ground, visible)).transpose()?;
         let Some(session) = &self.session else { return Ok(()) };
         if !self.wants.is_empty() {
             allow_for_session(session, &self.wants).map_err(|error| format!("its session's list: {error}"))?;
@@ -158,11 +158,11 @@ pub fn held(network: &Network, home: &Path, session: impl FnOnce() -> Option<Pat
 /// none.
 #[cfg(target_os = "linux")]
 pub fn hold(network: &HeldNetwork, ground: &mut Ground) -> Result<(), String> {
-    ground.shut = network.closes.then(|| sockets::foreign(ground, &network.sockets)).transpose()?;
+    ground.network.shut = network.closes.then(|| sockets::foreign(ground, &network.sockets)).transpose()?;
     if let Some(Ok(spaces)) = network.session.as_deref().map(enter::find) {
         return spaces.enter();
     }
-    ground.offline = network.closes;
+    ground.network.offline = network.closes;
     Ok(())
 }
 
