@@ -167,8 +167,8 @@ fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for three in bytes.chunks(3) {
-        let number = three.iter().chain(&[0, 0]).take(3).fold(0, |all, byte| all << 8 | usize::from(*byte));
-        let letters = [18, 12, 6, 0].map(|shift| char::from(LETTERS[number >> shift & 63]));
+        let number = three.iter().chain(&[0, 0]).take(3).fold(0, |all, byte| (all << 8) | usize::from(*byte));
+        let letters = [18, 12, 6, 0].map(|shift| char::from(LETTERS[(number >> shift) & 63]));
         text.extend(letters.into_iter().take(three.len() + 1));
         text.extend(std::iter::repeat_n('=', 3 - three.len()));
     }

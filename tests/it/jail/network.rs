@@ -17,7 +17,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Each of them, in a machine of its own: their servers take the same ports.
-const INSIDE: [&str; 29] = [
+const INSIDE: [&str; 30] = [
     "asked::a_host_that_a_line_was_refused_is_asked_about_the_next_time",
     "asked::a_line_that_names_an_unknown_host_is_asked_about_before_it_runs",
     "asked::a_persons_answer_holds_at_once_in_a_running_session",
@@ -33,6 +33,7 @@ const INSIDE: [&str; 29] = [
     "held::checks_and_filters_of_git_have_the_sessions_network_or_none",
     "inside::a_list_that_changes_holds_at_once_and_a_broken_one_never",
     "inside::a_network_that_is_gone_lets_no_command_run",
+    "inside::a_port_of_this_machine_that_falls_off_is_cut_off",
     "inside::a_refusal_says_host_reason_and_next_step",
     "inside::a_server_is_reached_by_the_next_command_and_from_outside",
     "inside::an_observer_passes_and_notes_everything",

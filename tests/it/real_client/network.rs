@@ -2,7 +2,7 @@
 //! two calls. In a machine of its own, like the tests below `jail::network`.
 
 use super::whole_loop::bash;
-use crate::client::Client;
+use crate::client::{Client, install};
 use crate::jail::network::{outside::Outside, run_inside};
 use crate::model::{Model, Turn};
 use crate::support::Sandbox;
@@ -13,6 +13,8 @@ use std::net::TcpStream;
 #[test]
 #[ignore = "a long run, in a machine of its own"]
 fn a_person_at_the_real_client_allows_a_host_and_sees_a_server() {
+    // In a machine of its own nothing can be fetched.
+    let _ = install::program();
     let failed = run_inside(false, "real_client::network::inside_the_real_client_hosts_are_asked_for_and_servers_seen");
     assert_eq!(failed, None);
 }

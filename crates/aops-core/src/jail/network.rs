@@ -286,15 +286,15 @@ pub fn start(env: &Env, session: &Path, project: &Path, network: &Network, runs:
     mark.set_len(0)?;
     let variables = env.variables(|name| PASSED_ON.contains(&name));
     let word = |pid: Option<i32>| pid.map(|pid| pid.to_string()).unwrap_or_default();
-    let words = [VERB, &session.to_string_lossy(), &word(client), &word(client.filter(started_us))];
+    let words = [VERB, &session.to_string_lossy(), &word(client), &word(client.filter(|client| started_us(*client)))];
     detached::start(&Program::find(env, Identity::Own)?, &words, &variables).map(drop)
 }
 
 /// It is this process, or one above it. A variable alone names the client, and a project's settings can name another
 /// process, whose environment is an agent's.
-fn started_us(client: &i32) -> bool {
+fn started_us(client: i32) -> bool {
     let own = rustix::process::getpid().as_raw_pid();
-    *client == own || kin::ancestors(own).contains(client)
+    client == own || kin::ancestors(own).contains(&client)
 }
 
 /// What the broker noted since the last time: hosts that are new in the session, refusals, each once, and servers that are

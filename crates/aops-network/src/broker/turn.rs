@@ -2,7 +2,7 @@
 //!
 //! Waits for sockets, signals and the end of the session, and gives each what has come its turn.
 
-use super::connection::Stage;
+use super::connection::{Role, Stage};
 use super::state::{AT_ONCE, Broker, Door, END, FIRST, INNER, LOOK_UPS, Next, Outside, PROXY, RESOLVER, SIGNALS};
 use crate::dns;
 use crate::inner::{self, Wish};
@@ -159,13 +159,17 @@ impl Broker<'_> {
         true
     }
 
-    /// A connection that stands goes on only if its host is still allowed.
+    /// A connection that stands goes on only if its host, or its port of this machine, is still allowed.
     fn narrow(&mut self) {
+        let local = self.local_ports();
         let fallen = |name, port| matches!(self.list.judge(name, port), Verdict::Refuse(_));
         let judged = self.connections.iter().filter(|(_, connection)| {
             let under_way =
                 matches!(connection.stage, Stage::Resolving | Stage::Dialling(_) | Stage::Asking(_) | Stage::Relaying);
-            under_way && connection.name.as_ref().is_some_and(|name| fallen(name, connection.port))
+            let name = connection.name.as_ref();
+            let is_local = connection.role == Role::Local;
+            let gone = is_local && !local.contains(&connection.port);
+            under_way && (gone || !is_local && name.is_some_and(|name| fallen(name, connection.port)))
         });
         let ended: Vec<u64> = judged.map(|(id, _)| *id).collect();
         for id in ended {

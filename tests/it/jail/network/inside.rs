@@ -314,6 +314,33 @@ fn a_list_that_changes_holds_at_once_and_a_broken_one_never() {
     assert_eq!(session.ran("python3 evil.py").out, "b'database 93.184.216.66 hello'\n");
 }
 
+/// The same for a port of this machine.
+#[test]
+#[ignore = "needs a machine of its own"]
+fn a_port_of_this_machine_that_falls_off_is_cut_off() {
+    let world = world("mode = \"list\"\nlocal = [5432]\n");
+    let _outside = Outside::new(&world.root().join("sink.sock"));
+    let session = working(&world);
+    let broker = broker(&world, &session);
+    put_script(
+        &world,
+        "stand.py",
+        "one = socket.create_connection(('127.0.0.1', 5432))\nprint(one.recv(9), flush=True)\nprint(one.recv(99)); print(one.recv(9))\n",
+    );
+    let call = session.inner.call("Bash", serde_json::json!({"command": "python3 stand.py"}));
+    session.inner.pre(&call).silent();
+    let mut standing = session.line("python3 stand.py").stdout(Stdio::piped()).spawn().unwrap();
+    let mut first = [0; 13];
+    standing.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+    let list = fs::read_to_string(file(&session, "list")).unwrap();
+    fs::write(file(&session, "list"), list.replace("local 5432\n", "")).unwrap();
+    kill_process(broker, Signal::HUP).unwrap();
+    let mut rest = String::new();
+    standing.stdout.as_mut().unwrap().read_to_string(&mut rest).unwrap();
+    assert!(rest.ends_with("b''\n"), "{rest}");
+    assert!(standing.wait().unwrap().success());
+}
+
 /// A server of one command is there for the next, and for a person outside; no longer than it runs.
 #[test]
 #[ignore = "needs a machine of its own"]
