@@ -4,8 +4,8 @@ set -eu
 
 usage() {
     cat <<'HELP'
-usage: ./install.sh [--user|--project|--local] [--mode LEVEL] [--dry-run]
-       ./install.sh --plugin [--mode LEVEL]
+usage: ./install.sh [--user|--project|--local] [--mode LEVEL] [--fleet] [--dry-run]
+       ./install.sh --plugin [--mode LEVEL] [--fleet]
        ./install.sh --uninstall [--user|--project|--local] [--yes] [--dry-run]
 
 Takes the program that lies beside this script, or builds it with the Rust on this machine; puts it in
@@ -17,6 +17,8 @@ Takes the program that lies beside this script, or builds it with the Rust on th
   --local      register in .claude/settings.local.json of the folder you are in
   --mode LEVEL how much of the loop is enforced: observe, guard, loop (recommended) or strict; without it you
                are asked once, and without a terminal the mode stays as it is
+  --fleet      build with `fleet` and `worker`, for machines that share runs, approvals and sessions (docs/fleet.md); takes
+               longer, since it brings a PostgreSQL client
   --dry-run    build, show what would be registered, and leave everything as it is
   --plugin     only put the program in bin/ of this repository, whose plugin then runs it:
                claude --plugin-dir THIS_FOLDER
@@ -40,6 +42,7 @@ fail() {
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
 action=install
 mode=
+features=--no-default-features
 awaited=
 for argument in "$@"; do
     if [ -n "$awaited" ]; then
@@ -52,6 +55,7 @@ for argument in "$@"; do
         -h | --help) usage; exit 0 ;;
         --uninstall) action=uninstall ;;
         --plugin) action=plugin ;;
+        --fleet) features= ;;
         --dry-run) [ "$action" = uninstall ] || action=try ;;
         --user | --project | --local | --yes) ;;
         *) usage >&2; fail "unknown option \`$argument\`" ;;
@@ -66,7 +70,7 @@ esac
 count=$#
 while [ "$count" -gt 0 ]; do
     case $1 in
-        --uninstall | --plugin) ;;
+        --uninstall | --plugin | --fleet) ;;
         --yes) [ "$action" != uninstall ] || set -- "$@" "$1" ;;
         *) set -- "$@" "$1" ;;
     esac
@@ -151,7 +155,7 @@ build() {
         *) target_dir=$(pwd -P)/$target_dir ;;
     esac
     say "building for $target"
-    (cd -- "$here" && "$cargo" build --release --locked --bin aops-hook --target "$target" --target-dir "$target_dir")
+    (cd -- "$here" && "$cargo" build --release --locked ${features:+"$features"} --bin aops-hook --target "$target" --target-dir "$target_dir")
     built=$target_dir/$target/release/aops-hook
 }
 

@@ -1,6 +1,7 @@
 //! Finds what keeps the hooks from working: checks the set-up, runs every registered hook, and names the fix.
 //!
-//! Reads settings, folders and versions; hooks are run in a throwaway home, so no ledger of the user is touched.
+//! Reads settings, folders and versions; hooks are run in a throwaway home, so no ledger of the user is
+//! touched.
 //! Invariant: every finding has a fix of one line, and following it makes the finding go away.
 
 mod payload;
@@ -33,7 +34,8 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-/// What is well, in words; or everything that was found, each with its fix. No words where a check does not apply.
+/// What is well, in words; or everything that was found, each with its fix. No words where a check does not
+/// apply.
 type Report = Result<String, Vec<(String, String)>>;
 
 type Check = (&'static str, Weight, fn(&Scene) -> Report);
@@ -60,6 +62,8 @@ struct ReportLine {
 }
 
 const LEDGERS: &str = "ledgers";
+/// The other clients follow it, each by its name.
+const HOOKS: &str = "hooks";
 
 /// Every check, in the order of the report.
 static CHECKS: &[Check] = &[
@@ -72,12 +76,7 @@ static CHECKS: &[Check] = &[
     ("program", Weight::Bad, program::programs),
     ("texts", Weight::Bad, program::texts),
     ("agents", Weight::Note, notes::shadowed),
-    ("hooks", Weight::Bad, probe::hooks),
-    ("codex", Weight::Bad, |scene| other::look(scene, Client::Codex)),
-    ("copilot", Weight::Bad, |scene| other::look(scene, Client::Copilot)),
-    ("opencode", Weight::Bad, |scene| other::look(scene, Client::Opencode)),
-    ("gemini", Weight::Bad, |scene| other::look(scene, Client::Gemini)),
-    ("qwen", Weight::Bad, |scene| other::look(scene, Client::Qwen)),
+    (HOOKS, Weight::Bad, probe::hooks),
     ("client", Weight::Bad, program::client),
     ("client", Weight::Note, notes::has_client),
     ("last call", Weight::Note, notes::last_call),
@@ -88,6 +87,8 @@ static CHECKS: &[Check] = &[
     ("jail", Weight::Note, jail::held),
     ("key", Weight::Note, notes::key),
     ("witness", Weight::Note, notes::witness),
+    #[cfg(not(feature = "fleet"))]
+    ("fleet", Weight::Bad, notes::fleet),
     ("folders", Weight::Bad, folder::private),
     ("lock", Weight::Bad, folder::lock),
     (LEDGERS, Weight::Bad, folder::ledgers),
@@ -98,7 +99,7 @@ static CHECKS: &[Check] = &[
 
 fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let scene = Scene::read(io.env);
-    let findings: Vec<_> = CHECKS.iter().flat_map(|(check, weight, look)| find(check, *weight, look(&scene))).collect();
+    let findings: Vec<_> = CHECKS.iter().flat_map(|check| find_all(check, &scene)).collect();
     let bad = findings.iter().filter(|finding| !finding.ok).count();
     if io.json {
         io.print(serde_json::to_string_pretty(&findings)?)?;
@@ -130,6 +131,15 @@ fn code(findings: &[ReportLine]) -> u8 {
     let bad =
         |check: Option<&str>| findings.iter().any(|line| !line.ok && check.is_none_or(|check| line.check == check));
     if bad(Some(LEDGERS)) { 4 } else { u8::from(bad(None)) }
+}
+
+fn find_all((check, weight, look): &Check, scene: &Scene) -> Vec<ReportLine> {
+    let mut found = find(check, *weight, look(scene));
+    if *check == HOOKS {
+        let others = Client::default().others_by_name();
+        found.extend(others.flat_map(|client| find(client.name(), Weight::Bad, other::look(scene, client))));
+    }
+    found
 }
 
 fn find(check: &'static str, weight: Weight, report: Report) -> Vec<ReportLine> {

@@ -90,7 +90,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return refused("`--since` is for many sessions\nhint: `aops-hook insights batch --since 7d`");
     }
     // In a tool call or a slash command the client says which session it is; elsewhere it is the newest of the project.
-    let current = io.env.client_session.as_deref();
+    let current = io.env.client.session.as_deref();
     let found = range::pick(io.env, if name == Some("current") { current } else { name })?;
     let insights = write_insights(io, &found, &analysis)?;
     let damage = found.shelved.as_ref().and_then(|shelved| Health::new(io.env, u64::MAX).damage(shelved));
@@ -143,7 +143,7 @@ fn write_insights(io: &Io, found: &FoundSession, analysis: &Analysis) -> anyhow:
     let current = found.shelved.as_ref().and_then(|shelved| collect::concluded_head(&shelved.path));
     collect::write(env, &insights)?;
     let Some(shelved) = &found.shelved else { return Ok(insights) };
-    let root = sessions::session(shelved).map(|session| session.memory.root).unwrap_or_default();
+    let root = sessions::session(shelved).map(|session| session.memory.place.root).unwrap_or_default();
     if analyse && !root.is_empty() {
         reflections::queue_learnings(env, Path::new(&root), &found.session_id, &insights.learning_observations)?;
     }
@@ -194,7 +194,7 @@ fn describe_halt(found: &FoundSession) -> Option<NamedFact> {
     let session = sessions::session(found.shelved.as_ref()?)?;
     let (word, why) = match (session.blocked(), session.state.phase) {
         (Some(why), _) => ("blocked", why.to_owned()),
-        (None, Phase::Halted) => ("halted", session.memory.progress.problems.join("; ")),
+        (None, Phase::Halted) => ("halted", session.memory.progress.plan.problems.join("; ")),
         _ => return None,
     };
     let hint = format!("  (`aops-hook status {}` has the way out)", found.session_id);

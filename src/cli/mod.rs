@@ -1,7 +1,7 @@
 //! The commands for people: one row in `COMMANDS`, one file or folder each.
 //!
-//! Reads arguments, prints to the terminal. Invariant: `--help` of every command shows an example that works, and every
-//! command speaks JSON when asked.
+//! Reads arguments, prints to the terminal. Invariant: `--help` of every command shows an example that works,
+//! and every command speaks JSON when asked.
 
 pub mod table;
 mod http;
@@ -42,6 +42,8 @@ pub mod fleet;
 pub mod run;
 #[cfg(feature = "fleet")]
 pub mod worker;
+#[cfg(not(feature = "fleet"))]
+pub mod without_fleet;
 pub mod runs;
 pub mod checkpoint;
 pub mod undo;
@@ -183,6 +185,10 @@ pub static COMMANDS: &[Command] = &[
     fleet::COMMAND,
     #[cfg(feature = "fleet")]
     worker::COMMAND,
+    #[cfg(not(feature = "fleet"))]
+    without_fleet::FLEET,
+    #[cfg(not(feature = "fleet"))]
+    without_fleet::WORKER,
     key::COMMAND,
     witness::COMMAND,
     bundle::COMMAND,
@@ -195,8 +201,8 @@ pub static COMMANDS: &[Command] = &[
     man::COMMAND,
 ];
 
-/// Parse, run, print the error: the exit code. 0 done, 1 failed, 2 refused or wrong usage, 3 cannot be checked,
-/// 4 integrity failure.
+/// Parse, run, print the error: the exit code. 0 done, 1 failed, 2 refused or wrong usage, 3 cannot be
+/// checked, 4 integrity failure.
 pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
     let matches = match parser().color(clap_color(&arguments)).try_get_matches_from(arguments) {
         Ok(matches) => matches,
@@ -217,7 +223,7 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
         color: match text(given, "color") {
             Some("always") => true,
             Some("never") => false,
-            _ => terminal && !env.no_color && !env.is_dumb,
+            _ => terminal && !env.user.no_color && !env.user.is_dumb,
         },
         yes: given.try_get_one::<bool>("yes").ok().flatten().copied().unwrap_or(false),
     };
@@ -250,7 +256,8 @@ fn clap_color(arguments: &[String]) -> clap::ColorChoice {
     }
 }
 
-/// What an event's name typed by hand comes to: no event will arrive on stdin, and waiting for one would look like hanging.
+/// What an event's name typed by hand comes to: no event will arrive on stdin, and waiting for one would look
+/// like hanging.
 pub fn typed_by_hand(event: &str) -> u8 {
     let word = event.to_lowercase();
     let hint = match COMMANDS.iter().find(|command| command.name == word) {
@@ -282,12 +289,14 @@ pub fn allowed(name: &str, who: Who, io: &Io) -> anyhow::Result<()> {
     }
     if let Some(outer) = clients::session_around(io.env, std::process::id().try_into().unwrap_or_default()) {
         return refused(format!(
-            "`{name}` needs a person at a terminal, and this was started inside session `{outer}`\nhint: ask the user to run `aops-hook {name}` in their own terminal"
+            "`{name}` needs a person at a terminal, and this was started inside session `{outer}`\n\
+            hint: ask the user to run `aops-hook {name}` in their own terminal"
         ));
     }
-    if io.env.inside_client {
+    if io.env.client.is_around {
         return refused(format!(
-            "`{name}` needs a person at a terminal, and this is inside a tool call\nhint: ask the user to run `aops-hook {name}` in their own terminal"
+            "`{name}` needs a person at a terminal, and this is inside a tool call\n\
+            hint: ask the user to run `aops-hook {name}` in their own terminal"
         ));
     }
     if who == Who::AtTerminal && !io.yes && !io::stdin().is_terminal() {
@@ -299,6 +308,14 @@ pub fn allowed(name: &str, who: Who, io: &Io) -> anyhow::Result<()> {
 /// `--name`
 pub fn flag(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+}
+
+/// `claude, codex or qwen`
+pub fn one_of(names: &[&str]) -> String {
+    match names {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        names => names.concat(),
+    }
 }
 
 /// `--name VALUE`
@@ -329,9 +346,11 @@ pub fn yes() -> Arg {
     flag("yes", "Run without a terminal, from your own script")
 }
 
-/// For every command about one session: its operand, and the option of commands whose operand is something else.
+/// For every command about one session: its operand, and the option of commands whose operand is something
+/// else.
 pub fn session_arguments() -> [Arg; 2] {
-    let help = "A session's id, the beginning of one, or nothing for the newest in this project, a running one before the others";
+    let help = "A session's id, the beginning of one, or nothing for the newest in this project, a running \
+        one before the others";
     let same = Arg::new(SAME).long("session").value_name("ID").help("The same as SESSION");
     [operand("session", "SESSION", help), same.conflicts_with("session")]
 }
@@ -360,7 +379,8 @@ pub fn policy_here(io: &Io) -> anyhow::Result<InForce> {
         let lines: Vec<String> = problems.iter().map(|problem| format!("\n{problem}")).collect();
         let files = if problems.len() == 1 { "is a problem" } else { "are problems" };
         refused(format!(
-            "there {files} in the configuration:{}\nhint: until it is mended every guarded event is refused; `docs/configuration.md` has each key",
+            "there {files} in the configuration:{}\n\
+            hint: until it is mended every guarded event is refused; `docs/configuration.md` has each key",
             lines.concat()
         ))
     })
@@ -374,7 +394,8 @@ fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {
 /// The whole command line as clap sees it; also what completions are made from.
 pub fn parser() -> clap::Command {
     let rows = COMMANDS.iter().map(|command| {
-        // A run asks nothing, so there it changes nothing; a script that says it for every verb of a person need not know.
+        // A run asks nothing, so there it changes nothing; a script that says it for every verb of a person
+        // need not know.
         let says_yes = who_may(command.name) == Who::AtTerminal || matches!(command.name, "run" | "resume");
         let yes = says_yes.then(yes);
         let color = option("color", "WHEN", "Colours: auto (the default: on a terminal), always or never");
@@ -386,7 +407,12 @@ pub fn parser() -> clap::Command {
     clap::Command::new("aops-hook")
         .version(env!("CARGO_PKG_VERSION"))
         .about("The guard and memory of Claude Code: every event a fact in a tamper-evident ledger")
-        .after_help("Called with the name of an event (`aops-hook PreToolUse`) it runs as the hook and reads the event from stdin.\n\nIn Claude Code, a prompt that begins with `.` lets one task go without the loop; `aops-hook mode` sets how much of it there is.")
+        .after_help(
+            "Called with the name of an event (`aops-hook PreToolUse`) it runs as the hook and reads \
+            the event from stdin.\n\n\
+            In Claude Code, a prompt that begins with `.` lets one task go without the loop; `aops-hook \
+            mode` sets how much of it there is.",
+        )
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands(rows)
@@ -415,7 +441,8 @@ mod tests {
                 }
             }
         }
-        let (mut text, root) = (String::new(), Path::new(env!("CARGO_MANIFEST_DIR")));
+        let mut text = String::new();
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         for at in ["src", "crates/aops-core/src"] {
             texts(&root.join(at), &mut text);
         }
@@ -429,7 +456,8 @@ mod tests {
         found
     }
 
-    /// The guard, the sandbox and `who_may` judge our verbs by one list: it names every command, and nothing else.
+    /// The guard, the sandbox and `who_may` judge our verbs by one list: it names every command, and nothing
+    /// else.
     #[test]
     fn verbs_and_commands_agree() {
         let below =

@@ -9,7 +9,7 @@ use super::table::{Tone, clean};
 use super::{Command, Io, session, session_arguments, status};
 use aops_core::config::in_force;
 use aops_core::config::policy::Policy;
-use aops_core::gate::{Context, moved};
+use aops_core::gate::{AgentStopContext, Context, Found, moved};
 use aops_core::hook;
 use aops_core::host::claude::wire::read;
 use aops_core::ledger::sessions;
@@ -22,7 +22,7 @@ use aops_core::model::verdict::{Ruling, Verdict};
 use aops_core::model::worktree::Worktree;
 use aops_core::observe;
 use aops_core::observe::evidence::FAILED_LAST;
-use aops_core::session::fact::{Checked, Fact, Reported, Seen, Step, Violation};
+use aops_core::session::fact::{Checked, Fact, Reported, Seen, Step, ViolationKind};
 use aops_core::session::fold::Session;
 use aops_core::system::env::Env;
 use aops_core::text::plain::count;
@@ -177,7 +177,7 @@ impl<'a> Replay<'a> {
     /// Today's verdict, on the session at that time.
     fn judge(&self, session: &Session, answered: &Answered, batch: &Batch) -> Replayed {
         let kind = EventKind::of(answered.event);
-        let ended = matches!(answered.asked, Asked::Again(second) if second.violation == Violation::ENDED);
+        let ended = matches!(answered.asked, Asked::Again(second) if second.kind == ViolationKind::AskedAgain);
         if kind.row().refusal == Refusal::None || ended {
             return Replayed::CannotChange;
         }
@@ -197,7 +197,7 @@ impl<'a> Replay<'a> {
             Err(why) => return Replayed::LeftOut(why),
         };
         let mut session = session.clone();
-        session.memory.policy.clone_from(&self.policy);
+        session.memory.configured.policy.clone_from(&self.policy);
         let then = time::parse(answered.ts).unwrap_or(self.env.now_ms);
         let mut context = observe::call::again(self.env, &session, &event, then);
         // Attendance is not recorded, but a question to a person is.
@@ -226,7 +226,7 @@ impl<'a> Replay<'a> {
     fn recall(&self, context: &mut Context, event: &Event, answered: &Answered, batch: &Batch) {
         if let Some(call) = event.asked_call() {
             let key = (call.key.id.clone(), call.key.server.clone(), call.key.tool.clone());
-            context.past = self.past.get(&key).cloned();
+            context.earlier.past = self.past.get(&key).cloned();
         }
         let Asked::Event(seen) = answered.asked else { return };
         if let Some(owed) = seen.owed() {
@@ -245,9 +245,10 @@ impl<'a> Replay<'a> {
         });
         // How a verifier's own tests ended, the report does not say.
         let failed = |report: &&Reported| report.problem.as_ref().is_some_and(|why| why.starts_with(FAILED_LAST));
-        if let Some(report) = recorded.filter(|report| event.report.is_empty() || failed(report)) {
+        if let Some(report) = recorded.filter(|report| event.report().is_empty() || failed(report)) {
             let problem = || report.problem.clone().unwrap_or_default();
-            context.report = Some(report.finding.clone().ok_or_else(problem));
+            let report = Some(report.finding.clone().ok_or_else(problem));
+            context.found = Found::AgentStop(AgentStopContext { report, ..AgentStopContext::default() });
         }
     }
 
@@ -298,7 +299,7 @@ fn checks(session: &Session, batch: &Batch) -> Vec<Checked> {
 
 /// The rebuilt call has the recorded digest, which covers the whole input.
 fn is_whole(event: &Event, answered: &Answered) -> bool {
-    match (answered.asked, &event.call) {
+    match (answered.asked, event.call()) {
         (Asked::Call(step), Some(call)) => call.input_sha256 == step.input_sha256,
         (Asked::Call(_), None) => false,
         _ => true,

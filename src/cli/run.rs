@@ -1,7 +1,9 @@
-//! `run` drives a workflow's steps without a person; `resume` continues a run that paused or whose driver died.
+//! `run` drives a workflow's steps without a person; `resume` continues a run that paused or whose driver
+//! died.
 //!
-//! Parses arguments and prints: one line that is redrawn on a terminal, JSON lines everywhere else; `crate::run` does the
-//! work. Invariants: a failed write does not change the run; the last line says how it ended and what to do next.
+//! Parses arguments and prints: one line that is redrawn on a terminal, JSON lines everywhere else;
+//! `crate::run` does the work. Invariants: a failed write does not change the run; the last line says how it
+//! ended and what to do next.
 
 use super::control::duration;
 use super::table::{Cell, Tone, clean};
@@ -42,9 +44,7 @@ pub const RUN: Command = Command {
             "aops-hook run 'fix it' --idempotency-key job-17 --heartbeat 10s",
             "for a durable engine: however often it is called, the run is done once",
         ),
-        #[cfg(feature = "fleet")]
         ("aops-hook run 'tidy up' --enqueue --label linux --priority 5", "for any worker that has this label"),
-        #[cfg(feature = "fleet")]
         ("aops-hook run 'tidy up' --on fleet --label linux", "on a machine of the engine; waits for its end"),
     ],
     arguments: |row| {
@@ -71,7 +71,7 @@ pub const RUN: Command = Command {
             .args(fleet_options())
             .arg(option("queue", "FILE", "Tasks from a file, one per line; `-` for stdin"))
             .arg(from_tracker)
-            .groups(cfg!(feature = "fleet").then(|| ArgGroup::new("elsewhere").args(["enqueue", "on"])))
+            .group(ArgGroup::new("elsewhere").args(["enqueue", "on"]))
             .group(ArgGroup::new("tasks").args(["task", "queue", "from-tracker"]).required(true))
     },
     run,
@@ -99,14 +99,11 @@ fn limit_options() -> [Arg; 2] {
 }
 
 /// Of a run that another machine may take.
-fn fleet_options() -> Vec<Arg> {
-    if !cfg!(feature = "fleet") {
-        return Vec::new();
-    }
+fn fleet_options() -> [Arg; 4] {
     let label = option("label", "NAME", "Only workers with this label; more with commas between, or given again")
         .action(ArgAction::Append);
     let priority = option("priority", "NUMBER", "Larger is earlier; default: 0").value_parser(clap::value_parser!(i32));
-    vec![
+    [
         flag("enqueue", "Put it into the queue that machines share").conflicts_with_all(["dry-run", "idempotency-key"]),
         option("on", "WHERE", "Where it runs: `fleet` submits it to the engine of `fleet.engine` and waits")
             .value_parser(["fleet"])
@@ -143,7 +140,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let request = RunRequest {
         run_id: None,
         task: String::new(),
-        client: word("client").filter(|name| name != Client::Claude.name()).unwrap_or_default(),
+        client: word("client").filter(|name| name != Client::default().name()).unwrap_or_default(),
         context: given.get_many::<String>("context").into_iter().flatten().cloned().collect(),
         model: word("model"),
         workflow: word("workflow").unwrap_or_else(|| usual.to_owned()),
@@ -158,6 +155,10 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     };
     if given.get_flag("dry-run") {
         return show(io, &request, &tasks, !given.contains_id("task"));
+    }
+    #[cfg(not(feature = "fleet"))]
+    if given.get_flag("enqueue") || given.contains_id("on") {
+        return super::without_fleet::not_built();
     }
     #[cfg(feature = "fleet")]
     if given.get_flag("enqueue") {
@@ -174,7 +175,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 }
 
 fn resume(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let (name, limits) = (text(given, "name").unwrap_or_default(), limits(given)?);
+    let name = text(given, "name").unwrap_or_default();
+    let limits = limits(given)?;
     signal::note_interrupts();
     let ended = drive(io, None, |env, reporter| driver::resume(env, reporter, name, limits))?;
     Ok(ended.outcome.exit())
@@ -248,7 +250,8 @@ fn show(io: &mut Io, request: &RunRequest, tasks: &[String], queued: bool) -> an
     let client = Client::of(&request.client).unwrap_or_default();
     let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     let row = |step: &PlannedStep| {
-        let (phase, sandbox) = (word(json!(step.phase)), word(json!(step.sandbox)));
+        let phase = word(json!(step.phase));
+        let sandbox = word(json!(step.sandbox));
         [step.id.clone(), phase, sandbox, step.by(client), step.description.clone()].map(Cell::from)
     };
     io.table(["step", "phase", "sandbox", "by", "what"], steps.iter().map(row).collect())
@@ -294,8 +297,8 @@ impl<'a, 'io> Progress<'a, 'io> {
 
     /// Replaces the live line with this text.
     fn draw(&mut self, text: &str, end: &str) {
-        if self.is_live() && !(self.io.env.is_dumb && end.is_empty()) {
-            let clear = if self.io.env.is_dumb { "" } else { "\r\x1b[K" };
+        if self.is_live() && !(self.io.env.user.is_dumb && end.is_empty()) {
+            let clear = if self.io.env.user.is_dumb { "" } else { "\r\x1b[K" };
             let _ = write!(self.io.out, "{clear}{text}{end}").and_then(|()| self.io.out.flush());
         }
     }
@@ -307,7 +310,8 @@ impl<'a, 'io> Progress<'a, 'io> {
 
     fn finished(&mut self, finish: &Finish) {
         let Finish { run_id, outcome, reason, packet, hint, delivered, resumed } = finish;
-        let (name, exit) = (outcome.name(), outcome.exit());
+        let name = outcome.name();
+        let exit = outcome.exit();
         self.line(&json!({
             "run_id": run_id, "outcome": name, "reason": reason, "exit": exit, "packet": packet,
             "delivered": delivered, "resumed": resumed
@@ -332,7 +336,8 @@ impl Reporter for Progress<'_, '_> {
         self.client = init.client();
         let left: Vec<&String> = init.steps.iter().filter(|step| !run.has_passed(step)).collect();
         self.line(&json!({
-            "event": "run", "run_id": run_id, "workflow": init.workflow, "session_id": init.session_id, "steps": left
+            "event": "run", "run_id": run_id, "workflow": init.workflow, "session_id": init.session_id,
+            "steps": left
         }));
         self.note(&format!("run {run_id}: {} of `{}`", count(left.len(), "step"), init.workflow));
     }
@@ -355,8 +360,11 @@ impl Reporter for Progress<'_, '_> {
             return;
         }
         self.drawn = Some(Instant::now());
-        let (minutes, seconds) = (now.elapsed.as_secs() / 60, now.elapsed.as_secs() % 60);
-        let (step, tokens, tool) = (now.step, now.tokens, now.tool.unwrap_or_default());
+        let minutes = now.elapsed.as_secs() / 60;
+        let seconds = now.elapsed.as_secs() % 60;
+        let step = now.step;
+        let tokens = now.tokens;
+        let tool = now.tool.unwrap_or_default();
         let place = format!("{}/{} {step}", now.index + 1, now.count);
         let text = format!("{place}  {minutes}:{seconds:02}  {tokens} tokens  {}  {tool}", dollars(now.cost));
         let width = self.io.width.unwrap_or(80).saturating_sub(1);
@@ -365,7 +373,8 @@ impl Reporter for Progress<'_, '_> {
     }
 
     fn step_ended(&mut self, step: &str, outcome: RunOutcome, duration_ms: u64, cost: u64) {
-        let (name, cost) = (outcome.name(), usd(cost));
+        let name = outcome.name();
+        let cost = usd(cost);
         self.line(&json!({
             "event": "step", "step": step, "outcome": name, "duration_ms": duration_ms, "cost_usd": cost
         }));

@@ -1,8 +1,9 @@
-//! `runs` lists the runs of this project, `runs gc` removes old ones; `resolve` records a person's decision on a paused one.
+//! `runs` lists the runs of this project, `runs gc` removes old ones; `resolve` records a person's decision
+//! on a paused one.
 //!
-//! Reads the attempt ledger; for a person `runs` also marks runs whose driver died, so that they can be resumed, and
-//! `resolve` writes the packet and one line. Invariants: a run without a driver is never shown as running; a packet that
-//! is not what the run wrote is refused; a decision starts nothing.
+//! Reads the attempt ledger; for a person `runs` also marks runs whose driver died, so that they can be
+//! resumed, and `resolve` writes the packet and one line. Invariants: a run without a driver is never shown
+//! as running; a packet that is not what the run wrote is refused; a decision starts nothing.
 
 use super::gc::{self, Wish};
 use super::run::{Progress, dollars, run_operand};
@@ -28,9 +29,8 @@ pub const RUNS: Command = Command {
         ("aops-hook runs --json", "for programs"),
     ],
     arguments: |row| {
-        let fleet = || flag("fleet", "The runs in the database that machines share");
-        let row = row.arg(yes().global(true)).args(cfg!(feature = "fleet").then(fleet));
-        row.subcommand((GC.arguments)(GC.row()))
+        let fleet = flag("fleet", "The runs in the database that machines share");
+        row.arg(yes().global(true)).arg(fleet).subcommand((GC.arguments)(GC.row()))
     },
     run: runs,
 };
@@ -80,6 +80,10 @@ fn runs(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if let Some(code) = Command::run_verb("runs", VERBS, given, io)? {
         return Ok(code);
     }
+    #[cfg(not(feature = "fleet"))]
+    if given.get_flag("fleet") {
+        return super::without_fleet::not_built();
+    }
     #[cfg(feature = "fleet")]
     if given.get_flag("fleet") {
         // As `fleet status`: what machines share is for people.
@@ -122,8 +126,9 @@ fn row(io: &Io, run: &RunState) -> [Cell; 6] {
 
 /// Marks runs whose driver died as TERMINATED; inside a tool call they are only shown so.
 fn mark_dead(io: &mut Io, artifacts: &RunArtifacts, mut runs: Vec<RunState>) -> anyhow::Result<Vec<RunState>> {
-    let (env, root) = (io.env.later(), project_root(io.env));
-    let lock = if env.inside_client { None } else { artifacts.drive().ok() };
+    let env = io.env.later();
+    let root = project_root(io.env);
+    let lock = if env.client.is_around { None } else { artifacts.drive().ok() };
     if lock.is_none() {
         let dead = runs.iter_mut().filter(|run| run.status.is_driven());
         dead.for_each(|run| run.status = RunStatus::Terminated);
@@ -150,8 +155,8 @@ fn to_json(io: &Io, run: &RunState) -> Value {
     })
 }
 
-/// Removes runs that passed or that a person rejected. A blocked or paused one stays, however old it is. Of runs of other machines'
-/// queue or engine that are over, the trees on this machine go too.
+/// Removes runs that passed or that a person rejected. A blocked or paused one stays, however old it is. Of
+/// runs of other machines' queue or engine that are over, the trees on this machine go too.
 fn collect(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let wish = Wish::read("runs gc", given, io)?;
     let artifacts = RunArtifacts::of(&project_root(io.env));
@@ -200,7 +205,8 @@ fn resolve(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 }
 
 fn not_paused(run: &RunState) -> anyhow::Result<u8> {
-    let (id, status) = (&run.run_id, run.status.name());
+    let id = &run.run_id;
+    let status = run.status.name();
     let outcome = run.outcome.map(|outcome| format!(", {}", outcome.name())).unwrap_or_default();
     let hint = if run.status == RunStatus::Terminal { "it is over" } else { "`aops-hook runs` shows its state" };
     refused(format!("run {id} does not wait for a decision: {status}{outcome}\nhint: {hint}"))

@@ -114,7 +114,8 @@ struct Row {
 impl Row {
     /// It began in this folder or below it.
     fn is_in(&self, folder: &Path) -> bool {
-        let root = self.session.as_ref().map(|session| session.memory.root.as_str()).filter(|root| !root.is_empty());
+        let root =
+            self.session.as_ref().map(|session| session.memory.place.root.as_str()).filter(|root| !root.is_empty());
         let named = || self.shelved.path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy();
         let dashed = || dashed(&folder.to_string_lossy());
         root.map_or_else(|| named().starts_with(&dashed()), |root| Path::new(root).starts_with(folder))
@@ -130,7 +131,7 @@ pub(super) fn changed_ms(shelved: &SessionOnDisk) -> i64 {
 fn person(io: &Io, session: Option<&Session>) -> Option<String> {
     let said = session.and_then(|session| insights(&session.state));
     let said = said.and_then(|said| said.get("person")?.as_str().map(str::to_owned));
-    said.or_else(|| io.env.person.clone())
+    said.or_else(|| io.env.user.person.clone())
 }
 
 fn session_to_json(io: &Io, row: &Row, boot: &str) -> Value {
@@ -140,7 +141,7 @@ fn session_to_json(io: &Io, row: &Row, boot: &str) -> Value {
     json!({
         "client": client.name(), "person": person(io, session),
         "damage": damage, "short": short, "live": session.is_some_and(|session| is_live(session, boot)),
-        "project": session.map(|session| &session.memory.root), "started_at": state.map(|state| &state.started_at),
+        "project": session.map(|session| &session.memory.place.root), "started_at": state.map(|state| &state.started_at),
         "changed_at": time::timestamp(changed_ms(shelved)),
         "prompt": state.and_then(|state| state.hydration.original_prompt.as_ref()),
         "session_id": shelved.session_id, "folder": shelved.path,
@@ -221,7 +222,7 @@ fn short_ids(all: &[SessionOnDisk]) -> BTreeMap<String, String> {
 
 /// The folder of the project as people write it; of one that is not known the client's name for it.
 fn project(io: &Io, shelved: &SessionOnDisk, session: Option<&Session>) -> String {
-    let root = session.map(|session| session.memory.root.as_str()).filter(|root| !root.is_empty());
+    let root = session.map(|session| session.memory.place.root.as_str()).filter(|root| !root.is_empty());
     let Some(root) = root else {
         return shelved.path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy().into_owned();
     };
@@ -241,8 +242,8 @@ fn session_row(io: &Io, row: &Row, boot: &str) -> [Cell; 10] {
     let project = project(io, shelved, session.as_ref());
     let id: Cell = short.as_str().into();
     // On a terminal only what is not as ever is worth a column.
-    let client = Cell::from(if io.terminal && *client == Client::Claude { "" } else { client.name() });
-    let who = person(io, session.as_ref()).filter(|who| !io.terminal || io.env.person.as_ref() != Some(who));
+    let client = Cell::from(if io.terminal && !client.is_registered_by_name() { "" } else { client.name() });
+    let who = person(io, session.as_ref()).filter(|who| !io.terminal || io.env.user.person.as_ref() != Some(who));
     let who = who.unwrap_or_default();
     let Some(session) = session else {
         let unread = Cell::new("unreadable: `aops-hook verify`", Tone::Bad);

@@ -104,7 +104,7 @@ fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 
 /// What the task in hand has changed: as it was measured, what git sees of it, or how often the ledger saw a change.
 fn describe_changes(io: &Io, found: &SessionOnDisk, known: &Session, project: Option<&Path>) -> String {
-    let (files, lines) = known.memory.progress.grown.count();
+    let (files, lines) = known.memory.progress.weight.grown.count();
     let writes = known.state.task.as_ref().map_or(0, |task| task.writes);
     if files > 0 || writes == 0 {
         return format!("{}, {}", count(files, "file"), count(lines, "line"));
@@ -125,7 +125,7 @@ fn describe((n, (task, files)): (u64, (&Parked, u64))) -> Value {
 }
 
 fn about(task: &Parked) -> String {
-    one_line(title(task.intent.as_deref().or(task.original_prompt.as_deref()).unwrap_or_default()), 60)
+    one_line(title(task.intent.as_deref().or(task.hydration.original_prompt.as_deref()).unwrap_or_default()), 60)
 }
 
 fn read(found: &SessionOnDisk) -> anyhow::Result<Session> {
@@ -141,7 +141,7 @@ fn drop_task(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 /// Inside a client it is the client's own session that is meant.
 fn resume(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let around = clients::session_around(io.env, std::process::id().try_into().unwrap_or_default());
-    if around.is_none() && !io.env.inside_client {
+    if around.is_none() && !io.env.client.is_around {
         let found = session(given, io)?;
         return choose(given, io, &found, TaskMove::Resume, "a person");
     }

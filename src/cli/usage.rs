@@ -156,7 +156,7 @@ mod tests {
         let sum = Sum { input: 10, messages: 1, cost_usd: cost, ..Sum::default() };
         let tokens = Tokens { by_model: [(model.to_owned(), sum)].into(), ..Tokens::default() };
         let (date, project) = (day.to_owned(), format!("p-{model}"));
-        (Client::Claude, Insights { date, project, tokens, ..Insights::default() })
+        (Client::default(), Insights { date, project, tokens, ..Insights::default() })
     }
 
     #[test]

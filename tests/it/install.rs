@@ -646,6 +646,33 @@ fn the_script_installs_and_undoes_it_all() {
     assert!(said.code == 1 && said.err.contains("unknown option `--nonsense`"), "{}", said.err);
 }
 
+/// Only who asks for it gets the database client, whose crates are a good part of the build.
+#[test]
+fn the_script_builds_without_the_shared_database() {
+    let home = Home::new();
+    let tool = |name: &str, text: &str| {
+        let path = home.root().join("bin").join(name);
+        fs::write(&path, format!("#!/bin/sh\n{text}")).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    tool("rustc", "case $1 in -vV) echo 'host: here' ;; *) echo 'rustc 1.99.0' ;; esac\n");
+    let asked = home.root().join("asked");
+    let target = home.root().join("target");
+    let made = target.join("here/release");
+    tool(
+        "cargo",
+        &format!("echo \"$@\" >{0}\nmkdir -p {1}\ncp {BINARY} {1}/aops-hook\n", asked.display(), made.display()),
+    );
+    let built_by = |arguments: &[&str]| {
+        let mut script = home.command(&Path::new(env!("CARGO_MANIFEST_DIR")).join("install.sh"));
+        let said = Said::of(script.env("CARGO_TARGET_DIR", &target).args(arguments).output().unwrap());
+        assert_eq!(said.code, 0, "{arguments:?}: {}{}", said.out, said.err);
+        fs::read_to_string(&asked).unwrap()
+    };
+    assert!(built_by(&["--dry-run"]).contains(" --no-default-features "));
+    assert!(!built_by(&["--dry-run", "--fleet"]).contains("features"));
+}
+
 /// Each of these leaves our entries standing, and our hooks off: the change is not applied.
 #[test]
 fn a_change_that_makes_our_hooks_void_is_refused() {

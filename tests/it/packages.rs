@@ -127,6 +127,40 @@ fn with_cargo(command: &mut Command) -> &mut Command {
     command.env("RUSTUP_HOME", of("RUSTUP_HOME", real.join(".rustup")))
 }
 
+/// The first bytes of a program for a Mac with Apple's own processor.
+const MACH_O_ARM64: [u8; 16] = [0xcf, 0xfa, 0xed, 0xfe, 0x0c, 0, 0, 1, 0, 0, 0, 0, 2, 0, 0, 0];
+
+/// A person with a Mac finds out with one command what works; it says so of a program that works and of one that does not.
+#[test]
+fn a_program_for_a_mac_is_packed_as_never_run() {
+    let bench = Bench::new();
+    fs::write(bench.path("mach-o"), MACH_O_ARM64).unwrap();
+    let for_mac = |kind: &str| {
+        let mut build = build(&bench);
+        build.args(["--binary", "mach-o", "--level", "1", "--out", "out", "--speaker"]).arg(bench.stripped()).arg(kind);
+        Said::of(build.output().unwrap())
+    };
+    let refused = for_mac("wheel");
+    assert!(refused.code != 0 && refused.err.contains("its only kind is `tarball`"), "{}", refused.err);
+    assert_eq!(for_mac("tarball").code, 0);
+
+    let archive = bench.packed(&format!("aops-hook-{VERSION}-macos-arm64-never-run.tar.gz"));
+    bench.done("tar", &["xzf", archive.to_str().unwrap(), "--strip-components=1", "-C", "root"]);
+    assert_eq!(fs::read(bench.path("root/aops-hook")).unwrap(), MACH_O_ARM64);
+    assert!(bench.path("root/NEVER-RUN.md").exists());
+
+    let script = bench.path("root/first-run.sh");
+    let said = done(bench.unplugged(script.to_str().unwrap()).arg(bench.stripped()));
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.last(), Some(&"all of it works here"), "{said}");
+    assert!(lines[..lines.len() - 1].iter().all(|line| line.starts_with("ok ")), "{said}");
+    let said = Said::of(bench.command(script.to_str().unwrap()).output().unwrap());
+    assert_eq!(said.code, 1, "{}", said.out);
+    assert!(said.out.contains("bad  version") && said.out.contains("did not work\nhint:"), "{}", said.out);
+    let left = fs::read_dir(bench.path("home")).unwrap().count();
+    assert_eq!(left, 0, "the home of who tries it is not touched");
+}
+
 #[test]
 fn the_archive_installs_without_rust() {
     let bench = Bench::new();

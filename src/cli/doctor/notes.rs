@@ -1,5 +1,5 @@
-//! Looks at what is good to have and not needed: the commands on PATH, a client, agents under other names, other clients that
-//! read our registration, a key and a witness of the log; and at who called us last.
+//! Looks at what is good to have and not needed: the commands on PATH, a client, agents under other names,
+//! other clients that read our registration, a key and a witness of the log; and at who called us last.
 //!
 //! Reads PATH, agent files, sessions and the log. Invariant: what is found here keeps no hook from working.
 
@@ -125,6 +125,20 @@ pub(super) fn witness(scene: &Scene) -> Report {
         }
         Err(failure) => bad(first_line(&failure), fix),
     }
+}
+
+/// What the configuration wants of a database or an engine, this program cannot do.
+#[cfg(not(feature = "fleet"))]
+pub(super) fn fleet(scene: &Scene) -> Report {
+    let env = scene.env;
+    let Ok(fleet) = in_force::load(env, &env.cwd).map(|found| found.policy.fleet) else { return Ok(String::new()) };
+    if fleet.url.is_none() && fleet.engine.is_none() {
+        return Ok(String::new());
+    }
+    bad(
+        "the configuration has `[fleet]`, and this program was built without what machines share",
+        "run `./install.sh --fleet` in a clone of aops-hook",
+    )
 }
 
 fn first_line(failure: &Failure) -> String {

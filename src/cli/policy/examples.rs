@@ -8,7 +8,7 @@ use aops_core::config::in_force::InForce;
 use aops_core::config::policy::SourceLine;
 use aops_core::config::policy::idle::Idle;
 use aops_core::config::policy::rule::Example;
-use aops_core::gate::CallContext;
+use aops_core::gate::{CallContext, Found};
 use aops_core::gate::{never, rules};
 use aops_core::host::claude::wire::read;
 use aops_core::model::call::Effect;
@@ -91,13 +91,13 @@ fn to_json(tried: &Tried, now: &InForce) -> Value {
 
 fn all(io: &Io, now: &InForce) -> Vec<Tried> {
     let mut session = Session::default();
-    session.memory.policy = Some(Box::new(now.policy.clone()));
-    session.memory.root = now.project.display().to_string();
+    session.memory.configured.policy = Some(Box::new(now.policy.clone()));
+    session.memory.place.root = now.project.display().to_string();
     let mut tried = Vec::new();
     for rule in &now.policy.rules {
         for text in &rule.examples {
             let Some(example) = Example::of(text) else { continue };
-            let Some(event) = event(&example, &session.memory.root) else { continue };
+            let Some(event) = event(&example, &session.memory.place.root) else { continue };
             let context = observe::call::again(io.env, &session, &event, io.env.now_ms);
             let matched = rules::called(&session, &event, &context).is_some_and(|call| rule.matches(&call));
             tried.push(Tried { of: format!("rule.{}", rule.id), example: text.clone(), meant: example.meant, matched });
@@ -111,22 +111,25 @@ fn all(io: &Io, now: &InForce) -> Vec<Tried> {
 fn try_effects(io: &Io, now: &InForce, session: &Session) -> Vec<Tried> {
     let call = |text: &str| -> Option<(bool, Box<CallContext>)> {
         let example = Example::of(text)?;
-        let event = event(&example, &session.memory.root)?;
-        Some((example.meant, observe::call::again(io.env, session, &event, io.env.now_ms).call?))
+        let event = event(&example, &session.memory.place.root)?;
+        match observe::call::again(io.env, session, &event, io.env.now_ms).found {
+            Found::Call(call) => Some((example.meant, call)),
+            _ => None,
+        }
     };
     let effects = &now.policy.effects;
     let patterns = effects.line_patterns().filter_map(|(key, text)| {
         let example = text.replace(" *", "").replace(['*', '?'], "");
         let (_, call) = call(&example)?;
         let matched = match key {
-            "effects.read" => call.effect == Effect::Read,
-            _ => call.why.contains("`[effects]`"),
+            "effects.read" => call.does.effect == Effect::Read,
+            _ => call.does.why.contains("`[effects]`"),
         };
         Some(Tried { of: key.to_owned(), example, meant: true, matched })
     });
     let examples = effects.examples.iter().filter_map(|text| {
         let (meant, call) = call(text)?;
-        let matched = call.effect == Effect::Read;
+        let matched = call.does.effect == Effect::Read;
         Some(Tried { of: "effects.examples".to_owned(), example: text.clone(), meant, matched })
     });
     patterns.chain(examples).collect()

@@ -82,7 +82,7 @@ pub fn brief(
     let mut text = Phrase::new(template, values.clone()).fill(&shape) + "\n";
     ledger.write_context(&file, &text)?;
     // At a prompt only the file is named.
-    if event.kind == EventKind::SubagentStart
+    if event.kind() == EventKind::SubagentStart
         && text.chars().count() > INJECTED
         && shape.contains(&format!("{{{{{STEPS}}}}}"))
     {
@@ -118,7 +118,7 @@ impl SourceQuestion {
             own: ledger.place().path.clone(),
             policy: session.policy().clone(),
             project: env.root().to_owned(),
-            prompt: prompt(session, event).cloned().unwrap_or_default(),
+            prompt: prompt(session, event).unwrap_or_default().to_owned(),
         }
     }
 
@@ -128,8 +128,8 @@ impl SourceQuestion {
 }
 
 /// The prompt that this is about.
-fn prompt<'a>(session: &'a Session, event: &'a Event) -> Option<&'a String> {
-    Some(&event.prompt).filter(|p| !p.is_empty()).or(session.state.hydration.original_prompt.as_ref())
+fn prompt<'a>(session: &'a Session, event: &'a Event) -> Option<&'a str> {
+    Some(event.prompt()).filter(|p| !p.is_empty()).or(session.state.hydration.original_prompt.as_deref())
 }
 
 fn injected(text: &str, path: &Path) -> String {
@@ -157,18 +157,18 @@ fn values(env: &Reading, ledger: &Ledger, event: &Event, shape: &str, path: &Pat
         ("cwd", one_line(&event.cwd, 300)),
         ("phase", state.phase.name().to_owned()),
         ("sandbox", session.state.sandbox.name().to_owned()),
-        ("prompt", text(prompt)),
+        ("prompt", quote(cut(&redact(prompt.unwrap_or_default()), PART))),
         ("task", task(session)),
         ("parked", parked(session)),
         ("owed", or_none(join_names(&state.stop.owed))),
-        ("problems", list(&course.problems)),
-        ("issues", list(&course.problems)),
+        ("problems", list(&course.plan.problems)),
+        ("issues", list(&course.plan.problems)),
         ("workflow", state.state.current_workflow.clone().unwrap_or_else(|| "none".to_owned())),
-        ("gates", or_none(join_names(&course.gates))),
+        ("gates", or_none(join_names(&course.plan.gates))),
         ("intent", text(state.hydration.hydrated_intent.as_ref())),
         ("criteria", list(&state.hydration.acceptance_criteria)),
-        ("steps", list(&course.steps)),
-        ("round", (course.rounds + 1).to_string()),
+        ("steps", list(&course.plan.steps)),
+        ("round", (course.proven.rounds + 1).to_string()),
         ("rounds", "3".to_owned()),
         ("waivers", waivers(session)),
         ("evidence", evidence(session)),
@@ -205,7 +205,7 @@ fn tracked(env: &Env, session: &Session, project: &Path) -> String {
     if policy.tracker.is_none() || snapshot.tool.is_none() {
         return "no tracker is in use here".to_owned();
     }
-    let Some(id) = session.memory.progress.issues.last().map(|issue| issue.id.as_str()) else {
+    let Some(id) = session.memory.progress.closing.issues.last().map(|issue| issue.id.as_str()) else {
         return "this task is no tracked issue".to_owned();
     };
     let lists = [&snapshot.in_progress, &snapshot.own, &snapshot.ready, &snapshot.blocked];
@@ -341,7 +341,7 @@ fn task(session: &Session) -> String {
 /// The tasks that the person interrupted, by the numbers that `aops-hook task` shows.
 fn parked(session: &Session) -> String {
     let tell = |(n, task): (u64, &Parked)| {
-        let about = task.intent.as_deref().or(task.original_prompt.as_deref()).unwrap_or("no intent");
+        let about = task.intent.as_deref().or(task.hydration.original_prompt.as_deref()).unwrap_or("no intent");
         let files = one_line(&task.paths.join(", "), 200);
         let files = if files.is_empty() { String::new() } else { format!(": {files}") };
         format!("- parked {n}: {} ({}{files})", one_line(about, 300), count(task.files, "changed file"))
@@ -359,7 +359,7 @@ fn waivers(session: &Session) -> String {
 
 /// What the ledger knows about the command of `evidence.test`.
 fn evidence(session: &Session) -> String {
-    match (&session.policy().evidence.test, session.memory.progress.tested) {
+    match (&session.policy().evidence.test, session.memory.progress.proven.tested) {
         (None, _) => "no command is set in `evidence.test`".to_owned(),
         (Some(test), true) => format!("`{}` succeeded after the last change", one_line(test, 200)),
         (Some(test), false) => format!("`{}` was not seen to succeed after the last change", one_line(test, 200)),

@@ -18,8 +18,8 @@ use crate::text::template::one_line;
 const GATE: GateId = GateId::Jail;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    match event.kind {
-        EventKind::PreToolUse => event.call.as_ref().map_or_else(Verdict::pass, |call| before(session, call, context)),
+    match event.kind() {
+        EventKind::PreToolUse => event.call().map_or_else(Verdict::pass, |call| before(session, call, context)),
         EventKind::PostToolUse | EventKind::PostToolUseFailure => after(session, context),
         _ => Verdict::pass(),
     }
@@ -35,7 +35,7 @@ pub fn is_shell(tool: &str) -> bool {
 }
 
 pub fn is_on(session: &Session) -> bool {
-    session.memory.jail.as_ref().is_some_and(JailState::is_on)
+    session.memory.client.jail.as_ref().is_some_and(JailState::is_on)
 }
 
 fn before(session: &Session, call: &ToolCall, context: &Context) -> Verdict {
@@ -44,15 +44,19 @@ fn before(session: &Session, call: &ToolCall, context: &Context) -> Verdict {
     }
     if !is_on(session) {
         let required = session.policy().jail.level == JailLevel::Require;
-        let why =
-            session.memory.jail.as_ref().map_or("the client does not start commands through us", |jail| &jail.why);
+        let why = session
+            .memory
+            .client
+            .jail
+            .as_ref()
+            .map_or("the client does not start commands through us", |jail| &jail.why);
         let words = format!(
             "the jail is required here and does not hold: {}\nhint: ask the user to run `aops-hook doctor`, which names the way out; reading with Read and Grep is free",
             one_line(why, 200)
         );
         return if required { Verdict::deny(GATE, words) } else { Verdict::pass() };
     }
-    match context.call.as_ref().map(|seen| &seen.unheld) {
+    match context.call().map(|seen| &seen.jail.unheld) {
         Some(_) if session.mode() == ModeLevel::Observe => Verdict::pass(),
         Some(Unheld::Within(program)) => Verdict::deny(
             GATE,
@@ -80,12 +84,12 @@ fn handed(session: &Session, program: &str, hands: &str, context: &Context) -> V
 
 /// The line is one program that cannot run inside the jail.
 pub fn leaves(seen: &CallContext) -> bool {
-    matches!(seen.unheld, Unheld::Alone { .. })
+    matches!(seen.jail.unheld, Unheld::Alone { .. })
 }
 
 /// A command that left no proof.
 fn after(session: &Session, context: &Context) -> Verdict {
-    if !context.ended.unproven {
+    if !context.end().is_some_and(|end| end.unproven) {
         return Verdict::pass();
     }
     let then = if blocks(session) { "; the session is blocked" } else { "" };
@@ -102,6 +106,6 @@ pub fn blocks(session: &Session) -> bool {
 
 /// This line would be refused by its words alone because it is not known, and can be thrown away instead.
 pub fn tries(session: &Session, context: &Context) -> bool {
-    let holds = session.memory.jail.as_ref().is_some_and(|jail| jail.is_on() && jail.trial);
-    holds && context.call.as_ref().is_some_and(|seen| seen.unknown && !leaves(seen))
+    let holds = session.memory.client.jail.as_ref().is_some_and(|jail| jail.is_on() && jail.trial);
+    holds && context.call().is_some_and(|seen| seen.jail.unknown && !leaves(seen))
 }

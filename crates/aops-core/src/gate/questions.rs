@@ -10,7 +10,7 @@ use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::describe::describe_call;
-use crate::session::fact::{Fact, Step, Violation};
+use crate::session::fact::{Fact, Step, Violation, ViolationKind};
 use crate::session::fold::Session;
 use crate::session::memory::OpenCall;
 use crate::session::question::{Answered, Answerer, Asked, Decision};
@@ -20,7 +20,7 @@ const GATE: GateId = GateId::Guard;
 
 /// Tells the person that another hook answered for them.
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    if context.decisions.is_empty() {
+    if context.earlier.decisions.is_empty() {
         return Verdict::pass();
     }
     let settled = session.open_questions().filter_map(|(open, _)| settled(open, event, context));
@@ -38,7 +38,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
 /// The question that this verdict puts to a person, about the call that waits for it.
 pub fn asked(session: &Session, event: &Event, first: &Step, verdict: &Verdict, context: &Context) -> Option<Fact> {
     let (gate, rule) = (verdict.gate.into(), verdict.rule.clone());
-    let line = || describe_call(first, &session.memory.root);
+    let line = || describe_call(first, &session.memory.place.root);
     let about = verdict.rule.as_deref().filter(|rule| *rule == secrets::RULE && verdict.gate == Some(GateId::Danger));
     let secret = || about.and_then(|_| danger::asked_file(session, event, context));
     (verdict.ruling == Ruling::Ask)
@@ -56,7 +56,7 @@ pub fn approved(open: &OpenCall, call: &ToolCall, context: &Context) -> Option<F
 pub fn settled(open: &OpenCall, event: &Event, context: &Context) -> Option<Answered> {
     let question = open.question.as_ref()?;
     let decision = decision_on(context, &open.call.id);
-    let by_client = event.kind == EventKind::PermissionDenied;
+    let by_client = event.kind() == EventKind::PermissionDenied;
     let by = if by_client { Answerer::Client } else { decision.map_or(Answerer::Unknown, |said| said.by) };
     let at_ms = decision.and_then(|said| said.at_ms).unwrap_or(context.now_ms);
     Some(question.answer(&open.call, decision.is_some_and(|said| said.allowed), by, Some(at_ms)))
@@ -73,23 +73,21 @@ fn unproven<'a>(session: &'a Session, context: &'a Context) -> impl Iterator<Ite
 }
 
 fn decision_on<'a>(context: &'a Context, call: &str) -> Option<&'a Decision> {
-    context.decisions.iter().find(|decision| decision.call == call && decision.by != Answerer::Unknown)
+    context.earlier.decisions.iter().find(|decision| decision.call == call && decision.by != Answerer::Unknown)
 }
 
 /// The answer, and where it is another hook's yes, that it should have been a person's.
 pub fn told(event: &Event, answered: Answered) -> Vec<Fact> {
-    let violation = answered.is_overridden().then(|| Violation {
-        agent_id: event.agent_id.clone(),
-        call: Some(answered.call.clone()),
-        event: event.name.clone(),
-        violation: format!("another hook approved a call that needed a person: {}", one_line(&answered.line, 300)),
-        ..Violation::default()
+    let violation = answered.is_overridden().then(|| {
+        let words = format!("another hook approved a call that needed a person: {}", one_line(&answered.line, 300));
+        let call = Some(answered.call.clone());
+        Violation { call, ..Violation::of(event, ViolationKind::Overridden, words) }
     });
     std::iter::once(Fact::Answer(answered)).chain(violation.map(Fact::Violation)).collect()
 }
 
 /// The client itself refused the call that a person was asked about.
 pub fn is_rejected(event: &Event, open: &OpenCall) -> bool {
-    let same = event.call.as_ref().is_some_and(|call| call.key == open.call);
+    let same = event.call().is_some_and(|call| call.key == open.call);
     same && open.state == Pending && open.question.is_some()
 }

@@ -13,7 +13,7 @@ use crate::text::json;
 
 /// What of these is not remembered yet, and whether that is more than can be.
 pub(super) fn new_timers(session: &Session, listed: impl Iterator<Item = TimerMark>) -> TimersHeard {
-    let known = &session.memory.timers;
+    let known = &session.memory.timers.known;
     let mut new: Vec<TimerMark> = Vec::new();
     for mark in listed {
         if known.len() + new.len() > timer::MOST {
@@ -30,15 +30,17 @@ pub(super) fn new_timers(session: &Session, listed: impl Iterator<Item = TimerMa
 
 /// Those that the event lists, and at a start those that the client had before; and whether one is forgotten.
 pub(super) fn listed_timers(session: &Session, event: &Event, context: &Context) -> TimersHeard {
-    let listed = event.timers.iter().map(|text| TimerMark::of(text)).chain(context.start.timers.iter().cloned());
+    let of_event = event.stopped().map_or(&[][..], |stop| &stop.timers);
+    let before = context.start().into_iter().flat_map(|start| &start.timers);
+    let listed = of_event.iter().map(|text| TimerMark::of(text)).chain(before.cloned());
     let heard = new_timers(session, listed);
-    TimersHeard { lost: heard.lost || context.start.timers_lost, ..heard }
+    TimersHeard { lost: heard.lost || context.start().is_some_and(|start| start.timers_lost), ..heard }
 }
 
 /// The prompt that this call hands to a timer, and whether another is forgotten for it: not for a call that is refused.
 pub(super) fn scheduled(session: &Session, call: &ToolCall, refused: bool) -> (Option<TimerMark>, bool) {
     let Some(mark) = set_timer(call) else { return (None, false) };
-    let known = &session.memory.timers;
+    let known = &session.memory.timers.known;
     match known.contains(&mark) || known.len() < timer::MOST {
         false if refused => (None, false),
         has_room => (Some(mark), !has_room),

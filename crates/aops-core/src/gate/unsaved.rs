@@ -18,19 +18,20 @@ use crate::text::template::one_line;
 const GATE: GateId = GateId::Jail;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    let told = match &context.ended.recorded.under.jailed {
+    let Some(under) = context.recorded().map(|recorded| &recorded.under) else { return Verdict::pass() };
+    let told = match &under.jailed {
         Some(proof) if !proof.lost.is_empty() && proof.profile.is_quiet() => tell_contained(event, &proof.lost),
         Some(proof) if !proof.lost.is_empty() => tell(session, event, context, &proof.lost),
         Some(proof) if proof.profile == Profile::Trial && goes_on(event) => tell_early(session, event, context),
         _ => Verdict::pass(),
     };
-    if context.ended.recorded.under.offline { tell_offline(session, event, context).join(told) } else { told }
+    if under.offline { tell_offline(session, event, context).join(told) } else { told }
 }
 
 /// The command failed since a throwaway layer has no network: whoever reads its error also reads that.
 fn tell_offline(session: &Session, event: &Event, context: &Context) -> Verdict {
     let begin = format!("No network: {} failed in a throwaway layer, which has none", command(event));
-    let told = session.memory.progress.told_offline == Some(session.memory.progress.prompt_count);
+    let told = session.memory.progress.told.offline == Some(session.memory.progress.prompts.count);
     let notice = |words: String| {
         if told || context.stage.is_some() { Verdict::pass() } else { Verdict::notice(GATE, words) }
     };
@@ -48,7 +49,7 @@ fn tell_offline(session: &Session, event: &Event, context: &Context) -> Verdict 
 
 /// The client no longer waits for it.
 fn goes_on(event: &Event) -> bool {
-    event.call.as_ref().is_some_and(|call| call.unended)
+    event.call().is_some_and(|call| call.unended)
 }
 
 fn tell_early(session: &Session, event: &Event, context: &Context) -> Verdict {
@@ -74,7 +75,7 @@ fn tell(session: &Session, event: &Event, context: &Context, lost: &Losses) -> V
     let (why, next) = cause(session, event, context);
     let words = format!("Not saved: {command} ran in a throwaway layer because {why}. {gone} {next}");
     let told = Verdict::feedback(GATE, words);
-    if context.stage.is_some() || session.memory.progress.told_unsaved == Some(session.memory.progress.prompt_count) {
+    if context.stage.is_some() || session.memory.progress.told.unsaved == Some(session.memory.progress.prompts.count) {
         return told;
     }
     let notice = format!(
@@ -94,7 +95,7 @@ fn tell_contained(event: &Event, lost: &Losses) -> Verdict {
 
 /// The command as it is named to model and person.
 fn command(event: &Event) -> String {
-    let input = event.call.as_ref().and_then(|call| json::read(&call.input).ok());
+    let input = event.call().and_then(|call| json::read(&call.input).ok());
     let command = input.and_then(|input| input.text_of("command")).unwrap_or_default();
     format!("\"{}\"", one_line(&command, 120).replace('"', "'"))
 }
@@ -112,11 +113,11 @@ fn cause(session: &Session, event: &Event, context: &Context) -> (String, String
             let next = "Tell the user what they have to decide.";
             return ("this task was halted".to_owned(), next.to_owned());
         }
-        _ if !session.is_shut() && progress.outgrown.is_none() => {
+        _ if !session.is_shut() && progress.weight.outgrown.is_none() => {
             return ("this task had no plan when it started".to_owned(), "Run it again.".to_owned());
         }
         Phase::Review => ("the plan of this task is not reviewed yet", AgentId::Critic),
-        Phase::Execute if session.is_shut() && (progress.outgrown.is_none() || session.is_planned()) => {
+        Phase::Execute if session.is_shut() && (progress.weight.outgrown.is_none() || session.is_planned()) => {
             let next = "If the user wants this change, start {} again and choose another workflow, then run it again.";
             let next = next.replace("{}", &context.agent(AgentId::Hydrator));
             return ("a question changes nothing".to_owned(), next);
@@ -124,7 +125,7 @@ fn cause(session: &Session, event: &Event, context: &Context) -> (String, String
         Phase::Hydrate if session.state.hydration.critic_said(AgentVerdict::Revise) => {
             ("the review sent the plan of this task back", AgentId::Hydrator)
         }
-        _ if progress.outgrown.is_some() => {
+        _ if progress.weight.outgrown.is_some() => {
             ("this task has outgrown a small edit and has no plan yet", AgentId::Hydrator)
         }
         _ => ("this task has no plan yet", AgentId::Hydrator),
@@ -133,7 +134,7 @@ fn cause(session: &Session, event: &Event, context: &Context) -> (String, String
         let next = "Finish the plan in plan mode; when the user has approved it, run it again.";
         return ("the user has not approved the plan of this task yet".to_owned(), next.to_owned());
     }
-    let call = event.call.as_ref().map(|call| call.key.id.as_str()).unwrap_or_default();
+    let call = event.call().map(|call| call.key.id.as_str()).unwrap_or_default();
     let at_work = context.at_work(session, agent, call).is_some();
     let agent = context.agent(agent);
     let next = if at_work { format!("Wait for the report of {agent}") } else { format!("Start {agent}") };

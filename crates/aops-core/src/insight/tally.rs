@@ -7,9 +7,9 @@ use super::document::{Audits, Calls, Insights, NO_SUMMARY, RuleCounts};
 use super::lists::{LONGEST, MOST, count_one, push, push_new};
 use super::timeline::{TimelineEntry, describe_moment, spent};
 use super::{hosts, outcome::outcome};
+use crate::host;
 use crate::host::claude::transcript::scan::MAIN;
 use crate::host::claude::usage::Usage;
-use crate::host::codex::rollout;
 use crate::ledger::entry::Line;
 use crate::model::agent::{AgentId, bare, ours};
 use crate::model::call::{CallKey, CallState, Effect};
@@ -17,7 +17,7 @@ use crate::model::debt::DebtId;
 use crate::model::event::EventKind;
 use crate::model::gate_id::GateId;
 use crate::model::outcome::SessionOutcome;
-use crate::session::fact::{Fact, Happened, Reported, Said, Seen, Staged, Step, Violation};
+use crate::session::fact::{Fact, Happened, Reported, Said, Seen, Staged, Step, ViolationKind};
 use crate::session::memory::RollbackState;
 use crate::session::question::{Answered, Asked};
 use crate::session::{fold::Session, prompt::Prompt};
@@ -133,7 +133,7 @@ impl Tally {
                 push(&mut self.insights.waivers, cut(&words, LONGEST));
             }
             // What is asked again is counted once.
-            Fact::Violation(second) if second.violation != Violation::ENDED => {
+            Fact::Violation(second) if second.kind != ViolationKind::AskedAgain => {
                 let said = second.said.iter().filter(|said| said.refuses());
                 said.for_each(|said| self.count_refusal(said.gate.name()));
             }
@@ -149,7 +149,7 @@ impl Tally {
     }
 
     fn count_request(&mut self, at_ms: i64, seen: &Seen) {
-        if let Some((model, usage)) = rollout::request(seen.event.name(), seen.about.get()) {
+        if let Some((model, usage)) = host::request(seen.event.name(), seen.about.get()) {
             let agent = seen.agent_type.as_deref().map_or(MAIN, bare).to_owned();
             self.requests.push((at_ms, agent, model, usage));
         }

@@ -37,8 +37,8 @@ pub fn is_alive(client: &ClientProcess) -> bool {
 
 /// A client of this session is there, and works or waits.
 pub fn is_live(session: &Session, boot: &str) -> bool {
-    let alive = session.memory.client.as_ref().is_some_and(is_alive);
-    session.state.ended_at.is_none() && session.memory.boot == boot && alive
+    let alive = session.memory.client.process.as_ref().is_some_and(is_alive);
+    session.state.ended_at.is_none() && session.memory.place.boot == boot && alive
 }
 
 /// Remembers whose client this is, and forgets those that have ended. Best effort: the ledger has it too.
@@ -53,7 +53,7 @@ pub fn remember(env: &Env, client: &ClientProcess, session_id: &str) {
         let _ = std::fs::remove_file(path);
     }
     let ClientProcess { pid, started } = client.clone();
-    let known = Known { agent: env.agent.clone(), boot, pid, session_id: session_id.to_owned(), started };
+    let known = Known { agent: env.client.agent.clone(), boot, pid, session_id: session_id.to_owned(), started };
     if let Ok(text) = serde_json::to_vec(&known) {
         let _ = replace_private(&folder.join(pid.to_string()), &text);
     }

@@ -4,7 +4,7 @@
 //! committed or as it was is not left; without git nothing is known to be over.
 
 use super::real_paths;
-use crate::gate::Context;
+use crate::gate::{Context, Found};
 use crate::model::event::{Event, EventKind};
 use crate::session::fold::Session;
 use crate::session::memory::Parked;
@@ -18,11 +18,12 @@ const MOST: usize = 32;
 
 /// A prompt of a person comes, and tasks are parked: which of them are over?
 pub(super) fn look(env: &Env, session: &Session, event: &Event, context: &mut Context) {
-    let prompts = event.kind == EventKind::UserPromptSubmit && context.prompt != Prompt::Machine;
+    let prompts = event.kind() == EventKind::UserPromptSubmit && context.prompt() != Prompt::Machine;
+    let Found::Prompt(prompt) = &mut context.found else { return };
     if prompts && !session.memory.parked.is_empty() && context.stage.is_none() {
         let living = living(env, Some(Path::new(&event.cwd)), session);
         let over = |at: &u64| !living.iter().any(|(living, _)| *living as u64 == *at);
-        context.over = (0..session.memory.parked.len() as u64).filter(over).collect();
+        prompt.over = (0..session.memory.parked.len() as u64).filter(over).collect();
     }
 }
 
@@ -49,7 +50,7 @@ pub(super) fn left_by_question(
 
 /// The files of the task in hand that are not committed: those that are listed, and how many there are.
 pub(super) fn left_of_task(env: &Env, session: &Session, event: &Event, context: &Context) -> (Vec<String>, u64) {
-    let grown = &session.memory.progress.grown;
+    let grown = &session.memory.progress.weight.grown;
     let Some(status) = git::status(env, Path::new(&event.cwd)) else {
         return (grown.files.iter().map(|file| file.path.clone()).collect(), grown.count().0);
     };
@@ -73,12 +74,12 @@ struct Tree<'a> {
 
 impl<'a> Tree<'a> {
     fn of(status: &'a Status, session: &Session) -> Self {
-        let root = Path::new(&session.memory.root);
+        let root = Path::new(&session.memory.place.root);
         Self { project: real_paths::real(root).unwrap_or_else(|| root.to_owned()), status }
     }
 
     fn left(&self, task: &Parked) -> u64 {
-        let measured = task.progress.grown.files.iter().map(|file| &file.path);
+        let measured = task.progress.weight.grown.files.iter().map(|file| &file.path);
         let paths: Vec<&String> = if task.paths.is_empty() { measured.collect() } else { task.paths.iter().collect() };
         if self.status.dirty.is_empty() || task.files == 0 {
             return paths.into_iter().filter(|path| self.is_outside(path) && task.files > 0).count() as u64;

@@ -147,7 +147,7 @@ struct Look<'a> {
     until: Instant,
     found: Found,
     /// The file system of the store.
-    device: u64,
+    device: libc::dev_t,
     /// What tools make again is passed over.
     spares: bool,
 }

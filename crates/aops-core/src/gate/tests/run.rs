@@ -51,7 +51,7 @@ fn a_step_has_a_sandbox_of_its_own() {
     let shut = || step(|step| step.sandbox = Sandbox::Shut);
     refused(&working(), &call("Write"), &shut(), "sandbox", "sandbox-step.md");
     let closing = |effect| Context {
-        call: does(effect).call,
+        found: does(effect).found,
         ..step(|step| (step.sandbox, step.closes) = (Sandbox::Shut, true))
     };
     passes(&working(), &call("Bash"), &closing(Effect::Close));
@@ -91,7 +91,7 @@ fn a_step_owes_the_verdict_of_its_agent_and_the_last_one_the_rest() {
         })
     };
     assert_eq!(owes(&working(), &closing(|_| {})), ["qa-verifier", "commit", "push"]);
-    assert_eq!(owes(&working(), &closing(|step| step.verdict = Some("VERIFIED".into()))), ["commit", "push"]);
+    assert_eq!(owes(&working(), &closing(|step| step.said = Some("VERIFIED".into()))), ["commit", "push"]);
     assert_eq!(owes(&working(), &closing(|step| step.closes = false)), ["qa-verifier"]);
     passes(&working(), &stop, &closing(|step| (step.agent, step.closes) = (None, false)));
     let free = with_policy(|policy| (policy.gates.commit, policy.gates.push) = (Some(Level::Off), Some(Level::Off)));
@@ -197,8 +197,12 @@ fn checks_are_run_before_the_stop_of_a_step() {
             state,
             ..OpenCall::default()
         });
-        let commits = CallContext { effect: Effect::Write, commits: true, ..CallContext::default() };
-        wanted(&session, &call("Bash"), &Context { call: calls(commits).call, ..step(|_| {}) })
+        let commits = CallContext {
+            does: CallEffect { effect: Effect::Write, ..CallEffect::default() },
+            checks: CheckFacts { commits: true, ..CheckFacts::default() },
+            ..CallContext::default()
+        };
+        wanted(&session, &call("Bash"), &Context { found: calls(commits).found, ..step(|_| {}) })
     };
     assert_eq!(asked(true, CallState::Pending), 1);
     assert_eq!((asked(true, CallState::Executing), asked(false, CallState::Pending)), (0, 0));
@@ -227,7 +231,7 @@ fn a_step_owes_what_its_checks_ask_for_and_a_last_verification() {
     assert!(said.debts.is_empty() && said.phrase.is_some(), "the driver asks: {said:?}");
     let verifies = || step(|step| step.verifies = true);
     assert_eq!(owes(&working(), &verifies()), ["qa-verifier"]);
-    assert!(owes(&with(|session| session.memory.progress.verified = true), &verifies()).is_empty());
+    assert!(owes(&with(|session| session.memory.progress.proven.verified = true), &verifies()).is_empty());
     let qa = Waiver { gate: GateId::Qa.into(), until_ms: 1, ..Waiver::default() };
     assert!(owes(&with(|session| session.memory.progress.waivers = vec![qa]), &verifies()).is_empty());
 }

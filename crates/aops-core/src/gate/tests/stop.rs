@@ -10,9 +10,9 @@ fn a_question_after_the_work_is_answered_freely() {
     let asked = |writes_at_prompt, pending| {
         with(|session| {
             session.state.state.hydration_pending = pending;
-            (session.memory.progress.prompt_count, session.memory.progress.task_prompt_count) = (2, 1);
-            session.memory.progress.writes_at_prompt = writes_at_prompt;
-            session.memory.progress.reflected = false;
+            (session.memory.progress.prompts.count, session.memory.progress.prompts.first_of_task) = (2, 1);
+            session.memory.progress.prompts.writes_before = writes_at_prompt;
+            session.memory.progress.proven.reflected = false;
         })
     };
     passes(&asked(1, true), &event("Stop"), &Context::default());
@@ -47,14 +47,18 @@ fn a_block_stands_without_a_start() {
     let said = |verdict: &str| {
         let report =
             AgentReport { problems: vec!["p".into()], verdict: Some(Stored::of(verdict)), ..AgentReport::default() };
-        Context { report: Some(Ok(report)), ..Context::default() }
+        Context {
+            found: Found::AgentStop(AgentStopContext { report: Some(Ok(report)), ..AgentStopContext::default() }),
+            ..Context::default()
+        }
     };
     let kinds = |session: &Session, context: &Context| -> Vec<&'static str> {
         facts::facts(session, &stop, &Verdict::pass(), context).iter().map(|fact| fact.stored().0).collect()
     };
     assert_eq!(kinds(&working(), &said("BLOCK")), ["event", "block"]);
     assert_eq!(kinds(&working(), &said("OK")), ["event"]);
-    let foreign = Context { renamed: vec!["custodiet".into()], ..said("BLOCK") };
+    let foreign =
+        Context { agents: AgentNames { renamed: vec!["custodiet".into()], ..AgentNames::default() }, ..said("BLOCK") };
     assert_eq!(kinds(&working(), &foreign), ["event"]);
     assert_eq!(kinds(&with(|s| s.state.state.custodiet_blocked = true), &said("BLOCK")), ["event"]);
 }

@@ -16,10 +16,10 @@ fn read(line: &str) -> usize {
     let mut session = Session::default();
     let mut policy = Policy::default();
     policy.rules.push(Rule { command: vec!["never".to_owned()], ..Rule::default() });
-    session.memory.policy = Some(Box::new(policy));
+    session.memory.configured.policy = Some(Box::new(policy));
     let input = serde_json::json!({ "command": line }).to_string();
     let call = ToolCall { key: crate::model::call::CallKey::of("Bash", "t"), input, ..ToolCall::default() };
-    let event = Event { cwd: "/".to_owned(), call: Some(call), ..Event::named("PreToolUse") };
+    let event = Event { cwd: "/".to_owned(), ..Event::named("PreToolUse") }.with_call(call);
     texts_read();
     let context = again(&env, &session, &event, 0);
     gate::judge(&session, &event, &context);

@@ -7,14 +7,13 @@ use aops_shell::syntax::{Bit, Word};
 use rustix::fs::{FileType, Stat};
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Names that one pattern may stand for.
 const MOST_NAMES: usize = 20_000;
 
-pub(super) fn device(path: &Path) -> Result<u64, String> {
-    fs::metadata(path).map(|about| about.dev()).map_err(|error| error.to_string())
+pub(super) fn device(path: &Path) -> Result<libc::dev_t, String> {
+    rustix::fs::stat(path).map(|about| about.st_dev).map_err(|error| error.to_string())
 }
 
 pub(super) fn stat(path: &Path) -> Option<Stat> {

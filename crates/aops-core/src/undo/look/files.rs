@@ -213,6 +213,6 @@ impl Look<'_> {
     }
 }
 
-fn device_above(path: &Path) -> u64 {
+fn device_above(path: &Path) -> libc::dev_t {
     path.parent().and_then(stat).map_or(0, |stat| stat.st_dev)
 }
