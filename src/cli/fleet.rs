@@ -13,7 +13,7 @@ pub(super) use enqueue::{enqueue, names};
 pub(super) use on::submit;
 
 use super::table::{Cell, Tone};
-use super::{Command, Io, policy_here, refused, yes};
+use super::{Command, Io, operand, policy_here, refused, yes};
 use crate::remote::database;
 use aops_core::text::time::age;
 use aops_fleet::approval::Answer;
@@ -70,9 +70,16 @@ pub(super) static VERBS: &[Command] = &[
     approval::verb(
         "block",
         "End a run now, whatever it does (needs a person at a terminal)",
-        &[("aops-hook fleet block 20260113-1f3a9c02", "its worker stops the step within a third of its lease")],
+        &[("aops-hook fleet block 20260113-1f3a9c02", "on the engine it returns when nothing of its step is left")],
         |given, io| approval::answer(given, io, Answer::Block),
     ),
+    Command {
+        name: "release",
+        about: "Begin the step of a run anew on another machine (needs a person at a terminal)",
+        examples: &[("aops-hook fleet release 20260113-1f3a9c02", "its machine is away, and has the conversation")],
+        arguments: |row| row.arg(operand("id", "ID", "The run").required(true)),
+        run: on::release,
+    },
     Command {
         name: "serve",
         about: "Serve a page with questions, runs and sessions that answers by a click",

@@ -13,7 +13,7 @@ use aops_core::system::process::{self, Ending, Task, variable};
 use aops_fleet::queue::Snapshot;
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The commit in which a tree travels.
@@ -81,6 +81,16 @@ pub fn clone(
     described: Option<&Snapshot>,
     to: &Path,
 ) -> Result<(), String> {
+    let beside = clone_beside(env, repository, commit, to)?;
+    match described {
+        Some(Snapshot { head, bundle: Some(bundle), .. }) => restore(env, &beside, (branch, head), bundle)?,
+        _ => check_out(env, &beside, branch, commit)?,
+    }
+    put(&beside, to)
+}
+
+/// A clone that has this commit, beside the place where it belongs, with nothing checked out.
+pub(super) fn clone_beside(env: &Env, repository: &str, commit: &str, to: &Path) -> Result<PathBuf, String> {
     let beside = to.with_extension("new");
     let _ = fs::remove_dir_all(&beside);
     make_all(&beside).map_err(|failure| failure.to_string())?;
@@ -89,35 +99,52 @@ pub fn clone(
     if git(env, &beside, &["cat-file", "-e", &format!("{commit}^{{commit}}")]).is_err() {
         reach(env, &beside, &["fetch", "--quiet", "--", "origin", commit])?;
     }
-    match described {
-        Some(Snapshot { head, bundle: Some(bundle), .. }) => restore(env, &beside, (branch, head), bundle)?,
-        _ => git(env, &beside, &["checkout", "--quiet", "-B", branch, commit])?,
-    }
-    fs::rename(&beside, to).map_err(|error| format!("`{}`: {error}", to.display()))
+    Ok(beside)
+}
+
+pub(super) fn check_out(env: &Env, root: &Path, branch: &str, commit: &str) -> Result<(), String> {
+    git(env, root, &["checkout", "--quiet", "-B", branch, commit])
+}
+
+/// The clone appears where it belongs.
+pub(super) fn put(beside: &Path, to: &Path) -> Result<(), String> {
+    fs::rename(beside, to).map_err(|error| format!("`{}`: {error}", to.display()))
 }
 
 /// Describes the tree: what differs from the commit `base` is in the bundle, if that has at most `largest` bytes.
 pub fn describe(env: &Env, root: &Path, base: &str, largest: usize) -> Result<(Snapshot, bool), String> {
     let head = line(env, root, &["rev-parse", "HEAD"])?;
     let scratch = Scratch::new("tree").map_err(|error| error.to_string())?;
-    let with_index = [variable("GIT_INDEX_FILE", scratch.0.join("index"))];
-    git_with(env, root, &["read-tree", "HEAD"], &with_index, 0)?;
-    git_with(env, root, &["add", "--all", "--", ":/"], &with_index, 0)?;
-    let tree = text(&git_with(env, root, &["write-tree"], &with_index, 4096)?.0);
+    let tree = write_tree(env, root, &scratch.0.join("index"))?;
     if head == base && tree == line(env, root, &["rev-parse", &format!("{base}^{{tree}}")])? {
         return Ok((Snapshot { head, tree, bundle: None }, true));
     }
-    // The same tree on the same commit is the same commit, at any time and on any machine.
-    let same = [("NAME", "aops"), ("EMAIL", "aops@localhost"), ("DATE", "@1 +0000")];
-    let names: Vec<(String, OsString)> = ["AUTHOR", "COMMITTER"]
-        .into_iter()
-        .flat_map(|who| same.map(|(what, value)| variable(&format!("GIT_{who}_{what}"), value)))
-        .collect();
+    let names = always_the_same();
     let commit = text(&git_with(env, root, &["commit-tree", &tree, "-p", &head, "-m", "tree"], &names, 4096)?.0);
     git(env, root, &["update-ref", REF, &commit])?;
     let (bundle, is_whole) =
         git_with(env, root, &["bundle", "create", "--quiet", "-", REF, &format!("^{base}")], &[], largest)?;
     Ok((Snapshot { head, tree, bundle: is_whole.then_some(bundle) }, is_whole))
+}
+
+/// The tree that a commit of everything would have, ignored files left out.
+pub(super) fn write_tree(env: &Env, root: &Path, at: &Path) -> Result<String, String> {
+    let with_index = [index(at)];
+    git_with(env, root, &["read-tree", "HEAD"], &with_index, 0)?;
+    git_with(env, root, &["add", "--all", "--", ":/"], &with_index, 0)?;
+    Ok(text(&git_with(env, root, &["write-tree"], &with_index, 4096)?.0))
+}
+
+/// Git writes its index here, and leaves the repository's own alone.
+pub(super) fn index(at: &Path) -> (String, OsString) {
+    variable("GIT_INDEX_FILE", at)
+}
+
+/// The same tree on the same commit is the same commit, at any time and on any machine.
+pub(super) fn always_the_same() -> Vec<(String, OsString)> {
+    let same = [("NAME", "aops"), ("EMAIL", "aops@localhost"), ("DATE", "@1 +0000")];
+    let who = ["AUTHOR", "COMMITTER"].into_iter();
+    who.flat_map(|who| same.map(|(what, value)| variable(&format!("GIT_{who}_{what}"), value))).collect()
 }
 
 /// Makes a tree that was described, in a clone of the same repository in which nothing is checked out: what is protected in a
@@ -127,35 +154,50 @@ fn restore(env: &Env, root: &Path, (branch, head): (&str, &str), bundle: &[u8]) 
     let file = scratch.0.join("bundle");
     fs::write(&file, bundle).map_err(|error| error.to_string())?;
     git(env, root, &["fetch", "--quiet", "--", &file.to_string_lossy(), &format!("+{REF}:{REF}")])?;
+    restore_commit(env, root, (branch, head), REF)
+}
+
+/// The same where the clone has the commit with the tree.
+pub(super) fn restore_commit(env: &Env, root: &Path, (branch, head): (&str, &str), tree: &str) -> Result<(), String> {
     git(env, root, &["update-ref", &format!("refs/heads/{branch}"), head])?;
     git(env, root, &["symbolic-ref", "HEAD", &format!("refs/heads/{branch}")])?;
-    git(env, root, &["read-tree", "--reset", "-u", REF])?;
+    git(env, root, &["read-tree", "--reset", "-u", tree])?;
     git(env, root, &["reset", "--quiet"])
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim_end().to_owned()
 }
 
-fn line(env: &Env, cwd: &Path, args: &[&str]) -> Result<String, String> {
+pub(super) fn line(env: &Env, cwd: &Path, args: &[&str]) -> Result<String, String> {
     git_with(env, cwd, args, &[], 1 << 20).map(|(said, _)| text(&said))
 }
 
-fn git(env: &Env, cwd: &Path, args: &[&str]) -> Result<(), String> {
+pub(super) fn git(env: &Env, cwd: &Path, args: &[&str]) -> Result<(), String> {
     git_with(env, cwd, args, &[], 4096).map(drop)
 }
 
 /// The same outside of the jail, with the system's own git. Remotes are reached as the user would: with their agent and their
 /// settings.
-fn reach(env: &Env, cwd: &Path, args: &[&str]) -> Result<(), String> {
-    start(env, Identity::System("git"), cwd, args, &[], 4096).map(drop)
+pub(super) fn reach(env: &Env, cwd: &Path, args: &[&str]) -> Result<(), String> {
+    reach_with(env, cwd, args, &[], 4096).map(drop)
+}
+
+pub(super) fn reach_with(
+    env: &Env,
+    cwd: &Path,
+    args: &[&str],
+    more: &[(String, OsString)],
+    keep: usize,
+) -> Result<(Vec<u8>, bool), String> {
+    start(env, Identity::System("git"), cwd, args, more, keep)
 }
 
 /// Transports that are a program or an open file.
 const NEVER: [&str; 4] = ["-c", "protocol.ext.allow=never", "-c", "protocol.fd.allow=never"];
 
 /// What it printed, and whether that is all.
-fn git_with(
+pub(super) fn git_with(
     env: &Env,
     cwd: &Path,
     args: &[&str],

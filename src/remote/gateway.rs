@@ -43,7 +43,19 @@ impl Gateway {
 
     /// One question about a run: the status, and what was said.
     pub fn ask(&self, run: &str, verb: &str, body: &Value) -> Result<(u16, Value), String> {
-        let path = format!("{}/v1/runs/{run}{verb}", self.server.path.trim_end_matches('/'));
+        self.post(&format!("runs/{run}{verb}"), body)
+    }
+
+    /// What there is: `runs` or `machines`.
+    pub fn list(&self, what: &str) -> Result<Value, String> {
+        match self.post(&format!("list/{what}"), &Value::Null)? {
+            (200, list) => Ok(list),
+            (status, said) => Err(words_of(status, &said)),
+        }
+    }
+
+    fn post(&self, what: &str, body: &Value) -> Result<(u16, Value), String> {
+        let path = format!("{}/v1/{what}", self.server.path.trim_end_matches('/'));
         let server = Address { path, ..self.server.clone() };
         let token = format!("Bearer {}", self.token);
         let headers = [("authorization", token.as_str())];

@@ -10,6 +10,8 @@ pub mod gateway;
 #[cfg(feature = "fleet")]
 pub mod copy;
 #[cfg(feature = "fleet")]
+pub mod carried;
+#[cfg(feature = "fleet")]
 pub mod announce;
 #[cfg(feature = "fleet")]
 pub mod asked;

@@ -3,8 +3,8 @@
 //! `enqueue` stores a request; `worker` takes runs, each in a clone of its own; `ship` writes what a run came to, under its
 //! lease; `session` goes on with sessions that asked. Invariant: everything another machine needs to go on is in the database before a step's program is started.
 
-pub mod place;
 mod row;
+pub mod place;
 mod ship;
 pub mod stop;
 mod session;

@@ -116,6 +116,7 @@ pub static VERBS: &[Verb] = &[
     writes("fleet approve", Who::AtTerminal),
     writes("fleet reject", Who::AtTerminal),
     writes("fleet block", Who::AtTerminal),
+    writes("fleet release", Who::AtTerminal),
     writes("fleet serve", Who::OutsideClient),
     writes("worker", Who::OutsideClient),
     writes("key", Who::Anyone),

@@ -1,25 +1,30 @@
 //! The steps that run on this machine, each under its holder, by key.
 //!
-//! Starts holders, tells the engine of ends. Invariants: one holder for a key at a time; a step outlives a lost stream by
-//! `reattach`, and its worker never; a step that was let go is never told as ended: it is begun again under its key.
+//! Starts holders, tells the engine of ends. Invariants: one holder for a key at a time; a step outlives a lost stream, and the
+//! last answer of the engine, by `reattach`, and its worker never; a step that was let go is never told as ended: it is begun
+//! again under its key.
 
 #![expect(clippy::disallowed_methods, reason = "it starts holders")]
 
 use crate::client::{Address, SOON};
-use crate::hold::{Apart, Held, MARK};
+use crate::hold::{Apart, Held, MARK, clock};
 use crate::order::{Leg, LegEnd};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::watch;
 
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// How often holders are told that their worker lives, and the engine is asked whether it does.
+const BEAT: Duration = Duration::from_secs(1);
+/// For the engine's answer to that.
+const QUICK: Option<Duration> = Some(Duration::from_secs(2));
 const TELL_AGAIN: Duration = Duration::from_millis(200);
 
 /// What all steps of a worker share.
@@ -35,6 +40,8 @@ pub struct Steps {
     pub grace: Duration,
     pub reattach: Duration,
     table: Mutex<HashMap<String, Step>>,
+    /// When the engine answered last. A cut cable closes no stream.
+    answered: Mutex<Duration>,
 }
 
 #[derive(Debug)]
@@ -42,7 +49,7 @@ struct Step {
     /// Closed, the holder ends everything.
     pipe: Option<ChildStdin>,
     attended: u32,
-    lost: Option<Instant>,
+    lost: Option<Duration>,
     ended: watch::Receiver<bool>,
 }
 
@@ -74,16 +81,44 @@ impl Steps {
         grace: Duration,
         reattach: Duration,
     ) -> Arc<Self> {
-        let table = Mutex::default();
-        let steps = Arc::new(Self { machine, folder, program, ingress, lock, grace, reattach, table });
+        let (table, answered) = (Mutex::default(), Mutex::new(clock()));
+        let steps = Arc::new(Self { machine, folder, program, ingress, lock, grace, reattach, table, answered });
         let looking = Arc::clone(&steps);
         thread::spawn(move || {
+            let mut told = Duration::ZERO;
             loop {
                 thread::sleep(LOOK_AGAIN);
                 looking.end_unattended();
+                if clock() - told >= BEAT {
+                    told = clock();
+                    looking.say_alive();
+                }
+            }
+        });
+        let asking = Arc::clone(&steps);
+        thread::spawn(move || {
+            loop {
+                asking.ask_whether_it_lives();
+                thread::sleep(BEAT);
             }
         });
         steps
+    }
+
+    fn ask_whether_it_lives(&self) {
+        let asked = clock();
+        if self.ingress.ask("GET", "/restate/health", None, QUICK).is_ok() {
+            *self.answered.lock().unwrap_or_else(PoisonError::into_inner) = asked;
+        }
+    }
+
+    /// Without it holders end their steps.
+    fn say_alive(&self) {
+        for step in self.table().values_mut() {
+            if let Some(pipe) = &mut step.pipe {
+                let _ = pipe.write_all(b".");
+            }
+        }
     }
 
     fn table(&self) -> MutexGuard<'_, HashMap<String, Step>> {
@@ -91,8 +126,10 @@ impl Steps {
     }
 
     fn end_unattended(&self) {
+        let answered = *self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_cut_off = clock().saturating_sub(answered) > self.reattach;
         for step in self.table().values_mut() {
-            if step.lost.is_some_and(|since| since.elapsed() > self.reattach) {
+            if is_cut_off || step.lost.is_some_and(|since| clock().saturating_sub(since) > self.reattach) {
                 step.let_go();
             }
         }
@@ -137,7 +174,8 @@ impl Steps {
         fs::write(file("leg"), serde_json::to_vec(leg)?)?;
         let words = ["__leg".to_owned(), text_of(&file("leg")), text_of(&file("end"))];
         let (grace, lock, program) = (self.grace, Some(self.lock), text_of(&self.program));
-        let held = Held { grace, apart: Apart::IfPossible, lock, program, args: words.to_vec() };
+        let life = Some(self.reattach);
+        let held = Held { grace, life, apart: Apart::IfPossible, lock, program, args: words.to_vec() };
         let mut holder = Command::new("/proc/self/exe")
             .args(held.words())
             .env(MARK, &self.folder)
@@ -218,7 +256,7 @@ impl Drop for Attending {
         if let Some(step) = self.steps.table().get_mut(&self.key) {
             step.attended = step.attended.saturating_sub(1);
             if step.attended == 0 {
-                step.lost = Some(Instant::now());
+                step.lost = Some(clock());
             }
         }
     }

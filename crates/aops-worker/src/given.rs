@@ -2,6 +2,9 @@
 //!
 //! Pure.
 
+use std::net::SocketAddr;
+use std::time::Duration;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given(Vec<(String, String)>);
 
@@ -25,6 +28,17 @@ impl Given {
 
     pub fn must(&self, name: &str) -> Result<&str, String> {
         self.last(name).ok_or_else(|| format!("`--{name}` is missing\nhint: `aops-fleet` lists the options"))
+    }
+
+    /// Whole seconds.
+    pub fn seconds(&self, name: &str, usual: u64) -> Result<Duration, String> {
+        let Some(text) = self.last(name) else { return Ok(Duration::from_secs(usual)) };
+        text.parse().map(Duration::from_secs).map_err(|_| format!("`--{name} {text}`: write whole seconds"))
+    }
+
+    /// `ADDRESS:PORT`
+    pub fn address(&self, name: &str, text: &str) -> Result<SocketAddr, String> {
+        text.parse().map_err(|_| format!("`--{name} {text}`: write ADDRESS:PORT"))
     }
 
     pub fn all(&self, name: &str) -> Vec<String> {

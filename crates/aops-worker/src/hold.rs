@@ -1,7 +1,8 @@
 //! The holder of a step: it starts one program, and ends it with everything that came of it.
 //!
 //! A process of its own for each step. It ends the tree when its standard input is closed (its worker was killed by anything, or
-//! let the step go), when it gets SIGTERM, and when the program has ended. Invariants: when the holder is gone, so is the
+//! let the step go) or brings no sign of life for too long (its worker or the machine was frozen), when it gets SIGTERM, and
+//! when the program has ended. Invariants: when the holder is gone, so is the
 //! tree. Where the kernel gives a namespace of processes, that holds even for a holder that is killed: its first process is
 //! ours, and all others end with it. Elsewhere orphans come to the holder, and what a killed holder leaves is swept by the
 //! next worker, which finds it by a variable.
@@ -48,6 +49,8 @@ pub enum Apart {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     pub grace: Duration,
+    /// How long without a byte from the worker. It counts while the machine sleeps, too.
+    pub life: Option<Duration>,
     pub apart: Apart,
     /// An open file of the worker that the holder keeps open, and the step does not.
     pub lock: Option<i32>,
@@ -64,14 +67,17 @@ impl Held {
     fn words_of(&self, verb: &str) -> Vec<String> {
         let apart = if self.apart == Apart::IfPossible { "apart" } else { "here" };
         let lock = self.lock.map_or_else(|| "-".to_owned(), |lock| lock.to_string());
-        let own = [verb.to_owned(), self.grace.as_millis().to_string(), apart.to_owned(), lock, self.program.clone()];
+        let life = self.life.map_or_else(|| "-".to_owned(), |life| life.as_millis().to_string());
+        let grace = self.grace.as_millis().to_string();
+        let own = [verb.to_owned(), grace, life, apart.to_owned(), lock, self.program.clone()];
         own.into_iter().chain(self.args.iter().cloned()).collect()
     }
 
     fn read(words: &[String]) -> Option<Self> {
-        let [_, grace, apart, lock, program, args @ ..] = words else { return None };
+        let [_, grace, life, apart, lock, program, args @ ..] = words else { return None };
         Some(Self {
             grace: Duration::from_millis(grace.parse().ok()?),
+            life: life.parse().ok().map(Duration::from_millis),
             apart: if apart == "apart" { Apart::IfPossible } else { Apart::Never },
             lock: lock.parse().ok(),
             program: program.clone(),
@@ -170,16 +176,30 @@ fn hold_here(held: &Held) -> u8 {
         [STEP.to_owned(), held.program.clone()].into_iter().chain(held.args.iter().cloned()).collect();
     let Ok(child) = ourselves(&words).stdin(Stdio::null()).spawn() else { return NOT_STARTED };
     let child = pid_of(&child);
+    let mut heard = clock();
     loop {
         if let Some(status) = tree::reap(child) {
             tree::end(Duration::ZERO);
             return code_of(status);
         }
-        if signal::was_asked() || is_closed() {
-            tree::end(held.grace);
+        let line = line();
+        if line == Line::Alive {
+            heard = clock();
+        }
+        let overdue = held.life.and_then(|life| clock().checked_sub(heard + life));
+        if signal::was_asked() || line == Line::Closed || overdue.is_some() {
+            // After a long sleep another machine may have begun the step.
+            let is_late = overdue.is_some_and(|overdue| overdue > held.grace);
+            tree::end(if is_late { Duration::ZERO } else { held.grace });
             return ENDED;
         }
     }
+}
+
+/// Since the machine was started, its sleep included.
+pub fn clock() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    Duration::new(now.tv_sec.try_into().unwrap_or_default(), now.tv_nsec.try_into().unwrap_or_default())
 }
 
 fn code_of(status: WaitStatus) -> u8 {
@@ -187,11 +207,24 @@ fn code_of(status: WaitStatus) -> u8 {
     status.exit_status().or(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(ENDED)
 }
 
-/// Nobody holds the other end of our standard input any more. Waits for a moment.
-fn is_closed() -> bool {
+/// What the worker's end of our standard input says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Line {
+    Alive,
+    Quiet,
+    Closed,
+}
+
+/// Waits for a moment.
+fn line() -> Line {
     let mut stream = [PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN)];
-    let changed = poll(&mut stream, Some(&LOOK_AGAIN)).is_ok_and(|count| count > 0);
-    changed && stream[0].revents().intersects(PollFlags::HUP | PollFlags::IN | PollFlags::ERR | PollFlags::NVAL)
+    if !poll(&mut stream, Some(&LOOK_AGAIN)).is_ok_and(|count| count > 0) {
+        return Line::Quiet;
+    }
+    match rustix::io::read(rustix::stdio::stdin(), &mut [0_u8; 64]) {
+        Ok(0) | Err(_) => Line::Closed,
+        Ok(_) => Line::Alive,
+    }
 }
 
 #[expect(unsafe_code, reason = "the number of an open file comes from the worker")]

@@ -31,6 +31,9 @@ pub struct Leg {
     pub order: Value,
     #[serde(default)]
     pub answer: Option<Decision>,
+    /// Another machine may have worked on it since this one did: what is here counts only if the remote has nothing newer.
+    #[serde(default)]
+    pub restore: bool,
 }
 
 /// A person's answer. It counts for the question with this digest alone.
@@ -58,21 +61,28 @@ pub enum LegEnd {
     Asks {
         question: String,
         about: String,
+        /// The client's conversation is on this machine alone.
+        #[serde(default)]
+        pinned: bool,
     },
     /// Interrupted; it goes on where it stands.
     GivenBack,
     /// `aops-hook` itself failed.
-    Failed {
-        words: String,
-    },
+    Failed { words: String },
 }
 
 /// How a run stands, for people and programs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
     /// `waits`, `runs`, `asks`, `over`.
     pub state: String,
+    /// What it waits for.
+    #[serde(default)]
+    pub waits_for: Option<String>,
     pub machine: Option<String>,
+    /// It goes on only there, unless a person releases it.
+    #[serde(default)]
+    pub pinned: bool,
     pub leg: u64,
     pub question: Option<String>,
     /// The digest that an answer must name.
@@ -80,4 +90,28 @@ pub struct Standing {
     /// RFC 3339, when this began.
     pub since: String,
     pub who: String,
+    #[serde(default)]
+    pub repository: String,
+    #[serde(default)]
+    pub task: String,
+    #[serde(default)]
+    pub outcome: Option<String>,
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+/// Of a task, where runs are listed.
+const LONGEST_TASK: usize = 300;
+
+impl Standing {
+    /// What stays the same as long as the run lasts.
+    pub fn of(order: &Order) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        Self {
+            who: order.who.clone(),
+            repository: text(&order.run["repository"]),
+            task: text(&order.run["run"]["task"]).chars().take(LONGEST_TASK).collect(),
+            ..Self::default()
+        }
+    }
 }

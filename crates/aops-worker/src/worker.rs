@@ -1,13 +1,15 @@
 //! The worker of a machine: takes its lock, ends what an earlier one left, serves, and tells the engine that it is there.
 //!
-//! Writes below its folder. Invariant: it serves nothing before the last holder of an earlier worker is gone.
+//! Writes below its folder. Invariants: it serves nothing before the last holder of an earlier worker is gone; what it lets go
+//! has ended before another machine may begin it.
 
 use crate::alone::Alone;
+use crate::announce;
 use crate::attend::Steps;
 use crate::client::{Address, SOON};
 use crate::given::Given;
 use crate::hold;
-use crate::service::{self, ALL, Machine};
+use crate::service::{self, ALL, Machine, name_of};
 use aops_core::system::env::Env;
 use serde_json::json;
 use std::fs;
@@ -17,10 +19,13 @@ use std::thread;
 use std::time::Duration;
 
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-const SECOND: Duration = Duration::from_secs(1);
+/// How often a worker asks whether its machine still gets runs.
+const ASK_AGAIN: Duration = Duration::from_secs(30);
 
-const KNOWN: [&str; 11] =
-    ["name", "listen", "address", "ingress", "admin", "folder", "hook", "label", "identity", "reattach", "grace"];
+const KNOWN: [&str; 12] = [
+    "name", "listen", "address", "ingress", "admin", "folder", "hook", "label", "identity", "reattach", "grace",
+    "lost-after",
+];
 
 /// How a worker was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,12 +47,7 @@ pub struct Options {
 impl Options {
     pub fn read(words: &[String]) -> Result<Self, String> {
         let given = Given::read(words, &KNOWN)?;
-        let seconds = |wanted: &str, usual: u64| match given.last(wanted) {
-            None => Ok(Duration::from_secs(usual)),
-            Some(text) => {
-                text.parse().map(Duration::from_secs).map_err(|_| format!("`--{wanted} {text}`: write whole seconds"))
-            }
-        };
+        let seconds = |wanted: &str, usual: u64| given.seconds(wanted, usual);
         let (env, listen, name) = (Env::read(), given.must("listen")?, given.must("name")?.to_owned());
         if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
             return Err(format!("`{name}` is not the name of a machine\nhint: letters, digits, `-` and `_`"));
@@ -59,6 +59,16 @@ impl Options {
                  hint: give the server's key (`publickeyv1_…`), or listen on 127.0.0.1"
             ));
         }
+        let (reattach, grace, lost_after) =
+            (seconds("reattach", 30)?, seconds("grace", 2)?, seconds("lost-after", 120)?);
+        if (reattach + grace) * 2 >= lost_after {
+            return Err(format!(
+                "`--reattach` and `--grace` are {} s together, which is not below half of `--lost-after` ({} s)\n\
+                 hint: a machine that is cut off must have ended its step before another one begins it",
+                (reattach + grace).as_secs(),
+                lost_after.as_secs()
+            ));
+        }
         Ok(Self {
             listen,
             address: given.last("address").map(str::to_owned),
@@ -68,8 +78,8 @@ impl Options {
             hook: given.last("hook").map_or_else(|| find_hook(&env), |path| Ok(PathBuf::from(path)))?,
             labels: given.all("label"),
             identity: given.last("identity").map(str::to_owned),
-            reattach: seconds("reattach", 30)?,
-            grace: seconds("grace", 2)?,
+            reattach,
+            grace,
             name,
         })
     }
@@ -106,24 +116,41 @@ pub fn work(options: &Options) -> Result<(), String> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| error.to_string())?;
     let announced = options.clone();
-    thread::spawn(move || announce(&announced));
-    runtime.block_on(service::serve(steps, options.listen, options.identity.as_deref()))
+    thread::spawn(move || stay_known(&announced));
+    runtime.block_on(service::serve_machine(steps, options.listen, options.identity.as_deref()))
 }
 
-/// Tells the server where this machine is, and the others what it is, until both have heard it.
-fn announce(options: &Options) {
+/// Tells the engine where this machine is, and the others what it is; and again, when it was taken for gone.
+fn stay_known(options: &Options) {
     let here = options.address.clone().unwrap_or_else(|| format!("http://{}", options.listen));
-    let deployment = json!({"uri": here, "force": true});
-    let hello = json!(Machine { name: options.name.clone(), labels: options.labels.clone(), runs: 0 });
-    let path = format!("/Machines/{ALL}/hello");
-    let is_heard = |at: &Address, path: &str, body| {
-        at.ask("POST", path, Some(body), SOON).is_ok_and(|said| (200..300).contains(&said.status))
-    };
-    while !is_heard(&options.admin, "/deployments", &deployment) {
-        thread::sleep(SECOND);
+    announce::deployment(&options.admin, &here);
+    let hello = json!(Machine {
+        name: options.name.clone(),
+        labels: options.labels.clone(),
+        grace_s: options.grace.as_secs(),
+        reattach_s: options.reattach.as_secs(),
+        ..Machine::default()
+    });
+    let (path, question) = (format!("/Machines/{ALL}/hello"), format!("/Machines/{ALL}/counts"));
+    loop {
+        announce::insist(&options.ingress, &path, &hello);
+        resume_paused(options);
+        let counts = || options.ingress.ask("POST", &question, Some(&json!(options.name)), SOON);
+        while counts().map_or(true, |said| said.json != json!(false)) {
+            thread::sleep(ASK_AGAIN);
+        }
     }
-    while !is_heard(&options.ingress, &path, &hello) {
-        thread::sleep(SECOND);
+}
+
+/// The engine stops trying to reach a machine that was away for long.
+fn resume_paused(options: &Options) {
+    let service = name_of(&options.name);
+    let sql = format!(
+        "select id from sys_invocation where target_service_name = '{service}' and status = 'paused' limit 1000"
+    );
+    let Ok(said) = options.admin.ask("POST", "/query", Some(&json!({"query": sql})), SOON) else { return };
+    for id in said.json["rows"].as_array().into_iter().flatten().filter_map(|row| row["id"].as_str()) {
+        let _ = options.admin.ask("PATCH", &format!("/invocations/{id}/resume"), None, SOON);
     }
 }
 
@@ -147,5 +174,10 @@ mod tests {
             assert!(read(here, &[]).is_ok(), "{here}");
         }
         assert!(read("here", &[]).unwrap_err().contains("ADDRESS:PORT"));
+        for (more, is_fine) in
+            [(["--reattach", "57"], true), (["--reattach", "58"], false), (["--lost-after", "64"], false)]
+        {
+            assert_eq!(read("127.0.0.1:1", &more).is_ok(), is_fine, "{more:?}");
+        }
     }
 }

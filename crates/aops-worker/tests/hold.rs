@@ -10,7 +10,7 @@ use aops_worker::alone::Alone;
 use aops_worker::hold::{Apart, ENDED, Held, MARK, sweep};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
@@ -30,9 +30,14 @@ struct Step {
 
 impl Step {
     fn start(line: &str, apart: Apart, lock: Option<i32>) -> Self {
+        Self::start_for(None, line, apart, lock)
+    }
+
+    fn start_for(life: Option<Duration>, line: &str, apart: Apart, lock: Option<i32>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let args = vec!["-c".to_owned(), line.to_owned()];
-        let held = Held { grace: Duration::from_millis(200), apart, lock, program: "/bin/sh".to_owned(), args };
+        let program = "/bin/sh".to_owned();
+        let held = Held { grace: Duration::from_millis(200), life, apart, lock, program, args };
         let mut holder = Command::new(env!("CARGO_BIN_EXE_aops-fleet"))
             .args(held.words())
             .env(MARK, folder.path())
@@ -80,7 +85,7 @@ fn marked(folder: &Path) -> usize {
 }
 
 #[track_caller]
-fn until(what: &str, holds: impl Fn() -> bool) {
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
     while !holds() {
         assert!(began.elapsed() < Duration::from_mins(1), "never: {what}");
@@ -97,6 +102,27 @@ fn a_closed_pipe_ends_the_whole_tree() {
         drop(step.pipe.take());
         assert_eq!(step.wait(), Some(i32::from(ENDED)), "{apart:?}");
         assert_eq!(step.alive(), 0, "{apart:?}");
+    }
+}
+
+/// A worker that is frozen keeps the pipe open and says nothing. One that lives says so.
+#[test]
+fn a_pipe_without_a_sign_of_life_ends_the_whole_tree() {
+    let life = Some(Duration::from_millis(500));
+    for apart in BOTH {
+        let mut step = Step::start_for(life, &format!("{DAEMON}; echo up > step; sleep 600"), apart, None);
+        let mut pipe = step.pipe.take().unwrap();
+        until("the daemon is up", || {
+            pipe.write_all(b".").unwrap();
+            step.there("daemon") && step.there("step")
+        });
+        for _ in 0..12 {
+            thread::sleep(Duration::from_millis(100));
+            pipe.write_all(b".").unwrap();
+            assert_eq!(step.holder.try_wait().unwrap(), None, "it lives as long as its worker says so: {apart:?}");
+        }
+        assert_eq!((step.wait(), step.alive()), (Some(i32::from(ENDED)), 0), "{apart:?}");
+        drop(pipe);
     }
 }
 

@@ -35,6 +35,11 @@ pub(super) const fn verb(
 }
 
 pub(super) fn list(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    if let Some(gateway) = on::gateway(io)?
+        && !is_configured(io)
+    {
+        return on::runs(io, &gateway, true);
+    }
     let open = open(io)?.approvals(MOST)?;
     if io.json {
         let one = |one: &Approval| {
@@ -136,6 +141,9 @@ pub(in crate::cli) fn old_trees(io: &Io, age_ms: i64) -> anyhow::Result<Vec<Stri
 
 /// `runs --fleet`
 pub(in crate::cli) fn runs(io: &mut Io) -> anyhow::Result<u8> {
+    if let Some(gateway) = on::gateway(io)? {
+        return on::runs(io, &gateway, false);
+    }
     let runs = open(io)?.runs(MOST)?;
     if io.json {
         return io.print(runs.iter().map(to_json).collect::<Value>());

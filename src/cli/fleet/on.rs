@@ -4,7 +4,8 @@
 //! run as it is.
 
 use super::enqueue::{SECRET, names};
-use crate::cli::{Io, complain, policy_here, refused};
+use crate::cli::table::Cell;
+use crate::cli::{Io, complain, policy_here, refused, text};
 use crate::remote::copy;
 use crate::remote::gateway::{Gateway, words_of};
 use crate::run::attempt::RunOutcome;
@@ -13,6 +14,8 @@ use crate::run::fleet::StoredRequest;
 use crate::run::fleet::leg::Order;
 use aops_core::system::signal;
 use aops_core::text::redact::redact;
+use aops_core::text::template::one_line;
+use aops_core::text::time::{self, age};
 use clap::ArgMatches;
 use serde_json::{Value, json};
 use std::thread;
@@ -145,6 +148,54 @@ pub(in crate::cli) fn block(gateway: &Gateway, id: &str) -> anyhow::Result<()> {
         (200 | 202 | 409, _) => Ok(()),
         (status, said) => refused(words_of(status, &said)),
     }
+}
+
+/// Takes the step of a run from its machine: it begins anew on another one.
+pub(super) fn release(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let id = text(given, "id").unwrap_or_default();
+    let Some(gateway) = gateway(io)? else {
+        return refused("no engine is configured\nhint: set `fleet.engine` to the address of its gateway");
+    };
+    match gateway.ask(id, "/release", &Value::Null).or_else(refused)? {
+        (200, _) => {
+            io.answer(&json!({"id": id, "released": true}), format!("{id}: its step begins anew on another machine"))
+        }
+        (status, said) => refused(words_of(status, &said)),
+    }
+}
+
+/// The runs that the engine knows, the newest change first.
+pub(super) fn runs(io: &mut Io, gateway: &Gateway, only_asking: bool) -> anyhow::Result<u8> {
+    let mut all = gateway.list("runs").or_else(refused)?;
+    if let Some(runs) = all.as_array_mut() {
+        runs.retain(|run| !only_asking || run["state"] == "asks");
+    }
+    if io.json {
+        return io.print(all);
+    }
+    let runs = all.as_array().into_iter().flatten();
+    if only_asking {
+        let row = |run: &Value| [said(run, "run_id"), age_of(io, run), said(run, "repository"), said(run, "question")];
+        let rows = runs.map(row).map(|row| row.map(Cell::from)).collect();
+        return io.table(["id", "age", "repository", "question"], rows);
+    }
+    let row = |run: &Value| {
+        let more = ["waits_for", "question", "reason"].map(|name| said(run, name));
+        let more = more.iter().find(|words| !words.is_empty()).map(|words| format!(" ({words})")).unwrap_or_default();
+        let words = said(run, "task") + &more;
+        [said(run, "run_id"), said(run, "state"), said(run, "outcome"), age_of(io, run), said(run, "machine"), words]
+    };
+    let rows = runs.map(row).map(|row| row.map(Cell::from)).collect();
+    io.table(["run", "state", "outcome", "changed", "machine", "task"], rows)
+}
+
+fn said(run: &Value, name: &str) -> String {
+    one_line(&redact(run[name].as_str().unwrap_or_default()), 300)
+}
+
+fn age_of(io: &Io, run: &Value) -> String {
+    let since = time::parse(run["since"].as_str().unwrap_or_default());
+    since.map(|since| age(io.env.now_ms - since)).unwrap_or_default()
 }
 
 /// A person's answer to what this run asks now.

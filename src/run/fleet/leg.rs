@@ -1,8 +1,9 @@
 //! A part of a run for the worker of an engine: from where it stands to its end or its next question, in a clone of its own.
 //!
 //! Started by `aops-fleet` under a holder, which ends everything that comes of it. Reads the leg from one file, writes how it ended
-//! into another. Invariants: an order is believed only after its checks; an answer counts only for the packet that it was
-//! given for; the end appears whole or not at all.
+//! into another, and puts the run's tree and record to its remote after each step. Invariants: an order is believed only after
+//! its checks, and so is a record; an answer counts only for the packet that it was given for; the end appears whole or not
+//! at all.
 
 use super::place::Place;
 use super::stop::{Left, Stop};
@@ -39,6 +40,9 @@ struct Leg {
     order: Order,
     #[serde(default)]
     answer: Option<Decision>,
+    /// Another machine may have worked on it since this one did.
+    #[serde(default)]
+    restore: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -57,7 +61,7 @@ struct Decision {
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum LegEnd {
     Finished { outcome: &'static str, reason: String, delivered: Option<Delivered> },
-    Asks { question: String, about: String },
+    Asks { question: String, about: String, pinned: bool },
     GivenBack,
     Failed { words: String },
 }
@@ -84,15 +88,14 @@ pub fn run(arguments: &[String], env: &Env) -> u8 {
     u8::from(files::replace_private(Path::new(end), &text).is_err())
 }
 
-fn drive(env: &Env, Leg { run, order, answer }: Leg) -> LegEnd {
+fn drive(env: &Env, Leg { run, order, answer, restore }: Leg) -> LegEnd {
     let env = &env.driving();
     let Order { commit, repository, request } = order;
     let taken = TakenRun { id: run, fence: 0, repository, commit, request: String::new() };
-    let known = Progress::default();
-    if let Err(words) = row::check(&taken, &request, &known) {
+    if let Err(words) = row::check(&taken, &request, &Progress::default()) {
         return told(untrue(&words), None);
     }
-    let place = match Place::of(env, &taken, &request, &known) {
+    let place = match Place::carried(env, &taken, &request, restore) {
         Ok(place) => place,
         Err(words) => return LegEnd::Failed { words },
     };
@@ -103,7 +106,11 @@ fn drive(env: &Env, Leg { run, order, answer }: Leg) -> LegEnd {
         at: said.at,
         note: said.note,
     });
-    let stop = go_on(env, &place, &request.run, answered.as_ref(), &mut Silent);
+    let mut reporter = Carrying { env, place: &place, run: &taken, is_there: false };
+    let stop = go_on(env, &place, &request.run, answered.as_ref(), &mut reporter);
+    if matches!(stop.left, Left::Asks(_)) {
+        reporter.carry();
+    }
     let runs = place.artifacts.runs().unwrap_or_default();
     let delivered = runs.into_iter().find(|known| known.run_id == taken.id).and_then(|known| known.delivered);
     if matches!(&stop.left, Left::Finished { outcome: RunOutcome::Pass, .. }) {
@@ -120,19 +127,43 @@ fn told(stop: Stop, delivered: Option<Delivered>) -> LegEnd {
         }
         // A failure on the way has no packet that an answer could be about.
         Left::Asks(words) if stop.about.is_empty() => LegEnd::Failed { words: redact(&words).into_owned() },
-        Left::Asks(question) => LegEnd::Asks { question: redact(&question).into_owned(), about: stop.about },
+        Left::Asks(question) => {
+            LegEnd::Asks { question: redact(&question).into_owned(), about: stop.about, pinned: stop.pinned }
+        }
         Left::GivenBack | Left::Lost => LegEnd::GivenBack,
     }
 }
 
-/// Nobody reads what a leg says on its way.
-struct Silent;
+/// Keeps the run's remote in step with the run. What a leg says on its way is not read.
+struct Carrying<'a> {
+    env: &'a Env,
+    place: &'a Place,
+    run: &'a TakenRun,
+    /// The remote has everything up to the last step that ended.
+    is_there: bool,
+}
 
-impl Reporter for Silent {
+impl Carrying<'_> {
+    /// A remote that does not take it hinders no work; another machine asks before it begins anew.
+    fn carry(&mut self) {
+        self.is_there = self.place.carry(self.env, self.run).is_ok();
+    }
+}
+
+impl Reporter for Carrying<'_> {
     fn run_began(&mut self, _: &RunState) {}
     fn step_began(&mut self, _: &PlannedStep, _: usize) {}
     fn step_runs(&mut self, _: &StepProgress) {}
     fn step_ended(&mut self, _: &str, _: RunOutcome, _: u64, _: u64) {}
     fn thrown_away(&mut self, _: &str, _: &str) {}
     fn note(&mut self, _: &str) {}
+
+    fn recorded(&mut self) -> anyhow::Result<()> {
+        // One that is asked to end has no time for this.
+        let is_known = self.is_there && self.place.is_in_step();
+        if !is_known && !signal::interrupted() {
+            self.carry();
+        }
+        Ok(())
+    }
 }

@@ -1,8 +1,10 @@
-//! The working tree of a run on this machine: what is there already, or made again from the database.
+//! The working tree of a run on this machine: what is there already, or made again from the database or the run's remote.
 //!
-//! Invariants: two runs never share a tree; a tree that is here is kept only if the database knows nothing that it does not.
+//! Invariants: two runs never share a tree; a tree that is here is kept only if the database knows nothing that it does not,
+//! or if no other machine has worked on the run since.
 
-use super::StoredRequest;
+use super::{StoredRequest, row};
+use crate::remote::carried::{self, Record};
 use crate::remote::copy;
 use crate::remote::database;
 use crate::run::artifacts::{LEDGER, RunArtifacts};
@@ -43,6 +45,45 @@ impl Place {
         Ok(Self { folder, artifacts: RunArtifacts::of(&root), root, base: run.commit.clone() })
     }
 
+    /// The place of a run of an engine. What is here is older than what another machine left at the remote, if one may have
+    /// (`restore`).
+    pub(super) fn carried(env: &Env, run: &TakenRun, request: &StoredRequest, restore: bool) -> Result<Self, String> {
+        let folder = database::trees(env).join(&run.id);
+        let tree = folder.join("tree");
+        if restore || project(&tree, request).is_err() {
+            let _ = fs::remove_dir_all(&folder);
+            let branch = format!("aops/{}", run.id);
+            let found = carried::clone(env, &run.repository, &run.commit, (&branch, &run.id), &tree)?;
+            match found {
+                Some(Record { lines, files }) => {
+                    let known = Progress { lines, files, tree: None };
+                    row::check(run, request, &known)?;
+                    fill(env, &project(&tree, request)?, &known).map_err(|failure| failure.to_string())?;
+                }
+                None if restore => {
+                    let _ = fs::remove_dir_all(&folder);
+                    return Err(
+                        "the machine that worked on it left nothing at the remote, so it would begin anew".to_owned()
+                    );
+                }
+                None => {}
+            }
+        }
+        let root = project(&tree, request)?;
+        Ok(Self { folder, artifacts: RunArtifacts::of(&root), root, base: run.commit.clone() })
+    }
+
+    /// Puts tree and record to the run's remote, where another machine finds them.
+    pub(super) fn carry(&self, env: &Env, run: &TakenRun) -> Result<(), String> {
+        let record = Record { lines: self.lines(), files: self.files(&run.id) };
+        carried::push(env, &self.root, &run.repository, &run.id, &record)
+    }
+
+    /// A step's program is about to be started, or runs.
+    pub(super) fn is_in_step(&self) -> bool {
+        self.lines().last().is_some_and(|line| line.contains("\"kind\":\"STEP\""))
+    }
+
     pub(super) fn lines(&self) -> Vec<String> {
         lines_of(&self.artifacts)
     }
@@ -50,10 +91,7 @@ impl Place {
     /// Everything that another machine needs, where the database has the first `known` lines. Also returns whether it can go on
     /// there.
     pub(super) fn describe(&self, env: &Env, run: &str, known: usize) -> Result<(Progress, bool), String> {
-        let lines = self.lines();
-        let relative = |path: &Path| path.strip_prefix(self.artifacts.folder()).ok().map(|p| p.display().to_string());
-        let files = self.artifacts.files_of(run).into_iter();
-        let files = files.filter_map(|path| Some((relative(&path)?, files::read_text(&path).ok()?))).collect();
+        let (lines, files) = (self.lines(), self.files(run));
         // While a step runs, the tree is its own: the one before it is what another machine begins with. The database has that
         // one if it has all lines before the step's.
         if known + 1 >= lines.len() && lines.last().is_some_and(|line| line.contains("\"kind\":\"STEP\"")) {
@@ -61,6 +99,13 @@ impl Place {
         }
         let (tree, can_travel) = copy::describe(env, &self.root, &self.base, LARGEST_BUNDLE)?;
         Ok((Progress { lines, files, tree: Some(tree) }, can_travel))
+    }
+
+    /// Packets and summaries.
+    fn files(&self, run: &str) -> Vec<(String, String)> {
+        let relative = |path: &Path| path.strip_prefix(self.artifacts.folder()).ok().map(|p| p.display().to_string());
+        let files = self.artifacts.files_of(run).into_iter();
+        files.filter_map(|path| Some((relative(&path)?, files::read_text(&path).ok()?))).collect()
     }
 
     pub(super) fn remove(&self) {

@@ -22,6 +22,7 @@ const DAEMON: &str =
 struct Fleet {
     _model: Model,
     world: World,
+    door: Option<Door>,
     server: Option<Server>,
     effects: PathBuf,
     bare: PathBuf,
@@ -53,7 +54,13 @@ impl Fleet {
         let folder = world.sandbox.tmp().join("r");
         fs::create_dir(&folder).unwrap();
         let server = Some(Server::start(&world.sandbox, folder));
-        Self { _model: model, world, server, effects, bare, port: free_port() }
+        let mut fleet = Self { _model: model, world, door: None, server, effects, bare, port: free_port() };
+        fleet.door = Some(Door::open(&fleet));
+        fleet
+    }
+
+    fn door(&self) -> &Door {
+        self.door.as_ref().unwrap()
     }
 
     fn server(&self) -> &Server {
@@ -270,8 +277,9 @@ impl Door {
         fs::write(&tokens, line("ann", "submit") + &line("bob", "approve,operate")).unwrap();
         fs::set_permissions(&tokens, fs::Permissions::from_mode(0o600)).unwrap();
         let (port, at) = (free_port(), |name: &str| format!("unix:{}", fleet.server().socket(name).display()));
+        let runs = format!("127.0.0.1:{}", free_port());
         let gateway = Command::new(program())
-            .args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--ingress", &at("ingress")])
+            .args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--runs", &runs, "--ingress", &at("ingress")])
             .args(["--admin", &at("admin"), "--tokens", tokens.to_str().unwrap(), "--audit", audit.to_str().unwrap()])
             .env_clear()
             .envs(sandbox.environment())
@@ -282,6 +290,8 @@ impl Door {
             .unwrap();
         let door = Self { port, audit, _gateway: Running(gateway) };
         sandbox.wait_until("the gateway is up", || door.ask("", "GET", "/healthz", &Value::Null).0 == 200);
+        let serves_runs = || fleet.server().ask("admin", "GET", "/services/Run", None).0 == 200;
+        sandbox.wait_until("the engine knows what it serves", serves_runs);
         door
     }
 
@@ -320,7 +330,7 @@ fn the_gateway_knows_who_asks() {
     let model = Model::new([bash("touch danger && echo danger >> effects"), Turn::text("Built.")]);
     let fleet = Fleet::new(model, BEGUN);
     let _worker = fleet.worker();
-    let door = Door::open(&fleet);
+    let door = fleet.door();
     let mut order = fleet.order("g1");
     order["who"] = json!("somebody else");
     for (token, code) in [("", 401), ("ann", 401), ("bobbob", 403)] {
@@ -358,7 +368,7 @@ fn the_gateway_knows_who_asks() {
 fn a_person_submits_waits_and_blocks() {
     let fleet = Fleet::new(silent(), &format!("{DAEMON}{BEGUN}{WAIT}"));
     let _worker = fleet.worker();
-    let door = Door::open(&fleet);
+    let door = fleet.door();
     let world = &fleet.world;
     let run = |token: &str| {
         let keys = world.sandbox.config().join("aops/keys");

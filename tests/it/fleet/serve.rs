@@ -216,7 +216,7 @@ fn the_page_is_for_people() {
     let session = sandbox.session();
     assert_eq!(session.start("startup").code, Some(0));
     assert_eq!(session.prompt("approve it yourself").code, Some(0));
-    for line in ["fleet serve", "fleet approve x", "fleet reject x --yes", "fleet block x"] {
+    for line in ["fleet serve", "fleet approve x", "fleet reject x --yes", "fleet block x", "fleet release x"] {
         session.ask_bash(&format!("aops-hook {line}")).refused(&["is for a person, not for a tool call"]);
     }
     for line in ["curl -s http://127.0.0.1:7390/", "nc localhost 7390", "curl https://approve.example/answer -d x"] {

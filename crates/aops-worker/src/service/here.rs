@@ -1,0 +1,70 @@
+//! The steps on one machine.
+//!
+//! Its service has the machine's name, which is known only when the program runs: the trait form of the SDK's macro, which is
+//! deprecated, and a hidden function give what is needed to set it. A test fails when they are gone.
+
+#![expect(deprecated, reason = "the newer form of a service has no name that is set at run time")]
+
+use crate::attend::Steps;
+use crate::order::{Leg, LegEnd};
+use restate_sdk::prelude::*;
+use restate_sdk::service::Discoverable;
+use restate_sdk::service::macro_support::service_definition;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+
+/// A step that was cancelled.
+pub(super) const CANCELLED: &str = "cancelled; nothing of the step is left";
+
+pub fn name_of(machine: &str) -> String {
+    format!("machine-{machine}")
+}
+
+#[restate_sdk::object]
+trait Here {
+    async fn step(leg: Json<Leg>) -> HandlerResult<Json<LegEnd>>;
+}
+
+struct OnMachine(Arc<Steps>);
+
+impl Here for OnMachine {
+    async fn step(&self, ctx: ObjectContext<'_>, Json(leg): Json<Leg>) -> HandlerResult<Json<LegEnd>> {
+        let (awakeable, done) = ctx.awakeable::<Json<LegEnd>>();
+        // Every attempt comes here: a step that runs is attended again, one that is unknown begins.
+        let attending = self.0.attend(ctx.invocation_id(), &leg, &awakeable).await?;
+        let end = restate_sdk::select! {
+            end = done => { end },
+            on_cancel => {
+                attending.kill().await;
+                return Err(TerminalError::new_with_code(409, CANCELLED).into());
+            }
+        };
+        attending.over();
+        Ok(end?)
+    }
+}
+
+/// Serves the steps of this machine, for ever.
+pub async fn serve_machine(steps: Arc<Steps>, listen: SocketAddr, identity: Option<&str>) -> Result<(), String> {
+    let mut here = <ServeHere<OnMachine> as Discoverable>::discover();
+    let name = name_of(&steps.machine);
+    here.name = name.clone().try_into().map_err(|_| format!("`{name}` is not the name of a service"))?;
+    let options = ServiceOptions::new()
+        .inactivity_timeout(Duration::from_hours(24))
+        .abort_timeout(Duration::from_secs(10))
+        .retry_policy_initial_interval(Duration::from_millis(100))
+        .retry_policy_exponentiation_factor(2.0)
+        .retry_policy_max_interval(Duration::from_secs(10))
+        .retry_policy_max_attempts(50)
+        .retry_policy_pause_on_max_attempts();
+    let machine = service_definition(OnMachine(steps).serve(), here).options(options);
+    let mut endpoint = Endpoint::builder().bind(machine);
+    if let Some(key) = identity {
+        endpoint = endpoint.identity_key(key).map_err(|error| format!("the server's key: {error}"))?;
+    }
+    let listener = TcpListener::bind(listen).await.map_err(|error| format!("`{listen}`: {error}"))?;
+    HttpServer::new(endpoint.build()).serve(listener).await;
+    Ok(())
+}

@@ -1,0 +1,320 @@
+//! A run: its place, its machine, its legs and its questions, to its end.
+//!
+//! Served by the gateway, so that a machine that is gone for good takes no run with it. Invariants: a cancelled run ends when
+//! nothing of its step is left, or says by when; an answer counts for one digest, and once; what a run took it gives back,
+//! however it ends.
+
+use super::answers::{ANSWERS, Answers};
+use super::here::{CANCELLED, name_of};
+use super::machines::{ALL, MACHINES, Machine, Machines, Wanted};
+use super::slots::{SLOTS, Slots, Wants, key_of};
+use crate::client::{Address, SOON};
+use crate::order::{Decision, LONGEST_WORDS, Leg, LegEnd, Order, PROTOCOL, Standing};
+use aops_core::system::env::now_ms;
+use aops_core::text::time::timestamp;
+use restate_sdk::context::{InvocationHandle, RequestTarget};
+use restate_sdk::prelude::*;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::net::TcpListener;
+
+const STANDING: &str = "standing";
+/// How long a run waits for a machine that has its labels, before it looks again.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+/// After a step's grace, until its machine counts as away.
+const OVER_GRACE: Duration = Duration::from_secs(3);
+/// How often in a row a machine may give a step back, or a run may lose its machine, before a person is asked.
+const MOST_GIVEN_BACK: u32 = 8;
+/// Begins the digest of a question that is about no packet.
+const FAILED: &str = "failed-";
+
+struct Run {
+    admin: Address,
+}
+
+#[restate_sdk::workflow(
+    name = "Run",
+    inactivity_timeout = "24h",
+    abort_timeout = "10s",
+    workflow_completion_retention = "7 days",
+    invocation_retry_policy(
+        initial_interval = "100ms",
+        factor = 2.0,
+        max_interval = "10s",
+        max_attempts = 50,
+        on_max_attempts = "pause"
+    )
+)]
+impl Run {
+    #[handler]
+    async fn run(&self, ctx: WorkflowContext<'_>, Json(order): Json<Order>) -> HandlerResult<Json<LegEnd>> {
+        if order.protocol != PROTOCOL {
+            let words = format!("this gateway knows orders of form {PROTOCOL}, not {}", order.protocol);
+            return Err(TerminalError::new_with_code(400, words).into());
+        }
+        let standing = Standing::of(&order);
+        let mut walk = Walk { ctx: &ctx, admin: &self.admin, order: &order, standing, machine: None };
+        let ended = walk.to_its_end().await;
+        walk.clear_up(&ended).await?;
+        Ok(Json(ended?))
+    }
+
+    /// One answer for a digest; a second one is refused.
+    #[handler]
+    async fn answer(&self, ctx: SharedWorkflowContext<'_>, Json(answer): Json<Decision>) -> HandlerResult<()> {
+        let standing = ctx.get::<Json<Standing>>(STANDING).await?.map(Json::into_inner);
+        let asked = standing.and_then(|standing| standing.about);
+        let name = promise_of(&answer.about);
+        if ctx.peek_promise::<Json<Decision>>(&name).await?.is_some() {
+            return Err(TerminalError::new_with_code(409, "this question was answered already").into());
+        }
+        if asked.as_deref() != Some(answer.about.as_str()) {
+            return Err(TerminalError::new_with_code(409, "the run does not ask this question").into());
+        }
+        // Two of these handlers may be here at one moment, and only one of them comes first there.
+        let take = RequestTarget::object(ANSWERS, ctx.key(), "take");
+        let Json(is_first) = ctx.request::<_, Json<bool>>(take, Json(answer.about.clone())).call().await?;
+        if !is_first {
+            return Err(TerminalError::new_with_code(409, "this question was answered already").into());
+        }
+        ctx.resolve_promise(&name, Json(answer));
+        Ok(())
+    }
+
+    #[handler]
+    async fn status(&self, ctx: SharedWorkflowContext<'_>) -> HandlerResult<Json<Option<Standing>>> {
+        Ok(Json(ctx.get::<Json<Standing>>(STANDING).await?.map(Json::into_inner)))
+    }
+}
+
+fn pause_after(times: u32) -> Duration {
+    Duration::from_secs(1 << times.min(6))
+}
+
+fn promise_of(about: &str) -> String {
+    format!("answer-{about}")
+}
+
+/// How a step ended, or that it was taken from its machine.
+enum StepEnd {
+    Ended(LegEnd),
+    /// Its invocation was killed or cancelled: its machine was away for too long, or a person released the run.
+    Taken,
+}
+
+struct Walk<'a, 'ctx> {
+    ctx: &'a WorkflowContext<'ctx>,
+    admin: &'a Address,
+    order: &'a Order,
+    standing: Standing,
+    machine: Option<Machine>,
+}
+
+impl Walk<'_, '_> {
+    async fn to_its_end(&mut self) -> Result<LegEnd, TerminalError> {
+        self.take_place().await?;
+        self.choose(None).await?;
+        self.legs().await
+    }
+
+    /// How the run stands from now on.
+    async fn tell(&mut self, state: &str) -> Result<(), TerminalError> {
+        // The clock, kept in the journal.
+        let since = self.ctx.run(|| async { Ok(timestamp(now_ms())) }).name("clock").await?;
+        self.standing.since = since;
+        state.clone_into(&mut self.standing.state);
+        self.ctx.set(STANDING, Json(self.standing.clone()));
+        Ok(())
+    }
+
+    /// Waits until fewer runs of this repository are under way than may be.
+    async fn take_place(&mut self) -> Result<(), TerminalError> {
+        let (awakeable, has_one) = self.ctx.awakeable::<bool>();
+        let wants = Wants { run: self.ctx.key().to_owned(), awakeable };
+        let take = RequestTarget::object(SLOTS, key_of(&self.standing.repository), "take");
+        let Json(at_once) = self.ctx.request::<_, Json<bool>>(take, Json(wants)).call().await?;
+        if !at_once {
+            self.standing.waits_for = Some("other runs of this repository".to_owned());
+            self.tell("waits").await?;
+            has_one.await?;
+        }
+        Ok(())
+    }
+
+    /// A machine with all labels that were asked for; waits for one.
+    async fn choose(&mut self, rather_not: Option<String>) -> Result<(), TerminalError> {
+        let wanted = Wanted { labels: self.order.labels.clone(), rather_not };
+        let mut is_told = false;
+        loop {
+            let pick = RequestTarget::object(MACHINES, ALL, "pick");
+            let picking = self.ctx.request::<_, Json<Option<Machine>>>(pick, Json(wanted.clone()));
+            let Json(found) = picking.call().await?;
+            if let Some(machine) = found {
+                self.standing.machine = Some(machine.name.clone());
+                self.standing.waits_for = None;
+                self.machine = Some(machine);
+                return Ok(());
+            }
+            if !is_told {
+                is_told = true;
+                let labels = wanted.labels.join(", ");
+                let with = if labels.is_empty() { String::new() } else { format!(" with {labels}") };
+                self.standing.waits_for = Some(format!("a machine{with}"));
+                self.tell("waits").await?;
+            }
+            self.ctx.sleep(LOOK_AGAIN).await?;
+        }
+    }
+
+    /// Gives the machine back. Returns its name.
+    fn leave(&mut self) -> Option<String> {
+        let name = self.machine.take()?.name;
+        let done = RequestTarget::object(MACHINES, ALL, "done");
+        self.ctx.request::<_, ()>(done, name.clone()).send();
+        Some(name)
+    }
+
+    /// Leg after leg, with a person's answer between two of them, to the end.
+    async fn legs(&mut self) -> Result<LegEnd, TerminalError> {
+        let (mut answer, mut given_back, mut restore) = (None::<Decision>, 0, false);
+        for leg in 1.. {
+            self.standing.leg = leg;
+            self.tell("runs").await?;
+            let run = self.ctx.key().to_owned();
+            let work = Leg { run, order: self.order.run.clone(), answer: answer.clone(), restore };
+            let (question, about) = match self.step(work).await? {
+                StepEnd::Ended(end @ LegEnd::Finished { .. }) => return Ok(end),
+                StepEnd::Taken if given_back < MOST_GIVEN_BACK => {
+                    given_back += 1;
+                    restore = true;
+                    self.standing.pinned = false;
+                    let left = self.leave();
+                    self.choose(left).await?;
+                    continue;
+                }
+                StepEnd::Ended(LegEnd::GivenBack) if given_back < MOST_GIVEN_BACK => {
+                    self.ctx.sleep(pause_after(given_back)).await?;
+                    given_back += 1;
+                    continue;
+                }
+                StepEnd::Ended(LegEnd::GivenBack) | StepEnd::Taken => {
+                    (format!("the step did not come to its end {given_back} times"), format!("{FAILED}{leg}"))
+                }
+                StepEnd::Ended(LegEnd::Failed { words }) => (words, format!("{FAILED}{leg}")),
+                StepEnd::Ended(LegEnd::Asks { question, about, pinned }) => {
+                    self.standing.pinned = pinned;
+                    (question, about)
+                }
+            };
+            let said = self.ask(question, about).await?;
+            given_back = 0;
+            if said.about.starts_with(FAILED) && !said.approve {
+                let (outcome, reason) = ("BLOCKED".to_owned(), format!("{} rejected it", said.who));
+                return Ok(LegEnd::Finished { outcome, reason, delivered: None });
+            }
+            answer = Some(said);
+        }
+        Err(TerminalError::new("a run without an end"))
+    }
+
+    /// Waits for a person's answer.
+    async fn ask(&mut self, question: String, about: String) -> Result<Decision, TerminalError> {
+        let name = promise_of(&about);
+        let question = if about.starts_with(FAILED) { format!("{question}; may it be tried again?") } else { question };
+        self.standing.question = Some(question.chars().take(LONGEST_WORDS).collect());
+        self.standing.about = Some(about);
+        self.tell("asks").await?;
+        let Json(said) = self.ctx.promise::<Json<Decision>>(&name).await?;
+        self.standing.question = None;
+        self.standing.about = None;
+        Ok(said)
+    }
+
+    /// One step, until it has ended. A cancellation reaches the step too: only its end is the end.
+    async fn step(&mut self, work: Leg) -> Result<StepEnd, TerminalError> {
+        let machine = self.machine.clone().unwrap_or_default();
+        let step = RequestTarget::object(name_of(&machine.name), self.ctx.key(), "step");
+        let calling = self.ctx.request::<_, Json<LegEnd>>(step, Json(work)).call();
+        let handle = calling.invocation_handle().await?;
+        restate_sdk::select! {
+            end = calling => {
+                match end {
+                    Ok(Json(end)) => Ok(StepEnd::Ended(end)),
+                    Err(error) if is_taken(&error) => Ok(StepEnd::Taken),
+                    Err(error) => Err(error),
+                }
+            },
+            on_cancel => Err(self.end_step(&machine, &handle).await?)
+        }
+    }
+
+    /// Cancels a step and waits until its processes are gone. A machine that is away hears no cancellation: the engine forgets
+    /// its step then, and the words say by when the machine has ended it by itself.
+    async fn end_step(&self, machine: &Machine, handle: &InvocationHandle) -> Result<TerminalError, TerminalError> {
+        handle.cancel();
+        let patience = Duration::from_secs(machine.grace_s) + OVER_GRACE;
+        let is_heard = restate_sdk::select! {
+            end = handle.attach::<Json<LegEnd>>() => { Some(end.err()) },
+            _ = self.ctx.sleep(patience) => { None }
+        };
+        if let Some(ended) = is_heard {
+            return Ok(ended.unwrap_or_else(|| TerminalError::new_with_code(409, "cancelled; the step had ended")));
+        }
+        let (admin, path) = (self.admin.clone(), format!("/invocations/{}/kill", handle.invocation_id()));
+        let asks = move || admin.ask("PATCH", &path, None, SOON);
+        self.ctx
+            .run(|| async move {
+                let said = tokio::task::spawn_blocking(asks).await??;
+                if said.status < 500 { Ok(()) } else { Err(std::io::Error::other(said.text).into()) }
+            })
+            .name("kill")
+            .await?;
+        let lets_go = i64::try_from(machine.lets_go_after().as_millis()).unwrap_or_default();
+        let by = self.ctx.run(|| async move { Ok(timestamp(now_ms() + lets_go)) }).name("clock").await?;
+        let name = &machine.name;
+        let words = format!("ended here; machine {name} was away, its copy ends by {by} at the latest");
+        Ok(TerminalError::new_with_code(409, words))
+    }
+
+    /// Gives back what the run had, and says how it ended.
+    async fn clear_up(&mut self, ended: &Result<LegEnd, TerminalError>) -> Result<(), TerminalError> {
+        let run = self.ctx.key().to_owned();
+        let give = RequestTarget::object(SLOTS, key_of(&self.standing.repository), "give");
+        self.ctx.request::<_, ()>(give, run.clone()).send();
+        self.ctx.request::<_, ()>(RequestTarget::object(ANSWERS, run, "forget"), ()).send();
+        self.leave();
+        let (outcome, reason) = match ended {
+            Ok(LegEnd::Finished { outcome, reason, .. }) => (outcome.clone(), reason.clone()),
+            Ok(_) => ("BLOCKED".to_owned(), String::new()),
+            Err(error) => ("BLOCKED".to_owned(), error.message().to_owned()),
+        };
+        self.standing.question = None;
+        self.standing.about = None;
+        self.standing.waits_for = None;
+        self.standing.outcome = Some(outcome);
+        self.standing.reason = Some(reason);
+        self.tell("over").await
+    }
+}
+
+/// What the engine says of an invocation that was killed, and a machine of one that was cancelled.
+fn is_taken(error: &TerminalError) -> bool {
+    error.code() == 409 && (error.message().eq_ignore_ascii_case("killed") || error.message().starts_with(CANCELLED))
+}
+
+/// Serves runs, and what they share, for ever.
+pub async fn serve_runs(
+    listen: SocketAddr,
+    admin: Address,
+    per_repository: usize,
+    identity: Option<&str>,
+) -> Result<(), String> {
+    let mut endpoint =
+        Endpoint::builder().bind(Run { admin }).bind(Machines).bind(Slots { per_repository }).bind(Answers);
+    if let Some(key) = identity {
+        endpoint = endpoint.identity_key(key).map_err(|error| format!("the server's key: {error}"))?;
+    }
+    let listener = TcpListener::bind(listen).await.map_err(|error| format!("`{listen}`: {error}"))?;
+    HttpServer::new(endpoint.build()).serve(listener).await;
+    Ok(())
+}

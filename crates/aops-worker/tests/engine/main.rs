@@ -1,0 +1,10 @@
+//! Runs under a real server, with real kills. Needs npm for the server, and `aops-hook` built beside `aops-fleet`.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests start and kill programs, and stop at what they do not expect"
+)]
+
+mod world;
+mod on_engine;

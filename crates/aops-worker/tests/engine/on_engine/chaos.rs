@@ -1,0 +1,84 @@
+//! Five machines, the gateway and the server killed at random: each keyed effect once, no run lost, never two copies.
+//!
+//! Minutes, so `tests/long-run.d/fleet` runs it; `AOPS_FLEET_RUNS`, `AOPS_FLEET_KILLS` and `AOPS_FLEET_SEED` change it.
+
+use crate::world::{World, until};
+use serde_json::json;
+use std::time::{Duration, Instant};
+use std::{env, thread};
+
+const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
+/// Two copies of a step of one run at a time are told; an effect has the key of its step.
+const STEP: &str = r#"echo "$AOPS_RUN $AOPS_STEP" >> "$EFFECTS/begun"; flock -n -E 99 "$EFFECTS/lock-$AOPS_RUN" sh -c 'sleep 0.5; echo "$AOPS_STEP" >> work; (set -C; : > "$EFFECTS/key-$AOPS_IDEMPOTENCY_KEY") 2>/dev/null; true'; code=$?; test $code = 99 && echo "$AOPS_RUN" >> "$EFFECTS/overlap"; exit $code"#;
+
+fn number(name: &str, usual: u64) -> u64 {
+    env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// A generator that is the same for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most
+    }
+}
+
+#[test]
+#[ignore = "minutes"]
+fn every_keyed_effect_once_whoever_is_killed() {
+    let (runs, kills) = (number("AOPS_FLEET_RUNS", 40), number("AOPS_FLEET_KILLS", 40));
+    let mut dice = Dice(number("AOPS_FLEET_SEED", 1));
+    let mut world = World::new(&[STEP, STEP, STEP], &["--lost-after", "8"]);
+    let mut machines = NAMES.map(|name| world.machine(name, &[]));
+    let ids: Vec<String> = (0..runs).map(|n| format!("c{n}")).collect();
+    for run in &ids {
+        world.send(run, &[]);
+    }
+    let began = Instant::now();
+    let mut killed = [0_u64; 3];
+    for kill in 1..=kills {
+        thread::sleep(Duration::from_millis(200 + dice.below(800)));
+        if kill % 8 == 0 {
+            world.kill_server();
+            world.start_server();
+            killed[0] += 1;
+        } else if kill % 8 == 4 {
+            world.kill_gateway();
+            world.start_gateway();
+            killed[1] += 1;
+        } else {
+            let machine = &mut machines[usize::try_from(dice.below(5)).unwrap()];
+            machine.worker.take().unwrap().kill();
+            world.start_worker(machine, &[]);
+            killed[2] += 1;
+        }
+    }
+    let all_over = || {
+        let list = world.post("annann", "POST", "/v1/list/runs", &json!(null)).1;
+        let list = list.as_array().cloned().unwrap_or_default();
+        // A machine that is killed while it clones leaves a question.
+        for run in list.iter().filter(|run| run["state"] == "asks") {
+            let id = run["run_id"].as_str().unwrap();
+            world.act(id, "answer", &json!({"about": run["about"], "approve": true}));
+        }
+        list.len() == ids.len() && list.iter().all(|run| run["state"] == "over")
+    };
+    until("all runs are over", all_over);
+    let took = began.elapsed();
+    for run in &ids {
+        world.passed(run);
+        assert_eq!(world.remote(&["show", &format!("aops/{run}:work")]), "s0\ns1\ns2", "{run}");
+    }
+    let keys = std::fs::read_dir(world.at("effects")).unwrap().flatten();
+    let keys = keys.filter(|item| item.file_name().to_string_lossy().starts_with("key-")).count();
+    assert_eq!(keys, ids.len() * 3, "keyed effects");
+    assert_eq!(world.effects("overlap"), [""; 0], "two copies at a time");
+    assert_eq!(machines.iter().map(|machine| world.held(machine)).sum::<usize>(), 0, "processes are left");
+    let [servers, gateways, workers] = killed;
+    let begun = world.effects("begun").len();
+    println!(
+        "{runs} runs passed; killed: {workers} workers, {servers} servers, {gateways} gateways; {begun} beginnings of {keys} steps; {took:.0?}"
+    );
+}

@@ -1,0 +1,133 @@
+//! What a run has come to, at its own remote: the working tree and the run's record, in `refs/aops/runs/{run}`. Not in
+//! `refs/aops/{run}`: where all refs are, git would take that for the branch `aops/{run}`.
+//!
+//! Starts `git`. Invariants: nothing of the repository's own settings, which a step may have changed, is in force where the
+//! remote is reached with the user's credentials; ignored files do not travel; a branch of people is never touched.
+
+use super::copy::{
+    always_the_same, check_out, clone_beside, git, git_with, index, line, put, reach, reach_with, restore_commit, text,
+    write_tree,
+};
+use aops_core::system::env::Env;
+use aops_core::system::files::Scratch;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The file in the commit.
+const RECORD: &str = "record.json";
+/// Of a record.
+const LARGEST: usize = 64 << 20;
+/// What was fetched, in the clone.
+const FETCHED: &str = "refs/aops/fetched";
+
+/// The record of a run, as another machine needs it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// The attempt ledger.
+    pub lines: Vec<String>,
+    /// Packets and summaries, each with its path.
+    pub files: Vec<(String, String)>,
+}
+
+/// What was found at the remote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Found {
+    record: Record,
+    /// The commit that was checked out, and the one with the whole tree.
+    head: String,
+    tree: String,
+}
+
+/// The names under which it may be: a forge may refuse the first one.
+fn names(run: &str) -> [String; 2] {
+    [format!("refs/aops/runs/{run}"), format!("refs/heads/aops-state/{run}")]
+}
+
+/// Puts the tree and the record to the remote.
+pub fn push(env: &Env, root: &Path, repository: &str, run: &str, record: &Record) -> Result<(), String> {
+    let scratch = Scratch::new("carried").map_err(|error| error.to_string())?;
+    let commit = make_commit(env, root, &scratch.0, record)?;
+    let mut why = String::new();
+    for name in names(run) {
+        let refspec = format!("+{commit}:{name}");
+        let pushed = if Path::new(repository).is_absolute() {
+            git(env, root, &["push", "--quiet", "--", repository, &refspec])
+        } else {
+            lone_repository(env, root, &scratch.0.join("lone"))
+                .and_then(|lone| reach(env, &lone, &["push", "--quiet", "--", repository, &refspec]))
+        };
+        match pushed {
+            Ok(()) => return Ok(()),
+            Err(words) => why = words,
+        }
+    }
+    Err(why)
+}
+
+/// A commit with the record, on one with the whole tree, on the one that is checked out.
+fn make_commit(env: &Env, root: &Path, scratch: &Path, record: &Record) -> Result<String, String> {
+    let head = line(env, root, &["rev-parse", "HEAD"])?;
+    let tree = write_tree(env, root, &scratch.join("index"))?;
+    let tree = commit_tree(env, root, &tree, &head)?;
+    let file = scratch.join(RECORD);
+    let record = serde_json::to_vec(record).map_err(|error| error.to_string())?;
+    fs::write(&file, record).map_err(|error| error.to_string())?;
+    let blob = line(env, root, &["hash-object", "-w", "--no-filters", "--", &file.to_string_lossy()])?;
+    let own_index = [index(&scratch.join("record"))];
+    let entry = format!("100644,{blob},{RECORD}");
+    git_with(env, root, &["update-index", "--add", "--cacheinfo", &entry], &own_index, 0)?;
+    let listed = text(&git_with(env, root, &["write-tree"], &own_index, 4096)?.0);
+    commit_tree(env, root, &listed, &tree)
+}
+
+fn commit_tree(env: &Env, root: &Path, tree: &str, parent: &str) -> Result<String, String> {
+    let names = always_the_same();
+    let words = ["commit-tree", tree, "-p", parent, "-m", "aops-hook: how a run stands"];
+    Ok(text(&git_with(env, root, &words, &names, 4096)?.0))
+}
+
+/// A repository with the objects of that one and with no settings, hooks or files of its own.
+fn lone_repository(env: &Env, root: &Path, lone: &Path) -> Result<PathBuf, String> {
+    let objects = line(env, root, &["rev-parse", "--path-format=absolute", "--git-path", "objects"])?;
+    fs::create_dir_all(lone).map_err(|error| error.to_string())?;
+    git(env, lone, &["init", "--quiet", "--bare", "."])?;
+    let alternates = lone.join("objects/info/alternates");
+    fs::write(alternates, objects + "\n").map_err(|error| error.to_string())?;
+    Ok(lone.to_owned())
+}
+
+/// Fetches what is at the remote into a new clone of it; `None` where there is nothing.
+fn fetch(env: &Env, clone: &Path, repository: &str, run: &str) -> Result<Option<Found>, String> {
+    let reach = if Path::new(repository).is_absolute() { git_with } else { reach_with };
+    let wanted = names(run);
+    let words = ["ls-remote", "--", "origin", &wanted[0], &wanted[1]];
+    let listed = text(&reach(env, clone, &words, &[], 1 << 16)?.0);
+    let is_there = |name: &&String| listed.lines().any(|line| line.split_whitespace().nth(1) == Some(name.as_str()));
+    let Some(name) = wanted.iter().find(is_there) else { return Ok(None) };
+    reach(env, clone, &["fetch", "--quiet", "--", "origin", &format!("+{name}:{FETCHED}")], &[], 4096)?;
+    let record = git_with(env, clone, &["cat-file", "blob", &format!("{FETCHED}:{RECORD}")], &[], LARGEST)?;
+    let record = serde_json::from_slice(&record.0).map_err(|error| format!("the record in `{name}`: {error}"))?;
+    let tree = line(env, clone, &["rev-parse", &format!("{FETCHED}^")])?;
+    let head = line(env, clone, &["rev-parse", &format!("{FETCHED}^^")])?;
+    Ok(Some(Found { record, head, tree }))
+}
+
+/// Clones a repository with what a run has come to by its remote, on a branch of its own; the run's record is returned.
+/// `None`: the remote has nothing of it, and the commit is checked out.
+pub fn clone(
+    env: &Env,
+    repository: &str,
+    commit: &str,
+    (branch, run): (&str, &str),
+    to: &Path,
+) -> Result<Option<Record>, String> {
+    let beside = clone_beside(env, repository, commit, to)?;
+    let found = fetch(env, &beside, repository, run)?;
+    match &found {
+        Some(found) => restore_commit(env, &beside, (branch, &found.head), &found.tree)?,
+        None => check_out(env, &beside, branch, commit)?,
+    }
+    put(&beside, to)?;
+    Ok(found.map(|found| found.record))
+}
