@@ -1,9 +1,10 @@
-//! `install` registers this program for every event in a settings file, and places our agents and commands beside it;
-//! `uninstall` removes both.
+//! `install` registers this program for every event in a settings file, and places our agents and commands
+//! beside it; `uninstall` removes both.
 //!
-//! Reads and writes what `Plan` and `Undo` name. The project's file is below the working directory, not git's root: the
-//! client looks only where it was started. Invariants: installing twice changes nothing; `uninstall` undoes it byte for
-//! byte, and edits since stay: from an edited settings file only our entries are removed, an edited agent is left.
+//! Reads and writes what `Plan` and `Undo` name. The project's file is below the working directory, not git's
+//! root: the client looks only where it was started. Invariants: installing twice changes nothing;
+//! `uninstall` undoes it byte for byte, and edits since stay: from an edited settings file only our entries
+//! are removed, an edited agent is left.
 
 pub mod receipt;
 pub mod placing;
@@ -185,7 +186,8 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let wanted = Wanted { statusline: given.get_flag("statusline"), denies_secrets: given.get_flag(SECRETS) };
     let mut plan = Plan::make(io.env, Level::given(given), wanted)?;
     // Both questions before an answer changes what either sees.
-    let (mode, denies_secrets) = (question::change(given, io)?, question::denies_secrets(given, io)?);
+    let mode = question::change(given, io)?;
+    let denies_secrets = question::denies_secrets(given, io)?;
     if denies_secrets {
         plan = Plan::make(io.env, Level::given(given), Wanted { denies_secrets, ..wanted })?;
     }
@@ -223,7 +225,9 @@ fn try_out(given: &ArgMatches, io: &mut Io) -> anyhow::Result<()> {
 }
 
 /// A shared file cannot name a program that others do not have: no command of theirs would start.
-const UNJAILED: &str = "note: shell commands are judged by their words alone: this file is shared, and the jail is for each person\nhint: `aops-hook install --local` sets it for you in this project, `aops-hook install` in all";
+const UNJAILED: &str = "note: shell commands are judged by their words alone: this file is shared, and the \
+    jail is for each person\n\
+    hint: `aops-hook install --local` sets it for you in this project, `aops-hook install` in all";
 
 /// What an installation comes to, in words or for a program.
 struct Told<'a> {
@@ -256,15 +260,18 @@ impl Told<'_> {
     fn to_json(&self, mode: Option<&Change>) -> Value {
         let plan = self.plan;
         json!({
-            "settings": self.settings(), "command": plan.command, "events": events(), "changed": plan.changes(),
+            "settings": self.settings(), "command": plan.command, "events": events(),
+            "changed": plan.changes(),
             "statusline": self.has_status_line(), "written": self.written(), "removed": paths(&plan.stale),
-            "backup": self.backup, "dry_run": self.dry_run, "diff": self.diff(), "clashes": plan.placing.clashes,
+            "backup": self.backup, "dry_run": self.dry_run, "diff": self.diff(),
+            "clashes": plan.placing.clashes,
             "mode": mode.map(Change::to_json),
         })
     }
 
     fn lines(&self, io: &mut Io) -> anyhow::Result<Vec<String>> {
-        let (settings, written) = (self.settings(), self.written());
+        let settings = self.settings();
+        let written = self.written();
         let clashes = self.plan.placing.clashes.iter().map(|clash| format!("note: {clash}"));
         let mut lines = Vec::new();
         if self.dry_run {
@@ -304,7 +311,8 @@ fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let undo = Undo::make(io.env, Level::given(given))?;
     let dry_run = given.get_flag("dry-run");
     let rest = format!("{}{}", describe_open(io.env), describe_kept(io.env));
-    let (value, words) = (undo.to_json(dry_run), format!("{}{rest}", undo.words(dry_run)));
+    let value = undo.to_json(dry_run);
+    let words = format!("{}{rest}", undo.words(dry_run));
     if !dry_run {
         undo.carry_out(io.env)?;
     }

@@ -1,7 +1,7 @@
 //! `quiet`: shows which of the client's questions are answered for the person, and changes it.
 //!
-//! Reads the configuration and the sessions of this project; writes the user's file alone. Invariant: what the
-//! administrator's bundle or the project's own file holds stays, and is told.
+//! Reads the configuration and the sessions of this project; writes the user's file alone. Invariant: what
+//! the administrator's bundle or the project's own file holds stays, and is told.
 
 use super::table::Tone;
 use super::{Command, Io, allowed, policy_here, user_file, who_may, yes};
@@ -120,7 +120,8 @@ fn set(given: &ArgMatches, io: &mut Io, level: QuietLevel) -> anyhow::Result<u8>
     let names: Vec<&str> = network.iter().map(String::as_str).collect();
     let edited = user_file::edit(io, &now.project, |old| choose::set_quiet(old, level, &names), "`[quiet]`")?;
     edited.write(io)?;
-    let (holds, shown) = (edited.policy.quiet.allow, &edited.shown);
+    let holds = edited.policy.quiet.allow;
+    let shown = &edited.shown;
     let stays = if holds == level {
         String::new()
     } else {

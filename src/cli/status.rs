@@ -1,8 +1,9 @@
 //! The state of a session: `status` on one screen, `statusline` in one line for Claude Code.
 //!
-//! Reads one session and, where the project's folder is known, its working tree; writes nothing. Invariants: a row that has
-//! nothing to say is not there; a waiver that has run out is not there; `shut` is only said of what really refuses; `statusline` prints no error and always exits with
-//! 0, since the client shows its output in the prompt, and for an unknown state it prints nothing.
+//! Reads one session and, where the project's folder is known, its working tree; writes nothing. Invariants:
+//! a row that has nothing to say is not there; a waiver that has run out is not there; `shut` is only said of
+//! what really refuses; `statusline` prints no error and always exits with 0, since the client shows its
+//! output in the prompt, and for an unknown state it prints nothing.
 
 mod bundled;
 mod kept;
@@ -67,7 +68,8 @@ pub const STATUS_LINE: Command = Command {
     examples: &[
         (
             "aops-hook statusline < status.json",
-            "what the client shows when its settings have `\"statusLine\": {\"type\": \"command\", \"command\": \"aops-hook statusline\"}`",
+            "what the client shows when its settings have `\"statusLine\": {\"type\": \"command\", \
+            \"command\": \"aops-hook statusline\"}`",
         ),
         ("aops-hook statusline --json < status.json", "the same for a status line of your own"),
     ],
@@ -154,7 +156,8 @@ fn describe_jail(session: &Session) -> String {
                 "none: the client does not start commands through us, so they are judged by their words alone"
             }
             JailLevel::Require => {
-                "none: the client does not start commands through us, and the jail is required: none is let go"
+                "none: the client does not start commands through us, and the jail is required: none is let \
+                go"
             }
         }
         .to_owned();
@@ -306,7 +309,10 @@ fn show_status_line(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         // Typed by hand: no client sends its input.
         let newest = sessions::pick(io.env, None).ok().and_then(|found| sessions::session(&found));
         if newest.is_none() {
-            return io.print("no session in this project yet; Claude Code shows this line when `aops-hook install --statusline` set it");
+            return io.print(
+                "no session in this project yet; Claude Code shows this line when `aops-hook \
+                install --statusline` set it",
+            );
         }
         newest
     } else {
@@ -372,8 +378,8 @@ fn line(env: &Env, session: &Session, owed: &[&str]) -> String {
     format!("aops: {}", parts.join(" · "))
 }
 
-/// The session's working directory: the current one or a parent of it, if it belongs to that project; else the recorded
-/// root of the project, if it still exists.
+/// The session's working directory: the current one or a parent of it, if it belongs to that project; else
+/// the recorded root of the project, if it still exists.
 pub fn folder(env: &Env, shelved: &SessionOnDisk, session: &Session) -> Option<PathBuf> {
     let name = shelved.path.parent()?.file_name()?.to_str()?;
     let here = env.cwd.ancestors().find(|folder| dashed(&folder.to_string_lossy()) == name);
@@ -404,7 +410,8 @@ fn waivers<'a>(env: &Env, session: &'a Session) -> Vec<&'a Waiver> {
 }
 
 fn to_json(env: &Env, session: &Session, owed: &[&str]) -> Value {
-    let (state, flags) = (&session.state, &session.state.state);
+    let state = &session.state;
+    let flags = &session.state.state;
     let waiver = |w: &Waiver| json!({"gate": w.gate, "reason": w.reason, "until": time::timestamp(w.until_ms)});
     let waivers: Vec<Value> = waivers(env, session).into_iter().map(waiver).collect();
     let calls: Vec<_> = session.memory.calls.iter().map(|open| &open.call.id).collect();
@@ -416,7 +423,9 @@ fn to_json(env: &Env, session: &Session, owed: &[&str]) -> Value {
         "owed": owed, "audit": state.audit, "task": state.task, "waivers": waivers,
         "workflow": flags.current_workflow, "hydration_pending": flags.hydration_pending,
         "refusals": state.stop.refusals, "agents": state.subagents, "calls": calls,
-        "parked": session.memory.parked.iter().map(|task| json!({"intent": task.intent, "files": task.files})).collect::<Vec<_>>(),
-        "questions": questions::to_json(session), "kept": session.memory.kept, "quiet": session.memory.quiet, "started_at": state.started_at, "ended_at": state.ended_at,
+        "parked": session.memory.parked.iter().map(|task| json!({"intent": task.intent,
+        "files": task.files})).collect::<Vec<_>>(),
+        "questions": questions::to_json(session), "kept": session.memory.kept, "quiet": session.memory.quiet,
+        "started_at": state.started_at, "ended_at": state.ended_at,
     })
 }

@@ -18,7 +18,8 @@ pub struct Edited {
     pub policy: Policy,
 }
 
-/// Makes a change in the text of the file. `by_hand`: what a person writes there where the change cannot be made.
+/// Makes a change in the text of the file. `by_hand`: what a person writes there where the change cannot be
+/// made.
 pub fn edit(io: &Io, project: &Path, change: impl Fn(&str) -> Option<String>, by_hand: &str) -> anyhow::Result<Edited> {
     let path = io.env.user_config.join(CONFIG_FILE);
     let shown = path.display().to_string();
@@ -31,7 +32,8 @@ pub fn edit(io: &Io, project: &Path, change: impl Fn(&str) -> Option<String>, by
     let (policy, _) = tried.or_else(|problems| {
         let lines: Vec<String> = problems.iter().map(|problem| format!("\n{problem}")).collect();
         refused(format!(
-            "the configuration would not be accepted, so nothing was changed:{}\nhint: mend that first, then try again",
+            "the configuration would not be accepted, so nothing was changed:{}\n\
+            hint: mend that first, then try again",
             lines.concat()
         ))
     })?;
@@ -44,7 +46,8 @@ impl Edited {
     }
 
     pub fn write(&self, io: &Io) -> anyhow::Result<()> {
-        let (file, shown) = (&self.file, &self.shown);
+        let file = &self.file;
+        let shown = &self.shown;
         file.check_writable().with_context(|| format!("`{shown}`"))?;
         if self.is_new() {
             let parent = file.path.parent().unwrap_or(Path::new("/"));

@@ -1,6 +1,7 @@
 //! The house keeps its own rules: layers, sizes, registered tests, words.
 
 mod imports;
+mod lines;
 
 use imports::{Tree, without_tests};
 use std::fs;

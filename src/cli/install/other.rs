@@ -1,8 +1,9 @@
-//! `install --client NAME` for another client than Claude Code: what registers us there, and our agents in its form.
+//! `install --client NAME` for another client than Claude Code: what registers us there, and our agents in
+//! its form.
 //!
-//! Reads and writes these below the client's folder and a receipt of its own. Invariants: foreign content stays byte for byte;
-//! a foreign agent of our name is never written over; installing twice changes nothing; `uninstall` removes only what is ours,
-//! and restores files that were not edited since.
+//! Reads and writes these below the client's folder and a receipt of its own. Invariants: foreign content
+//! stays byte for byte; a foreign agent of our name is never written over; installing twice changes nothing;
+//! `uninstall` removes only what is ours, and restores files that were not edited since.
 
 use super::kept::describe_kept;
 use super::plan::{command, read_settings, refuse_foreign, unreadable, writable};
@@ -200,7 +201,8 @@ fn plan_uninstall(env: &Env, client: Client) -> anyhow::Result<Plan> {
         }
     }
     let agents = steps.len() - registered;
-    (receipt.settings, receipt.files) = (Vec::new(), Vec::new());
+    receipt.settings = Vec::new();
+    receipt.files = Vec::new();
     check(steps, receipt, path, agents, left)
 }
 
@@ -228,8 +230,10 @@ pub(super) fn install(client: Client, given: &ArgMatches, io: &mut Io) -> anyhow
     let plan = plan_install(io.env, client)?;
     let mode = question::change(given, io)?;
     let dry_run = given.get_flag("dry-run");
-    let (hooks, diff) = (quote_path(Path::new(&plan.hooks)), plan.diff());
-    let value = json!({"client": client.name(), "settings": plan.hooks, "changed": plan.changes, "dry_run": dry_run, "diff": diff});
+    let hooks = quote_path(Path::new(&plan.hooks));
+    let diff = plan.diff();
+    let value = json!({"client": client.name(), "settings": plan.hooks, "changed": plan.changes,
+    "dry_run": dry_run, "diff": diff});
     let done = if plan.changes { "registered" } else { "already registered" };
     let trusted = if client == Client::Codex { ", trusted in its `config.toml`" } else { "" };
     let mut lines = vec![format!("{done} for {} in {hooks}{trusted}", table::host(client).title)];
@@ -257,8 +261,10 @@ pub(super) fn install(client: Client, given: &ArgMatches, io: &mut Io) -> anyhow
 pub(super) fn uninstall(client: Client, given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let plan = plan_uninstall(io.env, client)?;
     let dry_run = given.get_flag("dry-run");
-    let (hooks, diff) = (quote_path(Path::new(&plan.hooks)), plan.diff());
-    let value = json!({"client": client.name(), "settings": plan.hooks, "changed": plan.changes, "dry_run": dry_run, "diff": diff});
+    let hooks = quote_path(Path::new(&plan.hooks));
+    let diff = plan.diff();
+    let value = json!({"client": client.name(), "settings": plan.hooks, "changed": plan.changes,
+    "dry_run": dry_run, "diff": diff});
     let would = if dry_run { "would be " } else { "" };
     let done =
         if plan.changes { format!("hooks {would}removed from {hooks}") } else { format!("not registered in {hooks}") };

@@ -1,7 +1,9 @@
-//! Decides everything an installation will do, before it does any of it, and records what it did in a receipt.
+//! Decides everything an installation will do, before it does any of it, and records what it did in a
+//! receipt.
 //!
-//! Reads the settings file and the places of our texts; writes them and the receipt. Invariants: every refusal happens in `Plan::make`, so that nothing is left half
-//! done; the receipt is written before the changes it lists, so a crash in between leaves nothing unlisted.
+//! Reads the settings file and the places of our texts; writes them and the receipt. Invariants: every
+//! refusal happens in `Plan::make`, so that nothing is left half done; the receipt is written before the
+//! changes it lists, so a crash in between leaves nothing unlisted.
 
 use super::Level;
 use super::placing::{OwnText, Placing};
@@ -126,7 +128,8 @@ impl Plan {
         Ok(kept)
     }
 
-    /// Enters the settings in the receipt. The original is the text without our entries, later edits included.
+    /// Enters the settings in the receipt. The original is the text without our entries, later edits
+    /// included.
     fn enter_settings(&mut self, env: &Env) -> anyhow::Result<Option<PathBuf>> {
         let path = self.settings.path.clone();
         let known = self.receipt.edited(&path).cloned();
@@ -161,7 +164,9 @@ fn add_status_line(text: &str, path: &Path, command: &str, wanted: bool) -> anyh
     match status_line(text) {
         StatusLine::None | StatusLine::Foreign(_) if !wanted => Ok(text.to_owned()),
         StatusLine::Foreign(line) => bail!(
-            "{} already has another status line, which was not overwritten: `{}`\nhint: nothing was installed; call `aops-hook statusline` from yours (it reads the same JSON), or remove `statusLine`, then install again",
+            "{} already has another status line, which was not overwritten: `{}`\nhint: nothing was \
+            installed; call `aops-hook statusline` from yours (it reads the same JSON), or remove \
+            `statusLine`, then install again",
             quote_path(path),
             one_line(&line, 200)
         ),
@@ -171,8 +176,8 @@ fn add_status_line(text: &str, path: &Path, command: &str, wanted: bool) -> anyh
     }
 }
 
-/// The settings in which the client starts shell commands through us. A project's are also read by people who have no
-/// aops-hook, and their commands would not start at all.
+/// The settings in which the client starts shell commands through us. A project's are also read by people who
+/// have no aops-hook, and their commands would not start at all.
 fn add_prefix(env: &Env, level: Level, text: String, path: &Path, program: &str) -> anyhow::Result<String> {
     let jail = in_force::load(env, &env.cwd).map(|found| found.policy.jail.level);
     let wanted = cfg!(target_os = "linux") && level != Level::Project;
@@ -204,7 +209,8 @@ pub fn command(env: &Env) -> anyhow::Result<String> {
     }
     if let Some((keeper, way)) = cached_by(&path) {
         bail!(
-            "{} is in the cache of `{keeper}`, which may be emptied at any time: then no tool call would pass\nhint: run `{way}`, then `aops-hook install`",
+            "{} is in the cache of `{keeper}`, which may be emptied at any time: then no tool call would \
+            pass\nhint: run `{way}`, then `aops-hook install`",
             quote_path(&path)
         );
     }
@@ -239,7 +245,8 @@ pub fn read_settings(path: &Path) -> anyhow::Result<(Found, String)> {
 
 pub fn unreadable(path: &Path, error: &Unreadable) -> anyhow::Error {
     anyhow::anyhow!(
-        "{}, {error}\nhint: the file was left as it is; make it plain JSON (no comments, no trailing commas), then try again",
+        "{}, {error}\nhint: the file was left as it is; make it plain JSON (no comments, no trailing \
+        commas), then try again",
         quote_path(path)
     )
 }
@@ -274,7 +281,8 @@ pub fn refuse_foreign(files: &[String]) -> anyhow::Result<()> {
         return Ok(());
     }
     bail!(
-        "these files are not from aops-hook and were not overwritten: {}\nhint: nothing was installed; move them away, then install again",
+        "these files are not from aops-hook and were not overwritten: {}\n\
+        hint: nothing was installed; move them away, then install again",
         files.join(", ")
     )
 }

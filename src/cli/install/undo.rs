@@ -1,6 +1,7 @@
 //! Decides what an uninstallation removes, restores and leaves, before it does any of it.
 //!
-//! Reads the settings file, the receipt and our texts; writes the same. Invariant: an edit since the installation stays.
+//! Reads the settings file, the receipt and our texts; writes the same. Invariant: an edit since the
+//! installation stays.
 
 use super::plan::{read_settings, unreadable, writable};
 use super::receipt::{Edited, Receipt, quote_path};
@@ -126,7 +127,8 @@ impl Undo {
 
 /// The placed texts that are unchanged, and those that were edited.
 fn texts(receipt: &Receipt, gone: &Path) -> anyhow::Result<(Vec<Found>, Vec<Found>)> {
-    let (mut ours, mut left) = (Vec::new(), Vec::new());
+    let mut ours = Vec::new();
+    let mut left = Vec::new();
     for placed in receipt.needless(gone) {
         let found = files::find(&placed.path).with_context(|| quote_path(&placed.path))?;
         if found.bytes.is_some() {

@@ -1,7 +1,7 @@
 //! From a new connection, or its first bytes, to a verdict.
 //!
-//! Invariants: a connection to an address goes to the host that it names, never to the address; a name in its bytes is the
-//! one that was looked up.
+//! Invariants: a connection to an address goes to the host that it names, never to the address; a name in its
+//! bytes is the one that was looked up.
 
 use super::connection::{Connection, FIRST_BYTES, Role, Stage, Tone};
 use super::dial::ALL;
@@ -129,7 +129,8 @@ impl Broker<'_> {
             Ok(Request::Plain(plain)) => self.judge_plain(id, connection, plain),
             Ok(Request::Connect { name, port, head }) => {
                 let early = connection.read.len() > head;
-                (connection.name, connection.port) = (Some(name.clone()), port);
+                connection.name = Some(name.clone());
+                connection.port = port;
                 match self.list.judge(&name, port) {
                     Verdict::Refuse(refusal) => self.refuse_listed(connection, refusal),
                     Verdict::Pass(_) if early => {

@@ -46,7 +46,8 @@ impl Resolver {
         while self.running < MOST_AT_ONCE
             && let Some((id, name, port)) = self.waiting.pop_front()
         {
-            let (sender, wake) = (self.sender.clone(), Arc::clone(&self.wake));
+            let sender = self.sender.clone();
+            let wake = Arc::clone(&self.wake);
             let work = move || {
                 let found = (name.as_str(), port).to_socket_addrs();
                 let addresses = found.map(Iterator::collect).unwrap_or_default();

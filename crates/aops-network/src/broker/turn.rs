@@ -21,7 +21,8 @@ const SOON: Duration = Duration::from_millis(20);
 const LATER: Duration = Duration::from_secs(1);
 const HANGUP: u32 = 1;
 
-/// Judges and passes on until the session is over, or the process inside is gone. `ready`: called when all doors are open.
+/// Judges and passes on until the session is over, or the process inside is gone. `ready`: called when all
+/// doors are open.
 pub fn run(outside: Outside, ready: impl FnOnce()) -> io::Result<()> {
     let mut broker = Broker::new(outside)?;
     broker.open_doors()?;

@@ -10,7 +10,8 @@ pub enum GitLoss {
         paths: Vec<String>,
         target: Target,
     },
-    /// Files that git does not track: below these paths, or all of them from the folder on; `ignored`: those too.
+    /// Files that git does not track: below these paths, or all of them from the folder on; `ignored`: those
+    /// too.
     Untracked {
         paths: Vec<String>,
         ignored: bool,
