@@ -158,7 +158,7 @@ impl Story {
         if let Some(said) = seen.said.as_ref().filter(|said| said.refuses()) {
             self.refusals.push(At { seq, what: said.gate.name().to_owned() });
         }
-        if let (EventKind::SubagentStart, Some(id)) = (EventKind::of(&seen.event), &seen.agent_id) {
+        if let (EventKind::SubagentStart, Some(id)) = (seen.kind(), &seen.agent_id) {
             self.starts.insert(id.clone(), ts.to_owned());
         }
         if let Some(observed) = seen.observed.as_deref() {

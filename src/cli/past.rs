@@ -113,7 +113,11 @@ pub fn find_answer(batch: &Batch) -> Option<Answered<'_>> {
         Fact::Event(seen) => {
             let agent = seen.agent_id.as_ref().and(seen.agent_type.as_deref());
             let rehearsed = seen.rehearsed.as_ref();
-            Some(Answered { agent, rehearsed, ..answer(entry, &seen.event, Asked::Event(seen), seen.said.as_ref()) })
+            Some(Answered {
+                agent,
+                rehearsed,
+                ..answer(entry, seen.event.name(), Asked::Event(seen), seen.said.as_ref())
+            })
         }
         Fact::Violation(second) if second.said.is_some() => {
             Some(answer(entry, &second.event, Asked::Again(second), second.said.as_ref()))

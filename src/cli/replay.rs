@@ -235,7 +235,7 @@ impl<'a> Replay<'a> {
             context.past = self.past.get(&key).cloned();
         }
         let Asked::Event(seen) = answered.asked else { return };
-        if let Some(owed) = &seen.owed {
+        if let Some(owed) = seen.owed() {
             let owes = |id: DebtId| owed.contains(&id.into());
             context.tree = Worktree {
                 behind: u64::from(owes(DebtId::Pull)),
@@ -273,7 +273,7 @@ impl<'a> Replay<'a> {
             return Err(CLIPPED);
         }
         let known = [&seen.agent_id, &seen.agent_type, &seen.mode, &seen.prompt_id];
-        let mut payload = self.common_fields(&seen.event, known);
+        let mut payload = self.common_fields(seen.event.name(), known);
         payload.extend(own);
         Ok(Value::Object(payload))
     }

@@ -17,13 +17,17 @@ use aops_core::jail::plan::Ground;
 use aops_core::ledger::sessions;
 use aops_core::model::client::Client;
 use aops_core::model::event::Event;
+use aops_core::model::event::EventKind;
 use aops_core::model::gate_id::GateId;
 use aops_core::model::named::Stored;
 use aops_core::model::profile::{JailState, Profile};
+use aops_core::model::start_source::StartSource;
 use aops_core::model::verdict::{Ruling, Verdict};
 use aops_core::observe::{call, tampering};
-use aops_core::session::fact::{Fact, Seen};
+use aops_core::session::fact::{Fact, Happened, PromptHeard, Seen, SessionStarted};
 use aops_core::session::fold::Session;
+use aops_core::session::prompt::Prompt;
+use aops_core::session::watched::Watched;
 use aops_core::system::env::{Env, names_us};
 use aops_core::text::time;
 use aops_core::tool::danger::Rule;
@@ -109,15 +113,19 @@ fn begun(env: &Env, now: &InForce) -> anyhow::Result<Session> {
     let ts = time::timestamp(env.now_ms);
     let root = now.project.display().to_string();
     let about = |words: &str| RawValue::from_string(words.to_owned()).unwrap_or_default();
-    let start = Seen {
-        about: about("{\"source\":\"startup\"}"),
-        event: "SessionStart".to_owned(),
-        folders: Some(env.folders.iter().cloned().collect()),
+    let folders = env.folders.iter().cloned().collect();
+    let started = SessionStarted {
         jail: jail(env, now),
-        root: Some(root.clone()),
-        ..Seen::default()
+        root: root.clone(),
+        source: StartSource::Startup.into(),
+        watched: Watched { folders, ..Watched::default() },
+        ..SessionStarted::default()
     };
-    let prompt = Seen { about: about("{\"prompt\":\"go\"}"), event: "UserPromptSubmit".to_owned(), ..Seen::default() };
+    let what = Happened::SessionStarted(Box::new(started));
+    let start = Seen { about: about("{\"source\":\"startup\"}"), what, ..Seen::of(EventKind::SessionStart) };
+    let heard = PromptHeard { means: Prompt::Ordinary, ..PromptHeard::default() };
+    let what = Happened::Prompted(Box::new(heard));
+    let prompt = Seen { about: about("{\"prompt\":\"go\"}"), what, ..Seen::of(EventKind::UserPromptSubmit) };
     let mut session = Session::default();
     let opened = hook::first_entry(env, &env.cwd, root, None)?;
     for fact in [Fact::Open(opened), Fact::Event(Box::new(start)), Fact::Event(Box::new(prompt))] {

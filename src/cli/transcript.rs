@@ -159,7 +159,7 @@ fn tell_event(seen: &Seen, say: &mut dyn FnMut(String, bool)) {
     if let Some(would) = &seen.rehearsed {
         say(format!("`{}` would {} {}: {}", would.gate, would.verb(), seen.event, would.reason), false);
     }
-    if let Some(reflection) = &seen.reflection {
+    if let Some(reflection) = seen.turn_end().and_then(|end| end.reflection.as_ref()) {
         say(to_markdown(reflection), false);
     }
     if let Some(prompt) = seen.words("prompt").filter(|_| seen.is_persons_prompt()) {

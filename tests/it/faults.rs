@@ -15,7 +15,7 @@ use aops_core::ledger::chain::{Damage, Walk};
 use aops_core::ledger::open::Ledger;
 use aops_core::ledger::session_folder::SessionKey;
 use aops_core::model::error::Failure;
-use aops_core::session::fact::{FORMAT, Fact, Opened};
+use aops_core::session::fact::{FORMAT, Fact, Happened, Opened};
 use aops_core::session::fold::Session;
 use aops_core::system::env::{Env, boot_id};
 use aops_core::text::sha256::NO_DIGEST;
@@ -75,8 +75,11 @@ impl Workshop {
         }
         let verdict = gate::judge(ledger.session(), &event, &context);
         let mut facts = facts::facts(ledger.session(), &event, &verdict, &context);
-        if let (Some(Fact::Event(seen)), "SessionStart") = (facts.last_mut(), name) {
-            (seen.boot, seen.folders) = (Some(boot_id()), Some(context.folders.clone()));
+        if let Some(Fact::Event(seen)) = facts.last_mut()
+            && let Happened::SessionStarted(start) = &mut seen.what
+        {
+            start.boot = boot_id();
+            start.watched.folders.clone_from(&context.folders);
         }
         ledger.append(&self.env, facts)
     }

@@ -271,7 +271,10 @@ fn a_program_under_our_name_is_not_pinned_as_ours() {
     let recorded =
         |entry: &&Value| entry["type"] == "violation" && entry["with"]["violation"].to_string().contains(POSES);
     assert_eq!(entries.iter().filter(recorded).count(), 1, "{entries:#?}");
-    let held = entries.iter().find_map(|entry| entry["with"]["held"].as_object()).unwrap();
+    let held = entries
+        .iter()
+        .find_map(|entry| entry["with"]["what"]["session_started"]["watched"]["held"].as_object())
+        .unwrap();
     let held = held[settings.to_str().unwrap()].to_string();
     assert!(held.contains("PreToolUse=") && !held.contains("\"Stop="), "{held}");
 }

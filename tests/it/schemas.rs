@@ -1,9 +1,11 @@
 //! `schemas/`: made from the stored types themselves (the insights' by hand), kept current, and held against real ledgers and
 //! states.
 //!
-//! The types are written out whole in `schemas/samples.rs`, so a new field does not compile before it is described.
+//! Samples of facts and states are made from the types (`schemas/made.rs`), so a new field is in them, and the schemas are
+//! stale until they are written anew.
 
 mod infer;
+mod made;
 pub(crate) mod samples;
 pub(crate) mod validate;
 mod vectors;
@@ -17,6 +19,9 @@ use aops_core::model::call::CallState;
 use aops_core::model::named::Stored;
 use aops_core::session::fact::{Fact, Staged, TaskChosen, TaskMove};
 use aops_core::session::memory::{ModeAsked, RunStep};
+use aops_core::session::state::State;
+use aops_core::text;
+use aops_ledger::stored::canonical;
 use infer::{Shape, object};
 use serde_json::{Value, json};
 use std::fs;
@@ -82,7 +87,7 @@ fn entry_schema() -> Value {
     }
     frame["oneOf"] = kinds.into();
     let about = "One line of ledger.jsonl. A batch is committed by its last entry, which carries `state_digest` and `working_digest`.";
-    titled("an entry of the ledger, format 1", about, frame, definitions)
+    titled("an entry of the ledger, format 2", about, frame, definitions)
 }
 
 fn checkpoint_schema() -> Value {
@@ -167,6 +172,36 @@ fn execution_schemas() -> [(&'static str, Value); 3] {
             ),
         ),
     ]
+}
+
+/// The plain serialisation is the canonical form, comes back, and a commit mark sorts last in it.
+#[test]
+fn facts_are_stored_in_their_canonical_form() {
+    for (kind, all) in samples::facts() {
+        for sample in all {
+            let fact = Fact::read(kind, &sample.to_string()).unwrap_or_else(|| panic!("{kind} is not read: {sample}"));
+            let (_, with) = fact.stored();
+            assert_eq!(
+                text::json::canonical(&text::json::read(&with).unwrap()),
+                with,
+                "{kind}: fields in sorted order"
+            );
+            let again = Fact::read(kind, &with).unwrap_or_else(|| panic!("{kind} does not come back: {with}"));
+            assert_eq!(again.stored(), (kind, with.clone()));
+            assert!(object(&sample).keys().all(|name| name.as_str() < "working_digest"), "{kind}: {with}");
+        }
+    }
+}
+
+/// The ledger commits to state and memory by a digest of their canonical form.
+#[test]
+fn the_state_is_stored_in_its_canonical_form() {
+    for sample in samples::states() {
+        let state: State = serde_json::from_str(&sample.to_string()).unwrap();
+        let with = canonical(&state);
+        assert_eq!(text::json::canonical(&text::json::read(&with).unwrap()), with, "fields in sorted order");
+        assert_eq!(serde_json::from_str::<Value>(&with).unwrap(), sample, "it comes back");
+    }
 }
 
 /// What they refer to is there, and the vectors use the states they name.

@@ -543,10 +543,8 @@ fn a_smooth_task_is_reflected_on_from_the_ledger() {
     session.write("README.md").silent();
     session.stop("Done.").silent();
     let stop = kinds(&session, "event").into_iter().rfind(|seen| seen["event"] == "Stop").unwrap();
-    assert_eq!(
-        (&stop["reflection"]["request"], &stop["reflection"]["followed"]),
-        (&json!("fix the typo"), &json!("Yes"))
-    );
+    let reflection = &stop["what"]["stopped"]["reflection"];
+    assert_eq!((&reflection["request"], &reflection["followed"]), (&json!("fix the typo"), &json!("Yes")));
     assert!(session.state()["insights"]["reflection"]["accomplishment"].as_str().unwrap().contains("fix the typo"));
 
     session.prompt("add a feature").silent();

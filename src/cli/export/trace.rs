@@ -317,12 +317,13 @@ impl Trace {
                 Fact::Call(step) => trace.add_call(at_ms, step),
                 Fact::Event(seen) => {
                     trace.add_agent(at_ms, seen);
-                    let parts: Vec<&str> = seen.traceparent.as_deref().unwrap_or_default().split('-').collect();
+                    let handed = seen.session_start().and_then(|start| start.traceparent.as_deref());
+                    let parts: Vec<&str> = handed.unwrap_or_default().split('-').collect();
                     if let [_, id, span, _] = parts[..] {
                         trace.parent = Some((id.to_owned(), span.to_owned()));
                     }
                     let refused = seen.said.as_ref().filter(|said| said.refuses());
-                    trace.refused.extend(refused.map(|said| (at_ms, seen.event.clone(), said.clone())));
+                    trace.refused.extend(refused.map(|said| (at_ms, seen.event.to_string(), said.clone())));
                 }
                 _ => {}
             }
@@ -345,7 +346,7 @@ impl Trace {
 
     fn add_agent(&mut self, at_ms: i64, seen: &Seen) {
         let Some(id) = &seen.agent_id else { return };
-        match EventKind::of(&seen.event) {
+        match seen.kind() {
             EventKind::SubagentStart => {
                 let kind = seen.agent_type.as_deref().unwrap_or("subagent");
                 let kind = aops_core::model::agent::bare(kind).to_owned();

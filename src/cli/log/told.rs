@@ -213,7 +213,7 @@ fn would(said: &Said) -> String {
 fn tell_event(base: Told, seen: &Seen, ended: &str) -> Told {
     let agent = || one_line(seen.agent_type.as_deref().unwrap_or("an agent"), 64);
     let about = |name: &str| seen.words(name).unwrap_or_default();
-    let (word, text) = match EventKind::of(&seen.event) {
+    let (word, text) = match seen.kind() {
         EventKind::UserPromptSubmit => ("prompt", one_line(&about("prompt"), LONGEST_PROMPT)),
         EventKind::SessionStart => ("start", about("source")),
         EventKind::SessionEnd => ("end", about("reason")),
@@ -221,13 +221,13 @@ fn tell_event(base: Told, seen: &Seen, ended: &str) -> Told {
         EventKind::SubagentStop => ("agent", format!("`{}` ends", agent())),
         EventKind::Stop => ("stop", "the turn ends".to_owned()),
         EventKind::StopFailure => ("failed", format!("the turn broke off: {}", one_line(&about("error"), 300))),
-        _ => ("event", seen.event.clone()),
+        _ => ("event", seen.event.to_string()),
     };
     let spoke = seen.said.as_ref().filter(|said| said.ruling != Ruling::Pass);
     let refused = seen.is_refused();
     let gate = spoke.map(|said| format!("  [{}]", said.gate)).unwrap_or_default();
     let reason = spoke.map(|said| said.reason.clone()).or_else(|| seen.rehearsed.as_ref().map(would));
-    let owed = seen.owed.as_deref().filter(|owed| refused && word == "stop" && !owed.is_empty());
+    let owed = seen.owed().filter(|owed| refused && word == "stop" && !owed.is_empty());
     let text = match owed {
         // What keeps it from ending says more than the gate, or that the work before went well.
         Some(owed) => format!("{text}, and owes {}", join_names(owed)),
@@ -248,7 +248,7 @@ fn tell_event(base: Told, seen: &Seen, ended: &str) -> Told {
 
 /// The client's own bookkeeping.
 fn is_no_news(seen: &Seen) -> bool {
-    match EventKind::of(&seen.event) {
+    match seen.kind() {
         EventKind::PostToolBatch => true,
         EventKind::UserPromptSubmit => !seen.is_persons_prompt(),
         _ => false,
@@ -281,7 +281,7 @@ fn tone(fact: &Fact) -> Tone {
             Some(Ruling::Deny) => Tone::Bad,
             Some(Ruling::Ask | Ruling::Defer) => Tone::Warn,
             _ if seen.rehearsed.is_some() => Tone::Warn,
-            _ if EventKind::of(&seen.event) == EventKind::UserPromptSubmit => Tone::Strong,
+            _ if seen.kind() == EventKind::UserPromptSubmit => Tone::Strong,
             _ => Tone::Plain,
         },
         Fact::Check(run) if run.failed() => Tone::Bad,

@@ -141,9 +141,7 @@ impl<'a> Past<'a> {
     fn report(&self, answered: &Answered) -> Vec<Clue> {
         let Asked::Event(seen) = answered.asked else { return Vec::new() };
         let same = |fact: &Fact| match fact {
-            Fact::Event(start) => {
-                EventKind::of(&start.event) == EventKind::SubagentStart && start.agent_id == seen.agent_id
-            }
+            Fact::Event(start) => start.kind() == EventKind::SubagentStart && start.agent_id == seen.agent_id,
             _ => false,
         };
         let id = seen.agent_id.as_deref().unwrap_or_default();
@@ -174,7 +172,7 @@ impl<'a> Past<'a> {
         }
         let began = |fact: &Fact| match fact {
             Fact::Open(_) => true,
-            Fact::Event(seen) => seen.folders.is_some(),
+            Fact::Event(seen) => seen.session_start().is_some(),
             _ => false,
         };
         self.last(began).into_iter().collect()

@@ -6,6 +6,7 @@ use crate::support::Sandbox;
 use aops_attest::statement::Statement;
 use aops_core::model::agent::AgentId;
 use aops_core::model::call::{CallKey, CallState};
+use aops_core::model::event::EventKind;
 use aops_core::model::gate_id::GateId;
 use aops_core::model::outcome::CheckEnding;
 use aops_core::model::trigger::CheckpointTrigger;
@@ -31,7 +32,7 @@ fn facts(text: &str) -> Vec<Fact> {
     let finding = Some(AgentReport { intent: Some(text()), ..AgentReport::default() });
     vec![
         Fact::Open(Opened { binary: "0.2.0".to_owned(), project: text(), ..Opened::default() }),
-        Fact::Event(Box::new(Seen { event: "SubagentStart".to_owned(), agent_id: Some(text()), ..Seen::default() })),
+        Fact::Event(Box::new(Seen { agent_id: Some(text()), ..Seen::of(EventKind::SubagentStart) })),
         Fact::Call(Step { call: call.clone(), to: CallState::Completed, reason: Some(text()), ..Step::default() }),
         Fact::Call(Step {
             call: call.clone(),
@@ -85,8 +86,7 @@ impl Scene {
         let prompt = PromptSeen { attended: true, salt: "s".to_owned(), sha256: NO_DIGEST.to_owned() };
         let observed = Observed { head: Some(head), prompt: Some(prompt), ..Observed::default() };
         let observed = Some(Box::new(observed));
-        let seen =
-            Seen { event: "UserPromptSubmit".to_owned(), observed, mode: Some(text.to_owned()), ..Seen::default() };
+        let seen = Seen { observed, mode: Some(text.to_owned()), ..Seen::of(EventKind::UserPromptSubmit) };
         let by = CommittedBy::Outside;
         vec![Fact::Event(Box::new(seen)), Fact::Commit(Committed { before: None, by, commit, root })]
     }

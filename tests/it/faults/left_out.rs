@@ -263,7 +263,10 @@ fn tells(entries: &[Value]) -> bool {
         let with = &entry["with"];
         let why = with["reason"].as_str().unwrap_or_default();
         let unreported = why == NO_EFFECT || why == UNREPORTED;
-        entry["type"] == "violation" || unreported || !with["unproven"].is_null() || with["uncounted"] == true
+        entry["type"] == "violation"
+            || unreported
+            || !with["unproven"].is_null()
+            || with["what"]["agent_stopped"]["uncounted"] == true
     })
 }
 

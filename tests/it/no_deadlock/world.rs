@@ -5,7 +5,7 @@ use aops_core::config::policy::{self, Policy, Source};
 use aops_core::gate::{Context, checks, facts};
 use aops_core::hook;
 use aops_core::host::claude::wire::read;
-use aops_core::model::event::Event;
+use aops_core::model::event::{Event, EventKind};
 use aops_core::model::named::Stored;
 use aops_core::model::outcome::PhaseOutcome;
 use aops_core::model::verdict::{Ruling, Verdict};
@@ -80,10 +80,9 @@ impl World {
     /// Another configuration is in force from here on.
     pub(super) fn configure(&mut self, config: &str) {
         let seen = Seen {
-            event: "UserPromptSubmit".to_owned(),
             policy: configured(config),
             policy_hash: Some("h".to_owned()),
-            ..Seen::default()
+            ..Seen::of(EventKind::UserPromptSubmit)
         };
         self.fold(&Fact::Event(Box::new(seen)));
     }

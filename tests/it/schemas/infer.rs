@@ -9,13 +9,13 @@ pub(crate) const DAY: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$";
 
 /// Objects whose keys the host chooses.
 const MAPS: [&str; 9] =
-    ["baseline", "folders", "held", "invocations", "linked", "marks", "metadata", "reflection", "subagents"];
+    ["files", "folders", "held", "invocations", "linked", "marks", "metadata", "reflection", "subagents"];
 /// Content of the host; the configuration has a schema of its own.
 const ANYTHING: [&str; 4] = ["about", "input", "insights", "policy"];
 const PAIRS: [&str; 3] = ["before", "snapshot", "todos"];
-const DIGESTS: [&str; 8] =
+pub(crate) const DIGESTS: [&str; 8] =
     ["_digest", "digest", "head", "policy_hash", "input_sha256", "sha256", "ledger_head", "working_digest"];
-const MOMENTS: [&str; 5] = ["ts", "started_at", "ended_at", "last_invoked", "created_at"];
+pub(crate) const MOMENTS: [&str; 5] = ["ts", "started_at", "ended_at", "last_invoked", "created_at"];
 const CALL_STATES: [&str; 6] = ["PENDING", "AUTHORIZED", "DENIED", "EXECUTING", "COMPLETED", "FAILED"];
 const EFFECTS: [&str; 6] = ["read", "write", "close", "spawn", "tracker", "control"];
 const PHASES: [&str; 10] =

@@ -283,7 +283,7 @@ fn verdicts(session: &Session, recent: &[Recent]) -> Vec<(&'static str, String)>
     let prompts: Vec<String> = recent
         .iter()
         .filter_map(|entry| match &entry.fact {
-            Fact::Event(seen) if EventKind::of(&seen.event) == EventKind::UserPromptSubmit => {
+            Fact::Event(seen) if seen.kind() == EventKind::UserPromptSubmit => {
                 seen.words("prompt").map(|prompt| one_line(&prompt, 500))
             }
             _ => None,
@@ -311,7 +311,7 @@ fn count_by(recent: &[Recent], name: fn(&Fact) -> Option<&str>) -> String {
 fn refusing_gate(fact: &Fact) -> Option<&str> {
     match fact {
         Fact::Call(step) if step.to == CallState::Denied => step.gate.as_ref().map(Stored::name),
-        Fact::Event(seen) => match (&seen.said, &seen.owed) {
+        Fact::Event(seen) => match (&seen.said, seen.owed()) {
             (Some(said), Some(owed)) if said.refuses() => owed.first().map(DebtId::gate_name),
             (Some(said), None) if said.refuses() => Some(said.gate.name()),
             _ => None,

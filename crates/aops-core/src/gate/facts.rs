@@ -3,24 +3,21 @@
 //! Reads session, event and verdict; writes nothing. Invariants: every event leaves a fact; every call that is asked is
 //! settled by some later event (`settle`); the answer stands beside the question.
 
-use crate::gate::is_busy;
-use crate::gate::owed::{debts, without_git};
-use crate::gate::report::{self, started};
+pub use crate::gate::happened::is_plan_question;
+use crate::gate::report::started;
 pub use crate::gate::settle::{abandoned, rejected};
 use crate::gate::settle::{in_flight, settle, settle_answered, settled};
 use crate::gate::timers::{listed_timers, new_timers, scheduled, set_timer};
 use crate::gate::{
-    Context, Unstopped, jail, meaning, parked, questions, reflection, repeat, sandbox, unreported, verdicts, way_out,
+    Context, happened, jail, meaning, parked, questions, repeat, sandbox, unreported, verdicts, way_out,
 };
-use crate::model::agent::{AgentId, ours};
+use crate::model::agent::AgentId;
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
 use crate::model::call::ToolCall;
-use crate::model::debt::DebtId;
 use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
-use crate::model::named::{Stored, join_names};
+use crate::model::named::Stored;
 use crate::model::outcome::CheckEnding;
-use crate::model::phase::Sandbox;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::{Blocked, CallAsked, CallDenied, CallEnded, Fact, Said, Seen, Starts, Step, Violation};
 use crate::session::fold::Session;
@@ -28,7 +25,6 @@ use crate::session::memory::{OpenCall, Waived, Waiver};
 use crate::session::prompt::Prompt;
 use crate::text::json::{cut, quoted};
 use crate::text::redact::redact;
-use crate::text::sha256::sha256;
 use serde_json::value::RawValue;
 
 /// Most calls in flight; one more settles the oldest.
@@ -50,85 +46,18 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
             let mut facts = questions::proven(session, event, context);
             facts.extend(settled(session, event, context));
             facts.extend(parked::over(context));
-            let mut seen = seen(event, context, said(verdict));
-            if event.kind == EventKind::UserPromptSubmit {
-                hear(session, event, context, &mut seen);
-            }
-            seen.waits = report::awaited_in_background(session, event, context).is_some() && verdict.halt;
-            seen.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
-            if let Some(turn) = &context.unstopped {
-                facts.extend(unstopped(session, event, turn, context, &mut seen));
-            }
-            if event.kind == EventKind::Stop && !is_busy(session, event) {
-                let owed = owed_now(session, context);
-                seen.reflection = reflection::written(session, context, &owed);
-                seen.shuts = owed.is_empty() && session.plans_first() && session.state.sandbox == Sandbox::Open;
-                // A task that was let go is over, whatever it still owes.
-                seen.ends = session.weighs() && verdict.ruling == Ruling::Pass && !owed.is_empty();
-                // Where the turn ends with a question about the plan, everything stays as it is.
-                seen.owed = Some(owed).filter(|_| !context.asks || session.awaits_plan_of().is_none());
-                seen.no_git = without_git(session, context);
-            }
-            (seen.timers, seen.timers_lost) = listed_timers(session, event, context);
-            seen.starter = starter(event, context);
-            seen.hosts.clone_from(&context.ended.recorded.under.hosts);
-            seen.uncounted = event.kind == EventKind::SubagentStop && !is_awaited(session, event);
-            if event.kind == EventKind::PermissionRequest {
-                seen.dialog = context.interactive;
-                seen.asks_plan = context.attended && context.plan_hook.is_none() && is_plan_question(event);
-                seen.plan_shown = context.plan_shown.clone().filter(|_| seen.asks_plan);
-                seen.plan_hook.clone_from(&context.plan_hook);
-            }
-            facts.push(Fact::Event(Box::new(seen)));
+            facts.extend(happened::missing_stop(session, event, context));
+            facts.push(Fact::Event(Box::new(Seen {
+                rehearsed: verdict.rehearsed.as_deref().and_then(rehearsed),
+                timers: listed_timers(session, event, context),
+                what: happened::of_event(session, event, verdict, context),
+                ..seen(event, context, said(verdict))
+            })));
             facts.extend(verdicts::reported(session, event, verdict, context));
             facts.extend(waived(session, verdict, context));
             facts
         }
     }
-}
-
-fn owed_now(session: &Session, context: &Context) -> Vec<Stored<DebtId>> {
-    debts(session, context).iter().map(|debt| debt.id.into()).collect()
-}
-
-/// The client in which one of our agents starts.
-fn starter(event: &Event, context: &Context) -> Option<String> {
-    let starts = event.kind == EventKind::SubagentStart && context.unproven.is_none();
-    let agent = event.agent_type.as_deref().and_then(ours).filter(|_| starts);
-    agent.map(|_| context.client.clone())
-}
-
-/// What a prompt means for the task in hand, and by what it is known again.
-fn hear(session: &Session, event: &Event, context: &Context, seen: &mut Seen) {
-    seen.prompt_sha256 = event.prompt_id.as_ref().map(|_| sha256(&[event.prompt.as_bytes()]));
-    seen.anew = context.prompt == Prompt::Ordinary && session.is_mere_question();
-    parked::hear(session, event, context, seen);
-}
-
-/// A turn had no Stop. Where the person interrupted it, its task is parked; else its debts stay, and what it owed is recorded.
-fn unstopped(session: &Session, event: &Event, turn: &Unstopped, context: &Context, seen: &mut Seen) -> Option<Fact> {
-    seen.unstopped = true;
-    if turn.interrupted {
-        parked::park(session, turn, seen);
-        return None;
-    }
-    let owed = owed_now(session, context);
-    let words = if owed.is_empty() { "nothing".to_owned() } else { join_names(&owed) };
-    seen.owed = Some(owed);
-    let violation = format!("{}; it owed {words}", Violation::NO_STOP);
-    Some(Fact::Violation(Violation { event: event.name.clone(), violation, ..Violation::default() }))
-}
-
-/// The report counts, or is no agent's of ours.
-fn is_awaited(session: &Session, event: &Event) -> bool {
-    let agent = event.agent_type.as_deref().and_then(ours);
-    let id = event.agent_id.as_deref().unwrap_or_default();
-    agent.is_none_or(|agent| session.awaited(id, agent.name).is_some())
-}
-
-/// The main agent shows the plan that it made in plan mode.
-pub fn is_plan_question(event: &Event) -> bool {
-    event.agent_id.is_none() && event.call.as_ref().is_some_and(|call| call.key.tool == "ExitPlanMode")
 }
 
 /// A prompt that lifts the whole loop for its task is a waiver, like one for a gate and a time.
@@ -144,16 +73,11 @@ fn waived(session: &Session, verdict: &Verdict, context: &Context) -> Option<Fac
 }
 
 fn seen(event: &Event, context: &Context, said: Option<Said>) -> Seen {
-    let meant = Some(context.prompt).filter(|_| event.kind == EventKind::UserPromptSubmit);
     Seen {
-        meant,
         about: raw(&event.about).unwrap_or_default(),
         agent_id: event.agent_id.clone(),
         agent_type: event.agent_type.clone(),
-        clashes: context.start.clashes.clone(),
-        event: cut(&event.name, 64).to_owned(),
-        foreign: context.start.shadowed.clone(),
-        beside: context.start.beside,
+        event: Stored::of(cut(&event.name, 64)),
         unproven: context.unproven.clone(),
         mode: event.permission_mode.clone(),
         prompt_id: event.prompt_id.clone(),
@@ -262,9 +186,8 @@ pub fn asked_before<'a>(
 
 /// A timer that we were not asked about, or asked about in other words: a hook may have changed them.
 fn unasked_timer(session: &Session, event: &Event, call: &ToolCall, context: &Context) -> Option<Fact> {
-    let (timers, timers_lost) = new_timers(session, set_timer(call).into_iter());
-    let seen = Seen { timers, timers_lost, ..seen(event, context, None) };
-    (!seen.timers.is_empty()).then(|| Fact::Event(Box::new(seen)))
+    let timers = new_timers(session, set_timer(call).into_iter());
+    (!timers.new.is_empty()).then(|| Fact::Event(Box::new(Seen { timers, ..seen(event, context, None) })))
 }
 
 /// Settles a call where too many are in flight: one that changes nothing, if there is one; else what it changes is counted.

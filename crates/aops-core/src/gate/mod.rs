@@ -33,6 +33,7 @@ pub mod settle;
 mod timers;
 mod parked;
 mod verdicts;
+mod happened;
 pub mod facts;
 pub mod audit;
 pub mod agentless;

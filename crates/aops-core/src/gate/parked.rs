@@ -9,7 +9,7 @@ use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
 use crate::model::verdict::Verdict;
 use crate::session::agent_report::AgentReport;
-use crate::session::fact::{Fact, Seen, TaskChosen, TaskMove};
+use crate::session::fact::{Fact, GoesOn, LeftChanged, TaskChosen, TaskMove, TurnBefore};
 use crate::session::fold::Session;
 use crate::session::memory::Parked;
 use crate::session::prompt::Prompt;
@@ -34,9 +34,7 @@ pub(super) fn judge(session: &Session, event: &Event, context: &Context) -> Verd
     let prompts = event.kind == EventKind::UserPromptSubmit && session.is_unfinished();
     let turn = context.unstopped.as_ref().filter(|turn| turn.interrupted && turn.files > 0 && prompts);
     let Some(turn) = turn.filter(|_| looped && !session.is_small()) else { return Verdict::pass() };
-    let mut seen = Seen::default();
-    hear(session, event, context, &mut seen);
-    if seen.resumes {
+    if goes_on(session, event, context) == Some(GoesOn::InHand) {
         return Verdict::pass();
     }
     let task = session.state.task.as_ref().and_then(|task| task.intent.as_deref()).unwrap_or_default();
@@ -49,24 +47,23 @@ pub(super) fn judge(session: &Session, event: &Event, context: &Context) -> Verd
     Verdict::notice(GateId::Owed, words)
 }
 
-/// Whether a prompt goes on with the task that was just interrupted, or with one that is parked.
-pub(super) fn hear(session: &Session, event: &Event, context: &Context, seen: &mut Seen) {
+/// Which task a prompt goes on with: the one that was just interrupted, or one that is parked.
+pub(super) fn goes_on(session: &Session, event: &Event, context: &Context) -> Option<GoesOn> {
     let ordinary = context.prompt == Prompt::Ordinary && context.stage.is_none();
     if ordinary && session.memory.progress.resumed && session.is_unfinished() {
-        seen.resumes = true;
-        return;
+        return Some(GoesOn::InHand);
     }
-    let Some(named) = Prompt::goes_on_with(&event.prompt).filter(|_| context.prompt == Prompt::Ordinary) else {
-        return;
-    };
+    let named = Prompt::goes_on_with(&event.prompt).filter(|_| context.prompt == Prompt::Ordinary)?;
     let interrupted = context.unstopped.as_ref().is_some_and(|turn| turn.interrupted);
     let planned = !session.state.state.hydration_pending && context.stage.is_none();
     let clear = named.is_empty() || !session.plans_first();
-    seen.resumes = interrupted && planned && clear && session.is_unfinished();
+    if interrupted && planned && clear && session.is_unfinished() {
+        return Some(GoesOn::InHand);
+    }
     let free = !interrupted && !session.plans_first() && !session.is_unfinished() && context.stage.is_none();
-    seen.takes_up = if free { named_task(session, context, &named) } else { None };
+    let taken_up = if free { named_task(session, context, &named) } else { None };
     let parked = interrupted || !session.memory.parked.is_empty();
-    seen.goes_on = parked && !seen.resumes && seen.takes_up.is_none();
+    taken_up.map(GoesOn::Parked).or(parked.then_some(GoesOn::Wished))
 }
 
 /// The parked task that these words name; without words the newest one, where a person or the agent asked for it before.
@@ -97,14 +94,14 @@ fn are_alike(one: &str, other: &str) -> bool {
 
 /// The person interrupted a turn: its task is parked, or over where nothing is left of it. In mode `strict` the next plan says
 /// whether such a task goes on.
-pub(super) fn park(session: &Session, turn: &Unstopped, seen: &mut Seen) {
-    if seen.resumes {
-        return;
+pub(super) fn left_by(session: &Session, turn: &Unstopped, goes_on: Option<GoesOn>) -> TurnBefore {
+    if goes_on == Some(GoesOn::InHand) {
+        return TurnBefore::Kept;
     }
-    if turn.files > 0 {
-        (seen.parks, seen.parked_paths) = (Some(turn.files), turn.paths.clone());
-    } else {
-        seen.leaves = !session.plans_first();
+    match turn.files {
+        0 if session.plans_first() => TurnBefore::Kept,
+        0 => TurnBefore::Left,
+        files => TurnBefore::Parked(LeftChanged { files, paths: turn.paths.clone() }),
     }
 }
 

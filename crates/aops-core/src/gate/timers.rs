@@ -6,12 +6,13 @@
 use super::Context;
 use crate::model::call::ToolCall;
 use crate::model::event::Event;
+use crate::session::fact::TimersHeard;
 use crate::session::fold::Session;
 use crate::session::timer::{self, TimerMark};
 use crate::text::json;
 
 /// What of these is not remembered yet, and whether that is more than can be.
-pub(super) fn new_timers(session: &Session, listed: impl Iterator<Item = TimerMark>) -> (Vec<TimerMark>, bool) {
+pub(super) fn new_timers(session: &Session, listed: impl Iterator<Item = TimerMark>) -> TimersHeard {
     let known = &session.memory.timers;
     let mut new: Vec<TimerMark> = Vec::new();
     for mark in listed {
@@ -24,14 +25,14 @@ pub(super) fn new_timers(session: &Session, listed: impl Iterator<Item = TimerMa
     }
     let lost = known.len() + new.len() > timer::MOST;
     new.truncate(timer::MOST);
-    (new, lost)
+    TimersHeard { lost, new }
 }
 
 /// Those that the event lists, and at a start those that the client had before; and whether one is forgotten.
-pub(super) fn listed_timers(session: &Session, event: &Event, context: &Context) -> (Vec<TimerMark>, bool) {
+pub(super) fn listed_timers(session: &Session, event: &Event, context: &Context) -> TimersHeard {
     let listed = event.timers.iter().map(|text| TimerMark::of(text)).chain(context.start.timers.iter().cloned());
-    let (new, lost) = new_timers(session, listed);
-    (new, lost || context.start.timers_lost)
+    let heard = new_timers(session, listed);
+    TimersHeard { lost: heard.lost || context.start.timers_lost, ..heard }
 }
 
 /// The prompt that this call hands to a timer, and whether another is forgotten for it: not for a call that is refused.

@@ -142,7 +142,7 @@ type Reflection<'a> = &'a BTreeMap<String, String>;
 fn reflection(fact: &Fact) -> Option<Reflection<'_>> {
     match fact {
         Fact::Verdict(Reported { finding: Some(finding), sent_on: false, .. }) => Some(&finding.reflection),
-        Fact::Event(seen) => seen.reflection.as_ref(),
+        Fact::Event(seen) => seen.turn_end()?.reflection.as_ref(),
         _ => None,
     }
     .filter(|fields| !fields.is_empty())

@@ -29,7 +29,7 @@ fn refusals(turn: &Turn) -> usize {
         Fact::Event(seen) => Some(&**seen),
         _ => None,
     });
-    let since = seen.take_while(|seen| EventKind::of(&seen.event) != EventKind::UserPromptSubmit);
-    let denied = |seen: &&Seen| EventKind::of(&seen.event) == EventKind::Stop && seen.is_refused();
+    let since = seen.take_while(|seen| seen.kind() != EventKind::UserPromptSubmit);
+    let denied = |seen: &&Seen| seen.kind() == EventKind::Stop && seen.is_refused();
     since.filter(denied).count()
 }

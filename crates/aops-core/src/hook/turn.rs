@@ -29,10 +29,13 @@ use crate::model::verdict::{Ruling, Verdict};
 use crate::observe::checks::About;
 use crate::observe::impostors::Registered;
 use crate::observe::{self, client, jailed, real_paths, tampering};
-use crate::session::fact::{Blocked, FORMAT, Fact, Opened, Seen, Violation};
+use crate::session::fact::{
+    Baseline, Blocked, FORMAT, Fact, Happened, Opened, PromptHeard, Seen, SessionStarted, TurnBefore, Violation,
+};
 use crate::session::fold::Session;
 use crate::session::memory::ModeAsked;
 use crate::session::prompt::Prompt;
+use crate::session::watched::Watched;
 use crate::system::env::{Env, boot_id};
 use crate::system::git;
 use crate::text::stored::digest_of;
@@ -318,7 +321,8 @@ impl<'a> Turn<'a> {
         if self.is_late {
             facts.insert(0, late_violation(self.event));
         }
-        let reflects = |fact: &Fact| matches!(fact, Fact::Event(seen) if seen.reflection.is_some());
+        let made = |seen: &Seen| seen.turn_end().is_some_and(|end| end.reflection.is_some());
+        let reflects = |fact: &Fact| matches!(fact, Fact::Event(seen) if made(seen));
         let has_effect =
             |fact: &&Fact| matches!(fact, Fact::Answer(_) | Fact::Block(_) | Fact::Verdict(_)) || reflects(fact);
         self.recorded = facts.iter().filter(has_effect).cloned().collect();
@@ -343,46 +347,69 @@ impl<'a> Turn<'a> {
     }
 
     /// A new task begins, and the one before it is over, was let go or is parked: what that changed is not the new task's.
-    fn begins_after_work(&self, seen: &Seen) -> bool {
-        let parks = seen.parks.is_some() || seen.leaves;
-        let prompts = self.event.kind == EventKind::UserPromptSubmit && self.context.stage.is_none();
-        let ordinary = self.context.prompt == Prompt::Ordinary;
-        let let_go = self.session().memory.progress.let_go;
-        prompts && (parks || ordinary && (let_go || self.session().left_work()))
+    fn begins_after_work(&self, prompt: &PromptHeard) -> bool {
+        let ordinary = prompt.means == Prompt::Ordinary;
+        let over = || self.session().memory.progress.let_go || self.session().left_work();
+        self.context.stage.is_none() && (is_ended(prompt.before.as_ref()) || ordinary && over())
     }
 
     /// Adds what is not in the gates' context: the boot, the project's root, guarded files, the policy in force.
     fn complete(&self, seen: &mut Seen) {
-        let (env, event, session, cwd) = (self.env, self.event, self.session(), Path::new(&self.event.cwd));
-        if event.kind == EventKind::SessionStart {
-            (seen.boot, seen.folders) = (Some(boot_id()), Some(self.context.folders.clone()));
-            seen.jail.clone_from(&self.jail);
-            seen.traceparent.clone_from(&env.traceparent);
-            (seen.agentless, seen.client) = (self.context.start.agentless.clone(), client::process(env));
-            (seen.greets, seen.plan_hook) = (observe::brought::greets(env, cwd), observe::brought::approves(env, cwd));
-            if let Some(client) = &seen.client {
-                clients::remember(env, client, &event.session_id);
-            }
-            seen.root = Some(env.root().display().to_string());
-            let protected = &self.registered.protected;
-            seen.marks = Some(tampering::marks(protected, &session.memory.marks));
-            seen.held = Some(self.registered.held.clone());
-            seen.linked = Some(real_paths::links(protected)).filter(|linked| !linked.is_empty());
-        }
-        seen.changed = work::changed_files(env, &self.ledger, event);
+        let session = self.session();
         let first = session.memory.baseline_sha256.is_none();
-        if event.kind == EventKind::SessionStart && first || self.begins_after_work(seen) {
-            seen.baseline = git::baseline(env, cwd);
-            seen.baseline_sha256 = seen.baseline.as_ref().map(digest_of);
-            let let_go = session.memory.progress.let_go && seen.parks.is_none() && !seen.leaves;
-            let done = event.kind == EventKind::UserPromptSubmit && (let_go || session.left_work());
-            seen.baseline_before = session.memory.baseline_sha256.clone().filter(|_| done);
+        match &mut seen.what {
+            Happened::SessionStarted(start) => {
+                self.complete_start(start);
+                start.baseline = if first { self.baseline() } else { None };
+            }
+            Happened::Prompted(prompt) if self.begins_after_work(prompt) => {
+                let let_go = session.memory.progress.let_go && !is_ended(prompt.before.as_ref());
+                let done = let_go || session.left_work();
+                let before = session.memory.baseline_sha256.clone().filter(|_| done);
+                prompt.baseline = self.baseline().map(|baseline| Baseline { before, ..baseline });
+            }
+            Happened::Stopped(end) => {
+                end.changed = work::changed_files(self.env, &self.ledger, self.event);
+                end.log = crate::proof::store::signed_so_far(self.env);
+            }
+            Happened::SessionEnded(end) => end.log = crate::proof::store::signed_so_far(self.env),
+            _ => {}
         }
         if let Some((policy, hash)) = &self.renewed {
-            (seen.policy, seen.policy_hash) = (policy.clone(), Some(hash.clone()));
+            seen.policy.clone_from(policy);
+            seen.policy_hash = Some(hash.clone());
         }
-        seen.log = seen.ends_turn().then(|| crate::proof::store::signed_so_far(env)).flatten();
     }
+
+    fn complete_start(&self, start: &mut SessionStarted) {
+        let (env, cwd) = (self.env, Path::new(&self.event.cwd));
+        start.boot = boot_id();
+        start.jail.clone_from(&self.jail);
+        start.traceparent.clone_from(&env.traceparent);
+        start.client = client::process(env);
+        start.greets = observe::brought::greets(env, cwd);
+        start.plan_hook = observe::brought::approves(env, cwd);
+        if let Some(client) = &start.client {
+            clients::remember(env, client, &self.event.session_id);
+        }
+        start.root = env.root().display().to_string();
+        let protected = &self.registered.protected;
+        start.watched = Watched {
+            folders: self.context.folders.clone(),
+            held: self.registered.held.clone(),
+            linked: real_paths::links(protected),
+            marks: tampering::marks(protected, &self.session().memory.marks),
+        };
+    }
+
+    fn baseline(&self) -> Option<Baseline> {
+        let files = git::baseline(self.env, Path::new(&self.event.cwd))?;
+        Some(Baseline { before: None, sha256: digest_of(&files), files })
+    }
+}
+
+fn is_ended(before: Option<&TurnBefore>) -> bool {
+    before.is_some_and(TurnBefore::ends_task)
 }
 
 fn key(event: &Event) -> SessionKey<'_> {

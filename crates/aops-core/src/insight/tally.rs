@@ -17,7 +17,7 @@ use crate::model::debt::DebtId;
 use crate::model::event::EventKind;
 use crate::model::gate_id::GateId;
 use crate::model::outcome::SessionOutcome;
-use crate::session::fact::{Fact, Reported, Said, Seen, Staged, Step, Violation};
+use crate::session::fact::{Fact, Happened, Reported, Said, Seen, Staged, Step, Violation};
 use crate::session::memory::RollbackState;
 use crate::session::question::{Answered, Asked};
 use crate::session::{fold::Session, prompt::Prompt};
@@ -149,7 +149,7 @@ impl Tally {
     }
 
     fn count_request(&mut self, at_ms: i64, seen: &Seen) {
-        if let Some((model, usage)) = rollout::request(&seen.event, seen.about.get()) {
+        if let Some((model, usage)) = rollout::request(seen.event.name(), seen.about.get()) {
             let agent = seen.agent_type.as_deref().map_or(MAIN, bare).to_owned();
             self.requests.push((at_ms, agent, model, usage));
         }
@@ -157,49 +157,50 @@ impl Tally {
 
     fn count_event(&mut self, seen: &Seen) {
         self.count_rehearsed(seen.rehearsed.as_ref());
-        hosts::count(&mut self.insights.hosts, &seen.hosts, true);
         let refused = seen.said.as_ref().filter(|said| said.refuses());
         if let Some(said) = refused {
-            let gate = match seen.owed.as_ref().and_then(|owed| owed.first()) {
+            let gate = match seen.owed().and_then(<[_]>::first) {
                 Some(first) if said.gate == GateId::Owed => DebtId::gate_name(first),
                 _ => said.gate.name(),
             };
             self.count_refusal(gate);
         }
-        match EventKind::of(&seen.event) {
-            EventKind::SessionStart => {
-                (self.insights.stop_reason, self.insights.end_reason) = (None, None);
-                if let Some(root) = &seen.root {
-                    self.story.root.clone_from(root);
+        match &seen.what {
+            Happened::SessionStarted(start) => {
+                self.insights.stop_reason = None;
+                self.insights.end_reason = None;
+                if !start.root.is_empty() {
+                    self.story.root.clone_from(&start.root);
                 }
             }
-            EventKind::UserPromptSubmit => self.count_prompt(seen, refused.is_some()),
-            EventKind::SubagentStart => self.count_agent(seen),
-            EventKind::PermissionRequest => self.insights.questions.dialogs += 1,
-            EventKind::Stop if refused.is_none() => {
-                seen.changed.iter().for_each(|path| push_new(&mut self.insights.files_changed, path));
+            Happened::Prompted(prompt) => self.count_prompt(seen, prompt.means, refused.is_some()),
+            Happened::AgentStarted(_) => self.count_agent(seen),
+            Happened::PermissionAsked(_) => self.insights.questions.dialogs += 1,
+            Happened::Stopped(end) if refused.is_none() => {
+                end.changed.iter().for_each(|path| push_new(&mut self.insights.files_changed, path));
                 self.follow(|next| &mut next.ended);
-                let let_go = seen.owed.as_ref().is_some_and(|owed| !owed.is_empty());
+                let let_go = end.owed.as_ref().is_some_and(|owed| !owed.is_empty());
                 self.insights.stop_reason = Some(if let_go { "let_go" } else { "end_turn" }.to_owned());
-                seen.reflection.iter().for_each(|reflection| self.count_reflection(reflection));
+                end.reflection.iter().for_each(|reflection| self.count_reflection(reflection));
             }
-            EventKind::StopFailure => {
-                self.insights.stop_reason = Some(seen.words("error").unwrap_or_else(|| "error".to_owned()));
-            }
-            EventKind::SessionEnd => {
+            Happened::SessionEnded(end) => {
+                hosts::count(&mut self.insights.hosts, &end.hosts, true);
                 self.follow(|next| &mut next.ended);
                 self.insights.end_reason = Some(seen.words("reason").unwrap_or_else(|| "other".to_owned()));
+            }
+            _ if seen.kind() == EventKind::StopFailure => {
+                self.insights.stop_reason = Some(seen.words("error").unwrap_or_else(|| "error".to_owned()));
             }
             _ => {}
         }
     }
 
-    fn count_prompt(&mut self, seen: &Seen, refused: bool) {
+    fn count_prompt(&mut self, seen: &Seen, means: Prompt, refused: bool) {
         let prompt = seen.words("prompt").unwrap_or_default();
-        if seen.means() != Prompt::Machine {
+        if means != Prompt::Machine {
             push(&mut self.insights.user_prompts, cut(&prompt, LONGEST));
         }
-        if !refused && seen.means() == Prompt::Command {
+        if !refused && means == Prompt::Command {
             push_new(&mut self.insights.workflows_used, "direct-skill");
         }
     }

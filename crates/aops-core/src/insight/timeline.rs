@@ -60,16 +60,16 @@ pub fn describe_moment(fact: &Fact) -> Option<(TimelineKind, String)> {
 
 fn describe_event(seen: &Seen) -> Option<(TimelineKind, String)> {
     if let Some(would) = &seen.rehearsed {
-        return Some((TimelineKind::Rehearsed, describe_rehearsed(&seen.event, would)));
+        return Some((TimelineKind::Rehearsed, describe_rehearsed(seen.event.name(), would)));
     }
     if let Some(said) = seen.said.as_ref().filter(|said| said.refuses()) {
         // The list itself: the first line of the reason only says that there is one.
-        let owed = seen.owed.as_ref().filter(|owed| !owed.is_empty());
+        let owed = seen.owed().filter(|owed| !owed.is_empty());
         let why =
             owed.map_or_else(|| first_line(&said.reason).to_owned(), |owed| format!("still owes {}", join_names(owed)));
         return Some((TimelineKind::Refusal, format!("{} at {}: {why}", said.gate, seen.event)));
     }
-    match EventKind::of(&seen.event) {
+    match seen.kind() {
         EventKind::UserPromptSubmit => {
             let prompt = seen.words("prompt").filter(|_| seen.is_persons_prompt());
             prompt.map(|prompt| (TimelineKind::Prompt, prompt))

@@ -414,7 +414,8 @@ fn stands(session: &Session) -> Standing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::fact::{Opened, Seen};
+    use crate::model::event::EventKind;
+    use crate::session::fact::{Baseline, Happened, Opened, Seen, SessionStarted};
     use crate::text::stored::{canonical, digest_of};
     use std::time::{Duration, SystemTime};
 
@@ -441,12 +442,10 @@ mod tests {
 
     fn session_start(n: usize) -> (BTreeMap<String, String>, Fact) {
         let baseline: BTreeMap<_, _> = (0..n).map(|n| (format!("src/{n}"), format!("stamp-{n}"))).collect();
-        let baseline_sha256 = Some(digest_of(&baseline));
-        let event = "SessionStart".to_owned();
-        (
-            baseline.clone(),
-            Fact::Event(Box::new(Seen { event, baseline: Some(baseline), baseline_sha256, ..Seen::default() })),
-        )
+        let recorded = Baseline { before: None, sha256: digest_of(&baseline), files: baseline.clone() };
+        let start = SessionStarted { baseline: Some(recorded), ..SessionStarted::default() };
+        let what = Happened::SessionStarted(Box::new(start));
+        (baseline, Fact::Event(Box::new(Seen { what, ..Seen::of(EventKind::SessionStart) })))
     }
 
     #[test]

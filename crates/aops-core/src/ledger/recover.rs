@@ -328,7 +328,8 @@ pub fn baseline(memory: &Memory, ledger: &File, long: u64) -> Result<BTreeMap<St
             && let Some(line) = line.strip_suffix(b"\n").and_then(Line::read)
             && let Some(Fact::Event(seen)) = Fact::read(line.kind, line.with)
         {
-            recorded = seen.baseline.filter(|baseline| digest_of(baseline) == *digest);
+            let files = seen.into_baseline().map(|baseline| baseline.files);
+            recorded = files.filter(|files| digest_of(files) == *digest);
         }
         if recorded.is_some() { None } else { Some(()) }
     })?;

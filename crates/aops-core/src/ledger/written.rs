@@ -69,7 +69,7 @@ impl Written {
                         written.spans.push((last_ms, at));
                     }
                     Some(Fact::Event(seen))
-                        if seen.baseline.is_some() && seen.baseline_sha256 == memory.baseline_sha256 =>
+                        if seen.baseline().is_some_and(|new| memory.baseline_sha256.as_ref() == Some(&new.sha256)) =>
                     {
                         written = Self::default();
                     }

@@ -5,6 +5,7 @@
 
 use crate::model::agent::{self, Agent};
 use crate::model::call::ToolCall;
+use crate::model::named::Named;
 use std::time::Duration;
 
 /// How a kind of event spells a refusal. The spelling itself is the wire's business.
@@ -108,9 +109,19 @@ const LONGEST_LOCKED: Duration = Duration::from_secs(3);
 /// The client gives all hooks of a session's end 1.5 s together, whatever they registered.
 const SESSION_END: Duration = Duration::from_millis(1400);
 
+impl Named for EventKind {
+    fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    fn of(name: &str) -> Option<Self> {
+        EVENTS.iter().find(|row| row.name == name).map(|row| row.kind)
+    }
+}
+
 impl EventKind {
     pub fn of(name: &str) -> Self {
-        EVENTS.iter().find(|row| row.name == name).map_or(Self::Other, |row| row.kind)
+        Named::of(name).unwrap_or_default()
     }
 
     pub fn row(self) -> &'static EventRow {

@@ -7,6 +7,7 @@ pub mod client;
 pub mod error;
 pub mod outcome;
 pub mod trigger;
+pub mod start_source;
 pub mod phase;
 pub mod profile;
 pub mod worktree;

@@ -81,7 +81,7 @@ pub(super) fn is_push_failed(recent: &[Recent]) -> bool {
     let (mut pushes, mut failed) = (Vec::new(), false);
     for entry in recent {
         match &entry.fact {
-            Fact::Event(seen) if seen.event == EventKind::UserPromptSubmit.row().name => failed = false,
+            Fact::Event(seen) if seen.kind() == EventKind::UserPromptSubmit => failed = false,
             Fact::Call(step) if step.to == CallState::Pending && is_push(step) => pushes.push(&step.call),
             Fact::Call(step) if pushes.contains(&&step.call) => {
                 let said = step.ended().result.as_ref().is_some_and(|result| result.lines().contains("failed to push"));

@@ -13,7 +13,7 @@ pub(super) fn refusal(recent: &[Recent]) -> Option<LastRefusal> {
     let (mut refused, mut acting) = (None, Vec::new());
     for entry in recent {
         match &entry.fact {
-            Fact::Event(seen) if seen.event == EventKind::UserPromptSubmit.row().name => refused = None,
+            Fact::Event(seen) if seen.kind() == EventKind::UserPromptSubmit => refused = None,
             Fact::Call(step) if step.agent_id.is_none() => {
                 if step.effect().is_some_and(|effect| effect.is_write() || effect == Effect::Spawn) {
                     acting.push(&step.call);

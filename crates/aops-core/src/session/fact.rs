@@ -9,8 +9,11 @@ mod call_ended;
 mod checked;
 mod kept;
 mod opened;
-mod seen;
 mod reached;
+mod turn_before;
+mod session_started;
+mod happened;
+mod seen;
 mod recovered;
 mod reported;
 mod starts;
@@ -25,16 +28,21 @@ pub use crate::session::said::Said;
 pub use call_asked::CallAsked;
 pub use call_ended::{CallDenied, CallEnded, Measured, Under};
 pub use checked::Checked;
+pub use happened::{
+    AgentStarted, AgentStopped, BatchEnded, GoesOn, Happened, PermissionAsked, PromptHeard, SessionEnded, TurnEnded,
+};
 pub use kept::Kept;
 pub use opened::{FORMAT, Opened, Previous};
 pub use reached::{NetworkChange, NetworkChanged, Reached};
 pub use recovered::Recovered;
 pub use reported::Reported;
-pub use seen::Seen;
+pub use seen::{Seen, TimersHeard};
+pub use session_started::SessionStarted;
 pub use starts::Starts;
 pub use step::Step;
 pub use taken::Taken;
 pub use task_chosen::{TaskChosen, TaskMove};
+pub use turn_before::{Baseline, LeftChanged, TurnBefore};
 pub use unasked::Unasked;
 
 use crate::model::call::CallKey;
@@ -200,6 +208,3 @@ impl Fact {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -21,9 +21,14 @@ use crate::model::error::Code;
 use crate::model::event::EventKind;
 use crate::model::gate_id::GateId;
 use crate::model::phase::{Phase, Sandbox};
-use crate::session::fact::{FORMAT, Fact, Opened, Seen, Step, Violation};
+use crate::model::start_source::StartSource;
+use crate::session::fact::{
+    AgentStarted, AgentStopped, FORMAT, Fact, Happened, Opened, PromptHeard, Seen, SessionStarted, Step, TurnBefore,
+    Violation,
+};
 use crate::session::kept_count::KeptCount;
 use crate::session::memory::{Memory, OpenCall, Prompted, Waived};
+use crate::session::names_taken::NamesTaken;
 use crate::session::observed::Observed;
 use crate::session::state::{Shown, State};
 use crate::session::timer::{self, TimerMark};
@@ -148,14 +153,19 @@ impl Session {
     }
 
     /// A turn ends with its Stop, or while an agent is at work; or this event shows that it ended without.
-    fn end_turn(&mut self, kind: EventKind, seen: &Seen, refused: bool) {
-        if seen.unstopped || seen.waits || matches!(kind, EventKind::Stop | EventKind::StopFailure) && !refused {
+    fn end_turn(&mut self, seen: &Seen, refused: bool) {
+        let ends = match &seen.what {
+            Happened::BatchEnded(batch) => batch.waits,
+            Happened::Stopped(_) => !refused,
+            _ => seen.kind() == EventKind::StopFailure && !refused,
+        };
+        if ends || seen.before().is_some() {
             self.close_turn();
         }
-        if let Some(files) = seen.parks {
-            self.park_task(files, &seen.parked_paths);
-        } else if seen.leaves && self.is_unfinished() {
-            self.leave_task();
+        match seen.before() {
+            Some(TurnBefore::Parked(left)) => self.park_task(left.files, &left.paths),
+            Some(TurnBefore::Left) if self.is_unfinished() => self.leave_task(),
+            _ => {}
         }
     }
 
@@ -178,39 +188,40 @@ impl Session {
             self.state.policy_hash.clone_from(hash);
             self.memory.policy.clone_from(&seen.policy);
         }
-        renew(&mut self.memory.marks, seen.marks.as_ref());
         self.observe(seen.observed.as_deref());
-        if seen.log.is_some() {
-            self.memory.log.clone_from(&seen.log);
+        if let Some(log) = seen.log() {
+            self.memory.log = Some(log.clone());
         }
-        let kind = EventKind::of(&seen.event);
-        if kind == EventKind::SessionStart && !seen.beside || seen.foreign.is_some() && kind != EventKind::SessionStart
-        {
-            self.memory.shadowed.clone_from(&seen.foreign);
-            self.memory.clashes.clone_from(&seen.clashes);
-        }
-        self.end_turn(kind, seen, refused);
-        self.remember_timers(&seen.timers, seen.timers_lost);
-        match kind {
-            EventKind::SessionStart => self.apply_session_start(seen),
-            EventKind::SessionEnd => self.state.ended_at = Some(ts.to_owned()),
-            EventKind::UserPromptSubmit => self.hear_prompt(seen, refused),
-            EventKind::Stop => self.apply_stop(seen, refused),
-            EventKind::PermissionRequest => {
-                self.memory.told_plan_hook |= seen.plan_hook.is_some();
-                self.memory.questions.seen += u64::from(seen.dialog);
-                if seen.asks_plan && !refused {
-                    self.apply_plan_question(seen);
+        self.end_turn(seen, refused);
+        self.remember_timers(&seen.timers.new, seen.timers.lost);
+        match &seen.what {
+            Happened::SessionStarted(start) => self.apply_session_start(seen, start),
+            Happened::SessionEnded(_) => self.state.ended_at = Some(ts.to_owned()),
+            Happened::Prompted(prompt) => self.hear_prompt(seen, prompt, refused),
+            Happened::Stopped(end) => self.apply_stop(end, refused),
+            Happened::PermissionAsked(asked) => {
+                self.memory.told_plan_hook |= asked.plan_hook.is_some();
+                self.memory.questions.seen += u64::from(asked.dialog);
+                if asked.asks_plan && !refused {
+                    self.apply_plan_question(asked);
                 }
             }
+            Happened::AgentStarted(start) => self.apply_agent_start(ts, seen, start),
+            Happened::AgentStopped(stop) => self.apply_agent_stop(seen, stop),
+            Happened::BatchEnded(_) => {}
+            Happened::Other => self.apply_plain_event(seen, refused),
+        }
+    }
+
+    /// An event that tells nothing beside its own fields.
+    fn apply_plain_event(&mut self, seen: &Seen, refused: bool) {
+        match seen.kind() {
             EventKind::CwdChanged => self.apply_cwd_change(&seen.words("new_cwd").unwrap_or_default()),
             EventKind::TaskCreated if !refused => self.add_todo(),
             EventKind::TaskCompleted if !refused => {
                 let todos = &mut self.state.main_agent;
                 todos.todos_completed = (todos.todos_completed + 1).min(todos.todos_total);
             }
-            EventKind::SubagentStart => self.apply_agent_start(ts, seen),
-            EventKind::SubagentStop => self.apply_agent_stop(seen),
             _ => {}
         }
     }
@@ -223,57 +234,67 @@ impl Session {
         }
     }
 
-    fn hear_prompt(&mut self, seen: &Seen, refused: bool) {
+    fn hear_prompt(&mut self, seen: &Seen, prompt: &PromptHeard, refused: bool) {
         self.memory.greets = None;
-        if let (Some(id), Some(sha256), false) = (&seen.prompt_id, &seen.prompt_sha256, refused) {
+        if let (Some(id), Some(sha256), false) = (&seen.prompt_id, &prompt.sha256, refused) {
             self.memory.prompted = Some(Prompted { id: id.clone(), open: true, sha256: sha256.clone() });
         }
         self.memory.questions.unproven.clear();
         if seen.run.is_some() {
             self.memory.run.iter_mut().for_each(|stage| stage.prompted = true);
         } else if !refused {
-            if seen.baseline_sha256.is_some() {
+            if let Some(baseline) = &prompt.baseline {
                 let before = &mut self.memory.progress.baseline_before;
-                *before = before.take().or_else(|| seen.baseline_before.clone());
-                self.memory.baseline_sha256.clone_from(&seen.baseline_sha256);
+                *before = before.take().or_else(|| baseline.before.clone());
+                self.memory.baseline_sha256 = Some(baseline.sha256.clone());
             }
-            self.apply_prompt(&seen.words("prompt").unwrap_or_default(), seen);
-            self.want_parked(seen);
+            self.apply_prompt(&seen.words("prompt").unwrap_or_default(), prompt);
+            self.want_parked(prompt);
         }
     }
 
-    fn apply_session_start(&mut self, seen: &Seen) {
+    fn apply_session_start(&mut self, seen: &Seen, start: &SessionStarted) {
         self.state.ended_at = None;
         let memory = &mut self.memory;
-        memory.boot = seen.boot.clone().unwrap_or_default();
-        if !seen.beside {
-            memory.greets.clone_from(&seen.greets);
-            (memory.agentless, memory.client) = (seen.agentless.clone(), seen.client.clone());
+        memory.boot.clone_from(&start.boot);
+        if !start.beside {
+            take_names(memory, start.names_taken.as_ref());
+            memory.greets.clone_from(&start.greets);
+            memory.agentless.clone_from(&start.agentless);
+            memory.client.clone_from(&start.client);
             memory.unproven.clone_from(&seen.unproven);
-            memory.jail.clone_from(&seen.jail);
+            memory.jail.clone_from(&start.jail);
             // A compaction starts no client: its timers and hooks go on.
-            if matches!(seen.words("source").as_deref(), Some("startup" | "resume")) {
-                (memory.timers_lost, memory.plan_hook) = (seen.timers_lost, None);
+            if start.source.known().is_some_and(StartSource::is_new_client) {
+                memory.timers_lost = seen.timers.lost;
+                memory.plan_hook = None;
             }
-            memory.plan_hook = seen.plan_hook.clone().or(memory.plan_hook.take());
+            memory.plan_hook = start.plan_hook.clone().or(memory.plan_hook.take());
         }
-        if memory.baseline_sha256.is_none() {
-            memory.baseline_sha256.clone_from(&seen.baseline_sha256);
+        if let (None, Some(baseline)) = (&memory.baseline_sha256, &start.baseline) {
+            memory.baseline_sha256 = Some(baseline.sha256.clone());
         }
         if memory.root.is_empty() {
-            renew(&mut memory.root, seen.root.as_ref());
+            memory.root.clone_from(&start.root);
         }
-        renew(&mut memory.held, seen.held.as_ref());
-        renew(&mut memory.linked, seen.linked.as_ref());
-        renew(&mut memory.folders, seen.folders.as_ref());
+        let watched = &start.watched;
+        memory.marks.clone_from(&watched.marks);
+        memory.held.clone_from(&watched.held);
+        memory.folders.clone_from(&watched.folders);
+        if !watched.linked.is_empty() {
+            memory.linked.clone_from(&watched.linked);
+        }
     }
 
-    fn apply_agent_start(&mut self, ts: &str, seen: &Seen) {
+    fn apply_agent_start(&mut self, ts: &str, seen: &Seen, start: &AgentStarted) {
+        if start.names_taken.is_some() {
+            take_names(&mut self.memory, start.names_taken.as_ref());
+        }
         let Some(name) = bare_name(seen) else { return };
-        let (id, kind) = (seen.agent_id.as_deref(), seen.agent_type.as_deref());
-        if seen.foreign.is_none() && seen.unproven.is_none() {
-            let client = seen.starter.as_deref().unwrap_or_default();
-            self.remember_agent(id.unwrap_or_default(), kind.unwrap_or_default(), client);
+        if start.names_taken.is_none() && seen.unproven.is_none() {
+            let id = seen.agent_id.as_deref().unwrap_or_default();
+            let kind = seen.agent_type.as_deref().unwrap_or_default();
+            self.remember_agent(id, kind, start.starter.as_deref().unwrap_or_default());
         }
         let known = &mut self.state.subagents;
         if known.len() < MOST_SUBAGENTS || known.contains_key(&name) {
@@ -297,13 +318,13 @@ impl Session {
         }
     }
 
-    fn apply_agent_stop(&mut self, seen: &Seen) {
+    fn apply_agent_stop(&mut self, seen: &Seen, stop: &AgentStopped) {
         let agent = bare_name(seen).and_then(|name| self.state.subagents.get_mut(&name));
-        if let (Some(agent), Some(report), false) = (agent, seen.words("last_assistant_message"), seen.uncounted) {
+        if let (Some(agent), Some(report), false) = (agent, seen.words("last_assistant_message"), stop.uncounted) {
             agent.result = Some(json::cut(&report, 200).to_owned());
         }
         let refused = seen.is_refused();
-        if let Some(id) = seen.agent_id.as_deref().filter(|_| seen.uncounted && !refused) {
+        if let Some(id) = seen.agent_id.as_deref().filter(|_| stop.uncounted && !refused) {
             self.end_unheard(id);
         }
     }
@@ -366,6 +387,11 @@ impl Session {
         }
         Ok(())
     }
+}
+
+fn take_names(memory: &mut Memory, taken: Option<&NamesTaken>) {
+    memory.shadowed = taken.map(|taken| taken.path.clone());
+    memory.clashes = taken.map(|taken| taken.names.clone()).unwrap_or_default();
 }
 
 fn renew<T: Clone>(known: &mut T, new: Option<&T>) {

@@ -15,6 +15,8 @@ pub mod call_means;
 pub mod question;
 pub mod said;
 pub mod brought_back;
+pub mod names_taken;
+pub mod watched;
 pub mod memory;
 pub mod state;
 pub mod prompt;

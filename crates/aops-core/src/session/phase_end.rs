@@ -51,7 +51,7 @@ impl PhaseEnd {
 
     /// The phase that this fact ended, if it did.
     fn of(before: Phase, after: Phase, fact: &Fact) -> Option<Self> {
-        let event = if let Fact::Event(seen) = fact { EventKind::of(&seen.event) } else { EventKind::Other };
+        let event = if let Fact::Event(seen) = fact { seen.kind() } else { EventKind::Other };
         if !is_walked(before) || before == after && event != EventKind::SessionEnd {
             return None;
         }
@@ -175,7 +175,7 @@ mod tests {
     use crate::session::memory::RunStep;
 
     fn event(name: &str) -> Fact {
-        Fact::Event(Box::new(Seen { event: name.to_owned(), ..Seen::default() }))
+        Fact::Event(Box::new(Seen::of(EventKind::of(name))))
     }
 
     fn change(before: Phase, after: Phase, fact: &Fact) -> PhaseChange {

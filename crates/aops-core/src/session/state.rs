@@ -173,6 +173,3 @@ impl State {
         Self { schema: SCHEMA, ..Self::default() }
     }
 }
-
-#[cfg(test)]
-mod tests;

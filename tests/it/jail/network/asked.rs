@@ -3,7 +3,7 @@
 use super::inside::{broker, file, put_script, working, world_of};
 use super::outside::Outside;
 use crate::jail::world::Jailed;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
 
 fn attended(network: &str) -> Jailed {
@@ -87,7 +87,8 @@ fn where_nobody_is_asked_the_end_lists_what_was_refused() {
     status.said(&["network", "ask", "1 host", "1 refused"]);
     let ended = session.inner.end();
     assert!(ended.out.contains("nobody could be asked: tls.test"), "{ended:?}");
-    let all = session.inner.entries().into_iter().rev().find_map(|entry| entry["with"].get("hosts").cloned()).unwrap();
+    let of_end = |entry: Value| entry["with"]["what"]["session_ended"].get("hosts").cloned();
+    let all = session.inner.entries().into_iter().rev().find_map(of_end).unwrap();
     let row = all.as_array().unwrap().iter().find(|row| row["host"] == "plain.test").unwrap();
     assert!(row["connections"] == 2 && row["down"].as_u64() > Some(0) && row["first"].as_u64() > Some(0), "{all}");
 }

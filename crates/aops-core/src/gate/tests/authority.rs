@@ -4,7 +4,7 @@ use super::*;
 use crate::config::policy::ModeLevel;
 use crate::gate::facts::facts;
 use crate::model::gate_id::GateId;
-use crate::session::fact::{Fact, Seen};
+use crate::session::fact::{Fact, Happened, Seen, TimersHeard};
 use crate::session::prompt::Prompt;
 use crate::session::timer::TimerMark;
 
@@ -18,6 +18,11 @@ fn recorded(session: &Session, event: &Event, context: &Context) -> Vec<Fact> {
 
 fn seen(facts: &[Fact]) -> &Seen {
     facts.iter().find_map(|fact| if let Fact::Event(seen) = fact { Some(seen) } else { None }).unwrap()
+}
+
+fn starter(facts: &[Fact]) -> Option<&str> {
+    let Happened::AgentStarted(start) = &seen(facts).what else { panic!("{facts:?}") };
+    start.starter.as_deref()
 }
 
 #[test]
@@ -37,8 +42,8 @@ fn the_user_is_told_why_a_prompt_or_an_agent_does_not_count() {
         assert_eq!(judge(&session, event, &proven), Verdict::pass());
     }
     let proven = Context { client: "7".to_owned(), ..Context::default() };
-    assert_eq!(seen(&recorded(&session, &begins, &proven)).starter.as_deref(), Some("7"));
-    assert_eq!(seen(&recorded(&session, &event("SubagentStart"), &proven)).starter, None, "no agent of ours");
+    assert_eq!(starter(&recorded(&session, &begins, &proven)), Some("7"));
+    assert_eq!(starter(&recorded(&session, &event("SubagentStart"), &proven)), None, "no agent of ours");
 }
 
 #[test]
@@ -47,7 +52,7 @@ fn the_prompts_of_timers_are_remembered_by_their_words() {
     let stop = Event { timers: vec![". go".to_owned(), "known".to_owned()], ..event("Stop") };
     session.memory.timers = vec![TimerMark::of("known")];
     let facts = recorded(&session, &stop, &Context::default());
-    assert_eq!(seen(&facts).timers, [TimerMark::of(".  go\n")]);
+    assert_eq!(seen(&facts).timers.new, [TimerMark::of(".  go\n")]);
     for (tool, input, digest) in [
         ("CronCreate", r#"{"prompt":". go"}"#, Some(TimerMark::of(". go"))),
         ("ScheduleWakeup", r#"{"prompt":"x"}"#, Some(TimerMark::of("x"))),
@@ -117,7 +122,8 @@ fn a_plan_that_a_hook_may_approve_is_no_persons() {
     let said = judge(&working(), &asks, &hooked());
     assert!(said.ruling == Ruling::Pass && said.notice.contains("opens nothing here"), "{said:?}");
     let fact = recorded(&working(), &asks, &hooked());
-    assert!(!seen(&fact).asks_plan && seen(&fact).plan_hook.is_some());
+    let Happened::PermissionAsked(asked) = &seen(&fact).what else { panic!("{fact:?}") };
+    assert!(!asked.asks_plan && asked.plan_hook.is_some());
     let told = with(|session| session.memory.told_plan_hook = true);
     assert_eq!(judge(&told, &asks, &hooked()), Verdict::pass());
 }
@@ -128,9 +134,9 @@ fn a_timer_too_many_is_recorded_as_lost() {
     let full = with(|session| session.memory.timers = (0..64).map(|n| TimerMark::of(&n.to_string())).collect());
     let stop = |timers: &[&str]| Event { timers: timers.iter().map(|t| (*t).to_owned()).collect(), ..event("Stop") };
     let said = recorded(&full, &stop(&["1", "2"]), &Context::default());
-    assert!(seen(&said).timers.is_empty() && !seen(&said).timers_lost);
+    assert_eq!(seen(&said).timers, TimersHeard::default());
     let said = recorded(&full, &stop(&["1", "new", "newer"]), &Context::default());
-    assert!(seen(&said).timers_lost && seen(&said).timers.len() == 1);
+    assert!(seen(&said).timers.lost && seen(&said).timers.new.len() == 1);
     let set = |session: &Session, verdict: &Verdict| {
         let mut asked = call("CronCreate");
         asked.call.as_mut().unwrap().input = r#"{"prompt":"new"}"#.to_owned();

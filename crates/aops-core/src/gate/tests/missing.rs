@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::event::{AgentEnd, AgentEndKind};
 use crate::model::gate_id::GateId;
-use crate::session::fact::{Fact, NO_EFFECT, UNREPORTED};
+use crate::session::fact::{Fact, GoesOn, LeftChanged, NO_EFFECT, TurnBefore, UNREPORTED};
 use crate::session::growth::ChangedFile;
 use crate::session::memory::{AtWork, Parked, Prompted};
 use crate::text::sha256::sha256;
@@ -148,22 +148,31 @@ fn a_turn_without_its_stop() {
     let heard = |session: &Session, context: &Context, prompt: &str| {
         let said = Event { prompt: prompt.into(), prompt_id: Some("p".into()), ..event("UserPromptSubmit") };
         let facts = facts::facts(session, &said, &Verdict::pass(), context);
-        facts.into_iter().find_map(|fact| if let Fact::Event(seen) = fact { Some(seen) } else { None }).unwrap()
+        let seen = facts.into_iter().find_map(|fact| if let Fact::Event(seen) = fact { Some(seen) } else { None });
+        seen.unwrap().prompt().unwrap().clone()
     };
     let seen = |session: &Session, context: &Context| heard(session, context, "go on");
     let parked = heard(&owing, &turn(true), "fix the typo");
-    assert_eq!((parked.parks, parked.parked_paths.len(), parked.resumes, parked.unstopped), (Some(4), 1, false, true));
+    assert_eq!(parked.goes_on, None);
+    let Some(TurnBefore::Parked(left)) = parked.before else { panic!("{parked:?}") };
+    assert_eq!((left.files, left.paths.len()), (4, 1));
     let named = heard(&owing, &turn(true), "go on with the parser");
-    assert_eq!((named.parks, named.goes_on, named.resumes), (Some(4), true, false), "a plan says which");
+    assert_eq!(named.goes_on, Some(GoesOn::Wished), "a plan says which");
+    assert!(matches!(named.before, Some(TurnBefore::Parked(LeftChanged { files: 4, .. }))), "{named:?}");
     let resumed = seen(&owing, &turn(true));
-    assert_eq!((resumed.parks, resumed.goes_on, resumed.resumes), (None, false, true));
+    assert_eq!(resumed.goes_on, Some(GoesOn::InHand));
+    assert!(matches!(resumed.before, Some(TurnBefore::Kept)), "{resumed:?}");
     let untouched = Unstopped { interrupted: true, ..Unstopped::default() };
     let untouched = Context { unstopped: Some(untouched), ..turn(true) };
-    assert_eq!(heard(&owing, &untouched, "fix the typo").parks, None, "nothing is left of it");
+    let untouched = heard(&owing, &untouched, "fix the typo");
+    assert!(!matches!(untouched.before, Some(TurnBefore::Parked(_))), "nothing is left of it");
     let missed = seen(&quiet, &turn(false));
-    assert_eq!((missed.parks, missed.owed, missed.prompt_sha256.is_some()), (None, Some(Vec::new()), true));
+    assert!(matches!(missed.before, Some(TurnBefore::Owing(owed)) if owed.is_empty()));
+    assert!(missed.sha256.is_some());
     let with_parked = with(|session| session.memory.parked = vec![Parked::default()]);
-    assert!(seen(&with_parked, &Context { prompt: Prompt::Ordinary, ..Context::default() }).goes_on);
+    assert!(
+        seen(&with_parked, &Context { prompt: Prompt::Ordinary, ..Context::default() }).goes_on == Some(GoesOn::Wished)
+    );
 }
 
 #[test]

@@ -200,7 +200,7 @@ fn prompts_waive_and_stops_owe() {
     let tree = Worktree { uncommitted: vec!["a".into()], ..Worktree::default() };
     let owing = facts(&working(), &event("Stop"), &Verdict::pass(), &Context { tree, ..Context::default() });
     let Some(Fact::Event(seen)) = owing.last() else { panic!("{owing:?}") };
-    assert!(seen.owed.as_ref().unwrap().contains(&DebtId::Commit.into()), "{seen:?}");
+    assert!(seen.owed().unwrap().contains(&DebtId::Commit.into()), "{seen:?}");
     let run = |ending: &str| Checked { id: "c".into(), ending: ending.to_owned().into(), ..Checked::default() };
     let checks = vec![run("not concerned"), run("exit 0")];
     let checked = Context { checks, ..Context::default() };

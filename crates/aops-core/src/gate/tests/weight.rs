@@ -5,7 +5,7 @@ use crate::config::policy::ModeLevel;
 use crate::gate::{facts, reflection};
 use crate::model::named::Stored;
 use crate::model::worktree::Asked;
-use crate::session::fact::Fact;
+use crate::session::fact::{Fact, Happened};
 use crate::session::growth::{ChangedFile, Growth};
 
 /// A task of mode `loop` that changed something and has no plan.
@@ -181,7 +181,7 @@ fn a_plan_is_shown_to_a_person() {
     let asked = |attended, event: &Event| {
         let context = Context { attended, ..Context::default() };
         let facts = facts::facts(&working(), event, &Verdict::pass(), &context);
-        matches!(facts.last(), Some(Fact::Event(seen)) if seen.asks_plan)
+        matches!(facts.last(), Some(Fact::Event(seen)) if matches!(&seen.what, Happened::PermissionAsked(asked) if asked.asks_plan))
     };
     let plan = renamed("PermissionRequest", call("ExitPlanMode"));
     assert!(asked(true, &plan) && !asked(false, &plan));

@@ -8,7 +8,6 @@ use crate::model::event::EventKind;
 use crate::session::fact::{Fact, Seen, Step};
 use crate::session::fold::Session;
 use crate::session::memory::AtWork;
-use crate::session::prompt::Prompt;
 use crate::text::json::{self, Json};
 
 /// Most that are remembered; the oldest is dropped first.
@@ -49,7 +48,7 @@ impl Session {
         let name = seen.agent_type.as_deref().and_then(ours).map(|agent| agent.id);
         let is_named = |at_work: &AtWork| name.is_some_and(|id| at_work.name == id);
         let at_work = &mut self.memory.at_work;
-        match EventKind::of(&seen.event) {
+        match seen.kind() {
             EventKind::SubagentStart => {
                 let started = at_work.iter_mut().find(|agent| agent.agent_id.is_none() && is_named(agent));
                 if let Some(agent) = started {
@@ -61,7 +60,7 @@ impl Session {
                     |agent: &AtWork| agent.agent_id.as_ref().or(seen.agent_id.as_ref()) == seen.agent_id.as_ref();
                 at_work.retain(|agent| !is_named(agent) || !same(agent));
             }
-            EventKind::UserPromptSubmit if seen.means() != Prompt::Machine => at_work.clear(),
+            EventKind::UserPromptSubmit if seen.is_persons_prompt() => at_work.clear(),
             EventKind::Stop => {
                 let running = list_running(seen);
                 at_work.retain(|agent| agent.agent_id.as_ref().is_some_and(|id| running.contains(id)));

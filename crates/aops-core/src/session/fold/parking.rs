@@ -5,7 +5,7 @@
 
 use crate::model::call::CallState;
 use crate::model::phase::{Phase, Sandbox};
-use crate::session::fact::{Seen, Step, TaskChosen, TaskMove};
+use crate::session::fact::{GoesOn, PromptHeard, Step, TaskChosen, TaskMove};
 use crate::session::fold::Session;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::memory::{OpenCall, Parked, TaskProgress};
@@ -94,13 +94,13 @@ impl Session {
     }
 
     /// A person's prompt says whether the newest parked task is to go on; the model's own prompts change nothing.
-    pub(super) fn want_parked(&mut self, seen: &Seen) {
-        if seen.means() == Prompt::Machine {
+    pub(super) fn want_parked(&mut self, prompt: &PromptHeard) {
+        if prompt.means == Prompt::Machine {
             return;
         }
         self.memory.parked.iter_mut().for_each(|parked| parked.wanted = false);
         if let Some(newest) = self.memory.parked.last_mut() {
-            newest.wanted = seen.goes_on;
+            newest.wanted = prompt.goes_on == Some(GoesOn::Wished);
         }
     }
 

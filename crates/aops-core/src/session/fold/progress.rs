@@ -9,7 +9,7 @@ use crate::model::debt::DebtId;
 use crate::model::named::Stored;
 use crate::model::outcome::PhaseOutcome;
 use crate::model::phase::{Phase, Sandbox};
-use crate::session::fact::{Checked, NO_EFFECT, Seen, Staged, Step};
+use crate::session::fact::{Checked, GoesOn, NO_EFFECT, PromptHeard, Staged, Step, TurnEnded};
 use crate::session::fold::Session;
 use crate::session::memory::{IssueInHand, LastRun, OpenCall, RollbackState, TaskProgress, Undone};
 use crate::session::prompt::Prompt;
@@ -18,20 +18,20 @@ use crate::text::json::cut;
 
 impl Session {
     /// A prompt that was not refused.
-    pub(super) fn apply_prompt(&mut self, prompt: &str, seen: &Seen) {
-        match seen.means() {
-            Prompt::Machine | Prompt::Ours => {}
-            Prompt::Command if self.has_open_task() => {}
-            Prompt::Ordinary if seen.resumes && self.is_unfinished() => self.continue_task(prompt),
-            Prompt::Ordinary if seen.takes_up.is_some() => {
+    pub(super) fn apply_prompt(&mut self, prompt: &str, heard: &PromptHeard) {
+        match (heard.means, heard.goes_on) {
+            (Prompt::Machine | Prompt::Ours, _) => {}
+            (Prompt::Command, _) if self.has_open_task() => {}
+            (Prompt::Ordinary, Some(GoesOn::InHand)) if self.is_unfinished() => self.continue_task(prompt),
+            (Prompt::Ordinary, Some(GoesOn::Parked(at))) => {
                 self.begin_small_task(prompt);
-                self.take_up_at(seen.takes_up);
+                self.take_up_at(Some(at));
             }
-            Prompt::Ordinary if self.plans_first() => self.await_plan(prompt),
-            Prompt::Ordinary if self.is_unfinished() && !seen.anew => self.continue_task(prompt),
-            Prompt::Ordinary => self.begin_small_task(prompt),
-            Prompt::Waived => self.begin_waived_task(prompt, TaskWaiver::Prompt, None),
-            Prompt::Command => self.begin_waived_task(prompt, TaskWaiver::Command, Some("direct-skill")),
+            (Prompt::Ordinary, _) if self.plans_first() => self.await_plan(prompt),
+            (Prompt::Ordinary, _) if self.is_unfinished() && !heard.anew => self.continue_task(prompt),
+            (Prompt::Ordinary, _) => self.begin_small_task(prompt),
+            (Prompt::Waived, _) => self.begin_waived_task(prompt, TaskWaiver::Prompt, None),
+            (Prompt::Command, _) => self.begin_waived_task(prompt, TaskWaiver::Command, Some("direct-skill")),
         }
     }
 
@@ -196,9 +196,9 @@ impl Session {
     }
 
     /// The end of a turn: refused with what is owed, or allowed.
-    pub(super) fn apply_stop(&mut self, seen: &Seen, refused: bool) {
-        let Some(owed) = &seen.owed else { return };
-        self.memory.progress.told_no_git |= seen.no_git;
+    pub(super) fn apply_stop(&mut self, end: &TurnEnded, refused: bool) {
+        let Some(owed) = &end.owed else { return };
+        self.memory.progress.told_no_git |= end.no_git;
         let waits = self.awaits_plan_of().is_some_and(|agent| owed.contains(&DebtId::from(agent).into()));
         let stop = &mut self.state.stop;
         let planned = is_owed_plan(&stop.owed) && !waits && self.memory.run.is_none();
@@ -220,7 +220,7 @@ impl Session {
             let worked = self.state.task.as_ref().is_some_and(|task| task.writes > 0);
             if worked && !matches!(self.state.phase, Phase::Halted | Phase::Hydrate) {
                 self.state.phase = Phase::Done;
-                if seen.shuts {
+                if end.shuts {
                     self.state.sandbox = Sandbox::Shut;
                 }
             } else if self.memory.progress.unplanned && self.state.phase == Phase::Execute {
@@ -228,7 +228,7 @@ impl Session {
             }
         } else {
             self.memory.progress.let_go = true;
-            if seen.ends {
+            if end.ends {
                 self.state.phase = Phase::Done;
             }
         }

@@ -11,7 +11,7 @@ use crate::model::gate_id::GateId;
 use crate::model::outcome::AgentVerdict;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::trigger::CheckpointTrigger;
-use crate::session::fact::{Seen, Step, Taken};
+use crate::session::fact::{PermissionAsked, Step, Taken};
 use crate::session::fold::Session;
 use crate::session::growth::Growth;
 use crate::session::memory::OpenCall;
@@ -203,11 +203,11 @@ impl Session {
     }
 
     /// A person is asked to approve the plan that the main agent made in plan mode.
-    pub(super) fn apply_plan_question(&mut self, seen: &Seen) {
+    pub(super) fn apply_plan_question(&mut self, question: &PermissionAsked) {
         let asked = |open: &&OpenCall| open.call.tool == "ExitPlanMode" && open.agent_id.is_none();
         let open = self.memory.calls.iter().rfind(asked);
         self.memory.progress.plan_asked = open.map(|open| open.call.id.clone());
-        self.memory.progress.plan_shown.clone_from(&seen.plan_shown);
+        self.memory.progress.plan_shown.clone_from(&question.plan_shown);
     }
 
     /// A call was refused. One that would have outgrown a small edit shuts the sandbox until there is a plan.

@@ -1,0 +1,137 @@
+//! What an event tells of itself beside what every event tells, for the ledger.
+//!
+//! Reads session, event, verdict and context; writes nothing. Invariant: the kind of the event and what is told of it agree.
+
+use crate::gate::owed::{debts, without_git};
+use crate::gate::report;
+use crate::gate::{Context, is_busy, parked, reflection};
+use crate::model::agent::ours;
+use crate::model::debt::DebtId;
+use crate::model::event::{Event, EventKind};
+use crate::model::named::{Stored, join_names};
+use crate::model::phase::Sandbox;
+use crate::model::verdict::{Ruling, Verdict};
+use crate::session::fact::{
+    AgentStarted, AgentStopped, BatchEnded, Fact, GoesOn, Happened, PermissionAsked, PromptHeard, SessionEnded,
+    SessionStarted, TurnBefore, TurnEnded, Violation,
+};
+use crate::session::fold::Session;
+use crate::session::names_taken::NamesTaken;
+use crate::session::prompt::Prompt;
+use crate::text::sha256::sha256;
+
+pub(super) fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Happened {
+    match event.kind {
+        EventKind::PermissionRequest => Happened::PermissionAsked(permission_asked(event, context)),
+        EventKind::PostToolBatch => {
+            let waits = verdict.halt && report::awaited_in_background(session, event, context).is_some();
+            Happened::BatchEnded(BatchEnded { waits })
+        }
+        EventKind::SessionEnd => Happened::SessionEnded(Box::new(SessionEnded {
+            before: turn_before(session, context, None),
+            hosts: context.ended.recorded.under.hosts.clone(),
+            log: None,
+        })),
+        EventKind::SessionStart => Happened::SessionStarted(Box::new(SessionStarted {
+            agentless: context.start.agentless.clone(),
+            before: turn_before(session, context, None),
+            beside: context.start.beside,
+            names_taken: names_taken(context),
+            source: Stored::of(&event.source),
+            ..SessionStarted::default()
+        })),
+        EventKind::Stop => Happened::Stopped(Box::new(turn_ended(session, event, verdict, context))),
+        EventKind::SubagentStart => {
+            Happened::AgentStarted(AgentStarted { names_taken: names_taken(context), starter: starter(event, context) })
+        }
+        EventKind::SubagentStop => Happened::AgentStopped(AgentStopped { uncounted: !is_awaited(session, event) }),
+        EventKind::UserPromptSubmit => Happened::Prompted(Box::new(prompt_heard(session, event, context))),
+        _ => Happened::Other,
+    }
+}
+
+fn permission_asked(event: &Event, context: &Context) -> PermissionAsked {
+    let asks_plan = context.attended && context.plan_hook.is_none() && is_plan_question(event);
+    PermissionAsked {
+        asks_plan,
+        dialog: context.interactive,
+        plan_hook: context.plan_hook.clone(),
+        plan_shown: context.plan_shown.clone().filter(|_| asks_plan),
+    }
+}
+
+/// What a prompt means for the task in hand, and by what it is known again.
+fn prompt_heard(session: &Session, event: &Event, context: &Context) -> PromptHeard {
+    let goes_on = parked::goes_on(session, event, context);
+    PromptHeard {
+        anew: context.prompt == Prompt::Ordinary && session.is_mere_question(),
+        baseline: None,
+        before: turn_before(session, context, goes_on),
+        goes_on,
+        means: context.prompt,
+        sha256: event.prompt_id.as_ref().map(|_| sha256(&[event.prompt.as_bytes()])),
+    }
+}
+
+fn turn_ended(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> TurnEnded {
+    if is_busy(session, event) {
+        return TurnEnded::default();
+    }
+    let owed = owed_now(session, context);
+    TurnEnded {
+        // A task that was let go is over, whatever it still owes.
+        ends: session.weighs() && verdict.ruling == Ruling::Pass && !owed.is_empty(),
+        no_git: without_git(session, context),
+        reflection: reflection::written(session, context, &owed),
+        shuts: owed.is_empty() && session.plans_first() && session.state.sandbox == Sandbox::Open,
+        // Where the turn ends with a question about the plan, everything stays as it is.
+        owed: Some(owed).filter(|_| !context.asks || session.awaits_plan_of().is_none()),
+        ..TurnEnded::default()
+    }
+}
+
+fn owed_now(session: &Session, context: &Context) -> Vec<Stored<DebtId>> {
+    debts(session, context).iter().map(|debt| debt.id.into()).collect()
+}
+
+/// A turn had no Stop. Where the person interrupted it, its task is parked; else its debts stay.
+fn turn_before(session: &Session, context: &Context, goes_on: Option<GoesOn>) -> Option<TurnBefore> {
+    let turn = context.unstopped.as_ref()?;
+    Some(if turn.interrupted {
+        parked::left_by(session, turn, goes_on)
+    } else {
+        TurnBefore::Owing(owed_now(session, context))
+    })
+}
+
+/// A turn had no Stop, and no person interrupted it: what it owed.
+pub(super) fn missing_stop(session: &Session, event: &Event, context: &Context) -> Option<Fact> {
+    context.unstopped.as_ref().filter(|turn| !turn.interrupted)?;
+    let owed = owed_now(session, context);
+    let words = if owed.is_empty() { "nothing".to_owned() } else { join_names(&owed) };
+    let violation = format!("{}; it owed {words}", Violation::NO_STOP);
+    Some(Fact::Violation(Violation { event: event.name.clone(), violation, ..Violation::default() }))
+}
+
+fn names_taken(context: &Context) -> Option<NamesTaken> {
+    let path = context.start.shadowed.clone()?;
+    Some(NamesTaken { names: context.start.clashes.clone(), path })
+}
+
+/// The client in which one of our agents starts.
+fn starter(event: &Event, context: &Context) -> Option<String> {
+    let agent = event.agent_type.as_deref().and_then(ours).filter(|_| context.unproven.is_none());
+    agent.map(|_| context.client.clone())
+}
+
+/// The report counts, or is no agent's of ours.
+fn is_awaited(session: &Session, event: &Event) -> bool {
+    let agent = event.agent_type.as_deref().and_then(ours);
+    let id = event.agent_id.as_deref().unwrap_or_default();
+    agent.is_none_or(|agent| session.awaited(id, agent.name).is_some())
+}
+
+/// The main agent shows the plan that it made in plan mode.
+pub fn is_plan_question(event: &Event) -> bool {
+    event.agent_id.is_none() && event.call.as_ref().is_some_and(|call| call.key.tool == "ExitPlanMode")
+}
