@@ -6,7 +6,7 @@
 
 use super::range;
 use super::table::{Cell, Tone};
-use super::{Command, Io, allowed, flag, merge, operand, policy_here, refused, text, who_may, yes};
+use super::{Command, Io, allowed, flag, merge, operand, policy_here, refused, text, user_file, who_may, yes};
 use anyhow::{Context, bail};
 use aops_core::config::in_force::{CONFIG_FILE, InForce, read_policy};
 use aops_core::config::policy::{DangerLevel, Folder, Layer, Source, choose};
@@ -306,15 +306,7 @@ impl Wanted {
 
     /// The level in this folder afterwards, and what is to be said about it. What cannot hold is refused.
     fn check(&self, io: &Io, project: &Path, file: &str, new: &str) -> anyhow::Result<(DangerLevel, String)> {
-        let tried = read_policy(io.env, project, Some(Source { file, text: new }));
-        let (policy, origins) = tried.or_else(|problems| {
-            let lines: Vec<String> = problems.iter().map(|problem| format!("\n{problem}")).collect();
-            refused(format!(
-                "the configuration would not be accepted, so nothing was changed:{}\n\
-                hint: mend that first, then try again",
-                lines.concat()
-            ))
-        })?;
+        let (policy, origins) = user_file::accepted(io, project, Source { file, text: new })?;
         let id = self.rule.id();
         let now = policy.danger_level(self.rule);
         if now == self.level {

@@ -3,7 +3,7 @@
 use super::{Io, refused};
 use anyhow::Context;
 use aops_core::config::in_force::{CONFIG_FILE, read_policy};
-use aops_core::config::policy::{Policy, Source};
+use aops_core::config::policy::{Origins, Policy, Source};
 use aops_core::observe::own_changes;
 use aops_core::system::files::{self, Found};
 use std::path::Path;
@@ -28,16 +28,20 @@ pub fn edit(io: &Io, project: &Path, change: impl Fn(&str) -> Option<String>, by
     let Some(new) = change(&old) else {
         return refused(format!("`{shown}` is in a form that cannot be edited\nhint: write {by_hand} there yourself"));
     };
-    let tried = read_policy(io.env, project, Some(Source { file: &shown, text: &new }));
-    let (policy, _) = tried.or_else(|problems| {
+    let (policy, _) = accepted(io, project, Source { file: &shown, text: &new })?;
+    Ok(Edited { file, shown, old, new, policy })
+}
+
+/// What would be in force in the project with this text, and where each of it is from; refused if it has a problem.
+pub fn accepted(io: &Io, project: &Path, source: Source) -> anyhow::Result<(Policy, Origins)> {
+    read_policy(io.env, project, Some(source)).or_else(|problems| {
         let lines: Vec<String> = problems.iter().map(|problem| format!("\n{problem}")).collect();
         refused(format!(
             "the configuration would not be accepted, so nothing was changed:{}\n\
             hint: mend that first, then try again",
             lines.concat()
         ))
-    })?;
-    Ok(Edited { file, shown, old, new, policy })
+    })
 }
 
 impl Edited {

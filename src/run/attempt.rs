@@ -321,7 +321,7 @@ impl Fold for Attempts {
         let run_id = run_id.ok_or(Kind::ChecksumMismatch)?;
         self.told.push(AttemptEntry { run_id, ts: line.ts.to_owned(), deed: deed.clone() });
         self.seq = line.seq;
-        self.head = line.digest.to_owned();
+        line.digest.clone_into(&mut self.head);
         Ok(())
     }
 }

@@ -7,6 +7,7 @@
 use super::model::{Checkpoints, Dialog, Entry, Model, Timeline, View, Wish};
 use super::order::Order;
 use super::row::Row;
+use crate::cli::log::Wanted;
 use crate::cli::table::Tone;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -188,7 +189,7 @@ fn back(model: &mut Model) -> Vec<Wish> {
     match model.view {
         View::Sessions => model.words.clear(),
         View::Timeline if !model.timeline.filters().is_empty() => {
-            model.timeline.wanted = Default::default();
+            model.timeline.wanted = Wanted::default();
             model.timeline.words.clear();
             model.timeline.choose();
         }
