@@ -54,7 +54,7 @@ fn run(arguments: Vec<String>) -> u8 {
             hook::run_for(arguments.get(3).map_or("", String::as_str), event, env)
         }
         // The client is no terminal; no system call is spent on asking.
-        Some(event) if !env.of_claude && std::io::stdin().is_terminal() => cli::typed_by_hand(event),
+        Some(event) if !env.client.is_claude && std::io::stdin().is_terminal() => cli::typed_by_hand(event),
         Some(event) => hook::run(Some(event), &env),
         None if first.is_none() && !std::io::stdin().is_terminal() => hook::run(None, &env),
         None if first.is_some_and(refresh::is_verb) => refresh::run(&arguments[1..], &env),

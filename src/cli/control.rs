@@ -86,7 +86,7 @@ const LONGEST_MS: i64 = 365 * 86_400_000;
 fn block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let found = session(given, io)?;
     let reason = cut(&redact(text(given, "reason").unwrap_or_default()), 2000).to_owned();
-    let by = if io.env.inside_client { "a tool call" } else { "a person" }.to_owned();
+    let by = if io.env.client.is_around { "a tool call" } else { "a person" }.to_owned();
     let mut ledger = Ledger::at(io.env, &found.path, &found.session_id)?;
     ledger.append(io.env, vec![Fact::Block(Blocked { by, reason: reason.clone() })])?;
     ledger.exported()?;

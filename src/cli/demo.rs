@@ -10,7 +10,7 @@ mod stage;
 use super::log::wrap;
 use super::table::{Tone, clean};
 use super::{Command, Io};
-use crate::cli::install::{Level, plan};
+use crate::cli::install::{Level, steps};
 use anyhow::{Context, bail, ensure};
 use aops_core::host::claude::settings::survey;
 use aops_core::host::claude::wire::answer::Heard;
@@ -131,7 +131,7 @@ fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     outcome?;
     let refused = beats.iter().filter(|beat| beat.gate.is_some()).count();
     writeln!(io.out, "\n{}, {refused} refused and put right, in {ms} ms", count(beats.len(), "step"))?;
-    let text = plan::read_settings(&Level::User.path(io.env)).map(|(_, text)| text).unwrap_or_default();
+    let text = steps::read_settings(&Level::User.path(io.env)).map(|(_, text)| text).unwrap_or_default();
     let installed = survey(&text).is_ok_and(|found| !found.ours.is_empty());
     io.print(if installed {
         "hint: the hooks are registered; start `claude` in a project, and `aops-hook status` shows where it \

@@ -62,6 +62,8 @@ struct ReportLine {
 }
 
 const LEDGERS: &str = "ledgers";
+/// The other clients follow it, each by its name.
+const HOOKS: &str = "hooks";
 
 /// Every check, in the order of the report.
 static CHECKS: &[Check] = &[
@@ -74,12 +76,7 @@ static CHECKS: &[Check] = &[
     ("program", Weight::Bad, program::programs),
     ("texts", Weight::Bad, program::texts),
     ("agents", Weight::Note, notes::shadowed),
-    ("hooks", Weight::Bad, probe::hooks),
-    ("codex", Weight::Bad, |scene| other::look(scene, Client::Codex)),
-    ("copilot", Weight::Bad, |scene| other::look(scene, Client::Copilot)),
-    ("opencode", Weight::Bad, |scene| other::look(scene, Client::Opencode)),
-    ("gemini", Weight::Bad, |scene| other::look(scene, Client::Gemini)),
-    ("qwen", Weight::Bad, |scene| other::look(scene, Client::Qwen)),
+    (HOOKS, Weight::Bad, probe::hooks),
     ("client", Weight::Bad, program::client),
     ("client", Weight::Note, notes::has_client),
     ("last call", Weight::Note, notes::last_call),
@@ -102,7 +99,7 @@ static CHECKS: &[Check] = &[
 
 fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let scene = Scene::read(io.env);
-    let findings: Vec<_> = CHECKS.iter().flat_map(|(check, weight, look)| find(check, *weight, look(&scene))).collect();
+    let findings: Vec<_> = CHECKS.iter().flat_map(|check| find_all(check, &scene)).collect();
     let bad = findings.iter().filter(|finding| !finding.ok).count();
     if io.json {
         io.print(serde_json::to_string_pretty(&findings)?)?;
@@ -134,6 +131,15 @@ fn code(findings: &[ReportLine]) -> u8 {
     let bad =
         |check: Option<&str>| findings.iter().any(|line| !line.ok && check.is_none_or(|check| line.check == check));
     if bad(Some(LEDGERS)) { 4 } else { u8::from(bad(None)) }
+}
+
+fn find_all((check, weight, look): &Check, scene: &Scene) -> Vec<ReportLine> {
+    let mut found = find(check, *weight, look(scene));
+    if *check == HOOKS {
+        let others = Client::default().others_by_name();
+        found.extend(others.flat_map(|client| find(client.name(), Weight::Bad, other::look(scene, client))));
+    }
+    found
 }
 
 fn find(check: &'static str, weight: Weight, report: Report) -> Vec<ReportLine> {

@@ -94,7 +94,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     // In a tool call or a slash command the client says which session it is; elsewhere it is the newest of
     // the project.
-    let current = io.env.client_session.as_deref();
+    let current = io.env.client.session.as_deref();
     let found = range::pick(io.env, if name == Some("current") { current } else { name })?;
     let insights = write_insights(io, &found, &analysis)?;
     let damage = found.shelved.as_ref().and_then(|shelved| Health::new(io.env, u64::MAX).damage(shelved));

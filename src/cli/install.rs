@@ -1,24 +1,25 @@
 //! `install` registers this program for every event in a settings file, and places our agents and commands
 //! beside it; `uninstall` removes both.
 //!
-//! Reads and writes what `Plan` and `Undo` name. The project's file is below the working directory, not git's
-//! root: the client looks only where it was started. Invariants: installing twice changes nothing;
-//! `uninstall` undoes it byte for byte, and edits since stay: from an edited settings file only our entries
-//! are removed, an edited agent is left.
+//! Reads and writes what `Steps` name, which the file of each kind of client makes. The project's file is
+//! below the working directory, not git's root: the client looks only where it was started. Invariants:
+//! installing twice changes nothing; `uninstall` undoes it byte for byte, and edits since stay: from an
+//! edited settings file only our entries are removed, an edited agent is left.
 
 pub mod receipt;
+pub mod steps;
 pub mod placing;
-pub mod plan;
-mod undo;
+pub mod claude;
 mod kept;
 mod question;
-mod other;
+mod registered;
 mod managed;
 
 use super::bundle::trusted_key;
 use super::mode::Change;
-use super::{Command, Io, flag, option, text, tryout};
-use aops_core::config::policy::ModeLevel;
+use super::{Command, Io, flag, one_of, option, text, tryout, user_file};
+use aops_core::config::policy::network::NetworkMode;
+use aops_core::config::policy::{ModeLevel, choose};
 use aops_core::host::claude::settings::{StatusLine, status_line};
 use aops_core::model::client::Client;
 use aops_core::model::event::EVENTS;
@@ -26,15 +27,13 @@ use aops_core::model::named::named;
 use aops_core::proof::keys::Keys;
 use aops_core::proof::life;
 use aops_core::system::env::Env;
-use aops_core::system::files::Found;
-use aops_core::text::diff::unified;
 use clap::{Arg, ArgGroup, ArgMatches};
+use claude::{Plan, Wanted};
 use kept::{describe_kept, describe_open};
 use managed::{MANAGED, ROOT};
-use plan::{Plan, Wanted};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use undo::Undo;
+use steps::{Step, Steps};
 
 pub const INSTALL: Command = Command {
     name: "install",
@@ -159,9 +158,11 @@ fn root() -> Arg {
 
 /// The client, where it is not Claude Code.
 fn client() -> Arg {
-    let help = "The client whose files are meant: claude (the default), codex, copilot, opencode, gemini or qwen";
-    option(CLIENT, "NAME", help)
-        .value_parser(["claude", "codex", "copilot", "opencode", "gemini", "qwen"])
+    let names: Vec<&str> = Client::ALL.map(Client::name).to_vec();
+    let help = one_of(&names).replacen(Client::default().name(), &format!("{} (the default)", Client::default()), 1);
+    option(CLIENT, "NAME", "")
+        .help(format!("The client whose files are meant: {help}"))
+        .value_parser(names)
         .hide_possible_values(true)
         .conflicts_with("level")
 }
@@ -171,7 +172,7 @@ const SECRETS: &str = "deny-secrets";
 
 /// The other client that is meant.
 fn other_client(given: &ArgMatches) -> Option<Client> {
-    text(given, CLIENT).and_then(Client::of).filter(|client| *client != Client::Claude)
+    text(given, CLIENT).and_then(Client::of).filter(|client| client.is_registered_by_name())
 }
 
 fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
@@ -179,24 +180,31 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return managed::install(bundle, given, io);
     }
     if let Some(client) = other_client(given) {
-        let code = other::install(client, given, io)?;
+        let code = registered::install(client, given, io)?;
         try_out(given, io)?;
         return Ok(code);
     }
     let wanted = Wanted { statusline: given.get_flag("statusline"), denies_secrets: given.get_flag(SECRETS) };
     let mut plan = Plan::make(io.env, Level::given(given), wanted)?;
-    // Both questions before an answer changes what either sees.
+    // All questions before an answer changes what either sees.
     let mode = question::change(given, io)?;
     let denies_secrets = question::denies_secrets(given, io)?;
+    let observes = denies_secrets.is_some() && question::observes_network(given, io)?;
+    let denies_secrets = denies_secrets.unwrap_or(false);
     if denies_secrets {
         plan = Plan::make(io.env, Level::given(given), Wanted { denies_secrets, ..wanted })?;
     }
     let dry_run = given.get_flag("dry-run");
-    let unjailed = Level::given(given) == Level::Project && plan::is_unjailed(io.env);
-    let backup = if dry_run { None } else { plan.carry_out(io.env)? };
-    let told = Told { plan: &plan, unjailed, dry_run, backup };
+    let unjailed = Level::given(given) == Level::Project && claude::is_unjailed(io.env);
+    let told = Told::of(&plan, unjailed, dry_run);
+    let command = plan.command.clone();
+    let backup = if dry_run { None } else { plan.steps.carry_out(io.env)? };
+    let told = Told { backup, ..told };
     if let Some(mode) = mode.as_ref().filter(|_| !dry_run) {
         mode.carry_out(io.env)?;
+    }
+    if observes {
+        observe_network(io)?;
     }
     if !dry_run && Keys::open(io.env)?.is_none() {
         life::begin(io.env, None, None)?;
@@ -211,11 +219,17 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         None => {}
     }
     if !dry_run && !given.get_flag("without-ending") {
-        lines.extend(question::ending(io.env, &plan.command));
+        lines.extend(question::ending(io.env, &command));
     }
     lines.iter().try_for_each(|line| writeln!(io.out, "{line}"))?;
     try_out(given, io)?;
     Ok(0)
+}
+
+/// `[network] mode = "observe"` in the user's file.
+fn observe_network(io: &Io) -> anyhow::Result<()> {
+    let change = |old: &str| choose::set_network_mode(old, NetworkMode::Observe);
+    user_file::edit(io, &io.env.cwd, change, "`[network]` with `mode = \"observe\"`")?.write(io)
 }
 
 /// Shows a person what their own past sessions would have met.
@@ -230,63 +244,72 @@ const UNJAILED: &str = "note: shell commands are judged by their words alone: th
     hint: `aops-hook install --local` sets it for you in this project, `aops-hook install` in all";
 
 /// What an installation comes to, in words or for a program.
-struct Told<'a> {
-    plan: &'a Plan,
+struct Told {
+    settings: String,
+    command: String,
+    folder: PathBuf,
+    diff: String,
+    has_status_line: bool,
+    /// The settings are another text than before.
+    registers: bool,
+    changes: bool,
+    written: Vec<String>,
+    removed: Vec<String>,
+    clashes: Vec<String>,
     /// The kernel holds no shell command for this person.
     unjailed: bool,
     dry_run: bool,
     backup: Option<PathBuf>,
 }
 
-impl Told<'_> {
-    fn settings(&self) -> String {
-        self.plan.settings.path.display().to_string()
-    }
-
-    fn diff(&self) -> String {
-        let settings = self.settings();
-        let before = if self.plan.settings.bytes.is_some() { settings.as_str() } else { "/dev/null" };
-        unified(before, &settings, &self.plan.old, &self.plan.new)
-    }
-
-    fn written(&self) -> Vec<String> {
-        self.plan.texts.iter().map(|(found, _)| found.path.display().to_string()).collect()
-    }
-
-    fn has_status_line(&self) -> bool {
-        status_line(&self.plan.new) == StatusLine::Ours
+impl Told {
+    fn of(plan: &Plan, unjailed: bool, dry_run: bool) -> Self {
+        let settings = plan.settings();
+        let of = |gone: bool| plan.texts().filter(|step| step.is_gone() == gone).map(Step::path).collect();
+        Self {
+            settings: settings.path(),
+            command: plan.command.clone(),
+            folder: plan.folder.clone(),
+            diff: settings.diff(),
+            has_status_line: status_line(settings.text().unwrap_or_default()) == StatusLine::Ours,
+            registers: settings.changes(),
+            changes: plan.changes(),
+            written: of(false),
+            removed: of(true),
+            clashes: plan.clashes.clone(),
+            unjailed,
+            dry_run,
+            backup: None,
+        }
     }
 
     fn to_json(&self, mode: Option<&Change>) -> Value {
-        let plan = self.plan;
         json!({
-            "settings": self.settings(), "command": plan.command, "events": events(),
-            "changed": plan.changes(),
-            "statusline": self.has_status_line(), "written": self.written(), "removed": paths(&plan.stale),
-            "backup": self.backup, "dry_run": self.dry_run, "diff": self.diff(),
-            "clashes": plan.placing.clashes,
+            "settings": self.settings, "command": self.command, "events": events(), "changed": self.changes,
+            "statusline": self.has_status_line, "written": self.written, "removed": self.removed,
+            "backup": self.backup, "dry_run": self.dry_run, "diff": self.diff, "clashes": self.clashes,
             "mode": mode.map(Change::to_json),
         })
     }
 
     fn lines(&self, io: &mut Io) -> anyhow::Result<Vec<String>> {
-        let settings = self.settings();
-        let written = self.written();
-        let clashes = self.plan.placing.clashes.iter().map(|clash| format!("note: {clash}"));
+        let settings = &self.settings;
+        let written = &self.written;
+        let clashes = self.clashes.iter().map(|clash| format!("note: {clash}"));
         let mut lines = Vec::new();
         if self.dry_run {
-            write!(io.out, "{}", self.diff())?;
+            write!(io.out, "{}", self.diff)?;
             lines.extend(written.iter().map(|path| format!("would write `{path}`")));
-            lines.extend(paths(&self.plan.stale).iter().map(|path| format!("would remove `{path}`")));
-            lines.extend((!self.plan.changes()).then(|| format!("nothing to change: registered in `{settings}`")));
+            lines.extend(self.removed.iter().map(|path| format!("would remove `{path}`")));
+            lines.extend((!self.changes).then(|| format!("nothing to change: registered in `{settings}`")));
             lines.extend(clashes);
             return Ok(lines);
         }
-        let registered = if self.plan.new == self.plan.old { "already registered" } else { "registered" };
+        let registered = if self.registers { "registered" } else { "already registered" };
         lines.push(format!("{registered} for {} events in `{settings}`", events()));
         let shows = || "the status line there shows the session's phase and sandbox".to_owned();
-        lines.extend(self.has_status_line().then(shows));
-        let folder = self.plan.folder.display();
+        lines.extend(self.has_status_line.then(shows));
+        let folder = self.folder.display();
         let wrote = || format!("wrote {} agents, commands and scripts to `{folder}`", written.len());
         lines.extend((!written.is_empty()).then(wrote));
         let backup = self.backup.as_ref();
@@ -306,19 +329,48 @@ fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return managed::uninstall(given, io);
     }
     if let Some(client) = other_client(given) {
-        return other::uninstall(client, given, io);
+        return registered::uninstall(client, given, io);
     }
-    let undo = Undo::make(io.env, Level::given(given))?;
+    let undo = claude::undo(io.env, Level::given(given))?;
     let dry_run = given.get_flag("dry-run");
     let rest = format!("{}{}", describe_open(io.env), describe_kept(io.env));
-    let value = undo.to_json(dry_run);
-    let words = format!("{}{rest}", undo.words(dry_run));
+    let (value, words) = taken_back(&undo, dry_run);
     if !dry_run {
+        let is_last = undo.receipt.as_ref().is_some_and(|receipt| receipt.settings.is_empty());
         undo.carry_out(io.env)?;
+        if is_last {
+            life::forget_unused(io.env)?;
+        }
     }
-    io.answer(&value, words.trim_end())
+    io.answer(&value, format!("{words}{rest}").trim_end())
 }
 
-fn paths(found: &[Found]) -> Vec<String> {
-    found.iter().map(|found| found.path.display().to_string()).collect()
+/// What an uninstallation comes to, for a program and in words.
+fn taken_back(undo: &Steps, dry_run: bool) -> (Value, String) {
+    let settings = &undo.list[0];
+    let texts = &undo.list[1..];
+    let path = settings.path();
+    let changed = settings.changes();
+    let removed: Vec<String> = texts.iter().map(Step::path).collect();
+    let left: Vec<String> = undo.left.iter().map(|path| path.display().to_string()).collect();
+    let diff = if changed { settings.diff() } else { String::new() };
+    let value = json!({
+        "settings": path, "changed": changed, "restored": undo.restores, "removed": removed, "left": left,
+        "dry_run": dry_run, "diff": diff,
+    });
+    let would = if dry_run { "would be " } else { "" };
+    let mut lines = vec![match (changed, settings.is_gone(), undo.restores) {
+        (false, ..) => format!("not registered in `{path}`"),
+        (true, true, _) => format!("`{path}` {would}removed: the installation made it"),
+        (true, _, true) => format!("`{path}` {would}restored as it was before the installation"),
+        (true, _, false) => format!("hooks {would}removed from `{path}`; later edits stay"),
+    }];
+    if !texts.is_empty() {
+        lines.push(format!("{} agents and commands {would}removed", texts.len()));
+    }
+    lines.extend(left.iter().map(|path| format!("left `{path}`: it was edited")));
+    let others = undo.receipt.iter().flat_map(|receipt| &receipt.settings);
+    lines.extend(others.map(|other| format!("still registered in `{}`", other.path.display())));
+    let shown = if dry_run { diff } else { String::new() };
+    (value, format!("{shown}{}", lines.join("\n")))
 }

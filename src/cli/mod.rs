@@ -223,7 +223,7 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
         color: match text(given, "color") {
             Some("always") => true,
             Some("never") => false,
-            _ => terminal && !env.no_color && !env.is_dumb,
+            _ => terminal && !env.user.no_color && !env.user.is_dumb,
         },
         yes: given.try_get_one::<bool>("yes").ok().flatten().copied().unwrap_or(false),
     };
@@ -293,7 +293,7 @@ pub fn allowed(name: &str, who: Who, io: &Io) -> anyhow::Result<()> {
             hint: ask the user to run `aops-hook {name}` in their own terminal"
         ));
     }
-    if io.env.inside_client {
+    if io.env.client.is_around {
         return refused(format!(
             "`{name}` needs a person at a terminal, and this is inside a tool call\n\
             hint: ask the user to run `aops-hook {name}` in their own terminal"
@@ -308,6 +308,14 @@ pub fn allowed(name: &str, who: Who, io: &Io) -> anyhow::Result<()> {
 /// `--name`
 pub fn flag(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+}
+
+/// `claude, codex or qwen`
+pub fn one_of(names: &[&str]) -> String {
+    match names {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        names => names.concat(),
+    }
 }
 
 /// `--name VALUE`

@@ -4,6 +4,8 @@
 //! tell the networks of running sessions. Invariant: what the administrator's bundle or the project's own
 //! file holds stays, and is told.
 
+mod hold;
+
 use super::table::{Cell, Tone};
 use super::{Command, Io, allowed, flag, operand, policy_here, refused, text, user_file, who_may, yes};
 use aops_core::config::in_force;
@@ -34,6 +36,7 @@ pub const COMMAND: Command = Command {
         ("aops-hook network allow registry.example", "commands in this project reach it, at once"),
         ("aops-hook network allow db.example:5432", "at a port other than 443, 80 and 22"),
         ("aops-hook network deny gist.example --everywhere", "never, in any project"),
+        ("aops-hook network hold", "commands reach what they reached before, and nothing else"),
         ("aops-hook network watch", "a line for each host as it is reached or refused"),
     ],
     arguments: |row| row.arg(yes().global(true)).subcommands(VERBS.iter().map(|verb| (verb.arguments)(verb.row()))),
@@ -61,6 +64,13 @@ pub(super) static VERBS: &[Command] = &[
         examples: &[("aops-hook network deny gist.example", "and nobody is asked about it any more")],
         arguments,
         run: |given, io| answer(given, io, Answer::Deny),
+    },
+    Command {
+        name: "hold",
+        about: "Show the hosts that all sessions reached, and hold commands to them",
+        examples: &[("aops-hook network hold", "after a week of `[network] mode = \"observe\"`")],
+        arguments: |row| row,
+        run: |_, io| hold::run(io),
     },
     Command {
         name: "watch",
@@ -91,7 +101,7 @@ fn newest(io: &Io) -> Option<Here> {
 }
 
 /// Hosts that were refused for being on no list, and are on none still.
-fn wanted(list: &List, counts: &Counts) -> BTreeSet<String> {
+pub(super) fn wanted(list: &List, counts: &Counts) -> BTreeSet<String> {
     let open = |host: &str, port: u16, row: &Row| {
         let name = Name::of(host.as_bytes());
         let unlisted = |verdict| matches!(verdict, Verdict::Refuse(refusal) if Refusal::is_open(refusal));
@@ -286,6 +296,17 @@ fn tell_running(io: &Io, answer: Answer, host: &str) -> anyhow::Result<usize> {
             if answer == Answer::Allow && network::is_guarded(&found.path) && answer.holds(&policy.network, host) {
                 network::allow_for_session(&found.path, &[host.to_owned()])?;
             }
+        }
+    }
+    Ok(told)
+}
+
+/// Running sessions take up what the user's file says now: how many there were.
+fn tell_renewed(io: &Io) -> anyhow::Result<usize> {
+    let mut told = 0;
+    for (found, session) in running(io) {
+        if let Ok(policy) = in_force::policy(io.env, Path::new(&session.memory.root)) {
+            told += usize::from(network::renew(&found.path, &policy.network)?);
         }
     }
     Ok(told)

@@ -10,7 +10,7 @@ use super::table::{Tone, clean};
 use super::{Command, Io, session, session_arguments, status};
 use aops_core::config::in_force;
 use aops_core::config::policy::Policy;
-use aops_core::gate::{Context, moved};
+use aops_core::gate::{AgentStopContext, Context, Found, moved};
 use aops_core::hook;
 use aops_core::host::claude::wire::read;
 use aops_core::ledger::sessions;
@@ -232,7 +232,7 @@ impl<'a> Replay<'a> {
     fn recall(&self, context: &mut Context, event: &Event, answered: &Answered, batch: &Batch) {
         if let Some(call) = event.asked_call() {
             let key = (call.key.id.clone(), call.key.server.clone(), call.key.tool.clone());
-            context.past = self.past.get(&key).cloned();
+            context.earlier.past = self.past.get(&key).cloned();
         }
         let Asked::Event(seen) = answered.asked else { return };
         if let Some(owed) = seen.owed() {
@@ -251,9 +251,10 @@ impl<'a> Replay<'a> {
         });
         // How a verifier's own tests ended, the report does not say.
         let failed = |report: &&Reported| report.problem.as_ref().is_some_and(|why| why.starts_with(FAILED_LAST));
-        if let Some(report) = recorded.filter(|report| event.report.is_empty() || failed(report)) {
+        if let Some(report) = recorded.filter(|report| event.report().is_empty() || failed(report)) {
             let problem = || report.problem.clone().unwrap_or_default();
-            context.report = Some(report.finding.clone().ok_or_else(problem));
+            let report = Some(report.finding.clone().ok_or_else(problem));
+            context.found = Found::AgentStop(AgentStopContext { report, ..AgentStopContext::default() });
         }
     }
 
@@ -304,7 +305,7 @@ fn checks(session: &Session, batch: &Batch) -> Vec<Checked> {
 
 /// The rebuilt call has the recorded digest, which covers the whole input.
 fn is_whole(event: &Event, answered: &Answered) -> bool {
-    match (answered.asked, &event.call) {
+    match (answered.asked, event.call()) {
         (Asked::Call(step), Some(call)) => call.input_sha256 == step.input_sha256,
         (Asked::Call(_), None) => false,
         _ => true,

@@ -140,7 +140,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let request = RunRequest {
         run_id: None,
         task: String::new(),
-        client: word("client").filter(|name| name != Client::Claude.name()).unwrap_or_default(),
+        client: word("client").filter(|name| name != Client::default().name()).unwrap_or_default(),
         context: given.get_many::<String>("context").into_iter().flatten().cloned().collect(),
         model: word("model"),
         workflow: word("workflow").unwrap_or_else(|| usual.to_owned()),
@@ -297,8 +297,8 @@ impl<'a, 'io> Progress<'a, 'io> {
 
     /// Replaces the live line with this text.
     fn draw(&mut self, text: &str, end: &str) {
-        if self.is_live() && !(self.io.env.is_dumb && end.is_empty()) {
-            let clear = if self.io.env.is_dumb { "" } else { "\r\x1b[K" };
+        if self.is_live() && !(self.io.env.user.is_dumb && end.is_empty()) {
+            let clear = if self.io.env.user.is_dumb { "" } else { "\r\x1b[K" };
             let _ = write!(self.io.out, "{clear}{text}{end}").and_then(|()| self.io.out.flush());
         }
     }

@@ -128,7 +128,7 @@ fn row(io: &Io, run: &RunState) -> [Cell; 6] {
 fn mark_dead(io: &mut Io, artifacts: &RunArtifacts, mut runs: Vec<RunState>) -> anyhow::Result<Vec<RunState>> {
     let env = io.env.later();
     let root = project_root(io.env);
-    let lock = if env.inside_client { None } else { artifacts.drive().ok() };
+    let lock = if env.client.is_around { None } else { artifacts.drive().ok() };
     if lock.is_none() {
         let dead = runs.iter_mut().filter(|run| run.status.is_driven());
         dead.for_each(|run| run.status = RunStatus::Terminated);

@@ -132,7 +132,7 @@ pub(super) fn changed_ms(shelved: &SessionOnDisk) -> i64 {
 fn person(io: &Io, session: Option<&Session>) -> Option<String> {
     let said = session.and_then(|session| insights(&session.state));
     let said = said.and_then(|said| said.get("person")?.as_str().map(str::to_owned));
-    said.or_else(|| io.env.person.clone())
+    said.or_else(|| io.env.user.person.clone())
 }
 
 fn session_to_json(io: &Io, row: &Row, boot: &str) -> Value {
@@ -248,8 +248,8 @@ fn session_row(io: &Io, row: &Row, boot: &str) -> [Cell; 10] {
     let project = project(io, shelved, session.as_ref());
     let id: Cell = short.as_str().into();
     // On a terminal only what is not as ever is worth a column.
-    let client = Cell::from(if io.terminal && *client == Client::Claude { "" } else { client.name() });
-    let who = person(io, session.as_ref()).filter(|who| !io.terminal || io.env.person.as_ref() != Some(who));
+    let client = Cell::from(if io.terminal && !client.is_registered_by_name() { "" } else { client.name() });
+    let who = person(io, session.as_ref()).filter(|who| !io.terminal || io.env.user.person.as_ref() != Some(who));
     let who = who.unwrap_or_default();
     let Some(session) = session else {
         let unread = Cell::new("unreadable: `aops-hook verify`", Tone::Bad);

@@ -15,7 +15,7 @@ use aops_core::model::event::EventKind;
 use aops_core::model::gate_id::GateId;
 use aops_core::model::named::Stored;
 use aops_core::model::verdict::{Ruling, Verdict};
-use aops_core::system::env::Env;
+use aops_core::system::env::{ClientEnv, Env};
 use aops_core::text::json;
 use clap::ArgMatches;
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let payload = read_payload(io.env, text(given, "payload").unwrap_or_default())?;
     let event = read_head(&payload).or_else(refused)?;
     let (mut env, known) = environment_of(io.env, &event);
-    env.attended |= given.get_flag("attended");
+    env.client.attended |= given.get_flag("attended");
     let kind = EventKind::of(&event.name);
     let said = hook::walk(&event.name, payload.as_bytes(), &env);
     let answer = match &said {
@@ -97,8 +97,10 @@ fn environment_of(env: &Env, event: &PayloadHead) -> (Env, bool) {
     let known = session.is_some();
     let memory = session.map(|session| session.memory).unwrap_or_default();
     let folders = if known { memory.folders.into_iter().collect() } else { env.folders.clone() };
-    let client = memory.client.map_or_else(|| env.client.clone(), |client| client.pid.to_string());
-    (Env { dry_run: true, inside_client: true, folders, client, ..env.clone() }, known)
+    let pid = memory.client.map_or_else(|| env.client.pid.clone(), |client| client.pid.to_string());
+    let tried = env.trying(env.client.attended);
+    let client = ClientEnv { pid, ..tried.client };
+    (Env { folders, client, ..tried }, known)
 }
 
 fn to_json(event: &PayloadHead, known: bool, said: &Result<Verdict, Failure>, answer: &Answer) -> Value {

@@ -103,7 +103,7 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     rows.extend(network::describe(&session, &shelved.path).map(|words| ("network", words, Tone::Plain)));
     rows.extend(halt(&session, &shelved));
     // Told to people alone: in a tool call the model reads this.
-    rows.extend(way_out(&session, io.env.now_ms).filter(|_| !io.env.inside_client));
+    rows.extend(way_out(&session, io.env.now_ms).filter(|_| !io.env.client.is_around));
     rows.extend(describe_questions(&session, io.env.now_ms));
     rows.extend(describe_kept(&session));
     rows.extend(demands(&session, &owed, io.env.now_ms));

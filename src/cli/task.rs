@@ -146,7 +146,7 @@ fn drop_task(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 /// Inside a client it is the client's own session that is meant.
 fn resume(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let around = clients::session_around(io.env, std::process::id().try_into().unwrap_or_default());
-    if around.is_none() && !io.env.inside_client {
+    if around.is_none() && !io.env.client.is_around {
         let found = session(given, io)?;
         return choose(given, io, &found, TaskMove::Resume, "a person");
     }

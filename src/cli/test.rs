@@ -62,7 +62,7 @@ const LARGEST_INPUT: u64 = 4 << 20;
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let now = policy_here(io)?;
     let attended = !given.get_flag("unattended");
-    let env = Env { dry_run: true, inside_client: true, attended, ..io.env.clone() };
+    let env = io.env.trying(attended);
     let session = begun(&env, &now)?;
     let tool = text(given, "tool").unwrap_or("Bash");
     let calls: Vec<(String, Value)> = match text(given, "path") {
@@ -175,14 +175,14 @@ fn judge(
         "session_id": "test", "transcript_path": "", "cwd": env.cwd, "hook_event_name": "PreToolUse",
         "permission_mode": "default", "tool_name": tool, "tool_input": input, "tool_use_id": "test",
     });
-    let event: Event = host::read(Client::Claude, "PreToolUse", payload.to_string().as_bytes())?;
+    let event: Event = host::read(Client::default(), "PreToolUse", payload.to_string().as_bytes())?;
     let context = Context { attended, ..call::again(env, session, &event, env.now_ms) };
     let verdict = hook::judge(env, session, &event, &context)?;
     let stricter = rehearsal::session(session, &event, &context);
     let rehearsed = stricter.map(|stage| hook::judge(env, &stage, &event, &context)).transpose()?;
     let rehearsed = rehearsed.filter(|would| would.ruling > Ruling::Allow && would.ruling > verdict.ruling);
     let profile = profile::of_call(session, &event, &context).filter(|_| verdict.ruling != Ruling::Deny);
-    let kept_by = context.call.as_ref().and_then(|seen| danger::kept_by(session, seen)).map(Rule::id);
+    let kept_by = context.call().and_then(|seen| danger::kept_by(session, seen)).map(Rule::id);
     Ok(Judged { line: line.to_owned(), tool: tool.to_owned(), verdict, rehearsed, profile, kept_by })
 }
 

@@ -12,10 +12,10 @@ mod print;
 mod offer;
 
 use super::range::since;
-use super::{Command, Io, option, text};
+use super::{Command, Io, one_of, option, text};
 use aops_core::host;
 use aops_core::host::past::{PastCall, PastFile, PastPrompt, PastRecord};
-use aops_core::model::client::Client;
+use aops_core::model::client::{Ability, Client};
 use aops_core::system::{signal, threads};
 use clap::ArgMatches;
 use judge::{Judge, Judged};
@@ -37,7 +37,7 @@ pub const COMMAND: Command = Command {
     arguments: |row| {
         let since = "How far back: a length of time (30m, 12h, 7d) or a day (2026-01-13)";
         let names: Vec<&str> = Client::ALL.map(Client::name).to_vec();
-        let client = option("client", "NAME", "One client alone: claude, codex, copilot, opencode, gemini or qwen");
+        let client = option("client", "NAME", "").help(format!("One client alone: {}", one_of(&names)));
         row.arg(option("since", "WHEN", since).default_value("30d"))
             .arg(client.value_parser(names).hide_possible_values(true))
     },
@@ -184,7 +184,7 @@ impl Reader<'_> {
                 }
             }
         });
-        if !tells && file.client == Client::Claude {
+        if !tells && file.client.can(Ability::AsksPersons) {
             for judged in &untold {
                 tally.add_prompt(PastPrompt::Untold, Some(judged));
             }
@@ -199,7 +199,7 @@ impl Reader<'_> {
     /// Ids of Claude Code are its own for ever; those of others are so within their session.
     fn is_new(&self, client: Client, call: &PastCall) -> bool {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let session = if client == Client::Claude { "" } else { call.session.as_str() };
+        let session = if client.is_registered_by_name() { call.session.as_str() } else { "" };
         seen.insert(format!("{session}/{}", call.id))
     }
 }

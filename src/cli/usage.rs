@@ -158,7 +158,7 @@ mod tests {
         let tokens = Tokens { by_model: [(model.to_owned(), sum)].into(), ..Tokens::default() };
         let date = day.to_owned();
         let project = format!("p-{model}");
-        (Client::Claude, Insights { date, project, tokens, ..Insights::default() })
+        (Client::default(), Insights { date, project, tokens, ..Insights::default() })
     }
 
     #[test]

@@ -32,7 +32,8 @@ pub fn edit(io: &Io, project: &Path, change: impl Fn(&str) -> Option<String>, by
     Ok(Edited { file, shown, old, new, policy })
 }
 
-/// What would be in force in the project with this text, and where each of it is from; refused if it has a problem.
+/// What would be in force in the project with this text, and where each of it is from; refused if it has a
+/// problem.
 pub fn accepted(io: &Io, project: &Path, source: Source) -> anyhow::Result<(Policy, Origins)> {
     read_policy(io.env, project, Some(source)).or_else(|problems| {
         let lines: Vec<String> = problems.iter().map(|problem| format!("\n{problem}")).collect();

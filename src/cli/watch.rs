@@ -11,6 +11,7 @@ mod keys;
 mod draw;
 mod read;
 mod tail;
+mod hosts;
 mod work;
 mod screen;
 mod plain;
@@ -42,5 +43,5 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             --json` tells programs of each change",
         );
     }
-    if io.json || io.env.is_dumb || given.get_flag("plain") { plain::run(io) } else { screen::run(io) }
+    if io.json || io.env.user.is_dumb || given.get_flag("plain") { plain::run(io) } else { screen::run(io) }
 }

@@ -88,9 +88,9 @@ impl World {
             ]);
         }
         let input = payload.map(|payload| format!("{payload}\n")).unwrap_or_default();
-        let project = Some(&env.project).filter(|project| !project.as_os_str().is_empty());
-        let project = project.or(env.called_in.as_ref()).unwrap_or(&env.cwd);
-        let guarding = Env { project: project.clone(), ..env.clone() };
+        let project = Some(&env.client.project).filter(|project| !project.as_os_str().is_empty());
+        let project = project.or(env.client.called_in.as_ref()).unwrap_or(&env.cwd);
+        let guarding = env.for_project(project);
         let program = Program::find(&guarding, Identity::At(program))?;
         let task = Task::new(&program, args, &self.project, &variables, timeout);
         process::run(&Task { input: input.as_bytes(), keep: 1 << 20, ..task })

@@ -175,14 +175,14 @@ fn start(
     more: &[(String, OsString)],
     keep: usize,
 ) -> Result<(Vec<u8>, bool), String> {
-    let guarded = Env { project: cwd.to_owned(), ..env.clone() };
+    let guarded = env.for_project(cwd);
     let program = Program::find(&guarded, git).map_err(|error| error.to_string())?;
     let quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0"];
     let words: Vec<String> = quiet.iter().chain(&NEVER).chain(args).map(|arg| (*arg).to_owned()).collect();
     let own = |name: &str| name.starts_with("GIT_") && name != "GIT_SSH_COMMAND" || name == PROJECT;
     let mut variables = env.variables(|name| !own(name));
     variables.extend([variable("GIT_TERMINAL_PROMPT", "0"), variable(PROJECT, cwd)]);
-    if env.is_driving && !program.is_held() && matches!(git, Identity::System(_)) {
+    if env.run.is_driving && !program.is_held() && matches!(git, Identity::System(_)) {
         variables.push(variable("PATH", search_path_of_system(env)));
     }
     variables.extend_from_slice(more);

@@ -40,12 +40,12 @@ pub fn find(env: &Env, policy: &Policy) -> Result<PathBuf, String> {
     let client = env.host;
     let has_agent = |(name, _): &(String, String)| env.folder_of(client).join(name).exists();
     let is_ready = || host::is_hooked(env, client) && host::agents::files(client).iter().all(has_agent);
-    if client != Client::Claude && !is_ready() {
+    if client.is_registered_by_name() && !is_ready() {
         let title = host::table::host(client).title;
         let name = client.name();
         return Err(format!("our hooks and agents are not in {title}\nhint: `aops-hook install --client {name}`"));
     }
-    let configured = policy.run.claude.as_ref().filter(|_| client == Client::Claude).map(PathBuf::from);
+    let configured = policy.run.claude.as_ref().filter(|_| !client.is_registered_by_name()).map(PathBuf::from);
     let named = env.client_program(client).map(PathBuf::from).or(configured);
     let named = named.or_else(|| host::recorded::program(env, client));
     let named = named.unwrap_or_else(|| PathBuf::from(client.name()));
@@ -60,7 +60,7 @@ pub fn find(env: &Env, policy: &Policy) -> Result<PathBuf, String> {
             named.display(),
             host::table::host(client).title,
             Env::variable_of(client),
-            if client == Client::Claude { " or under `[run] claude`" } else { "" }
+            if client.is_registered_by_name() { "" } else { " or under `[run] claude`" }
         )
     })
 }

@@ -30,6 +30,7 @@ mod doctor;
 mod documents;
 mod each_once;
 mod engines;
+mod every_client;
 mod every_fact;
 mod executable;
 mod export;

@@ -228,6 +228,13 @@ fn a_person_at_a_terminal_is_asked_once() {
         let out = on_a_terminal(&home, "", "");
         assert!(!out.contains("how much"), "asked twice: {out}");
     }
+    // The other questions: what the client reads, and which hosts commands reach.
+    let home = Home::new();
+    let out = on_a_terminal(&home, "", "\nn\ny\n");
+    assert!(out.contains("note which hosts your commands reach"), "{out}");
+    let text = fs::read_to_string(home.root().join("home/.config/aops/config.toml")).unwrap();
+    assert_eq!(text, "[mode]\nlevel = \"loop\"\n\n[network]\nmode = \"observe\"\n", "{out}");
+    assert!(!on_a_terminal(&home, "", "").contains("note which hosts"), "asked twice");
     // Without an answer the default stays.
     let home = Home::new();
     let out = on_a_terminal(&home, "", "\u{4}");

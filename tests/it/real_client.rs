@@ -10,6 +10,7 @@ mod attested;
 mod authority;
 mod checks;
 mod daily;
+mod dialogs;
 mod halts;
 mod hydration;
 mod jail;

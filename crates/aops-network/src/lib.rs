@@ -10,6 +10,7 @@ pub mod derive;
 pub mod hello;
 pub mod body;
 pub mod request;
+pub mod proxy;
 pub mod dns;
 pub mod counts;
 #[cfg(target_os = "linux")]

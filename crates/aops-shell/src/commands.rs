@@ -9,6 +9,7 @@ mod programs;
 mod builtin;
 mod condition;
 mod scripts;
+mod unnamed;
 mod find;
 mod git;
 mod files;
@@ -43,6 +44,11 @@ pub fn program<'a>(word: &'a str, home: &str) -> Option<&'a str> {
 pub fn class(name: &str, simple: &Simple, line: &Line) -> Class {
     let known = table::find(name);
     class_of(known, &invocation(known, name, simple, line))
+}
+
+/// A command that reads may read files which no word of it names.
+pub fn opens_unnamed(name: &str, simple: &Simple, line: &Line) -> bool {
+    unnamed::opens(&invocation(table::find(name), name, simple, line))
 }
 
 /// What the table has on a command of this name, in a word.

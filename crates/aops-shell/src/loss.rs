@@ -43,9 +43,15 @@ pub fn losses(line: &Line) -> Option<Losses> {
     }
     let mut all = Vec::new();
     let mut commands = Vec::new();
-    for simple in &line.commands {
-        match told(simple) {
+    let mut moves: Vec<Move> = Vec::new();
+    for (at, simple) in line.commands.iter().enumerate() {
+        // What git drops is looked at before the line runs, and not what the line itself puts there.
+        let is_made = |loss: &Loss| matches!(loss, Loss::Git { what, .. } if git::is_made(&line.commands[..at], what));
+        match told(simple).filter(|told| !told.losses.iter().any(is_made)) {
             Some(told) => {
+                let moved = moves.iter().filter(|moved| told.losses.iter().any(|loss| moved.is_met_by(loss)));
+                all.extend(moved.flat_map(|moved| moved.sources.iter().cloned().map(Loss::Removed)));
+                moves.extend(told.losses.iter().filter_map(|loss| Move::of(simple, loss)));
                 all.extend(told.losses);
                 commands.extend(told.rest.map(Rc::new));
             }
@@ -54,6 +60,47 @@ pub fn losses(line: &Line) -> Option<Losses> {
     }
     all.dedup();
     (!all.is_empty()).then(|| Losses { all, rest: Line { commands, ..line.clone() } })
+}
+
+/// Files that the line moves: what happens to them at the other place, happens to these.
+struct Move {
+    sources: Vec<Word>,
+    target: String,
+}
+
+impl Move {
+    fn of(simple: &Simple, loss: &Loss) -> Option<Self> {
+        match (simple.name()?, loss) {
+            ("mv" | "gmv", Loss::Replaced { sources, target }) => {
+                Some(Self { sources: sources.clone(), target: firm_part(target) })
+            }
+            _ => None,
+        }
+    }
+
+    fn is_met_by(&self, loss: &Loss) -> bool {
+        let path = match loss {
+            Loss::Removed(path) | Loss::Overwritten(path) => path,
+            Loss::Found { root, .. } => root,
+            Loss::Replaced { target, .. } => target,
+            Loss::Git { .. } => return false,
+        };
+        let path = firm_part(path);
+        let lies_in = |path: &str, folder: &str| {
+            path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        lies_in(&path, &self.target) || lies_in(&self.target, &path)
+    }
+}
+
+/// The folders of a path up to its first pattern.
+fn firm_part(path: &Word) -> String {
+    let firm: String = path.bits.iter().map_while(|bit| if let Bit::Char(c) = bit { Some(*c) } else { None }).collect();
+    if firm.len() == path.bits.len() {
+        firm
+    } else {
+        firm.rsplit_once('/').map_or_else(String::new, |(above, _)| above.to_owned())
+    }
 }
 
 /// What one command takes away, and what it does besides.

@@ -89,6 +89,7 @@ pub static VERBS: &[Verb] = &[
     // They say what commands reach.
     writes("network allow", Who::AtTerminal),
     writes("network deny", Who::AtTerminal),
+    writes("network hold", Who::AtTerminal),
     // It goes on until a person ends it.
     writes("network watch", Who::OutsideClient),
     writes("checkpoint", Who::Anyone),

@@ -5,7 +5,7 @@
 use super::registration::{HookFileKind, Scene};
 use super::{Report, bad};
 use crate::cli::install::Level;
-use crate::cli::install::plan::read_settings;
+use crate::cli::install::steps::read_settings;
 use aops_core::config::in_force;
 use aops_core::config::policy::jail::JailLevel;
 use aops_core::host::claude::settings::prefix;

@@ -7,8 +7,8 @@
 use super::registration::Scene;
 use super::{Report, bad, program, report};
 use crate::cli::world::World;
-use aops_core::host::codex::{hooks, trust};
-use aops_core::host::{self, agents, copilot, gemini, table};
+use aops_core::host::contract::Hindrance;
+use aops_core::host::{self, agents, table};
 use aops_core::model::client::Client;
 use aops_core::system::files;
 use aops_core::system::process::Ending;
@@ -20,15 +20,18 @@ pub(super) fn look(scene: &Scene, client: Client) -> Report {
     if !host::is_registered(scene.env, client) {
         return Ok(String::new());
     }
+    let host = table::adapter(client);
+    let row = table::host(client);
     let folder = scene.env.folder_of(client);
-    let title = table::host(client).title;
+    let title = row.title;
     let fix = format!("run `aops-hook install --client {}`", client.name());
-    let path = folder.join(table::host(client).registration);
+    let path = folder.join(row.registration);
     let text = files::read_text(&path).unwrap_or_default();
-    let Some(command) = host::command(client, &text) else {
+    let Some(command) = host.command(&text) else {
         return bad(format!("`{}` cannot be read, or runs something else", path.display()), &fix);
     };
-    let mut wrong: Vec<(String, String)> = switched_off(client, folder, &text, &fix).into_iter().collect();
+    let mut wrong: Vec<(String, String)> =
+        switched_off(host.hindrance(folder, false), folder, &fix).into_iter().collect();
     if !host::is_current(client, &text) {
         wrong.push((format!("not registered in {title} for every event, as we would do it today"), fix.clone()));
     }
@@ -61,22 +64,13 @@ fn version(scene: &Scene, client: Client) -> Result<String, String> {
 }
 
 /// What keeps the client from running our hooks, and what to do.
-fn switched_off(client: Client, folder: &Path, text: &str, fix: &str) -> Option<(String, String)> {
-    let read = |name: &str| files::read_text(folder.join(name)).unwrap_or_default();
-    let off = |key: &str, file: &str| {
-        let what = format!("`{key}` in `{}` switches every hook off", folder.join(file).display());
-        Some((what, "remove it".to_owned()))
-    };
-    match client {
-        Client::Codex if trust::switches_off(&read("config.toml")) => off("features.hooks", "config.toml"),
-        Client::Codex if !hooks::is_trusted(folder, text) => {
-            Some(("Codex does not trust our hooks, and skips them without a word".to_owned(), fix.to_owned()))
+fn switched_off(hindrance: Option<Hindrance>, folder: &Path, fix: &str) -> Option<(String, String)> {
+    match hindrance? {
+        Hindrance::Switch { key, file } => {
+            let what = format!("`{key}` in `{}` switches every hook off", folder.join(file).display());
+            Some((what, "remove it".to_owned()))
         }
-        Client::Copilot if copilot::hooks::switches_off(&read("settings.json")) => {
-            off("disableAllHooks", "settings.json")
-        }
-        Client::Gemini | Client::Qwen if gemini::hooks::switches_off(text) => off("hooksConfig", "settings.json"),
-        _ => None,
+        Hindrance::Installation(what) => Some((what.to_owned(), fix.to_owned())),
     }
 }
 

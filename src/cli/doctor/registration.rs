@@ -8,7 +8,7 @@
 use super::{Report, bad, report, shell_word};
 use crate::cli::install::Level;
 use crate::cli::install::placing::found_by_script;
-use crate::cli::install::plan::read_settings;
+use crate::cli::install::steps::read_settings;
 use aops_core::host;
 use aops_core::host::claude::settings::{Registered, Survey, survey};
 use aops_core::model::client::Client;
@@ -155,8 +155,7 @@ pub(super) fn entries(scene: &Scene) -> Report {
 /// Every event of the table is registered, as we would register it today.
 pub(super) fn registered(scene: &Scene) -> Report {
     if scene.ours().next().is_none() {
-        let other = |client| client != Client::Claude && host::is_registered(scene.env, client);
-        let elsewhere = Client::ALL.into_iter().any(other);
+        let elsewhere = Client::default().others_by_name().any(|client| host::is_registered(scene.env, client));
         return if elsewhere {
             Ok(String::new())
         } else {

@@ -52,7 +52,7 @@ pub(super) fn tell(io: &Io, found: &FoundSession) -> anyhow::Result<Option<Told>
     let who = Who::of(&insights);
     let writer = SpanWriter { session: &found.session_id, phases: &phases, agents: &agents, end, policy: &policy, who };
     let halted = Some("halted").filter(|_| insights.outcome == SessionOutcome::Failure);
-    let name = format!("invoke_agent {}", who.client.agent_name());
+    let name = format!("invoke_agent {}", who.client.row().agent_name);
     let mut about = session_attributes(&insights, who);
     about.extend(repository(io, &root).map(|url| attribute("vcs.repository.url.full", &url)));
     let mut spans = vec![writer.span("session", None, &name, (began, Some(end)), about, halted)];
@@ -248,7 +248,7 @@ fn session_attributes(insights: &Insights, who: Who) -> Vec<Value> {
     let mut attributes = vec![
         attribute("gen_ai.operation.name", "invoke_agent"),
         attribute("gen_ai.provider.name", who.provider),
-        attribute("gen_ai.agent.name", who.client.agent_name()),
+        attribute("gen_ai.agent.name", who.client.row().agent_name),
         attribute("aops.client", who.client.name()),
         // The conventions count cached tokens as input.
         number("gen_ai.usage.input_tokens", sum(|sum| sum.input + sum.cache_read + sum.cache_write)),

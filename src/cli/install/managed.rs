@@ -6,8 +6,9 @@
 //! nothing is written before the bundle was judged; foreign entries stay; installing twice changes nothing,
 //! and repairs what was removed.
 
-use super::plan::{command, read_settings, unreadable};
+use super::claude::command;
 use super::receipt::quote_path;
+use super::steps::{Readers, Step, Steps, read_settings, unreadable};
 use crate::cli::bundle::{described, judge, keys, read};
 use crate::cli::{Io, refused, text};
 use anyhow::Context;
@@ -15,8 +16,10 @@ use aops_core::config::bundle::{self, Bundle};
 use aops_core::config::in_force::CONFIG_FILE;
 use aops_core::config::policy::{self, Source};
 use aops_core::config::texts::{self, Kind};
+use aops_core::host::MANAGED_LINK as LINK;
 use aops_core::host::claude::settings::prefix::with_prefix;
-use aops_core::host::{self, MANAGED_LINK as LINK, opencode::plugin::MANAGED as PLUGIN, table};
+use aops_core::host::contract::{ForEverybody, Host};
+use aops_core::host::table::{HOSTS, adapter};
 use aops_core::model::client::Client;
 use aops_core::system::env::{below_root, system_folder, system_root};
 use aops_core::system::files;
@@ -26,7 +29,7 @@ use policy::jail::JailLevel;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 pub(super) const MANAGED: &str = "managed";
@@ -67,78 +70,63 @@ impl Ground {
         format!("/{}", path.strip_prefix(&self.root).unwrap_or(path).display())
     }
 
-    /// The plugin's address, as OpenCode will see it.
-    fn plugin(&self) -> String {
-        format!("file://{}", self.seen(&self.folder.join(PLUGIN)))
-    }
-
-    fn opencode(&self) -> String {
-        format!("{{\n  \"plugin\": [\n    \"{}\"\n  ]\n}}\n", self.plugin())
-    }
-
-    /// The files that are ours alone.
-    fn own_files(&self) -> [PathBuf; 5] {
+    /// Our files that do not depend on a client beside Claude Code.
+    fn own_files(&self) -> [PathBuf; 3] {
         [
             self.claude.join("managed-settings.d/aops-hook.json"),
-            self.folder.join(PLUGIN),
             self.folder.join(bundle::FILE),
             self.folder.join(bundle::KEYS),
-            self.file_of(Client::Copilot),
         ]
     }
 
-    /// The files that others write too, by client.
-    fn shared_files(&self) -> [(Client, PathBuf); 2] {
-        [Client::Codex, Client::Gemini].map(|client| (client, self.file_of(client)))
+    /// What each other client reads, and how.
+    fn of_clients(&self) -> impl Iterator<Item = (&'static dyn Host, PathBuf, ForEverybody)> {
+        let hosts = HOSTS.into_iter().map(|host| (host, self.file_of(host), host.for_everybody()));
+        hosts.filter(|(_, _, how)| !matches!(how, ForEverybody::No))
     }
 
-    fn opencode_file(&self) -> PathBuf {
-        self.file_of(Client::Opencode)
+    fn file_of(&self, host: &dyn Host) -> PathBuf {
+        below_root(&self.root, Path::new(host.row().managed))
     }
 
-    fn file_of(&self, client: Client) -> PathBuf {
-        below_root(&self.root, Path::new(table::host(client).managed))
+    /// Where a file of ours is that a list of a client names, and its address there.
+    fn listed(&self, name: &str) -> (PathBuf, String) {
+        let path = self.folder.join(name);
+        let address = format!("file://{}", self.seen(&path));
+        (path, address)
     }
 }
 
-/// What is to be written, and what a person should know.
+/// The steps that bring it to everybody, and what a person should know.
 #[derive(Default)]
 struct Plan {
-    files: Vec<(PathBuf, String)>,
-    /// Where it lies, and where it leads.
-    link: (PathBuf, PathBuf),
-    stale: Vec<PathBuf>,
+    steps: Steps,
     notes: Vec<String>,
 }
 
 impl Plan {
     fn make(ground: &Ground, program: &str, file: &str, bundle: &Bundle, keys: &[PublicKey]) -> anyhow::Result<Self> {
-        let [claude, plugin, place, list, copilot] = ground.own_files();
+        let [claude, place, list] = ground.own_files();
         let lines: Vec<String> = keys.iter().map(ToString::to_string).collect();
-        let mut plan = Self { link: (ground.link(), program.into()), ..Self::default() };
-        plan.files.extend([(list, lines.join("\n") + "\n"), (place, file.to_owned())]);
-        plan.agents(ground, bundle);
-        let settings = host::register(Client::Claude, "", program).map_err(|error| unreadable(&claude, &error))?;
+        let mut plan = Self::default();
+        plan.put(&list, lines.join("\n") + "\n")?;
+        plan.put(&place, file.to_owned())?;
+        let stale = plan.agents(ground, bundle)?;
+        let settings = adapter(Client::default()).register("", program).map_err(|error| unreadable(&claude, &error))?;
         let settings = if is_jailed(bundle)? {
             with_prefix(&settings, program).map_err(|error| unreadable(&claude, &error))?
         } else {
             settings
         };
-        plan.files.push((claude, settings));
+        plan.put(&claude, settings)?;
         // Where the others look on macOS was not measured.
         if cfg!(target_os = "linux") {
-            let link = ground.seen(&ground.link());
-            let register = |client, path: &Path, old: &str| {
-                host::register(client, old, &link).map_err(|error| unreadable(path, &error))
-            };
-            plan.files.push((plugin, register(Client::Opencode, Path::new(""), "")?));
-            plan.files.push((copilot, host::copilot::hooks::managed(&link)));
-            for (client, path) in ground.shared_files() {
-                let (found, old) = read_settings(&path)?;
-                plan.files.push((found.path, register(client, &path, &old)?));
+            for (host, path, how) in ground.of_clients() {
+                plan.client(ground, host, &path, how)?;
             }
-            plan.opencode(ground)?;
         }
+        plan.steps.list.push(Step::link(ground.link(), program.into()));
+        plan.steps.list.extend(stale.into_iter().map(Step::remove_at));
         let is_roots = fs::metadata(program).is_ok_and(|about| about.uid() == 0 && about.mode() & 0o022 == 0);
         if !is_roots {
             plan.notes.push(format!("`{program}` is not root's alone: who may write it decides what the hooks do"));
@@ -146,8 +134,44 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Our agents for Claude Code, the bundle's in the place of the shipped ones.
-    fn agents(&mut self, ground: &Ground, bundle: &Bundle) {
+    fn put(&mut self, path: &Path, text: String) -> anyhow::Result<()> {
+        let found = files::find(path).with_context(|| quote_path(path))?;
+        self.steps.list.push(Step::write(found, text, Readers::Everybody));
+        Ok(())
+    }
+
+    /// What registers us in another client for everybody.
+    fn client(&mut self, ground: &Ground, host: &dyn Host, path: &Path, how: ForEverybody) -> anyhow::Result<()> {
+        let link = ground.seen(&ground.link());
+        let register =
+            |path: &Path, old: &str| host.register_for_everybody(old, &link).map_err(|error| unreadable(path, &error));
+        match how {
+            ForEverybody::No => Ok(()),
+            ForEverybody::Own => self.put(path, register(path, "")?),
+            ForEverybody::Shared => {
+                let (found, old) = read_settings(path)?;
+                self.put(&found.path, register(path, &old)?)
+            }
+            ForEverybody::Listed { name, list, has } => {
+                let (own, address) = ground.listed(name);
+                self.put(&own, register(&own, "")?)?;
+                let (found, old) = read_settings(path)?;
+                match found.bytes {
+                    None => self.put(&found.path, list(&address))?,
+                    Some(_) if has(&old, &address) => {}
+                    Some(_) => {
+                        let path = quote_path(&found.path);
+                        self.notes.push(format!("{path} is another's and was left: add {address:?} to its `plugin`"));
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Our agents for Claude Code, the bundle's in the place of the shipped ones. Gives those that are there
+    /// and go.
+    fn agents(&mut self, ground: &Ground, bundle: &Bundle) -> anyhow::Result<Vec<PathBuf>> {
         let shipped = texts::placed().filter(|asset| asset.kind() == Kind::Agent);
         let mut all: BTreeMap<&str, &str> = shipped.map(|asset| (asset.path, asset.text)).collect();
         all.extend(bundle.files.iter().map(|(path, file)| (path.as_str(), file.text.as_str())));
@@ -155,59 +179,16 @@ impl Plan {
         let folder = ground.agents();
         let files: Vec<_> = all.map(|(name, text)| (folder.join(name), text.to_owned())).collect();
         let there = fs::read_dir(folder).into_iter().flatten().flatten().map(|item| item.path());
-        self.stale.extend(there.filter(|path| files.iter().all(|(known, _)| known != path)));
-        self.files.extend(files);
-    }
-
-    fn opencode(&mut self, ground: &Ground) -> anyhow::Result<()> {
-        let (found, old) = read_settings(&ground.opencode_file())?;
-        let known = serde_json::from_str::<serde_json::Value>(&old).unwrap_or_default();
-        let is_there = known["plugin"].as_array().is_some_and(|list| list.contains(&json!(ground.plugin())));
-        match found.bytes {
-            None => self.files.push((found.path, ground.opencode())),
-            Some(_) if is_there => {}
-            Some(_) => {
-                let path = quote_path(&found.path);
-                self.notes.push(format!("{path} is another's and was left: add {:?} to its `plugin`", ground.plugin()));
-            }
-        }
-        Ok(())
+        let stale = there.filter(|path| files.iter().all(|(known, _)| known != path)).collect();
+        files.into_iter().try_for_each(|(path, text)| self.put(&path, text))?;
+        Ok(stale)
     }
 
     /// The files that are not as they should be.
-    fn changes(&self) -> Vec<&(PathBuf, String)> {
-        let differs = |(path, text): &&(PathBuf, String)| files::read(path).ok().as_deref() != Some(text.as_bytes());
-        self.files.iter().filter(differs).collect()
+    fn written(&self) -> Vec<String> {
+        let texts = self.steps.list.iter().filter(|step| step.text().is_some() && step.changes());
+        texts.map(Step::path).collect()
     }
-
-    fn has_link(&self) -> bool {
-        fs::read_link(&self.link.0).is_ok_and(|to| to == self.link.1)
-    }
-
-    fn carry_out(&self) -> anyhow::Result<()> {
-        for (path, text) in self.changes() {
-            put(path, text).with_context(|| quote_path(path))?;
-        }
-        if !self.has_link() {
-            let (link, to) = &self.link;
-            let _ = fs::remove_file(link);
-            std::os::unix::fs::symlink(to, link).with_context(|| quote_path(link))?;
-        }
-        self.stale.iter().try_for_each(|path| fs::remove_file(path).with_context(|| quote_path(path)))
-    }
-}
-
-/// Writes a file that everybody may read, whatever root's umask is.
-fn put(path: &Path, text: &str) -> std::io::Result<()> {
-    for folder in files::make_folders(path.parent().unwrap_or(Path::new("/")), 0o755)? {
-        fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
-    }
-    let found = files::find(path)?;
-    found.replace(text.as_bytes(), 0o644)?;
-    if found.bytes.is_none() {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o644))?;
-    }
-    Ok(())
 }
 
 /// The client starts shell commands through us, as the bundle's configuration wants it.
@@ -232,10 +213,10 @@ pub(super) fn install(name: &str, given: &ArgMatches, io: &mut Io) -> anyhow::Re
     let (bundle, signer) = judge(name, &file, &keys, &ground.folder)?;
     let plan = Plan::make(&ground, &command(io.env)?, &file, &bundle, &keys)?;
     let dry_run = given.get_flag("dry-run");
-    let written: Vec<String> = plan.changes().iter().map(|(path, _)| path.display().to_string()).collect();
-    let changed = !written.is_empty() || !plan.stale.is_empty() || !plan.has_link();
+    let written = plan.written();
+    let changed = plan.steps.changes();
     if !dry_run {
-        plan.carry_out()?;
+        plan.steps.carry_out(io.env)?;
     }
     let value = json!({
         "bundle": described(&bundle), "signer": signer, "changed": changed, "written": written,
@@ -259,30 +240,48 @@ pub(super) fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let dry_run = given.get_flag("dry-run");
     let there = fs::read_dir(ground.agents()).into_iter().flatten().flatten().map(|item| item.path());
     let own = there.chain(ground.own_files()).chain([ground.link()]);
-    let mut gone: Vec<PathBuf> = own.filter(|path| path.symlink_metadata().is_ok()).collect();
-    let mut changed: Vec<(PathBuf, String)> = Vec::new();
-    for (client, path) in ground.shared_files() {
-        let (found, old) = read_settings(&path)?;
-        let new = host::unregister(client, &old, None).map_err(|error| unreadable(&path, &error))?;
-        match new.split_whitespace().collect::<String>().as_str() {
-            _ if new == old => {}
-            "{}" | "" => gone.push(found.path),
-            _ => changed.push((found.path, new)),
-        }
+    let mut list: Vec<Step> = own.map(Step::remove_at).collect();
+    for (host, path, how) in ground.of_clients() {
+        list.extend(taken_back(&ground, host, path, how)?);
     }
-    let opencode = ground.opencode_file();
-    gone.extend(Some(opencode).filter(|path| files::read_text(path).is_ok_and(|text| text == ground.opencode())));
+    list.retain(Step::changes);
+    let (gone, edited): (Vec<&Step>, Vec<&Step>) = list.iter().partition(|step| step.is_gone());
+    let paths = |steps: &[&Step]| steps.iter().map(|step| step.found.path.clone()).collect::<Vec<_>>();
+    let gone = paths(&gone);
+    let edited = paths(&edited);
     if !dry_run {
-        changed.iter().try_for_each(|(path, new)| put(path, new).with_context(|| quote_path(path)))?;
-        gone.iter().try_for_each(|path| fs::remove_file(path).with_context(|| quote_path(path)))?;
+        Steps { list, ..Steps::default() }.carry_out(io.env)?;
         for folder in [ground.agents(), ground.folder] {
             let _ = fs::remove_dir(folder);
         }
     }
     let would = if dry_run { "would be " } else { "" };
-    let edited: Vec<&PathBuf> = changed.iter().map(|(path, _)| path).collect();
     let mut lines: Vec<String> = gone.iter().map(|path| format!("{would}removed: {}", quote_path(path))).collect();
     lines.extend(edited.iter().map(|path| format!("hooks {would}removed from {}", quote_path(path))));
     lines.extend(lines.is_empty().then(|| "this machine runs no bundle".to_owned()));
     io.answer(&json!({"removed": gone, "edited": edited, "dry_run": dry_run}), lines.join("\n"))
+}
+
+/// What takes our hooks out of another client.
+fn taken_back(ground: &Ground, host: &dyn Host, path: PathBuf, how: ForEverybody) -> anyhow::Result<Vec<Step>> {
+    match how {
+        ForEverybody::No => Ok(Vec::new()),
+        ForEverybody::Own => Ok(vec![Step::remove_at(path)]),
+        ForEverybody::Shared => {
+            let (found, old) = read_settings(&path)?;
+            let new = host.unregister(&old, None).map_err(|error| unreadable(&path, &error))?;
+            let is_empty = matches!(new.split_whitespace().collect::<String>().as_str(), "{}" | "");
+            Ok(match new {
+                new if new == old => Vec::new(),
+                _ if is_empty => vec![Step::remove_at(found.path)],
+                new => vec![Step::write(found, new, Readers::Everybody)],
+            })
+        }
+        ForEverybody::Listed { name, list, .. } => {
+            let (own, address) = ground.listed(name);
+            let is_ours = files::read_text(&path).is_ok_and(|text| text == list(&address));
+            let list_of_ours = is_ours.then_some(path).into_iter();
+            Ok([own].into_iter().chain(list_of_ours).map(Step::remove_at).collect())
+        }
+    }
 }

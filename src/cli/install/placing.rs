@@ -6,6 +6,7 @@
 
 use super::Level;
 use super::receipt::{Receipt, quote_path};
+use super::steps::Readers;
 use aops_core::config::texts::{self, Kind};
 use aops_core::host::claude::settings::{SCRIPT, SCRIPT_PATH};
 use aops_core::model::agent::FILE_PREFIX;
@@ -18,12 +19,12 @@ use std::path::{Path, PathBuf};
 /// The program in the shipped commands, as the plugin has it.
 const IN_PLUGIN: &str = "${CLAUDE_PLUGIN_ROOT}/bin/aops-hook";
 
-/// A file of ours: its place, its text, its mode.
+/// A file of ours: its place, its text, who may read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnText {
     pub path: PathBuf,
     pub text: String,
-    pub mode: u32,
+    pub readers: Readers,
 }
 
 /// What is to be there after an installation, and the clashes to be told.
@@ -42,7 +43,11 @@ impl Placing {
         let program = if level == Level::Project { SCRIPT_PATH.to_owned() } else { shell_word(command) };
         all.commands(&folder, &program, receipt);
         if level == Level::Project {
-            all.texts.push(OwnText { path: env.from_here(SCRIPT_PATH.as_ref()), text: SCRIPT.to_owned(), mode: 0o777 });
+            all.texts.push(OwnText {
+                path: env.from_here(SCRIPT_PATH.as_ref()),
+                text: SCRIPT.to_owned(),
+                readers: Readers::Program,
+            });
         }
         all
     }
@@ -89,7 +94,7 @@ impl Placing {
     }
 
     fn add(&mut self, path: PathBuf, text: String) {
-        self.texts.push(OwnText { path, text, mode: 0o666 });
+        self.texts.push(OwnText { path, text, readers: Readers::Usual });
     }
 }
 

@@ -42,14 +42,29 @@ pub(super) fn is_person_there(io: &Io) -> bool {
 }
 
 /// Whether the client itself shall read no secrets: as the command line says, or the person at the terminal.
-/// Asked once, where the mode is asked too; silence is no.
-pub(super) fn denies_secrets(given: &ArgMatches, io: &mut Io) -> anyhow::Result<bool> {
+/// Asked once, where the mode is asked too; silence is no. Nothing where nobody answers any more.
+pub(super) fn denies_secrets(given: &ArgMatches, io: &mut Io) -> anyhow::Result<Option<bool>> {
     let path = Level::given(given).path(io.env);
     if given.get_flag(SECRETS) || !may_ask(given, io) || denies(&files::read_text(path).unwrap_or_default()) {
-        return Ok(given.get_flag(SECRETS));
+        return Ok(Some(given.get_flag(SECRETS)));
     }
     let question = "keep `.env`, keys and credentials from being read, also by `@file` in a prompt? [y/N]: ";
-    Ok(io.ask(question)?.is_some_and(|answer| matches!(answer.to_lowercase().as_str(), "y" | "yes")))
+    Ok(io.ask(question)?.map(|answer| is_yes(&answer)))
+}
+
+fn is_yes(answer: &str) -> bool {
+    matches!(answer.to_lowercase().as_str(), "y" | "yes")
+}
+
+/// Whether the hosts that commands reach shall be noted, as the person at the terminal says; silence is no.
+pub(super) fn observes_network(given: &ArgMatches, io: &mut Io) -> anyhow::Result<bool> {
+    let is_open = || in_force::look(io.env, &io.env.cwd).is_ok_and(|now| now.origins.of("network.mode").is_empty());
+    if !cfg!(target_os = "linux") || !may_ask(given, io) || !is_open() {
+        return Ok(false);
+    }
+    let question = "note which hosts your commands reach (`[network] mode = \"observe\"`)? Ping, UDP and \
+        IPv6 do not work in commands then [y/N]: ";
+    Ok(io.ask(question)?.is_some_and(|answer| is_yes(&answer)))
 }
 
 fn ask(io: &mut Io) -> anyhow::Result<Option<ModeLevel>> {

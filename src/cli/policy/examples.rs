@@ -9,7 +9,7 @@ use aops_core::config::in_force::InForce;
 use aops_core::config::policy::SourceLine;
 use aops_core::config::policy::idle::Idle;
 use aops_core::config::policy::rule::Example;
-use aops_core::gate::CallContext;
+use aops_core::gate::{CallContext, Found};
 use aops_core::gate::{never, rules};
 use aops_core::host::claude::wire::read;
 use aops_core::model::call::Effect;
@@ -114,21 +114,24 @@ fn try_effects(io: &Io, now: &InForce, session: &Session) -> Vec<Tried> {
     let call = |text: &str| -> Option<(bool, Box<CallContext>)> {
         let example = Example::of(text)?;
         let event = event(&example, &session.memory.root)?;
-        Some((example.meant, observe::call::again(io.env, session, &event, io.env.now_ms).call?))
+        match observe::call::again(io.env, session, &event, io.env.now_ms).found {
+            Found::Call(call) => Some((example.meant, call)),
+            _ => None,
+        }
     };
     let effects = &now.policy.effects;
     let patterns = effects.line_patterns().filter_map(|(key, text)| {
         let example = text.replace(" *", "").replace(['*', '?'], "");
         let (_, call) = call(&example)?;
         let matched = match key {
-            "effects.read" => call.effect == Effect::Read,
-            _ => call.why.contains("`[effects]`"),
+            "effects.read" => call.does.effect == Effect::Read,
+            _ => call.does.why.contains("`[effects]`"),
         };
         Some(Tried { of: key.to_owned(), example, meant: true, matched })
     });
     let examples = effects.examples.iter().filter_map(|text| {
         let (meant, call) = call(text)?;
-        let matched = call.effect == Effect::Read;
+        let matched = call.does.effect == Effect::Read;
         Some(Tried { of: "effects.examples".to_owned(), example: text.clone(), meant, matched })
     });
     patterns.chain(examples).collect()

@@ -104,11 +104,11 @@ impl<'a> Judge<'a> {
     pub(super) fn new(env: &'a Env) -> Self {
         let path = env.user_config.join(CONFIG_FILE);
         let user = files::read_text(&path).ok().map(|text| (path.display().to_string(), text));
-        let own = Env { dry_run: true, inside_client: true, attended: true, ..env.clone() };
-        let of = |client: Client| match client {
-            Client::Claude => own.clone(),
+        let own = env.trying(true);
+        let of = |client: Client| match own.clone() {
             // Nobody can be asked there: these clients have no such answer.
-            other => Env { dry_run: true, ..own.clone().of_host(other, None) },
+            own if client.is_registered_by_name() => Env { dry_run: true, ..own.of_host(client, None) },
+            own => own,
         };
         let envs = Client::ALL.map(|client| (client, of(client)));
         Self { envs, user, env, standings: Mutex::default(), known: Mutex::default() }
@@ -139,13 +139,13 @@ impl<'a> Judge<'a> {
             stopped => stopped,
         };
         let [observe, guard, looped, strict] = &standing.modes;
-        let seen = context.call.as_ref();
-        let made = event.call.as_ref()?;
+        let seen = context.call();
+        let made = event.call()?;
         let line = json::text_in(&made.input, "command").filter(|_| made.key.tool == "Bash");
         Some(Judged {
             outcomes: [judged(observe), judged(guard), judged(looped), judged(strict)],
             quiet: self.quiet(&event, made, standing.new.policy()),
-            changes: seen.is_some_and(|seen| seen.effect == Effect::Write && seen.touches_tree),
+            changes: seen.is_some_and(|seen| seen.does.effect == Effect::Write && seen.does.touches_tree),
             checks: line.is_some_and(|line| only_checks(&line)),
             is_gone: standing.is_gone,
             line: sandbox::shown(&ToolCall {
@@ -213,7 +213,7 @@ fn outcome(verdict: Verdict) -> Outcome {
 
 /// The rule that would ask, if what the line loses were not kept.
 fn kept(session: &Session, context: &Context) -> Option<Stop> {
-    let rule = danger::kept_by(session, context.call.as_ref()?)?;
+    let rule = danger::kept_by(session, context.call()?)?;
     Some(Stop { gate: GateId::Danger, rule: Some(rule.id().to_owned()) })
 }
 

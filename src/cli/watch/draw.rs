@@ -10,7 +10,7 @@ mod columns;
 use super::model::{Model, View};
 use super::row::Row;
 use crate::cli::log::wrap;
-use crate::cli::table::{Tone, cut};
+use crate::cli::table::{Tone, clean, cut};
 use aops_core::system::env::east_of_utc;
 use aops_core::text::plain::count;
 use aops_core::text::time;
@@ -22,7 +22,7 @@ use ratatui::style::{Color, Modifier, Style};
 /// Lines and columns.
 const LEAST: (u16, u16) = (24, 80);
 
-const KEYS_OF_SESSIONS: &str = "enter open  c checkpoints  b block  u clear  v waive  a x run  / find  ? keys";
+const KEYS_OF_SESSIONS: &str = "enter open  n hosts  c checkpoints  b block  u clear  v waive  a x run  ? keys";
 const KEYS_OF_TIMELINE: &str = "enter whole  r refused  t tool  / text  b block  u clear  v waive  esc  ? keys";
 
 /// A place to write lines, from its top to its bottom.
@@ -120,12 +120,14 @@ pub(super) fn draw(model: &Model, frame: &mut Frame) {
         View::Sessions => sessions(model, &mut page),
         View::Timeline => timeline(model, &mut page),
         View::Checkpoints => checkpoints(model, &mut page),
+        View::Hosts => hosts(model, &mut page),
     }
     page.next = area.bottom() - 1;
     match (&model.said, &model.view) {
         (Some((words, tone)), _) => page.line(words, *tone),
         (None, View::Sessions) => page.line(KEYS_OF_SESSIONS, Tone::Quiet),
         (None, View::Timeline) => page.line(KEYS_OF_TIMELINE, Tone::Quiet),
+        (None, View::Hosts) => page.line("a allow  d never  esc back  ? keys", Tone::Quiet),
         (None, View::Checkpoints) => page.line("enter what changed  R roll back  esc back  ? keys", Tone::Quiet),
     }
     if let Some(shown) = &model.dialog {
@@ -265,6 +267,30 @@ fn checkpoints(model: &Model, page: &mut Page) {
         page.put(0, if n == held.at { ">" } else { " " }, Style::default());
         for (column, text) in columns.iter().zip([&row.id, &row.name, &row.age, &row.why, &row.changed]) {
             page.put(column.at, &cut(text, column.wide), Style::default());
+        }
+    });
+}
+
+fn hosts(model: &Model, page: &mut Page) {
+    let held = &model.hosts;
+    if let Some(row) = model.session() {
+        page.line(&format!("{}  {}  hosts", row.short(), row.project), Tone::Strong);
+        page.line(row.network.as_deref().unwrap_or_default(), Tone::Plain);
+    }
+    match (held.read, held.rows.len()) {
+        (false, _) => page.line("reading …", Tone::Quiet),
+        (true, 0) => page.line("its commands have reached no host yet", Tone::Plain),
+        (true, _) => page.line("", Tone::Quiet),
+    }
+    let columns = columns::plan(&columns::HOSTS, page.width());
+    page.line(&columns::head(&columns), Tone::Quiet);
+    let high = page.left().saturating_sub(1);
+    page.list(high, held.rows.len(), held.at, |page, n| {
+        let row = &held.rows[n];
+        page.put(0, if n == held.at { ">" } else { " " }, Style::default());
+        let style = page.style(if row.wanted { Tone::Warn } else { Tone::Plain });
+        for (column, text) in columns.iter().zip([&row.rule, &row.by, &row.what]) {
+            page.put(column.at, &cut(&clean(text), column.wide), style);
         }
     });
 }

@@ -4,12 +4,13 @@
 //! carries it out; a block's reason is shown whole before it is cleared; `q` and Ctrl-C leave from everywhere
 //! but a line that is being typed.
 
-use super::model::{Checkpoints, Dialog, Entry, Model, Timeline, View, Wish};
+use super::model::{Checkpoints, Dialog, Entry, Hosts, Model, Timeline, View, Wish};
 use super::order::Order;
 use super::row::Row;
 use crate::cli::log::Wanted;
 use crate::cli::table::Tone;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use std::path::Path;
 
 /// Every key with what it does, as `?` shows them.
 pub(super) const HELP: &str = "\
@@ -30,6 +31,7 @@ sessions
   v                   waive a gate for a while
   a, x                approve or reject what its run waits for
   w                   why the last refusal (`aops-hook why`)
+  n                   the hosts that its commands reached and were refused
 
 timeline (and all the keys of sessions but enter)
   enter               the whole line
@@ -39,6 +41,10 @@ timeline (and all the keys of sessions but enter)
 checkpoints
   enter, d            what changed since then
   R                   roll the project back to it, after what that does was shown
+
+hosts
+  a                   allow it in this project, also in sessions that run
+  d                   never allow it in this project, and end its connections
 
 What a key would do is shown as the command that does it. `y` does it.";
 
@@ -160,6 +166,7 @@ pub(super) fn make(row: &Row, entry: Entry, typed: &str) -> Result<Order, &'stat
 }
 
 pub(super) const NO_QUESTION: &str = "no run of this session waits for a decision";
+pub(super) const NO_NETWORK: &str = "`[network] mode` is `off` in this session, so no host is judged or counted";
 pub(super) const NOT_BLOCKED: &str = "this session is not blocked";
 
 /// `clear-block`, and the reason that must be read before.
@@ -178,6 +185,7 @@ fn look(model: &mut Model, key: KeyCode) -> Vec<Wish> {
                 View::Sessions => in_sessions(model, key),
                 View::Timeline => in_timeline(model, key),
                 View::Checkpoints => in_checkpoints(model, key),
+                View::Hosts => in_hosts(model, key),
             };
         }
     }
@@ -197,12 +205,18 @@ fn back(model: &mut Model) -> Vec<Wish> {
             model.view = View::Sessions;
             return vec![Wish::Follow(None)];
         }
-        View::Checkpoints => {
-            let follows = !model.timeline.path.as_os_str().is_empty();
-            model.view = if follows { View::Timeline } else { View::Sessions };
+        View::Hosts => {
+            model.view = view_before(model);
+            return vec![Wish::Hosts(None)];
         }
+        View::Checkpoints => model.view = view_before(model),
     }
     Vec::new()
+}
+
+/// The timeline that was left for this view, or the list.
+fn view_before(model: &Model) -> View {
+    if model.timeline.path.as_os_str().is_empty() { View::Sessions } else { View::Timeline }
 }
 
 fn in_sessions(model: &mut Model, key: KeyCode) -> Vec<Wish> {
@@ -255,6 +269,13 @@ fn about(model: &mut Model, row: &Row, key: KeyCode) -> Vec<Wish> {
             model.view = View::Checkpoints;
             return vec![Wish::Checkpoints(row.root.clone())];
         }
+        KeyCode::Char('n') if row.network.is_none() => model.said = Some((NO_NETWORK.to_owned(), Tone::Warn)),
+        KeyCode::Char('n') => {
+            model.hosts = Hosts { project: row.root.clone(), ..Hosts::default() };
+            model.chosen = row.key();
+            model.view = View::Hosts;
+            return vec![Wish::Hosts(Some(row.path.clone()))];
+        }
         _ => {}
     }
     Vec::new()
@@ -304,6 +325,34 @@ fn in_checkpoints(model: &mut Model, key: KeyCode) -> Vec<Wish> {
         KeyCode::Char('R') => vec![Wish::Preview(order("rollback"))],
         _ => Vec::new(),
     }
+}
+
+/// The command that keeps a person's answer about the chosen host, in the project of the session.
+pub(super) fn answer_host(project: &Path, verb: &str, rule: &str) -> (Order, String) {
+    let words = match verb {
+        "allow" => format!("commands in this project reach `{rule}` from now on"),
+        _ => format!("commands in this project never reach `{rule}`, and connections that stand end"),
+    };
+    (Order::new(project.to_owned(), &["network", verb, rule]), words)
+}
+
+fn in_hosts(model: &mut Model, key: KeyCode) -> Vec<Wish> {
+    let page = page(model);
+    let hosts = &mut model.hosts;
+    if let Some(at) = moved(hosts.at, hosts.rows.len(), page, key) {
+        hosts.at = at;
+        return Vec::new();
+    }
+    let verb = match key {
+        KeyCode::Char('a') => "allow",
+        KeyCode::Char('d') => "deny",
+        _ => return Vec::new(),
+    };
+    if let Some(host) = hosts.rows.get(hosts.at).filter(|host| host.is_remote()) {
+        let (order, words) = answer_host(&hosts.project, verb, &host.rule);
+        model.dialog = Some(Dialog::Sure { order, lines: vec![words], top: 0 });
+    }
+    Vec::new()
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ pub(super) enum Wish {
     /// The timeline of the session in this folder, from now on; nothing: no longer.
     Follow(Option<(PathBuf, String)>),
     Checkpoints(PathBuf),
+    /// The hosts of the session in this folder, from now on; nothing: no longer.
+    Hosts(Option<PathBuf>),
     /// Show what this prints.
     Show(Order),
     /// Ask about it, with what it says that it would do.
@@ -39,6 +41,7 @@ pub(super) enum News {
         fresh: bool,
     },
     Checkpoints(Result<Vec<Checkpoint>, String>),
+    Hosts(Vec<Host>),
     Text {
         title: String,
         text: String,
@@ -74,12 +77,37 @@ pub(super) struct Checkpoint {
     pub(super) changed: String,
 }
 
+/// A host that a session's commands reached or were refused, or a server of theirs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Host {
+    /// As a rule names it: `host`, `host:port`.
+    pub(super) rule: String,
+    /// On whose word it is allowed.
+    pub(super) by: String,
+    /// How often, how many bytes, and why not.
+    pub(super) what: String,
+    /// It was refused, and a person can still allow it.
+    pub(super) wanted: bool,
+}
+
+impl Host {
+    pub(super) fn of(rule: String) -> Self {
+        Self { rule, ..Self::default() }
+    }
+
+    /// A rule can name it: it is no server of this machine.
+    pub(super) fn is_remote(&self) -> bool {
+        !self.rule.starts_with("localhost:")
+    }
+}
+
 #[derive(Default)]
 pub(super) enum View {
     #[default]
     Sessions,
     Timeline,
     Checkpoints,
+    Hosts,
 }
 
 #[derive(Default)]
@@ -163,6 +191,26 @@ pub(super) struct Checkpoints {
     pub(super) read: bool,
 }
 
+#[derive(Default)]
+pub(super) struct Hosts {
+    /// Where a rule is written for.
+    pub(super) project: PathBuf,
+    pub(super) rows: Vec<Host>,
+    pub(super) at: usize,
+    pub(super) read: bool,
+}
+
+impl Hosts {
+    /// The chosen one stays chosen while others come.
+    fn put(&mut self, rows: Vec<Host>) {
+        let chosen = self.rows.get(self.at).map(|row| row.rule.clone());
+        let known = rows.iter().position(|row| Some(&row.rule) == chosen.as_ref());
+        self.at = known.unwrap_or_else(|| self.at.min(rows.len().saturating_sub(1)));
+        self.rows = rows;
+        self.read = true;
+    }
+}
+
 /// What a line of text is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
@@ -197,6 +245,7 @@ pub(super) struct Model {
     pub(super) view: View,
     pub(super) timeline: Timeline,
     pub(super) checkpoints: Checkpoints,
+    pub(super) hosts: Hosts,
     pub(super) dialog: Option<Dialog>,
     /// The last that happened, on the line at the bottom.
     pub(super) said: Option<(String, Tone)>,
@@ -218,7 +267,7 @@ impl Model {
     pub(super) fn session(&self) -> Option<&Row> {
         match self.view {
             View::Sessions => self.listed().get(self.at()).copied(),
-            View::Timeline | View::Checkpoints => self.find(&self.chosen),
+            View::Timeline | View::Checkpoints | View::Hosts => self.find(&self.chosen),
         }
     }
 
@@ -253,6 +302,7 @@ impl Model {
                 self.checkpoints.read = true;
                 self.show("checkpoints", &why);
             }
+            News::Hosts(rows) => self.hosts.put(rows),
             News::Text { title, text } => self.show(&title, &text),
             News::Sure { order, text } => {
                 let lines = text.lines().map(str::to_owned).collect();

@@ -3,7 +3,8 @@
 //! Reads ledgers, carries out orders. Invariant: the screen never waits for it; it ends when its receiver is
 //! gone.
 
-use super::model::{Checkpoint, News, Wish};
+use super::hosts;
+use super::model::{Checkpoint, Host, News, Wish};
 use super::order::Order;
 use super::read::Reader;
 use super::tail::Tail;
@@ -14,10 +15,43 @@ use std::time::{Duration, Instant};
 
 pub(super) const EVERY: Duration = Duration::from_secs(1);
 
+/// What is shown of one session beside the list, and read again each time.
+#[derive(Default)]
+struct Followed {
+    tail: Option<Tail>,
+    /// Where its hosts are, and what they were.
+    hosts: Option<(PathBuf, Vec<Host>)>,
+}
+
+impl Followed {
+    fn read(&mut self, tell: &mut dyn FnMut(News)) {
+        if let Some(tail) = &mut self.tail {
+            tail.read(tell);
+        }
+        if let Some((session, known)) = &mut self.hosts {
+            let now = hosts::read(session);
+            if now != *known {
+                known.clone_from(&now);
+                tell(News::Hosts(now));
+            }
+        }
+    }
+
+    fn follow_hosts(&mut self, session: Option<PathBuf>, tell: &mut dyn FnMut(News)) {
+        self.hosts = session.map(|session| {
+            let rows = hosts::read(&session);
+            (session, rows)
+        });
+        if let Some((_, rows)) = &self.hosts {
+            tell(News::Hosts(rows.clone()));
+        }
+    }
+}
+
 /// Works until the channel of wishes is closed.
 pub(super) fn work(env: &Env, wishes: &Receiver<Wish>, tell: &mut dyn FnMut(News)) {
     let mut reader = Reader::new(env);
-    let mut tail = None::<Tail>;
+    let mut followed = Followed::default();
     let tell: &mut dyn FnMut(News) = &mut |news: News| {
         if !news.is_empty() {
             tell(news);
@@ -26,14 +60,12 @@ pub(super) fn work(env: &Env, wishes: &Receiver<Wish>, tell: &mut dyn FnMut(News
     loop {
         let began = Instant::now();
         reader.refresh(tell);
-        if let Some(tail) = &mut tail {
-            tail.read(tell);
-        }
+        followed.read(tell);
         loop {
             match wishes.recv_timeout(EVERY.saturating_sub(began.elapsed())) {
                 Ok(wish) => {
                     let changes = matches!(wish, Wish::CarryOut(_));
-                    grant(env, wish, &mut tail, tell);
+                    grant(env, wish, &mut followed, tell);
                     if changes {
                         break;
                     }
@@ -45,14 +77,18 @@ pub(super) fn work(env: &Env, wishes: &Receiver<Wish>, tell: &mut dyn FnMut(News
     }
 }
 
-fn grant(env: &Env, wish: Wish, tail: &mut Option<Tail>, tell: &mut dyn FnMut(News)) {
+fn grant(env: &Env, wish: Wish, followed: &mut Followed, tell: &mut dyn FnMut(News)) {
     match wish {
         Wish::Follow(which) => {
-            *tail = which.map(|(path, root)| Tail::new(path, root));
-            if let Some(tail) = tail {
+            if which.is_none() {
+                followed.hosts = None;
+            }
+            followed.tail = which.map(|(path, root)| Tail::new(path, root));
+            if let Some(tail) = &mut followed.tail {
                 tail.read(tell);
             }
         }
+        Wish::Hosts(session) => followed.follow_hosts(session, tell),
         Wish::Checkpoints(folder) => tell(News::Checkpoints(checkpoints(env, folder))),
         Wish::Show(order) => {
             let (Ok(text) | Err(text)) = order.carry_out(env, false);

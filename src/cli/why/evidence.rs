@@ -212,9 +212,9 @@ fn matching(
         permission_mode: step.mode.clone(),
         agent_id: step.agent_id.clone(),
         agent_type: step.agent_type.clone(),
-        call: Some(ToolCall { key: step.call.clone(), input, ..ToolCall::default() }),
         ..Event::named(answered.event)
     };
+    let event = event.with_call(ToolCall { key: step.call.clone(), input, ..ToolCall::default() });
     let context = observe::call::again(env, session, &event, time::parse(answered.ts).unwrap_or(env.now_ms));
     let Some(called) = rules::called(session, &event, &context) else { return Vec::new() };
     // The configuration at that time is itself an entry.

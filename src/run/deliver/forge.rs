@@ -146,7 +146,7 @@ fn address_in(text: &str, mark: &str) -> Option<String> {
 
 fn start(env: &Env, root: &Path, line: &str, variables: &[(String, OsString)]) -> Result<String, String> {
     let args = ["-c".to_owned(), line.to_owned()];
-    let guarded = Env { project: root.to_owned(), ..env.clone() };
+    let guarded = env.for_project(root);
     let program = Program::find(&guarded, Identity::At(Path::new("/bin/sh"))).map_err(|error| error.to_string())?;
     let task = Task { keep: LONGEST_ANSWER, ..Task::new(&program, &args, root, variables, PATIENCE) };
     let said = process::run(&task).map_err(|error| error.to_string())?;

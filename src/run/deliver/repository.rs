@@ -145,7 +145,7 @@ impl<'a> Repository<'a> {
     }
 
     fn run(&self, args: &[&str], input: &[u8], more: &[(String, OsString)]) -> Result<String, String> {
-        let guarded = Env { project: self.top.clone(), ..self.env.clone() };
+        let guarded = self.env.for_project(&self.top);
         let unstarted = |error: &dyn std::fmt::Display| format!("`git` cannot be started: {error}");
         let program = Program::find(&guarded, Identity::OnPath("git")).map_err(|error| unstarted(&error))?;
         let words: Vec<String> = NEVER.iter().chain(args).map(|arg| (*arg).to_owned()).collect();

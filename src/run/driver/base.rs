@@ -7,20 +7,16 @@
 
 use super::prepare::Prepared;
 use crate::run::attempt::{AttemptFact, Init, POLICY_CHANGED, RunOutcome};
-use crate::run::{
-    artifacts::RunArtifacts,
-    client::{Kit, codex},
-    plan::PlannedStep,
-    state::RunState,
-};
+use crate::run::{artifacts::RunArtifacts, client::Kit, plan::PlannedStep, state::RunState};
 use aops_core::config::in_force::{self, InForce};
 use aops_core::gate::{self, facts};
 use aops_core::hook;
+use aops_core::host::table::adapter;
 use aops_core::insight::collect;
 use aops_core::jail::network::run_folder;
 use aops_core::ledger::session_folder::{SessionKey, dashed};
 use aops_core::ledger::{open::Ledger, sessions};
-use aops_core::model::{client::Client, error::Failure};
+use aops_core::model::error::Failure;
 use aops_core::session::fact::{Fact, Staged};
 use aops_core::session::fold::Session;
 use aops_core::session::memory::{OpenCall, RunStep};
@@ -107,8 +103,8 @@ impl Driver {
     /// The client has a transcript of the session.
     pub(super) fn is_known(&self) -> bool {
         let session = &self.run.init.session_id;
-        if self.env.host == Client::Codex {
-            return codex::thread(&self.env, session).is_some();
+        if self.env.host.is_registered_by_name() {
+            return adapter(self.env.host).transcript(&self.env, session).is_some();
         }
         let file = format!("{session}.jsonl");
         self.env.projects().join(dashed(&self.cwd())).join(file).exists()

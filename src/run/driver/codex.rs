@@ -12,6 +12,7 @@ use aops_core::host::{self, codex::rollout};
 use aops_core::insight::collect;
 use aops_core::model::call::CallState;
 use aops_core::model::client::Client;
+use aops_core::model::error::Failure;
 use aops_core::session::fact::Fact;
 
 impl Driver {
@@ -25,6 +26,15 @@ impl Driver {
         let Ok(scan) = rollout::scan(&thread, &Lens { prices, ..Lens::default() }) else { return };
         result.tokens = Some(scan.tokens.by_model.values().map(host::claude::usage::Sum::tokens).sum());
         result.cost = scan.tokens.cost().map(micros);
+    }
+
+    /// Codex goes on with a thread that must be there.
+    pub(super) fn begin_thread(&self) -> Result<(), Failure> {
+        if self.env.host != Client::Codex {
+            return Ok(());
+        }
+        codex::make_thread(&self.env.later(), &self.run.init.session_id, &self.root)
+            .map_err(|e| Failure::storage("Codex's folder of sessions", e))
     }
 
     /// The run has a budget and used tokens whose price is not known.

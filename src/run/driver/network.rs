@@ -35,7 +35,7 @@ impl RunNetwork {
         let own = i32::try_from(std::process::id()).ok();
         network::start(env, folder, root, network, Runs::In(own)).map_err(|e| Failure::storage(folder.display(), e))?;
         if let Some(held) = network::held(network, &env.home, || Some(folder.to_owned())) {
-            let _ = env.network.set(held);
+            let _ = env.told.network.set(held);
         }
         Ok(Self { folder: Some(folder.to_owned()) })
     }

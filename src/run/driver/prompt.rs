@@ -11,7 +11,6 @@ use aops_core::gate::sandbox;
 use aops_core::insight::collect;
 use aops_core::ledger::recover::LEDGER_FILE;
 use aops_core::model::call::{CallState, Effect, ToolCall};
-use aops_core::model::client::Client;
 use aops_core::model::error::Failure;
 use aops_core::model::phase::Sandbox;
 use aops_core::session::fact::{Fact, NO_EFFECT, Step};
@@ -69,7 +68,7 @@ impl Driver {
             Sandbox::Open => "You may change files here.",
             Sandbox::Shut => "You may read here, and change nothing.",
         };
-        let prefix = if self.env.host == Client::Claude { "aops:" } else { "" };
+        let prefix = if self.env.host.is_registered_by_name() { "" } else { "aops:" };
         let verified = format!(
             "First, if anything was changed since the last verification, start the agent \
             `{prefix}qa-verifier` in the foreground."

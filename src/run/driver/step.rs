@@ -9,13 +9,12 @@ use super::judge::{Evidence, StepResult};
 use super::prepare::random_hex;
 use super::{Reporter, StepProgress};
 use crate::run::attempt::{AttemptFact, Begun, Done, RunOutcome, Trigger};
-use crate::run::client::{Stream, codex, usd};
+use crate::run::client::{Stream, usd};
 use crate::run::job::{Job, JobFiles, JobStatus};
 use crate::run::packet::StepSummary;
 use crate::run::plan::{PlannedStep, StepAction};
 use aops_core::jail::{receipt, shell};
 use aops_core::model::call::CallKey;
-use aops_core::model::client::Client;
 use aops_core::model::error::{Code, Failure};
 use aops_core::system::env::{RUN, RUN_KEY, now_ms};
 use aops_core::system::files;
@@ -286,14 +285,13 @@ impl Driver {
         self.enter_step(step, key, approved.clone())?;
         self.note = None;
         let known = self.is_known();
-        if self.env.host == Client::Codex && !known {
-            codex::make_thread(&self.env.later(), &self.run.init.session_id, &self.root)
-                .map_err(|e| Failure::storage("Codex's folder of sessions", e))?;
+        if !known {
+            self.begin_thread()?;
         }
         let prompt = match approved {
             None => Some(self.prompt(index, step, again && known)?),
             // It makes the call by itself.
-            Some(_) if self.env.host == Client::Claude => None,
+            Some(_) if !self.env.host.is_registered_by_name() => None,
             Some(id) => Some(self.prompt_approved(&id)),
         };
         let mut args = self.kit.arguments(step, &self.run.init.session_id, known, prompt.as_deref());
@@ -303,7 +301,7 @@ impl Driver {
         if let Some(left) = self
             .run
             .budget
-            .filter(|_| self.env.host == Client::Claude)
+            .filter(|_| !self.env.host.is_registered_by_name())
             .map(|budget| budget.saturating_sub(self.run.cost))
         {
             args.extend(["--max-budget-usd".to_owned(), usd(left).to_string()]);

@@ -70,7 +70,7 @@ pub fn is_verb(word: &str) -> bool {
 pub fn run(arguments: &[String], env: &Env) -> u8 {
     let [_, leg, end] = arguments else { return 2 };
     let own = std::process::id().try_into().unwrap_or_default();
-    if env.inside_client || clients::session_around(env, own).is_some() {
+    if env.client.is_around || clients::session_around(env, own).is_some() {
         return 2;
     }
     signal::note_interrupts();

@@ -34,7 +34,7 @@ pub(super) fn go_on(env: &Env, asked: &SessionQuestion, answered: Option<&Answer
     let Some(answer) = answered.filter(|answered| answered.about == asked.call) else {
         return again("the answer is lost".to_owned());
     };
-    let env = Env { cwd: PathBuf::from(&asked.cwd), project: PathBuf::new(), ..env.later() };
+    let env = Env { cwd: PathBuf::from(&asked.cwd), ..env.later().for_project(Path::new("")) };
     match record(&env, asked, answer).map(|open| open.is_some()) {
         Err(failure) => again(failure.to_string()),
         Ok(_) if answer.answer != Answer::Approve => rejected(&answer.who),

@@ -25,7 +25,7 @@ use aops_fleet::approval::{Answer, Answered, token_digest};
 use aops_fleet::queue::{Leave, Progress, TakenRun, Taker};
 use aops_fleet::session::Machine;
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 #[derive(Clone, Debug)]
@@ -179,7 +179,7 @@ pub(super) fn go_on(
     reporter: &mut dyn Reporter,
 ) -> Stop {
     let id = request.run_id.clone().unwrap_or_default();
-    let env = Env { cwd: place.root.clone(), project: PathBuf::new(), ..env.later() };
+    let env = Env { cwd: place.root.clone(), ..env.later().for_project(Path::new("")) };
     let state = match place.artifacts.runs() {
         Ok(runs) => runs.into_iter().find(|known| known.run_id == id),
         Err(failure) => return Stop::asks(format!("{failure}; may it be tried again?")),

@@ -181,6 +181,45 @@ fn everything_else_is_left_to_the_client() {
     }
 }
 
+/// A link of the repository, a list, a program's own text: whatever leads out of the project is no line that is answered.
+#[test]
+fn a_file_outside_is_left_to_the_client_however_it_is_reached() {
+    let world = answering(READING);
+    fs::create_dir_all(world.project().join("sub/inner")).unwrap();
+    world.sandbox.put("sub/b.txt", "two\n");
+    world.sandbox.put("list", "/etc/passwd\n");
+    for (link, to) in [("leaf", "/etc/passwd"), ("sub/up", "/etc"), ("sub/inside", "../a.txt")] {
+        symlink(to, world.project().join(link)).unwrap();
+    }
+    let session = world.prompted();
+    for line in [
+        "cat leaf",
+        "cat le*",
+        "head *",
+        "cat sub/*/passwd",
+        "cat */up/passwd",
+        "for f in l*; do cat $f; done",
+        "cat ./sub/up/../etc/passwd",
+        "ls sub/up/..",
+        "grep -R root .",
+        "find -L . -name passwd",
+        "sort --files0-from=list",
+        "awk 'BEGIN { while ((getline l < \"/etc/passwd\") > 0) print l }'",
+        "sed -n 'r /etc/passwd' a.txt",
+        "date -f /etc/passwd",
+        "dd if=/etc/passwd",
+        "OLDPWD=/etc; cd -; cat passwd",
+        "echo /etc/*",
+    ] {
+        assert!(!is_answered(&session, line), "{line}");
+    }
+    for line in
+        ["cat sub/*.txt", "cat sub/i*e", "ls sub/../*.txt", "grep -rn one .", "find . -name '*.txt'", "echo *.txt"]
+    {
+        assert!(is_answered(&session, line), "{line}");
+    }
+}
+
 #[test]
 fn other_modes_tools_and_inputs_are_left_to_the_client() {
     let world = answering(READING);

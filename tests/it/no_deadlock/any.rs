@@ -4,11 +4,11 @@
 use super::world::World;
 use super::{CONFIGS, make, moves};
 use aops_core::config::policy::check::Moment;
-use aops_core::gate::{self, Context};
+use aops_core::gate::{self, Context, Found, SettingsContext};
 use aops_core::hook;
 use aops_core::host::claude::wire::read;
 use aops_core::model::call::{CallKey, CallState, Effect, ToolCall};
-use aops_core::model::event::{EVENTS, Event};
+use aops_core::model::event::{EVENTS, Event, What};
 use aops_core::model::named::Stored;
 use aops_core::model::phase::Phase;
 use aops_core::model::phase::Sandbox;
@@ -97,16 +97,9 @@ fn event() -> impl Strategy<Value = Event> {
         let mut payload = json!({"session_id": "no-deadlock", "cwd": "/p", "hook_event_name": name,
             "tool_name": tool, "tool_use_id": id, "tool_input": input});
         payload.as_object_mut().unwrap().extend(fields.into_iter().map(|(k, v)| (k.to_owned(), v)));
-        let by_hand = Event {
-            call: Some(ToolCall {
-                key: CallKey::of(&tool, &id),
-                input: payload["tool_input"].to_string(),
-                ..ToolCall::default()
-            }),
-            agent_id: Some(id),
-            agent_type: Some(tool),
-            ..Event::named(&name)
-        };
+        let input = payload["tool_input"].to_string();
+        let call = ToolCall { key: CallKey::of(&tool, &id), input, ..ToolCall::default() };
+        let by_hand = Event { agent_id: Some(id), agent_type: Some(tool), ..Event::named(&name) }.with_call(call);
         read::read(&name, payload.to_string().as_bytes()).unwrap_or(by_hand)
     })
 }
@@ -244,13 +237,28 @@ fn seen() -> impl Strategy<Value = Seen> {
 fn laid_out(mut context: Context, event: &Event, seen: Seen) -> Context {
     let text = |n: usize| seen.texts.get(n).cloned();
     context.attended = seen.flags.0;
-    if seen.effect.is_some() || context.call.is_some() {
-        let call = context.call.get_or_insert_default();
-        call.effect = seen.effect.unwrap_or(call.effect);
-        (_, _, call.commits, call.touches_tree) = seen.flags;
-        call.saves = text(0);
+    if let (What::Configured(_), Some(text)) = (&event.what, text(1)) {
+        context.found = Found::Settings(SettingsContext { text, ..SettingsContext::default() });
+    } else if seen.effect.is_some() && matches!(context.found, Found::Nothing) {
+        context.found = Found::Call(Box::default());
     }
-    context.report = seen.report.map(|report| report.map(|()| AgentReport::default()));
+    match &mut context.found {
+        Found::Call(call) => {
+            call.does.effect = seen.effect.unwrap_or(call.does.effect);
+            (_, _, call.checks.commits, call.does.touches_tree) = seen.flags;
+            call.checks.saves = text(0);
+        }
+        Found::AgentStop(stop) => stop.report = seen.report.map(|report| report.map(|()| AgentReport::default())),
+        Found::Start(start) => {
+            start.shadowed = text(0);
+            start.blocked_beside = seen.texts.iter().map(|text| (text.clone(), text.clone())).collect();
+        }
+        Found::End(end) => {
+            end.disarmed = text(2);
+            end.changed.clone_from(&seen.texts);
+        }
+        _ => {}
+    }
     context.tree = Worktree {
         behind: u64::from(seen.prefix),
         foreign: seen.texts.clone(),
@@ -259,10 +267,7 @@ fn laid_out(mut context: Context, event: &Event, seen: Seen) -> Context {
         push: seen.push.then(|| (String::new(), String::new())),
         asked: if seen.prefix { Asked::NoRepository } else { Asked::Unasked("killed".to_owned()) },
     };
-    (context.settings, context.ended.disarmed, context.start.shadowed) = (text(1), text(2), text(0));
-    context.ended.changed.clone_from(&seen.texts);
-    context.prefix = if seen.prefix { "aops:" } else { "" };
-    context.start.blocked_beside = seen.texts.iter().map(|text| (text.clone(), text.clone())).collect();
+    context.agents.prefix = if seen.prefix { "aops:" } else { "" };
     if seen.moved {
         context.folders.insert("HOME".to_owned(), text(0).unwrap_or_default());
     }
@@ -277,7 +282,7 @@ fn laid_out(mut context: Context, event: &Event, seen: Seen) -> Context {
             ..Checked::default()
         })
         .collect();
-    context.past = seen.past.zip(event.call.as_ref()).map(|(reason, call)| Step {
+    context.earlier.past = seen.past.zip(event.call()).map(|(reason, call)| Step {
         call: call.key.clone(),
         input_sha256: call.input_sha256.clone(),
         prompt_id: event.prompt_id.clone(),
@@ -307,7 +312,10 @@ proptest! {
         }
         let mut session = world.session;
         set(&mut session, odd);
-        let event = Event { busy: seen.flags.1, ..event };
+        let mut event = event;
+        if let What::Stopped(stop) = &mut event.what {
+            stop.busy_with = if seen.flags.1 { vec![String::new()] } else { Vec::new() };
+        }
         let policy = session.memory.policy.get_or_insert_default();
         (policy.audit.grace, policy.stop.refusals) = seen.numbers;
         session.memory.folders.insert("HOME".to_owned(), "/home".to_owned());

@@ -2,7 +2,7 @@
 //! but what is given.
 
 use aops_core::config::policy::{self, Policy, Source};
-use aops_core::gate::{Context, checks, facts};
+use aops_core::gate::{Context, EndContext, Found, checks, facts};
 use aops_core::hook;
 use aops_core::host::claude::wire::read;
 use aops_core::model::event::{Event, EventKind};
@@ -52,11 +52,11 @@ impl World {
             config: home.join(".claude"),
             user_config: home.join(".config/aops"),
             data: home.join("data"),
-            project: home.clone(),
             now_ms: 1_768_298_400_000,
-            home,
+            home: home.clone(),
             ..Env::default()
         };
+        let env = env.for_project(&home);
         let mut session = Session::default();
         let opened = Opened { policy: configured(config), ..Opened::default() };
         session.apply(ID, TS, &Fact::Open(opened)).unwrap();
@@ -106,23 +106,25 @@ impl World {
 
     /// What is measured of a call: as much as the lot says.
     fn weigh(&mut self, name: &str, event: &Event, context: &mut Context) {
-        let (weighs, tool) = (self.session.measures(), event.call.as_ref().map(|call| call.key.tool.as_str()));
+        let (weighs, tool) = (self.session.measures(), event.call().map(|call| call.key.tool.as_str()));
         let file = |path: String, lines| ChangedFile { is: "new".to_owned(), lines, path, was: String::new() };
         match (name, tool) {
             ("PreToolUse", Some("Write")) if weighs => {
                 let lot = self.lot();
                 let grows = file(format!("f{}", lot % 8), u64::from(lot % 80));
-                context.call.iter_mut().for_each(|call| call.grows = Some(grows.clone()));
+                if let Some(call) = context.call_mut() {
+                    call.does.grows = Some(grows);
+                }
             }
             ("PostToolUse", Some("Bash")) if weighs => {
                 let lot = self.lot();
                 let all = (0..lot % 6).map(|n| file(format!("f{n}"), u64::from(lot % 30))).collect();
-                context.ended.recorded.measured.grown = Some(Growth::of(all));
+                end_of(context).recorded.measured.grown = Some(Growth::of(all));
             }
             ("PostToolUse", Some("ExitPlanMode")) if self.session.memory.progress.plan_asked.is_some() => {
                 let (gates, workflow) = (vec![Stored::of("qa")], Some("feature-dev".to_owned()));
                 let plan = AgentReport { intent: Some("i".to_owned()), gates, workflow, ..AgentReport::default() };
-                context.ended.recorded.plan = Some(Box::new(plan));
+                end_of(context).recorded.plan = Some(Box::new(plan));
             }
             _ => {}
         }
@@ -143,8 +145,11 @@ impl World {
         self.weigh(name, &event, &mut context);
         let bare =
             event.agent_type.as_deref().is_none_or(|name| !name.starts_with("aops:") && !name.starts_with("aops-"));
-        if self.shadowed && bare && matches!(name, "SessionStart" | "SubagentStart") {
-            context.start.shadowed = Some(".claude/agents/critic.md".to_owned());
+        if let Found::Start(start) = &mut context.found
+            && self.shadowed
+            && bare
+        {
+            start.shadowed = Some(".claude/agents/critic.md".to_owned());
         }
         if name == "Stop" && self.session.state.task.as_ref().is_some_and(|task| task.writes > 0) {
             let push = self.ahead.then(|| ("git push".to_owned(), "1 commit is".to_owned()));
@@ -156,7 +161,7 @@ impl World {
             };
         }
         if name.starts_with("PostToolUse") {
-            context.ended.recorded.drawn = Some(self.lot() < 60 && !self.session.state.audit.due);
+            end_of(&mut context).recorded.drawn = Some(self.lot() < 60 && !self.session.state.audit.due);
         }
         let mut verdict = hook::judge(&self.env, &self.session, &event, &context).unwrap();
         loop {
@@ -314,4 +319,11 @@ fn block(name: &str, lot: u8) -> Option<Value> {
             "accomplishment": "a", "root_cause": "r", "proposed_change": "p"}})
         }
     })
+}
+
+fn end_of(context: &mut Context) -> &mut EndContext {
+    match &mut context.found {
+        Found::End(end) => end,
+        other => panic!("no call has ended: {other:?}"),
+    }
 }

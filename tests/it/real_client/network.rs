@@ -20,7 +20,8 @@ fn a_person_at_the_real_client_allows_a_host_and_sees_a_server() {
 #[test]
 #[ignore = "needs a machine of its own"]
 fn inside_the_real_client_hosts_are_asked_for_and_servers_seen() {
-    let sandbox = Sandbox::repository("0");
+    // The client's own variables name its model as a proxy, and the network of a session goes through a person's.
+    let sandbox = Sandbox::repository("0").with("no_proxy", "127.0.0.1,plain.test");
     sandbox.configure("tracker.command = \"none\"\nmode.level = \"guard\"\n[network]\nmode = \"list\"\n");
     sandbox.put(".claude/settings.local.json", &json!({"permissions": {"allow": ["Bash"]}}).to_string());
     let outside = Outside::new(&sandbox.tmp().join("sink.sock"));

@@ -82,7 +82,7 @@ pub fn brief(
     let mut text = Phrase::new(template, values.clone()).fill(&shape) + "\n";
     ledger.write_context(&file, &text)?;
     // At a prompt only the file is named.
-    if event.kind == EventKind::SubagentStart
+    if event.kind() == EventKind::SubagentStart
         && text.chars().count() > INJECTED
         && shape.contains(&format!("{{{{{STEPS}}}}}"))
     {
@@ -118,7 +118,7 @@ impl SourceQuestion {
             own: ledger.place().path.clone(),
             policy: session.policy().clone(),
             project: env.root().to_owned(),
-            prompt: prompt(session, event).cloned().unwrap_or_default(),
+            prompt: prompt(session, event).unwrap_or_default().to_owned(),
         }
     }
 
@@ -128,8 +128,8 @@ impl SourceQuestion {
 }
 
 /// The prompt that this is about.
-fn prompt<'a>(session: &'a Session, event: &'a Event) -> Option<&'a String> {
-    Some(&event.prompt).filter(|p| !p.is_empty()).or(session.state.hydration.original_prompt.as_ref())
+fn prompt<'a>(session: &'a Session, event: &'a Event) -> Option<&'a str> {
+    Some(event.prompt()).filter(|p| !p.is_empty()).or(session.state.hydration.original_prompt.as_deref())
 }
 
 fn injected(text: &str, path: &Path) -> String {
@@ -157,7 +157,7 @@ fn values(env: &Reading, ledger: &Ledger, event: &Event, shape: &str, path: &Pat
         ("cwd", one_line(&event.cwd, 300)),
         ("phase", state.phase.name().to_owned()),
         ("sandbox", session.state.sandbox.name().to_owned()),
-        ("prompt", text(prompt)),
+        ("prompt", quote(cut(&redact(prompt.unwrap_or_default()), PART))),
         ("task", task(session)),
         ("parked", parked(session)),
         ("owed", or_none(join_names(&state.stop.owed))),

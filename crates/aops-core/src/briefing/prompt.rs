@@ -46,8 +46,8 @@ pub fn offer(
         return Ok(verdict.join(notice));
     }
     let context_of = |words| Verdict::context(GateId::Hydrate, words);
-    let extra = match event.kind {
-        EventKind::UserPromptSubmit if context.prompt == Prompt::Machine => {
+    let extra = match event.kind() {
+        EventKind::UserPromptSubmit if context.prompt() == Prompt::Machine => {
             plan_in_force(env, policy, ledger.session(), event, context).map(context_of)
         }
         EventKind::UserPromptSubmit => Some(with_prompt(env, policy, ledger, event, context, found)?),
@@ -59,7 +59,8 @@ pub fn offer(
             prompt_of_ours(policy, event, context).map(|input| Verdict { input: Some(input), ..Verdict::pass() })
         }
         EventKind::PostToolUse | EventKind::PostToolUseFailure
-            if context.ended.recorded.drawn == Some(true) && policy.gates.audit == Level::Enforce =>
+            if context.recorded().is_some_and(|end| end.drawn == Some(true))
+                && policy.gates.audit == Level::Enforce =>
         {
             Some(announce_audit(policy, context))
         }
@@ -77,9 +78,9 @@ pub fn offer(
 
 /// As a session starts: a file of the project stands in the place of one of our agents.
 fn notice_shadowed(env: &Reading, event: &Event, context: &Context) -> Result<Option<Verdict>, Failure> {
-    let shadowed = context.start.shadowed.as_ref().filter(|_| event.kind == EventKind::SessionStart);
-    let Some(file) = shadowed else { return Ok(None) };
-    let name = context.start.clashes.first().cloned().unwrap_or_default();
+    let start = context.start().filter(|_| event.kind() == EventKind::SessionStart);
+    let Some((start, file)) = start.and_then(|start| Some((start, start.shadowed.as_ref()?))) else { return Ok(None) };
+    let name = start.clashes.first().cloned().unwrap_or_default();
     let values = vec![("file", one_line(file, 300)), ("agent", name)];
     let words = Phrase::new("", values).fill(&texts::template(env, "refusals/agent-shadowed.md")?);
     Ok(Some(Verdict::notice(GateId::Report, words)))
@@ -99,11 +100,11 @@ fn brings_plan(session: &Session, event: &Event) -> bool {
     const PLANS: AgentId = AgentId::Hydrator;
     let agents = &session.memory.progress.agents;
     let planned = |id: &String| agents.iter().any(|agent| agent.agent_id == *id && agent.name == PLANS && agent.done);
-    if event.kind == EventKind::UserPromptSubmit {
-        return event.ends.iter().filter_map(|end| end.agent_id.as_ref()).any(planned);
+    if event.kind() == EventKind::UserPromptSubmit {
+        return event.ends().iter().filter_map(|end| end.agent_id.as_ref()).any(planned);
     }
     // One that was only started in the background has no plan yet, and the one before is not meant.
-    let call = event.call.as_ref().filter(|call| !call.launched);
+    let call = event.call().filter(|call| !call.launched);
     let call = call.filter(|call| matches!(call.key.tool.as_str(), "Agent" | "Task"));
     let input = call.and_then(|call| json::read(&call.input).ok());
     let kind = input.and_then(|input| input.text_of("subagent_type")).and_then(|kind| meant(&kind));
@@ -141,7 +142,7 @@ const CHAIN: usize = 600;
 
 /// After a person approved a plan: what the task owes at its end. In mode `strict` the prompt came with it.
 fn ending(env: &Reading, policy: &Policy, session: &Session, context: &Context) -> Option<String> {
-    context.ended.recorded.plan.as_ref()?;
+    context.recorded()?.plan.as_ref()?;
     let announced = (policy.mode.level() == ModeLevel::Loop).then(|| owed::announce(policy, context));
     let words = announced.into_iter().chain(tracking(env, policy, session));
     Some(words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n")).filter(|words| !words.is_empty())
@@ -168,13 +169,13 @@ fn started(policy: &Policy, event: &Event, context: &Context) -> Option<&'static
         .agent_type
         .as_deref()
         .and_then(ours)
-        .filter(|_| context.start.shadowed.is_none() && context.unproven.is_none())?;
+        .filter(|_| context.start().is_none_or(|start| start.shadowed.is_none()) && context.unproven.is_none())?;
     is_briefed(policy, context, agent).then_some(agent)
 }
 
 /// This event asks tracker, memory and notes.
 pub fn asks_sources(policy: &Policy, event: &Event, context: &Context) -> bool {
-    match event.kind {
+    match event.kind() {
         EventKind::UserPromptSubmit => is_hydrated(policy, context),
         EventKind::SubagentStart => started(policy, event, context).is_some_and(|agent| agent.id == AgentId::Hydrator),
         _ => false,
@@ -183,7 +184,7 @@ pub fn asks_sources(policy: &Policy, event: &Event, context: &Context) -> bool {
 
 /// The person's own words, in a mode that adds to them.
 fn is_hydrated(policy: &Policy, context: &Context) -> bool {
-    let ordinary = context.stage.is_none() && context.prompt == Prompt::Ordinary;
+    let ordinary = context.stage.is_none() && context.prompt() == Prompt::Ordinary;
     ordinary && policy.mode.level() >= ModeLevel::Loop
 }
 
@@ -200,7 +201,7 @@ fn with_prompt(
     let Some(hydrator) = hydrator else { return Ok(Verdict::pass()) };
     let brief = brief(env, ledger, event, hydrator, found)?;
     if policy.mode.level() != ModeLevel::Strict || !holds_sandbox(policy, ledger.session(), context) {
-        let hits = hits::choose(&event.prompt, &brief.leads);
+        let hits = hits::choose(event.prompt(), &brief.leads);
         return Ok(hits.map_or_else(Verdict::pass, |hits| Verdict::context(GateId::Hydrate, hits)));
     }
     if let Some(why) = &ledger.session().memory.agentless {
@@ -244,7 +245,7 @@ fn is_briefed(policy: &Policy, context: &Context, agent: &Agent) -> bool {
 /// The input of an `Agent` call that starts one of our agents: our prompt, in the foreground, and nothing of the caller's
 /// input. Words, a model or a resumed conversation chosen by the caller would influence the reviewer.
 fn prompt_of_ours(policy: &Policy, event: &Event, context: &Context) -> Option<String> {
-    let call = event.call.as_ref().filter(|call| matches!(call.key.tool.as_str(), "Agent" | "Task"))?;
+    let call = event.call().filter(|call| matches!(call.key.tool.as_str(), "Agent" | "Task"))?;
     let input = json::read(&call.input).ok()?;
     let name = meant(&input.text_of("subagent_type")?)?;
     ours(&name).filter(|agent| is_briefed(policy, context, agent))?;

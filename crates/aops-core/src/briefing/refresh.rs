@@ -38,14 +38,14 @@ pub fn spawn_attest(env: &Env, folder: &Path, trace: &str) -> io::Result<()> {
 /// What such a process starts on an agent's files has the session's network.
 fn variables(env: &Env) -> Vec<(String, OsString)> {
     let mut all = env.variables(|name| passed_on(name) && name != NETWORK);
-    all.extend(env.network.get().map(|network| (NETWORK.to_owned(), network.to_text().into())));
+    all.extend(env.told.network.get().map(|network| (NETWORK.to_owned(), network.to_text().into())));
     all
 }
 
 /// In such a process: what the session told of its network.
 pub fn take_network(env: &Env) {
     if let Some((_, text)) = env.variables(|name| name == NETWORK).pop() {
-        let _ = env.network.set(HeldNetwork::of_text(&text.to_string_lossy()));
+        let _ = env.told.network.set(HeldNetwork::of_text(&text.to_string_lossy()));
     }
 }
 

@@ -10,7 +10,7 @@ use crate::gate::{Context, owed};
 use crate::host::table;
 use crate::ledger::open::Ledger;
 use crate::model::agent::{AGENTS, AgentId};
-use crate::model::client::Client;
+use crate::model::client::Ability;
 use crate::model::error::Failure;
 use crate::model::event::Event;
 use crate::model::named::join_names;
@@ -44,8 +44,9 @@ pub fn context(
 ) -> Result<String, Failure> {
     let (stage, cwd) = (context.stage.as_ref(), Path::new(&event.cwd));
     // A client that cannot start agents is not sent to one.
-    let planned = policy.gates.sandbox == Level::Enforce && context.start.agentless.is_none();
-    let first = matches!(event.source.as_str(), "startup" | "compact") || event.source == "clear" && stage.is_none();
+    let planned =
+        policy.gates.sandbox == Level::Enforce && context.start().is_none_or(|start| start.agentless.is_none());
+    let first = matches!(event.source(), "startup" | "compact") || event.source() == "clear" && stage.is_none();
     let (parts, longest) = match (stage, policy.mode.level()) {
         (None, ModeLevel::Observe | ModeLevel::Guard) => return Ok(String::new()),
         (None, ModeLevel::Loop) => {
@@ -144,7 +145,7 @@ fn text_at(path: &Path) -> Option<String> {
 
 /// The project's `AGENTS.md`, unless the client reads it itself or a `CLAUDE.md` that it reads brings it; one of more bytes than this by its path.
 fn agents(env: &Reading, cwd: &Path, wanted: bool, longest: usize) -> Option<String> {
-    if env.host != Client::Claude {
+    if env.host.can(Ability::ReadsAgentsPage) {
         // They read the file themselves.
         return None;
     }
@@ -184,7 +185,7 @@ fn core(cwd: &Path, wanted: bool) -> Option<String> {
 
 /// `AOPS`, `AOPS_SESSION`, `ACA_DATA` and `PYTHONPATH` for every later shell call of the session.
 pub fn export(env: &Env, ledger: &Ledger) -> Result<(), Failure> {
-    let Some(file) = env.env_file.as_ref().filter(|_| !env.dry_run) else { return Ok(()) };
+    let Some(file) = env.client.env_file.as_ref().filter(|_| !env.dry_run) else { return Ok(()) };
     let texts = written_out(env)?;
     let lines = format!(
         "export AOPS={}\nexport AOPS_SESSION={}\nexport ACA_DATA={}\nexport PYTHONPATH=\"$AOPS${{PYTHONPATH:+:$PYTHONPATH}}\"\n",

@@ -7,6 +7,7 @@
 use crate::config::policy::{self, ModeLevel, Origins, Policy, Source};
 use crate::config::problem::Problem;
 use crate::config::texts::{self, Reading, Texts};
+use crate::model::client::Ability;
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
 use crate::system::files::{self, make_all};
@@ -90,7 +91,7 @@ fn of_files<'r>(reading: &'r Reading) -> &'r Result<(Policy, Origins), Vec<Probl
 
 /// The mode where nobody chose one: in a client without our agents nothing can be planned or verified.
 fn unchosen(env: &Env) -> ModeLevel {
-    if env.host.has_agents() { ModeLevel::Loop } else { ModeLevel::Guard }
+    if env.host.can(Ability::StartsAgents) { ModeLevel::Loop } else { ModeLevel::Guard }
 }
 
 /// What would be in force in a project if this were the user's file.

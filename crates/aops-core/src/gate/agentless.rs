@@ -18,13 +18,13 @@ pub fn judge_sandbox(session: &Session, event: &Event, context: &Context) -> Ver
     let said = sandbox::judge(session, event, context);
     let awaited = if session.state.phase == Phase::Review { AgentId::Critic } else { AgentId::Hydrator };
     let why = session.memory.agentless.clone().or_else(|| taken(session, context, awaited));
-    let (Some(why), Some(call)) = (why, &event.call) else { return said };
+    let (Some(why), Some(call)) = (why, event.call()) else { return said };
     let halted = session.state.phase == Phase::Halted;
     if said.ruling != Ruling::Deny || halted || event.by_our_agent().is_some() || context.stage.is_some() {
         return said;
     }
     let shown = sandbox::shown(call);
-    let grown = context.call.as_ref().and_then(|seen| sandbox::outgrown(session, seen));
+    let grown = context.call().and_then(|seen| sandbox::outgrown(session, seen));
     let cause = match grown {
         Some(figures) => format!("this task has outgrown a small edit ({figures}) and needs a plan"),
         None if awaited == AgentId::Critic => "the plan needs a review".to_owned(),
@@ -43,8 +43,11 @@ pub fn judge_sandbox(session: &Session, event: &Event, context: &Context) -> Ver
 
 /// Why this agent of ours has no name here.
 fn taken(session: &Session, context: &Context, agent: AgentId) -> Option<String> {
-    let file =
-        session.memory.shadowed.as_ref().filter(|_| context.missing.iter().any(|missing| missing == agent.name()))?;
+    let file = session
+        .memory
+        .shadowed
+        .as_ref()
+        .filter(|_| context.agents.missing.iter().any(|missing| missing == agent.name()))?;
     Some(format!("`{}` takes the name of an agent of ours, which is not installed under another", one_line(file, 300)))
 }
 
@@ -67,7 +70,7 @@ pub fn judge_audit(session: &Session, event: &Event, context: &Context) -> Verdi
         return Verdict::pass();
     }
     let said = audit::judge(session, event, context);
-    match (taken(session, context, AgentId::Custodiet), &event.call) {
+    match (taken(session, context, AgentId::Custodiet), event.call()) {
         (Some(why), Some(call)) if said.ruling == Ruling::Deny => {
             let cause = "an audit was drawn and has not begun".to_owned();
             refuse_missing(GateId::Audit, sandbox::shown(call), cause, why, AgentId::Custodiet)

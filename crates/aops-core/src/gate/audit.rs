@@ -23,7 +23,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         || !overdue
         || !context.effect().is_some_and(Effect::is_write)
         || is_waived(session, context, GATE)
-        || context.call.as_ref().is_some_and(|seen| seen.scratch)
+        || context.call().is_some_and(|seen| seen.does.scratch)
         // What is thrown away is no change.
         || profile::of_call(session, event, context) == Some(Profile::Trial)
     {

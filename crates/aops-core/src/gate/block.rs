@@ -15,7 +15,7 @@ const GATE: GateId = GateId::Block;
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let Some(reason) = session.blocked() else { return name_blocked_beside(context) };
     let words = words(&session.state.session_id, reason);
-    match event.kind {
+    match event.kind() {
         kind if kind.row().guarding => Verdict::halt(GATE, words),
         EventKind::SessionStart => Verdict::context(GATE, &words).join(Verdict::notice(GATE, words)),
         _ => Verdict::pass(),
@@ -24,8 +24,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
 
 /// A new session is free; the user is told which other session is blocked.
 fn name_blocked_beside(context: &Context) -> Verdict {
-    let blocked = &context.start.blocked_beside;
-    let lines: Vec<String> = blocked.iter().map(|(id, reason)| words(id, reason)).collect();
+    let blocked = context.start().into_iter().flat_map(|start| &start.blocked_beside);
+    let lines: Vec<String> = blocked.map(|(id, reason)| words(id, reason)).collect();
     if lines.is_empty() { Verdict::pass() } else { Verdict::notice(GATE, lines.join("\n")) }
 }
 

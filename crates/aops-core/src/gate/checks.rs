@@ -38,21 +38,22 @@ pub fn wanted(session: &Session, event: &Event, context: &Context, verdict: &Ver
 
 /// The prompt, first change, save, commit or stop that this event announces.
 fn moments(session: &Session, event: &Event, context: &Context, verdict: &Verdict) -> Vec<Moment> {
-    if event.kind == EventKind::UserPromptSubmit {
+    if event.kind() == EventKind::UserPromptSubmit {
         // A person who waives the loop goes without: else a check that cannot pass would leave no way to mend it.
-        let asks = matches!(context.prompt, Prompt::Ordinary | Prompt::Command) && verdict.ruling != Ruling::Deny;
+        let asks = matches!(context.prompt(), Prompt::Ordinary | Prompt::Command) && verdict.ruling != Ruling::Deny;
         let lifted = session.is_waived_by_person(GATE, context.now_ms);
         return if asks && !lifted { vec![Moment::Prompt] } else { Vec::new() };
     }
     if is_waived(session, context, GATE) {
         return Vec::new();
     }
-    match (event.kind, &event.call, &context.call) {
+    match (event.kind(), event.call(), context.call()) {
         (EventKind::PreToolUse, Some(call), Some(seen))
             if verdict.ruling != Ruling::Deny && session.open_call(&call.key).is_none_or(is_waiting) =>
         {
             let first = leaves_sandbox(session, event, context).then_some(Moment::Sandbox);
-            let saves = seen.saves.as_ref().map(|_| Moment::Save).or(seen.commits.then_some(Moment::Commit));
+            let saves =
+                seen.checks.saves.as_ref().map(|_| Moment::Save).or(seen.checks.commits.then_some(Moment::Commit));
             first.into_iter().chain(saves).collect()
         }
         (EventKind::Stop, ..) => {
@@ -85,7 +86,7 @@ fn has_let_out(session: &Session, context: &Context, id: &str) -> bool {
 
 pub fn judge(_: &Session, event: &Event, context: &Context) -> Verdict {
     let failed = context.checks.iter().filter(|run| run.failed());
-    match event.kind {
+    match event.kind() {
         EventKind::PreToolUse => failed.fold(Verdict::pass(), |verdict, run| verdict.join(refusal(run, context))),
         EventKind::UserPromptSubmit => failed.fold(Verdict::pass(), |verdict, run| verdict.join(before_model(run))),
         EventKind::Stop => failed.filter(|run| is_over(run, context)).fold(Verdict::pass(), |verdict, run| {

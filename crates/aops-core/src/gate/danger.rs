@@ -18,24 +18,25 @@ const GATE: GateId = GateId::Danger;
 const ONLY_COPY: &str = "only-copy";
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    let (Some(_), Some(seen)) = (event.asked_call(), context.call.as_ref()) else { return Verdict::pass() };
+    let (Some(_), Some(seen)) = (event.asked_call(), context.call()) else { return Verdict::pass() };
     // What signs the log is shown to no tool, whatever the user lets pass.
-    let ours = seen.keys.as_ref().map(|danger| (DangerLevel::Deny, danger));
+    let ours = seen.guard.keys.as_ref().map(|danger| (DangerLevel::Deny, danger));
     let Some((level, danger)) = ours.or_else(|| worst(session, seen)) else { return too_much(seen, context) };
-    let is_kept = level == DangerLevel::Keep && matches!(seen.keeps, Keeps::All(_) | Keeps::Nothing);
-    if is_kept || level <= DangerLevel::Ask && seen.keys.is_none() && secrets::is_approved(session, event, seen, danger)
+    let is_kept = level == DangerLevel::Keep && matches!(seen.danger.keeps, Keeps::All(_) | Keeps::Nothing);
+    if is_kept
+        || level <= DangerLevel::Ask && seen.guard.keys.is_none() && secrets::is_approved(session, event, seen, danger)
     {
         return Verdict::pass();
     }
     let asks = level <= DangerLevel::Ask && (context.attended || context.defers);
     let ruling = if asks { Ruling::Ask } else { Ruling::Deny };
-    let words = match (&seen.keys, ruling) {
+    let words = match (&seen.guard.keys, ruling) {
         (Some(_), _) => "refusals/danger-keys.md",
         (None, Ruling::Ask) if context.attended => "refusals/danger-ask.md",
         _ => "refusals/danger.md",
     };
     let mut values = values(danger);
-    if let (Keeps::Not(why), DangerLevel::Keep) = (&seen.keeps, level) {
+    if let (Keeps::Not(why), DangerLevel::Keep) = (&seen.danger.keeps, level) {
         let reason = format!("{}, and it cannot be kept: {why}", danger.rule.reason);
         values.iter_mut().filter(|(name, _)| *name == "reason").for_each(|(_, value)| value.clone_from(&reason));
     }
@@ -47,14 +48,14 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
 /// The rule that would ask, if what the call loses were not kept first.
 pub fn kept_by(session: &Session, seen: &CallContext) -> Option<&'static Rule> {
     let is_kept =
-        matches!(seen.keeps, Keeps::All(_) | Keeps::Nothing) && level(session.policy(), GATE) == Level::Enforce;
+        matches!(seen.danger.keeps, Keeps::All(_) | Keeps::Nothing) && level(session.policy(), GATE) == Level::Enforce;
     let (level, danger) = worst(session, seen).filter(|_| is_kept)?;
     (level == DangerLevel::Keep).then_some(danger.rule)
 }
 
 /// No rule finds it, but more of it is in no commit than is kept without a question.
 fn too_much(seen: &CallContext, context: &Context) -> Verdict {
-    let Keeps::Not(what) = &seen.keeps else { return Verdict::pass() };
+    let Keeps::Not(what) = &seen.danger.keeps else { return Verdict::pass() };
     let (ruling, next) = if context.attended || context.defers {
         (Ruling::Ask, "Approve only if nobody needs it any more. `[undo]` in your configuration says how much is kept.")
     } else {
@@ -66,7 +67,7 @@ fn too_much(seen: &CallContext, context: &Context) -> Verdict {
 
 /// The file of secrets that the person is asked about.
 pub(super) fn asked_file(session: &Session, event: &Event, context: &Context) -> Option<SecretFile> {
-    let seen = context.call.as_ref()?;
+    let seen = context.call()?;
     secrets::touched(event, seen, worst(session, seen)?.1)
 }
 
@@ -74,7 +75,7 @@ pub(super) fn asked_file(session: &Session, event: &Event, context: &Context) ->
 fn worst<'c>(session: &Session, seen: &'c CallContext) -> Option<(DangerLevel, &'c Danger)> {
     let policy = session.policy();
     let mut worst: Option<(DangerLevel, &Danger)> = None;
-    for danger in &seen.dangers {
+    for danger in &seen.danger.dangers {
         let level = policy.danger_level(danger.rule);
         let graver =
             |(known, other): (DangerLevel, &Danger)| (level, danger.rule.severity) > (known, other.rule.severity);

@@ -38,7 +38,7 @@ pub fn facts(session: &Session, event: &Event, verdict: &Verdict, context: &Cont
 }
 
 fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<Fact> {
-    match (event.kind, &event.call) {
+    match (event.kind(), event.call()) {
         (EventKind::PreToolUse, Some(call)) => asked(session, event, call, verdict, context),
         (EventKind::PostToolUse, Some(call)) => ended(session, event, call, Completed, context),
         (EventKind::PostToolUseFailure, Some(call)) => ended(session, event, call, Failed, context),
@@ -62,7 +62,7 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
 
 /// A prompt that lifts the whole loop for its task is a waiver, like one for a gate and a time.
 fn waived(session: &Session, verdict: &Verdict, context: &Context) -> Option<Fact> {
-    let reason = match context.prompt {
+    let reason = match context.prompt() {
         Prompt::Waived => "its prompt begins with `.`",
         Prompt::Command if !session.has_open_task() => "its prompt is a slash command",
         _ => return None,
@@ -139,7 +139,7 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
         last.denied.get_or_insert_default().told = true;
     }
     if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| verdict.gate == Some(GateId::Sandbox)) {
-        let seen = context.call.as_ref().filter(|_| last.to == Denied && context.stage.is_none());
+        let seen = context.call().filter(|_| last.to == Denied && context.stage.is_none());
         if let Some(words) = seen.and_then(|seen| sandbox::outgrown(session, seen)) {
             last.denied.get_or_insert_default().outgrown = Some(words);
         }
@@ -246,20 +246,20 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
         ..step(event, call, Some(Executing), end)
     }));
     facts.extend(unasked_timer(session, event, call, context));
-    if context.ended.unproven {
+    if context.end().is_some_and(|end| end.unproven) {
         let why = Violation::UNJAILED;
         facts.push(violation(event, call, None, why));
         let block = Blocked { by: GateId::Jail.to_string(), reason: why.to_owned() };
         facts.extend(jail::blocks(session).then_some(Fact::Block(block)));
     }
-    let disarmed = context.ended.disarmed.clone();
+    let disarmed = context.end().and_then(|end| end.disarmed.clone());
     facts.extend(disarmed.map(|reason| Fact::Block(Blocked { by: GateId::Guard.to_string(), reason })));
     facts
 }
 
 /// What the client says of the end, beside what was looked up.
 fn came_to(session: &Session, call: &ToolCall, open: &OpenCall, end: CallState, context: &Context) -> CallEnded {
-    let recorded = context.ended.recorded.clone();
+    let recorded = context.recorded().cloned().unwrap_or_default();
     let planned = recorded.plan.as_ref().and_then(|plan| session.planned_todos(AgentId::Hydrator, plan));
     CallEnded {
         duration_ms: call.duration_ms,
@@ -274,12 +274,12 @@ fn came_to(session: &Session, call: &ToolCall, open: &OpenCall, end: CallState, 
 
 /// The hook was killed or not heard, and the client failed open.
 fn ended_unasked(session: &Session, event: &Event, call: &ToolCall, context: &Context) -> Vec<Fact> {
-    let why = match &context.past {
+    let why = match &context.earlier.past {
         Some(past) if past.to == Denied => "a call ended that was DENIED: the client ran it all the same",
         Some(_) => return vec![again(event, call, context)],
         None => "a call ended that was never authorized: its hook did not run, or was killed",
     };
-    let unasked = context.ended.unasked.clone();
+    let unasked = context.end().and_then(|end| end.unasked.clone());
     let ran = Fact::Violation(Violation { unasked, ..broken(event, call, None, why) });
     [ran].into_iter().chain(unasked_timer(session, event, call, context)).collect()
 }

@@ -3,7 +3,7 @@
 //! Reads the call's [`Targets`]; writes nothing. Invariant: reading is never refused, and a refusal names the path or verb.
 //! Way out: none for a tool call; a person edits the file or runs the verb in a terminal of their own.
 
-use crate::model::client::Client;
+use crate::model::client::{Ability, Client};
 use crate::model::gate_id::GateId;
 use crate::model::verdict::Verdict;
 use crate::tool::targets::{Act, CommandRun, Target, Targets};
@@ -21,7 +21,7 @@ pub mod keys;
 #[cfg(test)]
 mod tests;
 
-pub use path::{Protected, ProtectedPlace, SYSTEM_FOLDERS};
+pub use path::{PlacesOnDisk, Protected, ProtectedPlace, system_folders};
 
 /// The longest quoted text in a refusal, in characters.
 const SHOWN: usize = 200;
@@ -36,7 +36,7 @@ pub fn judge(protected: &Protected, targets: &Targets) -> Verdict {
             .to_owned()
     });
     let typed = || interactive::refused(targets).or_else(|| interactive::patches(targets));
-    let typed = || typed().filter(|_| protected.host == Client::Codex && !protected.own_alone);
+    let typed = || typed().filter(|_| protected.host.can(Ability::TypesUnasked) && !protected.own_alone);
     let refusal = over.or_else(path).or_else(verb).or_else(hidden).or_else(typed);
     refusal.map_or_else(Verdict::pass, |words| Verdict::deny(GateId::Guard, words))
 }

@@ -21,7 +21,7 @@ use crate::session::prompt::Prompt;
 use crate::text::sha256::sha256;
 
 pub(super) fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Happened {
-    match event.kind {
+    match event.kind() {
         EventKind::PermissionRequest => Happened::PermissionAsked(permission_asked(event, context)),
         EventKind::PostToolBatch => {
             let waits = verdict.halt && report::awaited_in_background(session, event, context).is_some();
@@ -29,15 +29,15 @@ pub(super) fn of_event(session: &Session, event: &Event, verdict: &Verdict, cont
         }
         EventKind::SessionEnd => Happened::SessionEnded(Box::new(SessionEnded {
             before: turn_before(session, context, None),
-            hosts: context.ended.recorded.under.hosts.clone(),
+            hosts: context.hosts().to_vec(),
             log: None,
         })),
         EventKind::SessionStart => Happened::SessionStarted(Box::new(SessionStarted {
-            agentless: context.start.agentless.clone(),
+            agentless: context.start().and_then(|start| start.agentless.clone()),
             before: turn_before(session, context, None),
-            beside: context.start.beside,
+            beside: context.start().is_some_and(|start| start.beside),
             names_taken: names_taken(context),
-            source: Stored::of(&event.source),
+            source: Stored::of(event.source()),
             ..SessionStarted::default()
         })),
         EventKind::Stop => Happened::Stopped(Box::new(turn_ended(session, event, verdict, context))),
@@ -51,12 +51,14 @@ pub(super) fn of_event(session: &Session, event: &Event, verdict: &Verdict, cont
 }
 
 fn permission_asked(event: &Event, context: &Context) -> PermissionAsked {
-    let asks_plan = context.attended && context.plan_hook.is_none() && is_plan_question(event);
+    let plan = context.call().map(|call| &call.plan);
+    let hook = plan.and_then(|plan| plan.hook.clone());
+    let asks_plan = context.attended && hook.is_none() && is_plan_question(event);
     PermissionAsked {
         asks_plan,
         dialog: context.interactive,
-        plan_hook: context.plan_hook.clone(),
-        plan_shown: context.plan_shown.clone().filter(|_| asks_plan),
+        plan_hook: hook,
+        plan_shown: plan.and_then(|plan| plan.shown.clone()).filter(|_| asks_plan),
     }
 }
 
@@ -64,12 +66,12 @@ fn permission_asked(event: &Event, context: &Context) -> PermissionAsked {
 fn prompt_heard(session: &Session, event: &Event, context: &Context) -> PromptHeard {
     let goes_on = parked::goes_on(session, event, context);
     PromptHeard {
-        anew: context.prompt == Prompt::Ordinary && session.is_mere_question(),
+        anew: context.prompt() == Prompt::Ordinary && session.is_mere_question(),
         baseline: None,
         before: turn_before(session, context, goes_on),
         goes_on,
-        means: context.prompt,
-        sha256: event.prompt_id.as_ref().map(|_| sha256(&[event.prompt.as_bytes()])),
+        means: context.prompt(),
+        sha256: event.prompt_id.as_ref().map(|_| sha256(&[event.prompt().as_bytes()])),
     }
 }
 
@@ -78,6 +80,7 @@ fn turn_ended(session: &Session, event: &Event, verdict: &Verdict, context: &Con
         return TurnEnded::default();
     }
     let owed = owed_now(session, context);
+    let asks = context.stop().is_some_and(|stop| stop.asks);
     TurnEnded {
         // A task that was let go is over, whatever it still owes.
         ends: session.weighs() && verdict.ruling == Ruling::Pass && !owed.is_empty(),
@@ -85,7 +88,7 @@ fn turn_ended(session: &Session, event: &Event, verdict: &Verdict, context: &Con
         reflection: reflection::written(session, context, &owed),
         shuts: owed.is_empty() && session.plans_first() && session.state.sandbox == Sandbox::Open,
         // Where the turn ends with a question about the plan, everything stays as it is.
-        owed: Some(owed).filter(|_| !context.asks || session.awaits_plan_of().is_none()),
+        owed: Some(owed).filter(|_| !asks || session.awaits_plan_of().is_none()),
         ..TurnEnded::default()
     }
 }
@@ -96,7 +99,7 @@ fn owed_now(session: &Session, context: &Context) -> Vec<Stored<DebtId>> {
 
 /// A turn had no Stop. Where the person interrupted it, its task is parked; else its debts stay.
 fn turn_before(session: &Session, context: &Context, goes_on: Option<GoesOn>) -> Option<TurnBefore> {
-    let turn = context.unstopped.as_ref()?;
+    let turn = context.earlier.unstopped.as_ref()?;
     Some(if turn.interrupted {
         parked::left_by(session, turn, goes_on)
     } else {
@@ -106,7 +109,7 @@ fn turn_before(session: &Session, context: &Context, goes_on: Option<GoesOn>) ->
 
 /// A turn had no Stop, and no person interrupted it: what it owed.
 pub(super) fn missing_stop(session: &Session, event: &Event, context: &Context) -> Option<Fact> {
-    context.unstopped.as_ref().filter(|turn| !turn.interrupted)?;
+    context.earlier.unstopped.as_ref().filter(|turn| !turn.interrupted)?;
     let owed = owed_now(session, context);
     let words = if owed.is_empty() { "nothing".to_owned() } else { join_names(&owed) };
     let violation = format!("{}; it owed {words}", Violation::NO_STOP);
@@ -114,8 +117,8 @@ pub(super) fn missing_stop(session: &Session, event: &Event, context: &Context) 
 }
 
 fn names_taken(context: &Context) -> Option<NamesTaken> {
-    let path = context.start.shadowed.clone()?;
-    Some(NamesTaken { names: context.start.clashes.clone(), path })
+    let start = context.start()?;
+    Some(NamesTaken { names: start.clashes.clone(), path: start.shadowed.clone()? })
 }
 
 /// The client in which one of our agents starts.
@@ -133,5 +136,5 @@ fn is_awaited(session: &Session, event: &Event) -> bool {
 
 /// The main agent shows the plan that it made in plan mode.
 pub fn is_plan_question(event: &Event) -> bool {
-    event.agent_id.is_none() && event.call.as_ref().is_some_and(|call| call.key.tool == "ExitPlanMode")
+    event.agent_id.is_none() && event.call().is_some_and(|call| call.key.tool == "ExitPlanMode")
 }

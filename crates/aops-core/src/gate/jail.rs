@@ -18,8 +18,8 @@ use crate::text::template::one_line;
 const GATE: GateId = GateId::Jail;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    match event.kind {
-        EventKind::PreToolUse => event.call.as_ref().map_or_else(Verdict::pass, |call| before(session, call, context)),
+    match event.kind() {
+        EventKind::PreToolUse => event.call().map_or_else(Verdict::pass, |call| before(session, call, context)),
         EventKind::PostToolUse | EventKind::PostToolUseFailure => after(session, context),
         _ => Verdict::pass(),
     }
@@ -52,7 +52,7 @@ fn before(session: &Session, call: &ToolCall, context: &Context) -> Verdict {
         );
         return if required { Verdict::deny(GATE, words) } else { Verdict::pass() };
     }
-    match context.call.as_ref().map(|seen| &seen.unheld) {
+    match context.call().map(|seen| &seen.jail.unheld) {
         Some(_) if session.mode() == ModeLevel::Observe => Verdict::pass(),
         Some(Unheld::Within(program)) => Verdict::deny(
             GATE,
@@ -80,12 +80,12 @@ fn handed(session: &Session, program: &str, hands: &str, context: &Context) -> V
 
 /// The line is one program that cannot run inside the jail.
 pub fn leaves(seen: &CallContext) -> bool {
-    matches!(seen.unheld, Unheld::Alone { .. })
+    matches!(seen.jail.unheld, Unheld::Alone { .. })
 }
 
 /// A command that left no proof.
 fn after(session: &Session, context: &Context) -> Verdict {
-    if !context.ended.unproven {
+    if !context.end().is_some_and(|end| end.unproven) {
         return Verdict::pass();
     }
     let then = if blocks(session) { "; the session is blocked" } else { "" };
@@ -103,5 +103,5 @@ pub fn blocks(session: &Session) -> bool {
 /// This line would be refused by its words alone because it is not known, and can be thrown away instead.
 pub fn tries(session: &Session, context: &Context) -> bool {
     let holds = session.memory.jail.as_ref().is_some_and(|jail| jail.is_on() && jail.trial);
-    holds && context.call.as_ref().is_some_and(|seen| seen.unknown && !leaves(seen))
+    holds && context.call().is_some_and(|seen| seen.jail.unknown && !leaves(seen))
 }

@@ -12,7 +12,9 @@ use crate::session::fold::Session;
 const GATE: GateId = GateId::Danger;
 
 pub fn judge(_session: &Session, _event: &Event, context: &Context) -> Verdict {
-    let Some(kept) = &context.ended.recorded.under.kept else { return Verdict::pass() };
+    let Some(kept) = context.recorded().and_then(|recorded| recorded.under.kept.as_ref()) else {
+        return Verdict::pass();
+    };
     let (number, what) = (kept.number, &kept.what);
     let words = |who: &str| {
         format!("kept as {number}: {what}; {who} can bring {} back with `aops-hook undo {number}`", kept.them())

@@ -25,7 +25,7 @@ pub fn goes_on(session: &Session, context: &Context) -> bool {
 }
 
 pub fn judge(session: &Session, _event: &Event, context: &Context) -> Verdict {
-    let held = match context.call.as_ref().map(|call| &call.held) {
+    let held = match context.call().map(|call| &call.lease.held) {
         None | Some(Held::Nobody) => return Verdict::pass(),
         Some(Held::Unknown(why)) => return unknown(session, context, why),
         Some(Held::Another(held)) => held,

@@ -20,20 +20,20 @@ pub(super) fn of_call(
     context: &Context,
 ) -> CallMeans {
     let jailing = jailing(session, event, call, verdict, context);
-    let seen = context.call.as_deref();
+    let seen = context.call();
     let mut means = CallMeans {
         deferred: verdict.ruling == Ruling::Defer,
         quiet: seen.and_then(|seen| seen.quiet.as_ref()).map(|quiet| Box::new(quiet.recorded.clone())),
-        tests: seen.is_some_and(|seen| seen.tests != Evidence::Other),
+        tests: seen.is_some_and(|seen| seen.task.tests != Evidence::Other),
         ..CallMeans::default()
     };
     // What cannot stay, or is nobody's, is no work.
     let is_lost = jailing.profile.is_some_and(|profile| profile >= Profile::Read);
-    if let Some(seen) = seen.filter(|seen| !seen.scratch && !is_lost) {
-        means.effect = Some(seen.effect).filter(|effect| *effect != Effect::Read);
-        means.formats = seen.formats;
-        means.grows.clone_from(&seen.grows);
-        means.tracks.clone_from(&seen.tracks);
+    if let Some(seen) = seen.filter(|seen| !seen.does.scratch && !is_lost) {
+        means.effect = Some(seen.does.effect).filter(|effect| *effect != Effect::Read);
+        means.formats = seen.task.formats;
+        means.grows.clone_from(&seen.does.grows);
+        means.tracks.clone_from(&seen.task.tracks);
     }
     let is_measured = means.effect == Some(Effect::Write) && means.grows.is_none() && session.measures_commands();
     means.since_ms = is_measured.then_some(context.now_ms);
@@ -42,16 +42,16 @@ pub(super) fn of_call(
 
 fn jailing(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, context: &Context) -> Jailing {
     let profile = profile::of_call(session, event, context);
-    let seen = context.call.as_deref();
+    let seen = context.call();
     let is_over = seen.and_then(|seen| seen.quiet.as_ref()).is_some_and(|quiet| quiet.recorded.over.is_some());
     let line = profile.and_then(|_| json::read(&call.input).ok()?.text_of("command"));
     Jailing {
-        keeps: seen.and_then(|seen| match &seen.keeps {
+        keeps: seen.and_then(|seen| match &seen.danger.keeps {
             Keeps::All(rules) if profile.is_none_or(|profile| profile < Profile::Read) => Some(rules.clone()),
             _ => None,
         }),
         line_sha256: line.map(|line| line_digest(&line)),
-        online: profile == Some(Profile::Read) && seen.is_some_and(|seen| seen.online) || is_over,
+        online: profile == Some(Profile::Read) && seen.is_some_and(|seen| seen.jail.online) || is_over,
         profile,
         wants: network::approved_if_started(verdict, context),
     }

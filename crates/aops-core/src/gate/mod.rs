@@ -41,8 +41,10 @@ pub mod watch;
 pub mod rehearsal;
 
 pub use context::{
-    CallContext, Context, EndContext, Evidence, Held, Holder, Keeps, LastRefusal, QuietAnswer, SettingsEdit,
-    StartContext, Unheld, Unlisted, Unstopped,
+    AgentNames, AgentStopContext, CallContext, CallEffect, CheckFacts, Context, DangerFacts, Earlier, EndContext,
+    Evidence, Found, GuardFacts, Held, Holder, HostFacts, JailFacts, Keeps, LastRefusal, LeaseFacts, PlanQuestion,
+    PromptContext, QuietAnswer, RuleFacts, SessionEndContext, SettingsContext, SettingsEdit, StartContext, StopContext,
+    TaskFacts, Unheld, Unlisted, Unstopped,
 };
 
 use crate::config::policy::{Level, Policy};
@@ -141,7 +143,7 @@ fn in_run(said: Verdict, session: &Session, event: &Event, context: &Context) ->
         let again = session.open_call(&call.key).filter(|open| is_same(open));
         again.is_some_and(of_it) || facts::asked_before(session, event, call).any(of_it)
     };
-    if approved.is_some() && event.call.as_ref().is_some_and(is_approved) {
+    if approved.is_some() && event.call().is_some_and(is_approved) {
         return Verdict::pass();
     }
     let ruling = if event.agent_id.is_some() { Ruling::Deny } else { Ruling::Defer };
@@ -150,7 +152,7 @@ fn in_run(said: Verdict, session: &Session, event: &Event, context: &Context) ->
 
 /// The turn ends while agents work that will go on with it. One that hangs and that nobody waits for is none.
 pub fn is_busy(session: &Session, event: &Event) -> bool {
-    event.busy && (event.busy_with.is_empty() || event.busy_with.iter().any(|id| !session.is_left_behind(id)))
+    event.stopped().is_some_and(|stop| stop.busy_with.iter().any(|id| !session.is_left_behind(id)))
 }
 
 /// The client ended without making this call, and it has had no answer yet.
@@ -164,7 +166,7 @@ fn answered(session: &Session, event: &Event, context: &Context) -> Option<Strin
         let open = session.open_call(&call.key)?;
         (open.means.deferred && open.input_sha256 == call.input_sha256).then(|| Waived::Call(call.key.id.clone()))
     };
-    let call = event.call.as_ref().and_then(asked)?;
+    let call = event.call().and_then(asked)?;
     let holds = |waiver: &&Waiver| waiver.lifts(&call, context.now_ms);
     let waiver = session.memory.progress.waivers.iter().find(holds)?;
     Some(format!("approved by {}", waiver.reason))

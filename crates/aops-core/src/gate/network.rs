@@ -24,7 +24,7 @@ const RULE: &str = "network";
 const MOST_NAMED: usize = 5;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    match event.kind {
+    match event.kind() {
         EventKind::PreToolUse => before(session, event, context),
         EventKind::PostToolUse | EventKind::PostToolUseFailure => after(session, context),
         EventKind::SessionEnd => at_end(session, context),
@@ -34,16 +34,16 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
 
 fn before(session: &Session, event: &Event, context: &Context) -> Verdict {
     let mode = session.policy().network.mode;
-    let (Some(call), Some(seen)) = (&event.call, &context.call) else { return Verdict::pass() };
+    let (Some(call), Some(seen)) = (event.call(), context.call()) else { return Verdict::pass() };
     if mode < NetworkMode::Ask || session.mode() == ModeLevel::Observe {
         return Verdict::pass();
     }
     let shell = runs_shell(call);
-    let said = match &seen.unheld {
+    let said = match &seen.jail.unheld {
         Unheld::Alone { program, .. } if shell && is_on(session) && leaves(seen) => outside(program, mode, context),
-        _ if seen.unlisted.is_empty() => return Verdict::pass(),
-        _ if shell => of_line(session, event, context, &seen.unlisted),
-        _ => of_fetch(mode, context, &seen.unlisted),
+        _ if seen.hosts.unlisted.is_empty() => return Verdict::pass(),
+        _ if shell => of_line(session, event, context, &seen.hosts.unlisted),
+        _ => of_fetch(mode, context, &seen.hosts.unlisted),
     };
     if said.ruling != Ruling::Ask || level(session.policy(), GateId::Danger) != Level::Enforce {
         return said;
@@ -52,7 +52,7 @@ fn before(session: &Session, event: &Event, context: &Context) -> Verdict {
     match danger::judge(session, event, context) {
         danger if danger.ruling < Ruling::Ask => said,
         danger if danger.ruling > Ruling::Ask => Verdict::pass(),
-        danger => beside(danger, &seen.unlisted),
+        danger => beside(danger, &seen.hosts.unlisted),
     }
 }
 
@@ -132,7 +132,7 @@ fn allow_hint(rule: &str) -> String {
 fn question(verb: &str, hosts: &[&Unlisted], context: &Context) -> String {
     let was = if hosts.iter().all(|host| host.needed) { "; it was refused when this line ran before" } else { "" };
     // Foreign text may have named the host.
-    let foreign = context.call.as_ref().and_then(|seen| seen.foreign.as_ref());
+    let foreign = context.call().and_then(|seen| seen.hosts.foreign.as_ref());
     let foreign = foreign.map(|what| format!(", after {}", one_line(what, 120))).unwrap_or_default();
     let first = &hosts[0].rule;
     format!(
@@ -155,7 +155,7 @@ fn named(hosts: &[&Unlisted]) -> String {
 pub fn approved_if_started(verdict: &Verdict, context: &Context) -> Vec<String> {
     let about_hosts = verdict.asks_hosts || verdict.rule.as_deref() == Some(RULE);
     let asks = about_hosts && matches!(verdict.ruling, Ruling::Ask | Ruling::Defer);
-    let hosts = context.call.iter().filter(|_| asks).flat_map(|seen| &seen.unlisted);
+    let hosts = context.call().into_iter().filter(|_| asks).flat_map(|seen| &seen.hosts.unlisted);
     hosts.filter(|host| !host.denied).map(|host| host.rule.clone()).collect()
 }
 
@@ -166,8 +166,7 @@ pub fn is_wanted(host: &Reached) -> bool {
 
 /// What was refused, for the model: without it a model takes a refusal for a broken network and tries detours.
 fn after(session: &Session, context: &Context) -> Verdict {
-    let refused: Vec<&Reached> =
-        context.ended.recorded.under.hosts.iter().filter(|host| host.reason.is_some()).collect();
+    let refused: Vec<&Reached> = context.hosts().iter().filter(|host| host.reason.is_some()).collect();
     let asks = session.policy().network.mode == NetworkMode::Ask && can_ask(context);
     let say = |host: &&Reached| {
         let rule = spelt(&host.host, host.port);
@@ -183,7 +182,8 @@ fn after(session: &Session, context: &Context) -> Verdict {
         let why = host.reason.as_deref().unwrap_or_default();
         one_line(&format!("network: {}:{} refused, {why}{next}", host.host, host.port), 300)
     };
-    let mut said: Vec<String> = context.ended.served.iter().map(|served| format!("network: {served}")).collect();
+    let served = context.end().into_iter().flat_map(|end| &end.served);
+    let mut said: Vec<String> = served.map(|served| format!("network: {served}")).collect();
     said.extend(refused.iter().take(MOST_NAMED).map(say));
     let more = refused.len().saturating_sub(MOST_NAMED);
     said.extend((more > 0).then(|| format!("network: {more} more refused")));
@@ -192,15 +192,8 @@ fn after(session: &Session, context: &Context) -> Verdict {
 
 /// Nobody was there to ask: what was wanted is listed once, where the session ends.
 fn at_end(session: &Session, context: &Context) -> Verdict {
-    let wanted: Vec<String> = context
-        .ended
-        .recorded
-        .under
-        .hosts
-        .iter()
-        .filter(|host| is_wanted(host))
-        .map(|host| spelt(&host.host, host.port))
-        .collect();
+    let wanted = context.hosts().iter().filter(|host| is_wanted(host));
+    let wanted: Vec<String> = wanted.map(|host| spelt(&host.host, host.port)).collect();
     if context.attended || wanted.is_empty() || session.policy().network.mode < NetworkMode::Ask {
         return Verdict::pass();
     }

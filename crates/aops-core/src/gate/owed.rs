@@ -27,7 +27,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     if let Some(words) = unstopped(session, context) {
         return Verdict::notice(GATE, words);
     }
-    if event.kind != EventKind::Stop || session.blocked().is_some() || is_busy(session, event) || paused {
+    if event.kind() != EventKind::Stop || session.blocked().is_some() || is_busy(session, event) || paused {
         return Verdict::pass();
     }
     let mut verdict = ending(session, context);
@@ -43,7 +43,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
 
 /// What the person is told where a turn had no Stop and owed something: nothing is refused for it.
 fn unstopped(session: &Session, context: &Context) -> Option<String> {
-    context.unstopped.as_ref().filter(|turn| !turn.interrupted)?;
+    context.earlier.unstopped.as_ref().filter(|turn| !turn.interrupted)?;
     let names: Vec<&str> = debts(session, context).iter().map(|debt| debt.id.name()).collect();
     (!names.is_empty()).then(|| {
         format!(
@@ -93,7 +93,7 @@ fn ending(session: &Session, context: &Context) -> Verdict {
         // It was said when the turn before ended.
         return Verdict::pass();
     }
-    if context.push_failed && names == ["push"] {
+    if context.stop().is_some_and(|stop| stop.push_failed) && names == ["push"] {
         let words = "the work is committed and not pushed: the last push failed\nhint: the answer of the remote says why; `git push` in a terminal tries it again";
         return Verdict::notice(GATE, words.to_owned());
     }
@@ -179,7 +179,8 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
         // Half of the work is not verified, and nothing of it is committed: first its plan.
         let line = Phrase::new("owed/plan.md", vec![("name", agent.to_string()), ("agent", context.agent(agent))]);
         // A question to the user may come first.
-        return if how == Level::Enforce && !context.asks { vec![Debt { id: agent.into(), line }] } else { Vec::new() };
+        let asks = context.stop().is_some_and(|stop| stop.asks);
+        return if how == Level::Enforce && !asks { vec![Debt { id: agent.into(), line }] } else { Vec::new() };
     }
     let mut debts = Vec::new();
     let held = |level: Level, gate: GateId| level == how && !is_waived(session, context, gate);

@@ -3,7 +3,7 @@
 //! Reads session, prompt and plan; writes nothing. Invariants: a task of which nothing is left is not parked; in mode `strict`
 //! only a plan goes on with an earlier one.
 
-use super::{Context, Unstopped};
+use super::{Context, Found, Unstopped};
 use crate::config::policy::ModeLevel;
 use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
@@ -25,14 +25,18 @@ pub(super) fn over(context: &Context) -> impl Iterator<Item = Fact> {
         let by = "aops-hook: everything is committed, so it".to_owned();
         Fact::Task(TaskChosen { alone: false, at: Some(*at), by, held: false, how: TaskMove::Drop })
     };
-    context.over.iter().rev().map(drop)
+    over_of(context).iter().rev().map(drop)
+}
+
+fn over_of(context: &Context) -> &[u64] {
+    if let Found::Prompt(prompt) = &context.found { &prompt.over } else { &[] }
 }
 
 /// The person reads which task is parked, and how it goes on. A small one owes nothing anyway.
 pub(super) fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let looped = matches!(session.mode(), ModeLevel::Loop | ModeLevel::Strict);
-    let prompts = event.kind == EventKind::UserPromptSubmit && session.is_unfinished();
-    let turn = context.unstopped.as_ref().filter(|turn| turn.interrupted && turn.files > 0 && prompts);
+    let prompts = event.kind() == EventKind::UserPromptSubmit && session.is_unfinished();
+    let turn = context.earlier.unstopped.as_ref().filter(|turn| turn.interrupted && turn.files > 0 && prompts);
     let Some(turn) = turn.filter(|_| looped && !session.is_small()) else { return Verdict::pass() };
     if goes_on(session, event, context) == Some(GoesOn::InHand) {
         return Verdict::pass();
@@ -49,12 +53,12 @@ pub(super) fn judge(session: &Session, event: &Event, context: &Context) -> Verd
 
 /// Which task a prompt goes on with: the one that was just interrupted, or one that is parked.
 pub(super) fn goes_on(session: &Session, event: &Event, context: &Context) -> Option<GoesOn> {
-    let ordinary = context.prompt == Prompt::Ordinary && context.stage.is_none();
+    let ordinary = context.prompt() == Prompt::Ordinary && context.stage.is_none();
     if ordinary && session.memory.progress.resumed && session.is_unfinished() {
         return Some(GoesOn::InHand);
     }
-    let named = Prompt::goes_on_with(&event.prompt).filter(|_| context.prompt == Prompt::Ordinary)?;
-    let interrupted = context.unstopped.as_ref().is_some_and(|turn| turn.interrupted);
+    let named = Prompt::goes_on_with(event.prompt()).filter(|_| context.prompt() == Prompt::Ordinary)?;
+    let interrupted = context.earlier.unstopped.as_ref().is_some_and(|turn| turn.interrupted);
     let planned = !session.state.state.hydration_pending && context.stage.is_none();
     let clear = named.is_empty() || !session.plans_first();
     if interrupted && planned && clear && session.is_unfinished() {
@@ -68,8 +72,11 @@ pub(super) fn goes_on(session: &Session, event: &Event, context: &Context) -> Op
 
 /// The parked task that these words name; without words the newest one, where a person or the agent asked for it before.
 fn named_task(session: &Session, context: &Context, named: &[String]) -> Option<u64> {
-    let living: Vec<&Parked> =
-        (0..).zip(&session.memory.parked).filter(|(at, _)| !context.over.contains(at)).map(|(_, task)| task).collect();
+    let living: Vec<&Parked> = (0..)
+        .zip(&session.memory.parked)
+        .filter(|(at, _)| !over_of(context).contains(at))
+        .map(|(_, task)| task)
+        .collect();
     let fits = |task: &Parked| {
         let texts = [&task.intent, &task.original_prompt].into_iter().flatten();
         let words: Vec<String> = texts.flat_map(|text| words(text)).collect();

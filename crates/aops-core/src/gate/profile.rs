@@ -12,7 +12,7 @@ use crate::session::fold::Session;
 
 /// How the command of this call is to be jailed; nothing where none is.
 pub fn of_call(session: &Session, event: &Event, context: &Context) -> Option<Profile> {
-    let (call, seen) = (event.call.as_ref()?, context.call.as_ref()?);
+    let (call, seen) = (event.call()?, context.call()?);
     if !is_on(session) || !runs_shell(call) {
         return None;
     }
@@ -21,7 +21,7 @@ pub fn of_call(session: &Session, event: &Event, context: &Context) -> Option<Pr
     }
     let trial = session.memory.jail.as_ref().is_some_and(|jail| jail.trial);
     let reviews = event.by_our_agent().is_some();
-    Some(match seen.effect {
+    Some(match seen.does.effect {
         effect if leaves(seen) && (effect == Effect::Read || !reviews) => Profile::None,
         Effect::Read if reviews || sandbox::is_held(session, event, context) => Profile::Read,
         Effect::Write | Effect::Close | Effect::Spawn if reviews && trial => Profile::Trial,

@@ -20,7 +20,7 @@ const GATE: GateId = GateId::Guard;
 
 /// Tells the person that another hook answered for them.
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    if context.decisions.is_empty() {
+    if context.earlier.decisions.is_empty() {
         return Verdict::pass();
     }
     let settled = session.open_questions().filter_map(|(open, _)| settled(open, event, context));
@@ -56,7 +56,7 @@ pub fn approved(open: &OpenCall, call: &ToolCall, context: &Context) -> Option<F
 pub fn settled(open: &OpenCall, event: &Event, context: &Context) -> Option<Answered> {
     let question = open.question.as_ref()?;
     let decision = decision_on(context, &open.call.id);
-    let by_client = event.kind == EventKind::PermissionDenied;
+    let by_client = event.kind() == EventKind::PermissionDenied;
     let by = if by_client { Answerer::Client } else { decision.map_or(Answerer::Unknown, |said| said.by) };
     let at_ms = decision.and_then(|said| said.at_ms).unwrap_or(context.now_ms);
     Some(question.answer(&open.call, decision.is_some_and(|said| said.allowed), by, Some(at_ms)))
@@ -73,7 +73,7 @@ fn unproven<'a>(session: &'a Session, context: &'a Context) -> impl Iterator<Ite
 }
 
 fn decision_on<'a>(context: &'a Context, call: &str) -> Option<&'a Decision> {
-    context.decisions.iter().find(|decision| decision.call == call && decision.by != Answerer::Unknown)
+    context.earlier.decisions.iter().find(|decision| decision.call == call && decision.by != Answerer::Unknown)
 }
 
 /// The answer, and where it is another hook's yes, that it should have been a person's.
@@ -90,6 +90,6 @@ pub fn told(event: &Event, answered: Answered) -> Vec<Fact> {
 
 /// The client itself refused the call that a person was asked about.
 pub fn is_rejected(event: &Event, open: &OpenCall) -> bool {
-    let same = event.call.as_ref().is_some_and(|call| call.key == open.call);
+    let same = event.call().is_some_and(|call| call.key == open.call);
     same && open.state == Pending && open.question.is_some()
 }

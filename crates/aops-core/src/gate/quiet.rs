@@ -28,16 +28,17 @@ pub fn answer(session: &Session, quiet: &Quieted) -> Verdict {
 
 /// After an answered command: what was in its way, and that there is no proof of its jail.
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    let is_end = matches!(event.kind, EventKind::PostToolUse | EventKind::PostToolUseFailure);
-    let open = event.call.as_ref().filter(|_| is_end).and_then(|call| session.open_call(&call.key));
+    let is_end = matches!(event.kind(), EventKind::PostToolUse | EventKind::PostToolUseFailure);
+    let open = event.call().filter(|_| is_end).and_then(|call| session.open_call(&call.key));
     if open.is_none_or(|open| open.means.quiet.is_none()) {
         return Verdict::pass();
     }
-    if context.ended.unproven {
+    let Some(end) = context.end() else { return Verdict::pass() };
+    if end.unproven {
         let words = "a line was answered for you and there is no proof that the jail held it: nothing is answered any more in this session";
         return Verdict::notice(GATE, words);
     }
-    if context.ended.recorded.under.hindered {
+    if end.recorded.under.hindered {
         let words = "this ran without network, with everything outside of the project and `.git` read-only, since nobody was asked; if that was in its way, run it again and the user is asked";
         return Verdict::context(GATE, words);
     }

@@ -15,9 +15,9 @@ use crate::session::fold::Session;
 /// The session as it would stand in the mode that is rehearsed; nothing where that mode could not refuse this event.
 pub fn session(session: &Session, event: &Event, context: &Context) -> Option<Session> {
     let policy = session.policy();
-    let may_refuse = match event.kind {
+    let may_refuse = match event.kind() {
         EventKind::PreToolUse => {
-            let dangerous = context.call.as_ref().is_some_and(|call| !call.dangers.is_empty());
+            let dangerous = context.call().is_some_and(|call| !call.danger.dangers.is_empty());
             context.effect() != Some(Effect::Read) || dangerous || !policy.rules.is_empty()
         }
         EventKind::Stop | EventKind::SubagentStop => true,

@@ -45,7 +45,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
 /// How this very call ended before. Another input or prompt under its id makes a new call.
 pub fn ended_before<'a>(event: &Event, call: &ToolCall, context: &'a Context) -> Option<&'a Step> {
     let same = |past: &&Step| past.input_sha256 == call.input_sha256 && past.prompt_id == event.prompt_id;
-    context.past.as_ref().filter(same)
+    context.earlier.past.as_ref().filter(same)
 }
 
 /// The effect of the call as it was recorded: it stands in for a second execution.
@@ -57,9 +57,9 @@ fn told(result: &ToolResult) -> String {
 
 /// The very prompt that was heard last: the client, or two registrations of ours, delivered it twice. It is one prompt.
 pub fn is_same_prompt(session: &Session, event: &Event) -> bool {
-    let prompts = event.kind == EventKind::UserPromptSubmit;
+    let prompts = event.kind() == EventKind::UserPromptSubmit;
     let (Some(known), Some(id), true) = (&session.memory.prompted, &event.prompt_id, prompts) else { return false };
-    known.id == *id && known.sha256 == sha256(&[event.prompt.as_bytes()])
+    known.id == *id && known.sha256 == sha256(&[event.prompt().as_bytes()])
 }
 
 /// What was answered when the same call, still in flight, was asked first.

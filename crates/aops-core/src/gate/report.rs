@@ -7,7 +7,7 @@
 use super::{Context, unreported};
 use crate::model::agent::{AgentId, meant, ours};
 use crate::model::call::ToolCall;
-use crate::model::event::{Event, EventKind};
+use crate::model::event::{Event, What};
 use crate::model::gate_id::GateId;
 use crate::model::named::Stored;
 use crate::model::verdict::Verdict;
@@ -44,7 +44,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     if let Some(phrase) = event.asked_call().and_then(again) {
         return Verdict::refuse(GATE, phrase);
     }
-    let Some(Err(fault)) = &context.report else { return judge_absence(session, event, context) };
+    let report = context.agent_stop().and_then(|stop| stop.report.as_ref());
+    let Some(Err(fault)) = report else { return judge_absence(session, event, context) };
     let (id, kind) = (event.agent_id.as_deref().unwrap_or_default(), event.agent_type.as_deref().unwrap_or_default());
     let awaited = session.awaited(id, kind).filter(|_| context.unproven.is_none());
     let (Some(agent), Some(started)) = (ours(kind), awaited) else {
@@ -73,10 +74,11 @@ fn judge_absence(session: &Session, event: &Event, context: &Context) -> Verdict
 /// The agent of ours that this batch started in the background, and that the task waits for. The client resumes the model with
 /// its report, so another request would only say that it waits. While an auditor looks, work goes on.
 pub fn awaited_in_background<'s>(session: &'s Session, event: &Event, context: &Context) -> Option<&'s AtWork> {
-    let by_main = event.kind == EventKind::PostToolBatch && event.agent_id.is_none() && context.stage.is_none();
+    let What::Batched(batch) = &event.what else { return None };
+    let by_main = event.agent_id.is_none() && context.stage.is_none();
     let here = |agent: &&AtWork| agent.client == context.client && agent.name != AgentId::Custodiet;
     let mut at_work = session.memory.at_work.iter().filter(|_| by_main && context.interactive);
-    at_work.find(|agent| here(agent) && event.launched.contains(&agent.call))
+    at_work.find(|agent| here(agent) && batch.launched.contains(&agent.call))
 }
 
 /// That this agent is at work already, for how long, and what to do.

@@ -15,15 +15,15 @@ const GATE: GateId = GateId::Rules;
 
 /// The call of this event as rules see it.
 pub fn called<'a>(session: &'a Session, event: &'a Event, context: &'a Context) -> Option<Called<'a>> {
-    let (call, seen) = (event.asked_call()?, context.call.as_ref()?);
+    let (call, seen) = (event.asked_call()?, context.call()?);
     Some(Called {
         tool: &call.key.tool,
-        effect: seen.effect,
-        paths: &seen.paths,
-        read: &seen.read,
-        commands: &seen.commands,
+        effect: seen.does.effect,
+        paths: &seen.rules.paths,
+        read: &seen.rules.read,
+        commands: &seen.rules.commands,
         project: &session.memory.root,
-        home: &seen.protected.home,
+        home: &seen.guard.protected.home,
     })
 }
 

@@ -24,8 +24,8 @@ use serde_json::{Map, Value};
 const GATE: GateId = GateId::Sandbox;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    let (Some(call), Some(seen)) = (&event.call, &context.call) else { return Verdict::pass() };
-    let effect = seen.effect;
+    let (Some(call), Some(seen)) = (event.call(), context.call()) else { return Verdict::pass() };
+    let effect = seen.does.effect;
     let shut = is_shut(session, context, effect);
     if let Some(agent) = event.by_our_agent() {
         // What it changes in a throwaway layer is gone.
@@ -33,7 +33,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         let may = if shut && !is_started(session, event) { May::OnlyRead } else { agent.may };
         return if gone { Verdict::pass() } else { judge_our_agent(agent.name, may, call, seen) };
     }
-    if let Some(what) = seen.brought.as_ref().filter(|_| shut && !is_waived(session, context, GATE)) {
+    if let Some(what) = seen.guard.brought.as_ref().filter(|_| shut && !is_waived(session, context, GATE)) {
         let values = vec![("call", shown(call)), ("what", what.clone()), ("agent", context.agent(AgentId::Hydrator))];
         return Verdict::refuse(GATE, Phrase::new("refusals/sandbox-brought.md", values));
     }
@@ -57,7 +57,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         };
     }
     if let Some(stage) = &context.stage {
-        let values = vec![("step", one_line(&stage.step, 64)), ("call", shown(call)), ("effect", seen.why.clone())];
+        let values =
+            vec![("step", one_line(&stage.step, 64)), ("call", shown(call)), ("effect", seen.does.why.clone())];
         return Verdict::refuse(GATE, Phrase::new("refusals/sandbox-step.md", values));
     }
     let verdict = Verdict::refuse(GATE, words(session, event, (call, seen), context));
@@ -83,28 +84,28 @@ fn is_shut(session: &Session, context: &Context, effect: Effect) -> bool {
 /// Changes are refused here: a line that is not known runs where nothing stays of it, one that reads where nothing can be
 /// changed.
 pub fn is_held(session: &Session, event: &Event, context: &Context) -> bool {
-    let Some(seen) = &context.call else { return false };
+    let Some(seen) = context.call() else { return false };
     let enforced = level(session.policy(), GATE) == Level::Enforce;
     let free = context.stage.is_none() && (is_free(session, seen) || event.by_our_agent().is_some());
     let outgrown = context.stage.is_none() && outgrown(session, seen).is_some();
-    enforced && !is_waived(session, context, GATE) && !free && (outgrown || is_shut(session, context, seen.effect))
+    enforced && !is_waived(session, context, GATE) && !free && (outgrown || is_shut(session, context, seen.does.effect))
 }
 
 /// Scratch files are nobody's. Where work is weighed, closing it and running the user's tests is no further change.
 fn is_free(session: &Session, seen: &CallContext) -> bool {
     let halted = session.state.phase == Phase::Halted;
-    let ends = seen.effect == Effect::Close || seen.tests == Evidence::Is;
-    !halted && (seen.scratch || session.weighs() && ends)
+    let ends = seen.does.effect == Effect::Close || seen.task.tests == Evidence::Is;
+    !halted && (seen.does.scratch || session.weighs() && ends)
 }
 
 /// Why this change is more than a task without a plan may make; nothing where it is small, or there is a plan.
 pub fn outgrown(session: &Session, seen: &CallContext) -> Option<String> {
     let progress = &session.memory.progress;
     let halted = session.state.phase == Phase::Halted;
-    if !session.weighs() || halted || !progress.unplanned || !seen.effect.is_write() {
+    if !session.weighs() || halted || !progress.unplanned || !seen.does.effect.is_write() {
         return None;
     }
-    let grown = seen.grows.clone().map(|file| progress.grown.with(file));
+    let grown = seen.does.grows.clone().map(|file| progress.grown.with(file));
     grown.and_then(|growth| session.weigh(&growth)).or_else(|| progress.outgrown.clone())
 }
 
@@ -123,7 +124,7 @@ fn unreviewed(session: &Session) -> bool {
 
 fn review(session: &Session, call: &ToolCall, seen: &CallContext, context: &Context) -> Phrase {
     let workflow = ("workflow", session.state.state.current_workflow.clone().unwrap_or_default());
-    let (call, effect) = (("call", shown(call)), ("effect", seen.why.clone()));
+    let (call, effect) = (("call", shown(call)), ("effect", seen.does.why.clone()));
     Phrase::new("refusals/sandbox-review.md", vec![call, effect, workflow, ("agent", context.agent(AgentId::Critic))])
 }
 
@@ -137,7 +138,7 @@ fn shadowed(file: &str) -> String {
 
 /// In plan mode: the plan is the client's and the person's own.
 fn unapproved(event: &Event, call: &ToolCall, seen: &CallContext) -> Option<Phrase> {
-    let values = || vec![("call", shown(call)), ("effect", seen.why.clone())];
+    let values = || vec![("call", shown(call)), ("effect", seen.does.why.clone())];
     event.is_planning().then(|| Phrase::new("refusals/sandbox-planning.md", values()))
 }
 
@@ -155,7 +156,7 @@ fn words(session: &Session, event: &Event, (call, seen): (&ToolCall, &CallContex
     if let Some(phrase) = unapproved(event, call, seen).filter(|_| session.state.phase != Phase::Halted) {
         return phrase;
     }
-    let (call, effect) = (("call", shown(call)), ("effect", seen.why.clone()));
+    let (call, effect) = (("call", shown(call)), ("effect", seen.does.why.clone()));
     let problems = &session.memory.progress.problems;
     match session.state.phase {
         Phase::Halted => Phrase::new("refusals/halted.md", vec![("reason", one_line(&problems.join("; "), 600))]),
@@ -174,10 +175,10 @@ fn words(session: &Session, event: &Event, (call, seen): (&ToolCall, &CallContex
 /// Reviewers change nothing; the verifier may run tests, the others may use tracker and memory. A comment on an issue is free
 /// for each of them.
 fn judge_our_agent(name: &str, may: May, call: &ToolCall, seen: &CallContext) -> Verdict {
-    let effect = seen.effect;
-    let tests = may == May::RunTests && call.key.tool == "Bash" && effect == Effect::Write && !seen.touches_tree;
+    let effect = seen.does.effect;
+    let tests = may == May::RunTests && call.key.tool == "Bash" && effect == Effect::Write && !seen.does.touches_tree;
     let by_server = call.key.tool.starts_with("mcp__") && !looks(&call.key.tool);
-    let comments = !seen.tracks.is_empty() && seen.tracks.iter().all(|tracks| tracks.how == How::Comments);
+    let comments = !seen.task.tracks.is_empty() && seen.task.tracks.iter().all(|tracks| tracks.how == How::Comments);
     let only_reads = may == May::OnlyRead && (by_server || !comments);
     let tracks = effect == Effect::Tracker && (only_reads || may == May::RunTests && by_server);
     if tests || !(effect.is_write() || tracks) {
@@ -189,7 +190,7 @@ fn judge_our_agent(name: &str, may: May, call: &ToolCall, seen: &CallContext) ->
         May::RunTests => ", run the tests",
     };
     let (agent, also) = (("agent", name.to_owned()), ("also", also.to_owned()));
-    let values = vec![agent, ("call", shown(call)), ("effect", seen.why.clone()), also];
+    let values = vec![agent, ("call", shown(call)), ("effect", seen.does.why.clone()), also];
     Verdict::refuse(GATE, Phrase::new("refusals/agent-write.md", values))
 }
 

@@ -24,9 +24,9 @@ pub(super) fn is_approved(session: &Session, event: &Event, seen: &CallContext, 
 
 /// The one file that this call is about, where nothing else in it needs an answer.
 pub(super) fn touched(event: &Event, seen: &CallContext, danger: &Danger) -> Option<SecretFile> {
-    let tool = event.call.as_ref().filter(|_| danger.rule.id() == RULE)?.key.tool.as_str();
+    let tool = event.call().filter(|_| danger.rule.id() == RULE)?.key.tool.as_str();
     if tool == "Bash" {
-        let path = (seen.effect == Effect::Read).then(|| read_by_line(event, seen))??;
+        let path = (seen.does.effect == Effect::Read).then(|| read_by_line(event, seen))??;
         return Some(SecretFile { path, reads: true });
     }
     let edits = matches!(tool, "Edit" | "MultiEdit" | "Write");
@@ -58,7 +58,7 @@ fn secrets_of(command: &Simple) -> impl Iterator<Item = Option<String>> {
 
 /// The line without the words that end this path: what is left may name another file.
 fn without(event: &Event, path: &str) -> Option<String> {
-    let line = crate::text::json::read(&event.call.as_ref()?.input).ok()?.text_of("command")?;
+    let line = crate::text::json::read(&event.call()?.input).ok()?.text_of("command")?;
     let ends = |word: &&str| !path.ends_with(word.trim_matches(['"', '\'']).trim_start_matches("./"));
     Some(line.split_whitespace().filter(ends).collect::<Vec<_>>().join(" "))
 }

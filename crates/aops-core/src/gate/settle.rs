@@ -17,8 +17,8 @@ pub(super) fn settled(session: &Session, event: &Event, context: &Context) -> Ve
     let of_main = |open: &&OpenCall| open.agent_id.is_none();
     let same_thread = |open: &&OpenCall| open.agent_id == event.agent_id;
     let calls = in_flight(session);
-    let by_person = context.prompt != Prompt::Machine;
-    let over: Vec<&OpenCall> = match event.kind {
+    let by_person = context.prompt() != Prompt::Machine;
+    let over: Vec<&OpenCall> = match event.kind() {
         EventKind::SessionEnd => calls.collect(),
         EventKind::PostToolBatch | EventKind::SubagentStop => calls.filter(same_thread).collect(),
         // The client forgets a deferred call when its session goes on; in a run it only goes on with it.
@@ -30,16 +30,16 @@ pub(super) fn settled(session: &Session, event: &Event, context: &Context) -> Ve
         EventKind::PermissionDenied => calls.filter(|open| questions::is_rejected(event, open)).collect(),
         _ => Vec::new(),
     };
-    let made = |open: &OpenCall| open.means.grows.is_none() || context.ended.made.contains(&open.call.id);
+    let made = |open: &OpenCall| open.means.grows.is_none() || context.earlier.made.contains(&open.call.id);
     let drawn = over.iter().find(|open| has_begun(open, event, context) && made(open));
-    let drawn = drawn.map(|open| &open.call).filter(|_| context.ended.recorded.drawn.is_some());
+    let drawn = drawn.map(|open| &open.call).filter(|_| context.earlier.drawn.is_some());
     let mut facts: Vec<Fact> = over.iter().flat_map(|open| settle_as(open, event, context)).collect();
     for fact in &mut facts {
         if let Fact::Call(step) = fact
             && step.to.is_terminal()
             && Some(&step.call) == drawn
         {
-            step.end.get_or_insert_default().drawn = context.ended.recorded.drawn;
+            step.end.get_or_insert_default().drawn = context.earlier.drawn;
         }
     }
     facts
@@ -54,7 +54,7 @@ pub fn has_begun(open: &OpenCall, event: &Event, context: &Context) -> bool {
 /// The end of a call that no event reported: what it did to its file says whether it was made.
 fn settle_as(open: &OpenCall, event: &Event, context: &Context) -> Vec<Fact> {
     let mut facts = settle_answered(open, event, context);
-    if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| context.ended.made.contains(&open.call.id)) {
+    if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| context.earlier.made.contains(&open.call.id)) {
         (last.to, last.reason) = (Completed, Some(UNREPORTED.to_owned()));
     }
     facts

@@ -21,7 +21,7 @@ use crate::config::policy::{Check, Rule};
 use crate::model::agent::AgentId;
 use crate::model::call::{CallKey, CallState, Effect, ToolCall, ToolResult};
 use crate::model::debt::{Debt, DebtId};
-use crate::model::event::EventKind;
+use crate::model::event::{EventKind, PromptSent, SessionStart, SettingsChanged, TurnStopped, What};
 use crate::model::named::Stored;
 use crate::model::phase::{Phase, Sandbox};
 use crate::model::worktree::{Asked, Worktree};
@@ -60,31 +60,40 @@ fn event(name: &str) -> Event {
     Event::named(name)
 }
 
-/// The same event as another kind.
 fn deferred() -> CallMeans {
     CallMeans { deferred: true, ..CallMeans::default() }
 }
 
+/// The same event as another kind.
 fn renamed(name: &str, event: Event) -> Event {
-    Event { kind: EventKind::of(name), name: name.to_owned(), ..event }
+    let call = event.call().cloned();
+    let event = Event { what: Event::named(name).what, name: name.to_owned(), ..event };
+    match call {
+        Some(call) => event.with_call(call),
+        None => event,
+    }
 }
 
 fn busy() -> Event {
-    Event { busy: true, ..event("Stop") }
+    stops(TurnStopped { busy_with: vec![String::new()], ..TurnStopped::default() })
+}
+
+fn stops(stop: TurnStopped) -> Event {
+    Event { what: What::Stopped(stop), ..event("Stop") }
 }
 
 fn call(tool: &str) -> Event {
     let call = ToolCall { key: CallKey::of(tool, "t"), input: "{}".to_owned(), ..ToolCall::default() };
-    Event { call: Some(call), ..event("PreToolUse") }
+    event("PreToolUse").with_call(call)
 }
 
 /// The context of a call with this in it.
 fn calls(call: CallContext) -> Context {
-    Context { call: Some(Box::new(call)), ..Context::default() }
+    Context { found: Found::Call(Box::new(call)), ..Context::default() }
 }
 
 fn does(effect: Effect) -> Context {
-    calls(CallContext { effect, ..CallContext::default() })
+    calls(CallContext { does: CallEffect { effect, ..CallEffect::default() }, ..CallContext::default() })
 }
 
 fn writes() -> Context {
@@ -132,14 +141,18 @@ fn being_moved() {
 
 #[test]
 fn watch() {
-    let change = Event { file_path: "/s.json".to_owned(), ..event("ConfigChange") };
-    let text = |text: &str| Context { settings: Some(text.to_owned()), ..Context::default() };
+    let changed = SettingsChanged { file_path: "/s.json".to_owned() };
+    let change = Event { what: What::Configured(changed), ..event("ConfigChange") };
+    let text = |text: &str| Context {
+        found: Found::Settings(SettingsContext { text: text.to_owned(), ..SettingsContext::default() }),
+        ..Context::default()
+    };
     let held = with(|session| drop(session.memory.held.insert("/s.json".into(), vec!["Stop".into()])));
     refused(&held, &change, &text("{}"), "guard", "`Stop`");
     refused(&working(), &change, &text("{\"disableAllHooks\":true}"), "guard", "disableAllHooks");
     passes(&working(), &change, &text("{}"));
     passes(&working(), &change, &Context::default());
-    let after = |ended| Context { ended, ..Context::default() };
+    let after = |ended| Context { found: Found::End(Box::new(ended)), ..Context::default() };
     let changed = after(EndContext { changed: vec!["/s.json".into()], ..EndContext::default() });
     told(&working(), &event("PostToolUse"), &changed, "guard", "/s.json");
     let disarmed = after(EndContext { disarmed: Some("gone".into()), ..EndContext::default() });
@@ -158,7 +171,11 @@ fn watch_over_commands() {
     let input = r#"{"command": "codex exec x"}"#;
     let line = crate::tool::targets::line("Bash", input, &ground);
     let reach = crate::tool::targets::of("Bash", input, line.as_ref(), &ground);
-    let context = calls(CallContext { effect: Effect::Write, reach, ..CallContext::default() });
+    let context = calls(CallContext {
+        reach,
+        does: CallEffect { effect: Effect::Write, ..CallEffect::default() },
+        ..CallContext::default()
+    });
     refused(&working(), &call("Bash"), &context, "guard", "starts another agent");
     let attended = Context { attended: true, ..context };
     assert_eq!(said(&working(), &call("Bash"), &attended).1, Ruling::Ask);
@@ -186,18 +203,21 @@ fn repeat() {
     assert_eq!(super::repeat::same_answer(&working(), &event("Stop")), None);
     let past = |sha: &str, reason: Option<&str>| {
         let step = serde_json::json!({"call": CallKey::of("Read", "t"), "input_sha256": sha, "reason": reason, "to": "DENIED"});
-        Context { past: serde_json::from_value(step).ok(), ..Context::default() }
+        Context {
+            earlier: Earlier { past: serde_json::from_value(step).ok(), ..Earlier::default() },
+            ..Context::default()
+        }
     };
     refused(&working(), &call("Read"), &past("", Some("no")), "repeat", "already ended: DENIED (no)");
     refused(&working(), &call("Read"), &past("", None), "repeat", "already ended: DENIED\n");
     let mut done = past("", None);
-    if let Some(step) = &mut done.past {
+    if let Some(step) = &mut done.earlier.past {
         let result = Some(ToolResult { bytes: 7, ..ToolResult::default() });
         step.to = CallState::Completed;
         step.end = Some(Box::new(CallEnded { result, ..CallEnded::default() }));
     }
     refused(&working(), &call("Read"), &done, "repeat", "COMPLETED\nits result then (7 bytes, sha256 …)\nhint");
-    if let Some(result) = done.past.as_mut().and_then(|step| step.end.as_mut()?.result.as_mut()) {
+    if let Some(result) = done.earlier.past.as_mut().and_then(|step| step.end.as_mut()?.result.as_mut()) {
         (result.head, result.tail) = ("one\ntwo".to_owned(), "ten".to_owned());
     }
     refused(&working(), &call("Read"), &done, "repeat", "…): one | two … ten\n");
@@ -277,7 +297,10 @@ fn sandbox() {
 fn our_own_agents() {
     let by =
         |agent: &str, tool: &str| Event { agent_id: Some("a".into()), agent_type: Some(agent.into()), ..call(tool) };
-    let touches = CallContext { effect: Effect::Write, touches_tree: true, ..CallContext::default() };
+    let touches = CallContext {
+        does: CallEffect { effect: Effect::Write, touches_tree: true, ..CallEffect::default() },
+        ..CallContext::default()
+    };
     for (agent, tool, context) in [
         ("framework", "Bash", does(Effect::Tracker)),
         ("aops:qa-verifier", "Bash", writes()),
@@ -335,11 +358,27 @@ fn report() {
         with(|session| session.memory.progress.agents = vec![start])
     };
     let stop = Event { agent_id: Some("a".into()), agent_type: Some("critic".into()), ..event("SubagentStop") };
-    let bad = Context { report: Some(Err("no block".into())), ..Context::default() };
+    let bad = Context {
+        found: Found::AgentStop(AgentStopContext {
+            report: Some(Err("no block".into())),
+            ..AgentStopContext::default()
+        }),
+        ..Context::default()
+    };
     refused(&started(1), &stop, &bad, "report", "verdict-form.md");
     told(&started(2), &stop, &bad, "report", "verdict-given-up.md");
     passes(&working(), &stop, &bad);
-    passes(&started(0), &stop, &Context { report: Some(Ok(AgentReport::default())), ..Context::default() });
+    passes(
+        &started(0),
+        &stop,
+        &Context {
+            found: Found::AgentStop(AgentStopContext {
+                report: Some(Ok(AgentReport::default())),
+                ..AgentStopContext::default()
+            }),
+            ..Context::default()
+        },
+    );
 }
 
 #[test]

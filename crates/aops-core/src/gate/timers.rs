@@ -30,9 +30,11 @@ pub(super) fn new_timers(session: &Session, listed: impl Iterator<Item = TimerMa
 
 /// Those that the event lists, and at a start those that the client had before; and whether one is forgotten.
 pub(super) fn listed_timers(session: &Session, event: &Event, context: &Context) -> TimersHeard {
-    let listed = event.timers.iter().map(|text| TimerMark::of(text)).chain(context.start.timers.iter().cloned());
+    let of_event = event.stopped().map_or(&[][..], |stop| &stop.timers);
+    let before = context.start().into_iter().flat_map(|start| &start.timers);
+    let listed = of_event.iter().map(|text| TimerMark::of(text)).chain(before.cloned());
     let heard = new_timers(session, listed);
-    TimersHeard { lost: heard.lost || context.start.timers_lost, ..heard }
+    TimersHeard { lost: heard.lost || context.start().is_some_and(|start| start.timers_lost), ..heard }
 }
 
 /// The prompt that this call hands to a timer, and whether another is forgotten for it: not for a call that is refused.

@@ -2,7 +2,7 @@
 //!
 //! Reads what was observed; writes nothing. Invariant: refuses nothing.
 
-use super::{Context, LastRefusal};
+use super::{Context, Found, LastRefusal};
 use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
 use crate::model::verdict::Verdict;
@@ -10,8 +10,13 @@ use crate::session::fold::Session;
 use crate::text::template::one_line;
 
 pub fn judge(_: &Session, event: &Event, context: &Context) -> Verdict {
-    let Some(last) = &context.refused else { return Verdict::pass() };
-    if event.kind == EventKind::Stop {
+    let refused = match &context.found {
+        Found::Stop(stop) => &stop.refused,
+        Found::SessionEnd(end) => &end.refused,
+        _ => return Verdict::pass(),
+    };
+    let Some(last) = refused else { return Verdict::pass() };
+    if event.kind() == EventKind::Stop {
         let words = format!(
             "the last change of this turn was blocked, and nothing was changed after it: {}\n\
              hint: whatever the agent says, it is not done; ask for it again, or begin the prompt with `.`",

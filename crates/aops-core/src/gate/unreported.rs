@@ -46,7 +46,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
                 "`{name}` ended, but its report did not arrive: the `SubagentStop` hook was killed or did not run. Its verdict does not count.\nhint: start `{}` again",
                 context.agent(one.agent.id)
             );
-            let told = if event.kind.row().context { Verdict::context(GATE, &words) } else { Verdict::pass() };
+            let told = if event.kind().row().context { Verdict::context(GATE, &words) } else { Verdict::pass() };
             return Verdict::notice(GATE, words).join(told);
         };
         let words = format!(
@@ -59,7 +59,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
 
 /// The record of it: a violation where an end was lost, that the agent reported nothing, and what binds all the same.
 pub fn facts(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<Fact> {
-    if verdict.ruling == Ruling::Deny && event.kind == EventKind::PreToolUse {
+    if verdict.ruling == Ruling::Deny && event.kind() == EventKind::PreToolUse {
         return Vec::new();
     }
     find(session, event, context).into_iter().flat_map(|one| record(session, event, one)).collect()
@@ -101,16 +101,18 @@ fn record(session: &Session, event: &Event, one: Unreported) -> Vec<Fact> {
 
 /// The agents that this event shows to be over.
 fn find(session: &Session, event: &Event, context: &Context) -> Vec<Unreported> {
-    match event.kind {
+    match event.kind() {
         // The end of a call that ended before tells nothing new.
-        EventKind::PostToolUse | EventKind::PostToolUseFailure if context.past.is_some() => Vec::new(),
+        EventKind::PostToolUse | EventKind::PostToolUseFailure if context.earlier.past.is_some() => Vec::new(),
         EventKind::PostToolUse | EventKind::PostToolUseFailure | EventKind::PostToolBatch => {
             told(session, event, context)
         }
-        EventKind::UserPromptSubmit if context.prompt == Prompt::Machine => told(session, event, context),
+        EventKind::UserPromptSubmit if context.prompt() == Prompt::Machine => told(session, event, context),
         // The person interrupted the turn, or it broke: an agent whose call has not ended is not at work any more. A prompt alone
         // says nothing: it may come while the agent works.
-        EventKind::UserPromptSubmit if !context.unstopped.as_ref().is_some_and(|turn| turn.interrupted) => Vec::new(),
+        EventKind::UserPromptSubmit if !context.earlier.unstopped.as_ref().is_some_and(|turn| turn.interrupted) => {
+            Vec::new()
+        }
         EventKind::UserPromptSubmit | EventKind::StopFailure => {
             stopped(session, |started| calls(session, started).any(|at| has_open_call(session, at)))
         }
@@ -119,8 +121,8 @@ fn find(session: &Session, event: &Event, context: &Context) -> Vec<Unreported> 
             stopped(session, |started| ids.contains(&started.agent_id))
         }
         EventKind::Stop => gone(session, event, context),
-        EventKind::SessionStart if !context.start.beside => {
-            stopped(session, |started| event.source != "compact" || !is_of(started, &context.client))
+        EventKind::SessionStart if !context.start().is_some_and(|start| start.beside) => {
+            stopped(session, |started| event.source() != "compact" || !is_of(started, &context.client))
         }
         EventKind::SessionEnd => stopped(session, |_| true),
         _ => Vec::new(),
@@ -130,7 +132,7 @@ fn find(session: &Session, event: &Event, context: &Context) -> Vec<Unreported> 
 /// The agents whose call, or background task, the client says is over. A batch tells only of calls whose own end is missing.
 fn told(session: &Session, event: &Event, context: &Context) -> Vec<Unreported> {
     let open = |end: &&AgentEnd| session.memory.calls.iter().any(|open| open.call.id == end.call);
-    let told = event.ends.iter().filter(|end| event.kind != EventKind::PostToolBatch || open(end));
+    let told = event.ends().iter().filter(|end| event.kind() != EventKind::PostToolBatch || open(end));
     told.filter_map(|end| lost(session, end, context)).collect()
 }
 
@@ -145,7 +147,7 @@ fn lost(session: &Session, end: &AgentEnd, context: &Context) -> Option<Unreport
         (None, Some(at)) if at.agent_id.is_none() && end.how == AgentEndKind::Completed => ours(at.name.name())?,
         _ => return None,
     };
-    if known.is_none() && context.renamed.iter().any(|name| name == agent.name) {
+    if known.is_none() && context.agents.renamed.iter().any(|name| name == agent.name) {
         return None;
     }
     let why = if end.how == AgentEndKind::Stopped { Why::Stopped } else { Why::Lost };
@@ -155,7 +157,8 @@ fn lost(session: &Session, end: &AgentEnd, context: &Context) -> Option<Unreport
 
 /// Agents that the end of a turn shows to be over: the client does not list them as running.
 fn gone(session: &Session, event: &Event, context: &Context) -> Vec<Unreported> {
-    let over = |started: &Started| match &event.running {
+    let running = event.stopped().and_then(|stop| stop.running.as_ref());
+    let over = |started: &Started| match running {
         Some(running) => is_of(started, &context.client) && !running.contains(&started.agent_id),
         None => calls(session, started).any(|at| has_open_call(session, at)),
     };

@@ -18,13 +18,14 @@ use crate::text::template::one_line;
 const GATE: GateId = GateId::Jail;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    let told = match &context.ended.recorded.under.jailed {
+    let Some(under) = context.recorded().map(|recorded| &recorded.under) else { return Verdict::pass() };
+    let told = match &under.jailed {
         Some(proof) if !proof.lost.is_empty() && proof.profile.is_quiet() => tell_contained(event, &proof.lost),
         Some(proof) if !proof.lost.is_empty() => tell(session, event, context, &proof.lost),
         Some(proof) if proof.profile == Profile::Trial && goes_on(event) => tell_early(session, event, context),
         _ => Verdict::pass(),
     };
-    if context.ended.recorded.under.offline { tell_offline(session, event, context).join(told) } else { told }
+    if under.offline { tell_offline(session, event, context).join(told) } else { told }
 }
 
 /// The command failed since a throwaway layer has no network: whoever reads its error also reads that.
@@ -48,7 +49,7 @@ fn tell_offline(session: &Session, event: &Event, context: &Context) -> Verdict 
 
 /// The client no longer waits for it.
 fn goes_on(event: &Event) -> bool {
-    event.call.as_ref().is_some_and(|call| call.unended)
+    event.call().is_some_and(|call| call.unended)
 }
 
 fn tell_early(session: &Session, event: &Event, context: &Context) -> Verdict {
@@ -94,7 +95,7 @@ fn tell_contained(event: &Event, lost: &Losses) -> Verdict {
 
 /// The command as it is named to model and person.
 fn command(event: &Event) -> String {
-    let input = event.call.as_ref().and_then(|call| json::read(&call.input).ok());
+    let input = event.call().and_then(|call| json::read(&call.input).ok());
     let command = input.and_then(|input| input.text_of("command")).unwrap_or_default();
     format!("\"{}\"", one_line(&command, 120).replace('"', "'"))
 }
@@ -133,7 +134,7 @@ fn cause(session: &Session, event: &Event, context: &Context) -> (String, String
         let next = "Finish the plan in plan mode; when the user has approved it, run it again.";
         return ("the user has not approved the plan of this task yet".to_owned(), next.to_owned());
     }
-    let call = event.call.as_ref().map(|call| call.key.id.as_str()).unwrap_or_default();
+    let call = event.call().map(|call| call.key.id.as_str()).unwrap_or_default();
     let at_work = context.at_work(session, agent, call).is_some();
     let agent = context.agent(agent);
     let next = if at_work { format!("Wait for the report of {agent}") } else { format!("Start {agent}") };

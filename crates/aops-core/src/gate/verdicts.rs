@@ -18,7 +18,8 @@ const UNREVIEWED: &str = "the plan of this task is not in force yet, so nothing 
 
 /// The verdict of one of our agents, or that its report held none. A BLOCK is a block at once, in the same batch.
 pub(super) fn reported(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<Fact> {
-    let (Some(report), Some(id)) = (&context.report, event.agent_id.as_deref()) else { return Vec::new() };
+    let (Some(stop), Some(id)) = (context.agent_stop(), event.agent_id.as_deref()) else { return Vec::new() };
+    let Some(report) = &stop.report else { return Vec::new() };
     let Some(agent) = event.agent_type.as_deref().and_then(ours) else { return Vec::new() };
     if session.awaited(id, agent.name).is_none() || context.unproven.is_some() {
         return unawaited_block(session, agent, report, context);
@@ -31,11 +32,11 @@ pub(super) fn reported(session: &Session, event: &Event, verdict: &Verdict, cont
     let (agent, agent_id) = (agent.id, id.to_owned());
     let sent_back = session.state.hydration.critic_said(AgentVerdict::Revise);
     let replans = sent_back && agent == AgentId::Hydrator && finding.as_ref().is_some_and(AgentReport::continues);
-    let tree = context.verified_tree.clone();
+    let tree = stop.verified_tree.clone();
     let takes_up = finding.as_ref().filter(|_| agent == AgentId::Hydrator && !replans);
     let takes_up = takes_up.and_then(|finding| parked::planned(session, finding));
     let todos = finding.as_ref().and_then(|finding| session.planned_todos(agent, finding));
-    let left = context.left.clone().filter(|_| takes_up.is_none() && !replans && !sent_on);
+    let left = stop.left.clone().filter(|_| takes_up.is_none() && !replans && !sent_on);
     let (parked_paths, parks) = left.map_or_else(<_>::default, |(paths, files)| (paths, Some(files)));
     let fact = Reported {
         agent: agent.into(),
@@ -76,7 +77,7 @@ fn unawaited_block(
     report: &Result<AgentReport, String>,
     context: &Context,
 ) -> Vec<Fact> {
-    let foreign = context.renamed.iter().any(|name| name == agent.name);
+    let foreign = context.agents.renamed.iter().any(|name| name == agent.name);
     let found =
         report.as_ref().ok().filter(|_| agent.id == AgentId::Custodiet && !foreign && session.blocked().is_none());
     let blocks = found.filter(|finding| finding.says(AgentVerdict::Block));

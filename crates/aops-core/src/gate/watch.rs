@@ -3,12 +3,12 @@
 //! Reads what the context says the call reaches, or what the settings file now says; writes nothing. Invariant: reading is
 //! free. Way out: a person edits the file or runs the verb in a terminal of their own.
 
-use super::{CallContext, Context, EndContext, SettingsEdit, danger, guard};
+use super::{CallContext, Context, EndContext, Found, SettingsContext, SettingsEdit, danger, guard};
 use crate::config::policy::ModeLevel;
 use crate::gate::guard::Protected;
 use crate::host::claude::disarm;
 use crate::model::agent::AgentId;
-use crate::model::event::{Event, EventKind};
+use crate::model::event::{Event, EventKind, SettingsChanged, What};
 use crate::model::gate_id::GateId;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
@@ -19,15 +19,15 @@ use crate::tool::danger::{Rule, Severity};
 const GATE: GateId = GateId::Guard;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    match (event.kind, &context.call) {
-        (_, Some(call)) => {
+    match (&event.what, &context.found) {
+        (_, Found::Call(call)) => {
             let said = reaches_page(session, event).unwrap_or_else(|| judge_call(session, call, context));
             said.join(uncounted_plan(session, context))
         }
-        (EventKind::UserPromptSubmit, _) => unproven_prompt(context),
-        (EventKind::SubagentStart, _) => unproven_agent(event, context),
-        (EventKind::ConfigChange, _) => config_change(session, event, context),
-        (EventKind::PostToolUse | EventKind::PostToolUseFailure, _) => after_write(&context.ended),
+        (What::Prompted(_), _) => unproven_prompt(context),
+        (What::Plain(EventKind::SubagentStart), _) => unproven_agent(event, context),
+        (What::Configured(change), Found::Settings(settings)) => config_change(session, change, settings),
+        (_, Found::End(end)) => after_write(end),
         _ => Verdict::pass(),
     }
 }
@@ -59,7 +59,7 @@ fn judge_call(session: &Session, call: &CallContext, context: &Context) -> Verdi
 
 fn judge_reach(session: &Session, call: &CallContext, context: &Context) -> Verdict {
     let observes = session.mode() == ModeLevel::Observe;
-    match &call.settings {
+    match &call.guard.settings {
         Some(SettingsEdit::Loses(why)) => {
             let words = format!(
                 "this edit is not made: {why}\nhint: leave the entries of aops-hook as they are, or ask the user to make the change in an editor of their own"
@@ -74,14 +74,14 @@ fn judge_reach(session: &Session, call: &CallContext, context: &Context) -> Verd
         None => {}
     }
     if observes {
-        return guard::judge(&Protected { own_alone: true, ..call.protected.clone() }, &call.reach);
+        return guard::judge(&Protected { own_alone: true, ..call.guard.protected.clone() }, &call.reach);
     }
-    let said = guard::judge(&call.protected, &call.reach);
+    let said = guard::judge(&call.guard.protected, &call.reach);
     if said.ruling == Ruling::Deny {
         return said;
     }
-    let written = call.executable.clone().map(|(words, never)| (words, None, never));
-    let command = || guard::asked(&call.protected, &call.reach).map(|(words, hint)| (words, hint, false));
+    let written = call.guard.executable.clone().map(|(words, never)| (words, None, never));
+    let command = || guard::asked(&call.guard.protected, &call.reach).map(|(words, hint)| (words, hint, false));
     let Some((words, hint, never)) = written.or_else(command) else { return said };
     if never { refuse_alone(&words, hint) } else { ask_person(&words, hint, context) }
 }
@@ -109,7 +109,7 @@ fn breaks_more(rule: &Rule) -> bool {
 /// A prompt that claims what only a person may claim is passed as any other, and the user is told why.
 fn unproven_prompt(context: &Context) -> Verdict {
     let Some(why) = &context.unproven else { return Verdict::pass() };
-    let what = if context.prompt == Prompt::Machine {
+    let what = if context.prompt() == Prompt::Machine {
         "this prompt does not lift the halt"
     } else {
         "this prompt waives nothing"
@@ -123,7 +123,8 @@ fn unproven_prompt(context: &Context) -> Verdict {
 
 /// A hook may approve the plan in the person's place, so it does not count: said once.
 fn uncounted_plan(session: &Session, context: &Context) -> Verdict {
-    let Some(file) = context.plan_hook.as_ref().filter(|_| !session.memory.told_plan_hook) else {
+    let Some(file) = context.call().and_then(|call| call.plan.hook.as_ref()).filter(|_| !session.memory.told_plan_hook)
+    else {
         return Verdict::pass();
     };
     let words = format!(
@@ -144,12 +145,11 @@ fn unproven_agent(event: &Event, context: &Context) -> Verdict {
     Verdict::notice(GATE, words)
 }
 
-fn config_change(session: &Session, event: &Event, context: &Context) -> Verdict {
-    let Some(text) = &context.settings else { return Verdict::pass() };
-    let held = session.memory.held.get(&event.file_path).map_or(&[][..], Vec::as_slice);
-    let unread = context.unread.then(|| "it is too large to be read".to_owned());
-    let Some(why) = unread.or_else(|| disarm::disarms(text, held)) else { return Verdict::pass() };
-    let path = one_line(&event.file_path, 200);
+fn config_change(session: &Session, change: &SettingsChanged, settings: &SettingsContext) -> Verdict {
+    let held = session.memory.held.get(&change.file_path).map_or(&[][..], Vec::as_slice);
+    let unread = settings.unread.then(|| "it is too large to be read".to_owned());
+    let Some(why) = unread.or_else(|| disarm::disarms(&settings.text, held)) else { return Verdict::pass() };
+    let path = one_line(&change.file_path, 200);
     let words = format!(
         "the change of `{path}` is not applied to this session: {why}\nhint: a person who wants our hooks gone ends the session and runs `aops-hook uninstall`"
     );

@@ -187,7 +187,7 @@ fn queue_reflection(turn: &mut Turn) -> Verdict {
 }
 
 fn starts_session(turn: &Turn) -> bool {
-    turn.event.kind == EventKind::SessionStart && !turn.env.dry_run
+    turn.event.kind() == EventKind::SessionStart && !turn.env.dry_run
 }
 
 /// The sessions after this one find it without a look at all others.
@@ -210,7 +210,7 @@ fn tend_kept(turn: &mut Turn) -> Verdict {
 }
 
 fn ends_session(turn: &Turn) -> bool {
-    turn.event.kind == EventKind::SessionEnd && !turn.env.dry_run
+    turn.event.kind() == EventKind::SessionEnd && !turn.env.dry_run
 }
 
 /// Nothing goes on that was tried out in this session.
@@ -242,8 +242,16 @@ fn start_network(turn: &mut Turn) -> Verdict {
                 format!("the session's network could not be made, so no command runs: {error}"),
             )
         },
-        |()| Verdict::pass(),
+        |()| propose_list(turn),
     )
+}
+
+/// A person whose hosts are only noted may want them held.
+fn propose_list(turn: &Turn) -> Verdict {
+    let observes = turn.session().policy().network.mode == NetworkMode::Observe;
+    let is_person = turn.context.attended && turn.context.stage.is_none() && turn.event.source() != "compact";
+    let words = (observes && is_person).then(|| network::seen::propose(turn.env)).flatten();
+    words.map_or_else(Verdict::pass, |words| Verdict::notice(GateId::Jail, words))
 }
 
 fn judges_hosts(turn: &Turn) -> bool {
@@ -252,11 +260,11 @@ fn judges_hosts(turn: &Turn) -> bool {
 
 /// A secret that was read guards the hosts that take uploads until the task ends; foreign text is named in questions.
 fn follow_reading(turn: &mut Turn) -> Verdict {
-    let (kind, folder) = (turn.event.kind, turn.ledger.place().path.clone());
+    let (kind, folder) = (turn.event.kind(), turn.ledger.place().path.clone());
     let approved =
         |fact: &Fact| matches!(fact, Fact::Answer(said) if said.allowed && said.rule.as_deref() == Some(SECRET));
     let passes = kind == EventKind::PreToolUse && turn.verdict.ruling < Ruling::Ask;
-    let shown = turn.context.call.iter().filter(|_| passes).flat_map(|seen| &seen.dangers);
+    let shown = turn.context.call().into_iter().filter(|_| passes).flat_map(|seen| &seen.danger.dangers);
     let over = kind == EventKind::Stop && turn.verdict.ruling != Ruling::Deny && !turn.session().has_open_task();
     let guarded = if turn.recorded.iter().any(approved) || shown.into_iter().any(|danger| danger.rule.id() == SECRET) {
         network::guard(&folder, true).map(|new| new.then_some(NetworkChange::Guarded))
@@ -265,7 +273,7 @@ fn follow_reading(turn: &mut Turn) -> Verdict {
     } else {
         Ok(None)
     };
-    let ended = turn.event.call.as_ref().filter(|_| kind == EventKind::PostToolUse);
+    let ended = turn.event.call().filter(|_| kind == EventKind::PostToolUse);
     let foreign = ended.and_then(hosts::foreign).filter(|what| network::note_foreign(&folder, what));
     let foreign = foreign.map(|what| NetworkChanged { what: Some(what), ..NetworkChanged::of(NetworkChange::Foreign) });
     let mut facts: Vec<Fact> = foreign.map(Fact::Network).into_iter().collect();
@@ -279,26 +287,26 @@ fn follow_reading(turn: &mut Turn) -> Verdict {
 
 /// A command was refused hosts that a person can be asked about.
 fn wants_hosts(turn: &Turn) -> bool {
-    judges_hosts(turn) && turn.event.call.is_some() && turn.context.ended.recorded.under.hosts.iter().any(is_wanted)
+    judges_hosts(turn) && turn.event.call().is_some() && turn.context.hosts().iter().any(is_wanted)
 }
 
 fn note_wanted(turn: &mut Turn) -> Verdict {
-    let wanted: Vec<&Reached> = turn.context.ended.recorded.under.hosts.iter().filter(|host| is_wanted(host)).collect();
-    if let Some(line) = turn.event.call.as_ref().and_then(hosts::line_of) {
+    let wanted: Vec<&Reached> = turn.context.hosts().iter().filter(|host| is_wanted(host)).collect();
+    if let Some(line) = turn.event.call().and_then(hosts::line_of) {
         network::want(&turn.ledger.place().path, &line, &wanted);
     }
     Verdict::pass()
 }
 
 fn ends_turn(turn: &Turn) -> bool {
-    let over = matches!(turn.event.kind, EventKind::Stop | EventKind::StopFailure | EventKind::SessionEnd);
+    let over = matches!(turn.event.kind(), EventKind::Stop | EventKind::StopFailure | EventKind::SessionEnd);
     over && turn.verdict.ruling != Ruling::Deny && !turn.env.dry_run
 }
 
 /// The turn is over, or the call that took files is refused.
 fn gives_back(turn: &Turn) -> bool {
     let refused =
-        turn.verdict.ruling == Ruling::Deny && turn.context.call.as_ref().is_some_and(|call| !call.taken.is_empty());
+        turn.verdict.ruling == Ruling::Deny && turn.context.call().is_some_and(|call| !call.lease.taken.is_empty());
     !turn.env.dry_run
         && lease::is_kept(turn.session())
         && (refused || ends_turn(turn) && !is_busy(turn.session(), turn.event))
@@ -306,7 +314,7 @@ fn gives_back(turn: &Turn) -> bool {
 
 fn give_back(turn: &mut Turn) -> Verdict {
     let (tree, id) = (Path::new(&turn.session().memory.root), &turn.event.session_id);
-    leases::give_back(turn.env, tree, id, turn.context.call.as_ref().map(|call| call.taken.as_slice()));
+    leases::give_back(turn.env, tree, id, turn.context.call().map(|call| call.lease.taken.as_slice()));
     Verdict::pass()
 }
 
@@ -315,7 +323,7 @@ fn conclude(turn: &mut Turn) -> Verdict {
     let said = Path::new(&turn.event.transcript_path);
     let kept = || collect::transcript_at(turn.env, &turn.ledger.place().path, &turn.event.session_id);
     let transcript = if said.as_os_str().is_empty() { kept() } else { said.to_owned() };
-    let until = turn.locked + turn.env.at_most(turn.event.kind.time_locked()) / 2;
+    let until = turn.locked + turn.env.at_most(turn.event.kind().time_locked()) / 2;
     match collect::conclude(turn.env, &mut turn.ledger, &transcript, Some(until)) {
         Ok(_) => Verdict::pass(),
         Err(failure) => Verdict::notice(
@@ -329,11 +337,11 @@ fn conclude(turn: &mut Turn) -> Verdict {
 
 /// The tracker may say something else now: a session began, a turn ended, or a call talked to it.
 fn wants_refresh(turn: &Turn) -> bool {
-    let at = matches!(turn.event.kind, EventKind::SessionStart | EventKind::Stop);
-    let ends = turn.event.kind == EventKind::SessionEnd && sends(turn);
+    let at = matches!(turn.event.kind(), EventKind::SessionStart | EventKind::Stop);
+    let ends = turn.event.kind() == EventKind::SessionEnd && sends(turn);
     // Its report is waited for there, and no turn of a blocked session may end.
-    let halts = turn.event.kind == EventKind::SubagentStop && turn.session().blocked().is_some();
-    (at || ends || halts || turn.context.ended.tracked) && !turn.env.dry_run
+    let halts = turn.event.kind() == EventKind::SubagentStop && turn.session().blocked().is_some();
+    (at || ends || halts || turn.context.end().is_some_and(|end| end.tracked)) && !turn.env.dry_run
 }
 
 /// Witnesses are asked, or something goes to a database or a collector.
@@ -364,7 +372,7 @@ fn wants_attestation(turn: &Turn) -> bool {
         // Those of earlier turns are attested, but perhaps not published.
         return ends_turn(turn) && refresh::left_statements(&turn.ledger.place().path);
     }
-    let (call, kind) = (turn.event.call.as_ref(), turn.event.kind);
+    let (call, kind) = (turn.event.call(), turn.event.kind());
     let pushes = call.is_some_and(|call| runs_shell(call) && call.input.contains("push"));
     let waits = trail.unattested().next().is_some();
     kind != EventKind::PreToolUse && (waits || pushes && kind == EventKind::PostToolUse || ends_turn(turn))
@@ -379,8 +387,8 @@ fn attest_behind(turn: &mut Turn) -> Verdict {
 
 /// The command of this call is tried out, without the machine's network.
 fn lets_try(turn: &Turn) -> bool {
-    let before = turn.event.kind == EventKind::PreToolUse && turn.verdict.ruling != Ruling::Deny && !turn.env.dry_run;
-    let Some(call) = turn.event.call.as_ref().filter(|_| before) else { return false };
+    let before = turn.event.kind() == EventKind::PreToolUse && turn.verdict.ruling != Ruling::Deny && !turn.env.dry_run;
+    let Some(call) = turn.event.call().filter(|_| before) else { return false };
     let (memory, policy) = (&turn.session().memory, &turn.session().policy().jail);
     let holds = memory.jail.as_ref().is_some_and(|jail| jail.trial);
     let tried = |open: &&OpenCall| open.call.id == call.key.id && open.means.jailing.profile == Some(Profile::Trial);
@@ -394,13 +402,13 @@ fn want_jail(turn: &mut Turn) -> Verdict {
     let project = memory.jail.as_ref().map(|jail| PathBuf::from(&jail.project)).unwrap_or_default();
     let policy = turn.session().policy();
     let network = network::held(&policy.network, &turn.env.home, || None);
-    let _ = turn.env.trial.set(Trial { session, project, layer_mb: policy.jail.layer_mb, network });
+    let _ = turn.env.told.trial.set(Trial { session, project, layer_mb: policy.jail.layer_mb, network });
     Verdict::pass()
 }
 
 fn keep_checkpoint(turn: &mut Turn) -> Verdict {
-    let until = turn.locked + turn.env.at_most(turn.event.kind.time_locked());
-    let before = (turn.before, turn.ended.take());
+    let until = turn.locked + turn.env.at_most(turn.event.kind().time_locked());
+    let before = (turn.stood.before, turn.stood.ended.take());
     checkpoint::rollback::at_phase_change(turn.env, &mut turn.ledger, turn.event, before, turn.verdict.ruling, until)
 }
 

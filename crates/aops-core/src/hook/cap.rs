@@ -1,7 +1,7 @@
 //! Our own cap on refused ends of a turn, for a client that has none: it would go on for ever.
 
 use super::turn::Turn;
-use crate::host::table;
+use crate::model::client::Ability;
 use crate::model::event::EventKind;
 use crate::model::gate_id::GateId;
 use crate::model::verdict::{Ruling, Verdict};
@@ -12,8 +12,8 @@ const MOST: usize = 8;
 
 /// Lets a turn end that was refused its end too often since the last prompt, and tells the person.
 pub(super) fn hold(mut turn: Box<Turn>) -> Box<Turn> {
-    let refused = turn.event.kind == EventKind::Stop && turn.verdict.ruling == Ruling::Deny;
-    if !refused || table::host(turn.env.host).caps_stops || refusals(&turn) < MOST {
+    let refused = turn.event.kind() == EventKind::Stop && turn.verdict.ruling == Ruling::Deny;
+    if !refused || turn.env.host.can(Ability::CapsStops) || refusals(&turn) < MOST {
         return turn;
     }
     let words = format!(

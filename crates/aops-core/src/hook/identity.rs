@@ -4,21 +4,21 @@
 //! an identity of its own, since the ledger grows with each; its end is matched by agent, tool and input to the oldest call
 //! that still runs, and where we replaced the input, by agent and tool.
 
-use crate::host::table;
 use crate::ledger::open::Ledger;
 use crate::model::call::ToolCall;
+use crate::model::client::Ability;
 use crate::model::event::{Event, EventKind};
 use crate::session::memory::OpenCall;
 use crate::system::env::Env;
 
 /// The event with an identity for its call; nothing where it has one.
 pub(super) fn made(env: &Env, ledger: &Ledger, event: &Event) -> Option<Event> {
-    let call = event.call.as_ref().filter(|_| !table::host(env.host).names_calls)?;
-    let asked = matches!(event.kind, EventKind::PreToolUse | EventKind::PermissionRequest);
+    let call = event.call().filter(|_| !env.host.can(Ability::NamesCalls))?;
+    let asked = matches!(event.kind(), EventKind::PreToolUse | EventKind::PermissionRequest);
     let id = if asked { None } else { running(ledger, event, call) };
     let id = id.unwrap_or_else(|| format!("made-{}-{}", ledger.length(), &call.input_sha256[..12]));
     let mut event = event.clone();
-    if let Some(call) = &mut event.call {
+    if let Some(call) = event.call_mut() {
         call.key.id = id;
     }
     Some(event)

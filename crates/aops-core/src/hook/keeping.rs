@@ -10,7 +10,7 @@ impl Turn<'_> {
     /// Keeps what the call would lose, where nobody else does that right before it runs.
     pub(super) fn keep(mut self: Box<Self>) -> Box<Self> {
         let is_last = self.verdict.ruling != Ruling::Deny && !self.repeated && !self.env.dry_run;
-        let rules = match self.context.call.as_deref().map(|seen| &seen.keeps) {
+        let rules = match self.context.call().map(|seen| &seen.danger.keeps) {
             Some(Keeps::All(rules)) if is_last => rules.clone(),
             _ => return self,
         };

@@ -19,5 +19,9 @@ pub(super) fn tell_late(event: &Event, owed: &str) -> Verdict {
     let words = format!(
         "aops-hook could not write this session's record when the last turn ended, so this was not asked then. {owed}"
     );
-    if event.kind.row().context { Verdict::context(GateId::Owed, words) } else { Verdict::notice(GateId::Owed, words) }
+    if event.kind().row().context {
+        Verdict::context(GateId::Owed, words)
+    } else {
+        Verdict::notice(GateId::Owed, words)
+    }
 }

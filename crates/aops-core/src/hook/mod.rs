@@ -23,7 +23,7 @@ use crate::host;
 use crate::host::claude::wire::{answer, read};
 use crate::jail::enter;
 use crate::jail::network;
-use crate::jail::plan::Ground;
+use crate::jail::plan::{Ground, GroundNetwork};
 use crate::model::client::Client;
 use crate::model::error::{Code, Failure};
 use crate::model::event::EventKind;
@@ -42,7 +42,10 @@ const LARGEST_INPUT: u64 = 64 << 20;
 pub fn run(name: Option<&str>, env: &Env) -> u8 {
     answer_panics(env.host, name.map_or(EventKind::Other, EventKind::of));
     let input = input();
-    if env.host == Client::Claude && !env.of_claude && !input.as_ref().is_ok_and(|input| read::is_claudes(input)) {
+    if !env.host.is_registered_by_name()
+        && !env.client.is_claude
+        && !input.as_ref().is_ok_and(|input| read::is_claudes(input))
+    {
         return answer::deliver(EventKind::Other, &answer::stand_aside());
     }
     if host::is_told_twice(env) {
@@ -63,12 +66,13 @@ pub fn run(name: Option<&str>, env: &Env) -> u8 {
         Err(failure) => host::fail(env.host, kind, failure),
     };
     let code = answer::deliver(kind, &said);
-    if let Some(trial) = env.trial.get() {
+    if let Some(trial) = env.told.trial.get() {
         // Without it the command makes its own.
         let ground = || {
             let ground = Ground { layer_mb: trial.layer_mb, ..Ground::here(env, &trial.project) };
             let shut = trial.network.as_ref().and_then(|network| network::shut_for_trial(network, &ground));
-            Ground { shut, ..ground }
+            let network = GroundNetwork { shut, ..ground.network.clone() };
+            Ground { network, ..ground }
         };
         let _ = enter::prepare(&trial.session, env.jail_patience(), ground);
     }
@@ -79,11 +83,11 @@ pub fn run(name: Option<&str>, env: &Env) -> u8 {
 pub fn run_for(client: &str, name: &str, env: Env) -> u8 {
     match Client::of(client) {
         None => answer::deliver(EventKind::Other, &answer::stand_aside()),
-        Some(Client::Claude) => run(Some(name), &env),
-        Some(host) => {
+        Some(host) if host.is_registered_by_name() => {
             let process = kin::named_above(host.name());
             run(Some(name), &env.of_host(host, process))
         }
+        Some(_) => run(Some(name), &env),
     }
 }
 
@@ -101,7 +105,7 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let owed = if env.dry_run { None } else { spool::fold_in(env, &event)? };
     let reading = Reading::new(env, Path::new(&event.cwd));
     let mut turn = Turn::open(&reading, &event)?;
-    turn.late_debts = owed;
+    turn.late.debts = owed;
     let turn = cap::hold(turn.judge()?);
     let turn = turn.answer().keep().say()?;
     let turn = turn.record()?;

@@ -7,7 +7,7 @@
 
 use super::turn::Turn;
 use crate::model::call::{CallKey, CallState, Effect};
-use crate::model::client::Client;
+use crate::model::client::Ability;
 use crate::model::event::EventKind;
 use crate::model::profile::Hold;
 use crate::observe::jailed::{exit_code, is_background};
@@ -76,14 +76,14 @@ impl Turn<'_> {
             _ => {}
         }
         // What was committed before a call stands before it, what a call committed after it.
-        let at = if self.event.kind == EventKind::PreToolUse { at } else { facts.len() };
+        let at = if self.event.kind() == EventKind::PreToolUse { at } else { facts.len() };
         facts.splice(at..at, commits);
     }
 
     fn moment(&self, facts: &[Fact]) -> Option<Moment> {
-        let key = self.event.call.as_ref().map(|call| &call.key);
+        let key = self.event.call().map(|call| &call.key);
         let of_call = |fact: &&Fact| matches!(fact, Fact::Call(step) if Some(&step.call) == key);
-        match self.event.kind {
+        match self.event.kind() {
             EventKind::PreToolUse => {
                 let runs = |step: &Step| may_write(step.effect()) && !is_denied(facts, step);
                 let begins = |fact: &Fact| matches!(fact, Fact::Call(step) if runs(step));
@@ -103,11 +103,11 @@ impl Turn<'_> {
 
     /// What is to be looked at of the call that has ended; nothing of one that only read.
     fn ended(&self, step: &Step) -> Option<Ended> {
-        let call = self.event.call.as_ref()?;
+        let call = self.event.call()?;
         let open = self.session().open_call(&call.key)?;
         let is_line = matches!(table::tool(&call.key.tool).touches, ToolTouches::Line | ToolTouches::PowerShell);
-        let tells = is_line && self.env.host == Client::Claude && !call.unended && !is_background(call);
-        let code = match self.event.kind {
+        let tells = is_line && self.env.host.can(Ability::TellsExits) && !call.unended && !is_background(call);
+        let code = match self.event.kind() {
             EventKind::PostToolUse => Some(0),
             _ => exit_code(&call.error),
         };
@@ -153,9 +153,9 @@ impl Turn<'_> {
         if !sight.commits.is_empty() && running.is_none() {
             (sight.observed.outside, sight.observed.unseen) = self.look_at_tree(&sight);
         }
-        if self.event.kind == EventKind::UserPromptSubmit {
+        if self.event.kind() == EventKind::UserPromptSubmit {
             sight.observed.prompt = random::hex(SALT).ok().map(|salt| {
-                let text = canonical(&json!({"salt": salt, "text": self.event.prompt}));
+                let text = canonical(&json!({"salt": salt, "text": self.event.prompt()}));
                 PromptSeen { attended: self.context.attended, salt, sha256: sha256(&[text.as_bytes()]) }
             });
         }
@@ -164,7 +164,7 @@ impl Turn<'_> {
 
     /// Another call of the session that may write and has not ended.
     fn running(&self) -> Option<&OpenCall> {
-        let own = self.event.call.as_ref().map(|call| &call.key);
+        let own = self.event.call().map(|call| &call.key);
         let runs = |open: &&OpenCall| {
             open.state == CallState::Executing && may_write(open.means.effect) && Some(&open.call) != own
         };

@@ -8,12 +8,12 @@ impl Turn<'_> {
     /// An answer takes the place of silence: where anybody says anything, the client asks as ever.
     pub(super) fn answer(mut self: Box<Self>) -> Box<Self> {
         let silent = self.verdict == Verdict::pass() && !self.repeated;
-        let Some(seen) = &mut self.context.call else { return self };
+        let Some(seen) = self.context.call_mut() else { return self };
         if !silent {
             seen.quiet = None;
         }
         if let Some(found) = seen.quiet.clone() {
-            seen.keeps = found.keeps.unwrap_or_else(|| std::mem::take(&mut seen.keeps));
+            seen.danger.keeps = found.keeps.unwrap_or_else(|| std::mem::take(&mut seen.danger.keeps));
             self.verdict = quiet::answer(self.session(), &found.recorded);
         }
         self

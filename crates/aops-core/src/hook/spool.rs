@@ -10,7 +10,7 @@ use super::turn::Turn;
 use crate::config::texts::Reading;
 use crate::host;
 use crate::host::claude::wire::read;
-use crate::model::client::Client;
+use crate::host::table::adapter;
 use crate::model::error::{Code, Failure};
 use crate::model::event::{Event, EventKind};
 use crate::model::verdict::Ruling;
@@ -58,7 +58,7 @@ fn write(env: &Env, name: &str, input: &[u8]) -> Result<(), Failure> {
         kept = kept.or_else(|_| made.clone().and_then(|()| whole()));
     }
     // A link needs neither an open file nor a byte in one.
-    let short = Some(read::shortened(input, LONGEST_LINK)).filter(|_| env.host == Client::Claude).flatten();
+    let short = adapter(env.host).shortened(input, LONGEST_LINK);
     for (_, path) in &places {
         let link = |short: &String| symlink(short, path).is_ok();
         kept = kept.or_else(|failure| if short.as_ref().is_some_and(link) { Ok(()) } else { Err(failure) });
@@ -103,7 +103,7 @@ fn read_kept(env: &Env, path: &Path, session_id: &str) -> Option<Event> {
     // Not every client names the event in what it sends.
     let name = read::name(&bytes).or_else(|| Some(path.file_stem()?.to_str()?.rsplit_once('-')?.1.to_owned()))?;
     let event = host::read(env.host, &name, &bytes).ok()?;
-    let ends = matches!(event.kind, EventKind::Stop | EventKind::SubagentStop);
+    let ends = matches!(event.kind(), EventKind::Stop | EventKind::SubagentStop);
     (ends && event.session_id == session_id).then_some(event)
 }
 
@@ -125,6 +125,6 @@ fn record(env: &Env, path: &Path, event: &Event) -> Result<Option<String>, Failu
         fs::remove_file(path).map_err(|e| Failure::storage(path.display(), e))?;
     }
     let verdict = turn.close()?;
-    let asks = event.kind == EventKind::Stop && verdict.ruling == Ruling::Deny;
+    let asks = event.kind() == EventKind::Stop && verdict.ruling == Ruling::Deny;
     Ok(asks.then_some(verdict.reason))
 }

@@ -52,10 +52,7 @@ pub(super) struct Turn<'a> {
     pub(super) ledger: ManuallyDrop<Ledger>,
     /// Since when the session is locked.
     pub(super) locked: Instant,
-    /// Where the loop stood before this event.
-    pub(super) before: Before,
-    /// The same in full, where this prompt may end what was in hand.
-    pub(super) ended: Option<Box<Session>>,
+    pub(super) stood: Stood,
     pub(super) context: Context,
     pub(super) verdict: Verdict,
     /// What the mode that is rehearsed would refuse.
@@ -67,22 +64,41 @@ pub(super) struct Turn<'a> {
     pub(super) repeated: bool,
     /// What the sources know about the prompt.
     found: Option<Found>,
-    /// `AOPS_MODE` does not hold, and the user is not told yet.
-    unheard: Option<String>,
-    /// The configuration that holds from this event on, and its hash, where it is another than before.
-    renewed: Option<(Option<Box<Policy>>, String)>,
-    /// The jail, where the session starts.
-    jail: Option<JailState>,
-    /// What registers us there, and what poses as us.
-    registered: Registered,
-    /// What a turn still owes whose end could not be recorded when it came.
-    pub(super) late_debts: Option<String>,
-    /// This event could not be recorded when it came.
-    is_late: bool,
+    found_anew: FoundAnew,
+    pub(super) late: Late,
     /// What `say` adds to the record.
     said: Option<Fact>,
     /// The recorded facts that something follows from.
     pub(super) recorded: Vec<Fact>,
+}
+
+/// Where the loop stood before this event.
+pub(super) struct Stood {
+    pub(super) before: Before,
+    /// The same in full, where this prompt may end what was in hand.
+    pub(super) ended: Option<Box<Session>>,
+}
+
+/// What a start or a prompt finds out about the ground that the session stands on.
+#[derive(Default)]
+struct FoundAnew {
+    /// `AOPS_MODE` does not hold, and the user is not told yet.
+    unheard: Option<String>,
+    /// The configuration that holds from this event on, and its hash, where it is another than before.
+    policy: Option<(Option<Box<Policy>>, String)>,
+    /// The jail, where the session starts.
+    jail: Option<JailState>,
+    /// What registers us there, and what poses as us.
+    registered: Registered,
+}
+
+/// Events that could not be recorded when they came.
+#[derive(Default)]
+pub(super) struct Late {
+    /// What a turn still owes that ended with such an event.
+    pub(super) debts: Option<String>,
+    /// This event is one.
+    this_event: bool,
 }
 
 impl<'a> Turn<'a> {
@@ -96,11 +112,11 @@ impl<'a> Turn<'a> {
         if ledger.session().memory.undoing.is_some() && !env.dry_run {
             checkpoint::rollback::resume(env, &mut ledger)?;
         }
-        if event.kind != EventKind::SessionStart {
+        if event.kind() != EventKind::SessionStart {
             let session = ledger.session();
             jailed::tell(env, session.policy(), session.memory.jail.as_ref(), &ledger.place().path);
         }
-        let (before, ended) = (Before::of(ledger.session()), ended_by(ledger.session(), event));
+        let stood = Stood { before: Before::of(ledger.session()), ended: ended_by(ledger.session(), event) };
         let mut context = observe::call::look(env, &ledger, event)?;
         let begins = ledger.session().is_new();
         let asked = client::mode_asked(env, ledger.session(), event)?;
@@ -110,7 +126,7 @@ impl<'a> Turn<'a> {
             Some(asked) => ledger.append(env, vec![Fact::Mode(asked)])?,
             None => {}
         }
-        if begins && event.kind == EventKind::PreToolUse {
+        if begins && event.kind() == EventKind::PreToolUse {
             // What a call may do depends on the configuration, which the session has from now on.
             context = observe::call::look(env, &ledger, event)?;
         }
@@ -119,20 +135,15 @@ impl<'a> Turn<'a> {
             event,
             ledger: ManuallyDrop::new(ledger),
             locked,
-            before,
-            ended,
+            stood,
             context,
             verdict: Verdict::pass(),
             rehearsed: None,
             begins,
             repeated: false,
             found: None,
-            unheard,
-            renewed: None,
-            jail: None,
-            registered: Registered::default(),
-            late_debts: None,
-            is_late: false,
+            found_anew: FoundAnew { unheard, ..FoundAnew::default() },
+            late: Late::default(),
             said: None,
             recorded: Vec::new(),
         }))
@@ -170,7 +181,7 @@ impl<'a> Turn<'a> {
             let late_debts = self.unlock();
             checks.extend(observe::checks::run(env, &about, &wanted));
             self = Self::open(env, event)?;
-            self.late_debts = late_debts;
+            self.late.debts = late_debts;
             self.context.checks = checks;
         }
         if self.verdict == Verdict::pass()
@@ -184,9 +195,9 @@ impl<'a> Turn<'a> {
 
     /// Judges an event that is over: checks are not run any more, and an agent that has gone is not sent on.
     pub(super) fn judge_late(mut self: Box<Self>) -> Result<Box<Self>, Failure> {
-        self.is_late = true;
+        self.late.this_event = true;
         self.verdict = fill_in(self.env, gate::judge(self.session(), self.event, &self.context))?;
-        if self.event.kind == EventKind::SubagentStop {
+        if self.event.kind() == EventKind::SubagentStop {
             self.verdict = Verdict::pass();
         }
         Ok(self)
@@ -217,7 +228,7 @@ impl<'a> Turn<'a> {
         let late_debts = self.unlock();
         let found = question.ask(env);
         self = Self::open(env, event)?;
-        self.late_debts = late_debts;
+        self.late.debts = late_debts;
         self.context.checks = checks;
         self.found = Some(found);
         Ok(self)
@@ -225,9 +236,9 @@ impl<'a> Turn<'a> {
 
     /// Lets the session go. Returns what the next look at it must not forget.
     fn unlock(self: Box<Self>) -> Option<String> {
-        let Self { ledger, late_debts, .. } = *self;
+        let Self { ledger, late, .. } = *self;
         drop(ManuallyDrop::into_inner(ledger));
-        late_debts
+        late.debts
     }
 
     pub(super) fn add(&mut self, more: Verdict) {
@@ -242,16 +253,16 @@ impl<'a> Turn<'a> {
         let (env, event) = (self.env, self.event);
         let (verdict, found) = (mem::take(&mut self.verdict), self.found.take());
         self.verdict = offer(env, self.policy(), &self.ledger, event, &self.context, verdict, found)?;
-        if let Some(owed) = self.late_debts.take() {
+        if let Some(owed) = self.late.debts.take() {
             self.add(tell_late(event, &owed));
         }
-        if let Some(words) = self.unheard.take() {
+        if let Some(words) = self.found_anew.unheard.take() {
             self.add(Verdict::notice(GateId::Mode, words));
         }
-        if event.kind == EventKind::SessionStart {
+        if event.kind() == EventKind::SessionStart {
             briefing::session_start::export(env, &self.ledger)?;
             self.look_at_jail();
-            let told = work::find_impostors(env, event, &mut self.registered);
+            let told = work::find_impostors(env, event, &mut self.found_anew.registered);
             self.add(told);
             self.add(work::greet(env, event, &self.context));
             if let Some(words) = briefing::session_start::broken_texts(env) {
@@ -276,7 +287,7 @@ impl<'a> Turn<'a> {
             receipt::clear(&self.ledger.place().path);
         }
         jailed::tell(self.env, self.policy(), jail.as_ref(), &self.ledger.place().path);
-        self.jail = jail;
+        self.found_anew.jail = jail;
         if let Some(words) = told {
             self.add(Verdict::notice(GateId::Jail, words));
         }
@@ -288,14 +299,14 @@ impl<'a> Turn<'a> {
             let chosen = self.session().memory.chosen.as_ref().and_then(|asked| asked.level);
             let known = &self.session().state.policy_hash;
             let read = policy_in_force(self.env, chosen, known)?;
-            self.renewed = Some(read).filter(|(_, hash)| hash != known);
+            self.found_anew.policy = Some(read).filter(|(_, hash)| hash != known);
         }
         Ok(())
     }
 
     fn policy(&self) -> &Policy {
         static SHIPPED: LazyLock<Policy> = LazyLock::new(Policy::default);
-        match &self.renewed {
+        match &self.found_anew.policy {
             Some((policy, _)) => policy.as_deref().unwrap_or_else(|| &SHIPPED),
             None => self.session().policy(),
         }
@@ -314,11 +325,11 @@ impl<'a> Turn<'a> {
             facts.extend(self.said.take());
             self.observe(&mut facts);
         }
-        facts.extend(self.registered.impostors.iter().map(|one| violation_of(self.event, one.describe())));
+        facts.extend(self.found_anew.registered.impostors.iter().map(|one| violation_of(self.event, one.describe())));
         if let Some(mismatch) = self.elsewhere() {
             facts.insert(0, mismatch);
         }
-        if self.is_late {
+        if self.late.this_event {
             facts.insert(0, late_violation(self.event));
         }
         let made = |seen: &Seen| seen.turn_end().is_some_and(|end| end.reflection.is_some());
@@ -375,7 +386,7 @@ impl<'a> Turn<'a> {
             Happened::SessionEnded(end) => end.log = crate::proof::store::signed_so_far(self.env),
             _ => {}
         }
-        if let Some((policy, hash)) = &self.renewed {
+        if let Some((policy, hash)) = &self.found_anew.policy {
             seen.policy.clone_from(policy);
             seen.policy_hash = Some(hash.clone());
         }
@@ -384,8 +395,8 @@ impl<'a> Turn<'a> {
     fn complete_start(&self, start: &mut SessionStarted) {
         let (env, cwd) = (self.env, Path::new(&self.event.cwd));
         start.boot = boot_id();
-        start.jail.clone_from(&self.jail);
-        start.traceparent.clone_from(&env.traceparent);
+        start.jail.clone_from(&self.found_anew.jail);
+        start.traceparent.clone_from(&env.client.traceparent);
         start.client = client::process(env);
         start.greets = observe::brought::greets(env, cwd);
         start.plan_hook = observe::brought::approves(env, cwd);
@@ -393,10 +404,10 @@ impl<'a> Turn<'a> {
             clients::remember(env, client, &self.event.session_id);
         }
         start.root = env.root().display().to_string();
-        let protected = &self.registered.protected;
+        let protected = &self.found_anew.registered.protected;
         start.watched = Watched {
             folders: self.context.folders.clone(),
-            held: self.registered.held.clone(),
+            held: self.found_anew.registered.held.clone(),
             linked: real_paths::links(protected),
             marks: tampering::marks(protected, &self.session().memory.marks),
         };
@@ -426,7 +437,7 @@ fn begin(
 ) -> Result<(), Failure> {
     let level = asked.as_ref().and_then(|asked| asked.level);
     let first = first_of(env, ledger.project(), level)?;
-    let forked = context.start.blocked_beside.first().filter(|_| event.source == "fork");
+    let forked = context.start().and_then(|start| start.blocked_beside.first()).filter(|_| event.source() == "fork");
     let inherited = forked.map(|(id, reason)| {
         Fact::Block(Blocked { by: format!("fork of blocked session {id}"), reason: reason.clone() })
     });

@@ -24,7 +24,7 @@ const LONGEST_PATH: usize = 300;
 /// What the project brings; and once a week, for a person who sits at the client, what was done for them.
 pub(super) fn greet(env: &Reading, event: &Event, context: &Context) -> Verdict {
     let brought = brought::notice(env, Path::new(&event.cwd)).map(|words| Verdict::notice(GateId::Guard, words));
-    let is_person = context.attended && context.stage.is_none() && event.source != "compact";
+    let is_person = context.attended && context.stage.is_none() && event.source() != "compact";
     let week = is_person.then(|| week::tell(env)).flatten().map(|words| Verdict::notice(GateId::Insights, words));
     brought.into_iter().chain(week).fold(Verdict::pass(), Verdict::join)
 }
@@ -39,7 +39,7 @@ pub(super) fn find_impostors(env: &Env, event: &Event, registered: &mut Register
 /// What git sees of the work at the end of a turn: commands did it as well as edits.
 pub(super) fn changed_files(env: &Env, ledger: &Ledger, event: &Event) -> Vec<String> {
     let wrote = ledger.session().state.task.as_ref().is_some_and(|task| task.writes > 0);
-    let ends = event.kind == EventKind::Stop && !event.busy && !env.dry_run;
+    let ends = event.stopped().is_some_and(|stop| stop.busy_with.is_empty()) && !env.dry_run;
     let Some(baseline) = Some(()).filter(|()| wrote && ends).and_then(|()| ledger.baseline().ok()) else {
         return Vec::new();
     };
@@ -49,5 +49,5 @@ pub(super) fn changed_files(env: &Env, ledger: &Ledger, event: &Event) -> Vec<St
 
 /// Between turns there is time to compare the ledger with its exported head and to read the configuration again.
 pub(super) fn starts_or_prompts(event: &Event) -> bool {
-    matches!(event.kind, EventKind::SessionStart | EventKind::UserPromptSubmit)
+    matches!(event.kind(), EventKind::SessionStart | EventKind::UserPromptSubmit)
 }

@@ -10,7 +10,7 @@ use toml::de::DeTable;
 
 /// The file of each of our agents: its name below the client's folder, and its text.
 pub fn files(client: Client) -> Vec<(String, String)> {
-    let (before, after) = host(client).agents;
+    let (before, after) = host(client).agents.place;
     let ours = texts::placed().filter(|asset| asset.kind() == Kind::Agent && !before.is_empty());
     ours.map(|asset| (format!("{before}{}{after}", asset.id()), file(client, asset.id(), asset.text))).collect()
 }
@@ -19,16 +19,10 @@ fn file(client: Client, name: &str, text: &str) -> String {
     let (front, body) = split(text);
     let described = front.lines().find_map(|line| line.strip_prefix("description:")).unwrap_or_default().trim();
     let (name, description, body) = (quoted(name), quoted(described.trim_matches('"')), body.trim());
-    match client {
-        Client::Codex => {
-            format!("name = {name}\ndescription = {description}\ndeveloper_instructions = {}\n", quoted(body))
-        }
-        Client::Opencode => format!("---\ndescription: {description}\nmode: subagent\n---\n\n{body}\n"),
-        _ => format!("---\nname: {name}\ndescription: {description}\n---\n\n{body}\n"),
-    }
+    (host(client).agents.text)(&name, &description, body)
 }
 
-/// The name that Codex knows an agent's file by.
+/// The name in an agent's file that is TOML.
 pub fn name(text: &str) -> Option<String> {
     Some(DeTable::parse(text).ok()?.get_ref().get("name")?.get_ref().as_str()?.to_owned())
 }

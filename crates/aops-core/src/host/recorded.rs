@@ -16,7 +16,7 @@ pub fn receipt(env: &Env, client: &str) -> PathBuf {
 
 /// The program that was recorded, if it is still there.
 pub fn program(env: &Env, client: Client) -> Option<PathBuf> {
-    let name = if client == Client::Claude { "" } else { client.name() };
+    let name = if client.is_registered_by_name() { client.name() } else { "" };
     let receipt: Value = serde_json::from_slice(&files::read(receipt(env, name)).ok()?).ok()?;
     let path = Path::new(receipt.get("client_program")?.as_str()?).to_owned();
     (path.is_absolute() && path.is_file()).then_some(path)

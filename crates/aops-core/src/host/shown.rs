@@ -3,14 +3,15 @@
 //! Reads nothing, writes nothing. `docs/clients.md` is made from it, and a test checks that each named test exists.
 //! Invariant: a cell is the path of a test, or says why there is none.
 
-use super::table::HOSTS;
+use super::table::rows;
+use crate::model::client::Client;
 use std::fmt::Write;
 
-/// One scenario, and the test that shows it for each of `HOSTS`. A reason in brackets means that there is no test.
+/// One scenario, and the test that shows it for each client. A reason in brackets means that there is no test.
 #[derive(Debug)]
 pub struct Scenario {
     pub title: &'static str,
-    pub by: [&'static str; 6],
+    pub by: [&'static str; Client::ALL.len()],
 }
 
 #[rustfmt::skip]
@@ -77,10 +78,10 @@ pub fn page() -> String {
     let mut text = String::from(
         "\n### Shown by running it\n\nEach cell is the test in `tests/it` that runs the real client of that version. CI prints this table with the result of each test, and fails if one did not pass. A client that npm cannot install is skipped, and listed.\n\n| |",
     );
-    for host in HOSTS {
+    for host in rows() {
         let _ = write!(text, " {} {}, {} |", host.title, host.measured.0, host.measured.1);
     }
-    let _ = write!(text, "\n|---|{}", "---|".repeat(HOSTS.len()));
+    let _ = write!(text, "\n|---|{}", "---|".repeat(Client::ALL.len()));
     for scenario in SCENARIOS {
         let _ = write!(text, "\n| {} |", scenario.title);
         for by in scenario.by {

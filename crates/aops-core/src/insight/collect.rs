@@ -6,7 +6,7 @@
 
 use crate::host::claude::transcript::scan::{Lens, Scan, phase_at};
 use crate::host::claude::usage::{Prices, Tokens};
-use crate::host::{codex::rollout, scan};
+use crate::host::{scan, table::adapter};
 use crate::insight::document::{Insights, NO_SUMMARY};
 use crate::insight::{tally::Tally, week};
 use crate::ledger::sessions::{self, SessionOnDisk};
@@ -84,14 +84,10 @@ pub fn transcript_of(env: &Env, shelved: &SessionOnDisk) -> PathBuf {
 
 /// The file that the client keeps of a session, which we recorded in this folder.
 pub fn transcript_at(env: &Env, folder: &Path, session_id: &str) -> PathBuf {
-    let is = |client: Client| folder.starts_with(env.data.join("sessions").join(client.name()));
-    if is(Client::Codex)
-        && let Some(found) = rollout::find(&env.folder_of(Client::Codex).join("sessions"), session_id)
-    {
+    let is = |client: &Client| folder.starts_with(env.data.join("sessions").join(client.name()));
+    let client = Client::ALL.into_iter().find(is);
+    if let Some(found) = client.and_then(|client| adapter(client).transcript(env, session_id)) {
         return found;
-    }
-    if is(Client::Copilot) {
-        return env.folder_of(Client::Copilot).join("session-state").join(session_id).join("events.jsonl");
     }
     folder.parent().unwrap_or(Path::new("/")).join(format!("{session_id}.jsonl"))
 }
@@ -100,10 +96,10 @@ pub fn transcript_at(env: &Env, folder: &Path, session_id: &str) -> PathBuf {
 pub fn client_of(env: &Env, place: &Path) -> Client {
     let ours = env.data.join("sessions");
     let is = |client: &Client| place.starts_with(ours.join(client.name())) || place.starts_with(env.folder_of(*client));
-    if env.host != Client::Claude {
+    if env.host.is_registered_by_name() {
         return env.host;
     }
-    Client::ALL.into_iter().filter(|client| *client != Client::Claude).find(is).unwrap_or_default()
+    env.host.others_by_name().find(is).unwrap_or_default()
 }
 
 /// What this session came to. `until`: when the transcript must be done.
@@ -130,7 +126,7 @@ pub fn finish(env: &Env, mut tally: Tally, transcript: &Path, until: Option<Inst
     client_of(env, transcript).name().clone_into(&mut insights.client);
     // Who looks at it later need not be who worked.
     let worked = old.as_ref().and_then(|old| old.get("person")?.as_str()).map(str::to_owned);
-    insights.person = worked.or_else(|| env.person.clone());
+    insights.person = worked.or_else(|| env.user.person.clone());
     if let Some(old) = old {
         insights.keep_rich(&old);
     }
@@ -182,7 +178,7 @@ pub fn of_transcript(env: &Env, transcript: &Path, session_id: &str) -> Result<I
     insights.tokens = tokens;
     session_id.clone_into(&mut insights.session_id);
     client_of(env, transcript).name().clone_into(&mut insights.client);
-    insights.person.clone_from(&env.person);
+    insights.person.clone_from(&env.user.person);
     began.as_deref().map_or("1970-01-01", |at| json::cut(at, 10)).clone_into(&mut insights.date);
     (insights.started_at, insights.ended_at) = (began, ended);
     cwd.rsplit('/').next().unwrap_or_default().clone_into(&mut insights.project);

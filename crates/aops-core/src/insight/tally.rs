@@ -7,9 +7,9 @@ use super::document::{Audits, Calls, Insights, NO_SUMMARY, RuleCounts};
 use super::lists::{LONGEST, MOST, count_one, push, push_new};
 use super::timeline::{TimelineEntry, describe_moment, spent};
 use super::{hosts, outcome::outcome};
+use crate::host;
 use crate::host::claude::transcript::scan::MAIN;
 use crate::host::claude::usage::Usage;
-use crate::host::codex::rollout;
 use crate::ledger::entry::Line;
 use crate::model::agent::{AgentId, bare, ours};
 use crate::model::call::{CallKey, CallState, Effect};
@@ -149,7 +149,7 @@ impl Tally {
     }
 
     fn count_request(&mut self, at_ms: i64, seen: &Seen) {
-        if let Some((model, usage)) = rollout::request(seen.event.name(), seen.about.get()) {
+        if let Some((model, usage)) = host::request(seen.event.name(), seen.about.get()) {
             let agent = seen.agent_type.as_deref().map_or(MAIN, bare).to_owned();
             self.requests.push((at_ms, agent, model, usage));
         }

@@ -44,7 +44,7 @@ fn start(hold: Option<&str>, words: &[String], env: &Env) -> Result<Infallible, 
     let own = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| PathBuf::from(value));
     let place = |name: &str| named(name).map(PathBuf::from).or_else(|| own(name));
     let env = &env.clone().with_folders(&|name| place(name).filter(|path| path.is_absolute()));
-    let project = if env.project.as_os_str().is_empty() { &env.cwd } else { &env.project };
+    let project = if env.client.project.as_os_str().is_empty() { &env.cwd } else { &env.client.project };
     let mut ground = Ground::here(env, project);
     close_on_exec();
     let policy = hold.is_none().then(|| in_force::policy(env, &env.cwd));

@@ -41,11 +41,15 @@ pub fn lock(hold: Hold, profile: Profile, ground: &Ground, cwd: &Path) -> Result
 /// A network of its own takes the kernel half a millisecond, so a line that reads is kept from making sockets instead. What
 /// nobody is asked about reaches no daemon, wherever its socket lies; builds talk to what they start themselves.
 fn sockets(profile: Profile, ground: &Ground) -> Sockets {
+    #[cfg(test_switches)]
+    if crate::system::switched_off::is_switched_off("filter") {
+        return Sockets::All;
+    }
     match profile {
-        Profile::Read if !ground.network => Sockets::Local,
+        Profile::Read if !ground.network.open => Sockets::Local,
         Profile::QuietRead => Sockets::Network,
         Profile::QuietWork => Sockets::Common,
-        _ if ground.shut.is_some() => Sockets::Common,
+        _ if ground.network.shut.is_some() => Sockets::Common,
         _ => Sockets::All,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Reads variables and where worktrees lie; writes nothing.
 
-use crate::gate::guard::{Protected, SYSTEM_FOLDERS};
+use crate::gate::guard::{Protected, system_folders};
 use crate::system::env::Env;
 use crate::system::git;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,23 @@ pub struct Ground {
     pub told: Option<PathBuf>,
     /// Sockets of programs that would do something outside of a throwaway layer, or folders of such.
     pub services: Vec<PathBuf>,
+    pub guards: Guards,
+    /// Folders that our locks lie in.
+    pub locks: Vec<PathBuf>,
+    pub root: bool,
+    pub layer_mb: u64,
+    pub network: GroundNetwork,
+    /// What a command that may be an answered one does not see: the paths that the user's rules forbid to read.
+    pub hidden: Vec<PathBuf>,
+    /// The session's folder, in which a jail may wait for the command.
+    pub session: Option<PathBuf>,
+    /// The folder of the session whose end ends the command.
+    pub watched: Option<PathBuf>,
+}
+
+/// What guards, and is read-only for every command.
+#[derive(Clone, Debug, Default)]
+pub struct Guards {
     pub protected: Protected,
     /// Folders in which a settings file may be missing that could be made.
     pub settings: Vec<(PathBuf, Vec<&'static str>)>,
@@ -28,22 +45,17 @@ pub struct Ground {
     /// The administrator's folders, those of the clients' settings too: a superuser could write there.
     pub administered: Vec<PathBuf>,
     pub keys: PathBuf,
-    /// Folders that our locks lie in.
-    pub locks: Vec<PathBuf>,
-    pub root: bool,
-    pub layer_mb: u64,
-    /// The machine's network is there, also where a profile has none or an empty one.
-    pub network: bool,
+}
+
+/// Which network a command has.
+#[derive(Clone, Debug, Default)]
+pub struct GroundNetwork {
+    /// The machine's is there, also where a profile has none or an empty one.
+    pub open: bool,
     /// Sockets of programs outside, or folders of such, that are hidden since the session's network is held.
     pub shut: Option<Vec<PathBuf>>,
-    /// There is no network at all: that of the session is gone, or the session is not known.
+    /// There is none at all: that of the session is gone, or the session is not known.
     pub offline: bool,
-    /// What a command that may be an answered one does not see: the paths that the user's rules forbid to read.
-    pub hidden: Vec<PathBuf>,
-    /// The session's folder, in which a jail may wait for the command.
-    pub session: Option<PathBuf>,
-    /// The folder of the session whose end ends the command.
-    pub watched: Option<PathBuf>,
 }
 
 /// Temporary folders of the system, which may be links of its own.
@@ -110,11 +122,13 @@ impl Ground {
             kept: vec![env.home.clone(), env.config.clone(), env.user_config.clone(), env.data.clone()],
             temporary,
             caches: in_home.chain(named).collect(),
-            protected,
-            settings: settings_of(env, project, worktree.as_deref()),
-            texts: vec![env.user_config.clone(), project.join(".aops")],
-            administered: administered(env),
-            keys: env.config.join("aops/keys"),
+            guards: Guards {
+                protected,
+                settings: settings_of(env, project, worktree.as_deref()),
+                texts: vec![env.user_config.clone(), project.join(".aops")],
+                administered: administered(env),
+                keys: env.config.join("aops/keys"),
+            },
             locks: vec![env.config.join("aops"), env.projects()],
             root: rustix::process::geteuid().is_root(),
             ..Self::default()
@@ -140,7 +154,7 @@ impl Ground {
 
 /// Ours, and those of the clients beside it. Claude Code's has another name on macOS.
 fn administered(env: &Env) -> Vec<PathBuf> {
-    let names = SYSTEM_FOLDERS.into_iter().filter(|name| *name != "claudecode");
+    let names = system_folders().filter(|name| *name != "claudecode");
     let mut folders = vec![env.managed()];
     if let Some(all) = env.administered.parent() {
         folders.extend(names.map(|name| all.join(name)));

@@ -13,28 +13,29 @@ impl Ground {
     /// What guards the session, our program included.
     pub(super) fn guarded(&self, wishes: &mut Wishes) -> Vec<ProtectedPlace> {
         let binaries = vec![own_program(wishes).to_string_lossy().into_owned()];
-        Protected { binaries, ..self.protected.clone() }.places()
+        Protected { binaries, ..self.guards.protected.clone() }.places()
     }
 
     pub(super) fn work(&self, wishes: &mut Wishes) {
         let protected = self.guarded(wishes);
-        for (folder, names) in &self.settings {
+        for (folder, names) in &self.guards.settings {
             if names.iter().any(|name| !folder.join(name).exists()) {
-                lock_folder(folder, &protected, Path::new(&self.protected.worktree), wishes);
+                lock_folder(folder, &protected, Path::new(&self.guards.protected.worktree), wishes);
             }
         }
         for place in &protected {
             wishes.add(Path::new(&place.path), Way::ReadOnly, true);
         }
         // One that is not there is not looked at again: this is on the way of every command.
-        let administered = self.administered.iter().filter(|folder| self.root && wishes.look_up(folder).is_some());
+        let administered =
+            self.guards.administered.iter().filter(|folder| self.root && wishes.look_up(folder).is_some());
         let administered: Vec<&PathBuf> = administered.collect();
         for folder in &administered {
             wishes.add(folder, Way::ReadOnly, true);
         }
         let (home, project) = (wishes.look_up(&self.home), wishes.look_up(&self.project));
         let is_above = |path: &Path| [&home, &project].into_iter().flatten().any(|known| known.starts_with(path));
-        let texts = self.texts.iter().chain(administered);
+        let texts = self.guards.texts.iter().chain(administered);
         let links: Vec<PathBuf> = texts.flat_map(|folder| wishes.links_below(folder, DEEPEST)).collect();
         for link in links {
             if wishes.look_up(&link).is_some_and(|path| !is_above(&path)) {
@@ -48,7 +49,7 @@ impl Ground {
     /// The project is written for real, and everything around it is read-only. So is what guards in it, and its repository: a
     /// hook or a filter in that would run later, outside of the jail. git refreshes its index only where it can.
     pub(super) fn quiet_work(&self, wishes: &mut Wishes) {
-        let (trees, worktree) = (self.trees(), PathBuf::from(&self.protected.worktree));
+        let (trees, worktree) = (self.trees(), PathBuf::from(&self.guards.protected.worktree));
         for tree in &trees {
             wishes.add(tree, Way::Writable, true);
             wishes.add(&tree.join(".git"), Way::ReadOnly, true);
@@ -58,12 +59,13 @@ impl Ground {
             real.is_some_and(|real| wishes.is_inside(&real))
         };
         let protected = self.guarded(wishes);
-        for (folder, names) in &self.settings {
+        for (folder, names) in &self.guards.settings {
             if is_written(wishes, folder) && names.iter().any(|name| !folder.join(name).exists()) {
                 lock_folder(folder, &protected, &worktree, wishes);
             }
         }
-        let links: Vec<PathBuf> = self.texts.iter().flat_map(|folder| wishes.links_below(folder, DEEPEST)).collect();
+        let links: Vec<PathBuf> =
+            self.guards.texts.iter().flat_map(|folder| wishes.links_below(folder, DEEPEST)).collect();
         for path in protected.iter().map(|place| PathBuf::from(&place.path)).chain(links) {
             let holds_a_tree = trees.iter().any(|tree| tree.starts_with(&path));
             if !holds_a_tree && is_written(wishes, &path) {
@@ -80,7 +82,7 @@ impl Ground {
 
     /// The project, and the worktree of it that the command is in.
     fn trees(&self) -> Vec<PathBuf> {
-        let all = [self.project.clone(), PathBuf::from(&self.protected.worktree)];
+        let all = [self.project.clone(), PathBuf::from(&self.guards.protected.worktree)];
         all.into_iter().filter(|tree| tree.is_absolute()).collect()
     }
 

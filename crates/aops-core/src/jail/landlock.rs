@@ -32,7 +32,7 @@ pub(super) fn enter(profile: Profile, ground: &Ground) -> Result<(), String> {
     if profile == Profile::Work {
         folders.extend(wishes.look_up(&ground.project));
     }
-    let keys = wishes.settle(&ground.keys);
+    let keys = wishes.settle(&ground.guards.keys);
     wishes.whole()?;
     let held = restrict(&folders, &around(&keys)).map_err(|error| format!("Landlock: {error}"))?;
     if held == RulesetStatus::FullyEnforced { Ok(()) } else { Err("Landlock is not there or too old".to_owned()) }

@@ -9,7 +9,11 @@ mod sockets;
 #[cfg(target_os = "linux")]
 mod enter;
 #[cfg(target_os = "linux")]
+mod servers;
+#[cfg(target_os = "linux")]
 mod keep;
+
+pub mod seen;
 
 #[cfg(target_os = "linux")]
 pub use keep::run;
@@ -22,8 +26,8 @@ use crate::session::fact::Reached;
 use crate::session::fold::Session;
 use crate::system::env::{Env, HeldNetwork};
 use crate::system::files;
-use crate::system::process::detached;
 use crate::system::process::program::{Identity, Program};
+use crate::system::process::{detached, kin};
 use crate::text::template::one_line;
 use aops_network::counts::{Counts, Row, Served};
 use aops_network::list::{List, Pattern, Word};
@@ -35,7 +39,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// `aops-hook __network SESSION CLIENT`: the broker; internal.
+/// `aops-hook __network SESSION CLIENT PERSON`: the broker; internal. The last is the process with a person's environment.
 pub const VERB: &str = "__network";
 /// In the session's folder, which no command can write.
 const FOLDER: &str = "network";
@@ -98,7 +102,7 @@ impl Reach {
         let uses = match profile {
             Profile::None => false,
             Profile::Work => true,
-            Profile::Read | Profile::QuietRead | Profile::QuietWork | Profile::Trial => ground.network,
+            Profile::Read | Profile::QuietRead | Profile::QuietWork | Profile::Trial => ground.network.open,
         };
         if profile == Profile::None || harness && !network.servers {
             return Ok(None);
@@ -120,7 +124,7 @@ impl Reach {
     #[cfg(target_os = "linux")]
     pub fn enter(&self, ground: &mut Ground) -> Result<(), String> {
         // The kernel lists the sockets of the network that one is in.
-        ground.shut = self.visible.as_ref().map(|visible| sockets::foreign(ground, visible)).transpose()?;
+        ground.network.shut = self.visible.as_ref().map(|visible| sockets::foreign(ground, visible)).transpose()?;
         let Some(session) = &self.session else { return Ok(()) };
         if !self.wants.is_empty() {
             allow_for_session(session, &self.wants).map_err(|error| format!("its session's list: {error}"))?;
@@ -154,11 +158,11 @@ pub fn held(network: &Network, home: &Path, session: impl FnOnce() -> Option<Pat
 /// none.
 #[cfg(target_os = "linux")]
 pub fn hold(network: &HeldNetwork, ground: &mut Ground) -> Result<(), String> {
-    ground.shut = network.closes.then(|| sockets::foreign(ground, &network.sockets)).transpose()?;
+    ground.network.shut = network.closes.then(|| sockets::foreign(ground, &network.sockets)).transpose()?;
     if let Some(Ok(spaces)) = network.session.as_deref().map(enter::find) {
         return spaces.enter();
     }
-    ground.offline = network.closes;
+    ground.network.offline = network.closes;
     Ok(())
 }
 
@@ -281,9 +285,16 @@ pub fn start(env: &Env, session: &Path, project: &Path, network: &Network, runs:
     }
     mark.set_len(0)?;
     let variables = env.variables(|name| PASSED_ON.contains(&name));
-    let client = client.map(|pid| pid.to_string()).unwrap_or_default();
-    let words = [VERB, &session.to_string_lossy(), &client];
+    let word = |pid: Option<i32>| pid.map(|pid| pid.to_string()).unwrap_or_default();
+    let words = [VERB, &session.to_string_lossy(), &word(client), &word(client.filter(started_us))];
     detached::start(&Program::find(env, Identity::Own)?, &words, &variables).map(drop)
+}
+
+/// It is this process, or one above it. A variable alone names the client, and a project's settings can name another
+/// process, whose environment is an agent's.
+fn started_us(client: &i32) -> bool {
+    let own = rustix::process::getpid().as_raw_pid();
+    *client == own || kin::ancestors(own).contains(client)
 }
 
 /// What the broker noted since the last time: hosts that are new in the session, refusals, each once, and servers that are

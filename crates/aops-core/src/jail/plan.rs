@@ -3,8 +3,8 @@
 //! Looks which folders exist; writes nothing. Invariants: a place that lies deeper is applied later, so it wins; of two
 //! wishes about one place the stricter wins; what guards the session is writable in no profile but `none`.
 
-pub use super::ground::Ground;
 use super::ground::{DATABASES, TEMPORARY};
+pub use super::ground::{Ground, GroundNetwork};
 use super::guarded::own_program;
 use super::wishes::{Place, Way, Wishes, lies_in};
 use crate::checkpoint::tree::OURS;
@@ -70,14 +70,14 @@ impl Ground {
         }
         if profile == Profile::Trial || profile.is_quiet() {
             wishes.add_all(&self.services, Way::Hidden);
-            wishes.add_all(DATABASES.iter().filter(|_| !self.network), Way::Hidden);
+            wishes.add_all(DATABASES.iter().filter(|_| !self.network.open), Way::Hidden);
         }
         if profile > Profile::Work {
             wishes.add_all(&self.hidden, Way::Hidden);
         }
-        wishes.add_all(self.shut.iter().flatten(), Way::Hidden);
+        wishes.add_all(self.network.shut.iter().flatten(), Way::Hidden);
         if profile != Profile::None {
-            wishes.add(&self.keys, Way::Hidden, false);
+            wishes.add(&self.guards.keys, Way::Hidden, false);
             // A file of secrets may be among what was kept.
             wishes.add(&self.project.join(OURS), Way::Hidden, false);
             wishes.add_all(&self.locks, Way::Apart);
@@ -90,7 +90,8 @@ impl Ground {
         Ok(Plan {
             told,
             read_only: profile > Profile::Work,
-            own_network: self.offline || (profile == Profile::Trial || profile.is_quiet()) && !self.network,
+            own_network: self.network.offline
+                || (profile == Profile::Trial || profile.is_quiet()) && !self.network.open,
             own_processes: profile == Profile::Trial,
             places: wishes.by_depth()?,
             layer_mb: self.layer_mb,
@@ -176,16 +177,16 @@ impl Ground {
         bytes.extend(self.layer_mb.to_ne_bytes());
         bytes.extend(uid.to_ne_bytes());
         let lists = [&self.kept, &self.temporary, &self.caches, &self.services, &self.locks, &self.hidden];
-        for path in [&self.project, &self.home, &self.keys].into_iter().chain(lists.into_iter().flatten()) {
+        for path in [&self.project, &self.home, &self.guards.keys].into_iter().chain(lists.into_iter().flatten()) {
             bytes.extend_from_slice(path.as_os_str().as_bytes());
             bytes.push(0);
         }
         let databases = DATABASES.iter().map(Path::new);
-        let there = self.services.iter().chain(&self.locks).chain([&self.keys]).map(PathBuf::as_path);
+        let there = self.services.iter().chain(&self.locks).chain([&self.guards.keys]).map(PathBuf::as_path);
         bytes.extend(there.chain(databases).map(|path| u8::from(path.exists())));
-        bytes.push(self.network.into());
-        bytes.push(self.shut.is_some().into());
-        for path in self.shut.iter().flatten() {
+        bytes.push(self.network.open.into());
+        bytes.push(self.network.shut.is_some().into());
+        for path in self.network.shut.iter().flatten() {
             bytes.extend_from_slice(path.as_os_str().as_bytes());
             bytes.push(0);
         }

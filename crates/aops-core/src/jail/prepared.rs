@@ -110,7 +110,7 @@ impl Trial {
 /// Enters the jail that waits, or a new one; a superuser must still `lock` it.
 pub(super) fn enter(profile: Profile, ground: &Ground, cwd: &Path) -> Result<Option<Trial>, String> {
     let trial = if profile == Profile::Trial {
-        let session = ground.session.as_ref().filter(|_| !ground.network);
+        let session = ground.session.as_ref().filter(|_| !ground.network.open);
         let waiting = session.and_then(|session| enter_waiting(session, ground));
         Some(Trial(waiting.map_or_else(|| enter_own(ground), Ok)?))
     } else {
@@ -144,7 +144,7 @@ fn enter_own(ground: &Ground) -> Result<OwnedFd, String> {
         let why = String::from_utf8_lossy(&said[..length]).into_owned();
         return Err(if why.is_empty() { killed.to_owned() } else { why });
     };
-    tried("namespaces", enter_spaces(&keeper, ground.network))?;
+    tried("namespaces", enter_spaces(&keeper, ground.network.open))?;
     Ok(commands)
 }
 

@@ -164,7 +164,7 @@ impl Order {
         let found = if step.is_none() { session_of(env, &id, harness || own.is_some())? } else { None };
         let session = found.as_ref().map(|(_, session)| session);
         let (jail, network) = policy(env, session)?;
-        let project = if env.project.as_os_str().is_empty() { &env.cwd } else { &env.project };
+        let project = if env.client.project.as_os_str().is_empty() { &env.cwd } else { &env.client.project };
         let known = session.and_then(|session| session.memory.jail.clone());
         let project = known.as_ref().map_or_else(|| project.clone(), |state| PathBuf::from(&state.project));
         let path = |name: &str| variables.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -180,7 +180,7 @@ impl Order {
             (profile, notice) = (Profile::None, "");
         }
         let direct = own.map(Direct::Own).or(leaving.map(Direct::Unheld));
-        ground.network = online || by_agent && jail.test_network && judged.is_none();
+        ground.network.open = online || by_agent && jail.test_network && judged.is_none();
         ground.hidden = judged.hides();
         ground.session = calls.as_ref().map(|(folder, _)| folder.clone());
         ground.watched = found.as_ref().map(|(folder, _)| folder.clone());
@@ -308,7 +308,9 @@ fn choose(
             }
         }
         // No agent waits for a command, so a person at the client typed this one (`! make`).
-        (Some((_, session)), None) if env.attended && session.memory.calls.is_empty() => Chosen::of(Profile::Work),
+        (Some((_, session)), None) if env.client.attended && session.memory.calls.is_empty() => {
+            Chosen::of(Profile::Work)
+        }
         _ => Chosen { notice: UNASKED, ..Chosen::of(Profile::Trial) },
     })
 }

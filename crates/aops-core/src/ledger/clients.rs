@@ -53,7 +53,7 @@ pub fn remember(env: &Env, client: &ClientProcess, session_id: &str) {
         let _ = std::fs::remove_file(path);
     }
     let ClientProcess { pid, started } = client.clone();
-    let known = Known { agent: env.agent.clone(), boot, pid, session_id: session_id.to_owned(), started };
+    let known = Known { agent: env.client.agent.clone(), boot, pid, session_id: session_id.to_owned(), started };
     if let Ok(text) = serde_json::to_vec(&known) {
         let _ = replace_private(&folder.join(pid.to_string()), &text);
     }

@@ -5,7 +5,7 @@
 //! days too, and wherever its working directory and its transcript are.
 
 use crate::ledger::heads::{self, Head};
-use crate::model::client::Client;
+use crate::model::client::Ability;
 use crate::model::error::Failure;
 use crate::system::env::Env;
 use crate::system::files::{make, make_all};
@@ -46,7 +46,7 @@ impl SessionKey<'_> {
     /// The project folders it can be in: that of a well-formed transcript path, then that of the working directory.
     pub fn projects(&self, env: &Env) -> Vec<PathBuf> {
         let by_cwd = env.projects().join(dashed(self.cwd));
-        if env.host != Client::Claude {
+        if !env.host.can(Ability::HoldsRecords) {
             return vec![by_cwd];
         }
         match well_formed(self.transcript_path, self.session_id) {
@@ -64,7 +64,7 @@ impl SessionKey<'_> {
 /// The project folder that the transcript is in, where neither the session is held in it nor the working directory explains
 /// it: in a worktree, and where a session is resumed elsewhere, the client keeps the transcript by that folder.
 pub fn elsewhere(env: &Env, key: SessionKey, held_in: &Path) -> Option<PathBuf> {
-    let named = well_formed(key.transcript_path, key.session_id).filter(|_| env.host == Client::Claude);
+    let named = well_formed(key.transcript_path, key.session_id).filter(|_| env.host.can(Ability::HoldsRecords));
     let named = named.filter(|named| Some(named.as_path()) != held_in.parent())?;
     let follows = |folder: &Path| named.file_name() == Some(dashed(&folder.to_string_lossy()).as_ref());
     if Path::new(key.cwd).ancestors().any(follows) { None } else { Some(named) }

@@ -45,7 +45,7 @@ pub struct CallKey {
     pub tool: String,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolCall {
     pub key: CallKey,
     /// The tool's input, canonical and redacted, whole.

@@ -133,6 +133,18 @@ impl EventKind {
         word.starts_with(|c: char| c.is_ascii_uppercase())
     }
 
+    /// Whether the client tells a call with it.
+    pub fn is_about_call(self) -> bool {
+        matches!(
+            self,
+            Self::PreToolUse
+                | Self::PermissionRequest
+                | Self::PermissionDenied
+                | Self::PostToolUse
+                | Self::PostToolUseFailure
+        )
+    }
+
     /// How long the hook may keep the session locked: a third of the registered timeout, within `LONGEST_LOCKED`.
     pub fn time_locked(self) -> Duration {
         match (self, self.row().timeout) {
@@ -143,10 +155,9 @@ impl EventKind {
     }
 }
 
-/// One event: the common fields, and what this kind adds. Texts are whole; clipping is for the ledger.
+/// One event: what every kind has, and what this kind adds. Texts are whole; clipping is for the ledger.
 #[derive(Clone, Debug, Default)]
 pub struct Event {
-    pub kind: EventKind,
     /// As the client said it, also where the kind is `Other`.
     pub name: String,
     pub session_id: String,
@@ -156,30 +167,87 @@ pub struct Event {
     pub permission_mode: Option<String>,
     pub agent_id: Option<String>,
     pub agent_type: Option<String>,
-    /// `PreToolUse`, `PostToolUse`, `PostToolUseFailure`, `PermissionRequest`, `PermissionDenied`.
-    pub call: Option<ToolCall>,
-    /// `UserPromptSubmit`.
-    pub prompt: String,
-    /// `SubagentStop`, `Stop`: the last thing the agent said.
-    pub report: String,
-    /// `Stop`: other agents are still at work.
-    pub busy: bool,
-    /// With that: those agents; of one without an id an empty text.
-    pub busy_with: Vec<String>,
-    /// `Stop`: the agents that the client lists as still running; nothing where it lists no background work at all.
-    pub running: Option<Vec<String>>,
-    /// After a call, after a batch, and in a prompt that tells it: agents' calls that are over.
-    pub ends: Vec<AgentEnd>,
-    /// `PostToolBatch`: ids of calls whose agents go on in the background.
-    pub launched: Vec<String>,
-    /// `Stop`: the prompts that timers of the session will send.
-    pub timers: Vec<String>,
-    /// `SessionStart`, `SessionEnd`, `ConfigChange`: `source` or `reason`.
-    pub source: String,
-    /// `ConfigChange`, `InstructionsLoaded`, `FileChanged`.
-    pub file_path: String,
+    pub what: What,
     /// Everything else the event carried: canonical, clipped, redacted JSON.
     pub about: String,
+}
+
+/// What happened. A kind that adds nothing that we read is `Plain`, and so is a call's event without its call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// `SessionStart`
+    Started(SessionStart),
+    /// `UserPromptSubmit`
+    Prompted(PromptSent),
+    /// `PreToolUse`: the call is about to be made.
+    Asked(ToolCall),
+    /// `PermissionRequest`: the client shows a person its question about the call.
+    Shown(ToolCall),
+    /// `PermissionDenied`
+    Refused(ToolCall),
+    /// `PostToolUse`, `PostToolUseFailure`
+    Ended(EndedCall),
+    /// `PostToolBatch`
+    Batched(EndedBatch),
+    /// `SubagentStop`
+    AgentStopped(AgentStopped),
+    /// `Stop`
+    Stopped(TurnStopped),
+    /// `ConfigChange`
+    Configured(SettingsChanged),
+    Plain(EventKind),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionStart {
+    /// `startup`, `resume`, `clear`, `compact`, `fork`; empty where the client leaves it out.
+    pub source: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PromptSent {
+    pub text: String,
+    /// Agents' calls that are over, where this prompt is the client's own and tells it.
+    pub ends: Vec<AgentEnd>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EndedCall {
+    pub call: ToolCall,
+    pub failed: bool,
+    /// The call of an agent that is over with it.
+    pub ends: Vec<AgentEnd>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EndedBatch {
+    /// Agents' calls that are over.
+    pub ends: Vec<AgentEnd>,
+    /// Ids of calls whose agents go on in the background.
+    pub launched: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AgentStopped {
+    /// The last thing the agent said.
+    pub report: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TurnStopped {
+    /// The last thing the agent said.
+    pub report: String,
+    /// Other agents that are still at work and will report; of one without an id an empty text.
+    pub busy_with: Vec<String>,
+    /// What the client lists as still running; nothing where it lists no background work at all.
+    pub running: Option<Vec<String>>,
+    /// The prompts that timers of the session will send.
+    pub timers: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SettingsChanged {
+    pub file_path: String,
 }
 
 /// The call of an agent is over, as another event than the agent's own `SubagentStop` tells it.
@@ -203,14 +271,127 @@ pub enum AgentEndKind {
     Stopped,
 }
 
+impl Default for What {
+    fn default() -> Self {
+        Self::Plain(EventKind::Other)
+    }
+}
+
+impl What {
+    /// An event of this kind of which nothing more is known.
+    fn of(kind: EventKind) -> Self {
+        match kind {
+            EventKind::SessionStart => Self::Started(SessionStart::default()),
+            EventKind::UserPromptSubmit => Self::Prompted(PromptSent::default()),
+            EventKind::PostToolBatch => Self::Batched(EndedBatch::default()),
+            EventKind::SubagentStop => Self::AgentStopped(AgentStopped::default()),
+            EventKind::Stop => Self::Stopped(TurnStopped::default()),
+            EventKind::ConfigChange => Self::Configured(SettingsChanged::default()),
+            kind => Self::Plain(kind),
+        }
+    }
+
+    /// An event of this kind about a call.
+    pub fn of_call(kind: EventKind, call: ToolCall, ends: Vec<AgentEnd>) -> Self {
+        match kind {
+            EventKind::PreToolUse => Self::Asked(call),
+            EventKind::PermissionRequest => Self::Shown(call),
+            EventKind::PermissionDenied => Self::Refused(call),
+            EventKind::PostToolUse => Self::Ended(EndedCall { call, failed: false, ends }),
+            EventKind::PostToolUseFailure => Self::Ended(EndedCall { call, failed: true, ends }),
+            kind => Self::of(kind),
+        }
+    }
+}
+
 impl Event {
     pub fn named(name: &str) -> Self {
-        Self { kind: EventKind::of(name), name: name.to_owned(), ..Self::default() }
+        Self { name: name.to_owned(), what: What::of(EventKind::of(name)), ..Self::default() }
+    }
+
+    /// The same about this call, where its kind is about calls.
+    #[must_use]
+    pub fn with_call(self, call: ToolCall) -> Self {
+        Self { what: What::of_call(self.kind(), call, Vec::new()), ..self }
+    }
+
+    /// The same event as one that we know no more about than this name.
+    #[must_use]
+    pub fn known_as(self, name: &str) -> Self {
+        Self { name: name.to_owned(), what: What::Plain(EventKind::Other), ..self }
+    }
+
+    pub fn kind(&self) -> EventKind {
+        match &self.what {
+            What::Started(_) => EventKind::SessionStart,
+            What::Prompted(_) => EventKind::UserPromptSubmit,
+            What::Asked(_) => EventKind::PreToolUse,
+            What::Shown(_) => EventKind::PermissionRequest,
+            What::Refused(_) => EventKind::PermissionDenied,
+            What::Ended(end) if end.failed => EventKind::PostToolUseFailure,
+            What::Ended(_) => EventKind::PostToolUse,
+            What::Batched(_) => EventKind::PostToolBatch,
+            What::AgentStopped(_) => EventKind::SubagentStop,
+            What::Stopped(_) => EventKind::Stop,
+            What::Configured(_) => EventKind::ConfigChange,
+            What::Plain(kind) => *kind,
+        }
+    }
+
+    /// The call that the event is about.
+    pub fn call(&self) -> Option<&ToolCall> {
+        match &self.what {
+            What::Asked(call) | What::Shown(call) | What::Refused(call) => Some(call),
+            What::Ended(end) => Some(&end.call),
+            _ => None,
+        }
+    }
+
+    pub fn call_mut(&mut self) -> Option<&mut ToolCall> {
+        match &mut self.what {
+            What::Asked(call) | What::Shown(call) | What::Refused(call) => Some(call),
+            What::Ended(end) => Some(&mut end.call),
+            _ => None,
+        }
     }
 
     /// The call that is about to be made; nothing for any other kind of event.
     pub fn asked_call(&self) -> Option<&ToolCall> {
-        self.call.as_ref().filter(|_| self.kind == EventKind::PreToolUse)
+        if let What::Asked(call) = &self.what { Some(call) } else { None }
+    }
+
+    /// What was said to the session; nothing for any other event.
+    pub fn prompt(&self) -> &str {
+        if let What::Prompted(said) = &self.what { &said.text } else { "" }
+    }
+
+    /// Why the session starts, as far as it starts and the client says so.
+    pub fn source(&self) -> &str {
+        if let What::Started(start) = &self.what { &start.source } else { "" }
+    }
+
+    /// What the agent said last, where its turn or its work ends.
+    pub fn report(&self) -> &str {
+        match &self.what {
+            What::AgentStopped(stop) => &stop.report,
+            What::Stopped(stop) => &stop.report,
+            _ => "",
+        }
+    }
+
+    /// The end of a turn.
+    pub fn stopped(&self) -> Option<&TurnStopped> {
+        if let What::Stopped(stop) = &self.what { Some(stop) } else { None }
+    }
+
+    /// Agents' calls that are over, as this event tells it.
+    pub fn ends(&self) -> &[AgentEnd] {
+        match &self.what {
+            What::Prompted(said) => &said.ends,
+            What::Ended(end) => &end.ends,
+            What::Batched(batch) => &batch.ends,
+            _ => &[],
+        }
     }
 
     /// The client is in plan mode: the plan is made there, and a person approves it.
@@ -232,9 +413,11 @@ mod tests {
     fn a_kind_finds_its_row_and_an_unknown_name_is_an_event() {
         for row in EVENTS {
             assert_eq!((row.kind.row(), EventKind::of(row.name)), (row, row.kind));
+            assert_eq!(Event::named(row.name).kind(), row.kind);
+            assert_eq!(Event::named(row.name).with_call(ToolCall::default()).kind(), row.kind);
         }
         let odd = Event::named("SomethingNew");
-        assert_eq!((odd.kind, odd.kind.row(), odd.name.as_str()), (EventKind::Other, &UNKNOWN, "SomethingNew"));
+        assert_eq!((odd.kind(), odd.kind().row(), odd.name.as_str()), (EventKind::Other, &UNKNOWN, "SomethingNew"));
     }
 
     #[test]

@@ -22,14 +22,14 @@ use std::path::Path;
 
 /// The step under way, if the client was started for it: only the driver and the client it started know the key.
 pub fn stage(env: &Env, session: &Session) -> Option<RunStep> {
-    let (stage, (run, key)) = (session.memory.run.as_ref()?, env.run.as_ref()?);
+    let (stage, (run, key)) = (session.memory.run.as_ref()?, env.run.proof.as_ref()?);
     (stage.run_id == *run && stage.key_sha256 == sha256(&[key.as_bytes()])).then(|| stage.clone())
 }
 
 /// Another client of this session is alive, and this event is not from it.
 pub fn is_beside(env: &Env, session: &Session) -> bool {
     let Some(known) = &session.memory.client else { return false };
-    !env.client.is_empty() && env.client != known.pid.to_string() && clients::is_alive(known)
+    !env.client.pid.is_empty() && env.client.pid != known.pid.to_string() && clients::is_alive(known)
 }
 
 /// This client is inside a session, as far as its start told.
@@ -44,22 +44,22 @@ pub fn of_client(env: &Env, session: &Session, event: &Event) -> Option<String> 
         let pid = known.map(|known| known.pid).unwrap_or_default();
         return Some(format!("this session is alive in another client, process {pid}"));
     }
-    match event.kind {
+    match event.kind() {
         EventKind::SessionStart | EventKind::UserPromptSubmit => above(env),
         _ => None,
     }
-    .or_else(|| session.memory.unproven.clone().filter(|_| event.kind != EventKind::SessionStart))
+    .or_else(|| session.memory.unproven.clone().filter(|_| event.kind() != EventKind::SessionStart))
 }
 
 fn above(env: &Env) -> Option<String> {
-    let outer = clients::session_above(env, env.client.parse().ok()?)?;
+    let outer = clients::session_above(env, env.client.pid.parse().ok()?)?;
     Some(format!("this client was started inside session `{outer}`"))
 }
 
 /// What the prompt means, and why it is no person's where that changes its meaning.
 pub fn of_prompt(env: &Env, session: &Session, event: &Event) -> (Prompt, Option<String>) {
     let is_file = |name: &str| Path::new(&event.cwd).join(name).symlink_metadata().is_ok();
-    let prompt = Prompt::read(&event.prompt, is_file);
+    let prompt = Prompt::read(event.prompt(), is_file);
     let halted = session.state.phase == Phase::Halted;
     if !prompt.claims_authority(halted) {
         return (prompt, None);
@@ -72,14 +72,14 @@ pub fn of_prompt(env: &Env, session: &Session, event: &Event) -> (Prompt, Option
 /// A hook of the project may have sent the first prompt, unless the client was started with it.
 fn of_hook(env: &Env, session: &Session, event: &Event) -> Option<String> {
     let file = session.memory.greets.as_ref()?;
-    let line = env.client.parse().map(kin::command_line).unwrap_or_default();
-    let given = line.iter().any(|word| word.trim() == event.prompt.trim());
+    let line = env.client.pid.parse().map(kin::command_line).unwrap_or_default();
+    let given = line.iter().any(|word| word.trim() == event.prompt().trim());
     (!given).then(|| format!("a hook in `{file}` may have sent it, as the first after a start"))
 }
 
 /// A timer of the session or of the project says the same, as far as is known.
 fn of_timer(env: &Env, session: &Session, event: &Event) -> Option<String> {
-    let prompt = SpokenPrompt::of(&event.prompt);
+    let prompt = SpokenPrompt::of(event.prompt());
     let memory = &session.memory;
     if memory.timers.iter().any(|timer| timer.is_said_by(&prompt)) {
         return Some("a timer of this session sends the same words".to_owned());
@@ -94,7 +94,7 @@ fn of_timer(env: &Env, session: &Session, event: &Event) -> Option<String> {
     }
     let root = texts::project(env, Path::new(&event.cwd));
     let folders = Path::new(&event.cwd).ancestors().take_while(|folder| folder.starts_with(&root));
-    let folders = folders.chain([root.as_path(), env.project.as_path()]);
+    let folders = folders.chain([root.as_path(), env.client.project.as_path()]);
     folders.into_iter().find_map(|folder| of_kept_timers(&folder.join(".claude/scheduled_tasks.json"), &prompt))
 }
 
@@ -125,7 +125,7 @@ fn is_said_by_any(kept: &Json, prompt: &SpokenPrompt) -> bool {
 
 /// A call of this client that starts this agent, whose start we did not see yet.
 fn is_called(env: &Env, session: &Session, id: AgentId) -> bool {
-    let called = |at: &AtWork| at.name == id && at.agent_id.is_none() && at.client == env.client;
+    let called = |at: &AtWork| at.name == id && at.agent_id.is_none() && at.client == env.client.pid;
     session.memory.at_work.iter().any(called)
 }
 
@@ -137,12 +137,12 @@ pub fn of_agent(env: &Env, session: &Session, event: &Event) -> Option<String> {
     }
     let known = |started: &&Started| Some(&started.agent_id) == event.agent_id.as_ref();
     let unseen = || Some("no `Agent` call that we saw started it".to_owned());
-    if event.kind == EventKind::SubagentStart {
+    if event.kind() == EventKind::SubagentStart {
         return if is_called(env, session, agent.id) { None } else { unseen() };
     }
     match session.memory.progress.agents.iter().find(known) {
         None => unseen(),
-        Some(started) if !started.client.is_empty() && started.client != env.client => {
+        Some(started) if !started.client.is_empty() && started.client != env.client.pid => {
             Some("another client started it".to_owned())
         }
         Some(_) => None,

@@ -8,14 +8,18 @@ use crate::config::policy::quiet::QuietLevel;
 use crate::config::texts::{Library, Reading};
 use crate::config::workflow::{Gate, Held};
 use crate::gate::guard::{self, Protected};
-use crate::gate::{CallContext, Context, EndContext, Evidence, Keeps, StartContext, Unheld, facts, is_busy};
+use crate::gate::{
+    AgentNames, AgentStopContext, CallContext, CallEffect, CheckFacts, Context, DangerFacts, EndContext, Evidence,
+    Found, GuardFacts, HostFacts, JailFacts, Keeps, PlanQuestion, PromptContext, RuleFacts, SessionEndContext,
+    SettingsContext, StartContext, Unheld, facts, is_busy,
+};
 use crate::host;
 use crate::ledger::open::Ledger;
 use crate::model::agent::{AGENTS, AgentId, PLUGIN_PREFIX, ours};
 use crate::model::call::{Effect, ToolCall};
-use crate::model::client::Client;
+use crate::model::client::Ability;
 use crate::model::error::Failure;
-use crate::model::event::{Event, EventKind};
+use crate::model::event::{Event, EventKind, What};
 use crate::observe::keeping::Lost;
 use crate::observe::other_clients::{OtherClients, behind};
 use crate::observe::tampering;
@@ -42,45 +46,54 @@ use std::path::{Path, PathBuf};
 pub fn look(env: &Reading, ledger: &Ledger, event: &Event) -> Result<Context, Failure> {
     let session = ledger.session();
     let mut context = shared_context(env, session, event);
-    match event.kind {
+    match event.kind() {
         EventKind::PreToolUse | EventKind::PermissionRequest => {
             look_at_call(env, session, event, &mut context);
             hosts::look(session, &ledger.place().path, event, &mut context);
         }
         EventKind::PostToolUse | EventKind::PostToolUseFailure => {
-            context.ended = end(env, ledger, event, &context);
-            context.ended.unasked = unasked(env, ledger, event, &context)?;
+            let mut ended = end(env, ledger, event, &context);
+            ended.unasked = unasked(env, ledger, event, &context)?;
+            context.found = Found::End(Box::new(ended));
         }
         EventKind::SessionStart => {
-            context.start = start(env, ledger, event)?;
+            let start = start(env, ledger, event)?;
             // The session learns of them with this very event.
-            context.renamed.clone_from(&context.start.clashes);
+            context.agents.renamed.clone_from(&start.clashes);
+            context.found = Found::Start(Box::new(start));
             context.unproven = authority::of_client(env, session, event);
         }
         EventKind::SubagentStart => {
             context.unproven = authority::of_agent(env, session, event).or_else(|| plugins::of_agent(env, event));
             if context.unproven.is_none() {
-                context.start = start(env, ledger, event)?;
+                context.found = Found::Start(Box::new(start(env, ledger, event)?));
             }
         }
-        EventKind::UserPromptSubmit => (context.prompt, context.unproven) = prompt(env, session, event),
-        EventKind::ConfigChange => {
-            context.settings = Some(tampering::settings(&event.file_path));
-            context.unread = tampering::is_too_large(&event.file_path);
+        EventKind::UserPromptSubmit => {
+            let (meant, unproven) = prompt(env, session, event);
+            context.found = Found::Prompt(PromptContext { meant, ..PromptContext::default() });
+            context.unproven = unproven;
         }
         EventKind::SessionEnd => {
             let unwatched = !context.attended && context.stage.is_none();
-            context.refused = unwatched.then(|| unfinished::refusal(&ledger.recent())).flatten();
-            context.ended.recorded.under.hosts = hosts::reached(env, session, &ledger.place().path, event).0;
+            context.found = Found::SessionEnd(SessionEndContext {
+                refused: unwatched.then(|| unfinished::refusal(&ledger.recent())).flatten(),
+                hosts: hosts::reached(env, session, &ledger.place().path, event).0,
+            });
         }
         EventKind::SubagentStop => {
             context.unproven = authority::of_agent(env, session, event);
             let said = report(env, session, event, context.unproven.is_none());
-            context.report = said.map(|said| evidence::borne_out(ledger, event, said?));
-            context.verified_tree = verified::of_report(env, session, event, context.report.as_ref());
+            let report = said.map(|said| evidence::borne_out(ledger, event, said?));
+            let verified_tree = verified::of_report(env, session, event, report.as_ref());
+            context.found = Found::AgentStop(AgentStopContext { report, verified_tree, left: None });
         }
         EventKind::Stop if !is_busy(session, event) => unstopped::look_at_stop(env, ledger, event, &mut context)?,
         _ => {}
+    }
+    if let What::Configured(change) = &event.what {
+        let (text, unread) = (tampering::settings(&change.file_path), tampering::is_too_large(&change.file_path));
+        context.found = Found::Settings(SettingsContext { text, unread });
     }
     look_back(env, ledger, event, &mut context)?;
     Ok(context)
@@ -91,27 +104,27 @@ fn look_back(env: &Env, ledger: &Ledger, event: &Event, context: &mut Context) -
     unstopped::look(env, ledger, event, context)?;
     unstopped::look_at_plan(env, ledger, event, context)?;
     parked::look(env, ledger.session(), event, context);
-    context.decisions = questions::look(env, ledger.session(), event);
+    context.earlier.decisions = questions::look(env, ledger.session(), event);
     unended::look(env, ledger.session(), event, context);
-    context.past = past(ledger, event)?;
+    context.earlier.past = past(ledger, event)?;
     Ok(())
 }
 
 /// What the prompt means, and why it is no person's where that changes its meaning.
 fn prompt(env: &Env, session: &Session, event: &Event) -> (Prompt, Option<String>) {
     let (prompt, unproven) = authority::of_prompt(env, session, event);
-    let message = session.policy().jail.messaging && jailed::is_message(&event.prompt);
+    let message = session.policy().jail.messaging && jailed::is_message(event.prompt());
     (if message { Prompt::Ordinary } else { prompt }, unproven)
 }
 
 /// What a call does that ended and was never asked about.
 fn unasked(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> Result<Option<Unasked>, Failure> {
     let session = ledger.session();
-    let is_open = event.call.as_ref().is_none_or(|call| session.open_call(&call.key).is_some());
+    let is_open = event.call().is_none_or(|call| session.open_call(&call.key).is_some());
     if is_open || past(ledger, event)?.is_some() {
         return Ok(None);
     }
-    let effect = call(env, session, event).map(|(call, _)| call.effect).filter(|effect| effect.is_write());
+    let effect = call(env, session, event).map(|(call, _)| call.does.effect).filter(|effect| effect.is_write());
     Ok(effect.map(|effect| {
         let means = CallMeans { effect: Some(effect), ..CallMeans::default() };
         let open = OpenCall { means, ..OpenCall::default() };
@@ -126,28 +139,35 @@ fn unasked(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> Resu
 /// What a call does and reaches that is about to be made, or that a person is asked about.
 fn look_at_call(env: &Reading, session: &Session, event: &Event, context: &mut Context) {
     let (seen, lost) = call(env, session, event).unzip();
-    context.call = seen.map(Box::new);
-    if let Some(lost) = lost.flatten().filter(|_| event.kind == EventKind::PreToolUse) {
+    let Some(seen) = seen else { return };
+    context.found = Found::Call(Box::new(seen));
+    if let Some(lost) = lost.flatten().filter(|_| event.kind() == EventKind::PreToolUse) {
         let keeps = keeping::look(env, session, event, context, &lost);
-        context.call.iter_mut().for_each(|seen| seen.keeps.clone_from(&keeps));
+        if let Some(seen) = context.call_mut() {
+            seen.danger.keeps = keeps;
+        }
     }
-    if event.kind == EventKind::PreToolUse && session.policy().quiet.allow != QuietLevel::Off {
+    if event.kind() == EventKind::PreToolUse && session.policy().quiet.allow != QuietLevel::Off {
         quiet::note(env, session, event, context);
     }
-    if event.kind == EventKind::PreToolUse {
+    if event.kind() == EventKind::PreToolUse {
         leases::look(env, session, event, context);
     } else if facts::is_plan_question(event) {
-        context.plan_shown = Some(plan::shown(env, event, || workflows(env)));
         let now = || brought::approves(env, Path::new(&event.cwd));
-        context.plan_hook = session.memory.plan_hook.clone().or_else(now);
+        let hook = session.memory.plan_hook.clone().or_else(now);
+        let shown = Some(plan::shown(env, event, || workflows(env)));
+        if let Some(call) = context.call_mut() {
+            call.plan = PlanQuestion { shown, hook };
+        }
     }
 }
 
 /// How a call of this key ended earlier, where the event is about one that is not open.
 fn past(ledger: &Ledger, event: &Event) -> Result<Option<Step>, Failure> {
     let session = ledger.session();
-    let of_call = matches!(event.kind, EventKind::PreToolUse | EventKind::PostToolUse | EventKind::PostToolUseFailure);
-    let call = event.call.as_ref().filter(|_| of_call && !session.is_new());
+    let of_call =
+        matches!(event.kind(), EventKind::PreToolUse | EventKind::PostToolUse | EventKind::PostToolUseFailure);
+    let call = event.call().filter(|_| of_call && !session.is_new());
     match call.filter(|call| session.open_call(&call.key).is_none()) {
         Some(call) => ledger.past_call(&call.key),
         None => Ok(None),
@@ -157,7 +177,7 @@ fn past(ledger: &Ledger, event: &Event) -> Result<Option<Step>, Failure> {
 /// Foreign files with our agents' names, and blocked sessions beside a new one.
 fn start(env: &Env, ledger: &Ledger, event: &Event) -> Result<StartContext, Failure> {
     let cwd = Path::new(&event.cwd);
-    let session_starts = event.kind == EventKind::SessionStart;
+    let session_starts = event.kind() == EventKind::SessionStart;
     let started = event.agent_type.as_ref().filter(|_| !session_starts);
     let shadowed = started.map(|name| foreign_agents::shadow(env, cwd, name));
     let clashes = foreign_agents::clashes(env, cwd, &|_| false);
@@ -182,7 +202,7 @@ fn start(env: &Env, ledger: &Ledger, event: &Event) -> Result<StartContext, Fail
 /// A person is at the client, and the permission mode leaves them something to answer.
 fn is_attended(env: &Env, event: &Event) -> bool {
     let silent = ["bypassPermissions", "dontAsk", "auto"];
-    env.attended && !event.permission_mode.as_deref().is_some_and(|mode| silent.contains(&mode))
+    env.client.attended && !event.permission_mode.as_deref().is_some_and(|mode| silent.contains(&mode))
 }
 
 /// The context of a recorded event, as far as it can be made again: what the call does and reaches by today's rules, in
@@ -195,15 +215,23 @@ pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Conte
     let client = session.memory.at_work.last().map(|agent| agent.client.clone()).unwrap_or_default();
     let shared = shared_context(env, session, event);
     let mut context = Context { folders, client, now_ms: then_ms, defers, stage, ..shared };
-    match event.kind {
+    match event.kind() {
         EventKind::PreToolUse | EventKind::PermissionRequest => {
             // What lay there then is not known; the text says that all of it could be kept.
             let keeps = |lost: Option<Lost>| if lost.is_some() { Keeps::Nothing } else { Keeps::Untold };
-            let again = |(call, lost)| Box::new(CallContext { keeps: keeps(lost), ..call });
-            context.call = call(env, session, event).map(again);
+            if let Some((mut call, lost)) = call(env, session, event) {
+                call.danger.keeps = keeps(lost);
+                context.found = Found::Call(Box::new(call));
+            }
         }
-        EventKind::SubagentStop => context.report = report(env, session, event, true),
-        EventKind::UserPromptSubmit => context.prompt = Prompt::read(&event.prompt, |_| false),
+        EventKind::SubagentStop => {
+            let report = report(env, session, event, true);
+            context.found = Found::AgentStop(AgentStopContext { report, ..AgentStopContext::default() });
+        }
+        EventKind::UserPromptSubmit => {
+            let meant = Prompt::read(event.prompt(), |_| false);
+            context.found = Found::Prompt(PromptContext { meant, ..PromptContext::default() });
+        }
         _ => {}
     }
     context
@@ -211,25 +239,22 @@ pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Conte
 
 fn shared_context(env: &Env, session: &Session, event: &Event) -> Context {
     let stage = authority::stage(env, session);
-    let prefixed = stage.is_some() || env.is_plugin;
+    let prefixed = stage.is_some() || env.client.is_plugin;
     // Who is inside a session is not asked as a person, whatever terminal the client has.
     let attended = is_attended(env, event) && !authority::is_inside(env, session);
     let (renamed, cwd) = (renamed(session), Path::new(&event.cwd));
+    let missing = |name: &&String| !prefixed && !foreign_agents::has_second_name(env, cwd, name);
+    let missing = renamed.iter().filter(missing).cloned().collect();
     Context {
         folders: env.folders.iter().cloned().collect(),
-        client: env.client.clone(),
+        client: env.client.pid.clone(),
         now_ms: env.now_ms,
-        prefix: if prefixed { PLUGIN_PREFIX } else { "" },
-        missing: renamed
-            .iter()
-            .filter(|name| !prefixed && !foreign_agents::has_second_name(env, cwd, name))
-            .cloned()
-            .collect(),
-        renamed,
+        agents: AgentNames { prefix: if prefixed { PLUGIN_PREFIX } else { "" }, renamed, missing },
         attended,
-        interactive: env.attended && env.host == Client::Claude,
-        defers: stage.is_some() || !attended && (env.in_run || asks_fleet(env, session)),
+        interactive: env.client.attended && env.host.can(Ability::AsksPersons),
+        defers: stage.is_some() || !attended && (env.run.claimed || asks_fleet(env, session)),
         stage,
+        found: Found::nothing_of(event.kind()),
         ..Context::default()
     }
 }
@@ -239,7 +264,7 @@ fn shared_context(env: &Env, session: &Session, event: &Event) -> Context {
 fn asks_fleet(env: &Env, session: &Session) -> bool {
     let fleet = &session.policy().fleet;
     let wanted = fleet.defer && fleet.url.is_some();
-    wanted && env.host == Client::Claude && !env.attended && !authority::is_inside(env, session)
+    wanted && env.host.can(Ability::AsksPersons) && !env.client.attended && !authority::is_inside(env, session)
 }
 
 /// An older version recorded that a name was taken, not which: then any may be.
@@ -253,7 +278,7 @@ fn renamed(session: &Session) -> Vec<String> {
 
 /// What a call does and reaches, and what its line would take away.
 fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Option<Lost>)> {
-    let call = event.call.as_ref()?;
+    let call = event.call()?;
     let (tool, input, policy) = (&call.key.tool, &call.input, session.policy());
     let mut protected = protected(env, session, event);
     let touches = table::tool(tool).touches != ToolTouches::Nothing;
@@ -281,23 +306,28 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Opt
     let place = keys::KeyPlace::of(env, session, &protected, looked.unheld != Unheld::Nothing);
     let dangers = discards::left(env, call, line.as_ref(), &ground, &reach);
     let lost = keeping::read(session, line.as_ref(), &dangers, &ground, &protected.project);
-    let seen = CallContext {
-        dangers,
-        keys: keys::shown(event, call, &reach, &place),
-        grows: growth::of_edit(env, session, event),
+    let project = protected.project.clone();
+    let does = CallEffect {
+        effect: class.effect,
+        why: looked.lasts.map_or(class.why, str::to_owned),
+        touches_tree: class.touches_tree,
         scratch: scratch::is_all(env, session, tool, line.as_ref(), &around, &reach),
+        grows: growth::of_edit(env, session, event),
+    };
+    let guard = GuardFacts {
+        keys: keys::shown(event, call, &reach, &place),
         settings: settings_edit::of_call(&protected, call, &reach),
         executable: executable::written(env, &protected, call, &reach),
         brought: brought(env, session, event, call),
         protected,
-        effect: class.effect,
-        why: looked.lasts.map_or(class.why, str::to_owned),
-        touches_tree: class.touches_tree,
-        unknown: looked.unknown,
-        online: looked.online,
-        unheld: looked.unheld,
-        named: hosts::of_call(session, call, line.as_ref()),
-        ..asked_by_user(env, policy, event, call, reach)
+    };
+    let seen = CallContext {
+        does,
+        guard,
+        danger: DangerFacts { dangers, keeps: Keeps::default() },
+        jail: JailFacts { unknown: looked.unknown, online: looked.online, unheld: looked.unheld },
+        hosts: HostFacts { named: hosts::of_call(session, call, line.as_ref()), ..HostFacts::default() },
+        ..asked_by_user(env, policy, event, (call, &project), reach)
     };
     Some((seen, lost))
 }
@@ -305,26 +335,34 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<(CallContext, Opt
 /// What a call must not touch; other clients are added where it may.
 fn protected(env: &Env, session: &Session, event: &Event) -> Protected {
     let mut protected = tampering::protected(env, event);
-    protected.real = behind(&protected, &session.memory.linked);
+    protected.on_disk.real = behind(&protected, &session.memory.linked);
     protected.registered = session.memory.held.keys().cloned().collect();
     protected
 }
 
 /// What the user's rules, checks and commands ask of a call that reaches this.
-fn asked_by_user(env: &Env, policy: &Policy, event: &Event, call: &ToolCall, reach: Targets) -> CallContext {
+fn asked_by_user(
+    env: &Env,
+    policy: &Policy,
+    event: &Event,
+    (call, project): (&ToolCall, &str),
+    reach: Targets,
+) -> CallContext {
     let mut seen = CallContext::default();
     if !policy.checks.is_empty() {
-        (seen.saves, seen.commits) = (saves(event, call), reach.runs.iter().any(named::commits));
+        seen.checks = CheckFacts { saves: saves(event, call), commits: reach.runs.iter().any(named::commits) };
     }
     if !policy.rules.is_empty() {
-        (seen.paths, seen.read, seen.commands) = named::list(event, call, &reach);
+        let (paths, read, commands) = named::list(event, call, &reach);
+        seen.rules = RuleFacts { paths, read, commands };
     }
     // Other clients do not tell how a command ended.
-    let test = policy.evidence.test.as_deref().filter(|_| env.host == Client::Claude);
-    seen.tests = test.map_or(Evidence::Other, |test| evidence::of(test, call, &reach));
+    let test = policy.evidence.test.as_deref().filter(|_| env.host.can(Ability::TellsExits));
+    let roots = [project, event.cwd.as_str()];
+    seen.task.tests = test.map_or(Evidence::Other, |test| evidence::of(test, call, &reach, &roots));
     let format = policy.close.format.as_deref();
-    seen.formats = format.is_some_and(|format| evidence::of(format, call, &reach) != Evidence::Other);
-    seen.tracks = tracking::of(&policy.tracker.command, &call.key.tool, &call.input, &reach);
+    seen.task.formats = format.is_some_and(|format| evidence::of(format, call, &reach, &roots) != Evidence::Other);
+    seen.task.tracks = tracking::of(&policy.tracker.command, &call.key.tool, &call.input, &reach);
     seen.reach = reach;
     seen
 }
@@ -371,7 +409,7 @@ fn report(env: &Reading, session: &Session, event: &Event, proven: bool) -> Opti
     if !(proven && session.awaited(id, kind).is_some() || agent.id == AgentId::Custodiet) {
         return None;
     }
-    Some(agent_report::read(agent, &event.report, &workflows(env)))
+    Some(agent_report::read(agent, event.report(), &workflows(env)))
 }
 
 /// Ids and gates of the workflows in force: a project's version of a shipped one keeps that one's gates.
@@ -388,7 +426,7 @@ fn workflows(env: &Reading) -> BTreeMap<String, Vec<Gate>> {
 
 fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndContext {
     let (session, mut ended) = (ledger.session(), EndContext::default());
-    let call = event.call.as_ref();
+    let call = event.call();
     let Some(open) = call.and_then(|call| session.open_call(&call.key)) else { return ended };
     ended.tracked = open.means.effect == Some(Effect::Tracker) || !open.means.tracks.is_empty();
     let kept = keeping::of_ended(env, session, event, open);
@@ -419,7 +457,7 @@ fn end(env: &Reading, ledger: &Ledger, event: &Event, context: &Context) -> EndC
             recorded.drawn = None;
         }
     }
-    if event.kind == EventKind::PostToolUse {
+    if event.kind() == EventKind::PostToolUse {
         recorded.plan = plan::approved(env, session, event, || workflows(env)).map(Box::new);
     }
     // A line may do more than it was judged to do.

@@ -38,16 +38,16 @@ pub struct About {
 
 impl About {
     pub fn of(ledger: &Ledger, event: &Event, context: &Context) -> Result<Self, Failure> {
-        let saves = context.call.as_ref().and_then(|call| call.saves.clone());
+        let saves = context.call().and_then(|call| call.checks.saves.clone());
         let text = |path: &str| {
-            let call = event.call.as_ref()?;
+            let call = event.call()?;
             proposed_text(&call.key.tool, &call.input, Path::new(path))
         };
         let saves = saves.map(|path| {
             let text = text(&path).unwrap_or_default();
             (path, text)
         });
-        let baseline = if event.kind == EventKind::Stop { ledger.baseline()? } else { BTreeMap::new() };
+        let baseline = if event.kind() == EventKind::Stop { ledger.baseline()? } else { BTreeMap::new() };
         let root = ledger.session().memory.root.clone();
         Ok(Self { cwd: PathBuf::from(&event.cwd), root, baseline, saves })
     }

@@ -10,7 +10,7 @@ use crate::config::texts::Reading;
 use crate::host::claude::settings::PROGRAM;
 use crate::host::table;
 use crate::ledger::{clients, sessions};
-use crate::model::client::Client;
+use crate::model::client::Ability;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::observe::tampering;
@@ -25,13 +25,13 @@ use std::path::Path;
 
 /// The client that fires this event.
 pub fn process(env: &Env) -> Option<ClientProcess> {
-    let pid = env.client.parse().ok()?;
+    let pid = env.client.pid.parse().ok()?;
     Some(ClientProcess { pid, started: kin::started(pid)? })
 }
 
 /// The timers of the session that this client had before, which go on in it, and whether some are not known.
 pub fn timers_before(env: &Env, event: &Event) -> (Vec<TimerMark>, bool) {
-    let known = env.client.parse().ok().and_then(|pid| clients::session_of(env, pid));
+    let known = env.client.pid.parse().ok().and_then(|pid| clients::session_of(env, pid));
     let Some(before) = known.filter(|id| *id != event.session_id) else { return (Vec::new(), false) };
     match sessions::find_anywhere(env, &before, Path::new(&event.cwd)) {
         Ok(Some((_, session))) => (session.memory.timers.clone(), session.memory.timers_lost),
@@ -41,10 +41,10 @@ pub fn timers_before(env: &Env, event: &Event) -> (Vec<TimerMark>, bool) {
 
 /// What this start asks for with `AOPS_MODE`, where that is new.
 pub fn mode_asked(env: &Reading, session: &Session, event: &Event) -> Result<Option<ModeAsked>, Failure> {
-    if event.kind != EventKind::SessionStart || env.mode.is_none() && session.memory.chosen.is_none() {
+    if event.kind() != EventKind::SessionStart || env.user.mode.is_none() && session.memory.chosen.is_none() {
         return Ok(None);
     }
-    let asked = match &env.mode {
+    let asked = match &env.user.mode {
         Some(word) => judge(env, event, word)?,
         None => ModeAsked::default(),
     };
@@ -113,11 +113,11 @@ const TOOL: [&str; 2] = ["Agent", "Task"];
 
 /// Why this client cannot start agents; nothing where it can, or where that is not known.
 pub fn agentless(env: &Env, event: &Event) -> Option<String> {
-    let line = env.client.parse().map(kin::command_line).unwrap_or_default();
+    let line = env.client.pid.parse().map(kin::command_line).unwrap_or_default();
     by_command_line(&line).or_else(|| match env.host {
-        Client::Claude => by_settings(env, event),
-        host if !host.has_agents() => Some(format!("our agents are not in {}", table::host(host).title)),
-        _ => None,
+        host if !host.can(Ability::StartsAgents) => Some(format!("our agents are not in {}", table::host(host).title)),
+        host if host.is_registered_by_name() => None,
+        _ => by_settings(env, event),
     })
 }
 

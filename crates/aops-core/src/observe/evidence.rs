@@ -19,7 +19,8 @@ use crate::tool::targets::Targets;
 use aops_shell::leftovers::only_checks;
 use aops_shell::syntax::Word;
 
-pub(super) fn of(test: &str, call: &ToolCall, reach: &Targets) -> Evidence {
+/// `roots`: the folders that the session is about; what passes elsewhere says nothing of them.
+pub(super) fn of(test: &str, call: &ToolCall, reach: &Targets, roots: &[&str]) -> Evidence {
     let input = json::read(&call.input).ok().filter(|_| call.key.tool == "Bash");
     let Some(input) = input else { return Evidence::Other };
     let background = matches!(input.get("run_in_background"), Some(Json::Bool(true)));
@@ -32,7 +33,7 @@ pub(super) fn of(test: &str, call: &ToolCall, reach: &Targets) -> Evidence {
         return Evidence::Is;
     }
     let decides = line.match_indices(test).any(|(at, _)| leads(&line[..at]) && follows(&line[at + test.len()..]));
-    if decides && is_run(test, reach) { Evidence::Contains } else { Evidence::Other }
+    if decides && is_run(test, reach, roots) { Evidence::Contains } else { Evidence::Other }
 }
 
 /// Begins the reason why a VERIFIED does not count.
@@ -117,28 +118,52 @@ fn leads(before: &str) -> bool {
     let wraps = |word: &str| matches!(word, "env" | "time" | "nice" | "timeout" | "-k" | "-n" | "-p");
     let sets =
         |word: &str| word.contains('=') && !word.starts_with('-') || word.starts_with(|c: char| c.is_ascii_digit());
+    // With another `PATH` or an injected library the words name another program.
+    let chooses = |word: &str| {
+        let name = word.split('=').next().unwrap_or_default();
+        let known = ["PATH", "BASH_ENV", "ENV", "MAKEFLAGS", "NODE_OPTIONS", "PYTEST_ADDOPTS"].contains(&name);
+        word.contains('=') && (known || ["LD_", "DYLD_", "CARGO_ALIAS_"].iter().any(|begin| name.starts_with(begin)))
+    };
     let apart = own.is_empty() || own.starts_with(char::is_whitespace) || own.len() == before.len();
     apart
+        && !before.split_whitespace().any(chooses)
         && own.split_whitespace().all(|word| wraps(word) || sets(word))
         && !before.contains("||")
         && !before.ends_with(|c: char| c.is_alphanumeric())
 }
 
+/// Arguments with which a test ends well and nothing was tested.
+const ASKS: [&str; 13] = [
+    "--co", "--collect-only", "--dry-run", "--dryrun", "--help", "--just-print", "--list", "--list-tests",
+    "--listTests", "--no-run", "--recon", "--version", "-V",
+];
+
 /// What may stand after it: its arguments, redirections, and commands that run only after its success.
 fn follows(after: &str) -> bool {
+    let arguments = after.split("&&").next().unwrap_or_default();
+    if arguments.split_whitespace().any(|word| ASKS.contains(&word)) {
+        return false;
+    }
     let plain = after.replace("&&", " ").replace(">&", " ").replace("&>", " ");
     (after.is_empty() || after.starts_with(char::is_whitespace)) && !plain.contains(['|', ';', '&', '\n'])
 }
 
 /// One of the line's simple commands begins with the words of the test; a test of several commands is known by its text.
-fn is_run(test: &str, reach: &Targets) -> bool {
+fn is_run(test: &str, reach: &Targets, roots: &[&str]) -> bool {
+    let lies_in =
+        |path: &str, root: &&str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let is_here = |folder: &Word| {
+        let path = folder.tidied().literal();
+        path.is_some_and(|path| roots.iter().any(|root| lies_in(&path, root)))
+    };
     if test.contains(['|', ';', '&', '\n', '\'', '"', '$', '`', '(', '>', '<']) {
-        return true;
+        return reach.runs.iter().all(|run| run.command.folders.iter().all(is_here));
     }
     let wanted: Vec<&str> = test.split_whitespace().skip_while(|word| word.contains('=')).collect();
     reach.runs.iter().any(|run| {
         let words: Vec<String> = run.command.words.iter().map(Word::lossy).collect();
         words.windows(wanted.len().max(1)).any(|some| some == wanted.as_slice())
+            && run.command.folders.iter().all(is_here)
             && !matches!(words.first().map(String::as_str), Some("echo" | "printf" | "grep" | "rg"))
     })
 }
@@ -155,7 +180,7 @@ mod tests {
         let ground = Ground { cwd: "/p", home: "/home/u", variables: &[] };
         let cut = targets::line("Bash", &input, &ground);
         let reach = targets::of("Bash", &input, cut.as_ref(), &ground);
-        of(test, &ToolCall { key: CallKey::of("Bash", "t1"), input, ..ToolCall::default() }, &reach)
+        of(test, &ToolCall { key: CallKey::of("Bash", "t1"), input, ..ToolCall::default() }, &reach, &["/p"])
     }
 
     #[test]
@@ -171,6 +196,16 @@ mod tests {
             ("timeout -k 5 2m cargo test -q", Contains),
             ("cd sub && nice -n 5 timeout 300 cargo test", Contains),
             ("sudo cargo test", Other),
+            ("cargo test --no-run", Other),
+            ("cargo test -q --help && ls", Other),
+            ("cargo test -- --list", Other),
+            ("PATH=fake:$PATH cargo test -q", Other),
+            ("export PATH=fake; cargo test -q", Other),
+            ("LD_PRELOAD=./x.so cargo test", Other),
+            ("cd /tmp/other && cargo test", Other),
+            ("cd ../q && cargo test -q", Other),
+            ("cd $somewhere && cargo test", Other),
+            ("cd /p/sub && cargo test", Contains),
             ("timeout --version cargo test", Other),
             ("env --help=1 cargo test", Other),
             ("cargo test || true", Other),
@@ -194,8 +229,8 @@ mod tests {
     fn a_command_in_the_background_has_not_succeeded() {
         let input = "{\"command\":\"cargo test\",\"run_in_background\":true}".to_owned();
         let call = ToolCall { key: CallKey::of("Bash", "t1"), input, ..ToolCall::default() };
-        assert_eq!(of("cargo test", &call, &Targets::default()), Evidence::Other);
+        assert_eq!(of("cargo test", &call, &Targets::default(), &["/p"]), Evidence::Other);
         let edit = ToolCall { key: CallKey::of("Edit", "t1"), input: "{}".to_owned(), ..ToolCall::default() };
-        assert_eq!(of("cargo test", &edit, &Targets::default()), Evidence::Other);
+        assert_eq!(of("cargo test", &edit, &Targets::default(), &["/p"]), Evidence::Other);
     }
 }

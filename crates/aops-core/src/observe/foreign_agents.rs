@@ -6,8 +6,9 @@
 
 use crate::config::texts::{self, Kind, Reading};
 use crate::host::agents;
+use crate::host::table::host;
 use crate::model::agent::{AGENTS, FILE_PREFIX, PLUGIN_PREFIX, bare, meant, ours};
-use crate::model::client::Client;
+use crate::model::client::Ability;
 use crate::system::env::Env;
 use crate::system::process::kin;
 use crate::text::frontmatter;
@@ -64,7 +65,7 @@ fn carried(env: &Env, path: &Path) -> Carried {
 
 /// Our names among the agents that the client was started with.
 fn given(env: &Env) -> Vec<String> {
-    let line = env.client.parse().map(kin::command_line).unwrap_or_default();
+    let line = env.client.pid.parse().map(kin::command_line).unwrap_or_default();
     let texts = line.windows(2).filter(|pair| pair[0] == OPTION).map(|pair| pair[1].as_str());
     let glued = line.iter().filter_map(|word| word.strip_prefix("--agents="));
     let mut names = Vec::new();
@@ -116,12 +117,8 @@ pub fn has_second_name(env: &Env, cwd: &Path, name: &str) -> bool {
 
 /// The agent files that the client may read here, the project's first; and a folder that holds more than are looked at.
 fn files(env: &Env, cwd: &Path) -> (Vec<PathBuf>, Option<PathBuf>) {
-    let (names, kind): (&[&str], _) = match env.host {
-        Client::Codex => (&[".codex/agents"], "toml"),
-        Client::Copilot => (&[".github/agents", ".claude/agents"], "md"),
-        Client::Opencode => (&[".opencode/agents", ".opencode/agent"], "md"),
-        _ => (&[".claude/agents"], "md"),
-    };
+    let agents = &host(env.host).agents;
+    let (names, kind) = (agents.in_project, agents.ending);
     let own = env.folder_of(env.host);
     let projects = cwd.ancestors().flat_map(|folder| names.iter().map(|name| folder.join(name)));
     let (mut all, mut unseen) = (Vec::new(), None);
@@ -173,7 +170,7 @@ pub fn name_in(env: &Env, path: &Path, text: &str) -> Option<String> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let stem = stem.strip_suffix(".agent").unwrap_or(&stem);
     let one_of = |name: &str| meant(name).filter(|name| !name.starts_with(PLUGIN_PREFIX));
-    if env.host != Client::Claude {
+    if !env.host.can(Ability::RenamesAgents) {
         let name = one_of(stem).or_else(|| one_of(&agents::name(text).or_else(|| read_name(text))?))?;
         return (!agents::is_ours(env.host, text)).then_some(name);
     }

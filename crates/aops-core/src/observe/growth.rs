@@ -40,7 +40,7 @@ const LARGEST: u64 = 8 << 20;
 
 /// What the file of this edit will be; nothing for any other call, and where the edit will fail.
 pub(super) fn of_edit(env: &Env, session: &Session, event: &Event) -> Option<ChangedFile> {
-    let call = event.call.as_ref().filter(|_| session.measures() && event.by_our_agent().is_none())?;
+    let call = event.call().filter(|_| session.measures() && event.by_our_agent().is_none())?;
     let tool = call.key.tool.as_str();
     let field = edited_field(tool)?;
     let input = json::read(&call.input).ok()?;
@@ -70,7 +70,7 @@ pub(super) fn of_edit(env: &Env, session: &Session, event: &Event) -> Option<Cha
 
 /// The file of an edit that was made unasked: what it was is not known, so all of its lines count.
 pub(super) fn of_unasked(env: &Env, session: &Session, event: &Event) -> Option<ChangedFile> {
-    let call = event.call.as_ref().filter(|_| session.measures() && event.by_our_agent().is_none())?;
+    let call = event.call().filter(|_| session.measures() && event.by_our_agent().is_none())?;
     let place = json::read(&call.input).ok()?.text_of(edited_field(&call.key.tool)?)?;
     let place = Path::new(&event.cwd).join(place);
     let place = real_paths::real(&place).unwrap_or(place);
@@ -132,7 +132,7 @@ fn count(old: &[u8], new: &[u8]) -> u64 {
 fn stays_here(env: &Env, event: &Event) -> bool {
     let home = env.home.to_string_lossy();
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };
-    let line = event.call.as_ref().and_then(|call| targets::line(&call.key.tool, &call.input, &ground));
+    let line = event.call().and_then(|call| targets::line(&call.key.tool, &call.input, &ground));
     line.is_some_and(|line| !outside(&line))
 }
 
@@ -153,7 +153,7 @@ pub(super) fn of_tree(env: &Env, session: &Session, event: &Event, open: &OpenCa
 /// Mode `strict`: tests, linters and requests to a server of this machine are no work where the tree is as it was before them.
 pub(super) fn is_idle(env: &Env, session: &Session, event: &Event, open: &OpenCall) -> bool {
     let asked = session.mode() == ModeLevel::Strict && session.measures_commands() && open.means.since_ms.is_some();
-    let Some(call) = event.call.as_ref().filter(|call| asked && !call.unended && !is_background(call)) else {
+    let Some(call) = event.call().filter(|call| asked && !call.unended && !is_background(call)) else {
         return false;
     };
     let home = env.home.to_string_lossy();
@@ -170,7 +170,7 @@ pub(super) fn is_idle(env: &Env, session: &Session, event: &Event, open: &OpenCa
 fn may_go_on(env: &Env, event: &Event) -> bool {
     let home = env.home.to_string_lossy();
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &[] };
-    event.call.as_ref().is_some_and(|call| {
+    event.call().is_some_and(|call| {
         let line = || targets::line(&call.key.tool, &call.input, &ground);
         call.unended || is_background(call) || line().is_some_and(|line| lasts(&line).is_some())
     })

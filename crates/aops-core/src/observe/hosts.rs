@@ -41,29 +41,29 @@ pub fn of_call(session: &Session, call: &ToolCall, line: Option<&Line>) -> Vec<H
 /// Which of them the list refuses, and which others this very line was refused before.
 pub fn look(session: &Session, folder: &Path, event: &Event, context: &mut Context) {
     let network = &session.policy().network;
-    let (Some(call), Some(seen)) = (&event.call, &mut context.call) else { return };
+    let (Some(call), Some(seen)) = (event.call(), context.call_mut()) else { return };
     if network.mode < NetworkMode::Ask {
         return;
     }
     let line = if runs_shell(call) { line_of(call) } else { None };
     let needed = line.map(|line| network::wanted_by(folder, &line)).unwrap_or_default();
-    if seen.named.is_empty() && needed.is_empty() {
+    if seen.hosts.named.is_empty() && needed.is_empty() {
         return;
     }
     let Some(list) = network::list(folder).or_else(|| network_list(session)) else { return };
-    let named = seen.named.iter().map(|host| (host.name.clone(), host.port, false));
+    let named = seen.hosts.named.iter().map(|host| (host.name.clone(), host.port, false));
     for (host, port, needed) in named.chain(needed.into_iter().map(|(host, port)| (host, port, true))) {
         let Some(name) = Name::of(host.as_bytes()) else { continue };
         let Verdict::Refuse(refusal) = list.judge(&name, port) else { continue };
         let rule = spelt(&host, port);
-        if !seen.unlisted.iter().any(|known| known.rule == rule) {
+        if !seen.hosts.unlisted.iter().any(|known| known.rule == rule) {
             let denied = !refusal.is_open();
             let after_secret = refusal == Refusal::AfterSecret;
-            seen.unlisted.push(Unlisted { rule, port, why: refusal.to_string(), denied, needed, after_secret });
+            seen.hosts.unlisted.push(Unlisted { rule, port, why: refusal.to_string(), denied, needed, after_secret });
         }
     }
-    if !seen.unlisted.is_empty() {
-        seen.foreign = network::foreign(folder);
+    if !seen.hosts.unlisted.is_empty() {
+        seen.hosts.foreign = network::foreign(folder);
     }
 }
 
@@ -96,8 +96,8 @@ pub fn reached(env: &Env, session: &Session, folder: &Path, event: &Event) -> (V
     if session.policy().network.mode == NetworkMode::Off || env.dry_run {
         return (Vec::new(), Vec::new());
     }
-    match event.kind {
-        EventKind::PostToolUse | EventKind::PostToolUseFailure if event.call.as_ref().is_some_and(runs_shell) => {
+    match event.kind() {
+        EventKind::PostToolUse | EventKind::PostToolUseFailure if event.call().is_some_and(runs_shell) => {
             network::take_news(folder)
         }
         EventKind::SessionEnd => (network::all_reached(folder), Vec::new()),

@@ -15,7 +15,7 @@ use crate::jail::plan::Ground;
 use crate::jail::receipt;
 use crate::jail::unheld::Search;
 use crate::model::call::{Effect, ToolCall, ToolResult};
-use crate::model::client::Client;
+use crate::model::client::Ability;
 use crate::model::event::{Event, EventKind};
 use crate::model::profile::{Hold, JailState, Loss, Losses, LostFile, Profile, Proof};
 use crate::observe::scratch::temporary_output;
@@ -52,9 +52,9 @@ pub fn is_message(prompt: &str) -> bool {
 pub fn tell(env: &Env, policy: &Policy, jail: Option<&JailState>, folder: &Path) {
     let off = policy.jail.level == JailLevel::Off;
     if let Some(hold) = jail.map(|jail| jail.hold).filter(|_| !off).or(off.then_some(Hold::Words)) {
-        let _ = env.held_by.set(hold);
+        let _ = env.told.hold.set(hold);
         if let Some(network) = network::held(&policy.network, &env.home, || Some(folder.to_owned())) {
-            let _ = env.network.set(network);
+            let _ = env.told.network.set(network);
         }
     }
 }
@@ -66,7 +66,7 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
         return (None, None);
     }
     if !env.is_jailing() {
-        let foreign = env.shell_prefix.as_ref().map(|prefix| {
+        let foreign = env.client.shell_prefix.as_ref().map(|prefix| {
             format!(
                 "`{SHELL_PREFIX}` names another program, so shell commands are judged by their words alone: `{}`",
                 one_line(prefix, 120)
@@ -122,7 +122,7 @@ fn shortfall(state: &JailState) -> Option<&'static str> {
 fn unheeded(env: &Env) -> Option<String> {
     let file = env.config.join("settings.json");
     let named = prefix::found(&tampering::settings(&file.to_string_lossy()));
-    named.filter(|value| env.host == Client::Claude && names_us(value)).map(|_| {
+    named.filter(|value| env.host.can(Ability::StartsShellsThroughUs) && names_us(value)).map(|_| {
         format!(
             "`{}` sets `{SHELL_PREFIX}`, but the client does not start commands through us, so they are judged by their words alone\nhint: start the client again, and look whether a project's settings set it anew",
             file.display()
@@ -214,10 +214,10 @@ fn words(command: &str) -> impl Iterator<Item = &str> {
 
 /// The proof of a command that ended, and whether it is missing. One that never ran needs none.
 pub fn proof(env: &Env, folder: &Path, session: &Session, event: &Event, open: &OpenCall) -> (Option<Proof>, bool) {
-    let Some(call) = event.call.as_ref().filter(|_| open.means.jailing.profile.is_some() && !env.dry_run) else {
+    let Some(call) = event.call().filter(|_| open.means.jailing.profile.is_some() && !env.dry_run) else {
         return (None, false);
     };
-    let ran = event.kind == EventKind::PostToolUse || call.error.starts_with(EXIT.trim_end());
+    let ran = event.kind() == EventKind::PostToolUse || call.error.starts_with(EXIT.trim_end());
     if !ran {
         return (None, false);
     }
@@ -280,12 +280,12 @@ pub(super) const UNREACHED: [&str; 14] = [
 /// This command failed in a layer without a network, and the missing network explains it.
 pub(super) fn is_offline(session: &Session, event: &Event, proof: &Proof) -> bool {
     let has_network = event.by_our_agent().is_some() && session.policy().jail.test_network;
-    let Some(call) = event.call.as_ref().filter(|_| proof.profile == Profile::Trial && !has_network) else {
+    let Some(call) = event.call().filter(|_| proof.profile == Profile::Trial && !has_network) else {
         return false;
     };
     let printed = call.result.as_ref().map(ToolResult::lines).unwrap_or_default();
     let said = [&call.error, &printed].map(|text| text.to_lowercase());
-    let failed = event.kind == EventKind::PostToolUseFailure;
+    let failed = event.kind() == EventKind::PostToolUseFailure;
     failed && UNREACHED.iter().any(|words| said.iter().any(|text| text.contains(words)))
 }
 

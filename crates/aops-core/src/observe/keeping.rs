@@ -140,7 +140,7 @@ pub fn keep(env: &Env, session: &Session, event: &Event, rules: &[String]) -> Re
     let Some(root) = rollback::root(env, session, event) else {
         return Err("there is no project to keep it in".to_owned());
     };
-    let Some(call) = event.call.as_ref() else { return Ok(()) };
+    let Some(call) = event.call() else { return Ok(()) };
     let line = json::read(&call.input).ok().and_then(|input| input.text_of("command")).unwrap_or_default();
     let command = before::Command {
         env,

@@ -19,7 +19,7 @@ pub fn look(env: &Env, session: &Session, event: &Event, context: &mut Context) 
         return;
     }
     let goes_on = lease::goes_on(session, context);
-    let Some(call) = context.call.as_mut().filter(|call| call.effect.is_write()) else { return };
+    let Some(call) = context.call_mut().filter(|call| call.does.effect.is_write()) else { return };
     let tree = Path::new(&session.memory.root);
     let paths = written(env, call, tree);
     if paths.is_empty() {
@@ -28,10 +28,10 @@ pub fn look(env: &Env, session: &Session, event: &Event, context: &mut Context) 
     let client = client::process(env);
     match leases::take(env, tree, &paths, &event.session_id, client.as_ref(), goes_on) {
         Ok(taken) => {
-            call.taken = taken.files;
-            call.held = taken.held.map_or(Held::Nobody, |lease| Held::Another(holder(lease, tree)));
+            call.lease.taken = taken.files;
+            call.lease.held = taken.held.map_or(Held::Nobody, |lease| Held::Another(holder(lease, tree)));
         }
-        Err(failure) => call.held = Held::Unknown(failure.to_string()),
+        Err(failure) => call.lease.held = Held::Unknown(failure.to_string()),
     }
 }
 

@@ -23,9 +23,8 @@ pub struct OtherClients<'a> {
 impl<'a> OtherClients<'a> {
     pub fn new(env: &'a Env, session: &'a Session) -> Self {
         let linked = Some(&session.memory.linked);
-        let others = Client::ALL.into_iter().filter(|client| ![Client::Claude, env.host].contains(client));
         let folder = |client| (client, env.folder_of(client).to_string_lossy().into_owned());
-        Self { env, linked, unseen: others.map(folder).collect() }
+        Self { env, linked, unseen: env.host.others_by_name().map(folder).collect() }
     }
 
     /// For a call that touches nothing.
@@ -60,8 +59,8 @@ impl<'a> OtherClients<'a> {
         let before = protected.clients.len();
         protected.clients.extend(registered);
         if let Some(linked) = self.linked.filter(|_| protected.clients.len() > before) {
-            protected.real.clear();
-            protected.real = behind(protected, linked);
+            protected.on_disk.real.clear();
+            protected.on_disk.real = behind(protected, linked);
         }
     }
 }

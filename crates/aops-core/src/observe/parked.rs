@@ -4,7 +4,7 @@
 //! committed or as it was is not left; without git nothing is known to be over.
 
 use super::real_paths;
-use crate::gate::Context;
+use crate::gate::{Context, Found};
 use crate::model::event::{Event, EventKind};
 use crate::session::fold::Session;
 use crate::session::memory::Parked;
@@ -18,11 +18,12 @@ const MOST: usize = 32;
 
 /// A prompt of a person comes, and tasks are parked: which of them are over?
 pub(super) fn look(env: &Env, session: &Session, event: &Event, context: &mut Context) {
-    let prompts = event.kind == EventKind::UserPromptSubmit && context.prompt != Prompt::Machine;
+    let prompts = event.kind() == EventKind::UserPromptSubmit && context.prompt() != Prompt::Machine;
+    let Found::Prompt(prompt) = &mut context.found else { return };
     if prompts && !session.memory.parked.is_empty() && context.stage.is_none() {
         let living = living(env, Some(Path::new(&event.cwd)), session);
         let over = |at: &u64| !living.iter().any(|(living, _)| *living as u64 == *at);
-        context.over = (0..session.memory.parked.len() as u64).filter(over).collect();
+        prompt.over = (0..session.memory.parked.len() as u64).filter(over).collect();
     }
 }
 

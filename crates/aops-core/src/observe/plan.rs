@@ -23,7 +23,7 @@ const MOST: usize = 40;
 
 /// What the person reads who is asked about this plan: the text in the question; without one, the plan's file as it is now.
 pub(super) fn shown(env: &Env, event: &Event, workflows: impl FnOnce() -> BTreeMap<String, Vec<Gate>>) -> PlanShown {
-    let input = event.call.as_ref().and_then(|call| json::read(&call.input).ok());
+    let input = event.call().and_then(|call| json::read(&call.input).ok());
     let text = input.and_then(|input| input.text_of("plan")).filter(|text| !text.trim().is_empty());
     text.map_or(PlanShown::File(env.now_ms), |text| PlanShown::Text(Box::new(of_text(&redact(&text), &workflows()))))
 }
@@ -35,7 +35,7 @@ pub(super) fn approved(
     event: &Event,
     workflows: impl FnOnce() -> BTreeMap<String, Vec<Gate>>,
 ) -> Option<AgentReport> {
-    let call = event.call.as_ref().filter(|call| call.key.tool == "ExitPlanMode" && event.agent_id.is_none())?;
+    let call = event.call().filter(|call| call.key.tool == "ExitPlanMode" && event.agent_id.is_none())?;
     let progress = &session.memory.progress;
     let asked = progress.plan_asked.as_deref() == Some(call.key.id.as_str());
     let plan = call.plan.as_ref().filter(|_| asked)?;

@@ -58,7 +58,7 @@ fn roots(env: &Env, cwd: &Path) -> Vec<PathBuf> {
         found
     });
     let given = given_by(env, "--plugin-dir").into_iter().map(|folder| cwd.join(folder));
-    in_skills.chain(installed).chain(given).chain(env.plugin_root.clone()).take(MOST + 1).collect()
+    in_skills.chain(installed).chain(given).chain(env.client.plugin_root.clone()).take(MOST + 1).collect()
 }
 
 fn inside(folder: &Path) -> Vec<PathBuf> {
@@ -83,7 +83,7 @@ fn install_paths(json: &Json, found: &mut Vec<PathBuf>) {
 
 /// What follows this option on the client's command line, each time it stands there.
 pub fn given_by(env: &Env, option: &str) -> Vec<String> {
-    let line = env.client.parse().map(kin::command_line).unwrap_or_default();
+    let line = env.client.pid.parse().map(kin::command_line).unwrap_or_default();
     let glued = format!("{option}=");
     let mut words = line.iter();
     let mut found = Vec::new();
@@ -107,7 +107,7 @@ fn name(root: &Path) -> Option<String> {
 /// Why `aops:` agents do not count here: another plugin has our name. One that is ours decides it, where the client says that
 /// it runs us.
 pub fn foreign(env: &Env, cwd: &Path) -> Option<String> {
-    let said = env.plugin_root.as_ref().filter(|_| !is_set_by_project(env, cwd));
+    let said = env.client.plugin_root.as_ref().filter(|_| !is_set_by_project(env, cwd));
     if said.is_some_and(|root| is_our_plugin(env, root)) {
         return None;
     }

@@ -4,7 +4,7 @@
 //! before a call.
 
 use crate::host::claude::transcript::{decisions, of_agent};
-use crate::model::client::Client;
+use crate::model::client::Ability;
 use crate::model::event::{Event, EventKind};
 use crate::session::fold::Session;
 use crate::session::question::Decision;
@@ -14,7 +14,7 @@ use std::path::Path;
 
 pub(super) fn look(env: &Env, session: &Session, event: &Event) -> Vec<Decision> {
     let over = matches!(
-        event.kind,
+        event.kind(),
         EventKind::UserPromptSubmit
             | EventKind::PostToolBatch
             | EventKind::SubagentStop
@@ -22,9 +22,9 @@ pub(super) fn look(env: &Env, session: &Session, event: &Event) -> Vec<Decision>
             | EventKind::StopFailure
             | EventKind::SessionEnd
     );
-    let ended = matches!(event.kind, EventKind::PostToolUse | EventKind::PostToolUseFailure);
+    let ended = matches!(event.kind(), EventKind::PostToolUse | EventKind::PostToolUseFailure);
     let over = over || ended && session.must_prove_answers();
-    if !over || env.host != Client::Claude || event.transcript_path.is_empty() {
+    if !over || !env.host.can(Ability::RecordsPersons) || event.transcript_path.is_empty() {
         return Vec::new();
     }
     let waiting = session.open_questions().map(|(open, _)| (open.agent_id.as_deref(), open.call.id.as_str()));

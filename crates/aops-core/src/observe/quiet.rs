@@ -16,7 +16,7 @@ use crate::gate::{Context, Keeps, QuietAnswer, Unheld, is_waived_at_all, profile
 use crate::jail::environment;
 use crate::jail::plan::Ground as JailGround;
 use crate::model::call::{Effect, ToolCall, ToolResult};
-use crate::model::client::Client;
+use crate::model::client::Ability;
 use crate::model::event::{Event, EventKind};
 use crate::model::profile::{Profile, line_digest};
 use crate::observe::{authority, jailed, keeping, real_paths};
@@ -52,7 +52,7 @@ pub fn note(env: &Reading, session: &Session, event: &Event, context: &mut Conte
     let Ok((recorded, line)) = look(env, session, event, context) else { return };
     let contained = recorded.level == AnswerLevel::Contained;
     let keeps = contained.then(|| keeping::look_at_all(env, session, event, &line));
-    if let (Some(seen), None | Some(Keeps::Nothing | Keeps::All(_))) = (&mut context.call, &keeps) {
+    if let (Some(seen), None | Some(Keeps::Nothing | Keeps::All(_))) = (context.call_mut(), &keeps) {
         seen.quiet = Some(Box::new(QuietAnswer { recorded, keeps }));
     }
 }
@@ -63,7 +63,7 @@ fn look(env: &Reading, session: &Session, event: &Event, context: &Context) -> R
     if wanted.allow == QuietLevel::Off {
         return Err("`[quiet] allow` is `off`".to_owned());
     }
-    let call = event.call.as_ref().ok_or("there is no call")?;
+    let call = event.call().ok_or("there is no call")?;
     may_answer(env, session, event, context)?;
     let command = plain_command(call)?;
     let digest = line_digest(&command);
@@ -114,10 +114,14 @@ struct Paths {
 
 impl Paths {
     fn of(line: &Line, level: AnswerLevel, rules: &ClientRules, seen: &places::Seen) -> Result<Self, String> {
-        let quiet::Places { named: reads, is_open } = quiet::places(line);
+        let quiet::Places { named: mut reads, patterns, is_open } = quiet::places(line);
         // What runs unknown programs may read any path; where the user has rules about that, they decide.
         if is_open && (level == AnswerLevel::Reading || !rules.paths.is_empty()) {
             return Err("a word of it may be any path".to_owned());
+        }
+        // What is not known may open any path, so what a pattern finds matters only where that does.
+        if level == AnswerLevel::Reading || !rules.paths.is_empty() {
+            reads.extend(seen.links(&patterns)?);
         }
         if reads.len() > MOST_READ {
             return Err("it names too many paths".to_owned());
@@ -155,12 +159,12 @@ const HINDERED: [&str; 10] = [
 /// An answered command says that the jail was in its way. Behind a pipe nobody learns that it failed, so words are enough of
 /// one that is not known to read; who reads files finds such words in them.
 pub fn is_hindered(event: &Event, open: &OpenCall) -> bool {
-    let speaks = match (event.kind, open.means.quiet.as_ref().map(|quiet| quiet.level)) {
+    let speaks = match (event.kind(), open.means.quiet.as_ref().map(|quiet| quiet.level)) {
         (EventKind::PostToolUseFailure, Some(_)) => true,
         (EventKind::PostToolUse, level) => level == Some(AnswerLevel::Contained),
         _ => false,
     };
-    let Some(call) = event.call.as_ref().filter(|_| speaks) else { return false };
+    let Some(call) = event.call().filter(|_| speaks) else { return false };
     let shown = call.result.as_ref().map(ToolResult::lines).unwrap_or_default();
     let said = format!("{}\n{shown}", call.error).to_lowercase();
     HINDERED.iter().chain(&jailed::UNREACHED).any(|words| said.contains(words))
@@ -168,9 +172,9 @@ pub fn is_hindered(event: &Event, open: &OpenCall) -> bool {
 
 /// The client, the session and the call are such that an answer may be given at all.
 fn may_answer(env: &Reading, session: &Session, event: &Event, context: &Context) -> Result<(), String> {
-    let seen = context.call.as_ref().ok_or("there is no call")?;
-    let is_bash = event.call.as_ref().is_some_and(|call| call.key.tool == "Bash");
-    if env.host != Client::Claude || !is_bash {
+    let seen = context.call().ok_or("there is no call")?;
+    let is_bash = event.call().is_some_and(|call| call.key.tool == "Bash");
+    if !env.host.can(Ability::AsksPersons) || !is_bash {
         return Err("it is no shell line of Claude Code".to_owned());
     }
     if !event.permission_mode.as_deref().is_some_and(|mode| ASKING.contains(&mode)) {
@@ -185,14 +189,14 @@ fn may_answer(env: &Reading, session: &Session, event: &Event, context: &Context
     if let Some(why) = session.memory.quiet.as_ref().and_then(|quiet| quiet.off.as_ref()) {
         return Err(why.clone());
     }
-    let is_found = !seen.dangers.is_empty() || seen.keys.is_some() || seen.unheld != Unheld::Nothing;
-    if is_found || seen.settings.is_some() || seen.executable.is_some() || seen.brought.is_some() {
+    let is_found = !seen.danger.dangers.is_empty() || seen.guard.keys.is_some() || seen.jail.unheld != Unheld::Nothing;
+    if is_found || seen.guard.settings.is_some() || seen.guard.executable.is_some() || seen.guard.brought.is_some() {
         return Err("a gate finds something in it".to_owned());
     }
     if is_waived_at_all(session, context) {
         return Err("a waiver is in force".to_owned());
     }
-    let line = env.client.parse().map(kin::command_line).unwrap_or_default();
+    let line = env.client.pid.parse().map(kin::command_line).unwrap_or_default();
     if line.is_empty() {
         return Err("how the client was started is not known".to_owned());
     }
@@ -221,7 +225,7 @@ fn plain_command(call: &ToolCall) -> Result<String, String> {
 /// The line, and what its text says. That the user calls a program reading is no proof of it.
 fn read(session: &Session, event: &Event, context: &Context, command: &str) -> (Line, Quiet) {
     let (policy, none) = (session.policy(), Protected::default());
-    let protected = context.call.as_ref().map_or(&none, |seen| &seen.protected);
+    let protected = context.call().map_or(&none, |seen| &seen.guard.protected);
     let variables = real_paths::variables(protected);
     let ground = Ground { cwd: &event.cwd, home: &protected.home, variables: &variables };
     let listed = |program: &str, words: &[Word]| {

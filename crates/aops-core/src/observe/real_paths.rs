@@ -60,7 +60,7 @@ pub fn settle(reach: &mut Targets, protected: &mut Protected, others: &mut Other
     let sweeping = reach.paths.iter().any(|target| whole(target.act) || sweeps(&target.path.bits));
     if sweeping && guard::judge(protected, reach).ruling == Ruling::Deny {
         let places = protected.places().into_iter().map(|place| place.path);
-        protected.standing = Some(places.filter(|path| std::fs::symlink_metadata(path).is_ok()).collect());
+        protected.on_disk.standing = Some(places.filter(|path| std::fs::symlink_metadata(path).is_ok()).collect());
     }
 }
 
@@ -185,7 +185,7 @@ mod tests {
                 home,
                 ..Protected::default()
             };
-            protected.real = other_clients::behind(&protected, &links(&protected));
+            protected.on_disk.real = other_clients::behind(&protected, &links(&protected));
             protected
         }
 

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// A fork may be started anywhere in the project: in a folder of it, in another working tree.
 pub(super) fn blocked_beside(env: &Env, ledger: &Ledger, event: &Event) -> Result<Vec<(String, String)>, Failure> {
     let (own, cwd) = (ledger.project(), Path::new(&event.cwd));
-    let forks = event.source == "fork";
+    let forks = event.source() == "fork";
     let beside = heads::at(env).blocked()?.into_iter();
     let beside = beside.filter(|head| head.project == own || forks && is_of(env, cwd, head));
     Ok(beside.map(|head| (head.session_id, head.reason.unwrap_or_default())).collect())

@@ -10,7 +10,6 @@ use crate::host::claude::disarm;
 use crate::host::claude::settings::survey;
 use crate::ledger::open::{Ledger, Recent};
 use crate::model::call::CallState;
-use crate::model::client::Client;
 use crate::model::event::Event;
 use crate::observe::{own_changes, real_paths};
 use crate::session::fact::Fact;
@@ -43,10 +42,10 @@ pub enum Trip {
 /// What the guard protects for this event: the folders of this environment, and the project the session began in.
 pub fn protected(env: &Env, event: &Event) -> Protected {
     let text = |path: &Path| path.to_string_lossy().into_owned();
-    let project = if env.project.as_os_str().is_empty() { event.cwd.clone() } else { text(&env.project) };
+    let project = if env.client.project.as_os_str().is_empty() { event.cwd.clone() } else { text(&env.client.project) };
     let program = std::env::current_exe().map(|path| text(&path)).unwrap_or_default();
-    let pids = Some(env.client.clone()).filter(|pid| !pid.is_empty());
-    let own = Some(env.host).filter(|client| *client != Client::Claude);
+    let pids = Some(env.client.pid.clone()).filter(|pid| !pid.is_empty());
+    let own = Some(env.host).filter(|client| client.is_registered_by_name());
     let worktree = git::worktree_at(Path::new(&project), Path::new(&event.cwd));
     Protected {
         home: text(&env.home),
@@ -67,8 +66,7 @@ pub fn protected(env: &Env, event: &Event) -> Protected {
 /// The same with the other clients that we are registered in: a look at a file of each, for a call that touches something.
 pub fn protected_with_others(env: &Env, event: &Event) -> Protected {
     let mut protected = protected(env, event);
-    let others = Client::ALL.into_iter().filter(|client| ![Client::Claude, env.host].contains(client));
-    let registered = others.filter(|client| host::is_registered(env, *client));
+    let registered = env.host.others_by_name().filter(|client| host::is_registered(env, *client));
     protected.clients.extend(registered.map(|client| (client, env.folder_of(client).to_string_lossy().into_owned())));
     protected
 }
@@ -76,7 +74,7 @@ pub fn protected_with_others(env: &Env, event: &Event) -> Protected {
 /// Our program, the link to it that hooks may be registered by, and the plugin's script that starts it.
 fn with_link(env: &Env, program: String) -> Vec<String> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
-    let script = env.plugin_root.as_ref().map(|root| text(&root.join("bin/aops-hook")));
+    let script = env.client.plugin_root.as_ref().map(|root| text(&root.join("bin/aops-hook")));
     let others = [Some(text(&env.home.join(".local/bin/aops-hook"))), script];
     let mut all = vec![program];
     for path in others.into_iter().flatten() {

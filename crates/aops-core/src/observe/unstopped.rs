@@ -3,11 +3,11 @@
 //! Reads the end of the client's transcript, and the working tree; both only where a prompt, start or end of the session comes
 //! after such a turn, the tree also at a Stop and where a question takes a task's place. Invariant: without the client's own word it was no interrupt.
 
-use crate::gate::{Context, LastRefusal, Unstopped, is_waiting};
+use crate::gate::{Context, Found, LastRefusal, StopContext, Unstopped, is_waiting};
 use crate::host::claude::transcript::is_interrupted;
 use crate::ledger::open::Ledger;
 use crate::model::call::Effect;
-use crate::model::client::Client;
+use crate::model::client::Ability;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::model::gate_id::GateId;
@@ -22,17 +22,17 @@ use std::path::Path;
 
 pub(super) fn look(env: &Env, ledger: &Ledger, event: &Event, context: &mut Context) -> Result<(), Failure> {
     let session = ledger.session();
-    let shows = match event.kind {
-        EventKind::UserPromptSubmit => context.prompt != Prompt::Machine,
-        EventKind::SessionStart => event.source != "compact" && !context.start.beside,
+    let shows = match event.kind() {
+        EventKind::UserPromptSubmit => context.prompt() != Prompt::Machine,
+        EventKind::SessionStart => event.source() != "compact" && !context.start().is_some_and(|start| start.beside),
         EventKind::SessionEnd => true,
         _ => false,
     };
     let Some(turn) = session.memory.prompted.as_ref().filter(|turn| shows && turn.open) else { return Ok(()) };
-    let same = event.kind == EventKind::UserPromptSubmit && event.prompt_id.as_ref() == Some(&turn.id);
+    let same = event.kind() == EventKind::UserPromptSubmit && event.prompt_id.as_ref() == Some(&turn.id);
     let in_run = context.stage.is_some() || session.memory.run.is_some() || context.defers;
     let waits = session.memory.calls.iter().any(is_waiting);
-    if same || in_run || waits || session.blocked().is_some() || env.host != Client::Claude {
+    if same || in_run || waits || session.blocked().is_some() || !env.host.can(Ability::RecordsPersons) {
         return Ok(());
     }
     // A second client on the session knows nothing of the first one's turn.
@@ -44,19 +44,23 @@ pub(super) fn look(env: &Env, ledger: &Ledger, event: &Event, context: &mut Cont
     if may_have || session.memory.calls.iter().any(changes) {
         context.tree = left_in_tree(env, ledger, event)?;
     }
-    let next = event.prompt_id.as_deref().filter(|_| event.kind == EventKind::UserPromptSubmit);
+    let next = event.prompt_id.as_deref().filter(|_| event.kind() == EventKind::UserPromptSubmit);
     let interrupted = is_interrupted(&event.transcript_path, &turn.id, &turn.sha256, next);
     let (paths, files) = if interrupted { parked::left_of_task(env, session, event, context) } else { <_>::default() };
-    context.unstopped = Some(Unstopped { interrupted, files, paths });
+    context.earlier.unstopped = Some(Unstopped { interrupted, files, paths });
     Ok(())
 }
 
 /// An agent of ours reports a plan for a question: what is left of the unfinished task whose place it takes.
 pub(super) fn look_at_plan(env: &Env, ledger: &Ledger, event: &Event, context: &mut Context) -> Result<(), Failure> {
     let session = ledger.session();
-    if matches!(&context.report, Some(Ok(plan)) if session.is_left_by(plan)) {
+    let report = context.agent_stop().and_then(|stop| stop.report.as_ref());
+    if matches!(report, Some(Ok(plan)) if session.is_left_by(plan)) {
         context.tree = left_in_tree(env, ledger, event)?;
-        context.left = parked::left_by_question(env, session, event, context);
+        let left = parked::left_by_question(env, session, event, context);
+        if let Found::AgentStop(stop) = &mut context.found {
+            stop.left = left;
+        }
     }
     Ok(())
 }
@@ -64,15 +68,17 @@ pub(super) fn look_at_plan(env: &Env, ledger: &Ledger, event: &Event, context: &
 /// What the end of a turn leaves in the working tree where its task may owe something, and what was refused in the turn and not
 /// done since.
 pub(super) fn look_at_stop(env: &Env, ledger: &Ledger, event: &Event, context: &mut Context) -> Result<(), Failure> {
+    let mut stop = StopContext::default();
     if may_owe(ledger.session(), context) {
-        (context.tree, context.asks) = (left_in_tree(env, ledger, event)?, asks(event));
-        context.push_failed = context.tree.push.is_some() && evidence::is_push_failed(&ledger.recent());
+        (context.tree, stop.asks) = (left_in_tree(env, ledger, event)?, asks(event));
+        stop.push_failed = context.tree.push.is_some() && evidence::is_push_failed(&ledger.recent());
     }
     // Who asks the person something has told them what waits.
     if context.attended && context.stage.is_none() && ledger.session().is_shut() && !asks(event) {
         let by_loop = |last: &LastRefusal| last.gate == GateId::Sandbox;
-        context.refused = unfinished::refusal(&ledger.recent()).filter(by_loop);
+        stop.refused = unfinished::refusal(&ledger.recent()).filter(by_loop);
     }
+    context.found = Found::Stop(stop);
     Ok(())
 }
 

@@ -6,7 +6,10 @@
 #![expect(clippy::disallowed_methods, reason = "the one place that reads the environment and the clock")]
 
 pub use super::held_network::HeldNetwork;
-use crate::model::{client::Client, profile::Hold};
+use crate::model::{
+    client::{Ability, CLIENTS, Client},
+    profile::Hold,
+};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{ffi::OsString, io, sync::OnceLock};
@@ -26,8 +29,8 @@ pub struct Env {
     pub home: PathBuf,
     /// Whose events this process answers.
     pub host: Client,
-    /// Where each other client keeps its configuration.
-    pub others: [PathBuf; 5],
+    /// Where each client keeps its configuration.
+    pub others: [PathBuf; CLIENTS.len()],
     /// `$CLAUDE_CONFIG_DIR`, else `$HOME/.claude`: where Claude Code keeps settings and sessions.
     pub config: PathBuf,
     /// Our own user configuration folder: `$XDG_CONFIG_HOME/aops` or the platform's.
@@ -37,55 +40,80 @@ pub struct Env {
     /// `$ACA_DATA` or the platform's data folder.
     pub data: PathBuf,
     pub cwd: PathBuf,
-    /// Where the client's session began; empty outside of hooks.
-    pub project: PathBuf,
-    /// The file with `export` lines that the host sources before later shell calls.
-    pub env_file: Option<PathBuf>,
-    pub client: String,
-    /// Who works here, as the system says it to every program: `$LOGNAME`, else `$USER`. It names, and proves nothing.
-    pub person: Option<String>,
-    /// `$TRACEPARENT`, where it is one: the span in which the client runs us.
-    pub traceparent: Option<String>,
-    /// What the client calls itself: `claude-code_2-1-325_harness`.
-    pub agent: String,
-    /// The session that the client runs this for, where it says so.
-    pub client_session: Option<String>,
-    /// Inside a tool call or hook of the client, as the environment says. A client above us is `ledger::clients`' business.
-    pub inside_client: bool,
-    /// A variable says that Claude Code started us, as a hook or in a tool call.
-    pub of_claude: bool,
-    /// A person sits at the client.
-    pub attended: bool,
-    pub no_color: bool,
-    /// The terminal knows no escape sequences: `TERM=dumb`, or no `TERM` at all.
-    pub is_dumb: bool,
-    /// The environment claims that a run's driver started the client.
-    pub in_run: bool,
-    /// The run whose driver started us, and its key, which proves it.
-    pub run: Option<(String, String)>,
-    /// `$AOPS_MODE`: the mode that the person who started the client wants for this start.
-    pub mode: Option<String>,
-    /// The program through which the client starts shell commands.
-    pub shell_prefix: Option<String>,
-    /// What holds the programs that we start on an agent's files, and their network: told by the session, once it is read.
-    pub held_by: OnceLock<Hold>,
-    pub network: OnceLock<HeldNetwork>,
-    /// The project of the session in which this verb was called, as the shell in its place found it.
-    pub called_in: Option<PathBuf>,
-    /// The command that was let go to be tried out: its jail is made after the answer.
-    pub trial: OnceLock<Trial>,
-    /// This process drives runs, whose steps work where it starts programs.
-    pub is_driving: bool,
-    /// Registered as a plugin: our agents carry its prefix.
-    pub is_plugin: bool,
-    /// Where that plugin is, as the client says.
-    pub plugin_root: Option<PathBuf>,
     /// The variables that decide our folders: a later change is an attempt to move them.
     pub folders: Vec<(String, String)>,
+    pub client: ClientEnv,
+    pub user: UserEnv,
+    pub run: RunEnv,
+    pub told: ToldOnce,
     /// Milliseconds since 1970, UTC.
     pub now_ms: i64,
     /// A dry run: everything is judged, nothing is written.
     pub dry_run: bool,
+}
+
+/// What the client says about itself and this start of ours.
+#[derive(Clone, Debug, Default)]
+pub struct ClientEnv {
+    /// Its process, as text; empty where it does not say.
+    pub pid: String,
+    /// What it calls itself: `claude-code_2-1-325_harness`.
+    pub agent: String,
+    /// The session that it runs this for, where it says so.
+    pub session: Option<String>,
+    /// Where its session began; empty outside of hooks.
+    pub project: PathBuf,
+    /// We are inside one of its tool calls or hooks, as the environment says. A client above us is `ledger::clients`' business.
+    pub is_around: bool,
+    /// A variable says that Claude Code started us, as a hook or in a tool call.
+    pub is_claude: bool,
+    /// A person sits at it.
+    pub attended: bool,
+    /// The file with `export` lines that it sources before later shell calls.
+    pub env_file: Option<PathBuf>,
+    /// `$TRACEPARENT`, where it is one: the span in which it runs us.
+    pub traceparent: Option<String>,
+    /// The program through which it starts shell commands.
+    pub shell_prefix: Option<String>,
+    /// The project of the session in which this verb was called, as the shell in its place found it.
+    pub called_in: Option<PathBuf>,
+    /// Registered as a plugin: our agents carry its prefix.
+    pub is_plugin: bool,
+    /// Where that plugin is, as the client says.
+    pub plugin_root: Option<PathBuf>,
+}
+
+/// Who started us, and what their terminal can show.
+#[derive(Clone, Debug, Default)]
+pub struct UserEnv {
+    /// Who works here, as the system says it to every program: `$LOGNAME`, else `$USER`. It names, and proves nothing.
+    pub person: Option<String>,
+    /// `$AOPS_MODE`: the mode that the person who started the client wants for this start.
+    pub mode: Option<String>,
+    pub no_color: bool,
+    /// The terminal knows no escape sequences: `TERM=dumb`, or no `TERM` at all.
+    pub is_dumb: bool,
+}
+
+/// The run that this process belongs to.
+#[derive(Clone, Debug, Default)]
+pub struct RunEnv {
+    /// The environment claims that a run's driver started the client.
+    pub claimed: bool,
+    /// The run whose driver started us, and its key, which proves it.
+    pub proof: Option<(String, String)>,
+    /// This process drives runs, whose steps work where it starts programs.
+    pub is_driving: bool,
+}
+
+/// What the environment does not say, and the session tells once it is read.
+#[derive(Clone, Debug, Default)]
+pub struct ToldOnce {
+    /// What holds the programs that we start on an agent's files, and their network.
+    pub hold: OnceLock<Hold>,
+    pub network: OnceLock<HeldNetwork>,
+    /// The command that was let go to be tried out: its jail is made after the answer.
+    pub trial: OnceLock<Trial>,
 }
 
 /// The run that a client was started for, and the key that only its driver knows.
@@ -101,39 +129,43 @@ pub const SHELL_PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";
 /// Tells a verb that an agent called the project of its session.
 pub const CALLED_IN: &str = "AOPS_CALLED_IN";
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
-/// What clients set for everything that they start.
-#[rustfmt::skip]
-const OF_CLIENT: [&str; 9] = [
-    "CLAUDECODE", "CLAUDE_PID", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION", "CODEX_SANDBOX", "CODEX_THREAD_ID",
-    "GEMINI_CLI", "OPENCODE", "QWEN_CODE",
-];
-
 const FOLDER_VARIABLES: [&str; 5] = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "ACA_DATA"];
 
-impl Env {
-    pub fn read() -> Self {
+impl ClientEnv {
+    fn read() -> Self {
         let agent = text("AI_AGENT").unwrap_or_default();
         Self {
-            administered: system_folder(&system_root(), "aops-hook", "aops-hook"),
-            called_in: path(CALLED_IN),
-            env_file: path("CLAUDE_ENV_FILE"),
-            client_session: text("CLAUDE_CODE_SESSION_ID"),
-            person: text("LOGNAME").or_else(|| text("USER")).filter(|name| !name.is_empty()),
-            traceparent: text("TRACEPARENT").filter(|text| is_traceparent(text)),
-            client: text("CLAUDE_PID").unwrap_or_default(),
-            inside_client: OF_CLIENT.iter().any(|name| var(name).is_some()) || agent.starts_with("claude-code_"),
-            of_claude: var("CLAUDECODE").or_else(|| var("CLAUDE_CODE_SESSION_ID")).is_some()
+            pid: text("CLAUDE_PID").unwrap_or_default(),
+            session: text("CLAUDE_CODE_SESSION_ID"),
+            is_around: CLIENTS.iter().flat_map(|row| row.sets).any(|name| var(name).is_some())
+                || agent.starts_with("claude-code_"),
+            is_claude: var("CLAUDECODE").or_else(|| var("CLAUDE_CODE_SESSION_ID")).is_some()
                 || agent.starts_with("claude-code"),
             agent,
             attended: var("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|v| v == "1"),
-            no_color: var("NO_COLOR").is_some(),
-            is_dumb: var("TERM").is_none_or(|term| term == "dumb"),
-            in_run: var(RUN).is_some(),
-            run: text(RUN).zip(text(RUN_KEY)),
-            mode: text(MODE),
+            env_file: path("CLAUDE_ENV_FILE"),
+            traceparent: text("TRACEPARENT").filter(|text| is_traceparent(text)),
             shell_prefix: text(SHELL_PREFIX),
+            called_in: path(CALLED_IN),
             is_plugin: var("CLAUDE_PLUGIN_ROOT").is_some(),
             plugin_root: path("CLAUDE_PLUGIN_ROOT"),
+            ..Self::default()
+        }
+    }
+}
+
+impl Env {
+    pub fn read() -> Self {
+        Self {
+            administered: system_folder(&system_root(), "aops-hook", "aops-hook"),
+            client: ClientEnv::read(),
+            user: UserEnv {
+                person: text("LOGNAME").or_else(|| text("USER")).filter(|name| !name.is_empty()),
+                mode: text(MODE),
+                no_color: var("NO_COLOR").is_some(),
+                is_dumb: var("TERM").is_none_or(|term| term == "dumb"),
+            },
+            run: RunEnv { claimed: var(RUN).is_some(), proof: text(RUN).zip(text(RUN_KEY)), is_driving: false },
             folders: FOLDER_VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), text(name)?))).collect(),
             now_ms: now_ms(),
             ..Self::default()
@@ -152,11 +184,11 @@ impl Env {
             base.join("aops")
         };
         Self {
-            others: other_clients(&home, path),
-            config: path("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")),
+            config: folder_of(Client::default(), &home, path),
+            others: Client::ALL.map(|client| folder_of(client, &home, path)),
             user_config: platform("XDG_CONFIG_HOME", ".config"),
             data: path("ACA_DATA").unwrap_or_else(|| platform("XDG_DATA_HOME", ".local/share")),
-            project: path(PROJECT).unwrap_or_default(),
+            client: ClientEnv { project: path(PROJECT).unwrap_or_default(), ..self.client },
             home,
             ..self
         }
@@ -165,7 +197,9 @@ impl Env {
     /// The variables that say which folders a program that we start must not change, whatever variables it gets itself; an
     /// empty one is not set here.
     pub fn guarded_folders(&self) -> Vec<(String, String)> {
-        let project = Some(&self.project).filter(|project| !project.as_os_str().is_empty()).or(self.called_in.as_ref());
+        let client = &self.client;
+        let project = Some(&client.project).filter(|project| !project.as_os_str().is_empty());
+        let project = project.or(client.called_in.as_ref());
         let project = project.map(|project| (PROJECT, project.to_string_lossy().into_owned()));
         let value = |name: &str| self.folders.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         let folders = FOLDER_VARIABLES.iter().map(|name| (*name, value(name).unwrap_or_default())).chain(project);
@@ -177,24 +211,29 @@ impl Env {
     /// The same for an event of another client, whose process this is: what Claude Code says of itself is not about it.
     #[must_use]
     pub fn of_host(self, host: Client, process: Option<i32>) -> Self {
-        Self {
-            host,
-            client: process.map(|pid| pid.to_string()).unwrap_or_default(),
-            project: PathBuf::new(),
-            env_file: None,
-            agent: host.name().to_owned(),
-            client_session: None,
-            attended: false,
-            shell_prefix: None,
-            is_plugin: false,
-            plugin_root: None,
-            ..self
-        }
+        let ClientEnv { is_around, is_claude, traceparent, called_in, .. } = self.client;
+        let pid = process.map(|pid| pid.to_string()).unwrap_or_default();
+        let agent = host.name().to_owned();
+        let client = ClientEnv { pid, agent, is_around, is_claude, traceparent, called_in, ..ClientEnv::default() };
+        Self { host, client, ..self }
+    }
+
+    /// The same for a session that began in this folder.
+    #[must_use]
+    pub fn for_project(&self, project: &Path) -> Self {
+        Self { client: ClientEnv { project: project.to_owned(), ..self.client.clone() }, ..self.clone() }
+    }
+
+    /// The same as if it were called inside a session of the client, and as a dry run.
+    #[must_use]
+    pub fn trying(&self, attended: bool) -> Self {
+        let client = ClientEnv { is_around: true, attended, ..self.client.clone() };
+        Self { client, dry_run: true, ..self.clone() }
     }
 
     /// The client starts shell commands through us.
     pub fn is_jailing(&self) -> bool {
-        self.shell_prefix.as_deref().is_some_and(names_us)
+        self.client.shell_prefix.as_deref().is_some_and(names_us)
     }
 
     /// With the working directory, for commands. A hook gets it from its event.
@@ -206,7 +245,8 @@ impl Env {
     /// For what drives a run or looks at what its steps left.
     #[must_use]
     pub fn driving(&self) -> Self {
-        Self { is_driving: true, ..self.later() }
+        let later = self.later();
+        Self { run: RunEnv { is_driving: true, ..later.run }, ..later }
     }
 
     #[must_use]
@@ -225,15 +265,7 @@ impl Env {
 
     /// The configuration folder of this client: `~/.claude`, `~/.codex`.
     pub fn folder_of(&self, client: Client) -> &Path {
-        let [codex, copilot, opencode, gemini, qwen] = &self.others;
-        match client {
-            Client::Claude => &self.config,
-            Client::Codex => codex,
-            Client::Copilot => copilot,
-            Client::Opencode => opencode,
-            Client::Gemini => gemini,
-            Client::Qwen => qwen,
-        }
+        if client.is_registered_by_name() { &self.others[client as usize] } else { &self.config }
     }
 
     /// Where the sessions of this client are, by project: Claude's beside its transcripts, others' in our data folder.
@@ -242,10 +274,10 @@ impl Env {
     }
 
     fn projects_of(&self, host: Client) -> PathBuf {
-        match host {
-            Client::Claude => self.config.join("projects"),
-            other => self.data.join("sessions").join(other.name()),
+        if host.can(Ability::HoldsRecords) {
+            return self.folder_of(host).join("projects");
         }
+        self.data.join("sessions").join(host.name())
     }
 
     /// Every project folder of this client.
@@ -349,15 +381,11 @@ fn path(name: &str) -> Option<PathBuf> {
     var(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// Where the clients beside Claude Code keep their configuration, in the order of `Env::folder_of`.
-fn other_clients(home: &Path, path: &dyn Fn(&str) -> Option<PathBuf>) -> [PathBuf; 5] {
-    [
-        path("CODEX_HOME").unwrap_or_else(|| home.join(".codex")),
-        path("COPILOT_HOME").unwrap_or_else(|| home.join(".copilot")),
-        path("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")).join("opencode"),
-        path("GEMINI_CLI_HOME").unwrap_or_else(|| home.to_owned()).join(".gemini"),
-        home.join(".qwen"),
-    ]
+/// Where this client keeps its configuration.
+fn folder_of(client: Client, home: &Path, path: &dyn Fn(&str) -> Option<PathBuf>) -> PathBuf {
+    let [variable, usual, below] = client.row().folder;
+    let base = path(variable).unwrap_or_else(|| if usual.is_empty() { home.to_owned() } else { home.join(usual) });
+    if below.is_empty() { base } else { base.join(below) }
 }
 
 /// Below what the administrator's folders are. No variable moves it, save in tests.

@@ -374,8 +374,8 @@ fn tried(
     // One of them moves the user's configuration and ignore list of git; the others are for the jail.
     let moved = env.folders.iter().filter(|(name, _)| name != "HOME");
     variables.extend(moved.map(|(name, value)| variable(name, value)));
-    if !env.project.as_os_str().is_empty() {
-        variables.push(variable("CLAUDE_PROJECT_DIR", &env.project));
+    if !env.client.project.as_os_str().is_empty() {
+        variables.push(variable("CLAUDE_PROJECT_DIR", &env.client.project));
     }
     let task = Task { input, keep, ..Task::new(&program, &args, cwd, &variables, timeout) };
     let said = process::run(&task).map_err(|error| unstarted(&error))?;

@@ -8,6 +8,8 @@ pub mod held_network;
 pub mod env;
 pub mod random;
 pub mod limits;
+#[cfg(test_switches)]
+pub mod switched_off;
 pub mod signal;
 pub mod threads;
 pub mod superusers;

@@ -26,6 +26,8 @@ pub(super) enum Stage {
     Resolving,
     /// Addresses that were not tried yet, the next one last.
     Dialling(Vec<SocketAddr>),
+    /// The proxy was asked for a tunnel; what it has answered so far.
+    Asking(Vec<u8>),
     Relaying,
     /// All is said; what still comes is dropped, so that the last word arrives.
     Closing,
@@ -50,6 +52,14 @@ pub(super) enum Role {
     Served,
 }
 
+/// What a proxy is told first.
+pub(super) enum Through {
+    /// The request itself, in a proxy's spelling.
+    Request,
+    /// This question for a tunnel.
+    Tunnel(Vec<u8>),
+}
+
 pub(super) struct Connection {
     /// Who connected to us.
     pub(super) near: TcpStream,
@@ -62,6 +72,8 @@ pub(super) struct Connection {
     /// Where it was connected to.
     pub(super) address: IpAddr,
     pub(super) port: u16,
+    /// The proxy that it goes through, as it was judged.
+    pub(super) through: Option<Through>,
     /// What came and is not judged yet.
     pub(super) read: Vec<u8>,
     pub(super) up: Flow,
@@ -82,6 +94,7 @@ impl Connection {
             name: None,
             address,
             port,
+            through: None,
             read: Vec::new(),
             up: Flow::default(),
             down: Flow::default(),

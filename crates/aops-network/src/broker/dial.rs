@@ -2,7 +2,7 @@
 //!
 //! Invariant: an address is checked before it is dialled, and no other is.
 
-use super::connection::{Connection, DIAL, LOOK_UP, Role, Stage};
+use super::connection::{Connection, DIAL, LOOK_UP, Role, Stage, Through, Tone};
 use super::pump::Flowed;
 use super::resolve::Answer;
 use super::state::{Broker, Next};
@@ -10,10 +10,11 @@ use crate::address::is_public;
 use crate::inner::{self, Wish};
 use crate::list::Pass;
 use crate::name::Name;
+use crate::proxy::{Speech, is_open};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
-use std::io;
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 
@@ -31,15 +32,43 @@ impl Broker<'_> {
         } else {
             self.save_soon();
         }
-        self.resolver.ask(id, name.clone(), connection.port);
+        let proxies = match &self.outside.proxies {
+            Ok(proxies) => proxies,
+            Err(why) => {
+                let why = format!("cannot be reached, {why}");
+                return self.fail(connection, &why);
+            }
+        };
+        let speech = match connection.tone {
+            Tone::Tls => Some(Speech::Tls),
+            Tone::Http => Some(Speech::Plain),
+            // As programs do that speak something else: they know no such proxy.
+            Tone::Bare => None,
+        };
+        let proxy = speech.and_then(|speech| proxies.of_host(&name, connection.port, speech));
+        match (proxy, speech) {
+            (Some(proxy), Some(Speech::Plain)) => {
+                connection.up.first = proxy.spell(&connection.up.first, &name, connection.port);
+                connection.through = Some(Through::Request);
+            }
+            (Some(proxy), _) => connection.through = Some(Through::Tunnel(proxy.ask(&name, connection.port))),
+            (None, _) => {}
+        }
+        let (asked, at) = match proxy {
+            Some(proxy) => (proxy.host.clone(), proxy.port),
+            None => (name.to_string(), connection.port),
+        };
         connection.name = Some(name);
         connection.stage = Stage::Resolving;
         connection.wait_for(LOOK_UP);
-        Next::Wait
+        match self.resolver.ask(id, asked, at) {
+            Some(addresses) => self.dial_checked(id, connection, &addresses),
+            None => Next::Wait,
+        }
     }
 
     pub(super) fn resolved(&mut self, answer: Answer) {
-        let Answer { id, addresses } = answer;
+        let Answer { id, addresses, .. } = answer;
         let Some(mut connection) = self.connections.remove(&id) else { return };
         // It may have been refused meanwhile.
         let next = match connection.stage {
@@ -50,7 +79,9 @@ impl Broker<'_> {
     }
 
     fn dial_checked(&mut self, id: u64, connection: &mut Connection, addresses: &[SocketAddr]) -> Next {
-        let may_be_private = connection.name.as_ref().is_some_and(|name| self.list.may_be_private(name));
+        // A proxy is the person's, wherever it is, and looks the name up itself.
+        let may_be_private =
+            connection.through.is_some() || connection.name.as_ref().is_some_and(|name| self.list.may_be_private(name));
         let checked = addresses.iter().filter(|address| may_be_private || is_public(address.ip()));
         let mut checked: Vec<SocketAddr> = checked.copied().collect();
         checked.reverse();
@@ -74,6 +105,7 @@ impl Broker<'_> {
         loop {
             let Stage::Dialling(left) = &mut connection.stage else { return Next::Close };
             let Some(address) = left.pop() else {
+                self.resolver.forget();
                 return self.fail(connection, "cannot be reached");
             };
             let Ok(socket) = self.socket(address.ip(), connection.role) else { continue };
@@ -111,6 +143,38 @@ impl Broker<'_> {
             _ => return self.dial(id, connection),
         }
         let _ = (far.set_nodelay(true), connection.near.set_nodelay(true));
+        if let Some(Through::Tunnel(question)) = &connection.through {
+            // A socket that is new takes so little at once.
+            let asked = (&*far).write_all(question);
+            connection.stage = Stage::Asking(Vec::new());
+            return if asked.is_ok() { self.answered(connection) } else { self.fail(connection, "cannot be reached") };
+        }
+        self.start(connection)
+    }
+
+    /// The proxy may have answered.
+    pub(super) fn answered(&mut self, connection: &mut Connection) -> Next {
+        let (Some(far), Stage::Asking(answer)) = (&connection.far, &mut connection.stage) else { return Next::Close };
+        let mut byte = [0];
+        // One by one: what follows the answer is the host's.
+        let said = loop {
+            match (&*far).read(&mut byte) {
+                Ok(1..) => answer.push(byte[0]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Next::Wait,
+                Ok(0) | Err(_) => break Err("cannot be reached, your proxy does not answer".to_owned()),
+            }
+            if let Some(said) = is_open(answer) {
+                break said;
+            }
+        };
+        match said {
+            Ok(()) => self.start(connection),
+            Err(why) => self.fail(connection, &why),
+        }
+    }
+
+    fn start(&mut self, connection: &mut Connection) -> Next {
         connection.stage = Stage::Relaying;
         connection.deadline = None;
         self.relay(connection)

@@ -5,9 +5,11 @@
 
 use super::connection::{Connection, FIRST_BYTES, Role, Stage, Tone};
 use super::dial::ALL;
-use super::state::{Broker, Door, Next};
+use super::state::{Broker, Door, Next, PROXY};
 use crate::hello::{self, BadHello, Hello};
-use crate::list::{Mode, Verdict};
+use crate::list::{Mode, Pass, Verdict};
+use crate::name::Name;
+use crate::proxy::Proxies;
 use crate::request::{self, BadRequest, CONNECTED, Plain, Request, Way};
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
@@ -21,9 +23,10 @@ impl Broker<'_> {
         let Ok(at) = near.local_addr() else { return };
         // The machine's own port, behind a door for every address.
         let door = match door {
-            Door::Everywhere(port) if at.ip() == Ipv4Addr::LOCALHOST && self.list.local.contains(&port) => {
+            Door::Everywhere(port) if at.ip() == Ipv4Addr::LOCALHOST && self.local_ports().contains(&port) => {
                 Door::Local(port)
             }
+            Door::Everywhere(port) if self.is_proxy(at.ip(), port) => Door::Proxy,
             other => other,
         };
         let id = self.number();
@@ -37,10 +40,24 @@ impl Broker<'_> {
         };
         let mut connection = Connection::new(near, role, at.ip(), at.port());
         if let IpAddr::V4(address) = at.ip() {
-            connection.name = self.names.name_at(address).cloned().filter(|_| role == Role::Judged);
+            connection.name =
+                self.names.name_at(address).cloned().filter(|_| role == Role::Judged && door != Door::Proxy);
         }
         let next = self.enter(id, &mut connection, door);
         self.put_back(id, connection, next);
+    }
+
+    /// Programs that have the person's proxy in their settings find us in its place; and there is one on the
+    /// loopback for those that are told so.
+    fn is_proxy(&self, at: IpAddr, port: u16) -> bool {
+        let name = match at {
+            IpAddr::V4(address) => self.names.name_at(address).map(Name::as_str),
+            IpAddr::V6(_) => None,
+        };
+        let is_this =
+            |host: &str| name == Some(host) || host.parse() == Ok(at) || host == "localhost" && at.is_loopback();
+        let mut known = self.outside.proxies.iter().flat_map(Proxies::all);
+        port == PROXY && at == Ipv4Addr::LOCALHOST || known.any(|proxy| proxy.port == port && is_this(&proxy.host))
     }
 
     fn enter(&mut self, id: u64, connection: &mut Connection, door: Door) -> Next {
@@ -50,7 +67,14 @@ impl Broker<'_> {
             Door::Everywhere(HTTP) => self.listen_for(id, connection, Stage::Request(Way::Direct(HTTP))),
             Door::Everywhere(_) => self.judge_address(id, connection),
             Door::Local(port) => {
-                connection.stage = Stage::Dialling(vec![(Ipv4Addr::LOCALHOST, port).into()]);
+                // A server of the machine may listen on one of the two alone.
+                let both: [SocketAddr; 2] = [(Ipv6Addr::LOCALHOST, port).into(), (Ipv4Addr::LOCALHOST, port).into()];
+                connection.stage = Stage::Dialling(both.to_vec());
+                if self.machine.contains(&port) {
+                    let now = self.now();
+                    self.counts.passed(&connection.host(), port, Pass::Observed, now);
+                    self.changed(false);
+                }
                 self.dial(id, connection)
             }
             // Many servers listen on one of the two alone.

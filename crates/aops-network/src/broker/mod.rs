@@ -11,6 +11,7 @@ mod state;
 mod dial;
 mod judge;
 mod publish;
+mod machine;
 mod turn;
 
 pub use state::Outside;

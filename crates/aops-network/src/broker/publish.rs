@@ -16,12 +16,12 @@ const MOST_TRIED: u16 = 100;
 const MOST_SERVED: usize = 64;
 const LISTENS: &str = "0A";
 
-/// The ports that something listens on, in the kernel's list.
-fn listening(text: &str) -> impl Iterator<Item = u16> + '_ {
+/// What something listens on, in the kernel's list: address, as it is written there, and port.
+pub(super) fn listening(text: &str) -> impl Iterator<Item = (&str, u16)> {
     text.lines().skip(1).filter_map(|line| {
         let mut words = line.split_whitespace();
-        let (_, port) = words.nth(1)?.rsplit_once(':')?;
-        (words.nth(1)? == LISTENS).then(|| u16::from_str_radix(port, 16).ok())?
+        let (address, port) = words.nth(1)?.rsplit_once(':')?;
+        (words.nth(1)? == LISTENS).then(|| Some((address, u16::from_str_radix(port, 16).ok()?)))?
     })
 }
 
@@ -32,7 +32,7 @@ impl Broker<'_> {
         for list in &mut self.sockets {
             let mut text = String::new();
             if list.rewind().and_then(|()| list.read_to_string(&mut text)).is_ok() {
-                there.extend(listening(&text));
+                there.extend(listening(&text).map(|(_, port)| port));
             }
         }
         let own = |door: &Door| match door {
@@ -91,9 +91,9 @@ mod tests {
     fn ports_of_servers_are_read_from_the_kernels_list() {
         let four = "  sl  local_address rem_address   st tx_queue\n   0: 0100007F:0BB8 00000000:0000 0A 00000000:00000000\n   \
                     1: 0100007F:0BB9 0100007F:1F90 01 00000000:00000000\n   2: 00000000:0050 00000000:0000 0A 0:0\n";
-        assert_eq!(listening(four).collect::<Vec<_>>(), [3000, 80]);
+        assert_eq!(listening(four).collect::<Vec<_>>(), [("0100007F", 3000), ("00000000", 80)]);
         let six = "sl\n 0: 00000000000000000000000001000000:1F90 00000000000000000000000000000000:0000 0A 0\n";
-        assert_eq!(listening(six).collect::<Vec<_>>(), [8080]);
+        assert_eq!(listening(six).map(|(_, port)| port).collect::<Vec<_>>(), [8080]);
         assert_eq!(listening("sl\nbroken\n1: x\n").count(), 0);
     }
 }

@@ -1,45 +1,63 @@
-//! Asks the machine's resolver, which may take its time: each name in a thread of its own.
+//! Asks the machine's resolver, which may take its time: each name in a thread of its own. Answers are kept
+//! for a moment:
+//! package managers open hundreds of connections to one host.
 //!
 //! Invariant: the loop never waits for it.
 
-use crate::name::Name;
 use rustix::event::{EventfdFlags, eventfd};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
 
 /// Threads at a time.
 const MOST_AT_ONCE: usize = 16;
 const STACK: usize = 1 << 18;
+/// How long an answer is used, and how many are kept.
+const FRESH: Duration = Duration::from_secs(5);
+const MOST_KEPT: usize = 256;
 
 pub(super) struct Answer {
     /// The connection that waits for it.
     pub(super) id: u64,
+    asked: (String, u16),
     pub(super) addresses: Vec<SocketAddr>,
 }
 
 pub(super) struct Resolver {
     /// Readable where an answer is there.
     pub(super) wake: Arc<OwnedFd>,
-    waiting: VecDeque<(u64, Name, u16)>,
+    waiting: VecDeque<(u64, String, u16)>,
     running: usize,
     sender: Sender<Answer>,
     answers: Receiver<Answer>,
+    kept: HashMap<(String, u16), (Instant, Vec<SocketAddr>)>,
 }
 
 impl Resolver {
     pub(super) fn new() -> io::Result<Self> {
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (sender, answers) = channel();
-        Ok(Self { wake, waiting: VecDeque::new(), running: 0, sender, answers })
+        Ok(Self { wake, waiting: VecDeque::new(), running: 0, sender, answers, kept: HashMap::new() })
     }
 
-    pub(super) fn ask(&mut self, id: u64, name: Name, port: u16) {
-        self.waiting.push_back((id, name, port));
+    /// A name, or an address as it is. What is known already is given at once, and else comes later.
+    pub(super) fn ask(&mut self, id: u64, name: String, port: u16) -> Option<Vec<SocketAddr>> {
+        let asked = (name, port);
+        if let Some((_, addresses)) = self.kept.get(&asked).filter(|(at, _)| at.elapsed() < FRESH) {
+            return Some(addresses.clone());
+        }
+        self.waiting.push_back((id, asked.0, port));
         self.begin();
+        None
+    }
+
+    /// An address that does not answer may have changed.
+    pub(super) fn forget(&mut self) {
+        self.kept.clear();
     }
 
     fn begin(&mut self) {
@@ -51,13 +69,14 @@ impl Resolver {
             let work = move || {
                 let found = (name.as_str(), port).to_socket_addrs();
                 let addresses = found.map(Iterator::collect).unwrap_or_default();
-                let _ = sender.send(Answer { id, addresses });
+                let _ = sender.send(Answer { id, asked: (name, port), addresses });
                 let _ = rustix::io::write(&*wake, &1u64.to_ne_bytes());
             };
             self.running += 1;
             // Where no thread can be had, nothing was found.
             if std::thread::Builder::new().stack_size(STACK).spawn(work).is_err() {
-                let _ = self.sender.send(Answer { id, addresses: Vec::new() });
+                let none = Answer { id, asked: (String::new(), 0), addresses: Vec::new() };
+                let _ = self.sender.send(none);
                 let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
             }
         }
@@ -69,6 +88,13 @@ impl Resolver {
         let _ = rustix::io::read(&*self.wake, &mut count[..]);
         let answers: Vec<Answer> = self.answers.try_iter().collect();
         self.running = self.running.saturating_sub(answers.len());
+        let found = answers.iter().filter(|answer| !answer.addresses.is_empty());
+        for Answer { asked, addresses, .. } in found {
+            if self.kept.len() >= MOST_KEPT {
+                self.kept.clear();
+            }
+            self.kept.insert(asked.clone(), (Instant::now(), addresses.clone()));
+        }
         self.begin();
         answers
     }

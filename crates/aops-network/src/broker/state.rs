@@ -9,9 +9,10 @@ use crate::counts::{Counts, Time};
 use crate::dns::Names;
 use crate::inner::{self, Wish};
 use crate::list::{List, Refusal, spelt};
+use crate::proxy::Proxies;
 use crate::request;
 use rustix::event::epoll::{self, EventData, EventFlags};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, Write};
 use std::net::{TcpListener, UdpSocket};
@@ -34,6 +35,8 @@ pub struct Outside<'a> {
     /// Tells a person.
     pub tell: &'a mut dyn FnMut(&str),
     pub clock: &'a dyn Fn() -> Time,
+    /// The person's own; or why there is none that can be used, and then no host is reached.
+    pub proxies: Result<Proxies, String>,
     /// Connections at a time.
     pub most: usize,
 }
@@ -72,6 +75,8 @@ pub(super) struct Broker<'a> {
     pub(super) outside: Outside<'a>,
     pub(super) epoll: OwnedFd,
     pub(super) list: List,
+    /// Ports that the machine serves on its loopback, where they are all passed.
+    pub(super) machine: BTreeSet<u16>,
     pub(super) names: Names,
     pub(super) counts: Counts,
     /// Since when something in the counts is not saved; whether it is a refusal.
@@ -114,6 +119,7 @@ impl<'a> Broker<'a> {
             outside,
             epoll,
             list,
+            machine: BTreeSet::new(),
             names: Names::default(),
             counts,
             unsaved: None,

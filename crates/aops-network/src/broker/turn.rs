@@ -6,10 +6,12 @@ use super::connection::Stage;
 use super::state::{AT_ONCE, Broker, Door, END, FIRST, INNER, LOOK_UPS, Next, Outside, PROXY, RESOLVER, SIGNALS};
 use crate::dns;
 use crate::inner::{self, Wish};
-use crate::list::{Publish, Verdict};
+use crate::list::{Mode, Publish, Verdict};
+use crate::proxy::Proxies;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -25,6 +27,7 @@ const HANGUP: u32 = 1;
 /// doors are open.
 pub fn run(outside: Outside, ready: impl FnOnce()) -> io::Result<()> {
     let mut broker = Broker::new(outside)?;
+    broker.look_at_machine();
     broker.open_doors()?;
     ready();
     let mut events = Vec::with_capacity(256);
@@ -62,7 +65,11 @@ impl Broker<'_> {
             Duration::ZERO
         } else if self.unsaved.is_some_and(|(_, refused)| refused) {
             SOON
-        } else if self.list.publish != Publish::None || !self.connections.is_empty() || self.unsaved.is_some() {
+        } else if self.list.publish != Publish::None
+            || self.list.mode == Mode::Observe
+            || !self.connections.is_empty()
+            || self.unsaved.is_some()
+        {
             LOOK
         } else {
             return None;
@@ -70,13 +77,22 @@ impl Broker<'_> {
         time.try_into().ok()
     }
 
+    /// The ports of every address on which someone may connect: those of the list, and of the person's
+    /// proxies.
+    fn ports(&self) -> BTreeSet<u16> {
+        let proxies = self.outside.proxies.iter().flat_map(Proxies::all);
+        self.list.ports().into_iter().chain(proxies.map(|proxy| proxy.port)).collect()
+    }
+
     /// Opens every door that the list wants and that is not open yet.
     pub(super) fn open_doors(&mut self) -> io::Result<()> {
-        let everywhere = self.list.ports().into_iter().map(Door::Everywhere);
-        let ports = self.list.ports();
+        let ports = self.ports();
+        let everywhere = ports.iter().copied().map(Door::Everywhere);
         // What is open on every address is so on the loopback, too.
-        let local = self.list.local.difference(&ports).map(|port| Door::Local(*port));
-        let wanted: Vec<Door> = everywhere.chain(local).chain([Door::Proxy]).collect();
+        let local = self.local_ports();
+        let local = local.difference(&ports).map(|port| Door::Local(*port));
+        let proxy = (!ports.contains(&PROXY)).then_some(Door::Proxy);
+        let wanted: Vec<Door> = everywhere.chain(local).chain(proxy).collect();
         for door in wanted {
             if self.doors.values().any(|(_, known)| *known == door) {
                 continue;
@@ -88,7 +104,9 @@ impl Broker<'_> {
             };
             // A server of a command may have it by now.
             let Some(listener) = inner::wish(&self.outside.inner, wish)? else {
-                (self.outside.tell)(&format!("a port of the network's list is taken inside: {door:?}"));
+                if !matches!(door, Door::Local(port) if self.machine.contains(&port)) {
+                    (self.outside.tell)(&format!("a port of the network's list is taken inside: {door:?}"));
+                }
                 continue;
             };
             let listener = TcpListener::from(listener);
@@ -130,6 +148,7 @@ impl Broker<'_> {
         match (self.outside.list)() {
             Ok(list) => {
                 self.list = list;
+                self.look_at_machine();
                 self.narrow();
                 if let Err(error) = self.open_doors() {
                     (self.outside.tell)(&format!("not every port of the new list could be opened: {error}"));
@@ -146,7 +165,8 @@ impl Broker<'_> {
     fn narrow(&mut self) {
         let fallen = |name, port| matches!(self.list.judge(name, port), Verdict::Refuse(_));
         let judged = self.connections.iter().filter(|(_, connection)| {
-            let under_way = matches!(connection.stage, Stage::Resolving | Stage::Dialling(_) | Stage::Relaying);
+            let under_way =
+                matches!(connection.stage, Stage::Resolving | Stage::Dialling(_) | Stage::Asking(_) | Stage::Relaying);
             under_way && connection.name.as_ref().is_some_and(|name| fallen(name, connection.port))
         });
         let ended: Vec<u64> = judged.map(|(id, _)| *id).collect();
@@ -155,12 +175,19 @@ impl Broker<'_> {
                 self.put_back(id, connection, Next::Close);
             }
         }
-        let ports = self.list.ports();
-        let local = self.list.local.clone();
+        self.close_doors();
+    }
+
+    /// Those that the list and the machine want no more.
+    fn close_doors(&mut self) {
+        let ports = self.ports();
+        let local = self.local_ports();
         self.doors.retain(|_, (_, door)| match door {
             Door::Everywhere(port) => ports.contains(port),
             Door::Local(port) => local.contains(port) && !ports.contains(port),
-            Door::Proxy | Door::Served(_) => true,
+            // Only where no other port is this one.
+            Door::Proxy => !ports.contains(&PROXY),
+            Door::Served(_) => true,
         });
     }
 
@@ -192,6 +219,7 @@ impl Broker<'_> {
             Stage::Hello | Stage::Request(_) => self.first_bytes(id, &mut connection),
             Stage::Resolving => Next::Wait,
             Stage::Dialling(_) => self.dialled(id, &mut connection),
+            Stage::Asking(_) => self.answered(&mut connection),
             Stage::Relaying => self.relay(&mut connection),
             Stage::Closing => {
                 if connection.drain() {
@@ -210,11 +238,17 @@ impl Broker<'_> {
         if self.list.publish != Publish::None || !self.counts.served.is_empty() {
             self.publish();
         }
+        if self.look_at_machine() {
+            self.close_doors();
+            // One that a command's own server has is that server's, as it would be without us.
+            let _ = self.open_doors();
+        }
         let late = self.connections.iter().filter(|(_, one)| one.deadline.is_some_and(|end| end <= now));
         for id in late.map(|(id, _)| *id).collect::<Vec<u64>>() {
             let Some(mut connection) = self.connections.remove(&id) else { continue };
             let next = match connection.stage {
                 Stage::Dialling(_) => self.dial(id, &mut connection),
+                Stage::Asking(_) => self.fail(&mut connection, "cannot be reached, your proxy does not answer"),
                 Stage::Resolving => self.fail(&mut connection, "cannot be reached, its name is not known"),
                 Stage::Hello | Stage::Request(_) if connection.read.is_empty() => Next::Close,
                 Stage::Hello | Stage::Request(_) => self.refuse(&mut connection, "it did not say for whom it is", ""),

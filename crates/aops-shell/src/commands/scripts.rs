@@ -21,9 +21,16 @@ pub(super) fn sed(command: &Invocation) -> Class {
     let texts: Option<Vec<String>> = scripts.iter().map(|word| text(word, command.line)).collect();
     match texts {
         _ if shown => Ok(Effect::Read),
-        Some(texts) if !texts.is_empty() && sed_only_reads(&texts.join("\n")) => Ok(Effect::Read),
+        Some(texts) if !texts.is_empty() && sed_only_reads(&texts.join("\n"), true) => Ok(Effect::Read),
         _ => Err("the `sed` program is not known to only read".to_owned()),
     }
+}
+
+/// A program that is known to read may read files that it names itself.
+pub(super) fn sed_opens(command: &Invocation) -> bool {
+    let sorted = command.sort();
+    let texts: Option<Vec<String>> = scripts(&sorted).0.iter().map(|word| text(word, command.line)).collect();
+    !texts.is_some_and(|texts| sed_only_reads(&texts.join("\n"), false))
 }
 
 /// The programs, and the files: without `-e` or `-f` the first operand is the program.
@@ -77,14 +84,15 @@ fn text(word: &Word, line: &Line) -> Option<String> {
     word.bits.iter().map(letter).collect()
 }
 
-fn sed_only_reads(script: &str) -> bool {
+/// `opens`: it may read other files (`r`).
+fn sed_only_reads(script: &str, opens: bool) -> bool {
     let mut rest = script.chars().peekable();
     loop {
         while rest.next_if(|c| c.is_whitespace() || matches!(c, ';' | '{' | '}')).is_some() {}
         if rest.peek().is_none() {
             return true;
         }
-        if !address(&mut rest) || !function(&mut rest) {
+        if !address(&mut rest) || !opens && rest.peek() == Some(&'r') || !function(&mut rest) {
             return false;
         }
     }

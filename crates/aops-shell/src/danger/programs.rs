@@ -58,7 +58,8 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
         "vi" | "vim" | "nvim" | "ex" | "ed" | "view" | "vim.basic" | "gvim" => carrier::editor,
         "jq" => |search, call| {
             secret::reads(search, call);
-            if call.texts.iter().any(|text| super::shown::prints_environment(text, true)) {
+            let prints = |text: &String| super::shown::prints_environment(text, true) || is_all_of_env(text);
+            if call.texts.iter().any(prints) {
                 search.add("secret-print", call.simple);
             }
         },
@@ -135,4 +136,14 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
         _ if table::FORMS.iter().any(|(_, names, _)| names.contains(&name)) => cloud::formed,
         _ => return None,
     })
+}
+
+/// `jq -n env`: every variable, and not one of them or their names.
+fn is_all_of_env(program: &str) -> bool {
+    let mut steps = program.split('|').map(str::trim);
+    let picks = |step: &str| {
+        step.starts_with(['.', '[']) && step.len() > 1
+            || ["keys", "length", "has("].iter().any(|word| step.starts_with(word))
+    };
+    steps.next() == Some("env") && !steps.next().is_some_and(picks)
 }

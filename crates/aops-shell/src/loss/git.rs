@@ -2,6 +2,7 @@
 
 use super::{Loss, has, operands, placed};
 use crate::syntax::{Bit, Simple, Word};
+use std::rc::Rc;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GitLoss {
@@ -61,6 +62,29 @@ pub(super) fn losses(simple: &Simple) -> Option<Vec<Loss>> {
                 what => Loss::Git { folder, what: what.clone() },
             })
             .collect()
+    })
+}
+
+/// One of these commands puts there what is lost, so that nothing of it can be kept before the line runs.
+pub(super) fn is_made(before: &[Rc<Simple>], what: &GitLoss) -> bool {
+    before.iter().filter(|simple| simple.name() == Some("git")).any(|git| {
+        let words: Vec<String> = git.words.iter().skip(1).map(Word::lossy).collect();
+        let Some(at) = words.iter().position(|word| !word.starts_with('-')) else { return false };
+        let verb = words[at].as_str();
+        let rest = &words[at + 1..];
+        let first = rest.first().map(String::as_str).unwrap_or_default();
+        let unstashes = verb == "stash" && matches!(first, "pop" | "apply");
+        match what {
+            GitLoss::Stashes => {
+                verb == "stash" && !matches!(first, "apply" | "clear" | "drop" | "list" | "pop" | "show")
+            }
+            GitLoss::Changes { .. } => matches!(verb, "add" | "apply" | "mv" | "stage" | "update-index") || unstashes,
+            GitLoss::Untracked { .. } => {
+                verb == "rm" || unstashes || verb == "reset" && !rest.iter().any(|word| word == "--hard")
+            }
+            GitLoss::Branches(_) | GitLoss::Tags(_) => matches!(verb, "am" | "cherry-pick" | "commit"),
+            GitLoss::Worktree(_) => false,
+        }
     })
 }
 

@@ -87,3 +87,36 @@ fn what_git_drops() {
     }
     assert_eq!(of("git -C sub reset --hard").0[0], changes(&[], None).replace("/p:", "/p/sub:"));
 }
+
+/// What the line itself puts there cannot be looked at before it runs; what it moves can, at the old place.
+#[test]
+fn what_the_line_puts_there_first_is_not_told_whole() {
+    for (line, left) in [
+        ("git stash && git stash drop", 2),
+        ("git stash -u; git stash clear", 2),
+        ("git add -A && git reset --hard", 2),
+        ("git add u.txt && git commit -qm x && git reset --hard HEAD~1", 3),
+        ("git reset && git clean -fd", 1),
+        ("git rm --cached a && git clean -fd", 1),
+        ("git stash pop && git checkout -- .", 2),
+        ("git commit -qam x && git branch -D topic", 2),
+        // These only make less of it.
+        ("git stash && git reset --hard origin/main", 1),
+        ("git fetch && git reset --hard origin/main", 1),
+        ("git reset --hard && git clean -fd", 0),
+        ("git commit -qam x && git reset --hard HEAD~1", 1),
+        ("git merge topic && git branch -D topic", 1),
+    ] {
+        assert_eq!(of(line).1, left, "{line}: {:?}", of(line).0);
+    }
+    for (line, source) in [
+        ("mv a b && rm b", "- /p/a"),
+        ("mv a b/ && rm -rf b", "- /p/a"),
+        ("mv d e; rm e/x", "- /p/d"),
+        ("mv a b; : > b", "- /p/a"),
+        ("mv a t/; rm -rf t/*", "- /p/a"),
+    ] {
+        assert!(of(line).0.iter().any(|loss| loss == source), "{line}: {:?}", of(line).0);
+    }
+    assert!(!of("mv a b && rm c").0.iter().any(|loss| loss == "- /p/a"));
+}

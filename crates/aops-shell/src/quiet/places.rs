@@ -3,7 +3,8 @@
 //! Reads the line, looks at no file. Invariant: where a word may be any path, the answer is none.
 
 use super::programs;
-use crate::syntax::{Bit, Line, Word};
+use crate::commands;
+use crate::syntax::{Bit, Line, Simple, Word};
 
 /// Their words are no names of files.
 const WORDS_ONLY: &[&str] = &[
@@ -13,11 +14,16 @@ const WORDS_ONLY: &[&str] = &[
     "which", "whoami",
 ];
 
+/// Of these, words with a pattern are names of files all the same.
+const PATTERNS_TOO: &[&str] = &["echo", "printf"];
+
 /// What a line names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Places {
     /// Absolute paths, each once; those of a pattern or of an unknown name by the folder they lie in.
     pub named: Vec<String>,
+    /// Absolute patterns with `*` and `?`: what they find may be a link.
+    pub patterns: Vec<String>,
     /// A word of it may be any path.
     pub is_open: bool,
 }
@@ -32,17 +38,26 @@ pub fn places(line: &Line) -> Places {
                 None => places.is_open = true,
             }
         }
-        let prints = simple.name().is_some_and(|name| WORDS_ONLY.contains(&name));
-        let words = simple.words.iter().filter(|_| !prints).chain(&simple.arriving);
+        places.is_open |= simple.name().is_some_and(|name| commands::opens_unnamed(name, simple, line));
+        let words = simple.words.iter().filter(|word| is_name(simple, word)).chain(&simple.arriving);
         for word in words {
             for folder in simple.folders.iter() {
                 places.add(word, folder);
             }
         }
     }
-    places.named.sort();
-    places.named.dedup();
+    for found in [&mut places.named, &mut places.patterns] {
+        found.sort();
+        found.dedup();
+    }
     places
+}
+
+/// This word of the command may name a file.
+fn is_name(simple: &Simple, word: &Word) -> bool {
+    let finds = || word.bits.iter().any(|bit| matches!(bit, Bit::One | Bit::Star));
+    let prints = |name| WORDS_ONLY.contains(&name) && !(PATTERNS_TOO.contains(&name) && finds());
+    !simple.name().is_some_and(prints)
 }
 
 impl Places {
@@ -60,12 +75,40 @@ impl Places {
                 self.named.push("/".to_owned());
                 continue;
             }
-            match Word::of(text).from_folder(folder).tidied().literal() {
-                Some(path) => self.named.push(path),
-                None => self.is_open = true,
+            let path = Word::of(text).from_folder(&folder.tidied());
+            match (path.tidied().literal(), path.literal()) {
+                // What lies above a link's target only the disk knows.
+                (Some(tidied), Some(path)) => {
+                    self.named.extend(Some(path).filter(|path| climbs(path)));
+                    self.named.push(tidied);
+                }
+                _ => self.is_open = true,
+            }
+            if part.bits.iter().any(|bit| matches!(bit, Bit::One | Bit::Star)) {
+                self.add_pattern(&part, folder);
             }
         }
     }
+
+    /// A pattern, where each part of it is one name.
+    fn add_pattern(&mut self, word: &Word, folder: &Word) {
+        let sign = |bit: &Bit| match bit {
+            Bit::Char(c) => *c,
+            Bit::One => '?',
+            Bit::Star | Bit::Any => '*',
+        };
+        let text: String = word.from_folder(&folder.tidied()).bits.iter().map(sign).collect();
+        let parts: Vec<&str> = text.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+        let finds = |part: &&str| part.contains(['*', '?']);
+        let is_odd = parts.iter().skip_while(|part| !finds(part)).any(|part| matches!(*part, ".." | "**"));
+        self.is_open |= is_odd || !text.starts_with('/');
+        self.patterns.push(text);
+    }
+}
+
+/// `..` behind a name.
+fn climbs(path: &str) -> bool {
+    path.split('/').any(|part| part == "..")
 }
 
 /// What is unknown in it holds no slash, or is a path of the working tree.
@@ -75,13 +118,16 @@ fn stays(word: &Word) -> bool {
     word.lists_files || at_home >= unknown
 }
 
-/// The word, and what may be a path in it: behind the sign of an option, or in a list.
+/// The word, and what may be a path in it: behind a sign, or an option's letter.
 fn parts(word: &Word) -> Vec<Word> {
     let mut parts = vec![word.clone()];
+    parts.extend(word.past('='));
+    if word.starts_with("@") {
+        parts.push(word.after(1));
+    }
     if !word.starts_with("-") {
         return parts;
     }
-    parts.extend(word.past('='));
     if word.bits.len() > 2 && !word.starts_with("--") {
         parts.push(word.after(2));
     }

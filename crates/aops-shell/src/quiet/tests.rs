@@ -152,3 +152,77 @@ fn the_places_that_a_line_reads() {
         assert!(!of(line).is_open, "{line}");
     }
 }
+
+/// Files that no word names: of a list, of a program's text, behind links on the way down.
+#[test]
+fn what_opens_other_files_than_it_names_may_open_any() {
+    let ground = Ground { cwd: "/home/u/p", home: "/home/u", variables: &[] };
+    let is_open = |line: &str| places(&cut(line, &ground)).is_open;
+    for line in [
+        "sort --files0-from=list",
+        "wc --files0 list",
+        "du -L",
+        "file -f list",
+        "md5sum -c list",
+        "sha256sum --check list",
+        "date -f list",
+        "awk 'BEGIN { while ((getline l < \"../x\") > 0) print l }'",
+        "awk 'BEGIN { ARGV[1] = \"../x\"; ARGC = 2 } { print }'",
+        "sed -n 'r ../x' a",
+        "sed -e '1d' -e '$r../x' a",
+        "jq -n 'import \"x\" as $x; $x'",
+        "grep -R x .",
+        "grep -nrR x .",
+        "rg --follow x",
+        "fd -L x",
+        "find -L . -name x",
+        "find . -follow",
+        "tree -l",
+        "ls -LR",
+        "diff -r a b",
+        "cd -; cat x",
+        "cd -P a/..; cat x",
+        "set -P; cd a/..; cat x",
+        "curl file:///etc/passwd",
+        "curl scp://x/y",
+        "cat */../../x",
+        "shopt -s globstar; cat **",
+    ] {
+        assert!(is_open(line), "{line}");
+    }
+    for line in [
+        "sort -rn a",
+        "wc -l a b",
+        "du -sh .",
+        "file a",
+        "md5sum a",
+        "date +%F",
+        "awk '{ print $1 }' a",
+        "sed -n 's/bar/rear/p; 3,9p' src/r.rs",
+        "jq '.a.b' a.json",
+        "grep -rn x .",
+        "rg -l x src",
+        "find . -name '*.rs'",
+        "tree -L 2",
+        "ls -la",
+        "diff -u a b",
+        "cd sub && ls",
+        "curl https://x.example/a",
+        "cat src/*/mod.rs",
+        "ls *",
+    ] {
+        assert!(!is_open(line), "{line}");
+    }
+    let named = |line: &str| places(&cut(line, &ground)).named;
+    for (line, path) in [
+        ("dd if=../x", "/home/u/x"),
+        ("cat sub/../../y", "/home/u/p/sub/../../y"),
+        ("echo ../*", "/home/u"),
+        ("strings @../x", "/home/u/x"),
+    ] {
+        assert!(named(line).iter().any(|found| found == path), "{line}: {:?}", named(line));
+    }
+    let patterns = |line: &str| places(&cut(line, &ground)).patterns;
+    assert_eq!(patterns("cat a*/b?c /srv/[xy]/z"), ["/home/u/p/a*/b?c", "/srv/?/z"]);
+    assert_eq!(patterns("cat a"), [""; 0]);
+}

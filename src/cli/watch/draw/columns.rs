@@ -25,6 +25,8 @@ pub(super) const SESSIONS: [Plan; 8] = [
 pub(super) const CHECKPOINTS: [Plan; 5] =
     [("checkpoint", 30, 2), ("name", 8, 1), ("age", 6, 0), ("why", 8, 1), ("changed", 22, 4)];
 
+pub(super) const HOSTS: [Plan; 3] = [("host", 30, 3), ("by", 8, 0), ("what", 34, 4)];
+
 /// After the mark of the chosen line, one blank between two of them.
 pub(super) fn plan(plans: &[Plan], width: usize) -> Vec<Column> {
     let least: usize = plans.iter().map(|(_, least, _)| least + 1).sum();
@@ -54,7 +56,12 @@ mod tests {
 
     #[test]
     fn all_columns_are_on_the_smallest_screen() {
-        for (columns, width) in [(plan(&SESSIONS, 80), 80), (plan(&CHECKPOINTS, 80), 80), (plan(&SESSIONS, 200), 200)] {
+        for (columns, width) in [
+            (plan(&SESSIONS, 80), 80),
+            (plan(&CHECKPOINTS, 80), 80),
+            (plan(&HOSTS, 80), 80),
+            (plan(&SESSIONS, 200), 200),
+        ] {
             let last = columns.last().unwrap();
             assert!(last.at + last.wide <= width, "{} + {}", last.at, last.wide);
             assert!(columns.iter().all(|column| column.wide >= column.name.len().min(column.wide)));

@@ -1,7 +1,7 @@
 use super::*;
 use crate::cli::log::told::Told;
 use crate::cli::watch::keys::press;
-use crate::cli::watch::model::News;
+use crate::cli::watch::model::{Host, News};
 use crate::cli::watch::row::{Life, Question};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -131,4 +131,27 @@ fn without_colours_there_is_none() {
     let cells = &terminal.backend().buffer().content;
     assert!(cells.iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset));
     assert!(cells.iter().any(|cell| cell.modifier.contains(Modifier::REVERSED)));
+}
+
+#[test]
+fn hosts_are_listed_with_what_went_there_and_how_to_answer() {
+    let mut model = model();
+    let row = Row { network: Some("list · 1 host, 40 MB in".to_owned()), ..model.rows[0].clone() };
+    model.learn(News::Rows(vec![row]));
+    key(&mut model, KeyCode::Char('n'));
+    assert!(screen(&model, 80, 24).contains("reading …"));
+    let host = |rule: &str, by: &str, what: &str| Host {
+        rule: rule.to_owned(),
+        by: by.to_owned(),
+        what: what.to_owned(),
+        wanted: by == "refused",
+    };
+    let refused = host("paste.test", "refused", "refused 2×, it is not on this project's list");
+    model.learn(News::Hosts(vec![refused, host("registry.test", "built-in", "212×, 40 MB in, 61 kB out")]));
+    let shown = screen(&model, 80, 24);
+    for words in ["list · 1 host, 40 MB in", "> paste.test", "refused 2×", "built-in", "40 MB in, 61 kB", "d never"] {
+        assert!(shown.contains(words), "{words}\n{shown}");
+    }
+    key(&mut model, KeyCode::Char('d'));
+    assert!(screen(&model, 80, 24).contains("$ aops-hook network deny paste.test"));
 }

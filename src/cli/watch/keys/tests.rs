@@ -1,6 +1,6 @@
 use super::*;
 use crate::cli::log::told::Told;
-use crate::cli::watch::model::{Checkpoint, News};
+use crate::cli::watch::model::{Checkpoint, Host, News};
 use crate::cli::watch::row::{Life, Question};
 use std::path::PathBuf;
 
@@ -119,4 +119,24 @@ fn the_way_out_is_everywhere_but_in_a_line() {
     assert!(!model.done);
     press(&mut model, KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL));
     assert!(model.done);
+}
+
+#[test]
+fn a_host_is_allowed_or_denied_after_its_command_was_shown() {
+    let mut model = with(vec![row("1")]);
+    assert!(press_all(&mut model, "n").is_empty(), "no host is judged there");
+    assert!(matches!(&model.said, Some((words, _)) if words == NO_NETWORK));
+    let mut model = with(vec![Row { network: Some("list · 1 host".to_owned()), ..row("1") }]);
+    assert_eq!(press_all(&mut model, "n"), [Wish::Hosts(Some("/s/1".into()))]);
+    assert!(press_all(&mut model, "ay").is_empty(), "there is none yet");
+    let host = |rule: &str| Host { rule: rule.to_owned(), ..Host::default() };
+    model.learn(News::Hosts(vec![host("a.test"), host("b.test:5432"), host("localhost:3000")]));
+    assert_eq!(line(&press_all(&mut model, "ay")), "aops-hook network allow a.test");
+    assert_eq!(line(&press_all(&mut model, "<down>dy")), "aops-hook network deny b.test:5432");
+    // Others come: the chosen one stays chosen.
+    model.learn(News::Hosts(vec![host("c.test"), host("a.test"), host("b.test:5432"), host("localhost:3000")]));
+    assert_eq!(line(&press_all(&mut model, "dy")), "aops-hook network deny b.test:5432");
+    assert!(press_all(&mut model, "<down>dy").is_empty(), "a server of this machine is no host");
+    assert_eq!(press_all(&mut model, "<esc>"), [Wish::Hosts(None)]);
+    assert!(matches!(model.view, View::Sessions));
 }

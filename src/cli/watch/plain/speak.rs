@@ -5,8 +5,8 @@
 
 use crate::cli::log::told::Told;
 use crate::cli::table::clean;
-use crate::cli::watch::keys::{clear, make};
-use crate::cli::watch::model::{Checkpoint, Entry, Model, News, Timeline, Wish};
+use crate::cli::watch::keys::{NO_NETWORK, answer_host, clear, make};
+use crate::cli::watch::model::{Checkpoint, Entry, Host, Model, News, Timeline, Wish};
 use crate::cli::watch::order::Order;
 use crate::cli::watch::row::{Life, Row};
 use aops_core::system::env::east_of_utc;
@@ -24,6 +24,8 @@ why N: why its last refusal
 block N REASON; clear N; waive N GATE TIME REASON
 approve N NOTE, reject N NOTE: what its run waits for; the note may be left out
 checkpoints N; diff N ID; rollback N ID
+hosts N: what its commands reached, and what comes; `close` ends that
+allow N HOST, deny N HOST: in the project of session N
 yes, no: the answer when you are asked
 help: these words; quit: leave
 N is a number of the list or the beginning of an id";
@@ -76,6 +78,7 @@ impl Speaker {
             News::Checkpoints(Err(text)) | News::Text { text, .. } | News::Done { said: Ok(text), .. } => {
                 lines_of(&text)
             }
+            News::Hosts(rows) => rows.iter().map(host).collect(),
             News::Sure { order, text } => lines_of(&text).into_iter().chain(self.ask(order).0).collect(),
             News::Done { said: Err(text), .. } => lines_of(&format!("refused: {text}")),
         }
@@ -170,8 +173,10 @@ impl Speaker {
 
     /// What is done with one session.
     fn about(&mut self, verb: &str, rest: &str) -> Said {
-        const VERBS: [&str; 10] =
-            ["open", "why", "block", "clear", "waive", "approve", "reject", "checkpoints", "diff", "rollback"];
+        const VERBS: [&str; 13] = [
+            "open", "why", "block", "clear", "waive", "approve", "reject", "checkpoints", "diff", "rollback", "hosts",
+            "allow", "deny",
+        ];
         if !VERBS.contains(&verb) {
             return say(format!("no command `{}`: `help` tells them", clean(verb)));
         }
@@ -187,6 +192,8 @@ impl Speaker {
             }
             "why" => Wish::Show(order(&["why", "--session", &row.id])),
             "checkpoints" => Wish::Checkpoints(row.root),
+            "hosts" if row.network.is_none() => return say(NO_NETWORK),
+            "hosts" => Wish::Hosts(Some(row.path)),
             "diff" => Wish::Show(order(&["checkpoint", "diff", rest])),
             "rollback" => Wish::Preview(order(&["checkpoint", "rollback", rest])),
             _ => return self.change(&row, verb, rest),
@@ -197,6 +204,10 @@ impl Speaker {
     /// What changes something in it is asked about.
     fn change(&mut self, row: &Row, verb: &str, rest: &str) -> Said {
         let entry = match verb {
+            "allow" | "deny" => {
+                let (order, words) = answer_host(&row.root, verb, rest);
+                return (vec![words, self.ask(order).0.concat()], None);
+            }
             "clear" => {
                 let cleared = clear(row).map(|(order, reason)| (vec![reason, self.ask(order).0.concat()], None));
                 return cleared.unwrap_or_else(say);
@@ -218,6 +229,11 @@ impl Speaker {
 
 fn checkpoint(row: &Checkpoint) -> String {
     format!("{}, {} ago, {}, changed {} {}", row.id, row.age, row.why, row.changed, row.name)
+}
+
+fn host(row: &Host) -> String {
+    let by = if row.by.is_empty() { String::new() } else { format!(" ({})", row.by) };
+    clean(&format!("host {}{by}: {}", row.rule, row.what)).into_owned()
 }
 
 fn lines_of(text: &str) -> Vec<String> {
@@ -265,6 +281,13 @@ mod tests {
         let (_, wish) = speaker.obey("yes");
         assert!(matches!(wish, Some(Wish::CarryOut(order)) if order.words[1] == "aaaa1"));
         assert_eq!(speaker.obey("clear 1"), say("this session is not blocked"));
+        let (said, wish) = speaker.obey("allow 1 a.test:5432");
+        assert!(
+            wish.is_none() && said.concat().contains("aops-hook network allow a.test:5432; type `yes`"),
+            "{said:?}"
+        );
+        assert!(speaker.obey("no").1.is_none());
+        assert!(speaker.obey("hosts 1").0[0].contains("`off` in this session"));
         assert!(speaker.obey("frob 1").0[0].contains("`help`") && speaker.obey("open 9").0[0].contains("no session"));
     }
 }

@@ -1,9 +1,11 @@
 //! Package managers and clients of this machine over the list, with an empty environment. Run in a machine of its own.
 
-use super::inside::{counts, fixture, working, world_of};
+use super::inside::{broker, counts, fixture, put_script, working, world_of};
 use super::outside::Outside;
 use crate::fleet::postgres::Postgres;
-use crate::jail::world::Jailed;
+use crate::jail::world::{Jailed, JailedSession};
+use rustix::process::{Signal, kill_process};
+use std::io::Read;
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -140,4 +142,43 @@ fn a_database_of_this_machine_is_reached_by_its_port() {
     assert_eq!(database.sql("select 1"), "1");
     let ran = session.ran("psql -X -h 127.0.0.1 -p 5432 -U aops -d postgres -c 'select 1'");
     assert!(ran.err.contains("Connection refused"), "{ran:?}");
+}
+
+/// Two sessions with a server at the same port: each has its own inside, and outside each has a port. A server ends with its
+/// session, and what would start it again ends too; the other session's goes on.
+#[test]
+#[ignore = "needs a machine of its own"]
+fn two_sessions_serve_at_one_port_until_each_ends() {
+    let world = world_of(Jailed::with, "mode = \"list\"\n");
+    let sessions = [working(&world), working(&world)];
+    for (n, session) in sessions.iter().enumerate() {
+        let script = format!(
+            "listener = socket.create_server(('127.0.0.1', 8200))\n\
+             while True:\n\x20   one, _ = listener.accept()\n\x20   one.sendall(b'server {n}'); one.close()\n"
+        );
+        let name = format!("serve{n}.py");
+        put_script(&world, &name, &script);
+        let line = format!("(while :; do python3 {name}; done) > /dev/null 2>&1 & echo begun");
+        assert_eq!(session.ran(&line).out, "begun\n");
+        world.sandbox.wait_until("it is opened", || !counts(session).served.is_empty());
+    }
+    put_script(&world, "ask.py", "print(reach('127.0.0.1', 8200, b'x'))\n");
+    let answers = |n: usize, session: &JailedSession| {
+        assert_eq!(session.ran("python3 ask.py").out, format!("b'server {n}'\n"));
+        let outside = counts(session).served[0].outside;
+        assert_eq!(usize::from(outside), 8200 + n);
+        let mut said = String::new();
+        TcpStream::connect(("127.0.0.1", outside)).unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!(said, format!("server {n}"));
+    };
+    let alive = |n: usize| world.sandbox.alive().iter().any(|(_, line)| line.contains(&format!("serve{n}.py")));
+    answers(0, &sessions[0]);
+    answers(1, &sessions[1]);
+    let _ = sessions[0].inner.end();
+    world.sandbox.wait_until("the first server is gone", || !alive(0));
+    assert!(TcpStream::connect(("127.0.0.1", 8200)).is_err());
+    answers(1, &sessions[1]);
+    // Nobody tells the session's end to a broker that was killed.
+    kill_process(broker(&world, &sessions[1]), Signal::KILL).unwrap();
+    world.sandbox.wait_until("the second server is gone", || !alive(1));
 }

@@ -240,7 +240,7 @@ fn carry_out(
 
 /// The session as it was before a prompt that may end its task: the checkpoint of that end describes that task.
 pub fn ended_by(session: &Session, event: &Event) -> Option<Box<Session>> {
-    let may_end = event.kind == EventKind::UserPromptSubmit && walked(session.state.phase);
+    let may_end = event.kind() == EventKind::UserPromptSubmit && walked(session.state.phase);
     let kept = session.policy().checkpoint.interactive != Interactive::Off;
     (may_end && kept).then(|| Box::new(session.clone()))
 }
@@ -301,8 +301,8 @@ fn keep(
     let asks = due.iter().all(|(_, _, trigger)| *trigger == CheckpointTrigger::Asked);
     let mut used = if asks { Usage::default() } else { used(ledger) };
     // The transcript may not have them yet.
-    let last = event.agent_id.is_none() && event.kind == EventKind::Stop && !event.report.is_empty();
-    used.words = last.then(|| event.report.clone()).or(used.words);
+    let last = event.stopped().filter(|stop| event.agent_id.is_none() && !stop.report.is_empty());
+    used.words = last.map(|stop| stop.report.clone()).or(used.words);
     let mut facts = Vec::new();
     if let Some(ended) = &mut ended {
         ended.head.clone_from(&ledger.session().head);
@@ -366,7 +366,7 @@ fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Fai
 /// Tells the main agent about a rollback, or about what a person brought back, once.
 pub fn tell(session: &Session, event: &Event, verdict: Verdict) -> (Verdict, Option<Fact>) {
     let Some(told) = to_tell(session) else { return (verdict, None) };
-    let hears = event.kind.row().context && event.agent_id.is_none() && verdict.ruling != Ruling::Deny;
+    let hears = event.kind().row().context && event.agent_id.is_none() && verdict.ruling != Ruling::Deny;
     if !hears || session.blocked().is_some() {
         return (verdict, None);
     }

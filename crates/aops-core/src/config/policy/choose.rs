@@ -10,8 +10,10 @@ mod unset;
 pub use hosts::{add_host, remove_host};
 pub use unset::{unset_danger, unset_folder_danger, unset_folder_mode};
 
+use super::network::NetworkMode;
 use super::{DangerLevel, Folder, ModeLevel, QuietLevel};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -81,6 +83,21 @@ pub fn set_quiet(text: &str, level: QuietLevel, network: &[&str]) -> Option<Stri
     let names: Vec<String> = network.iter().map(|name| quote(name)).collect();
     let text = set_key(text, "quiet", "allow", &quote(level.name()))?;
     set_key(&text, "quiet", "network", &format!("[{}]", names.join(", ")))
+}
+
+/// The text with this `[network] mode`.
+pub fn set_network_mode(text: &str, mode: NetworkMode) -> Option<String> {
+    set_key(text, "network", "mode", &quote(mode.name()))
+}
+
+/// The text with these `[network] local` ports; without any it stays as it is.
+pub fn set_network_local(text: &str, ports: &BTreeSet<u16>) -> Option<String> {
+    let all: Vec<String> = ports.iter().map(u16::to_string).collect();
+    if all.is_empty() {
+        Some(text.to_owned())
+    } else {
+        set_key(text, "network", "local", &format!("[{}]", all.join(", ")))
+    }
 }
 
 fn set_key(text: &str, name: &str, key: &str, word: &str) -> Option<String> {
@@ -320,6 +337,8 @@ mod tests {
             assert_eq!((read.0.quiet.allow, read.0.quiet.network), (QuietLevel::Reading, vec!["gh".to_owned()]));
         }
         assert_eq!(set_quiet("quiet = 1", QuietLevel::Off, &[]), None);
+        let text = set_network_mode("network.allow = [\"a.test\"]\n", NetworkMode::List).unwrap();
+        assert_eq!(text, "network.mode = \"list\"\nnetwork.allow = [\"a.test\"]\n");
     }
 
     #[test]

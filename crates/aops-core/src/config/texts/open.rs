@@ -20,7 +20,7 @@ const MOST: usize = 100;
 /// its repository; else the repository's root; outside a repository the folder itself, since what lies above may belong to
 /// anybody. Never above the user's home.
 pub fn project(env: &Env, cwd: &Path) -> PathBuf {
-    let start = if env.project.as_os_str().is_empty() { cwd } else { &env.project };
+    let start = if env.client.project.as_os_str().is_empty() { cwd } else { &env.client.project };
     let owner = fs::metadata(start).ok().map(|about| about.uid());
     // Anybody may make a `/tmp/.git`, and a configuration may start programs.
     let has = |folder: &Path, name: &str| {
@@ -179,7 +179,8 @@ mod tests {
         assert_eq!(begins("repo/c"), "repo");
         assert_eq!(begins("repo/a/b"), "repo/a");
         assert_eq!(begins("bare/x"), "bare");
-        let env = Env { project: home.join("repo"), ..Env::default() };
+        let client = crate::system::env::ClientEnv { project: home.join("repo"), ..<_>::default() };
+        let env = Env { client, ..Env::default() };
         assert_eq!(project(&env, &home.join("repo/a/b")), home.join("repo"), "where the client was started");
         let env = Env { home: home.join("repo/a"), ..Env::default() };
         assert_eq!(project(&env, &home.join("repo/a/b")), home.join("repo/a/b"), "nothing above home");

@@ -3,10 +3,11 @@
 
 use crate::host::table::host;
 use crate::model::agent::{AGENTS, FILE_PREFIX};
-use crate::model::client::Client;
+use crate::model::client::{CLIENTS, Client};
 use crate::tool::targets::{Act, Target};
 use aops_shell::syntax::{Bit, Word};
 use std::cmp::Ordering::{self, Equal as At, Greater as Below, Less as Above};
+use std::iter;
 
 pub(super) mod pattern;
 
@@ -37,14 +38,20 @@ pub struct Protected {
     pub binaries: Vec<String>,
     /// Processes that must not be killed, as text: the client's.
     pub pids: Vec<String>,
-    /// The places above, as the disk names them where that differs.
-    pub real: Vec<ProtectedPlace>,
-    /// Places that exist; `None` if that was not looked up, and then all may.
-    pub standing: Option<Vec<String>>,
+    pub on_disk: PlacesOnDisk,
     /// Mode `observe`: nothing is held but our own record, keys, program, configuration and the files that register us.
     pub own_alone: bool,
     /// Settings files that register us.
     pub registered: Vec<String>,
+}
+
+/// What the disk says of those places.
+#[derive(Clone, Debug, Default)]
+pub struct PlacesOnDisk {
+    /// Those that it has another name for, under that.
+    pub real: Vec<ProtectedPlace>,
+    /// Those that exist; `None` if that was not looked up, and then all may.
+    pub standing: Option<Vec<String>>,
 }
 
 /// One protected file or folder with a fixed path.
@@ -113,7 +120,7 @@ impl Protected {
         for binary in &self.binaries {
             add(binary.clone(), BINARY, false);
         }
-        all.extend(self.real.iter().cloned());
+        all.extend(self.on_disk.real.iter().cloned());
         all
     }
 
@@ -125,7 +132,7 @@ impl Protected {
             for path in guarded.chain(host.in_project.iter().map(|name| format!("{}/{name}", self.project))) {
                 add(path.trim_end_matches('/').to_owned(), SETTINGS, path.ends_with('/'));
             }
-            let (before, after) = host.agents;
+            let (before, after) = host.agents.place;
             for agent in AGENTS.iter().filter(|_| !before.is_empty()) {
                 add(format!("{base}/{before}{}{after}", agent.name), AGENT, false);
             }
@@ -139,7 +146,7 @@ impl Protected {
     }
 
     pub(super) fn stands(&self, path: &str) -> bool {
-        self.standing.as_ref().is_none_or(|standing| standing.iter().any(|known| known == path))
+        self.on_disk.standing.as_ref().is_none_or(|standing| standing.iter().any(|known| known == path))
     }
 }
 
@@ -319,15 +326,16 @@ fn by_name(path: &[Component], act: Act) -> Option<&'static str> {
 }
 
 /// The administrator's folders that hold settings of a client, or our configuration: `install --managed` writes there.
-pub const SYSTEM_FOLDERS: [&str; 7] =
-    ["aops-hook", "claude-code", "claudecode", "codex", "gemini-cli", "github-copilot", "opencode"];
+pub fn system_folders() -> impl Iterator<Item = &'static str> {
+    iter::once("aops-hook").chain(CLIENTS.iter().flat_map(|row| row.system.iter().copied()))
+}
 
 /// The one of them that this path is in, or is.
 fn in_system(path: &[Component]) -> Option<&'static str> {
     let at = |n: usize, name: &str| path.get(n).is_some_and(|part| named(part, name));
     let place = if at(0, "etc") { 1 } else { 2 };
     let is_system = place == 1 || at(0, "library") && at(1, "application support");
-    SYSTEM_FOLDERS.into_iter().find(|name| is_system && at(place, name))
+    system_folders().find(|name| is_system && at(place, name))
 }
 
 /// `.claude/projects/PROJECT/SESSION`

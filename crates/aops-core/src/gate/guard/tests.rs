@@ -3,7 +3,7 @@
 mod corners;
 mod unasked;
 
-use super::{Protected, judge};
+use super::{PlacesOnDisk, Protected, judge};
 use crate::model::verdict::Ruling;
 use crate::tool::targets::{self, line};
 use aops_shell::syntax::Ground;

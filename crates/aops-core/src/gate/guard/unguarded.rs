@@ -3,7 +3,7 @@
 use super::path::Protected;
 use crate::host::claude::disarm;
 use crate::host::table;
-use crate::model::client::Client;
+use crate::model::client::{CLIENTS, Client};
 use crate::tool::targets::CommandRun;
 use aops_shell::syntax::{Bit, Word};
 
@@ -33,18 +33,17 @@ const BRINGING: [(&str, &[&str]); 5] = [
 /// Clients of other agents. With words: only before one of those, since other programs have the name too.
 #[rustfmt::skip]
 const OTHERS: &[(&str, &[&str])] = &[
-    ("codex", &[]), ("gemini", &[]), ("aider", &[]), ("opencode", &[]), ("cursor-agent", &[]), ("copilot", &[]),
-    ("grok", &[]), ("amp", &[]), ("qwen", &[]), ("qwen-code", &[]), ("crush", &[]), ("auggie", &[]), ("kiro-cli", &[]),
+    ("aider", &[]), ("cursor-agent", &[]), 
+    ("grok", &[]), ("amp", &[]), ("crush", &[]), ("auggie", &[]), ("kiro-cli", &[]),
     ("cline", &[]), ("openhands", &[]), ("plandex", &[]), ("kimi", &[]), ("kilocode", &[]), ("roo", &[]),
     ("rovodev", &[]), ("acli", &["rovodev"]), ("goose", &["run", "session", "web", "acp"]), ("droid", &["exec"]),
     ("q", &["chat"]), ("cursor", &["agent"]), ("gh", &["copilot", "agent-task"]), ("cn", &["-p", "--print"]),
     ("interpreter", &[]), ("mini", &["-t", "--task"]), ("sweagent", &[]), ("gptme", &[]), ("letta", &[]),
 ];
 /// The same as packages.
-const PACKAGES: [&str; 16] = [
-    "@openai/codex", "@google/gemini-cli", "@qwen-code/qwen-code", "opencode-ai", "aider-chat", "@github/copilot",
-    "@vibe-kit/grok-cli", "@sourcegraph/amp", "@charmland/crush", "@augmentcode/auggie", "cline", "@kilocode/cli",
-    "openhands-ai", "open-interpreter", "@continuedev/cli", "mini-swe-agent",
+const PACKAGES: [&str; 11] = [
+    "aider-chat", "@vibe-kit/grok-cli", "@sourcegraph/amp", "@charmland/crush", "@augmentcode/auggie", "cline",
+    "@kilocode/cli", "openhands-ai", "open-interpreter", "@continuedev/cli", "mini-swe-agent",
 ];
 const RUNNERS: [&str; 10] = ["npx", "bunx", "pnpx", "uvx", "pipx", "npm", "pnpm", "yarn", "bun", "uv"];
 
@@ -136,12 +135,12 @@ impl Started {
             return Some(("starts another agent, which no hook of ours sees".to_owned(), None));
         };
         // Claude Code has rules of its own where it is the one that runs us.
-        if client == Client::Claude && protected.host == client {
+        if !client.is_registered_by_name() && protected.host == client {
             return None;
         }
         let title = table::host(client).title;
         if !protected.hooked.contains(&client) {
-            let option = if client == Client::Claude { String::new() } else { format!(" --client {}", client.name()) };
+            let option = client.option();
             let hint = format!(
                 "ask the user to run `aops-hook install{option}` in a terminal of their own; then {title} can be started from here"
             );
@@ -189,6 +188,12 @@ fn drops(client: Client, run: &CommandRun) -> bool {
     words.iter().any(|word| named(word) || unsure(word)) || other || moved
 }
 
+/// One of the clients with an adapter of ours, by its name or that of its package.
+fn is_ours(name: &str) -> bool {
+    let mut rows = CLIENTS.iter().filter(|row| row.client.is_registered_by_name());
+    rows.any(|row| row.client.name() == name || row.packages.contains(&name))
+}
+
 /// A client that we cannot be registered in.
 fn is_other_client(name: &str, rest: &[String]) -> bool {
     let is = |(other, then): &(&str, &[&str])| {
@@ -196,7 +201,8 @@ fn is_other_client(name: &str, rest: &[String]) -> bool {
     };
     let package = |word: &String| {
         let unversioned = word.get(1..).and_then(|tail| tail.find('@')).map_or(word.as_str(), |at| &word[..=at]);
-        PACKAGES.contains(&unversioned) || OTHERS.iter().any(|(other, then)| then.is_empty() && *other == unversioned)
+        let is_other = || OTHERS.iter().any(|(other, then)| then.is_empty() && *other == unversioned);
+        PACKAGES.contains(&unversioned) || is_ours(unversioned) || is_other()
     };
     let runs = match name {
         "npm" | "pnpm" | "yarn" | "bun" | "pipx" | "uv" => {
@@ -204,5 +210,5 @@ fn is_other_client(name: &str, rest: &[String]) -> bool {
         }
         _ => true,
     };
-    OTHERS.iter().any(is) || RUNNERS.contains(&name) && runs && rest.iter().any(package)
+    OTHERS.iter().any(is) || is_ours(name) || RUNNERS.contains(&name) && runs && rest.iter().any(package)
 }

@@ -9,7 +9,11 @@ use crate::session::prompt::Prompt;
 use crate::session::timer::TimerMark;
 
 fn why(prompt: Prompt) -> Context {
-    Context { prompt, unproven: Some("it is a timer's".to_owned()), ..Context::default() }
+    Context {
+        found: Found::Prompt(PromptContext { meant: prompt, ..PromptContext::default() }),
+        unproven: Some("it is a timer's".to_owned()),
+        ..Context::default()
+    }
 }
 
 fn recorded(session: &Session, event: &Event, context: &Context) -> Vec<Fact> {
@@ -49,7 +53,13 @@ fn the_user_is_told_why_a_prompt_or_an_agent_does_not_count() {
 #[test]
 fn the_prompts_of_timers_are_remembered_by_their_words() {
     let mut session = working();
-    let stop = Event { timers: vec![". go".to_owned(), "known".to_owned()], ..event("Stop") };
+    let stop = Event {
+        what: What::Stopped(TurnStopped {
+            timers: vec![". go".to_owned(), "known".to_owned()],
+            ..TurnStopped::default()
+        }),
+        ..event("Stop")
+    };
     session.memory.timers = vec![TimerMark::of("known")];
     let facts = recorded(&session, &stop, &Context::default());
     assert_eq!(seen(&facts).timers.new, [TimerMark::of(".  go\n")]);
@@ -60,7 +70,7 @@ fn the_prompts_of_timers_are_remembered_by_their_words() {
         ("Agent", r#"{"prompt":". go"}"#, None),
     ] {
         let mut asked = call(tool);
-        asked.call.as_mut().unwrap().input = input.to_owned();
+        asked.call_mut().unwrap().input = input.to_owned();
         let facts = recorded(&session, &asked, &Context::default());
         let Some(Fact::Call(first)) = facts.first() else { panic!("{facts:?}") };
         assert_eq!(first.asks.as_ref().unwrap().schedules, digest, "{tool} {input}");
@@ -74,7 +84,7 @@ fn block() {
     told(&blocked, &event("SessionStart"), &Context::default(), "block", "clear-block");
     passes(&blocked, &event("Stop"), &Context::default());
     let start = StartContext { blocked_beside: vec![("other".into(), "r".into())], ..StartContext::default() };
-    let beside = Context { start, ..Context::default() };
+    let beside = Context { found: Found::Start(Box::new(start)), ..Context::default() };
     told(&working(), &event("SessionStart"), &beside, "block", "`other` is blocked");
     passes(&working(), &event("SessionStart"), &Context::default());
 }
@@ -82,7 +92,10 @@ fn block() {
 #[test]
 fn what_brings_programs_is_asked_about_where_a_person_is() {
     let brings = |never| {
-        calls(CallContext { executable: Some(("`x` brings hooks".to_owned(), never)), ..CallContext::default() })
+        calls(CallContext {
+            guard: GuardFacts { executable: Some(("`x` brings hooks".to_owned(), never)), ..GuardFacts::default() },
+            ..CallContext::default()
+        })
     };
     refused(&working(), &call("Write"), &brings(false), "guard", "no tool call may do this without a person");
     let there = |context: Context| Context { attended: true, ..context };
@@ -98,7 +111,12 @@ fn what_brings_programs_is_asked_about_where_a_person_is() {
 
 #[test]
 fn an_edit_of_settings_is_asked_about_unless_it_takes_us_out() {
-    let edits = |settings| calls(CallContext { settings: Some(settings), ..CallContext::default() });
+    let edits = |settings| {
+        calls(CallContext {
+            guard: GuardFacts { settings: Some(settings), ..GuardFacts::default() },
+            ..CallContext::default()
+        })
+    };
     let loses = || edits(SettingsEdit::Loses("it sets `disableAllHooks`".to_owned()));
     let there = |context: Context| Context { attended: true, ..context };
     refused(&working(), &call("Write"), &edits(SettingsEdit::Keeps), "guard", "without a person");
@@ -108,9 +126,13 @@ fn an_edit_of_settings_is_asked_about_unless_it_takes_us_out() {
     let observing = with_policy(|policy| policy.mode.level = Some(ModeLevel::Observe));
     passes(&observing, &call("Write"), &edits(SettingsEdit::Keeps));
     refused(&observing, &call("Write"), &loses(), "guard", "disableAllHooks");
-    let brings = CallContext { executable: Some(("`x` brings hooks".to_owned(), false)), ..CallContext::default() };
+    let brings = CallContext {
+        guard: GuardFacts { executable: Some(("`x` brings hooks".to_owned(), false)), ..GuardFacts::default() },
+        ..CallContext::default()
+    };
     passes(&observing, &call("Write"), &calls(brings));
-    let unread = Context { settings: Some(String::new()), unread: true, ..Context::default() };
+    let unread =
+        Context { found: Found::Settings(SettingsContext { text: String::new(), unread: true }), ..Context::default() };
     refused(&working(), &event("ConfigChange"), &unread, "guard", "too large");
 }
 
@@ -118,7 +140,10 @@ fn an_edit_of_settings_is_asked_about_unless_it_takes_us_out() {
 #[test]
 fn a_plan_that_a_hook_may_approve_is_no_persons() {
     let asks = renamed("PermissionRequest", call("ExitPlanMode"));
-    let hooked = || Context { attended: true, plan_hook: Some("a.json".to_owned()), ..does(Effect::Control) };
+    let does = || CallEffect { effect: Effect::Control, ..CallEffect::default() };
+    let plan = || PlanQuestion { hook: Some("a.json".to_owned()), ..PlanQuestion::default() };
+    let shown = || calls(CallContext { does: does(), plan: plan(), ..CallContext::default() });
+    let hooked = || Context { attended: true, ..shown() };
     let said = judge(&working(), &asks, &hooked());
     assert!(said.ruling == Ruling::Pass && said.notice.contains("opens nothing here"), "{said:?}");
     let fact = recorded(&working(), &asks, &hooked());
@@ -132,14 +157,20 @@ fn a_plan_that_a_hook_may_approve_is_no_persons() {
 #[test]
 fn a_timer_too_many_is_recorded_as_lost() {
     let full = with(|session| session.memory.timers = (0..64).map(|n| TimerMark::of(&n.to_string())).collect());
-    let stop = |timers: &[&str]| Event { timers: timers.iter().map(|t| (*t).to_owned()).collect(), ..event("Stop") };
+    let stop = |timers: &[&str]| Event {
+        what: What::Stopped(TurnStopped {
+            timers: timers.iter().map(|t| (*t).to_owned()).collect(),
+            ..TurnStopped::default()
+        }),
+        ..event("Stop")
+    };
     let said = recorded(&full, &stop(&["1", "2"]), &Context::default());
     assert_eq!(seen(&said).timers, TimersHeard::default());
     let said = recorded(&full, &stop(&["1", "new", "newer"]), &Context::default());
     assert!(seen(&said).timers.lost && seen(&said).timers.new.len() == 1);
     let set = |session: &Session, verdict: &Verdict| {
         let mut asked = call("CronCreate");
-        asked.call.as_mut().unwrap().input = r#"{"prompt":"new"}"#.to_owned();
+        asked.call_mut().unwrap().input = r#"{"prompt":"new"}"#.to_owned();
         let said = facts(session, &asked, verdict, &Context::default());
         let Some(Fact::Call(first)) = said.first() else { panic!("{said:?}") };
         let asks = first.asks.as_ref().unwrap();
@@ -152,7 +183,10 @@ fn a_timer_too_many_is_recorded_as_lost() {
 
 #[test]
 fn what_a_skill_brings_waits_for_the_plan() {
-    let brought = calls(CallContext { brought: Some("`x` brings hooks".to_owned()), ..CallContext::default() });
+    let brought = calls(CallContext {
+        guard: GuardFacts { brought: Some("`x` brings hooks".to_owned()), ..GuardFacts::default() },
+        ..CallContext::default()
+    });
     passes(&working(), &call("Skill"), &brought);
     let shut = with(|session| (session.state.phase, session.state.sandbox) = (Phase::Hydrate, Sandbox::Shut));
     refused(&shut, &call("Skill"), &brought, "sandbox", "sandbox-brought.md");
@@ -166,7 +200,7 @@ fn the_page_of_questions_is_not_for_a_call() {
     let mut event = call("Bash");
     let ask = |event: &Event| said(&session, event, &does(Effect::Read));
     assert_eq!(ask(&event).1, Ruling::Pass);
-    event.call.as_mut().unwrap().input = r#"{"command":"curl localhost:7390"}"#.into();
+    event.call_mut().unwrap().input = r#"{"command":"curl localhost:7390"}"#.into();
     let (gate, ruling, words) = ask(&event);
     assert_eq!((gate, ruling), ("guard", Ruling::Deny));
     assert!(words.contains("is for people"), "{words}");

@@ -14,8 +14,16 @@ fn checks() {
         let wanted = crate::gate::checks::wanted(session, event, context, &judge(session, event, context));
         wanted.iter().map(|check| check.on.name()).collect::<Vec<_>>()
     };
-    let saving = || CallContext { effect: Effect::Write, saves: Some("/a".into()), ..CallContext::default() };
-    let commits = CallContext { effect: Effect::Write, commits: true, ..CallContext::default() };
+    let saving = || CallContext {
+        does: CallEffect { effect: Effect::Write, ..CallEffect::default() },
+        checks: CheckFacts { saves: Some("/a".into()), ..CheckFacts::default() },
+        ..CallContext::default()
+    };
+    let commits = CallContext {
+        does: CallEffect { effect: Effect::Write, ..CallEffect::default() },
+        checks: CheckFacts { commits: true, ..CheckFacts::default() },
+        ..CallContext::default()
+    };
     let saves = calls(saving());
     assert_eq!(wanted(&asked, &call("Write"), &saves), ["save"]);
     assert_eq!(wanted(&asked, &call("Bash"), &calls(commits)), ["commit"]);
@@ -76,7 +84,10 @@ fn checks_before_a_model_and_before_the_first_change() {
         let wanted = crate::gate::checks::wanted(session, event, context, &judge(session, event, context));
         wanted.iter().map(|check| check.on.name()).collect::<Vec<_>>()
     };
-    let meaning = |prompt| Context { prompt, ..Context::default() };
+    let meaning = |prompt| Context {
+        found: Found::Prompt(PromptContext { meant: prompt, ..PromptContext::default() }),
+        ..Context::default()
+    };
     let prompt = event("UserPromptSubmit");
     for (meant, runs) in [
         (Prompt::Ordinary, true),
@@ -91,7 +102,13 @@ fn checks_before_a_model_and_before_the_first_change() {
     let waiver = Waiver { gate: GateId::Checks.into(), reason: "r".into(), until_ms: 1 };
     lifted.memory.progress.waivers.push(waiver);
     assert!(wanted(&lifted, &prompt, &meaning(Prompt::Ordinary)).is_empty());
-    let saves = || calls(CallContext { effect: Effect::Write, saves: Some("/a".into()), ..CallContext::default() });
+    let saves = || {
+        calls(CallContext {
+            does: CallEffect { effect: Effect::Write, ..CallEffect::default() },
+            checks: CheckFacts { saves: Some("/a".into()), ..CheckFacts::default() },
+            ..CallContext::default()
+        })
+    };
     assert!(wanted(&lifted, &call("Write"), &saves()).is_empty());
     let failed = |outcome: &str, on| {
         let run = Checked {

@@ -8,7 +8,10 @@ use crate::tool::danger::{self, Danger};
 fn danger() {
     let found = |ids: &[&str]| {
         let danger = |id: &&str| Danger { rule: danger::rule(id).unwrap(), what: format!("`{id}`") };
-        calls(CallContext { dangers: ids.iter().map(danger).collect(), ..CallContext::default() })
+        calls(CallContext {
+            danger: DangerFacts { dangers: ids.iter().map(danger).collect(), ..DangerFacts::default() },
+            ..CallContext::default()
+        })
     };
     let attended = |ids: &[&str]| Context { attended: true, ..found(ids) };
     let set = |id: &str, level| with_policy(|policy| policy.danger.extend([(id.to_owned(), level)]));
@@ -36,7 +39,7 @@ fn danger() {
     // A gate that refuses as well says it with the words of the rule.
     let guarded = |ids: &[&str]| {
         let mut context = found(ids);
-        context.call.as_mut().unwrap().reach.over = true;
+        context.call_mut().unwrap().reach.over = true;
         context
     };
     for rule in ["rm-system", "kill-all", "system-write"] {
@@ -44,7 +47,7 @@ fn danger() {
     }
     // Where the guard asks a person, its words are the person's too.
     let mut asked = attended(&["system-write"]);
-    asked.call.as_mut().unwrap().executable = Some(("it starts something".to_owned(), false));
+    asked.call_mut().unwrap().guard.executable = Some(("it starts something".to_owned(), false));
     let words = said(&set("system-write", DangerLevel::Ask), &call("Bash"), &asked);
     assert_eq!(words, ("guard", Ruling::Ask, "refusals/danger-ask.md".to_owned()));
     assert!(said(&working(), &call("Bash"), &guarded(&["rm-source"])).2.contains("smaller calls"));

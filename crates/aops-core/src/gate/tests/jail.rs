@@ -20,7 +20,11 @@ fn shut(session: &mut Session) {
 }
 
 fn line(effect: Effect, unknown: bool) -> Context {
-    calls(CallContext { effect, unknown, ..CallContext::default() })
+    calls(CallContext {
+        does: CallEffect { effect, ..CallEffect::default() },
+        jail: JailFacts { unknown, ..JailFacts::default() },
+        ..CallContext::default()
+    })
 }
 
 fn sudo(hands: Option<&str>) -> Unheld {
@@ -51,7 +55,13 @@ fn a_profile_follows_from_the_sandbox_and_the_line() {
     for (n, (session, event, context, want)) in rows.iter().enumerate() {
         assert_eq!(profile::of_call(session, event, context), *want, "row {n}");
     }
-    let alone = |effect| calls(CallContext { effect, unheld: sudo(None), ..CallContext::default() });
+    let alone = |effect| {
+        calls(CallContext {
+            does: CallEffect { effect, ..CallEffect::default() },
+            jail: JailFacts { unheld: sudo(None), ..JailFacts::default() },
+            ..CallContext::default()
+        })
+    };
     assert_eq!(profile::of_call(&namespaces(held), &call("Bash"), &alone(Effect::Read)), Some(Profile::None));
     assert_eq!(profile::of_call(&namespaces(open), &call("Bash"), &alone(Effect::Write)), Some(Profile::None));
     // A reviewer changes nothing, whatever it runs.
@@ -74,7 +84,10 @@ fn what_is_thrown_away_passes_and_is_no_change() {
 
 #[test]
 fn the_jail_refuses_what_it_cannot_hold() {
-    let within = calls(CallContext { unheld: Unheld::Within("sudo".to_owned()), ..CallContext::default() });
+    let within = calls(CallContext {
+        jail: JailFacts { unheld: Unheld::Within("sudo".to_owned()), ..JailFacts::default() },
+        ..CallContext::default()
+    });
     let on = jailed(Hold::Namespaces, true, |_| {});
     let (gate, ruling, words) = said(&on, &call("Bash"), &within);
     assert_eq!((gate, ruling), ("jail", Ruling::Deny));
@@ -93,8 +106,13 @@ fn the_jail_refuses_what_it_cannot_hold() {
 #[test]
 fn what_an_unheld_program_is_told_to_run_is_known_or_a_persons_to_allow() {
     let on = jailed(Hold::Namespaces, true, |_| {});
-    let line =
-        |attended, hands| Context { attended, ..calls(CallContext { unheld: sudo(hands), ..CallContext::default() }) };
+    let line = |attended, hands| Context {
+        attended,
+        ..calls(CallContext {
+            jail: JailFacts { unheld: sudo(hands), ..JailFacts::default() },
+            ..CallContext::default()
+        })
+    };
     assert_eq!(jail::judge(&on, &call("Bash"), &line(false, None)), Verdict::pass());
     for (attended, ruling, hint) in [(true, Ruling::Ask, "Approve only"), (false, Ruling::Deny, "ask the user")] {
         let said = jail::judge(&on, &call("Bash"), &line(attended, Some("./x.sh")));
@@ -104,6 +122,10 @@ fn what_an_unheld_program_is_told_to_run_is_known_or_a_persons_to_allow() {
     }
 }
 
+fn end_of(context: &mut Context) -> &mut EndContext {
+    if let Found::End(end) = &mut context.found { end } else { panic!("no call has ended") }
+}
+
 fn jailed_as(jailed: Option<Proof>) -> EndContext {
     let under = Under { jailed, ..Under::default() };
     EndContext { recorded: CallEnded { under, ..CallEnded::default() }, ..EndContext::default() }
@@ -111,7 +133,7 @@ fn jailed_as(jailed: Option<Proof>) -> EndContext {
 
 #[test]
 fn a_command_without_proof_is_told_and_blocks_in_strict() {
-    let after = |ended: EndContext| Context { ended, ..Context::default() };
+    let after = |ended: EndContext| Context { found: Found::End(Box::new(ended)), ..Context::default() };
     let ended = renamed("PostToolUse", call("Bash"));
     let proof = Proof::of(Hold::Namespaces, Profile::Trial);
     let strict = jailed(Hold::Namespaces, true, |_| {});
@@ -134,8 +156,8 @@ fn unsaved() -> (Event, Context) {
     let lost = Losses { files, ..Losses::default() };
     let jailed = Some(Proof { lost, ..Proof::of(Hold::Namespaces, Profile::Trial) });
     let mut ended = renamed("PostToolUse", call("Bash"));
-    ended.call.as_mut().unwrap().input = r#"{"command":"make build"}"#.to_owned();
-    (ended, Context { ended: jailed_as(jailed), ..Context::default() })
+    ended.call_mut().unwrap().input = r#"{"command":"make build"}"#.to_owned();
+    (ended, Context { found: Found::End(Box::new(jailed_as(jailed))), ..Context::default() })
 }
 
 #[test]
@@ -169,18 +191,18 @@ fn a_result_that_is_gone_is_said_to_the_model_each_time_and_to_the_person_once()
 #[test]
 fn a_command_that_goes_on_in_a_throwaway_layer_is_said() {
     let (mut ended, mut context) = unsaved();
-    context.ended.recorded.under.jailed.as_mut().unwrap().lost = Losses::default();
+    end_of(&mut context).recorded.under.jailed.as_mut().unwrap().lost = Losses::default();
     let session = jailed(Hold::Namespaces, true, |session| {
         (session.state.phase, session.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
     });
     assert_eq!(judge(&session, &ended, &context), Verdict::pass());
-    ended.call.as_mut().unwrap().unended = true;
+    ended.call_mut().unwrap().unended = true;
     let words = judge(&session, &ended, &context).feedback;
     let begin =
         "Not saved: \"make build\" has not ended, and runs in a throwaway layer because this task has no plan yet.";
     assert!(words.starts_with(begin), "{words}");
     assert!(words.ends_with("Stop it. Start prompt-hydrator, then run it again."), "{words}");
-    context.ended.recorded.under.jailed.as_mut().unwrap().profile = Profile::Work;
+    end_of(&mut context).recorded.under.jailed.as_mut().unwrap().profile = Profile::Work;
     assert_eq!(judge(&session, &ended, &context), Verdict::pass());
 }
 

@@ -1,7 +1,7 @@
 //! What is missing: an agent's end, the end of a turn, the end of a call.
 
 use super::*;
-use crate::model::event::{AgentEnd, AgentEndKind};
+use crate::model::event::{AgentEnd, AgentEndKind, EndedBatch};
 use crate::model::gate_id::GateId;
 use crate::session::fact::{Fact, GoesOn, LeftChanged, NO_EFFECT, TurnBefore, UNREPORTED};
 use crate::session::growth::ChangedFile;
@@ -24,7 +24,13 @@ fn at_work(name: &str) -> Session {
 
 fn ends(name: &str, agent_id: Option<&str>, how: AgentEndKind, report: &str) -> Event {
     let end = AgentEnd { call: "t".into(), agent_id: agent_id.map(str::to_owned), how, report: report.to_owned() };
-    Event { ends: vec![end], ..event(name) }
+    let (ends, kind) = (vec![end], EventKind::of(name));
+    let what = match kind {
+        EventKind::PostToolBatch => What::Batched(EndedBatch { ends, ..EndedBatch::default() }),
+        EventKind::UserPromptSubmit => What::Prompted(PromptSent { ends, ..PromptSent::default() }),
+        _ => What::of_call(kind, call("Agent").call().unwrap().clone(), ends),
+    };
+    Event { what, ..event(name) }
 }
 
 fn kinds(session: &Session, event: &Event, context: &Context) -> Vec<&'static str> {
@@ -57,7 +63,10 @@ fn an_agent_that_ended_without_its_end() {
     unseen.memory.at_work[0].agent_id = None;
     assert_eq!(kinds(&unseen, &blocked, &plain), ["violation", "block"]);
     assert!(kinds(&unseen, &batch(Failed, BLOCK), &plain).is_empty(), "it never began");
-    let foreign = Context { renamed: vec!["custodiet".into()], ..Context::default() };
+    let foreign = Context {
+        agents: AgentNames { renamed: vec!["custodiet".into()], ..AgentNames::default() },
+        ..Context::default()
+    };
     assert!(kinds(&unseen, &blocked, &foreign).is_empty());
     unseen.memory.at_work[0].name = Stored::of("other");
     assert!(kinds(&unseen, &blocked, &plain).is_empty());
@@ -74,11 +83,14 @@ fn an_agent_that_ended_without_its_end() {
 
 #[test]
 fn an_end_is_told_by_a_call_or_by_the_client() {
-    let post = |how| renamed("PostToolUse", ends("PostToolUse", Some("a"), how, "x"));
+    let post = |how| ends("PostToolUse", Some("a"), how, "x");
     let plain = Context::default();
-    let call_ends = Event { call: call("Agent").call, ..post(AgentEndKind::Completed) };
+    let call_ends = post(AgentEndKind::Completed);
     assert!(kinds(&at_work("critic"), &call_ends, &plain).contains(&"verdict"));
-    let again = Context { past: Some(crate::session::fact::Step::default()), ..Context::default() };
+    let again = Context {
+        earlier: Earlier { past: Some(crate::session::fact::Step::default()), ..Earlier::default() },
+        ..Context::default()
+    };
     assert!(!kinds(&at_work("critic"), &call_ends, &again).contains(&"verdict"));
     let told = ends("UserPromptSubmit", Some("a"), AgentEndKind::Completed, "x");
     assert_eq!(kinds(&at_work("critic"), &told, &plain), ["violation", "verdict"]);
@@ -92,7 +104,7 @@ fn an_agent_that_was_stopped_has_not_reported() {
     let over = |event: &Event, context: &Context| kinds(&session, event, context).contains(&"verdict");
     let stops = |tool: &str, input: &str| {
         let made = ToolCall { key: CallKey::of(tool, "k"), input: input.to_owned(), ..ToolCall::default() };
-        Event { call: Some(made), ..event("PreToolUse") }
+        event("PreToolUse").with_call(made)
     };
     assert!(over(&stops("TaskStop", r#"{"task_id": "a"}"#), &plain));
     assert!(over(&stops("close_agent", r#"{"ids": ["b", "a"]}"#), &plain));
@@ -103,15 +115,18 @@ fn an_agent_that_was_stopped_has_not_reported() {
         facts::facts(&session, &stops("TaskStop", r#"{"task_id": "a"}"#), &Verdict::deny(GateId::Rules, "no"), &plain);
     assert!(!refused.iter().any(|fact| matches!(fact, Fact::Verdict(_))));
     let stop = |running: Option<&[&str]>| Event {
-        running: running.map(|ids| ids.iter().map(|id| (*id).to_owned()).collect()),
+        what: What::Stopped(TurnStopped {
+            running: running.map(|ids| ids.iter().map(|id| (*id).to_owned()).collect()),
+            ..TurnStopped::default()
+        }),
         ..event("Stop")
     };
     assert!(over(&stop(Some(&[])), &plain) && !over(&stop(Some(&["a"])), &plain) && !over(&stop(None), &plain));
     let open = at_work("custodiet");
     assert!(kinds(&open, &stop(None), &plain).contains(&"verdict"), "its call has no end");
     let person = |interrupted| Context {
-        prompt: Prompt::Ordinary,
-        unstopped: Some(Unstopped { interrupted, ..Unstopped::default() }),
+        found: Found::Prompt(PromptContext { meant: Prompt::Ordinary, ..PromptContext::default() }),
+        earlier: Earlier { unstopped: Some(Unstopped { interrupted, ..Unstopped::default() }), ..Earlier::default() },
         ..Context::default()
     };
     assert!(kinds(&open, &event("UserPromptSubmit"), &person(true)).contains(&"verdict"));
@@ -121,9 +136,15 @@ fn an_agent_that_was_stopped_has_not_reported() {
     elsewhere.memory.at_work.clear();
     elsewhere.memory.calls.clear();
     assert_eq!(kinds(&elsewhere, &stop(Some(&[])), &plain), ["verdict"], "no violation: a person spoke meanwhile");
-    let start = |source: &str| Event { source: source.to_owned(), ..event("SessionStart") };
+    let start = |source: &str| Event {
+        what: What::Started(SessionStart { source: source.to_owned() }),
+        ..event("SessionStart")
+    };
     assert!(over(&start("resume"), &plain) && !over(&start("compact"), &plain));
-    let beside = Context { start: StartContext { beside: true, ..StartContext::default() }, ..Context::default() };
+    let beside = Context {
+        found: Found::Start(Box::new(StartContext { beside: true, ..StartContext::default() })),
+        ..Context::default()
+    };
     assert!(!over(&start("resume"), &beside) && over(&event("SessionEnd"), &plain));
     let mut foreign = at_work("custodiet");
     foreign.memory.progress.agents[0].client = "another".into();
@@ -135,8 +156,11 @@ fn an_agent_that_was_stopped_has_not_reported() {
 #[test]
 fn a_turn_without_its_stop() {
     let turn = |interrupted| Context {
-        unstopped: Some(Unstopped { interrupted, files: 4, paths: vec!["a".into()] }),
-        prompt: Prompt::Ordinary,
+        found: Found::Prompt(PromptContext { meant: Prompt::Ordinary, ..PromptContext::default() }),
+        earlier: Earlier {
+            unstopped: Some(Unstopped { interrupted, files: 4, paths: vec!["a".into()] }),
+            ..Earlier::default()
+        },
         ..Context::default()
     };
     let owing = with(|session| session.memory.progress.reflected = false);
@@ -146,7 +170,11 @@ fn a_turn_without_its_stop() {
     let quiet = with(|session| session.state.task = None);
     passes(&quiet, &event("SessionEnd"), &turn(false));
     let heard = |session: &Session, context: &Context, prompt: &str| {
-        let said = Event { prompt: prompt.into(), prompt_id: Some("p".into()), ..event("UserPromptSubmit") };
+        let said = Event {
+            prompt_id: Some("p".into()),
+            what: What::Prompted(PromptSent { text: prompt.into(), ..PromptSent::default() }),
+            ..event("UserPromptSubmit")
+        };
         let facts = facts::facts(session, &said, &Verdict::pass(), context);
         let seen = facts.into_iter().find_map(|fact| if let Fact::Event(seen) = fact { Some(seen) } else { None });
         seen.unwrap().prompt().unwrap().clone()
@@ -163,7 +191,7 @@ fn a_turn_without_its_stop() {
     assert_eq!(resumed.goes_on, Some(GoesOn::InHand));
     assert!(matches!(resumed.before, Some(TurnBefore::Kept)), "{resumed:?}");
     let untouched = Unstopped { interrupted: true, ..Unstopped::default() };
-    let untouched = Context { unstopped: Some(untouched), ..turn(true) };
+    let untouched = Context { earlier: Earlier { unstopped: Some(untouched), ..Earlier::default() }, ..turn(true) };
     let untouched = heard(&owing, &untouched, "fix the typo");
     assert!(!matches!(untouched.before, Some(TurnBefore::Parked(_))), "nothing is left of it");
     let missed = seen(&quiet, &turn(false));
@@ -171,7 +199,15 @@ fn a_turn_without_its_stop() {
     assert!(missed.sha256.is_some());
     let with_parked = with(|session| session.memory.parked = vec![Parked::default()]);
     assert!(
-        seen(&with_parked, &Context { prompt: Prompt::Ordinary, ..Context::default() }).goes_on == Some(GoesOn::Wished)
+        seen(
+            &with_parked,
+            &Context {
+                found: Found::Prompt(PromptContext { meant: Prompt::Ordinary, ..PromptContext::default() }),
+                ..Context::default()
+            }
+        )
+        .goes_on
+            == Some(GoesOn::Wished)
     );
 }
 
@@ -181,8 +217,8 @@ fn a_prompt_that_comes_twice() {
         session.memory.prompted = Some(Prompted { id: "p".into(), open: true, sha256: sha256(&[b"go"]) });
     });
     let prompt = |id: Option<&str>, text: &str| Event {
-        prompt: text.into(),
         prompt_id: id.map(str::to_owned),
+        what: What::Prompted(PromptSent { text: text.into(), ..PromptSent::default() }),
         ..event("UserPromptSubmit")
     };
     assert!(repeat::is_same_prompt(&session, &prompt(Some("p"), "go")));
@@ -194,8 +230,8 @@ fn a_prompt_that_comes_twice() {
     assert!(!repeat::is_same_prompt(&working(), &prompt(Some("p"), "go")));
 }
 
-fn drawn() -> EndContext {
-    EndContext { recorded: CallEnded { drawn: Some(true), ..CallEnded::default() }, ..EndContext::default() }
+fn drawn() -> Earlier {
+    Earlier { drawn: Some(true), ..Earlier::default() }
 }
 
 #[test]
@@ -207,8 +243,8 @@ fn a_call_whose_end_is_missing() {
             session.memory.calls = vec![OpenCall { call, means, state: CallState::Executing, ..OpenCall::default() }];
         })
     };
-    let settled = |session: &Session, ended: EndContext| {
-        let context = Context { ended, ..Context::default() };
+    let settled = |session: &Session, earlier: Earlier| {
+        let context = Context { earlier, ..Context::default() };
         let facts = facts::facts(session, &event("PostToolBatch"), &Verdict::pass(), &context);
         facts.into_iter().find_map(|fact| if let Fact::Call(step) = fact { Some(step) } else { None }).unwrap()
     };
@@ -217,7 +253,7 @@ fn a_call_whose_end_is_missing() {
     let file = Some(ChangedFile::default());
     let unmade = settled(&open(file.clone()), drawn());
     assert_eq!((unmade.to, unmade.ended().drawn), (CallState::Failed, None));
-    let made = settled(&open(file), EndContext { made: vec!["t".into()], ..drawn() });
+    let made = settled(&open(file), Earlier { made: vec!["t".into()], ..drawn() });
     assert_eq!(
         (made.to, made.reason.as_deref(), made.ended().drawn),
         (CallState::Completed, Some(UNREPORTED), Some(true))

@@ -115,7 +115,8 @@ fn nobody_is_sent_to_an_agent_whose_names_are_taken() {
             (session.state.phase, session.state.sandbox) = (phase, Sandbox::Shut);
         })
     };
-    let missing = |name: &str| Context { missing: vec![name.into()], ..writes() };
+    let missing =
+        |name: &str| Context { agents: AgentNames { missing: vec![name.into()], ..AgentNames::default() }, ..writes() };
     let (hydrate, review) = (taken(Phase::Hydrate), taken(Phase::Review));
     refused(&hydrate, &call("Write"), &missing("prompt-hydrator"), "sandbox", "agent-missing.md");
     refused(&review, &call("Write"), &missing("critic"), "sandbox", "agent-missing.md");
@@ -147,9 +148,12 @@ fn an_agent_at_work_is_waited_for() {
         input: r#"{"subagent_type": "critic"}"#.to_owned(),
         ..ToolCall::default()
     };
-    let again = Event { call: Some(again), ..event("PreToolUse") };
+    let again = event("PreToolUse").with_call(again);
     refused(&at_work("critic", Phase::Review), &again, &does(Effect::Spawn), "report", "agent-at-work.md");
-    let renamed = |prefix| Context { prefix, renamed: vec!["critic".into()], ..Context::default() };
+    let renamed = |prefix| Context {
+        agents: AgentNames { prefix, renamed: vec!["critic".into()], ..AgentNames::default() },
+        ..Context::default()
+    };
     assert_eq!(
         (renamed("").agent(AgentId::Critic), renamed("").agent(AgentId::Custodiet)),
         ("aops-critic".into(), "custodiet".into())

@@ -24,7 +24,11 @@ fn waiting() -> Session {
 
 fn decided(allowed: bool, by: Answerer) -> Context {
     let decision = Decision { call: "t".to_owned(), allowed, by, at_ms: Some(5_000) };
-    Context { now_ms: 9_000, decisions: vec![decision], ..Context::default() }
+    Context {
+        now_ms: 9_000,
+        earlier: Earlier { decisions: vec![decision], ..Earlier::default() },
+        ..Context::default()
+    }
 }
 
 fn answers(facts: &[Fact]) -> Vec<Answered> {
@@ -54,7 +58,7 @@ fn a_question_is_opened_by_an_ask_alone() {
 #[test]
 fn the_end_of_a_call_is_a_yes() {
     let made = ToolCall { key: CallKey::of("Bash", "t"), duration_ms: Some(3_000), ..ToolCall::default() };
-    let end = Event { call: Some(made), ..event("PostToolUse") };
+    let end = event("PostToolUse").with_call(made);
     let context = Context { now_ms: 8_000, ..Context::default() };
     let all = facts(&waiting(), &end, &Verdict::pass(), &context);
     assert_eq!(kinds(&all)[..2], ["answer", "call"]);
@@ -81,12 +85,12 @@ fn the_next_event_settles_it() {
     let yes = facts(&waiting(), &stop, &Verdict::pass(), &decided(true, Answerer::Person));
     assert_eq!(kinds(&yes)[..4], ["answer", "call", "call", "call"]);
     assert!(answers(&yes)[0].allowed);
-    let mut said = event("PermissionDenied");
-    said.call = Some(ToolCall { key: CallKey::of("Bash", "t"), ..ToolCall::default() });
-    let by_client = facts(&waiting(), &said, &Verdict::pass(), &none);
+    let said = |id: &str| {
+        event("PermissionDenied").with_call(ToolCall { key: CallKey::of("Bash", id), ..ToolCall::default() })
+    };
+    let by_client = facts(&waiting(), &said("t"), &Verdict::pass(), &none);
     assert_eq!(answers(&by_client)[0].by, Answerer::Client);
-    said.call = Some(ToolCall { key: CallKey::of("Bash", "other"), ..ToolCall::default() });
-    assert!(answers(&facts(&waiting(), &said, &Verdict::pass(), &none)).is_empty(), "another call's");
+    assert!(answers(&facts(&waiting(), &said("other"), &Verdict::pass(), &none)).is_empty(), "another call's");
     let odd = facts(&waiting(), &stop, &Verdict::pass(), &decided(true, Answerer::Unknown));
     assert!(!answers(&odd)[0].allowed, "what proves nothing counts for nothing");
 }

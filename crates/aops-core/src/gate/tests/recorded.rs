@@ -35,7 +35,7 @@ fn kinds(facts: &[Fact]) -> Vec<&'static str> {
 fn ends(name: &str, change: impl FnOnce(&mut ToolCall)) -> Event {
     let mut made = ToolCall { key: CallKey::of("Bash", "t"), input: "{}".to_owned(), ..ToolCall::default() };
     change(&mut made);
-    Event { call: Some(made), ..event(name) }
+    event(name).with_call(made)
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_call_is_asked_and_answered() {
 fn a_question_holds_what_is_needed_later() {
     let agent = |input: &str| {
         let call = ToolCall { key: CallKey::of("Agent", "t"), input: input.to_owned(), ..ToolCall::default() };
-        let event = Event { call: Some(call), ..event("PreToolUse") };
+        let event = event("PreToolUse").with_call(call);
         first(&facts(&working(), &event, &Verdict::pass(), &writes()))
             .asks
             .clone()
@@ -87,7 +87,7 @@ fn a_question_holds_what_is_needed_later() {
             session.state.sandbox = Sandbox::Shut;
         });
         let call = ToolCall { key: CallKey::of("Bash", "t"), input: input.to_owned(), ..ToolCall::default() };
-        let event = Event { call: Some(call), ..event("PreToolUse") };
+        let event = event("PreToolUse").with_call(call);
         let step = first(&facts(&session, &event, &Verdict::pass(), &does(effect))).clone();
         (step.means().jailing.profile, step.effect(), step.means().jailing.line_sha256.is_some())
     };
@@ -124,9 +124,13 @@ fn a_call_ends_once() {
     let launched = done(&in_flight(Executing), &ends("PostToolUse", |call| call.launched = true), &plain);
     assert!(!first(&launched).ended().launched, "it starts none of our agents");
     assert_eq!(kinds(&done(&working(), &post, &plain)), ["violation"], "it was not asked for");
-    let before = Context { past: Some(Step::default()), ..Context::default() };
+    let before =
+        Context { earlier: Earlier { past: Some(Step::default()), ..Earlier::default() }, ..Context::default() };
     assert_eq!(kinds(&done(&working(), &post, &before)), ["event"], "it ended before");
-    let refused = Context { past: Some(Step { to: CallState::Denied, ..Step::default() }), ..Context::default() };
+    let refused = Context {
+        earlier: Earlier { past: Some(Step { to: CallState::Denied, ..Step::default() }), ..Earlier::default() },
+        ..Context::default()
+    };
     assert_eq!(kinds(&done(&working(), &post, &refused)), ["violation"], "it was refused, and ran");
     let again = facts(&working(), &call("Read"), &Verdict::deny(GateId::Repeat, "no".to_owned()), &refused);
     assert_eq!(kinds(&again), ["violation"], "what is recorded of it stays");
@@ -137,14 +141,17 @@ fn a_call_ends_once() {
     });
     let ended = |marks| {
         let recorded = CallEnded { marks, ..CallEnded::default() };
-        Context { ended: EndContext { recorded, ..EndContext::default() }, ..Context::default() }
+        Context { found: Found::End(Box::new(EndContext { recorded, ..EndContext::default() })), ..Context::default() }
     };
     assert_eq!(first(&done(&marked, &post, &ended(marks("old")))).ended().marks, None);
     assert_eq!(first(&done(&marked, &post, &ended(marks("new")))).ended().marks, marks("new"));
-    let unproven = Context { ended: EndContext { unproven: true, ..EndContext::default() }, ..Context::default() };
+    let unproven = Context {
+        found: Found::End(Box::new(EndContext { unproven: true, ..EndContext::default() })),
+        ..Context::default()
+    };
     assert_eq!(kinds(&done(&in_flight(Executing), &post, &unproven)), ["call", "violation", "block"]);
     let disarmed = EndContext { disarmed: Some("hooks are off".into()), ..EndContext::default() };
-    let disarmed = Context { ended: disarmed, ..Context::default() };
+    let disarmed = Context { found: Found::End(Box::new(disarmed)), ..Context::default() };
     assert_eq!(kinds(&done(&in_flight(Executing), &post, &disarmed)), ["call", "block"]);
 }
 
@@ -153,7 +160,10 @@ fn what_gets_no_further_event_is_settled() {
     use CallState::{Authorized, Denied, Executing, Failed, Pending};
     let of_agent = |agent: &str| OpenCall { agent_id: Some(agent.into()), ..open(agent, Executing) };
     let session = with(|session| session.memory.calls = vec![open("main", Executing), of_agent("a"), of_agent("b")]);
-    let context = |prompt| Context { prompt, ..Context::default() };
+    let context = |prompt| Context {
+        found: Found::Prompt(PromptContext { meant: prompt, ..PromptContext::default() }),
+        ..Context::default()
+    };
     let settled = |event: &Event, prompt| steps(&facts(&session, event, &Verdict::pass(), &context(prompt))).len();
     assert_eq!(settled(&event("SessionEnd"), Prompt::Ordinary), 3);
     assert_eq!(settled(&event("Stop"), Prompt::Ordinary), 1);
@@ -188,7 +198,10 @@ fn prompts_waive_and_stops_owe() {
     let of = |session: &Session, name: &str, verdict: &Verdict, context: &Context| {
         kinds(&facts(session, &event(name), verdict, context))
     };
-    let prompt = |prompt| Context { prompt, ..Context::default() };
+    let prompt = |prompt| Context {
+        found: Found::Prompt(PromptContext { meant: prompt, ..PromptContext::default() }),
+        ..Context::default()
+    };
     let submit = "UserPromptSubmit";
     assert_eq!(of(&working(), submit, &Verdict::pass(), &prompt(Prompt::Waived)), ["event", "waiver"]);
     assert_eq!(of(&Session::default(), submit, &Verdict::pass(), &prompt(Prompt::Command)), ["event", "waiver"]);
@@ -223,7 +236,10 @@ fn a_report_is_a_verdict_of_the_agent_that_owes_one() {
         problems: vec!["too much".into()],
         ..AgentReport::default()
     };
-    let report = |report| Context { report: Some(report), ..Context::default() };
+    let report = |report| Context {
+        found: Found::AgentStop(AgentStopContext { report: Some(report), ..AgentStopContext::default() }),
+        ..Context::default()
+    };
     let of = |session: &Session, event: &Event, verdict: &Verdict, context: &Context| {
         kinds(&facts(session, event, verdict, context))
     };

@@ -51,7 +51,7 @@ fn a_step_has_a_sandbox_of_its_own() {
     let shut = || step(|step| step.sandbox = Sandbox::Shut);
     refused(&working(), &call("Write"), &shut(), "sandbox", "sandbox-step.md");
     let closing = |effect| Context {
-        call: does(effect).call,
+        found: does(effect).found,
         ..step(|step| (step.sandbox, step.closes) = (Sandbox::Shut, true))
     };
     passes(&working(), &call("Bash"), &closing(Effect::Close));
@@ -197,8 +197,12 @@ fn checks_are_run_before_the_stop_of_a_step() {
             state,
             ..OpenCall::default()
         });
-        let commits = CallContext { effect: Effect::Write, commits: true, ..CallContext::default() };
-        wanted(&session, &call("Bash"), &Context { call: calls(commits).call, ..step(|_| {}) })
+        let commits = CallContext {
+            does: CallEffect { effect: Effect::Write, ..CallEffect::default() },
+            checks: CheckFacts { commits: true, ..CheckFacts::default() },
+            ..CallContext::default()
+        };
+        wanted(&session, &call("Bash"), &Context { found: calls(commits).found, ..step(|_| {}) })
     };
     assert_eq!(asked(true, CallState::Pending), 1);
     assert_eq!((asked(true, CallState::Executing), asked(false, CallState::Pending)), (0, 0));

@@ -4,7 +4,7 @@ use super::*;
 
 fn with_input(tool: &str, input: &str) -> Event {
     let mut event = call(tool);
-    event.call.as_mut().unwrap().input = input.to_owned();
+    event.call_mut().unwrap().input = input.to_owned();
     event
 }
 

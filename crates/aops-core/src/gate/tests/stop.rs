@@ -47,14 +47,18 @@ fn a_block_stands_without_a_start() {
     let said = |verdict: &str| {
         let report =
             AgentReport { problems: vec!["p".into()], verdict: Some(Stored::of(verdict)), ..AgentReport::default() };
-        Context { report: Some(Ok(report)), ..Context::default() }
+        Context {
+            found: Found::AgentStop(AgentStopContext { report: Some(Ok(report)), ..AgentStopContext::default() }),
+            ..Context::default()
+        }
     };
     let kinds = |session: &Session, context: &Context| -> Vec<&'static str> {
         facts::facts(session, &stop, &Verdict::pass(), context).iter().map(|fact| fact.stored().0).collect()
     };
     assert_eq!(kinds(&working(), &said("BLOCK")), ["event", "block"]);
     assert_eq!(kinds(&working(), &said("OK")), ["event"]);
-    let foreign = Context { renamed: vec!["custodiet".into()], ..said("BLOCK") };
+    let foreign =
+        Context { agents: AgentNames { renamed: vec!["custodiet".into()], ..AgentNames::default() }, ..said("BLOCK") };
     assert_eq!(kinds(&working(), &foreign), ["event"]);
     assert_eq!(kinds(&with(|s| s.state.state.custodiet_blocked = true), &said("BLOCK")), ["event"]);
 }

@@ -7,7 +7,13 @@ use crate::config::policy::ModeLevel;
 #[test]
 fn a_lease_that_could_not_be_looked_at_is_taken() {
     let write = call("Write");
-    let of = |held: Held| calls(CallContext { effect: Effect::Write, held, ..CallContext::default() });
+    let of = |held: Held| {
+        calls(CallContext {
+            does: CallEffect { effect: Effect::Write, ..CallEffect::default() },
+            lease: LeaseFacts { held, ..LeaseFacts::default() },
+            ..CallContext::default()
+        })
+    };
     let another = Holder { path: "a".into(), session_id: "0123456789".into(), since_ms: 0 };
     let in_mode = |level| with_policy(|policy| policy.mode.level = Some(level));
     for held in [Held::Another(another), Held::Unknown("`leases`: another process held it".into())] {

@@ -24,7 +24,10 @@ fn small(change: impl FnOnce(&mut Session)) -> Session {
 fn edit(path: &str, lines: u64) -> Context {
     let (is, path) = ("new".to_owned(), path.to_owned());
     let grows = Some(ChangedFile { is, lines, path, was: String::new() });
-    calls(CallContext { effect: Effect::Write, grows, ..CallContext::default() })
+    calls(CallContext {
+        does: CallEffect { effect: Effect::Write, grows, ..CallEffect::default() },
+        ..CallContext::default()
+    })
 }
 
 fn outgrown() -> Session {
@@ -81,7 +84,12 @@ fn what_a_small_task_weighs() {
 /// Temporary and generated files are free in every mode, and count as nothing; not after a HALT, nor for a reviewer.
 #[test]
 fn scratch_files_are_free() {
-    let scratch = || calls(CallContext { effect: Effect::Write, scratch: true, ..CallContext::default() });
+    let scratch = || {
+        calls(CallContext {
+            does: CallEffect { effect: Effect::Write, scratch: true, ..CallEffect::default() },
+            ..CallContext::default()
+        })
+    };
     let shut = with(|session| (session.state.phase, session.state.sandbox) = (Phase::Hydrate, Sandbox::Shut));
     passes(&shut, &call("Bash"), &scratch());
     passes(&outgrown(), &call("Bash"), &scratch());
@@ -100,7 +108,13 @@ fn an_outgrown_task_is_tested_and_closed_but_not_changed() {
     refused(&outgrown(), &call("Edit"), &edit("a", 1), "sandbox", "outgrown.md");
     refused(&outgrown(), &call("Bash"), &writes(), "sandbox", "outgrown.md");
     passes(&outgrown(), &call("Bash"), &does(Effect::Close));
-    let tests = |tests| calls(CallContext { effect: Effect::Write, tests, ..CallContext::default() });
+    let tests = |tests| {
+        calls(CallContext {
+            does: CallEffect { effect: Effect::Write, ..CallEffect::default() },
+            task: TaskFacts { tests, ..TaskFacts::default() },
+            ..CallContext::default()
+        })
+    };
     passes(&outgrown(), &call("Bash"), &tests(Evidence::Is));
     refused(&outgrown(), &call("Bash"), &tests(Evidence::Contains), "sandbox", "outgrown.md");
     let context = edit("a", 1);

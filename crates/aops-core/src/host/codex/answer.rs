@@ -4,9 +4,8 @@
 //! read; no key is written that its schema does not have; a question is a refusal, since Codex would run the call.
 
 use super::read::untranslate;
+use super::row::ROW;
 use crate::host::claude::wire::answer::{Answer, clean, join, object};
-use crate::host::table;
-use crate::model::client::Client;
 use crate::model::event::EventKind;
 use crate::model::verdict::{Ruling, Verdict};
 use serde_json::{Map, json};
@@ -22,7 +21,7 @@ const NOT_BRIEFED: &str = "The message that started you comes from the agent who
 /// `payload`: the event that is answered.
 pub fn spell(kind: EventKind, verdict: &Verdict, payload: &[u8]) -> Answer {
     let name = kind.row().name;
-    let Some(row) = table::event_of(Client::Codex, name) else { return Answer::default() };
+    let Some(row) = ROW.event(name) else { return Answer::default() };
     let mut notice = clean(&verdict.notice);
     if verdict.ruling >= Ruling::Ask {
         let reason = clean(&verdict.reason);

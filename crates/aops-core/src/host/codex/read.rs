@@ -6,7 +6,7 @@
 use crate::host::claude::wire::read as claudes;
 use crate::model::agent::AGENTS;
 use crate::model::error::Failure;
-use crate::model::event::{Event, EventKind};
+use crate::model::event::{Event, EventKind, What};
 use crate::text::json::{self, Json};
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -28,13 +28,15 @@ const FIELDS: [(&str, &str); 3] = [("agent_type", "subagent_type"), ("message", 
 /// The event called `name` in these bytes.
 pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
     let mut event = claudes::read_as(name, input, translate)?;
-    if event.kind == EventKind::UserPromptSubmit && event.agent_id.is_some() {
-        (event.kind, event.name) = (EventKind::Other, OF_SUBAGENT.to_owned());
+    if event.kind() == EventKind::UserPromptSubmit && event.agent_id.is_some() {
+        event = event.known_as(OF_SUBAGENT);
     }
-    if let Some(call) = event.call.as_mut().filter(|call| call.key.tool == "Agent") {
+    if let What::Ended(end) = &mut event.what
+        && end.call.key.tool == "Agent"
+    {
         // The call is over at once, and the agent is not.
-        call.launched = event.kind == EventKind::PostToolUse;
-        event.ends.clear();
+        end.call.launched = !end.failed;
+        end.ends.clear();
     }
     Ok(event)
 }
@@ -111,12 +113,12 @@ mod tests {
     fn what_starts_an_agent_is_a_call_of_agent() {
         let own = r#""tool_name":"spawn_agent","tool_use_id":"c","tool_input":{"agent_type":"critic","message":"go","fork_context":true}"#;
         let asked = event("PreToolUse", own);
-        let call = asked.call.unwrap();
+        let call = asked.call().unwrap();
         assert_eq!((call.key.tool.as_str(), asked.prompt_id.as_deref(), call.launched), ("Agent", Some("t"), false));
         assert_eq!(call.input, r#"{"fork_context":true,"prompt":"go","subagent_type":"critic"}"#);
         let launched = event("PostToolUse", own);
-        assert!(launched.ends.is_empty(), "the agent is still at work");
-        assert!(launched.call.unwrap().launched);
+        assert!(launched.ends().is_empty(), "the agent is still at work");
+        assert!(launched.call().unwrap().launched);
         let input = r#"{"prompt":"p","run_in_background":false,"subagent_type":"qa-verifier"}"#;
         let back = |payload: &str| untranslate(input, payload.as_bytes()).unwrap();
         assert_eq!(back(r#"{"tool_input":{}}"#), json!({"agent_type": "qa-verifier", "message": "p"}));
@@ -131,7 +133,7 @@ mod tests {
     fn tools_lose_the_name_of_their_group() {
         let tool = |name: &str| {
             let own = format!(r#""tool_name":"{name}","tool_use_id":"c","tool_input":{{}}"#);
-            event("PreToolUse", &own).call.unwrap().key.tool
+            event("PreToolUse", &own).call().unwrap().key.tool.clone()
         };
         assert_eq!(tool("multi_agent_v1wait_agent"), "wait_agent");
         assert_eq!(tool("multi_agent_v1send_input"), "SendMessage");
@@ -142,7 +144,7 @@ mod tests {
     #[test]
     fn the_prompt_of_a_subagent_is_none_of_the_user() {
         let theirs = event("UserPromptSubmit", r#""prompt":". go","agent_id":"a","agent_type":"critic""#);
-        assert_eq!((theirs.kind, theirs.name.as_str()), (EventKind::Other, OF_SUBAGENT));
-        assert_eq!(event("UserPromptSubmit", r#""prompt":"go""#).kind, EventKind::UserPromptSubmit);
+        assert_eq!((theirs.kind(), theirs.name.as_str()), (EventKind::Other, OF_SUBAGENT));
+        assert_eq!(event("UserPromptSubmit", r#""prompt":"go""#).kind(), EventKind::UserPromptSubmit);
     }
 }

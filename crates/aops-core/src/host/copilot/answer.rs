@@ -4,17 +4,16 @@
 //! by JSON alone; what is told to the model stands at the top, except before a call.
 
 use super::read::{is_native, untranslate};
+use super::row::ROW;
 use crate::host::claude::wire::answer::{Answer, clean, join, line, object};
-use crate::host::table;
 use crate::host::words::NOT_YET;
-use crate::model::client::Client;
 use crate::model::event::EventKind;
 use crate::model::verdict::{Ruling, Verdict};
 use serde_json::{Map, json};
 
 /// `payload`: the event that is answered.
 pub fn spell(kind: EventKind, verdict: &Verdict, payload: &[u8]) -> Answer {
-    let Some(row) = table::event_of(Client::Copilot, kind.row().name) else { return Answer::default() };
+    let Some(row) = ROW.event(kind.row().name) else { return Answer::default() };
     let (reason, notice) = (clean(&verdict.reason), clean(&verdict.notice));
     if verdict.ruling >= Ruling::Ask && row.refuses {
         return refuse(kind, verdict, &reason, &notice);

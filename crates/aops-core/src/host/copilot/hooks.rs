@@ -1,10 +1,9 @@
 //! Our file below `hooks/`, as Copilot CLI reads it: it is ours alone.
 //!
-//! Gives text, reads text. Invariant: what is registered follows from the table.
+//! Gives text, reads text. Invariant: what is registered follows from the row.
 
+use super::row::ROW;
 use crate::host::claude::settings::quoted;
-use crate::host::table;
-use crate::model::client::Client;
 use serde_json::{Map, Value, json};
 
 /// The text of the file that runs this program.
@@ -22,8 +21,8 @@ pub fn managed(program: &str) -> String {
 }
 
 fn file_with(program: &str, named: fn(&str) -> String) -> String {
-    let events = table::registered(Client::Copilot).map(|row| {
-        let command = format!("{} {} {} {}", quoted(program), row.name, Client::OPTION, Client::Copilot.name());
+    let events = ROW.registered().map(|row| {
+        let command = format!("{} {}{}", quoted(program), row.name, ROW.client.option());
         (named(row.name), json!([{"type": "command", "command": command, "timeoutSec": row.timeout}]))
     });
     let all: Map<String, Value> = events.collect();

@@ -50,19 +50,20 @@ pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
     let mut event = claudes::read_json(name, text, &json)?;
     let by_agent = event.agent_id.is_some();
     let typed = |prompt: &str| !prompt.starts_with(NOT_YET) && !prompt.starts_with("<system_notification>");
-    let other = match event.kind {
+    let other = match event.kind() {
         EventKind::UserPromptSubmit if by_agent => Some(OF_SUBAGENT),
-        EventKind::UserPromptSubmit if !typed(&event.prompt) => Some(NOT_TYPED),
+        EventKind::UserPromptSubmit if !typed(event.prompt()) => Some(NOT_TYPED),
         EventKind::Stop if by_agent => Some(TURN_OF_SUBAGENT),
         _ => None,
     };
     if let Some(other) = other {
-        (event.kind, event.name) = (EventKind::Other, other.to_owned());
+        event = event.known_as(other);
     }
-    if let Some(call) = event.call.as_mut() {
+    let ended_well = event.kind() == EventKind::PostToolUse;
+    if let Some(call) = event.call_mut() {
         let mode = json::read(&call.input).ok().and_then(|input| input.text_of("mode"));
         let in_background = call.key.tool == "Agent" && mode.as_deref() == Some("background");
-        call.launched = in_background && event.kind == EventKind::PostToolUse;
+        call.launched = in_background && ended_well;
         let shown = json::member(text, "tool_result").or_else(|| json::member(text, "toolResult"));
         call.result = call.result.take().or_else(|| shown.map(|whole| result::kept(whole, &said(whole))));
     }
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn tools_have_our_words() {
-        let call = |own: &str| event("PreToolUse", own).call.unwrap();
+        let call = |own: &str| event("PreToolUse", own).call().unwrap().clone();
         let write = call(r#""tool_name":"Write","tool_input":{"path":"/p/x","file_text":"x"}"#);
         assert_eq!((write.key.tool.as_str(), write.input.as_str()), ("Write", r#"{"content":"x","file_path":"/p/x"}"#));
         let typed = call(r#""tool_name":"write_bash","tool_input":{"shellId":"0","input":"rm -r x{enter}","delay":1}"#);
@@ -128,7 +129,7 @@ mod tests {
         assert!(typed.input.contains(r#""command":"rm -r x{enter}""#), "{}", typed.input);
         assert!(write.key.id.starts_with("input-"), "none was given");
         let done = r#""tool_name":"Agent","tool_input":{"agent_type":"critic","mode":"background"},"tool_result":{"result_type":"success","text_result_for_llm":"Agent started"}"#;
-        let done = event("PostToolUse", done).call.unwrap();
+        let done = event("PostToolUse", done).call().unwrap().clone();
         assert!(done.launched && done.result.unwrap().head == "Agent started");
     }
 
@@ -137,10 +138,10 @@ mod tests {
         let own = r#""agent_id":"a","agent_type":"critic","parent_agent_id":"root""#;
         let prompt = event("UserPromptSubmit", &format!(r#"{own},"prompt":"go""#));
         assert_eq!(
-            (prompt.session_id.as_str(), prompt.kind, prompt.name.as_str()),
+            (prompt.session_id.as_str(), prompt.kind(), prompt.name.as_str()),
             ("root", EventKind::Other, OF_SUBAGENT)
         );
-        assert_eq!(event("Stop", own).kind, EventKind::Other);
+        assert_eq!(event("Stop", own).kind(), EventKind::Other);
         let start = format!(r#"{{"sessionId":"root","cwd":"/p","agentName":"critic",{own},"transcriptPath":"/t"}}"#);
         let start = read("SubagentStart", start.as_bytes()).unwrap();
         assert_eq!(
@@ -151,7 +152,7 @@ mod tests {
 
     #[test]
     fn what_the_client_says_is_no_prompt() {
-        let kind = |prompt: &str| event("UserPromptSubmit", &format!(r#""prompt":{}"#, json!(prompt))).kind;
+        let kind = |prompt: &str| event("UserPromptSubmit", &format!(r#""prompt":{}"#, json!(prompt))).kind();
         assert_eq!(kind("<system_notification>\nAgent idle"), EventKind::Other);
         assert_eq!(kind(&format!("{NOT_YET}\n1. commit")), EventKind::Other);
         assert_eq!(kind("do it"), EventKind::UserPromptSubmit);

@@ -3,9 +3,8 @@
 //! Invariants: a refusal is JSON, exit 2 and words on stderr together, since Gemini lets pass what it cannot read; a question is
 //! a refusal, since Gemini waits for ever where no person can answer.
 
+use super::row::GEMINI;
 use crate::host::claude::wire::answer::{Answer, clean, line, object, told};
-use crate::host::table;
-use crate::model::client::Client;
 use crate::model::event::EventKind;
 use crate::model::verdict::{Ruling, Verdict};
 use serde_json::{Map, json};
@@ -13,7 +12,7 @@ use serde_json::{Map, json};
 const NOT_ASKED: &str = "hint: Gemini CLI cannot ask the user about this; ask them to do it in a terminal of their own";
 
 pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
-    let Some(row) = table::event_of(Client::Gemini, kind.row().name) else { return Answer::default() };
+    let Some(row) = GEMINI.event(kind.row().name) else { return Answer::default() };
     if verdict.ruling >= Ruling::Ask && row.refuses {
         let told = told(kind, verdict, NOT_ASKED);
         let stdout = format!("{}\n", json!({"decision": "deny", "reason": told}));

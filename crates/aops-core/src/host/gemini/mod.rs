@@ -1,8 +1,123 @@
 //! Everything that knows Gemini CLI, and Qwen Code, which came out of it: their events and answers, their settings.
 //!
 //! Both have the same tools; Qwen has Claude's events and answers, Gemini its own. Invariant: measured against the releases
-//! that `host::table` names.
+//! that the rows name.
 
+pub mod row;
 pub mod read;
 pub mod answer;
 pub mod hooks;
+
+use super::claude::settings::{Grammar, Hook, Unreadable, unregister_in};
+use super::claude::wire::answer::{self as claudes, Answer};
+use super::contract::{ForEverybody, Hindrance, Host, HostRow, command_in, register_rows};
+use super::past::{Down, PastFiles};
+use crate::model::error::Failure;
+use crate::model::event::{Event, EventKind};
+use crate::model::verdict::Verdict;
+use crate::system::env::Env;
+use crate::system::files;
+use row::{GEMINI, QWEN};
+use std::path::Path;
+
+#[derive(Debug)]
+pub struct Gemini;
+
+/// Gemini CLI under another name, with Claude's events and answers.
+#[derive(Debug)]
+pub struct Qwen;
+
+impl Host for Gemini {
+    fn row(&self) -> &'static HostRow {
+        &GEMINI
+    }
+
+    fn read(&self, name: &str, input: &[u8]) -> Result<Event, Failure> {
+        read::read(name, input)
+    }
+
+    fn spell(&self, kind: EventKind, verdict: &Verdict, _: &[u8]) -> Answer {
+        answer::spell(kind, verdict)
+    }
+
+    fn register(&self, text: &str, program: &str) -> Result<String, Unreadable> {
+        register(&GEMINI, text, program)
+    }
+
+    fn unregister(&self, text: &str, original: Option<&str>) -> Result<String, Unreadable> {
+        unregister_in(text, Grammar::Commented, original)
+    }
+
+    fn command(&self, text: &str) -> Option<String> {
+        command_in(text, Grammar::Commented)
+    }
+
+    fn hindrance(&self, folder: &Path, _: bool) -> Option<Hindrance> {
+        hindrance(&GEMINI, folder)
+    }
+
+    fn for_everybody(&self) -> ForEverybody {
+        ForEverybody::Shared
+    }
+
+    fn past_files(&self, env: &Env, found: &mut PastFiles) {
+        past_files(&GEMINI, env, found);
+    }
+}
+
+impl Host for Qwen {
+    fn row(&self) -> &'static HostRow {
+        &QWEN
+    }
+
+    fn read(&self, name: &str, input: &[u8]) -> Result<Event, Failure> {
+        read::read(name, input)
+    }
+
+    fn spell(&self, kind: EventKind, verdict: &Verdict, _: &[u8]) -> Answer {
+        claudes::spell(kind, verdict)
+    }
+
+    fn fail(&self, kind: EventKind, failure: &Failure) -> Answer {
+        claudes::fail(kind, failure)
+    }
+
+    fn register(&self, text: &str, program: &str) -> Result<String, Unreadable> {
+        register(&QWEN, text, program)
+    }
+
+    fn unregister(&self, text: &str, original: Option<&str>) -> Result<String, Unreadable> {
+        unregister_in(text, Grammar::Commented, original)
+    }
+
+    fn command(&self, text: &str) -> Option<String> {
+        command_in(text, Grammar::Commented)
+    }
+
+    fn hindrance(&self, folder: &Path, _: bool) -> Option<Hindrance> {
+        hindrance(&QWEN, folder)
+    }
+
+    fn past_files(&self, env: &Env, found: &mut PastFiles) {
+        past_files(&QWEN, env, found);
+    }
+}
+
+/// Both take comments in their settings, and people write some; both count milliseconds.
+fn register(row: &HostRow, text: &str, program: &str) -> Result<String, Unreadable> {
+    register_rows(row, text, program, Grammar::Commented, &|event, hook| Hook { timeout: event.timeout * 1000, ..hook })
+}
+
+fn hindrance(row: &HostRow, folder: &Path) -> Option<Hindrance> {
+    let own = files::read_text(folder.join(row.registration)).unwrap_or_default();
+    hooks::switches_off(&own).then_some(Hindrance::Switch { key: "hooksConfig", file: row.registration })
+}
+
+/// Their chats, whose form no reader of ours knows.
+fn past_files(row: &HostRow, env: &Env, found: &mut PastFiles) {
+    let is_chat = |name: &str| Path::new(name).extension().is_some_and(|end| end == "json" || end == "jsonl");
+    for place in ["tmp", "projects"] {
+        let down = [Down::Named(place), Down::Any, Down::Named("chats")];
+        found.find(row.client, env.folder_of(row.client), &down, false, &is_chat);
+    }
+}

@@ -31,11 +31,11 @@ static WORDS: Words = Words {
 /// The event called `name` in these bytes.
 pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
     let mut event = claudes::read_as(name, input, |json| WORDS.translate(json))?;
-    let typed = !event.prompt.is_empty() && !event.prompt.starts_with(NOT_YET);
-    if event.kind == EventKind::UserPromptSubmit && !typed {
-        (event.kind, event.name) = (EventKind::Other, NOT_TYPED.to_owned());
+    let typed = !event.prompt().is_empty() && !event.prompt().starts_with(NOT_YET);
+    if event.kind() == EventKind::UserPromptSubmit && !typed {
+        event = event.known_as(NOT_TYPED);
     }
-    if let Some(call) = event.call.as_mut() {
+    if let Some(call) = event.call_mut() {
         let document = std::str::from_utf8(input).unwrap_or_default();
         if let Some(whole) = json::member(document, "tool_response") {
             call.result = Some(result::kept(whole, &said(whole)));
@@ -61,17 +61,18 @@ mod tests {
     #[test]
     fn events_and_tools_have_our_words() {
         let own = r#""tool_name":"replace","tool_input":{"file_path":"/p/x","old_string":"a","new_string":"b"}"#;
-        let call = event("PreToolUse", "BeforeTool", own).call.unwrap();
+        let call = event("PreToolUse", "BeforeTool", own).call().unwrap().clone();
         assert!(call.key.tool == "Edit" && call.key.id.starts_with("input-"), "{call:?}");
         let own = r#""tool_name":"run_shell_command","tool_input":{"command":"ls"},"tool_response":{"llmContent":"Output: x"}"#;
-        let call = event("PostToolUse", "AfterTool", own).call.unwrap();
+        let call = event("PostToolUse", "AfterTool", own).call().unwrap().clone();
         assert_eq!((call.key.tool.as_str(), call.result.unwrap().head.as_str()), ("Bash", "Output: x"));
-        assert_eq!(event("Stop", "AfterAgent", r#""prompt":"p","prompt_response":"done""#).report, "done");
+        let stop = event("Stop", "AfterAgent", r#""prompt":"p","prompt_response":"done""#);
+        assert_eq!(stop.stopped().unwrap().report, "done");
     }
 
     #[test]
     fn what_the_client_says_is_no_prompt() {
-        let kind = |prompt: &str| event("UserPromptSubmit", "BeforeAgent", &format!(r#""prompt":"{prompt}""#)).kind;
+        let kind = |prompt: &str| event("UserPromptSubmit", "BeforeAgent", &format!(r#""prompt":"{prompt}""#)).kind();
         assert_eq!(
             (kind(""), kind(NOT_YET), kind("go")),
             (EventKind::Other, EventKind::Other, EventKind::UserPromptSubmit)

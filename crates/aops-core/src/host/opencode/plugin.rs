@@ -2,9 +2,10 @@
 //!
 //! Gives text, reads text. Invariant: it differs between machines only in the path of our program.
 
+use super::row::ROW;
 use crate::host::claude::settings::quoted;
-use crate::model::client::Client;
 use crate::text::json;
+use serde_json::Value;
 
 const TEXT: &str = include_str!("plugin.js");
 /// The name of an administrator's copy, in our own folder.
@@ -20,7 +21,18 @@ pub fn file(program: &str) -> String {
 pub fn command(text: &str) -> Option<String> {
     let line = text.lines().find_map(|line| line.strip_prefix("const PROGRAM = "))?;
     let program: String = serde_json::from_str(line.trim_end_matches(';')).ok()?;
-    Some(format!("{} PreToolUse {} {}", quoted(&program), Client::OPTION, Client::Opencode.name()))
+    Some(format!("{} PreToolUse{}", quoted(&program), ROW.client.option()))
+}
+
+/// An administrator's settings that name the plugin at this address, and nothing else.
+pub fn list(address: &str) -> String {
+    format!("{{\n  \"plugin\": [\n    \"{address}\"\n  ]\n}}\n")
+}
+
+/// These settings name the plugin at this address.
+pub fn lists(text: &str, address: &str) -> bool {
+    let known: Value = serde_json::from_str(text).unwrap_or_default();
+    known["plugin"].as_array().is_some_and(|list| list.iter().any(|one| one == address))
 }
 
 #[cfg(test)]

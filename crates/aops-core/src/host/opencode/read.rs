@@ -23,8 +23,8 @@ static WORDS: Words = Words {
 /// The event called `name` in these bytes.
 pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
     let mut event = claudes::read_as(name, input, |json| WORDS.translate(json))?;
-    if event.kind == EventKind::UserPromptSubmit && event.prompt.starts_with(NOT_YET) {
-        (event.kind, event.name) = (EventKind::Other, NOT_TYPED.to_owned());
+    if event.kind() == EventKind::UserPromptSubmit && event.prompt().starts_with(NOT_YET) {
+        event = event.known_as(NOT_TYPED);
     }
     Ok(event)
 }
@@ -41,10 +41,10 @@ mod tests {
     fn tools_and_prompts_have_our_words() {
         let own =
             r#""tool_name":"edit","tool_use_id":"c","tool_input":{"filePath":"/p/x","oldString":"a","newString":"b"}"#;
-        let call = event("PreToolUse", own).call.unwrap();
+        let call = event("PreToolUse", own).call().unwrap().clone();
         assert_eq!((call.key.tool.as_str(), call.key.id.as_str()), ("Edit", "c"));
         assert_eq!(call.input, r#"{"file_path":"/p/x","new_string":"b","old_string":"a"}"#);
         let ours = format!(r#""prompt":"{NOT_YET}""#);
-        assert_eq!(event("UserPromptSubmit", &ours).kind, EventKind::Other);
+        assert_eq!(event("UserPromptSubmit", &ours).kind(), EventKind::Other);
     }
 }

@@ -1,12 +1,12 @@
-//! `aops-hook __network SESSION CLIENT`: makes the network of a session, and judges what leaves it.
+//! `aops-hook __network SESSION CLIENT PERSON`: makes the network of a session, and judges what leaves it.
 //!
 //! Two processes: one inside, which makes sockets, and the broker outside. Invariants: they end together, with the session,
-//! and with the client; nobody looks into the one inside.
+//! and with the client, and so do the servers in this network; nobody looks into the one inside.
 
 use super::super::kernel::{fork, leave, raise_loopback};
 use super::super::user::{self, tried};
 use super::enter::{NETWORK, READY, USERS};
-use super::{COUNTS, LIST, NEWS, folder, make_mark};
+use super::{COUNTS, LIST, NEWS, folder, make_mark, servers};
 use crate::system::env::now_ms;
 use crate::system::process::detached;
 use crate::system::{files, limits};
@@ -14,6 +14,7 @@ use aops_network::broker::{self, Outside};
 use aops_network::counts::Counts;
 use aops_network::inner;
 use aops_network::list::List;
+use aops_network::proxy::Proxies;
 use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
@@ -36,7 +37,7 @@ const MOST_CONNECTIONS: u64 = 4096;
 pub fn run(arguments: &[String]) -> u8 {
     detached::own_session();
     limits::raise();
-    let [session, client] = arguments else { return 2 };
+    let [session, client, person] = arguments else { return 2 };
     let session = Path::new(session);
     // Whoever finds the lock may send a signal.
     let (Ok(signals), Ok(mut mark)) = (signals(), make_mark(session)) else { return 1 };
@@ -44,7 +45,7 @@ pub fn run(arguments: &[String]) -> u8 {
     if fcntl_lock(&mark, FlockOperation::NonBlockingLockExclusive).is_err() {
         return 0;
     }
-    match keep(session, client.parse().ok(), signals, &mark) {
+    match keep(session, client.parse().ok(), person.parse().ok(), (signals, &mark)) {
         Ok(()) => 0,
         Err(why) => {
             let _ = mark.set_len(0).and_then(|()| writeln!(mark, "{why}"));
@@ -53,8 +54,10 @@ pub fn run(arguments: &[String]) -> u8 {
     }
 }
 
-fn keep(session: &Path, client: Option<i32>, signals: OwnedFd, mark: &File) -> Result<(), String> {
+fn keep(session: &Path, client: Option<i32>, person: Option<i32>, held: (OwnedFd, &File)) -> Result<(), String> {
+    let (signals, mark) = held;
     let client = client.and_then(Pid::from_raw).map(|client| pidfd_open(client, PidfdFlags::empty())).transpose();
+    let proxies = Proxies::of(variables_of(person));
     let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
     let (own, others) = tried("channel", pair)?;
     let Some(inside) = tried("fork", fork())? else {
@@ -86,11 +89,24 @@ fn keep(session: &Path, client: Option<i32>, signals: OwnedFd, mark: &File) -> R
             drop(files::write_beside(&folder.join(COUNTS), 0o600, |file| file.write_all(text.as_bytes())));
         },
         tell: &mut |what| tell(what),
+        proxies: proxies.map_err(|bad| bad.to_string()),
         clock: &|| u64::try_from(now_ms() / 1000).unwrap_or_default(),
         most: usize::try_from((limit.saturating_sub(SPARE_FILES) / FILES).clamp(8, MOST_CONNECTIONS)).unwrap_or(8),
     };
     let mut said = mark;
     tried("broker", broker::run(outside, || drop(said.write_all(READY))))
+}
+
+/// The environment in which a person started this process. What the client added since is not in it: that may be a
+/// project's settings, and a proxy sees every name.
+fn variables_of(person: Option<i32>) -> impl Fn(&str) -> Option<String> {
+    let read = |person: i32| std::fs::read(format!("/proc/{person}/environ")).ok();
+    let text = person.and_then(read).unwrap_or_default();
+    move |wanted| {
+        let mut all = text.split(|byte| *byte == 0).filter_map(|row| row.strip_prefix(wanted.as_bytes()));
+        let value = all.find_map(|rest| rest.strip_prefix(b"="))?;
+        String::from_utf8(value.to_vec()).ok()
+    }
 }
 
 /// What is new since the last time waits for the end of the command that caused it.
@@ -123,6 +139,7 @@ fn serve_inside(channel: &OwnedFd) -> ! {
     if said.is_ok() && words.is_empty() && matches!(recv(channel, &mut go[..], RecvFlags::empty()), Ok((_, 1))) {
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
         inner::serve(channel);
+        servers::end_all();
     }
     leave(0)
 }

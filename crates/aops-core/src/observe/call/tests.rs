@@ -19,7 +19,7 @@ fn read(line: &str) -> usize {
     session.memory.policy = Some(Box::new(policy));
     let input = serde_json::json!({ "command": line }).to_string();
     let call = ToolCall { key: crate::model::call::CallKey::of("Bash", "t"), input, ..ToolCall::default() };
-    let event = Event { cwd: "/".to_owned(), call: Some(call), ..Event::named("PreToolUse") };
+    let event = Event { cwd: "/".to_owned(), ..Event::named("PreToolUse") }.with_call(call);
     texts_read();
     let context = again(&env, &session, &event, 0);
     gate::judge(&session, &event, &context);

@@ -140,7 +140,7 @@ impl Own {
 /// A package manager wrote this lock file: the command changed it, and does not say its name.
 fn is_lock_written_for(event: &Event, path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
-    is_lock_file(path) && event.call.as_ref().is_some_and(|call| !call.input.contains(name))
+    is_lock_file(path) && event.call().is_some_and(|call| !call.input.contains(name))
 }
 
 /// A time in nanoseconds, since one in milliseconds.
@@ -154,7 +154,7 @@ fn text(sum: Option<Sum>) -> String {
 
 /// The stash that this command took up: the one that it says it dropped, else the newest.
 fn stash(event: &Event) -> Option<String> {
-    let call = event.call.as_ref()?;
+    let call = event.call()?;
     json::read(&call.input).ok()?.text_of("command").filter(|line| line.contains("stash"))?;
     let said = call.result.as_ref().map(ToolResult::lines).unwrap_or_default();
     let dropped = said.split("Dropped ").nth(1).and_then(|rest| rest.split_once('(')?.1.split_once(')'));

@@ -42,6 +42,14 @@ pub(super) fn all(rules: &[PathRule]) -> Result<Vec<PathBuf>, String> {
     }
 }
 
+/// What has this name in the folder; another case of it is covered as well.
+fn spelt(folder: &Path, name: &str) -> Vec<PathBuf> {
+    let exact = || Some(folder.join(name)).filter(|path| path.symlink_metadata().is_ok()).into_iter().collect();
+    let is_it = |path: &PathBuf| path.file_name().and_then(|own| own.to_str()).is_some_and(|own| is_part(name, own));
+    fs::read_dir(folder)
+        .map_or_else(|_| exact(), |items| items.flatten().map(|item| item.path()).filter(is_it).collect())
+}
+
 /// Some of these lie where the line looks, so that a pattern of it may stand for them.
 pub(super) fn is_near(hides: &[PathBuf], places: &[PathBuf]) -> bool {
     let near = |hide: &PathBuf| places.iter().any(|place| hide.starts_with(place) || place.starts_with(hide));
@@ -114,8 +122,10 @@ impl Search {
                 Ok(())
             }
             [part, rest @ ..] => {
-                let path = folder.join(part);
-                if path.symlink_metadata().is_ok() { self.descend(&path, rest, base) } else { Ok(()) }
+                for path in spelt(folder, part) {
+                    self.descend(&path, rest, base)?;
+                }
+                Ok(())
             }
         }
     }
@@ -162,7 +172,7 @@ mod tests {
     fn what_a_rule_covers_is_found_and_known_by_its_name() {
         let held = tempfile::tempdir().unwrap();
         let root = held.path().canonicalize().unwrap();
-        for file in ["a/.env", "a/b/.env", "private/x/y", "keys/a.pem", "keys/b.txt"] {
+        for file in ["a/.env", "a/b/.env", "private/x/y", "keys/a.pem", "keys/b.txt", "Upper/KEY.Pem"] {
             fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
             fs::write(root.join(file), "x").unwrap();
         }
@@ -170,6 +180,7 @@ mod tests {
             (&["**", ".env"][..], &["a/.env", "a/b/.env"][..]),
             (&["private"], &["private"]),
             (&["keys", "*.pem"], &["keys/a.pem"]),
+            (&["upper", "key.pem"], &["Upper/KEY.Pem"]),
             (&["gone"], &[]),
         ] {
             let rules = [rule(&root, parts)];

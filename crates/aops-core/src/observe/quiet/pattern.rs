@@ -101,7 +101,7 @@ impl<'a> States<'a> {
     }
 }
 
-/// One part of a path matches this part of a pattern: `*` any text, `?` any letter.
+/// One part of a path matches this part of a pattern: `*` any text, `?` any letter, whatever the case, as the client does it.
 pub(super) fn is_part(pattern: &str, part: &str) -> bool {
     let (mut rest, mut text) = (pattern.chars(), part.chars());
     match rest.next() {
@@ -111,7 +111,10 @@ pub(super) fn is_part(pattern: &str, part: &str) -> bool {
             part.char_indices().map(|(at, _)| &part[at..]).chain([""]).any(|left| is_part(rest, left))
         }
         Some('?') => text.next().is_some() && is_part(rest.as_str(), text.as_str()),
-        Some(c) => text.next() == Some(c) && is_part(rest.as_str(), text.as_str()),
+        Some(c) => {
+            let is = |other: char| other == c || other.to_lowercase().eq(c.to_lowercase());
+            text.next().is_some_and(is) && is_part(rest.as_str(), text.as_str())
+        }
     }
 }
 
@@ -151,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_part_of_a_path_with_stars() {
-        for (pattern, part) in [("*", "x"), (".env*", ".env.local"), ("*.pem", "a.pem"), ("a?c", "abc"), ("*", "")] {
+        for (pattern, part) in [("*", "x"), (".env*", ".env.local"), ("*.pem", "A.PEM"), ("a?c", "abc"), ("*", "")] {
             assert!(is_part(pattern, part), "{pattern} {part}");
         }
         for (pattern, part) in [(".env", ".envx"), ("*.pem", "a.pe"), ("a?c", "ac")] {

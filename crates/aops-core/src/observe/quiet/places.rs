@@ -4,6 +4,7 @@
 //! Looks where links lead. Invariant: what is nowhere cannot be read; everything else must lie in one of these.
 
 use super::hidden::has_second_name;
+use super::pattern::is_part;
 use crate::config::texts::Reading;
 use crate::jail::plan::Ground;
 use crate::system::files;
@@ -19,6 +20,8 @@ const PLAIN: [&str; 11] = [
     "/etc/alpine-release", "/etc/debian_version", "/etc/hosts", "/etc/issue", "/etc/lsb-release", "/etc/os-release",
     "/proc/cpuinfo", "/proc/loadavg", "/proc/meminfo", "/proc/uptime", "/proc/version",
 ];
+/// Entries of folders that are looked at for the patterns of one line.
+const MOST_ENTRIES: usize = 20_000;
 /// Worktrees of a repository that are looked at.
 const MOST_WORKTREES: usize = 64;
 
@@ -63,8 +66,59 @@ impl Seen {
         Ok(found)
     }
 
+    /// The links that these patterns find. None of them may lead away: the shell opens what is behind it.
+    pub(super) fn links(&self, patterns: &[String]) -> Result<Vec<String>, String> {
+        let mut search = Search { left: MOST_ENTRIES, links: Vec::new() };
+        for pattern in patterns {
+            let parts: Vec<&str> = pattern.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+            let known = parts.iter().take_while(|part| !part.contains(['*', '?'])).count();
+            let (folder, parts) = parts.split_at(known);
+            search.descend(&Path::new("/").join(folder.join("/")), parts)?;
+        }
+        search
+            .links
+            .iter()
+            .map(|link| link.to_str().map(str::to_owned).ok_or_else(|| "a link has an odd name".to_owned()))
+            .collect()
+    }
+
     fn holds(&self, real: &Path) -> bool {
         self.folders.iter().any(|folder| real.starts_with(folder))
+    }
+}
+
+/// What a pattern finds.
+struct Search {
+    left: usize,
+    links: Vec<PathBuf>,
+}
+
+impl Search {
+    fn descend(&mut self, folder: &Path, parts: &[&str]) -> Result<(), String> {
+        let [part, rest @ ..] = parts else { return Ok(()) };
+        if !part.contains(['*', '?']) {
+            return self.meet(folder.join(part), rest);
+        }
+        let items = match fs::read_dir(folder) {
+            Ok(items) => items,
+            Err(error) if is_nowhere(&error) => return Ok(()),
+            Err(error) => return Err(format!("`{}`: {error}", folder.display())),
+        };
+        for item in items {
+            self.left = self.left.checked_sub(1).ok_or("its patterns may find too many files")?;
+            let name = item.map_err(|error| error.to_string())?.file_name();
+            if name.to_str().is_none_or(|name| is_part(part, name)) {
+                self.meet(folder.join(name), rest)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn meet(&mut self, path: PathBuf, rest: &[&str]) -> Result<(), String> {
+        if path.is_symlink() {
+            self.links.push(path.clone());
+        }
+        self.descend(&path, rest)
     }
 }
 

@@ -71,8 +71,8 @@ impl Program {
     /// As it is where no agent can cause the start, where the client does not start commands through us either, and where the
     /// session knows that nothing holds.
     fn held(env: &Env, path: &Path) -> io::Result<Self> {
-        let known = env.held_by.get();
-        if !(env.is_jailing() || env.is_driving) || known == Some(&Hold::Words) {
+        let known = env.told.hold.get();
+        if !(env.is_jailing() || env.run.is_driving) || known == Some(&Hold::Words) {
             return Ok(Self::fixed(path));
         }
         let mut before = match known {
@@ -80,11 +80,11 @@ impl Program {
             None => vec![VERB.to_owned()],
         };
         before.extend(env.guarded_folders().into_iter().map(|(name, folder)| format!("{name}={folder}")));
-        before.extend(match env.network.get() {
+        before.extend(match env.told.network.get() {
             Some(network) => Some(format!("{NETWORK}={}", network.to_text())),
             // A session that knows what holds has told its network too, unless that is off.
             None if known.is_none() && env.is_jailing() => {
-                Some(format!("{SESSION}={}", env.client_session.as_deref().unwrap_or_default()))
+                Some(format!("{SESSION}={}", env.client.session.as_deref().unwrap_or_default()))
             }
             None => None,
         });
@@ -115,6 +115,7 @@ fn of_system(env: &Env, name: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::system::env::{ClientEnv, ToldOnce};
 
     fn words(program: &Program) -> Vec<&str> {
         program.before.iter().map(String::as_str).collect()
@@ -124,27 +125,26 @@ mod tests {
     #[test]
     fn what_an_agent_can_cause_is_held_unless_it_is_ours_or_the_client() {
         let sh = Path::new("/bin/sh");
-        let jailing = || Env {
-            shell_prefix: Some("/x/aops-hook --shell".to_owned()),
-            folders: vec![("HOME".to_owned(), "/h".to_owned())],
-            project: PathBuf::from("/p"),
-            ..Env::default()
-        };
+        let shell_prefix = Some("/x/aops-hook --shell".to_owned());
+        let client = ClientEnv { shell_prefix, project: PathBuf::from("/p"), ..ClientEnv::default() };
+        let folders = vec![("HOME".to_owned(), "/h".to_owned())];
+        let jailing = || Env { client: client.clone(), folders: folders.clone(), ..Env::default() };
+        let holding = |hold: Hold| Env { told: ToldOnce { hold: hold.into(), ..ToldOnce::default() }, ..jailing() };
         let held = Program::find(&jailing(), Identity::At(sh)).unwrap();
         let unset = ["XDG_CONFIG_HOME=", "XDG_DATA_HOME=", "CLAUDE_CONFIG_DIR=", "ACA_DATA="];
         let wanted = [&[VERB, "HOME=/h"], &unset[..], &["CLAUDE_PROJECT_DIR=/p", "session=", "--", "/bin/sh"]].concat();
         assert_eq!(words(&held), wanted);
         assert_eq!(held.path, std::env::current_exe().unwrap());
-        let known = Env { held_by: Hold::Landlock.into(), ..jailing() };
+        let known = holding(Hold::Landlock);
         assert_eq!(words(&Program::find(&known, Identity::At(sh)).unwrap())[..2], [HELD, "landlock"]);
-        let driving = Env { is_driving: true, ..Env::default() };
+        let driving = Env::default().driving();
         assert_eq!(words(&Program::find(&driving, Identity::OnPath("sh")).unwrap())[..2], [VERB, "HOME="]);
         for (env, identity) in [
             (jailing(), Identity::Own),
             (jailing(), Identity::Client(sh)),
             (Env::default(), Identity::At(sh)),
             (Env::default(), Identity::OnPath("sh")),
-            (Env { held_by: Hold::Words.into(), ..jailing() }, Identity::At(sh)),
+            (holding(Hold::Words), Identity::At(sh)),
         ] {
             assert_eq!(words(&Program::find(&env, identity).unwrap()), [""; 0], "{identity:?}");
         }

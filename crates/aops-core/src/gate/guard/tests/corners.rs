@@ -5,6 +5,11 @@ use crate::gate::guard::unguarded::started;
 use crate::tool::targets::{Act, CommandRun, Target, Targets};
 use aops_shell::syntax::Word;
 
+/// Of all places this one alone exists.
+fn standing_alone(path: &str) -> PlacesOnDisk {
+    PlacesOnDisk { standing: Some(vec![path.to_owned()]), ..PlacesOnDisk::default() }
+}
+
 /// Each corner that the corpus does not come by.
 #[test]
 fn corners() {
@@ -18,7 +23,7 @@ fn corners() {
     assert_eq!(runs("'checkpoint', 'rollback'").as_deref(), Some("aops-hook rollback"));
     assert_eq!(runs("'checkpoint', 'list'"), None);
     assert_eq!(super::super::verb::refused(&protected(), &crate::tool::targets::CommandRun::default()), None);
-    let standing = Protected { standing: Some(vec!["/a".to_owned()]), ..protected() };
+    let standing = Protected { on_disk: standing_alone("/a"), ..protected() };
     assert_eq!((standing.stands("/a"), standing.stands("/b")), (true, false));
     assert!(Protected { home: String::new(), ..protected() }.places().iter().all(|place| place.path.starts_with('/')));
     let relative = Protected { config: "relative".into(), ..protected() }.places();
@@ -81,8 +86,8 @@ fn a_sweep_takes_what_stands_below() {
         judge(protected, &targets).ruling
     };
     assert_eq!(of(&protected(), "/home/u/proj", Act::Sweep), Ruling::Deny);
-    let checkpoints = "/home/u/proj/.claude/checkpoints".to_owned();
-    let kept = Protected { standing: Some(vec![checkpoints]), ..protected() };
+    let checkpoints = "/home/u/proj/.claude/checkpoints";
+    let kept = Protected { on_disk: standing_alone(checkpoints), ..protected() };
     assert_eq!(of(&kept, "/home/u/proj", Act::Sweep), Ruling::Pass);
     assert_eq!(of(&kept, "/home/u/proj", Act::Whole), Ruling::Deny);
     for (act, wanted) in [(Act::Whole, Ruling::Deny), (Act::Sweep, Ruling::Deny), (Act::Write, Ruling::Pass)] {

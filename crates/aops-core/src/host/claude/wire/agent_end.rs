@@ -23,10 +23,8 @@ pub(super) fn of(kind: EventKind, json: &Json) -> Vec<AgentEnd> {
 }
 
 /// The calls of a batch whose agents go on in the background.
-pub(super) fn launched(kind: EventKind, json: &Json) -> Vec<String> {
-    let Some(Json::List(calls)) = json.get("tool_calls").filter(|_| kind == EventKind::PostToolBatch) else {
-        return Vec::new();
-    };
+pub(super) fn launched(json: &Json) -> Vec<String> {
+    let Some(Json::List(calls)) = json.get("tool_calls") else { return Vec::new() };
     let goes_on = |call: &&Json| starts_agent(call) && goes_on(call);
     calls.iter().filter(goes_on).filter_map(|call| call.text_of("tool_use_id")).collect()
 }

@@ -6,7 +6,9 @@
 use crate::host::claude::wire::{agent_end, result};
 use crate::model::call::{CallKey, PlanMade, ToolCall};
 use crate::model::error::{Code, Failure};
-use crate::model::event::{Event, EventKind};
+use crate::model::event::{
+    AgentStopped, EndedBatch, Event, EventKind, PromptSent, SessionStart, SettingsChanged, TurnStopped, What,
+};
 use crate::text::json::{self, Json};
 use crate::tool::table::{self, ToolTouches};
 use aops_ledger::json::unchanged;
@@ -130,7 +132,7 @@ pub fn read_json(name: &str, text: &str, json: &Json) -> Result<Event, Failure> 
         check_input(&tool, json.get("tool_input")).map_err(invalid)?;
     }
     let mut event = event(kind, name, session_id, json);
-    if let Some(call) = &mut event.call {
+    if let Some(call) = event.call_mut() {
         call.result = result::of(kind, text, json);
     }
     Ok(event)
@@ -175,9 +177,7 @@ fn check_input(tool: &str, input: Option<&Json>) -> Result<(), String> {
 
 fn event(kind: EventKind, name: &str, session_id: String, json: &Json) -> Event {
     let some = |field: &str| json.text_of(field).filter(|text| !text.is_empty());
-    let call = json.get("tool_name").is_some().then(|| call(json));
     Event {
-        kind,
         name: name.to_owned(),
         session_id,
         transcript_path: some("transcript_path").unwrap_or_default(),
@@ -186,18 +186,29 @@ fn event(kind: EventKind, name: &str, session_id: String, json: &Json) -> Event 
         permission_mode: some("permission_mode"),
         agent_id: some("agent_id"),
         agent_type: some("agent_type"),
-        prompt: some("prompt").unwrap_or_default(),
-        report: some(LAST_WORDS).unwrap_or_default(),
-        busy: !busy(json).is_empty(),
-        busy_with: busy(json),
-        running: running(json),
-        ends: agent_end::of(kind, json),
-        launched: agent_end::launched(kind, json),
-        timers: timers(json),
-        source: some("source").or_else(|| some("reason")).unwrap_or_default(),
-        file_path: some("file_path").unwrap_or_default(),
+        what: what(kind, json),
         about: about(kind, json),
-        call,
+    }
+}
+
+/// What this kind of event adds.
+fn what(kind: EventKind, json: &Json) -> What {
+    let text = |field: &str| json.text_of(field).unwrap_or_default();
+    let ends = agent_end::of(kind, json);
+    match kind {
+        EventKind::SessionStart => What::Started(SessionStart { source: text("source") }),
+        EventKind::UserPromptSubmit => What::Prompted(PromptSent { text: text("prompt"), ends }),
+        EventKind::PostToolBatch => What::Batched(EndedBatch { ends, launched: agent_end::launched(json) }),
+        EventKind::SubagentStop => What::AgentStopped(AgentStopped { report: text(LAST_WORDS) }),
+        EventKind::Stop => What::Stopped(TurnStopped {
+            report: text(LAST_WORDS),
+            busy_with: busy(json),
+            running: running(json),
+            timers: timers(json),
+        }),
+        EventKind::ConfigChange => What::Configured(SettingsChanged { file_path: text("file_path") }),
+        kind if kind.is_about_call() && json.get("tool_name").is_some() => What::of_call(kind, call(json), ends),
+        kind => What::Plain(kind),
     }
 }
 
