@@ -3,8 +3,11 @@
 //! Reads and writes the store of the project in the working directory. Invariants: an interrupted rollback is
 //! finished before anything else is done; verbs that change the tree or delete checkpoints need a person.
 
+mod bytes;
 mod change;
 mod difference;
+
+pub(super) use bytes::size;
 
 use super::table::{Cell, Tone, clean};
 use super::{Command, Io, allowed, flag, operand, option, refused, text, who_may, yes};
@@ -92,20 +95,6 @@ pub(super) fn print_changes(io: &mut Io, was: &str, is: &str) -> anyhow::Result<
         writeln!(io.out, "  {}", tone.paint(&clean(line), io))?;
     }
     Ok(())
-}
-
-/// `1.2 MB`, for people.
-pub(super) fn size(bytes: u64) -> String {
-    let units = ["bytes", "KB", "MB", "GB"];
-    let mut whole = bytes;
-    let mut rest = 0;
-    let mut unit = 0;
-    while whole >= 1024 && unit + 1 < units.len() {
-        rest = whole % 1024 * 10 / 1024;
-        whole /= 1024;
-        unit += 1;
-    }
-    if unit == 0 { format!("{whole} {}", units[0]) } else { format!("{whole}.{rest} {}", units[unit]) }
 }
 
 const LIST: Command = Command {

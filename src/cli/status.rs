@@ -11,6 +11,7 @@ mod parked;
 mod questions;
 mod shut;
 mod unfinished;
+mod waived;
 
 use bundled::describe_bundle;
 use kept::describe_kept;
@@ -20,6 +21,7 @@ use questions::{describe_questions, describe_quiet};
 use shut::is_shut;
 pub use shut::{sandbox, waits_for};
 use unfinished::{describe_left, describe_task};
+use waived::{describe_waivers, waivers};
 
 use super::table::{NamedFact, Tone, clean};
 use super::{Command, Io, session, session_arguments};
@@ -40,7 +42,7 @@ use aops_core::model::worktree::Worktree;
 use aops_core::proof::health::{Health, log_damage};
 use aops_core::session::fold::Session;
 use aops_core::session::memory::{AtWork, Waiver};
-use aops_core::session::state::{State, Subagent, TaskWaiver};
+use aops_core::session::state::{State, Subagent};
 use aops_core::system::env::{Env, east_of_utc};
 use aops_core::text::json::{self, Json};
 use aops_core::text::plain::count;
@@ -140,7 +142,7 @@ fn course(session: &Session, now_ms: i64) -> Vec<NamedFact> {
     rows.push(("jail", describe_jail(session), Tone::Plain));
     rows.extend(describe_task(session));
     if let Some(workflow) = &state.state.current_workflow {
-        let gates = &session.memory.progress.gates;
+        let gates = &session.memory.progress.plan.gates;
         let gates = if gates.is_empty() { String::new() } else { format!(" (wants {})", join_names(gates)) };
         rows.push(("workflow", format!("{workflow}{gates}"), Tone::Plain));
     }
@@ -149,7 +151,7 @@ fn course(session: &Session, now_ms: i64) -> Vec<NamedFact> {
 
 /// What holds shell commands.
 fn describe_jail(session: &Session) -> String {
-    let Some(jail) = &session.memory.jail else {
+    let Some(jail) = &session.memory.client.jail else {
         return match session.policy().jail.level {
             JailLevel::Off => "off: shell commands are judged by their words alone",
             JailLevel::Auto => {
@@ -183,7 +185,7 @@ fn halt(session: &Session, shelved: &SessionOnDisk) -> Vec<NamedFact> {
         (None, Phase::Halted) => "your next prompt begins anew".to_owned(),
         _ => return Vec::new(),
     };
-    let problems = &session.memory.progress.problems;
+    let problems = &session.memory.progress.plan.problems;
     let why = Some(problems.join("; ")).filter(|why| !why.is_empty() && session.blocked().is_none());
     let why = why.map(|why| ("halted", one_line(&why, 600), Tone::Bad));
     let report = report.map(|path| ("report", path.display().to_string(), Tone::Plain));
@@ -208,7 +210,7 @@ fn describe_mode(session: &Session) -> String {
         ModeLevel::Loop => "small tasks are free; a larger task needs a plan".to_owned(),
         ModeLevel::Strict => "every prompt goes through the whole loop".to_owned(),
     };
-    let chosen = session.memory.chosen.as_ref().is_some_and(|asked| asked.level.is_some());
+    let chosen = session.memory.configured.mode.as_ref().is_some_and(|asked| asked.level.is_some());
     let by = if chosen { " (by `AOPS_MODE`)" } else { "" };
     format!("{}{by}: {means}", mode.level().name())
 }
@@ -220,7 +222,7 @@ fn describe_at_work(session: &Session, now_ms: i64) -> Option<NamedFact> {
         let since = time::parse(&agent.since).map(|since| format!(" since {}", time::age(now_ms - since)));
         format!("`{}`{}", agent.name, since.unwrap_or_default())
     };
-    let agents: Vec<String> = session.memory.at_work.iter().filter(waited).map(words).collect();
+    let agents: Vec<String> = session.memory.agents.at_work.iter().filter(waited).map(words).collect();
     (!agents.is_empty()).then(|| ("at work", format!("waits for {}", agents.join(", ")), Tone::Plain))
 }
 
@@ -244,7 +246,7 @@ fn demands(session: &Session, owed: &[&str], now_ms: i64) -> Vec<NamedFact> {
         return rows;
     }
     let counts = format!("{} drawn, {} done", audit.drawn, audit.done);
-    let (words, tone) = match (audit.due, session.memory.progress.auditing) {
+    let (words, tone) = match (audit.due, session.memory.progress.audit.under_way) {
         (true, true) => (format!("under way; {counts}"), Tone::Plain),
         (true, false) => {
             (format!("due since {}: start `custodiet`; {counts}", count(audit.writes_since, "change")), Tone::Warn)
@@ -255,26 +257,9 @@ fn demands(session: &Session, owed: &[&str], now_ms: i64) -> Vec<NamedFact> {
     rows
 }
 
-fn describe_waivers(io: &Io, session: &Session) -> Vec<NamedFact> {
-    let row = |words| ("waived", words, Tone::Warn);
-    let by_prompt = session.state.task.as_ref().and_then(|task| task.waiver.as_ref()).map(|waiver| {
-        let by = if *waiver == TaskWaiver::Command { "a slash command" } else { "its prompt" };
-        row(format!("the whole loop, for this task, by {by}"))
-    });
-    let by_person = waivers(io.env, session).into_iter().map(|waiver| {
-        row(format!(
-            "{} for {} more: {}",
-            waiver.gate,
-            time::age(waiver.until_ms - io.env.now_ms),
-            one_line(&waiver.reason, 160)
-        ))
-    });
-    by_prompt.into_iter().chain(by_person).collect()
-}
-
 fn agents(session: &Session) -> NamedFact {
     let state = &session.state;
-    let works = |name: &String| session.memory.at_work.iter().any(|agent| agent.name.name() == name);
+    let works = |name: &String| session.memory.agents.at_work.iter().any(|agent| agent.name.name() == name);
     let said = |(name, agent): (&String, &Subagent)| match agent.said() {
         // What it said was about an earlier state of the work.
         _ if works(name) => format!("{name} (at work)"),
@@ -361,7 +346,7 @@ fn line(env: &Env, session: &Session, owed: &[&str]) -> String {
         parts.push(format!("owes {}", owed.join(", ")));
     }
     parts.extend(describe_left(session).into_iter().chain(describe_quiet(session)));
-    match (state.audit.due, session.memory.progress.auditing) {
+    match (state.audit.due, session.memory.progress.audit.under_way) {
         (true, true) => parts.push("audit under way".to_owned()),
         (true, false) => parts.push("audit due".to_owned()),
         _ => {}
@@ -383,7 +368,7 @@ fn line(env: &Env, session: &Session, owed: &[&str]) -> String {
 pub fn folder(env: &Env, shelved: &SessionOnDisk, session: &Session) -> Option<PathBuf> {
     let name = shelved.path.parent()?.file_name()?.to_str()?;
     let here = env.cwd.ancestors().find(|folder| dashed(&folder.to_string_lossy()) == name);
-    let root = Path::new(&session.memory.root);
+    let root = Path::new(&session.memory.place.root);
     here.or(Some(root).filter(|root| root.is_absolute() && root.is_dir())).map(Path::to_path_buf)
 }
 
@@ -405,27 +390,23 @@ pub(super) fn owed(env: &Env, session: &Session, tree: Option<(&Path, &SessionOn
     checks.into_iter().chain(debts.iter().map(|debt| debt.id.name())).collect()
 }
 
-fn waivers<'a>(env: &Env, session: &'a Session) -> Vec<&'a Waiver> {
-    session.memory.progress.waivers.iter().filter(|waiver| waiver.until_ms > env.now_ms).collect()
-}
-
 fn to_json(env: &Env, session: &Session, owed: &[&str]) -> Value {
     let state = &session.state;
     let flags = &session.state.state;
     let waiver = |w: &Waiver| json!({"gate": w.gate, "reason": w.reason, "until": time::timestamp(w.until_ms)});
     let waivers: Vec<Value> = waivers(env, session).into_iter().map(waiver).collect();
+    let parked = session.memory.parked.iter().map(|task| json!({"intent": task.intent, "files": task.files}));
     let calls: Vec<_> = session.memory.calls.iter().map(|open| &open.call.id).collect();
     json!({
         "session_id": state.session_id, "phase": state.phase, "sandbox": sandbox(session, env.now_ms),
-        "mode": session.policy().mode.level(), "jail": session.memory.jail,
+        "mode": session.policy().mode.level(), "jail": session.memory.client.jail,
         "blocked": flags.custodiet_blocked, "block_reason": flags.custodiet_block_reason,
-        "planned": session.is_planned(), "outgrown": session.memory.progress.outgrown,
+        "planned": session.is_planned(), "outgrown": session.memory.progress.weight.outgrown,
         "owed": owed, "audit": state.audit, "task": state.task, "waivers": waivers,
         "workflow": flags.current_workflow, "hydration_pending": flags.hydration_pending,
         "refusals": state.stop.refusals, "agents": state.subagents, "calls": calls,
-        "parked": session.memory.parked.iter().map(|task| json!({"intent": task.intent,
-        "files": task.files})).collect::<Vec<_>>(),
-        "questions": questions::to_json(session), "kept": session.memory.kept, "quiet": session.memory.quiet,
-        "started_at": state.started_at, "ended_at": state.ended_at,
+        "parked": parked.collect::<Vec<_>>(),
+        "questions": questions::to_json(session), "kept": session.memory.undo.kept,
+        "quiet": session.memory.questions.quiet, "started_at": state.started_at, "ended_at": state.ended_at,
     })
 }

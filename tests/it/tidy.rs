@@ -139,14 +139,11 @@ fn files_stay_small() {
 /// Most fields of a type of the core.
 const WIDEST_TYPE: usize = 15;
 /// Types that are wider, with how many fields they have. A row goes, or its number falls; none is added.
-const WIDE: [(&str, usize); 8] = [
+const WIDE: [(&str, usize); 4] = [
     ("Policy", 26),
     ("Insights", 47),
     ("Sums", 23),
-    ("Memory", 38),
-    ("Parked", 16),
-    ("TaskProgress", 39),
-    ("RunStep", 16),
+    // Its written form is the contract's `session-state.json`, key by key.
     ("State", 18),
 ];
 
@@ -241,7 +238,8 @@ fn clients_are_asked_and_not_named() {
     };
     let host = format!("{CORE}/host/");
     let files = all_rust_files().into_iter().filter(|(file, _)| !file.starts_with(&host) && !file.contains("tests"));
-    let naming: Vec<String> = files.filter(|(_, text)| names(&code(text))).map(|(file, _)| file).collect();
+    let mut naming: Vec<String> = files.filter(|(_, text)| names(&code(text))).map(|(file, _)| file).collect();
+    naming.sort();
     let known = NAME_A_CLIENT.map(|(file, _)| file);
     assert_eq!(naming, known, "ask `Client::can`, `Client::row` or `host::table` instead");
 }

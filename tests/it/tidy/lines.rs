@@ -10,7 +10,7 @@ const LEFT: [(&str, usize, usize); 5] = [
     ("crates/aops-core/src", 449, 1_100),
     ("crates/aops-fleet/src", 0, 9),
     ("crates/aops-worker/src", 14, 25),
-    ("src/cli/fleet", 9, 9),
+    ("src/cli/fleet", 10, 9),
     ("src/run/fleet", 7, 16),
 ];
 /// Where the bracket that opens here is closed. Brackets in texts do not count.
