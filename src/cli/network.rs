@@ -305,7 +305,7 @@ fn tell_running(io: &Io, answer: Answer, host: &str) -> anyhow::Result<usize> {
 fn tell_renewed(io: &Io) -> anyhow::Result<usize> {
     let mut told = 0;
     for (found, session) in running(io) {
-        if let Ok(policy) = in_force::policy(io.env, Path::new(&session.memory.root)) {
+        if let Ok(policy) = in_force::policy(io.env, Path::new(&session.memory.place.root)) {
             told += usize::from(network::renew(&found.path, &policy.network)?);
         }
     }
