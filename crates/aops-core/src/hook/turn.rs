@@ -76,7 +76,7 @@ pub(super) struct Stood {
 #[derive(Default)]
 pub(super) struct FoundAnew {
     /// `AOPS_MODE` does not hold, and the user is not told yet.
-    pub(super) unheard: Option<String>,
+    unheard: Option<String>,
     /// The configuration that holds from this event on, and its hash, where it is another than before.
     pub(super) policy: Option<(Option<Box<Policy>>, String)>,
     /// The jail, where the session starts.
@@ -318,13 +318,8 @@ impl<'a> Turn<'a> {
             facts.extend(self.said.take());
             self.observe(&mut facts);
         }
-        facts.extend(
-            self.found_anew
-                .registered
-                .impostors
-                .iter()
-                .map(|one| violation_of(self.event, ViolationKind::Impostor, one.describe())),
-        );
+        let impostors = self.found_anew.registered.impostors.iter();
+        facts.extend(impostors.map(|one| violation_of(self.event, ViolationKind::Impostor, one.describe())));
         if let Some(mismatch) = self.elsewhere() {
             facts.insert(0, mismatch);
         }
