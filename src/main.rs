@@ -1,7 +1,8 @@
 //! An event name is hot, anything else is cold.
 //!
-//! The program begins at the C library's `main`: the runtime's own beginning looks for the stack's end, makes a second
-//! stack and sets four signals, which is a quarter of all system calls of an event. What of that we need, `signal` does.
+//! The program begins at the C library's `main`: the runtime's own beginning looks for the stack's end, makes
+//! a second stack and sets four signals, which is a quarter of all system calls of an event. What of that we
+//! need, `signal` does.
 
 #![no_main]
 

@@ -1,7 +1,7 @@
 //! Who wrote what of a commit: each path is followed from what the parent had to what the commit has.
 //!
-//! Pure. Invariants: a state that no call of the session left is somebody else's; where a step is not known, the statement
-//! says so by naming the path, and never counts it for the session.
+//! Pure. Invariants: a state that no call of the session left is somebody else's; where a step is not known,
+//! the statement says so by naming the path, and never counts it for the session.
 
 use super::objects::Record;
 use aops_attest::path::spell;
@@ -28,7 +28,8 @@ pub enum Writer {
 
 /// What is known of the contents of files.
 pub trait Contents {
-    /// By git's name and, where the repository does not have it, by the name under which it is kept beside the checkpoints.
+    /// By git's name and, where the repository does not have it, by the name under which it is kept beside
+    /// the checkpoints.
     fn read(&self, state: &State) -> Option<Vec<u8>>;
 }
 
@@ -51,7 +52,8 @@ pub struct Authorship {
     pub first: Option<u64>,
 }
 
-/// Attributes the records of a commit. `changes`: all of the session so far in this working tree, in their order.
+/// Attributes the records of a commit. `changes`: all of the session so far in this working tree, in their
+/// order.
 pub fn attribute(records: &[Record], changes: &[Changed], contents: &dyn Contents) -> Authorship {
     let mut by_path: BTreeMap<Vec<u8>, Vec<&Changed>> = BTreeMap::new();
     for change in changes {
@@ -100,9 +102,11 @@ fn steps(record: &Record, changes: &[&Changed]) -> Vec<Step> {
     // What came before the file was last as the parent has it belongs to earlier commits.
     let is_base = |change: &&Changed| side(change.file.is.as_ref()) == base.side;
     let from = changes.iter().rposition(is_base).map_or(0, |at| at + 1);
-    let (mut now, mut steps) = (base.side.clone(), Vec::new());
+    let mut now = base.side.clone();
+    let mut steps = Vec::new();
     for change in &changes[from..] {
-        let (was, is) = (state(change.file.was.as_ref()), state(change.file.is.as_ref()));
+        let was = state(change.file.was.as_ref());
+        let is = state(change.file.is.as_ref());
         if was.side != now {
             steps.push(Step { to: was, by: Writer::Outside, seq: None });
         }
@@ -130,8 +134,8 @@ fn author(steps: &[Step]) -> Author {
     }
 }
 
-/// The added lines of each, and the content after the change. A content that is not known any more is nobody's work: its
-/// lines count for whoever is not the session.
+/// The added lines of each, and the content after the change. A content that is not known any more is
+/// nobody's work: its lines count for whoever is not the session.
 fn count_lines(record: &Record, steps: &[Step], contents: &dyn Contents) -> (Lines, Option<Vec<u8>>) {
     let has_file = |side: &Side| !side.0.starts_with("000000") && side.0 != "160000";
     let text = |state: &State| if has_file(&state.side) { contents.read(state) } else { Some(Vec::new()) };
@@ -155,7 +159,8 @@ fn count_lines(record: &Record, steps: &[Step], contents: &dyn Contents) -> (Lin
         };
         let by = if unknown { Writer::Outside } else { step.by };
         owners = carry_owners(&lossy(&now), &lossy(&to), &owners, Some(by));
-        (now, unknown) = (to, false);
+        now = to;
+        unknown = false;
     }
     let count = |writer| owners.iter().filter(|owner| **owner == Some(writer)).count() as u64;
     (Lines { session: count(Writer::Session), outside: count(Writer::Outside) }, content)

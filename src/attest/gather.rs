@@ -1,7 +1,7 @@
 //! Reads a session's ledger up to an entry, and gathers what a statement says of it.
 //!
-//! Reads the ledger. Invariants: only what is in the ledger is said; no text of a person, a model or a command is taken over,
-//! only names that we or the configuration gave, digests and numbers.
+//! Reads the ledger. Invariants: only what is in the ledger is said; no text of a person, a model or a
+//! command is taken over, only names that we or the configuration gave, digests and numbers.
 
 mod names;
 
@@ -247,7 +247,8 @@ impl Story {
         self.verdicts.push(At { seq, what });
     }
 
-    /// Something was said about the tree of this commit since its last statement, and nothing changed after it.
+    /// Something was said about the tree of this commit since its last statement, and nothing changed after
+    /// it.
     pub fn is_raised(&self, made: &CommitMade, last: u64) -> bool {
         let since = |seq: u64| seq > made.attested && seq <= last;
         let said = self.verdicts.iter().any(|one| since(one.seq)) || self.plans.iter().any(|one| since(one.seq));

@@ -1,10 +1,11 @@
-//! Attests commits of sessions: makes the statement, records it, signs it, and writes it into the repository's notes.
+//! Attests commits of sessions: makes the statement, records it, signs it, and writes it into the
+//! repository's notes.
 //!
-//! A process of its own behind the hook, and a person's command. Reads ledgers and git's objects; writes the ledger's `attest`
-//! entry, the log, and notes. Invariants: the statement's digest is an entry of the signed log before its signature leaves
-//! this process; each step can be done again, so that one who is killed leaves an attestation that verifies, or none, and
-//! the next process makes it; a commit that cannot be attested (its working tree or its objects are gone) keeps no other
-//! from being so.
+//! A process of its own behind the hook, and a person's command. Reads ledgers and git's objects; writes the
+//! ledger's `attest` entry, the log, and notes. Invariants: the statement's digest is an entry of the signed
+//! log before its signature leaves this process; each step can be done again, so that one who is killed
+//! leaves an attestation that verifies, or none, and the next process makes it; a commit that cannot be
+//! attested (its working tree or its objects are gone) keeps no other from being so.
 
 pub mod objects;
 pub mod authors;
@@ -96,7 +97,8 @@ pub fn attest(env: &Env, folder: &Path, trace: &str) -> Result<(), Failure> {
     troubles.told()
 }
 
-/// What is to be said of this commit now: the first statement, or one that adds something about the same tree.
+/// What is to be said of this commit now: the first statement, or one that adds something about the same
+/// tree.
 fn wanted(
     env: &Env,
     folder: &Path,
@@ -129,7 +131,8 @@ fn record(
     (statement, last): (&Statement, u64),
 ) -> Result<(), Failure> {
     let pending = Pending::keep(folder, root, statement.to_json())?;
-    let (commit, statement_sha256) = (statement.commit().to_owned(), pending.sha256());
+    let commit = statement.commit().to_owned();
+    let statement_sha256 = pending.sha256();
     let fact = Attested { commit, last_entry: last, statement_sha256 };
     Ledger::at(env, folder, trace)?.append(env, vec![Fact::Attest(fact)])
 }
@@ -167,7 +170,8 @@ fn put(env: &Env, folder: &Path, story: &Story, mut pending: Pending) -> Result<
         pending.end();
         return Ok(false);
     };
-    let (envelope, proof) = (sign(env, &pending.payload)?, proof_line(env, folder, named.seq, &pending.payload)?);
+    let envelope = sign(env, &pending.payload)?;
+    let proof = proof_line(env, folder, named.seq, &pending.payload)?;
     notes::add(&repository, &named.what.commit, &[envelope.to_line(), proof.to_line()], &|_| false)?;
     if trust::here(env)?.witnesses.is_empty() {
         pending.end();

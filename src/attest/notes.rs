@@ -1,8 +1,11 @@
-//! The notes of a repository that hold statements about commits: one line each, added and replaced without losing one.
+//! The notes of a repository that hold statements about commits: one line each, added and replaced without
+//! losing one.
 //!
-//! Starts `git` without the user's configuration and hooks; writes `refs/notes/aops-attest` and the objects it needs.
-//! Invariants: our processes take turns by a lock in the repository's folder; a ref that another program moved meanwhile is
-//! read again, so nothing of either is lost; a process that is killed leaves the ref as it was or as it is to be.
+//! Starts `git` without the user's configuration and hooks; writes `refs/notes/aops-attest` and the objects
+//! it needs.
+//! Invariants: our processes take turns by a lock in the repository's folder; a ref that another program
+//! moved meanwhile is read again, so nothing of either is lost; a process that is killed leaves the ref as it
+//! was or as it is to be.
 
 use super::objects::Repository;
 use aops_core::model::error::{Code, Failure};

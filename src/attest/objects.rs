@@ -1,7 +1,8 @@
 //! What git's objects say of a commit, and the content of blobs.
 //!
-//! Starts `git` without the user's configuration, with replaced objects and hooks off. Invariant: nothing here depends on
-//! anything but the objects of the repository and, for its address, the repository's own configuration.
+//! Starts `git` without the user's configuration, with replaced objects and hooks off. Invariant: nothing
+//! here depends on anything but the objects of the repository and, for its address, the repository's own
+//! configuration.
 
 use aops_attest::statement::Side;
 use aops_core::model::error::{Code, Failure};
@@ -96,8 +97,8 @@ impl<'a> Repository<'a> {
         Ok(CommitObject { id: id.to_owned(), parent, tree, made, change: sha256(&[&said]), records })
     }
 
-    /// The oldest root of its history. In a shallow clone it is the commit at which the history is cut: another clone has it too,
-    /// and finds the root behind it.
+    /// The oldest root of its history. In a shallow clone it is the commit at which the history is cut:
+    /// another clone has it too, and finds the root behind it.
     pub fn root_commit(&self, id: &str) -> Result<String, Failure> {
         let roots = self.line(&["rev-list", "--max-parents=0", id], b"")?;
         roots.lines().last().map(str::to_owned).ok_or_else(|| odd("a commit has no root"))
@@ -106,9 +107,11 @@ impl<'a> Repository<'a> {
     /// The contents of these blobs; one that is missing, or no blob, is left out.
     pub fn blobs(&self, ids: &[&str]) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
         let said = self.ask(&["cat-file", "--batch"], (ids.join("\n") + "\n").as_bytes())?;
-        let (mut found, mut rest) = (BTreeMap::new(), &said[..]);
+        let mut found = BTreeMap::new();
+        let mut rest = &said[..];
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-            let (head, after) = (String::from_utf8_lossy(&rest[..end]).into_owned(), &rest[end + 1..]);
+            let head = String::from_utf8_lossy(&rest[..end]).into_owned();
+            let after = &rest[end + 1..];
             let words: Vec<&str> = head.split(' ').collect();
             rest = after;
             if let [id, kind, long] = words[..] {
@@ -195,7 +198,8 @@ mod tests {
 
     #[test]
     fn records_are_read_with_any_path() {
-        let (old, new) = ("0".repeat(40), "a".repeat(40));
+        let old = "0".repeat(40);
+        let new = "a".repeat(40);
         let said = format!(":000000 100755 {old} {new} A\0a b\nc\0:100644 000000 {new} {old} D\0d\0");
         let records = read_records(said.as_bytes()).unwrap();
         assert_eq!((records.len(), &records[0].path[..]), (2, &b"a b\nc"[..]));

@@ -1,7 +1,8 @@
 //! Statements that are made and not yet where they belong: one file each, beside the session's ledger.
 //!
-//! Reads and writes `attest` in the session's folder. Invariants: a payload is on the disk before the ledger names it, and
-//! its file goes only when its note is written, so who is killed in between leaves enough for the next to go on.
+//! Reads and writes `attest` in the session's folder. Invariants: a payload is on the disk before the ledger
+//! names it, and its file goes only when its note is written, so who is killed in between leaves enough for
+//! the next to go on.
 
 use aops_attest::statement::Statement;
 use aops_core::briefing::refresh::{ATTEST_FOLDER as FOLDER, ATTEST_MADE as MADE};
@@ -76,7 +77,8 @@ impl Pending {
     pub fn note(&mut self) -> Result<(), Failure> {
         let noted = self.path.with_extension(NOTED);
         fs::rename(&self.path, &noted).map_err(|e| Failure::storage(noted.display(), e))?;
-        (self.path, self.stage) = (noted, Stage::Noted);
+        self.path = noted;
+        self.stage = Stage::Noted;
         Ok(())
     }
 

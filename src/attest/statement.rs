@@ -1,7 +1,7 @@
 //! Makes the statement about one commit out of the ledger and git's objects.
 //!
-//! Reads the ledger, the contents beside the checkpoints, the client's own record of tokens; starts `git`. Invariant: what
-//! the statement says of the session is in the entries of its span.
+//! Reads the ledger, the contents beside the checkpoints, the client's own record of tokens; starts `git`.
+//! Invariant: what the statement says of the session is in the entries of its span.
 
 use super::authors::{Contents, State, attribute};
 use super::gather::{At, Story, Summary, label};

@@ -1,6 +1,7 @@
 //! `attest`: what a commit is attested with, as a file; and the attestation of a commit that has none yet.
 //!
-//! Reads ledgers, git's objects and notes; writes the ledger's `attest` entry, the log, a note, and the file that it is told.
+//! Reads ledgers, git's objects and notes; writes the ledger's `attest` entry, the log, a note, and the file
+//! that it is told.
 
 use super::{Command, Io, operand, option, refused, text};
 use crate::attest::attest_late;
@@ -54,7 +55,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     if lines.is_empty() {
         return refused(format!(
-            "no session here recorded commit `{commit}`\nhint: set `witness.attest = \"notes\"` before the session, and \
+            "no session here recorded commit `{commit}`\n\
+            hint: set `witness.attest = \"notes\"` before the session, and \
              `aops-hook key show` says whether there is a key"
         ));
     }

@@ -1,7 +1,8 @@
 //! `bundle`: the policy for everybody: packed, signed, checked, compared, and which one this machine runs.
 //!
-//! Reads a folder laid out like the user's configuration, and bundles; writes the bundle it is told to. Invariants: what
-//! `make` packs can be read as configuration and texts; `verify` refuses whatever `install --managed` would.
+//! Reads a folder laid out like the user's configuration, and bundles; writes the bundle it is told to.
+//! Invariants: what `make` packs can be read as configuration and texts; `verify` refuses whatever
+//! `install --managed` would.
 
 use super::{Command, Io, operand, option, refused, text, yes};
 use crate::refusal::Refused;
@@ -24,7 +25,8 @@ use std::path::Path;
 
 pub const COMMAND: Command = Command {
     name: "bundle",
-    about: "One signed policy for every machine: configuration, rules, workflows, agents, danger rules, witness keys",
+    about: "One signed policy for every machine: configuration, rules, workflows, agents, danger rules, \
+        witness keys",
     examples: &[
         ("aops-hook bundle make policy -o policy.bundle --name example.com/policy", "pack a folder"),
         ("aops-hook bundle sign policy.bundle", "sign it; then `aops-hook install --managed` on each machine"),
@@ -109,7 +111,8 @@ fn open(env: &Env, name: &str) -> anyhow::Result<Bundle> {
 }
 
 fn make(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let (folder, output) = (text(given, "folder").unwrap_or_default(), text(given, "output").unwrap_or_default());
+    let folder = text(given, "folder").unwrap_or_default();
+    let output = text(given, "output").unwrap_or_default();
     let path = io.env.from_here(Path::new(output));
     let before = if path.exists() { Some(open(io.env, output)?) } else { None };
     let name = text(given, "name").map(str::to_owned).or_else(|| before.as_ref().map(|old| old.name.clone()));
@@ -190,7 +193,8 @@ fn sign(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let mut value = described(&bundle);
     value["key"] = json!(public.to_string());
     let words = format!(
-        "signed `{}` {} with the key of `{}`\nhint: on each machine, as root: `aops-hook install --managed {name} --key '{public}'`; later without the key",
+        "signed `{}` {} with the key of `{}`\nhint: on each machine, as root: `aops-hook install --managed \
+        {name} --key '{public}'`; later without the key",
         bundle.name, bundle.version, public.name
     );
     io.answer(&value, words)
@@ -207,7 +211,8 @@ pub(super) fn keys(given: &ArgMatches, folder: &Path) -> anyhow::Result<Vec<Publ
     }
     if all.is_empty() {
         return refused(
-            "no key is trusted here, so no bundle is\nhint: add `--key KEY`, as `aops-hook key export` prints it where bundles are signed",
+            "no key is trusted here, so no bundle is\n\
+            hint: add `--key KEY`, as `aops-hook key export` prints it where bundles are signed",
         );
     }
     Ok(all)
@@ -226,17 +231,21 @@ pub(super) fn judge(name: &str, file: &str, keys: &[PublicKey], folder: &Path) -
     }
     // One that cannot be read holds nothing back: a good one takes its place.
     let Ok(Some((now, _))) = bundle::in_folder(folder) else { return Ok((bundle, signer)) };
-    let (holds, version) = (format!("`{}` {}", now.name, now.version), bundle.version);
+    let holds = format!("`{}` {}", now.name, now.version);
+    let version = bundle.version;
     if now.name != bundle.name {
         return refused(format!(
-            "`{name}` is refused: it is bundle `{}`, and this machine runs {holds}\nhint: `aops-hook uninstall --managed` ends that one first",
+            "`{name}` is refused: it is bundle `{}`, and this machine runs {holds}\n\
+            hint: `aops-hook uninstall --managed` ends that one first",
             bundle.name
         ));
     }
     if version < now.version || version == now.version && bundle.digest() != now.digest() {
         let other = if version < now.version { "older than" } else { "another bundle of the same version as" };
         return refused(format!(
-            "`{name}` is refused: version {version} is {other} {holds}, which this machine runs\nhint: to bring its content back, sign it as a newer one: `aops-hook bundle make FOLDER -o {name} --version {}`",
+            "`{name}` is refused: version {version} is {other} {holds}, which this machine runs\nhint: to \
+            bring its content back, sign it as a newer one: `aops-hook bundle make FOLDER -o {name} \
+            --version {}`",
             now.version + 1
         ));
     }
@@ -261,9 +270,11 @@ fn diff(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     };
     let old_files = old.as_ref().map(|old| old.files.clone()).unwrap_or_default();
     let paths: BTreeSet<&String> = old_files.keys().chain(new.files.keys()).collect();
-    let (mut changes, mut words) = (Vec::new(), String::new());
+    let mut changes = Vec::new();
+    let mut words = String::new();
     for path in paths {
-        let (before, after) = (old_files.get(path), new.files.get(path));
+        let before = old_files.get(path);
+        let after = new.files.get(path);
         if before != after {
             let digest = |file: Option<&Packed>| file.map(|file| file.sha256.clone());
             changes.push(json!({"file": path, "old": digest(before), "new": digest(after)}));

@@ -1,10 +1,13 @@
 //! Takes, lists, compares and verifies checkpoints, and rolls back to one.
 //!
-//! Reads and writes the store of the project in the working directory. Invariants: an interrupted rollback is finished
-//! before anything else is done; verbs that change the tree or delete checkpoints need a person.
+//! Reads and writes the store of the project in the working directory. Invariants: an interrupted rollback is
+//! finished before anything else is done; verbs that change the tree or delete checkpoints need a person.
 
+mod bytes;
 mod change;
 mod difference;
+
+pub(super) use bytes::size;
 
 use super::table::{Cell, Tone, clean};
 use super::{Command, Io, allowed, flag, operand, option, refused, text, who_may, yes};
@@ -94,16 +97,6 @@ pub(super) fn print_changes(io: &mut Io, was: &str, is: &str) -> anyhow::Result<
     Ok(())
 }
 
-/// `1.2 MB`, for people.
-pub(super) fn size(bytes: u64) -> String {
-    let units = ["bytes", "KB", "MB", "GB"];
-    let (mut whole, mut rest, mut unit) = (bytes, 0, 0);
-    while whole >= 1024 && unit + 1 < units.len() {
-        (whole, rest, unit) = (whole / 1024, whole % 1024 * 10 / 1024, unit + 1);
-    }
-    if unit == 0 { format!("{whole} {}", units[0]) } else { format!("{whole}.{rest} {}", units[unit]) }
-}
-
 const LIST: Command = Command {
     name: "list",
     about: "List all checkpoints, the newest first",
@@ -172,7 +165,12 @@ fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         rows.retain(|(_, row)| row.run().starts_with(run));
     }
     if io.json {
-        let row = |(number, row): &(usize, IndexRow)| json!({"number": number, "id": row.id, "version": row.version, "phase": row.phase, "type": row.kind, "created_at": row.created_at, "name": row.name});
+        let row = |(number, row): &(usize, IndexRow)| {
+            json!({
+                "number": number, "id": row.id, "version": row.version, "phase": row.phase, "type": row.kind,
+                "created_at": row.created_at, "name": row.name,
+            })
+        };
         return io.print(rows.iter().map(row).collect::<Value>());
     }
     if rows.is_empty() {
@@ -188,7 +186,8 @@ fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         let tree = kept.map(|kept| kept.artifacts);
         let changed = tree.as_ref().map(|tree| describe_change(before.as_ref(), tree)).unwrap_or_default();
         before = tree;
-        let (age, why) = (Cell::new(age, Tone::Quiet), Cell::new(row.trigger.name(), tone));
+        let age = Cell::new(age, Tone::Quiet);
+        let why = Cell::new(row.trigger.name(), tone);
         [number.to_string().into(), shorten(&row.id, io).into(), name.into(), age, why, prompt.into(), changed.into()]
     };
     let mut rows: Vec<_> = rows.iter().map(row).collect();
@@ -246,7 +245,8 @@ fn show(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 }
 
 fn describe(one: &Checkpoint) -> Vec<(&str, String)> {
-    let (loop_, tree) = (&one.orchestrator, &one.artifacts);
+    let loop_ = &one.orchestrator;
+    let tree = &one.artifacts;
     let mut lines = vec![
         ("taken", format!("{} ({})", one.timing.created_at, one.trigger())),
         ("since", format!("{} ({} ms)", one.timing.started_at, one.timing.duration_ms)),
@@ -265,7 +265,9 @@ fn describe(one: &Checkpoint) -> Vec<(&str, String)> {
         }
     }
     for agent in one.agents.iter().filter(|agent| agent.tool_invocations.count() > 0 || agent.summary.is_some()) {
-        let (calls, tokens, summary) = (agent.tool_invocations.count(), agent.tokens, agent.summary.as_deref());
+        let calls = agent.tool_invocations.count();
+        let tokens = agent.tokens;
+        let summary = agent.summary.as_deref();
         let words = format!(
             "{}: {}, {}  {}",
             agent.name,
@@ -275,7 +277,8 @@ fn describe(one: &Checkpoint) -> Vec<(&str, String)> {
         );
         lines.push(("agent", words));
     }
-    let (files, folders) = (count(tree.files.len(), "file"), count(tree.folders.len(), "folder"));
+    let files = count(tree.files.len(), "file");
+    let folders = count(tree.folders.len(), "folder");
     let words = format!("{files} in {folders}, {}", size(tree.bytes()));
     lines.push(("tree", words));
     lines.extend(
@@ -353,7 +356,9 @@ fn text_of(store: &Store, file: &File) -> Option<String> {
 }
 
 fn verify(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let (mut wrong, mut blobs, mut checked) = (Vec::new(), BTreeSet::new(), 0);
+    let mut wrong = Vec::new();
+    let mut blobs = BTreeSet::new();
+    let mut checked = 0;
     if let Some(store) = Store::look(&root(io))? {
         let ids: Vec<Id> = if given.contains_id("id") {
             vec![pick_id(given, "id", &store)?]
@@ -373,7 +378,8 @@ fn verify(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         io.print(json!({"ok": ok, "checkpoints": checked, "blobs": blobs.len(), "problems": problems}))?;
     } else if wrong.is_empty() {
         let verb = if checked + blobs.len() == 1 { "is" } else { "are" };
-        let (checked, contents) = (count(checked, "checkpoint"), count(blobs.len(), "content"));
+        let checked = count(checked, "checkpoint");
+        let contents = count(blobs.len(), "content");
         writeln!(io.out, "{checked} and {contents} {verb} intact")?;
     } else {
         for (_, why) in &wrong {

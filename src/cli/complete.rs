@@ -1,8 +1,8 @@
-//! Completions for shells: what may come next on a command line, with the sessions, gates, workflows, checkpoints and runs
-//! that there are; and the scripts that ask for it.
+//! Completions for shells: what may come next on a command line, with the sessions, gates, workflows,
+//! checkpoints and runs that there are; and the scripts that ask for it.
 //!
-//! Reads the table of commands and what lies on disk, writes nothing. Invariants: every command and option of the table is
-//! known here by itself; whatever is broken on disk, there is an answer, if an empty one.
+//! Reads the table of commands and what lies on disk, writes nothing. Invariants: every command and option of
+//! the table is known here by itself; whatever is broken on disk, there is an answer, if an empty one.
 
 use super::{COMMANDS, Command, Io, SAME, operand, parser};
 use crate::run::artifacts::RunArtifacts;

@@ -1,7 +1,8 @@
 //! What a person changes in a session: `block`, `clear-block`, `waive`.
 //!
-//! Each writes one entry; a block also writes the head. Invariants: blocking is allowed inside a tool call too, since it
-//! only tightens; a waiver ends by itself, it says why, and what protects the guard cannot be lifted at all.
+//! Each writes one entry; a block also writes the head. Invariants: blocking is allowed inside a tool call
+//! too, since it only tightens; a waiver ends by itself, it says why, and what protects the guard cannot be
+//! lifted at all.
 
 use super::{Command, Io, named_session, operand, option, refused, session, session_arguments, session_option, text};
 use aops_core::ledger::heads::{self, Head};
@@ -95,8 +96,8 @@ fn block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.answer(&json!({"session_id": id, "blocked": true, "block_reason": reason}), words)
 }
 
-/// The only way out of a block. Works from the exported head where the folder is gone: the loss is then known to a
-/// person, and the session may begin anew.
+/// The only way out of a block. Works from the exported head where the folder is gone: the loss is then known
+/// to a person, and the session may begin anew.
 fn clear_block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let exported = named_session(given).and_then(|name| sessions::exported(io.env, name));
     let (id, was) = match (session(given, io), exported) {
@@ -113,7 +114,8 @@ fn clear_block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             (found.session_id, was)
         }
         (Err(_), Some(head)) => {
-            let (id, was) = (head.session_id.clone(), head.blocked);
+            let id = head.session_id.clone();
+            let was = head.blocked;
             confirm(head.reason.as_deref().filter(|_| was), &id, io)?;
             let empty = Head { blocked: false, digest: NO_DIGEST.to_owned(), reason: None, seq: 0, ..head };
             heads::export(io.env, &empty)?;
@@ -150,7 +152,8 @@ fn waive(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let mut ledger = Ledger::at(io.env, &found.path, &found.session_id)?;
     let waiver = Waiver { gate: gate.into(), reason: reason.clone(), until_ms };
     ledger.append(io.env, vec![Fact::Waive(waiver)])?;
-    let (id, until) = (&found.session_id, time::local_stamp(until_ms, east_of_utc(until_ms)));
+    let id = &found.session_id;
+    let until = time::local_stamp(until_ms, east_of_utc(until_ms));
     let words = format!("`{gate}` is waived for {} (until {until}) in session {id}", time::age(long));
     io.answer(
         &json!({"session_id": id, "gate": gate.name(), "reason": reason, "until": time::timestamp(until_ms)}),
@@ -182,7 +185,8 @@ pub(super) fn duration(text: &str) -> Result<i64, String> {
         0 => Err(odd()),
         long @ 1..=LONGEST_MS => Ok(long),
         _ => Err(format!(
-            "`{text}` is longer than a year\nhint: to switch a gate off for good, set it under `[gates]` in your configuration"
+            "`{text}` is longer than a year\n\
+            hint: to switch a gate off for good, set it under `[gates]` in your configuration"
         )),
     }
 }

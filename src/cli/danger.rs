@@ -1,11 +1,12 @@
 //! `danger`: shows the danger rules and switches one of them, everywhere or in this folder.
 //!
-//! Reads the configuration, and insights for how often a rule stopped something; writes the user's file alone. Invariants: a
-//! file that would not be accepted is not written; what the administrator's bundle or the project's own file holds stays.
+//! Reads the configuration, and insights for how often a rule stopped something; writes the user's file
+//! alone. Invariants: a file that would not be accepted is not written; what the administrator's bundle or
+//! the project's own file holds stays.
 
 use super::range;
 use super::table::{Cell, Tone};
-use super::{Command, Io, allowed, flag, merge, operand, policy_here, refused, text, who_may, yes};
+use super::{Command, Io, allowed, flag, merge, operand, policy_here, refused, text, user_file, who_may, yes};
 use anyhow::{Context, bail};
 use aops_core::config::in_force::{CONFIG_FILE, InForce, read_policy};
 use aops_core::config::policy::{DangerLevel, Folder, Layer, Source, choose};
@@ -140,7 +141,8 @@ pub(super) fn describe_rule(counts: &RuleCounts) -> String {
 
 fn show(rule: &Rule, io: &mut Io) -> anyhow::Result<u8> {
     let now = policy_here(io)?;
-    let (id, lately) = (rule.id(), count_lately(io).remove(rule.id()).unwrap_or_default());
+    let id = rule.id();
+    let lately = count_lately(io).remove(rule.id()).unwrap_or_default();
     if io.json {
         let more = json!({"examples": rule.examples, "passes": rule.counter});
         return io.print(merge(to_json(&now, rule, &lately), more));
@@ -149,7 +151,8 @@ fn show(rule: &Rule, io: &mut Io) -> anyhow::Result<u8> {
     let means = match level {
         DangerLevel::Off => "passes",
         DangerLevel::Keep => {
-            "what it would lose is kept first, and `aops-hook undo` brings it back; needs your approval where it cannot be kept"
+            "what it would lose is kept first, and `aops-hook undo` brings it back; needs your approval \
+            where it cannot be kept"
         }
         DangerLevel::Ask => "needs your approval; blocked where nobody is there to ask",
         DangerLevel::Deny => "blocked",
@@ -172,7 +175,8 @@ fn show(rule: &Rule, io: &mut Io) -> anyhow::Result<u8> {
 
 fn list(io: &mut Io) -> anyhow::Result<u8> {
     let now = policy_here(io)?;
-    let (counts, none) = (count_lately(io), RuleCounts::default());
+    let counts = count_lately(io);
+    let none = RuleCounts::default();
     let lately = |rule: &Rule| counts.get(rule.id()).unwrap_or(&none);
     if io.json {
         return io.print(RULES.iter().map(|rule| to_json(&now, rule, lately(rule))).collect::<Value>());
@@ -180,7 +184,8 @@ fn list(io: &mut Io) -> anyhow::Result<u8> {
     let row = |rule: &Rule| {
         let level = now.policy.danger_level(rule);
         let tone = if level == DangerLevel::shipped(rule) { Tone::Plain } else { Tone::Warn };
-        let (level, did) = (Cell::new(level.name(), tone), describe_rule(lately(rule)));
+        let level = Cell::new(level.name(), tone);
+        let did = describe_rule(lately(rule));
         [rule.id().into(), level, from(&now, rule).into(), did.into(), rule.reason.into()]
     };
     let rows = RULES.iter().map(row).collect();
@@ -205,14 +210,17 @@ fn from_json(now: &InForce, rule: &Rule) -> Value {
 /// Without a level: as it is shipped.
 fn switch(given: &ArgMatches, io: &mut Io, level: Option<DangerLevel>) -> anyhow::Result<u8> {
     let rule = named(text(given, "rule").unwrap_or_default())?;
-    let (here, as_shipped) = (given.get_flag("here"), level.is_none());
+    let here = given.get_flag("here");
+    let as_shipped = level.is_none();
     let wanted = Wanted { rule, level: level.unwrap_or_else(|| DangerLevel::shipped(rule)), as_shipped, here };
     let project = policy_here(io)?.project;
-    let (place, home) = (project.to_string_lossy(), io.env.home.to_string_lossy());
+    let place = project.to_string_lossy();
+    let home = io.env.home.to_string_lossy();
     let folder = Folder { path: &place, home: &home };
     if wanted.here && io.env.home.starts_with(&project) {
         return refused(format!(
-            "`{place}` is not a project: a switch for it would hold for everything below\nhint: run this in the project's folder, or without `--here`"
+            "`{place}` is not a project: a switch for it would hold for everything below\n\
+            hint: run this in the project's folder, or without `--here`"
         ));
     }
     let (file, old, new) = wanted.edit(io, folder)?;
@@ -230,7 +238,8 @@ fn switch(given: &ArgMatches, io: &mut Io, level: Option<DangerLevel>) -> anyhow
     let place = wanted.describe_place(&shown, &old, &new);
     let words = format!("danger rule `{}`: `{}` {verb}{for_folder}{place}", rule.id(), wanted.level.name());
     let value = json!({
-        "rule": rule.id(), "level": wanted.level, "here": wanted.here, "file": file.path, "changed": old != new,
+        "rule": rule.id(), "level": wanted.level, "here": wanted.here, "file": file.path,
+        "changed": old != new,
         "in_force": in_force,
     });
     io.answer(&value, words + &note)
@@ -256,7 +265,8 @@ impl Wanted {
         let shown = path.display().to_string();
         let file = files::find(&path).with_context(|| format!("`{shown}`"))?;
         let old = String::from_utf8(file.bytes.clone().unwrap_or_default()).with_context(|| format!("`{shown}`"))?;
-        let (id, level) = (self.rule.id(), self.level);
+        let id = self.rule.id();
+        let level = self.level;
         let new = match self.without(io, folder, &shown, &old) {
             Some(new) => Some(new),
             None if self.here => choose::set_folder_danger(&old, folder, id, level),
@@ -264,7 +274,8 @@ impl Wanted {
         };
         let Some(new) = new else {
             return refused(format!(
-                "`{shown}` has `danger` or `project` in a form that cannot be edited\nhint: write `[danger]` and `{id} = \"{}\"` there yourself",
+                "`{shown}` has `danger` or `project` in a form that cannot be edited\n\
+                hint: write `[danger]` and `{id} = \"{}\"` there yourself",
                 level.name()
             ));
         };
@@ -295,15 +306,9 @@ impl Wanted {
 
     /// The level in this folder afterwards, and what is to be said about it. What cannot hold is refused.
     fn check(&self, io: &Io, project: &Path, file: &str, new: &str) -> anyhow::Result<(DangerLevel, String)> {
-        let tried = read_policy(io.env, project, Some(Source { file, text: new }));
-        let (policy, origins) = tried.or_else(|problems| {
-            let lines: Vec<String> = problems.iter().map(|problem| format!("\n{problem}")).collect();
-            refused(format!(
-                "the configuration would not be accepted, so nothing was changed:{}\nhint: mend that first, then try again",
-                lines.concat()
-            ))
-        })?;
-        let (id, now) = (self.rule.id(), policy.danger_level(self.rule));
+        let (policy, origins) = user_file::accepted(io, project, Source { file, text: new })?;
+        let id = self.rule.id();
+        let now = policy.danger_level(self.rule);
         if now == self.level {
             return Ok((now, String::new()));
         }
@@ -312,10 +317,12 @@ impl Wanted {
         let holds = format!("`{id}` at `{}` ({by}), and yours cannot lower it", now.name());
         match place.map(|place| place.layer) {
             Some(Layer::Managed) => refused(format!(
-                "the administrator's bundle holds {holds}\nhint: ask who signs the bundle; `aops-hook bundle status` shows whose it is"
+                "the administrator's bundle holds {holds}\n\
+                hint: ask who signs the bundle; `aops-hook bundle status` shows whose it is"
             )),
             Some(Layer::Project) if self.here => refused(format!(
-                "this project's own file holds {holds}\nhint: change that line if the project is yours to change"
+                "this project's own file holds {holds}\n\
+                hint: change that line if the project is yours to change"
             )),
             _ => Ok((now, format!("\nin this folder it stays `{}`, by {by}", now.name()))),
         }

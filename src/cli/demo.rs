@@ -1,7 +1,8 @@
 //! Plays a whole session through every gate, in a temporary folder, and shows each step and its answer.
 //!
-//! The story is `story.jsonl`: one step in each line, with what the gates must say to it. Starts the hook as the client
-//! does, in a throwaway home with a throwaway project; reads and writes nothing else. Invariants: nothing is installed and nothing is left behind; every step names the answer it expects, so a demo that
+//! The story is `story.jsonl`: one step in each line, with what the gates must say to it. Starts the hook as
+//! the client does, in a throwaway home with a throwaway project; reads and writes nothing else. Invariants:
+//! nothing is installed and nothing is left behind; every step names the answer it expects, so a demo that
 //! succeeds proves that the gates work on this machine.
 
 mod stage;
@@ -119,7 +120,9 @@ fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     let mut player = Player { io, stage, beats: Vec::new(), act: 0, agent: Default::default() };
     let outcome = player.play();
-    let (io, beats, ms) = (player.io, player.beats, began.elapsed().as_millis());
+    let io = player.io;
+    let beats = player.beats;
+    let ms = began.elapsed().as_millis();
     if io.json {
         let error = outcome.as_ref().err().map(|error| format!("{error:#}"));
         io.print(json!({"ok": outcome.is_ok(), "error": error, "ms": ms, "beats": beats}))?;
@@ -131,7 +134,8 @@ fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let text = steps::read_settings(&Level::User.path(io.env)).map(|(_, text)| text).unwrap_or_default();
     let installed = survey(&text).is_ok_and(|found| !found.ours.is_empty());
     io.print(if installed {
-        "hint: the hooks are registered; start `claude` in a project, and `aops-hook status` shows where it stands"
+        "hint: the hooks are registered; start `claude` in a project, and `aops-hook status` shows where it \
+        stands"
     } else {
         "hint: `aops-hook install` registers the hooks; `aops-hook uninstall` removes them again"
     })
@@ -281,12 +285,14 @@ impl Player<'_, '_> {
         };
         beat.said = self.stage.short(&said);
         let state = self.stage.session()?.state;
-        (beat.phase, beat.sandbox) = (state.phase.name(), state.sandbox.name());
+        beat.phase = state.phase.name();
+        beat.sandbox = state.sandbox.name();
         if !self.io.json {
             show(self.io, &beat)?;
         }
         let spell = |gate: &str| if gate.is_empty() { "passed".to_owned() } else { format!("refused by `{gate}`") };
-        let (got, wanted) = (spell(beat.gate.as_deref().unwrap_or_default()), spell(&step.refused_by));
+        let got = spell(beat.gate.as_deref().unwrap_or_default());
+        let wanted = spell(&step.refused_by);
         ensure!(got == wanted, "{} {}: {got}, but must be {wanted}: {}", beat.who, beat.does, beat.said);
         self.beats.push(beat);
         if let Some(file) = &step.leaves {

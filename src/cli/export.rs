@@ -1,9 +1,11 @@
-//! `export`: sessions for other programs: entries and insights as JSON lines, a CSV table, or spans for a collector.
+//! `export`: sessions for other programs: entries and insights as JSON lines, a CSV table, or spans for a
+//! collector.
 //!
-//! Reads ledgers and insights; prints, or posts to the address it is given: OTLP over HTTP in its JSON encoding, a session as
-//! a trace. Names follow the semantic conventions for generative models (`gen_ai.provider.name`, `invoke_agent`,
-//! `execute_tool`, `run_guardrail`); other attributes are `aops.…`. Invariants: nothing leaves the machine unless a person names the address;
-//! no hook calls this; the same session gives the same ids, so a collector that gets it twice stores it once.
+//! Reads ledgers and insights; prints, or posts to the address it is given: OTLP over HTTP in its JSON
+//! encoding, a session as a trace. Names follow the semantic conventions for generative models
+//! (`gen_ai.provider.name`, `invoke_agent`, `execute_tool`, `run_guardrail`); other attributes are `aops.…`.
+//! Invariants: nothing leaves the machine unless a person names the address; no hook calls this; the same
+//! session gives the same ids, so a collector that gets it twice stores it once.
 
 mod form;
 mod hosts;
@@ -38,7 +40,8 @@ pub const COMMAND: Command = Command {
             "spans, logs and metrics to a collector on this machine",
         ),
         (
-            "aops-hook export --format otlp --endpoint https://otlp.example.org --header 'authorization=Bearer x'",
+            "aops-hook export --format otlp --endpoint https://otlp.example.org --header \
+            'authorization=Bearer x'",
             "the same to another machine, encrypted",
         ),
     ],
@@ -57,7 +60,8 @@ pub const COMMAND: Command = Command {
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let found = range::choose(given, io)?;
-    let (format, endpoint) = (text(given, "format"), text(given, "endpoint").map(str::to_owned));
+    let format = text(given, "format");
+    let endpoint = text(given, "endpoint").map(str::to_owned);
     if format == Some("otlp") {
         allowed("export", Who::OutsideClient, io)?;
     }
@@ -162,7 +166,8 @@ const PER_REQUEST: usize = 500;
 
 fn send(io: &mut Io, found: &[FoundSession], endpoint: &str, headers: Vec<(String, String)>) -> anyhow::Result<u8> {
     let collector = Collector::find(io, endpoint, headers)?;
-    let (mut sessions, mut sent) = (0_u64, [0_u64; 3]);
+    let mut sessions = 0_u64;
+    let mut sent = [0_u64; 3];
     let mut takes = [true; 3];
     for found in found {
         let Some(told) = tell(io, found)? else { continue };
@@ -178,7 +183,9 @@ fn send(io: &mut Io, found: &[FoundSession], endpoint: &str, headers: Vec<(Strin
     let [spans, logs, metrics] = sent;
     let url = collector.url(TRACES);
     let value = json!({"sessions": sessions, "spans": spans, "logs": logs, "metrics": metrics, "endpoint": url});
-    let (spans, logs, metrics) = (count(spans, "span"), count(logs, "log record"), count(metrics, "metric"));
+    let spans = count(spans, "span");
+    let logs = count(logs, "log record");
+    let metrics = count(metrics, "metric");
     let words = format!("sent {spans}, {logs} and {metrics} of {} to {url}", count(sessions, "session"));
     io.answer(&value, words)
 }

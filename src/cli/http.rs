@@ -1,8 +1,9 @@
 //! One request and one answer of HTTP/1.1 on each connection, to anybody who can reach the address.
 //!
-//! Listens, reads and writes streams. Invariants: a request has a bounded size and ten seconds, however slowly it comes, two
-//! of them for its head, and so has its answer; so many connections are served at a time. For one more the oldest goes that
-//! has not sent its request, so that nobody keeps others away by being slow; where all are being answered it is told so.
+//! Listens, reads and writes streams. Invariants: a request has a bounded size and ten seconds, however
+//! slowly it comes, two of them for its head, and so has its answer; so many connections are served at a
+//! time. For one more the oldest goes that has not sent its request, so that nobody keeps others away by
+//! being slow; where all are being answered it is told so.
 
 use aops_core::system::wire::Timed;
 use std::collections::VecDeque;
@@ -127,7 +128,9 @@ pub(super) fn listen(
     most: usize,
     judge: impl Fn(&Request) -> Answer + Sync,
 ) {
-    let (judge, open, waiting) = (&judge, &AtomicUsize::new(0), &Waiting::default());
+    let judge = &judge;
+    let open = &AtomicUsize::new(0);
+    let waiting = &Waiting::default();
     thread::scope(|scope| {
         for (number, connection) in (0..).zip(listener.incoming()) {
             let Ok(connection) = connection else {
@@ -233,10 +236,13 @@ mod tests {
 
     #[test]
     fn one_connection_too_many_is_told_so() {
-        let (listener, begun, go_on) = (TcpListener::bind("127.0.0.1:0").unwrap(), Barrier::new(2), Barrier::new(2));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let begun = Barrier::new(2);
+        let go_on = Barrier::new(2);
         let address = listener.local_addr().unwrap();
         let gates = Box::leak(Box::new((begun, go_on)));
-        let (begun, go_on) = (&gates.0, &gates.1);
+        let begun = &gates.0;
+        let go_on = &gates.1;
         thread::spawn(move || {
             listen(&listener, 0, 1, |_| {
                 begun.wait();

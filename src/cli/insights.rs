@@ -1,8 +1,10 @@
 //! Prints and writes the insights of one session or many.
 //!
-//! Reads ledgers and transcripts; writes the insights files, and an entry for the state of a session with a ledger.
-//! For an analysis it starts the configured command in an empty folder with the prompt on its input. Invariant: an answer
-//! that is late, broken or not of the schema is refused with the reason, and changes nothing.
+//! Reads ledgers and transcripts; writes the insights files, and an entry for the state of a session with a
+//! ledger.
+//! For an analysis it starts the configured command in an empty folder with the prompt on its input.
+//! Invariant: an answer that is late, broken or not of the schema is refused with the reason, and changes
+//! nothing.
 
 use super::danger::describe_rule;
 use super::past::tell_damage;
@@ -51,7 +53,8 @@ pub const COMMAND: Command = Command {
         ),
     ],
     arguments: |row| {
-        let help = "A session's id, the beginning of one, `current`, `batch` for all, or nothing for the newest in this project";
+        let help = "A session's id, the beginning of one, `current`, `batch` for all, or nothing for the \
+            newest in this project";
         let analyse = "Ask the configured model (`insights.command`) for learnings, gaps and mood";
         let fill = "The fields of an analysis as one JSON object, by whoever read the conversation";
         row.args([
@@ -89,7 +92,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if given.contains_id("since") {
         return refused("`--since` is for many sessions\nhint: `aops-hook insights batch --since 7d`");
     }
-    // In a tool call or a slash command the client says which session it is; elsewhere it is the newest of the project.
+    // In a tool call or a slash command the client says which session it is; elsewhere it is the newest of
+    // the project.
     let current = io.env.client.session.as_deref();
     let found = range::pick(io.env, if name == Some("current") { current } else { name })?;
     let insights = write_insights(io, &found, &analysis)?;
@@ -120,7 +124,8 @@ fn read_fields(fields: &str) -> anyhow::Result<Value> {
     let found = object(fields).and_then(|found| check_rich(&found).map(|()| found));
     found.or_else(|why| {
         refused(format!(
-            "`--fill` is no analysis: {why}\nhint: it takes one JSON object with the keys learning_observations, skill_compliance, context_gaps, user_mood and conversation_flow"
+            "`--fill` is no analysis: {why}\nhint: it takes one JSON object with the keys \
+            learning_observations, skill_compliance, context_gaps, user_mood and conversation_flow"
         ))
     })
 }
@@ -166,7 +171,8 @@ fn batch(given: &ArgMatches, io: &mut Io, analysis: &Analysis) -> anyhow::Result
     if std::io::stderr().is_terminal() {
         let _ = write!(std::io::stderr(), "\r\x1b[K");
     }
-    let (written, folder) = (all.len() - failed.len(), collect::folder(io.env));
+    let written = all.len() - failed.len();
+    let folder = collect::folder(io.env);
     if io.json {
         let failed: Vec<_> = failed.iter().map(|(id, why)| json!({"session_id": id, "reason": why})).collect();
         io.print(json!({"written": written, "failed": failed, "folder": folder}))?;
@@ -225,7 +231,8 @@ fn describe_verdicts(insights: &Insights) -> String {
         n => Some(format!("{} {n} times", AgentVerdict::Block)),
     };
     let word = |said: &Option<Stored<AgentVerdict>>| said.as_ref().map(ToString::to_string);
-    let (critic, qa) = (word(&insights.critic_verdict), word(&insights.qa_verdict));
+    let critic = word(&insights.critic_verdict);
+    let qa = word(&insights.qa_verdict);
     let all = [("critic", critic), ("custodiet", blocks), ("qa-verifier", qa)];
     let said: Vec<String> = all.into_iter().filter_map(|(name, said)| Some(format!("{name} {}", said?))).collect();
     said.join(", ")

@@ -1,9 +1,10 @@
-//! `install` registers this program for every event in a settings file, and places our agents and commands beside it;
-//! `uninstall` removes both.
+//! `install` registers this program for every event in a settings file, and places our agents and commands
+//! beside it; `uninstall` removes both.
 //!
-//! Reads and writes what `Steps` name, which the file of each kind of client makes. The project's file is below the working directory, not git's root: the
-//! client looks only where it was started. Invariants: installing twice changes nothing; `uninstall` undoes it byte for
-//! byte, and edits since stay: from an edited settings file only our entries are removed, an edited agent is left.
+//! Reads and writes what `Steps` name, which the file of each kind of client makes. The project's file is
+//! below the working directory, not git's root: the client looks only where it was started. Invariants:
+//! installing twice changes nothing; `uninstall` undoes it byte for byte, and edits since stay: from an
+//! edited settings file only our entries are removed, an edited agent is left.
 
 pub mod receipt;
 pub mod steps;
@@ -186,7 +187,8 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let wanted = Wanted { statusline: given.get_flag("statusline"), denies_secrets: given.get_flag(SECRETS) };
     let mut plan = Plan::make(io.env, Level::given(given), wanted)?;
     // All questions before an answer changes what either sees.
-    let (mode, denies_secrets) = (question::change(given, io)?, question::denies_secrets(given, io)?);
+    let mode = question::change(given, io)?;
+    let denies_secrets = question::denies_secrets(given, io)?;
     let observes = denies_secrets.is_some() && question::observes_network(given, io)?;
     let denies_secrets = denies_secrets.unwrap_or(false);
     if denies_secrets {
@@ -237,7 +239,9 @@ fn try_out(client: Client, given: &ArgMatches, io: &mut Io) -> anyhow::Result<()
 }
 
 /// A shared file cannot name a program that others do not have: no command of theirs would start.
-const UNJAILED: &str = "note: shell commands are judged by their words alone: this file is shared, and the jail is for each person\nhint: `aops-hook install --local` sets it for you in this project, `aops-hook install` in all";
+const UNJAILED: &str = "note: shell commands are judged by their words alone: this file is shared, and the \
+    jail is for each person\n\
+    hint: `aops-hook install --local` sets it for you in this project, `aops-hook install` in all";
 
 /// What an installation comes to, in words or for a program.
 struct Told {
@@ -289,7 +293,8 @@ impl Told {
     }
 
     fn lines(&self, io: &mut Io) -> anyhow::Result<Vec<String>> {
-        let (settings, written) = (&self.settings, &self.written);
+        let settings = &self.settings;
+        let written = &self.written;
         let clashes = self.clashes.iter().map(|clash| format!("note: {clash}"));
         let mut lines = Vec::new();
         if self.dry_run {
@@ -342,8 +347,10 @@ fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 
 /// What an uninstallation comes to, for a program and in words.
 fn taken_back(undo: &Steps, dry_run: bool) -> (Value, String) {
-    let (settings, texts) = (&undo.list[0], &undo.list[1..]);
-    let (path, changed) = (settings.path(), settings.changes());
+    let settings = &undo.list[0];
+    let texts = &undo.list[1..];
+    let path = settings.path();
+    let changed = settings.changes();
     let removed: Vec<String> = texts.iter().map(Step::path).collect();
     let left: Vec<String> = undo.left.iter().map(|path| path.display().to_string()).collect();
     let diff = if changed { settings.diff() } else { String::new() };

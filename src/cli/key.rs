@@ -1,7 +1,8 @@
-//! `key`: the key that signs the log of all sessions: made, shown, rotated, and exported for who is to check it.
+//! `key`: the key that signs the log of all sessions: made, shown, rotated, and exported for who is to check
+//! it.
 //!
-//! Reads and writes keys and log. Invariants: the secret that signs is never printed; the key of the seal is printed only
-//! when a person asks, since who has it can seal from that epoch on.
+//! Reads and writes keys and log. Invariants: the secret that signs is never printed; the key of the seal is
+//! printed only when a person asks, since who has it can seal from that epoch on.
 
 use super::{Command, Io, flag, option, refused, text, yes};
 use anyhow::Context;
@@ -121,7 +122,8 @@ fn standing(io: &Io) -> anyhow::Result<Standing> {
     match life::standing(io.env)? {
         Some(standing) => Ok(standing),
         None => refused(
-            "no key can be seen from here\nhint: `aops-hook key init` makes one; commands of an agent never see it",
+            "no key can be seen from here\n\
+            hint: `aops-hook key init` makes one; commands of an agent never see it",
         ),
     }
 }

@@ -1,7 +1,8 @@
-//! `log`: what happened in a session, one line for each call with its outcome, prompts as text, refusals whole.
+//! `log`: what happened in a session, one line for each call with its outcome, prompts as text, refusals
+//! whole.
 //!
-//! Reads one ledger, writes nothing. Invariants: with `--json` entries are printed as they stand in the ledger; a call has its
-//! line where it ended, one that never ended at the end; a refusal is never cut.
+//! Reads one ledger, writes nothing. Invariants: with `--json` entries are printed as they stand in the
+//! ledger; a call has its line where it ended, one that never ended at the end; a refusal is never cut.
 
 pub(super) mod told;
 
@@ -23,7 +24,8 @@ use told::{Teller, Told};
 
 pub const COMMAND: Command = Command {
     name: "log",
-    about: "Show what happened in a session, oldest first: prompts, calls with their outcome, refusals, verdicts",
+    about: "Show what happened in a session, oldest first: prompts, calls with their outcome, refusals, \
+        verdicts",
     examples: &[
         ("aops-hook log", "the newest session of this project"),
         ("aops-hook log -f", "the same, and go on as entries come"),
@@ -61,8 +63,10 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let most = given.get_one::<usize>("lines").copied();
     let root = sessions::session(&found).map(|session| session.memory.place.root).unwrap_or_default();
     let mut view = View { utc: given.get_flag("utc"), day: String::new(), root };
-    let (mut reader, mut teller) = (open(&found)?, learned(&found)?);
-    let (mut line, mut backlog) = (Vec::new(), Backlog { most, ..Backlog::default() });
+    let mut reader = open(&found)?;
+    let mut teller = learned(&found)?;
+    let mut line = Vec::new();
+    let mut backlog = Backlog { most, ..Backlog::default() };
     loop {
         let got = reader.read_until(b'\n', &mut line)?;
         if line.ends_with(b"\n") {
@@ -88,7 +92,9 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 
 /// Who answered a question is known at the end of the turn; its line comes before.
 fn learned(found: &SessionOnDisk) -> anyhow::Result<Teller> {
-    let (mut reader, mut teller, mut line) = (open(found)?, Teller::default(), Vec::new());
+    let mut reader = open(found)?;
+    let mut teller = Teller::default();
+    let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line)? > 0 {
         teller.learn(&line);
         line.clear();
@@ -167,7 +173,8 @@ impl View {
         }
         let at = if io.terminal { time::local_clock(ms, east) } else { time::local_stamp(ms, east) };
         let head = format!("{:>6}  {at}  {:9} ", one.seq, one.word);
-        let (text, more) = (clean(&one.text), one.reason.as_deref().unwrap_or_default());
+        let text = clean(&one.text);
+        let more = one.reason.as_deref().unwrap_or_default();
         let Some(width) = io.width else {
             // A refusal with its way out is one line.
             let more = more.replace("\nhint: ", "; ");

@@ -1,7 +1,7 @@
 //! `man`: the manual pages, made from the same table as `--help`.
 //!
-//! Reads the table of commands; with `--output` writes one file for each page. Invariant: nothing is told here that the table
-//! does not say.
+//! Reads the table of commands; with `--output` writes one file for each page. Invariant: nothing is told
+//! here that the table does not say.
 
 use super::{COMMANDS, Command, Io, operand, option, parser, refused, text};
 use anyhow::Context;
@@ -85,7 +85,10 @@ fn page(name: &str, command: &clap::Command) -> String {
         }
         None => {}
     }
-    out.push_str(".SH EXIT STATUS\n0 done; 1 it failed; 2 refused or wrong usage; 3 paused, a person is needed; 4 the record is damaged.\n");
+    out.push_str(
+        ".SH EXIT STATUS\n0 done; 1 it failed; 2 refused or wrong usage; 3 paused, a person is \
+        needed; 4 the record is damaged.\n",
+    );
     out
 }
 

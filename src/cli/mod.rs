@@ -39,11 +39,11 @@ pub mod danger;
 pub mod network;
 #[cfg(feature = "fleet")]
 pub mod fleet;
+#[cfg(not(feature = "fleet"))]
+pub mod without_fleet;
 pub mod run;
 #[cfg(feature = "fleet")]
 pub mod worker;
-#[cfg(not(feature = "fleet"))]
-pub mod without_fleet;
 pub mod runs;
 pub mod checkpoint;
 pub mod undo;

@@ -1,7 +1,7 @@
 //! `mode`: shows how much of the loop is enforced here and where that comes from, and sets it.
 //!
-//! Reads both configuration files; writes the user's alone. Invariants: a file that would not be accepted is not written;
-//! whatever else stands in the file stays, byte for byte; nothing in a repository is changed.
+//! Reads both configuration files; writes the user's alone. Invariants: a file that would not be accepted is
+//! not written; whatever else stands in the file stays, byte for byte; nothing in a repository is changed.
 
 use super::table::Tone;
 use super::{Command, Io, allowed, flag, operand, policy_here, refused, text, yes};
@@ -82,15 +82,18 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let Some(level) = text(given, "level").and_then(ModeLevel::of) else { return show(io, &now) };
     allowed("mode", Who::AtTerminal, io)?;
     let change = Change::make(io.env, level, given.get_flag("project"))?;
-    let (value, words) = (change.to_json(), change.words());
+    let value = change.to_json();
+    let words = change.words();
     change.carry_out(io.env)?;
     io.answer(&value, words)
 }
 
 /// Takes this project's row out of the user's file.
 fn unset(io: &mut Io) -> anyhow::Result<u8> {
-    let (env, project) = (io.env, texts::project(io.env, &io.env.cwd));
-    let (here, home) = (project.to_string_lossy(), env.home.to_string_lossy());
+    let env = io.env;
+    let project = texts::project(io.env, &io.env.cwd);
+    let here = project.to_string_lossy();
+    let home = env.home.to_string_lossy();
     let folder = Folder { path: &here, home: &home };
     let path = env.user_config.join(CONFIG_FILE);
     let shown = path.display().to_string();
@@ -98,7 +101,8 @@ fn unset(io: &mut Io) -> anyhow::Result<u8> {
     let old = String::from_utf8(file.bytes.clone().unwrap_or_default()).with_context(|| format!("`{shown}`"))?;
     let Some(new) = choose::unset_folder_mode(&old, folder) else {
         return refused(format!(
-            "`{shown}` has no `[[project]]` row for `{}` that can be taken out\nhint: `aops-hook mode` shows where the mode here comes from",
+            "`{shown}` has no `[[project]]` row for `{}` that can be taken out\n\
+            hint: `aops-hook mode` shows where the mode here comes from",
             choose::shorten(folder)
         ));
     };
@@ -138,7 +142,10 @@ fn show(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
     for line in lines(Some(level)) {
         writeln!(io.out, "{line}")?;
     }
-    io.print("\nto change it: `aops-hook mode LEVEL`; with `--project` for this project alone, `--project --unset` to end that")
+    io.print(
+        "\nto change it: `aops-hook mode LEVEL`; with `--project` for this project alone, `--project \
+        --unset` to end that",
+    )
 }
 
 /// Gates that a file gives a level of their own, whatever the mode says.
@@ -178,15 +185,21 @@ pub(super) fn next_prompt(policy: &Policy) -> String {
     let (most_files, most_lines) = policy.small.most();
     let words = match policy.mode.level() {
         ModeLevel::Observe => format!(
-            "works as without aops-hook; what `{}` would have blocked is recorded, and `aops-hook insights` shows it",
+            "works as without aops-hook; what `{}` would have blocked is recorded, and `aops-hook insights` \
+            shows it",
             policy.mode.rehearse.level().name()
         ),
-        ModeLevel::Guard => "works as without aops-hook; only dangerous commands and what your rules and checks find are stopped".to_owned(),
+        ModeLevel::Guard => "works as without aops-hook; only dangerous commands and what your rules and \
+            checks find are stopped"
+            .to_owned(),
         ModeLevel::Loop => format!(
-            "works as usual while the task is small (up to {files} files with {most_lines} lines, or {lines} lines in {most_files} files); a larger one needs a plan, a review and verification"
+            "works as usual while the task is small (up to {files} files with {most_lines} lines, or {lines} \
+            lines in {most_files} files); a larger one needs a plan, a review and verification"
         ),
         ModeLevel::Strict => {
-            "needs a plan from `prompt-hydrator` before anything changes, and ends verified, reflected on, committed and pushed".to_owned()
+            "needs a plan from `prompt-hydrator` before anything changes, and ends verified, reflected on, \
+            committed and pushed"
+                .to_owned()
         }
     };
     format!("your next prompt {words}")
@@ -212,11 +225,13 @@ impl Change {
             bail!("`HOME` is not set, so your configuration cannot be found\nhint: set `HOME` or `XDG_CONFIG_HOME`");
         }
         let project = texts::project(env, &env.cwd);
-        let (here, home) = (project.to_string_lossy(), env.home.to_string_lossy());
+        let here = project.to_string_lossy();
+        let home = env.home.to_string_lossy();
         let folder = Folder { path: &here, home: &home };
         if for_project && env.home.starts_with(&project) {
             return refused(format!(
-                "`{here}` is no project: a mode for it would hold for everything below\nhint: run this in the project's folder, or without `--project`"
+                "`{here}` is no project: a mode for it would hold for everything below\n\
+                hint: run this in the project's folder, or without `--project`"
             ));
         }
         let shown = path.display().to_string();
@@ -238,14 +253,17 @@ impl Change {
         let holds = self.policy.mode.level();
         if let Some(floor) = self.origins.floor().filter(|floor| self.level < *floor) {
             return refused(format!(
-                "the administrator's bundle holds the mode at `{}`, and yours cannot be below\nhint: ask who signs the bundle; `aops-hook bundle status` shows whose it is",
+                "the administrator's bundle holds the mode at `{}`, and yours cannot be below\n\
+                hint: ask who signs the bundle; `aops-hook bundle status` shows whose it is",
                 floor.name()
             ));
         }
         let place = self.origins.of("mode.level").last();
         match place.filter(|_| holds != self.level) {
             Some(place) if place.layer == Layer::Project => refused(format!(
-                "this project's own file holds the mode at `{}` ({place}), and yours cannot lower it\nhint: change that line if the project is yours to change; in another folder `aops-hook mode {}` sets your default",
+                "this project's own file holds the mode at `{}` ({place}), and yours cannot lower it\nhint: \
+                change that line if the project is yours to change; in another folder `aops-hook mode {}` \
+                sets your default",
                 holds.name(),
                 self.level.name()
             )),
@@ -276,14 +294,16 @@ impl Change {
     }
 
     pub(super) fn outcome(&self) -> String {
-        let (word, file) = (self.level.name(), self.file.path.display());
+        let word = self.level.name();
+        let file = self.file.path.display();
         let verb = if self.changes() { "is set" } else { "was set already" };
         let folder = self.folder.as_ref().map(|folder| format!(" for `{folder}`")).unwrap_or_default();
         let words = format!("mode `{word}` {verb}{folder} in `{file}`");
         let holds = self.policy.mode.level();
         match self.origins.of("mode.level").last().filter(|_| holds != self.level) {
             Some(place) => format!(
-                "{words}\nin this folder it stays `{}`, by the `[[project]]` at {place}; `aops-hook mode {word} --project` changes that",
+                "{words}\nin this folder it stays `{}`, by the `[[project]]` at {place}; `aops-hook mode \
+                {word} --project` changes that",
                 holds.name()
             ),
             None => words,
@@ -305,14 +325,16 @@ impl Change {
 fn by_hand(file: &str, level: ModeLevel) -> String {
     let word = level.name();
     format!(
-        "`{file}` has `mode` or `project` in a form that cannot be edited\nhint: write `[mode]` and `level = \"{word}\"` there yourself"
+        "`{file}` has `mode` or `project` in a form that cannot be edited\n\
+        hint: write `[mode]` and `level = \"{word}\"` there yourself"
     )
 }
 
 fn unaccepted(level: ModeLevel, problems: &[Problem]) -> String {
     let lines: Vec<String> = problems.iter().map(|problem| format!("\n{problem}")).collect();
     format!(
-        "with mode `{}` the configuration would not be accepted, so nothing was changed:{}\nhint: mend that line first, then set the mode",
+        "with mode `{}` the configuration would not be accepted, so nothing was changed:{}\n\
+        hint: mend that line first, then set the mode",
         level.name(),
         lines.concat()
     )

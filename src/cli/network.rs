@@ -1,7 +1,8 @@
 //! `network`: shows which hosts commands reach, and keeps a person's answer about one.
 //!
-//! Reads the configuration and the sessions of this project; `allow` and `deny` write the user's file and tell the networks
-//! of running sessions. Invariant: what the administrator's bundle or the project's own file holds stays, and is told.
+//! Reads the configuration and the sessions of this project; `allow` and `deny` write the user's file and
+//! tell the networks of running sessions. Invariant: what the administrator's bundle or the project's own
+//! file holds stays, and is told.
 
 mod hold;
 
@@ -94,7 +95,8 @@ struct Here {
 
 fn newest(io: &Io) -> Option<Here> {
     let found = sessions::pick(io.env, None).ok()?;
-    let (list, counts) = (network::list(&found.path), network::counts(&found.path).unwrap_or_default());
+    let list = network::list(&found.path);
+    let counts = network::counts(&found.path).unwrap_or_default();
     Some(Here { folder: found.path, list, counts })
 }
 
@@ -145,7 +147,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         ("wanted", names.join(", "), Tone::Warn),
         (
             "change",
-            "`aops-hook network allow|deny HOST`; `[network] mode` in your configuration is `off`, `observe`, `ask` or `list`"
+            "`aops-hook network allow|deny HOST`; `[network] mode` in your configuration is `off`, \
+            `observe`, `ask` or `list`"
                 .to_owned(),
             Tone::Quiet,
         ),
@@ -178,7 +181,8 @@ fn list(io: &mut Io) -> anyhow::Result<u8> {
     if io.json {
         let rows = |all: &[(Pattern, Word)]| all.iter().map(|(one, word)| told(one, *word)).collect::<Value>();
         return io.print(json!({
-            "mode": policy.network.mode, "allow": rows(&list.allow), "deny": rows(&list.deny), "wanted": wanted,
+            "mode": policy.network.mode, "allow": rows(&list.allow), "deny": rows(&list.deny),
+            "wanted": wanted,
             "hosts": hosts_json(&counts),
         }));
     }
@@ -234,16 +238,19 @@ fn answer(given: &ArgMatches, io: &mut Io, answer: Answer) -> anyhow::Result<u8>
     let typed = text(given, "host").unwrap_or_default();
     let Some(host) = Pattern::of(typed).map(|pattern| pattern.to_string()) else {
         return refused(format!(
-            "`{}` is not a host by its name\nhint: write `host`, `*.host` or `host:port`, without `https://` and never an address",
+            "`{}` is not a host by its name\n\
+            hint: write `host`, `*.host` or `host:port`, without `https://` and never an address",
             typed.escape_default()
         ));
     };
     let everywhere = given.get_flag("everywhere");
     let project = policy_here(io)?.project;
-    let (path, home) = (project.to_string_lossy().into_owned(), io.env.home.to_string_lossy().into_owned());
+    let path = project.to_string_lossy().into_owned();
+    let home = io.env.home.to_string_lossy().into_owned();
     if !everywhere && io.env.home.starts_with(&project) {
         return refused(format!(
-            "`{path}` is not a project: this would hold for everything below\nhint: run this in the project's folder, or with `--everywhere`"
+            "`{path}` is not a project: this would hold for everything below\n\
+            hint: run this in the project's folder, or with `--everywhere`"
         ));
     }
     let place = (!everywhere).then_some(Folder { path: &path, home: &home });
@@ -322,7 +329,8 @@ fn watch(io: &mut Io) -> anyhow::Result<u8> {
         .collect();
     if here.is_empty() {
         return refused(
-            "no session with a network of its own is running here\nhint: set `[network] mode` and start the client; `aops-hook network` shows the last session",
+            "no session with a network of its own is running here\n\
+            hint: set `[network] mode` and start the client; `aops-hook network` shows the last session",
         );
     }
     signal::note_interrupts();
@@ -339,7 +347,8 @@ fn watch(io: &mut Io) -> anyhow::Result<u8> {
                 }
             }
             for (host, port, row) in counts.rows() {
-                let (host, words) = (spelt(host, port), row.describe());
+                let host = spelt(host, port);
+                let words = row.describe();
                 if known.insert((folder.clone(), host.clone()), words.clone()).as_deref() == Some(words.as_str()) {
                     continue;
                 }

@@ -1,7 +1,7 @@
 //! Reads a whole ledger back: the question and the answer of each batch.
 //!
-//! Reads one ledger, writes nothing. Invariants: one batch is one event; a line that is no entry ends the reading, and
-//! `verify` says more about it.
+//! Reads one ledger, writes nothing. Invariants: one batch is one event; a line that is no entry ends the
+//! reading, and `verify` says more about it.
 
 use super::complain;
 use anyhow::Context;
@@ -33,8 +33,8 @@ pub fn open(shelved: &SessionOnDisk) -> anyhow::Result<BufReader<File>> {
     Ok(BufReader::new(file.with_context(|| format!("`{}`", path.display()))?))
 }
 
-/// Names what is wrong with a ledger that was shown all the same, and gives the exit code. What another version recorded is
-/// not damaged.
+/// Names what is wrong with a ledger that was shown all the same, and gives the exit code. What another
+/// version recorded is not damaged.
 pub fn tell_damage(damage: &str, session_id: &str) -> u8 {
     let other = [Code::WrittenByNewer, Code::WrittenByOlder].iter().any(|code| damage.starts_with(code.name()));
     complain(&format!("{damage}\nhint: `aops-hook verify {session_id}` says more"), if other { 0 } else { 4 })
@@ -43,7 +43,9 @@ pub fn tell_damage(damage: &str, session_id: &str) -> u8 {
 /// Every batch, oldest first.
 pub fn batches(shelved: &SessionOnDisk) -> anyhow::Result<Vec<Batch>> {
     let mut reader = open(shelved)?;
-    let (mut batches, mut batch, mut line) = (Vec::new(), Vec::new(), Vec::new());
+    let mut batches = Vec::new();
+    let mut batch = Vec::new();
+    let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line)? > 0 {
         let Some(entry) = line.strip_suffix(b"\n").and_then(Line::read) else { break };
         let Some(fact) = Fact::read(entry.kind, entry.with) else { break };
@@ -56,7 +58,8 @@ pub fn batches(shelved: &SessionOnDisk) -> anyhow::Result<Vec<Batch>> {
     Ok(batches)
 }
 
-/// Folds one batch. What a damaged ledger cannot fold is left out: this is for people who look back, not for gates.
+/// Folds one batch. What a damaged ledger cannot fold is left out: this is for people who look back, not for
+/// gates.
 pub fn fold(session: &mut Session, trace: &str, batch: &Batch) {
     for entry in batch {
         let _ = session.apply(trace, &entry.ts, &entry.fact);

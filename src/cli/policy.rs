@@ -1,7 +1,7 @@
 //! Shows what is in force, as values, as one hash, and against what a session recorded.
 //!
-//! Reads configuration, texts and one session, writes nothing. Invariant: shows all of it or, with exit code 2, all that
-//! is wrong.
+//! Reads configuration, texts and one session, writes nothing. Invariant: shows all of it or, with exit code
+//! 2, all that is wrong.
 
 mod examples;
 
@@ -31,7 +31,8 @@ pub const COMMAND: Command = Command {
         ("aops-hook policy diff", "what changed since the newest session of this project recorded it"),
         (
             "aops-hook policy show --test",
-            "try every rule, and `[effects]`, on their `examples`; exit code 1 if one fails or can never match",
+            "try every rule, and `[effects]`, on their `examples`; exit code 1 if one fails or can never \
+            match",
         ),
         ("aops-hook policy show --json | jq .settings", "for programs"),
     ],
@@ -49,7 +50,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let what = text(given, "what").unwrap_or("show");
     if what != "diff" && given.contains_id("session") {
         return refused(format!(
-            "`policy {what}` is about today, not about a session\nhint: `aops-hook policy diff SESSION` compares"
+            "`policy {what}` is about today, not about a session\n\
+            hint: `aops-hook policy diff SESSION` compares"
         ));
     }
     let test = given.get_flag("test");
@@ -190,9 +192,11 @@ fn diff(given: &ArgMatches, io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
     };
     let then = in_force::kept(io.env, &recorded);
     let changes = then.as_ref().map(|then| changes(then, &now.form()));
-    let (id, same) = (&shelved.session_id, recorded == now.hash);
+    let id = &shelved.session_id;
+    let same = recorded == now.hash;
     if io.json {
-        let said = json!({"session_id": id, "recorded": recorded, "now": now.hash, "same": same, "changes": changes});
+        let said = json!({"session_id": id, "recorded": recorded, "now": now.hash, "same": same,
+        "changes": changes});
         return io.print(said);
     }
     if same {
@@ -216,7 +220,8 @@ fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Today's policy is that of the folder one stands in: comparing it with another project's session says nothing.
+/// Today's policy is that of the folder one stands in: comparing it with another project's session says
+/// nothing.
 fn check_project(io: &Io, shelved: &SessionOnDisk, now: &InForce) -> anyhow::Result<()> {
     let name = shelved.path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy();
     let above = io.env.cwd.ancestors().any(|folder| dashed(&folder.to_string_lossy()) == *name);
@@ -231,7 +236,8 @@ fn check_project(io: &Io, shelved: &SessionOnDisk, now: &InForce) -> anyhow::Res
 }
 
 fn changes(then: &Form, now: &Form) -> Vec<Change> {
-    let (mut then, mut now) = (lines(then), lines(now));
+    let mut then = lines(then);
+    let mut now = lines(now);
     let names: BTreeSet<String> = then.keys().chain(now.keys()).cloned().collect();
     let each = names.into_iter().map(|name| Change { then: then.remove(&name), now: now.remove(&name), name });
     each.filter(|change| change.then != change.now).collect()

@@ -53,7 +53,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let (proof, level) = prove(store.as_ref(), log.as_ref(), &line, given.get_flag("digest-only"))?;
     if level == Level::Intact && given.get_flag("digest-only") {
         return refused(
-            "without a signed log a digest alone proves nothing\nhint: `aops-hook key init` makes the key; leave `--digest-only` out",
+            "without a signed log a digest alone proves nothing\n\
+            hint: `aops-hook key init` makes the key; leave `--digest-only` out",
         );
     }
     let Some(path) = text(given, "output") else {

@@ -1,7 +1,7 @@
 //! `quiet`: shows which of the client's questions are answered for the person, and changes it.
 //!
-//! Reads the configuration and the sessions of this project; writes the user's file alone. Invariant: what the
-//! administrator's bundle or the project's own file holds stays, and is told.
+//! Reads the configuration and the sessions of this project; writes the user's file alone. Invariant: what
+//! the administrator's bundle or the project's own file holds stays, and is told.
 
 use super::table::Tone;
 use super::{Command, Io, allowed, policy_here, user_file, who_may, yes};
@@ -126,7 +126,8 @@ fn set(given: &ArgMatches, io: &mut Io, level: QuietLevel) -> anyhow::Result<u8>
 pub(super) fn write_level(io: &mut Io, project: &Path, level: QuietLevel, network: &[&str]) -> anyhow::Result<u8> {
     let edited = user_file::edit(io, project, |old| choose::set_quiet(old, level, network), "`[quiet]`")?;
     edited.write(io)?;
-    let (holds, shown) = (edited.policy.quiet.allow, &edited.shown);
+    let holds = edited.policy.quiet.allow;
+    let shown = &edited.shown;
     let stays = if holds == level {
         String::new()
     } else {

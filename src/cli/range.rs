@@ -1,6 +1,7 @@
 //! Picks the sessions of a command: all, those since a time, or one; with a ledger or only a transcript.
 //!
-//! Reads the sessions on disk, writes nothing. Invariant: a session that has both is listed once, by its ledger.
+//! Reads the sessions on disk, writes nothing. Invariant: a session that has both is listed once, by its
+//! ledger.
 
 use super::control::duration;
 use super::{Io, option, refused, text};
@@ -27,7 +28,8 @@ pub struct FoundSession {
 
 impl FoundSession {
     fn of(env: &Env, shelved: SessionOnDisk) -> Self {
-        let (session_id, transcript) = (shelved.session_id.clone(), transcript_of(env, &shelved));
+        let session_id = shelved.session_id.clone();
+        let transcript = transcript_of(env, &shelved);
         Self { session_id, transcript, changed: shelved.changed, shelved: Some(shelved) }
     }
 
@@ -35,7 +37,8 @@ impl FoundSession {
     pub fn known_insights(&self, env: &Env) -> Result<Insights, Failure> {
         let shelved = self.shelved.as_ref();
         let known = shelved.and_then(|shelved| {
-            let (head, state) = (collect::concluded_head(&shelved.path)?, sessions::state(shelved)?);
+            let head = collect::concluded_head(&shelved.path)?;
+            let state = sessions::state(shelved)?;
             let kept = collect::kept(&collect::file(env, &state.date, &state.session_id))?;
             let kept = serde_json::from_value::<Insights>(kept).ok()?;
             (kept.ledger_head.as_ref() == Some(&head)).then_some(kept)
@@ -72,7 +75,8 @@ pub fn since(given: &ArgMatches, io: &Io) -> anyhow::Result<Option<i64>> {
     }
 }
 
-/// The one that was named; else every session with a ledger, and those that only have a transcript, oldest first.
+/// The one that was named; else every session with a ledger, and those that only have a transcript, oldest
+/// first.
 pub fn choose(given: &ArgMatches, io: &Io) -> anyhow::Result<Vec<FoundSession>> {
     let since = since(given, io)?;
     match text(given, "session") {

@@ -1,8 +1,9 @@
-//! `replay`: judges a recorded session again under today's gates and policy, and shows each verdict that would change.
+//! `replay`: judges a recorded session again under today's gates and policy, and shows each verdict that
+//! would change.
 //!
-//! Reads one ledger and the files that the gates read today; writes nothing. Invariants: each event is judged on the
-//! recorded history, so one changed verdict does not change the next; events that the ledger does not hold whole are
-//! counted, never guessed.
+//! Reads one ledger and the files that the gates read today; writes nothing. Invariants: each event is judged
+//! on the recorded history, so one changed verdict does not change the next; events that the ledger does not
+//! hold whole are counted, never guessed.
 
 use super::past::{self, Answered, Asked, Batch};
 use super::table::{Tone, clean};
@@ -64,7 +65,9 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let cwd = status::folder(io.env, &shelved, &checked.session).unwrap_or_else(|| io.env.cwd.clone());
     let mut replay = Replay::new(io.env, &shelved.session_id, &cwd)?;
     let mut session = Session::default();
-    let (mut judged, mut changed, mut left_out) = (0_u64, Vec::new(), BTreeMap::<&str, u64>::new());
+    let mut judged = 0_u64;
+    let mut changed = Vec::new();
+    let mut left_out = BTreeMap::<&str, u64>::new();
     for batch in past::batches(&shelved)? {
         if let Some(answered) = past::find_answer(&batch) {
             match replay.judge(&session, &answered, &batch) {
@@ -91,7 +94,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 /// Another ruling, or another gate that refuses. Other words are no change.
 fn differs(answered: &Answered, now: &Verdict) -> Option<ChangedVerdict> {
     let silent = |ruling: Option<Ruling>| matches!(ruling, Some(Ruling::Pass | Ruling::Allow));
-    let (was_silent, gate) = (silent(answered.ruling.known()), Stored::from(now.gate));
+    let was_silent = silent(answered.ruling.known());
+    let gate = Stored::from(now.gate);
     let same = answered.ruling == now.ruling || was_silent && silent(Some(now.ruling));
     if same && (was_silent || answered.gate == gate) {
         return None;
@@ -133,7 +137,8 @@ fn print(
     };
     for change in changed {
         let verdict = format!("{} → {}", spell(&change.was), spell(&change.now));
-        let (verdict, time) = (Tone::Strong.paint(&verdict, io), change.ts.get(11..19).unwrap_or_default());
+        let verdict = Tone::Strong.paint(&verdict, io);
+        let time = change.ts.get(11..19).unwrap_or_default();
         writeln!(io.out, "{:>6}  {time}  {verdict}  {}", change.seq, clean(&change.asked))?;
         let why = if change.now[2].is_empty() { &change.was[2] } else { &change.now[2] };
         writeln!(io.out, "{:16}  {}", "", clean(&one_line(why.lines().next().unwrap_or_default(), 300)))?;
@@ -148,7 +153,8 @@ fn print(
 enum Replayed {
     Verdict(Box<Verdict>),
     LeftOut(&'static str),
-    /// No gate judges this kind of event, or no policy changes the answer: a call that had ended is refused again.
+    /// No gate judges this kind of event, or no policy changes the answer: a call that had ended is refused
+    /// again.
     CannotChange,
 }
 

@@ -1,7 +1,7 @@
 //! Writes one page about many sessions.
 //!
-//! Reads ledgers, insights and transcripts; writes the page to the given path. Invariant: an unreadable session is
-//! counted, and the others are reported.
+//! Reads ledgers, insights and transcripts; writes the page to the given path. Invariant: an unreadable
+//! session is counted, and the others are reported.
 
 use super::range::{self, FoundSession, since_option};
 use super::table::Tone;
@@ -72,7 +72,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.print(format!("wrote {} ({})", path.display(), count(cards.len(), "session")))
 }
 
-/// Standard output was sent to a file that is named for a page. Any other file, such as the log of a script, gets words.
+/// Standard output was sent to a file that is named for a page. Any other file, such as the log of a script,
+/// gets words.
 fn goes_to_page() -> bool {
     let about = rustix::fs::fstat(std::io::stdout());
     let is_file = about

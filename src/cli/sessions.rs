@@ -1,7 +1,7 @@
 //! `sessions`: every session on this machine; `sessions gc` removes old ones.
 //!
-//! Reads session folders; only `gc` writes. Invariant: a session that cannot be read, or of which only the exported head is left,
-//! is listed all the same.
+//! Reads session folders; only `gc` writes. Invariant: a session that cannot be read, or of which only the
+//! exported head is left, is listed all the same.
 
 mod remove;
 
@@ -59,7 +59,8 @@ fn list_sessions(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if let Some(code) = Command::run_verb("sessions", VERBS, given, io)? {
         return Ok(code);
     }
-    let (all, since) = (sessions::all(io.env), range::since(given, io)?);
+    let all = sessions::all(io.env);
+    let since = range::since(given, io)?;
     let short = short_ids(&all);
     let here = given.contains_id("project").then(|| match text(given, "project") {
         Some(folder) if !folder.is_empty() => io.env.from_here(Path::new(folder)),
@@ -78,7 +79,8 @@ fn list_sessions(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             && since.is_none_or(|since| changed_ms(&row.shelved) >= since)
             && here.as_ref().is_none_or(|here| row.is_in(here))
     };
-    let (boot, rows) = (boot_id(), all.into_iter().rev().map(row).filter(wanted).collect::<Vec<Row>>());
+    let boot = boot_id();
+    let rows = all.into_iter().rev().map(row).filter(wanted).collect::<Vec<Row>>();
     let lost = lost_sessions(given, io, since, here.as_deref());
     if io.json {
         let there = rows.iter().map(|row| session_to_json(io, row, &boot));
@@ -141,14 +143,16 @@ fn session_to_json(io: &Io, row: &Row, boot: &str) -> Value {
     json!({
         "client": client.name(), "person": person(io, session),
         "damage": damage, "short": short, "live": session.is_some_and(|session| is_live(session, boot)),
-        "project": session.map(|session| &session.memory.place.root), "started_at": state.map(|state| &state.started_at),
+        "project": session.map(|session| &session.memory.place.root),
+        "started_at": state.map(|state| &state.started_at),
         "changed_at": time::timestamp(changed_ms(shelved)),
         "prompt": state.and_then(|state| state.hydration.original_prompt.as_ref()),
         "session_id": shelved.session_id, "folder": shelved.path,
         "date": state.map(|state| &state.date), "phase": state.map(|state| state.phase),
         "blocked": state.is_some_and(|state| state.state.custodiet_blocked),
         "outcome": state.map(outcome), "ended_at": state.map(|state| &state.ended_at),
-        "lost": false, "mode": session.map(|session| session.policy().mode.level()), "rehearsed": state.map(rehearsed),
+        "lost": false, "mode": session.map(|session| session.policy().mode.level()),
+        "rehearsed": state.map(rehearsed),
     })
 }
 
@@ -165,11 +169,13 @@ fn lost_sessions(given: &ArgMatches, io: &Io, since: Option<i64>, here: Option<&
 
 fn lost_to_json(head: &Head) -> Value {
     json!({
-        "client": null, "person": null, "damage": "its folder is gone", "short": head.session_id, "live": false,
+        "client": null, "person": null, "damage": "its folder is gone", "short": head.session_id,
+        "live": false,
         "project": null, "started_at": null, "changed_at": head.ts, "prompt": null,
         "session_id": head.session_id, "folder": null,
         "date": head.ts.get(..10), "phase": head.blocked.then_some(Phase::Halted),
-        "blocked": head.blocked, "outcome": head.blocked.then_some(SessionOutcome::Failure.name()), "ended_at": null,
+        "blocked": head.blocked, "outcome": head.blocked.then_some(SessionOutcome::Failure.name()),
+        "ended_at": null,
         "lost": true, "mode": null, "rehearsed": null,
     })
 }
@@ -177,7 +183,8 @@ fn lost_to_json(head: &Head) -> Value {
 fn lost_row(head: &Head) -> [Cell; 10] {
     let gone = if head.blocked { "lost, blocked: `aops-hook verify ID`" } else { "lost: `aops-hook verify ID`" };
     let empty = || Cell::from("");
-    let (id, project) = (head.session_id.as_str().into(), head.project.as_str().into());
+    let id = head.session_id.as_str().into();
+    let project = head.project.as_str().into();
     let gone = Cell::new(gone, Tone::Bad);
     [id, empty(), gone, empty(), empty(), empty(), project, empty(), empty(), empty()]
 }
@@ -263,7 +270,8 @@ fn session_row(io: &Io, row: &Row, boot: &str) -> [Cell; 10] {
     };
     let would = rehearsed(state).as_object().map_or(0, |gates| gates.values().filter_map(Value::as_u64).sum::<u64>());
     let would = if would == 0 { String::new() } else { would.to_string() };
-    let (mode, phase) = (session.policy().mode.level().name().into(), state.phase.name().into());
+    let mode = session.policy().mode.level().name().into();
+    let phase = state.phase.name().into();
     let prompt = one_line(state.hydration.original_prompt.as_deref().unwrap_or_default().trim(), 120);
     let would = Cell::new(&would, Tone::Warn);
     [id, began.into(), state_cell, mode, phase, would, project.into(), prompt.into(), client, who.into()]

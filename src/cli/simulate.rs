@@ -1,7 +1,7 @@
 //! `simulate`: judges an event as the hook would, and records nothing.
 //!
-//! Reads a payload and the session it names; writes nothing. Invariant: the answer comes from the hook's own code in a dry
-//! run, so the two cannot differ.
+//! Reads a payload and the session it names; writes nothing. Invariant: the answer comes from the hook's own
+//! code in a dry run, so the two cannot differ.
 
 use super::table::{Tone, clean};
 use super::{Command, Io, flag, operand, refused, text};
@@ -85,7 +85,8 @@ fn read_head(payload: &str) -> Result<PayloadHead, String> {
     if !EventKind::is_event_name(&name) {
         return Err(format!("the payload names no event in `hook_event_name`\n{hint}"));
     }
-    let (session_id, cwd) = (text("session_id"), text("cwd"));
+    let session_id = text("session_id");
+    let cwd = text("cwd");
     Ok(PayloadHead { name, session_id, transcript_path: text("transcript_path"), cwd })
 }
 
@@ -138,7 +139,8 @@ fn print(
     };
     let by = said.as_ref().ok().filter(|verdict| verdict.ruling != Ruling::Pass).and_then(|verdict| verdict.gate);
     let by = by.map(|gate| format!(" by `{gate}`")).unwrap_or_default();
-    let (whose, word) = (if known { "session" } else { "a new session" }, tone.paint(word, io));
+    let whose = if known { "session" } else { "a new session" };
+    let word = tone.paint(word, io);
     writeln!(io.out, "{} in {whose} {}: {word}{by}", clean(&event.name), clean(&event.session_id))?;
     let failure = said.as_ref().err().map(ToString::to_string).unwrap_or_default();
     let text = |of: fn(&Verdict) -> &str| said.as_ref().map_or("", of);

@@ -1,8 +1,9 @@
 //! The state of a session: `status` on one screen, `statusline` in one line for Claude Code.
 //!
-//! Reads one session and, where the project's folder is known, its working tree; writes nothing. Invariants: a row that has
-//! nothing to say is not there; a waiver that has run out is not there; `shut` is only said of what really refuses; `statusline` prints no error and always exits with
-//! 0, since the client shows its output in the prompt, and for an unknown state it prints nothing.
+//! Reads one session and, where the project's folder is known, its working tree; writes nothing. Invariants:
+//! a row that has nothing to say is not there; a waiver that has run out is not there; `shut` is only said of
+//! what really refuses; `statusline` prints no error and always exits with 0, since the client shows its
+//! output in the prompt, and for an unknown state it prints nothing.
 
 mod bundled;
 mod kept;
@@ -10,6 +11,7 @@ mod parked;
 mod questions;
 mod shut;
 mod unfinished;
+mod waived;
 
 use bundled::describe_bundle;
 use kept::describe_kept;
@@ -19,6 +21,7 @@ use questions::{describe_questions, describe_quiet};
 use shut::is_shut;
 pub use shut::{sandbox, waits_for};
 use unfinished::{describe_left, describe_task};
+use waived::{describe_waivers, waivers};
 
 use super::table::{NamedFact, Tone, clean};
 use super::{Command, Io, session, session_arguments};
@@ -39,7 +42,7 @@ use aops_core::model::worktree::Worktree;
 use aops_core::proof::health::{Health, log_damage};
 use aops_core::session::fold::Session;
 use aops_core::session::memory::{AtWork, Waiver};
-use aops_core::session::state::{State, Subagent, TaskWaiver};
+use aops_core::session::state::{State, Subagent};
 use aops_core::system::env::{Env, east_of_utc};
 use aops_core::text::json::{self, Json};
 use aops_core::text::plain::count;
@@ -67,7 +70,8 @@ pub const STATUS_LINE: Command = Command {
     examples: &[
         (
             "aops-hook statusline < status.json",
-            "what the client shows when its settings have `\"statusLine\": {\"type\": \"command\", \"command\": \"aops-hook statusline\"}`",
+            "what the client shows when its settings have `\"statusLine\": {\"type\": \"command\", \
+            \"command\": \"aops-hook statusline\"}`",
         ),
         ("aops-hook statusline --json < status.json", "the same for a status line of your own"),
     ],
@@ -154,7 +158,8 @@ fn describe_jail(session: &Session) -> String {
                 "none: the client does not start commands through us, so they are judged by their words alone"
             }
             JailLevel::Require => {
-                "none: the client does not start commands through us, and the jail is required: none is let go"
+                "none: the client does not start commands through us, and the jail is required: none is let \
+                go"
             }
         }
         .to_owned();
@@ -252,23 +257,6 @@ fn demands(session: &Session, owed: &[&str], now_ms: i64) -> Vec<NamedFact> {
     rows
 }
 
-fn describe_waivers(io: &Io, session: &Session) -> Vec<NamedFact> {
-    let row = |words| ("waived", words, Tone::Warn);
-    let by_prompt = session.state.task.as_ref().and_then(|task| task.waiver.as_ref()).map(|waiver| {
-        let by = if *waiver == TaskWaiver::Command { "a slash command" } else { "its prompt" };
-        row(format!("the whole loop, for this task, by {by}"))
-    });
-    let by_person = waivers(io.env, session).into_iter().map(|waiver| {
-        row(format!(
-            "{} for {} more: {}",
-            waiver.gate,
-            time::age(waiver.until_ms - io.env.now_ms),
-            one_line(&waiver.reason, 160)
-        ))
-    });
-    by_prompt.into_iter().chain(by_person).collect()
-}
-
 fn agents(session: &Session) -> NamedFact {
     let state = &session.state;
     let works = |name: &String| session.memory.agents.at_work.iter().any(|agent| agent.name.name() == name);
@@ -306,7 +294,10 @@ fn show_status_line(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         // Typed by hand: no client sends its input.
         let newest = sessions::pick(io.env, None).ok().and_then(|found| sessions::session(&found));
         if newest.is_none() {
-            return io.print("no session in this project yet; Claude Code shows this line when `aops-hook install --statusline` set it");
+            return io.print(
+                "no session in this project yet; Claude Code shows this line when `aops-hook \
+                install --statusline` set it",
+            );
         }
         newest
     } else {
@@ -372,8 +363,8 @@ fn line(env: &Env, session: &Session, owed: &[&str]) -> String {
     format!("aops: {}", parts.join(" · "))
 }
 
-/// The session's working directory: the current one or a parent of it, if it belongs to that project; else the recorded
-/// root of the project, if it still exists.
+/// The session's working directory: the current one or a parent of it, if it belongs to that project; else
+/// the recorded root of the project, if it still exists.
 pub fn folder(env: &Env, shelved: &SessionOnDisk, session: &Session) -> Option<PathBuf> {
     let name = shelved.path.parent()?.file_name()?.to_str()?;
     let here = env.cwd.ancestors().find(|folder| dashed(&folder.to_string_lossy()) == name);
@@ -399,14 +390,12 @@ pub(super) fn owed(env: &Env, session: &Session, tree: Option<(&Path, &SessionOn
     checks.into_iter().chain(debts.iter().map(|debt| debt.id.name())).collect()
 }
 
-fn waivers<'a>(env: &Env, session: &'a Session) -> Vec<&'a Waiver> {
-    session.memory.progress.waivers.iter().filter(|waiver| waiver.until_ms > env.now_ms).collect()
-}
-
 fn to_json(env: &Env, session: &Session, owed: &[&str]) -> Value {
-    let (state, flags) = (&session.state, &session.state.state);
+    let state = &session.state;
+    let flags = &session.state.state;
     let waiver = |w: &Waiver| json!({"gate": w.gate, "reason": w.reason, "until": time::timestamp(w.until_ms)});
     let waivers: Vec<Value> = waivers(env, session).into_iter().map(waiver).collect();
+    let parked = session.memory.parked.iter().map(|task| json!({"intent": task.intent, "files": task.files}));
     let calls: Vec<_> = session.memory.calls.iter().map(|open| &open.call.id).collect();
     json!({
         "session_id": state.session_id, "phase": state.phase, "sandbox": sandbox(session, env.now_ms),
@@ -416,7 +405,8 @@ fn to_json(env: &Env, session: &Session, owed: &[&str]) -> Value {
         "owed": owed, "audit": state.audit, "task": state.task, "waivers": waivers,
         "workflow": flags.current_workflow, "hydration_pending": flags.hydration_pending,
         "refusals": state.stop.refusals, "agents": state.subagents, "calls": calls,
-        "parked": session.memory.parked.iter().map(|task| json!({"intent": task.intent, "files": task.files})).collect::<Vec<_>>(),
-        "questions": questions::to_json(session), "kept": session.memory.undo.kept, "quiet": session.memory.questions.quiet, "started_at": state.started_at, "ended_at": state.ended_at,
+        "parked": parked.collect::<Vec<_>>(),
+        "questions": questions::to_json(session), "kept": session.memory.undo.kept,
+        "quiet": session.memory.questions.quiet, "started_at": state.started_at, "ended_at": state.ended_at,
     })
 }

@@ -1,6 +1,7 @@
 //! Prints rows for people: aligned and coloured on a terminal, tab-separated without a headline when piped.
 //!
-//! Writes to the output. Invariant: no control character of a cell reaches the output, whatever a ledger holds.
+//! Writes to the output. Invariant: no control character of a cell reaches the output, whatever a ledger
+//! holds.
 
 use super::Io;
 use std::borrow::Cow;
@@ -54,8 +55,8 @@ impl<T: AsRef<str>> From<T> for Cell {
 pub type NamedFact = (&'static str, String, Tone);
 
 impl Io<'_> {
-    /// Rows under a headline. The last column takes what room is left and is cut there; on a terminal a column that is empty
-    /// in all rows is left out.
+    /// Rows under a headline. The last column takes what room is left and is cut there; on a terminal a
+    /// column that is empty in all rows is left out.
     pub fn table<const N: usize>(&mut self, head: [&str; N], rows: Vec<[Cell; N]>) -> anyhow::Result<u8> {
         self.table_within(head, rows, &[])
     }
@@ -110,7 +111,8 @@ const LEAST: usize = 8;
 
 /// Takes a character at a time from the widest of the soft columns and the last one, while a row is too wide.
 fn narrow(widths: &mut [usize], used: &[bool], soft: &[usize], width: usize) {
-    let (last, gaps) = (widths.len().saturating_sub(1), 2 * used.iter().filter(|used| **used).count());
+    let last = widths.len().saturating_sub(1);
+    let gaps = 2 * used.iter().filter(|used| **used).count();
     let may_give = |n: &usize, widths: &[usize]| widths[*n] > LEAST && (*n == last || soft.contains(n));
     while widths.iter().sum::<usize>() + gaps > width + 2 {
         let widest = (0..widths.len()).filter(|n| may_give(n, widths)).max_by_key(|n| widths[*n]);
@@ -162,7 +164,8 @@ mod tests {
     use aops_core::system::env::Env;
 
     fn printed(terminal: bool, color: bool, width: Option<usize>) -> String {
-        let (env, mut out) = (Env::default(), Vec::new());
+        let env = Env::default();
+        let mut out = Vec::new();
         let mut io = Io { env: &env, out: &mut out, json: false, terminal, width, color, yes: false };
         let rows =
             vec![["a".into(), "first\nline \x1b[31mred".into()], [Cell::new("longer-name", Tone::Bad), "x".into()]];
@@ -180,7 +183,8 @@ mod tests {
 
     #[test]
     fn soft_columns_are_cut_until_a_row_fits() {
-        let (env, long) = (Env::default(), "x".repeat(60));
+        let env = Env::default();
+        let long = "x".repeat(60);
         let lines = |terminal, width| {
             let mut out = Vec::new();
             let mut io = Io { env: &env, out: &mut out, json: false, terminal, width, color: false, yes: false };

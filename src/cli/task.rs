@@ -1,7 +1,8 @@
 //! `task`: shows the task in hand and the interrupted ones, lets one go, takes one up again.
 //!
-//! Writes one entry. Invariants: only a person lets a task go, or takes it up as it was; an agent may say of its own session that
-//! one goes on, which opens nothing: it is taken up with the first edit of its files, or by a plan that continues it.
+//! Writes one entry. Invariants: only a person lets a task go, or takes it up as it was; an agent may say of
+//! its own session that one goes on, which opens nothing: it is taken up with the first edit of its files, or
+//! by a plan that continues it.
 
 use super::status::{describe_changed, folder};
 use super::table::{Cell, Tone};
@@ -82,7 +83,10 @@ fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let in_hand = Some(&known).filter(|known| known.is_unfinished());
     if io.json {
         let mut all: Vec<Value> = parked().map(describe).collect();
-        all.extend(in_hand.map(|known| json!({"state": "in hand", "intent": known.state.task.as_ref().and_then(|task| task.intent.clone())})));
+        all.extend(in_hand.map(|known| {
+            let task = known.state.task.as_ref();
+            json!({"state": "in hand", "intent": task.and_then(|task| task.intent.clone())})
+        }));
         return io.print(Value::Array(all));
     }
     let mut rows: Vec<[Cell; 4]> = parked()
@@ -102,7 +106,8 @@ fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.table(["n", "state", "changed", "task"], rows)
 }
 
-/// What the task in hand has changed: as it was measured, what git sees of it, or how often the ledger saw a change.
+/// What the task in hand has changed: as it was measured, what git sees of it, or how often the ledger saw a
+/// change.
 fn describe_changes(io: &Io, found: &SessionOnDisk, known: &Session, project: Option<&Path>) -> String {
     let (files, lines) = known.memory.progress.weight.grown.count();
     let writes = known.state.task.as_ref().map_or(0, |task| task.writes);
@@ -148,7 +153,8 @@ fn resume(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let found = sessions::pick(io.env, around.as_deref()).or_else(refused)?;
     if text(given, "session").is_some_and(|name| !found.session_id.starts_with(name)) {
         return refused(
-            "an agent takes up tasks of its own session alone\nhint: ask the user to run `aops-hook task resume` in their own terminal",
+            "an agent takes up tasks of its own session alone\n\
+            hint: ask the user to run `aops-hook task resume` in their own terminal",
         );
     }
     choose(given, io, &found, TaskMove::Want, "the agent")
@@ -159,7 +165,8 @@ fn choose(given: &ArgMatches, io: &mut Io, found: &SessionOnDisk, how: TaskMove,
     let known = ledger.session();
     let project = folder(io.env, found, known);
     let living = parked::living(io.env, project.as_deref(), known);
-    let (parked, n) = (living.len() as u64, given.get_one::<u64>("n").copied());
+    let parked = living.len() as u64;
+    let n = given.get_one::<u64>("n").copied();
     let at = match n {
         Some(n) if n > parked => {
             return refused(format!("there is no task {n}\nhint: `aops-hook task list` shows them"));

@@ -1,7 +1,7 @@
 //! `test`: says what would happen to a command or an edit in this folder, and why.
 //!
-//! Reads the configuration and, for the jail, the newest session of this project; writes nothing. Invariant: the answer comes
-//! from the hook's own code, on a session that has just had its first prompt.
+//! Reads the configuration and, for the jail, the newest session of this project; writes nothing. Invariant:
+//! the answer comes from the hook's own code, on a session that has just had its first prompt.
 
 use super::table::{Tone, clean};
 use super::{Command, Io, flag, operand, option, policy_here, refused, text};
@@ -110,7 +110,8 @@ fn edit(tool: &str, path: &str) -> Value {
 
 /// A session in this folder after its first prompt.
 fn begun(env: &Env, now: &InForce) -> anyhow::Result<Session> {
-    let (ts, root) = (time::timestamp(env.now_ms), now.project.display().to_string());
+    let ts = time::timestamp(env.now_ms);
+    let root = now.project.display().to_string();
     let about = |words: &str| RawValue::from_string(words.to_owned()).unwrap_or_default();
     let folders = env.folders.iter().cloned().collect();
     let started = SessionStarted {
@@ -201,13 +202,15 @@ impl Judged {
         let (reason, hint) = split(&self.verdict.reason);
         let would = |verdict: &Verdict| {
             let (reason, hint) = split(&verdict.reason);
-            json!({"ruling": verdict.ruling.name(), "gate": verdict.gate.map(GateId::name), "rule": verdict.rule, "reason": reason, "hint": hint})
+            json!({"ruling": verdict.ruling.name(), "gate": verdict.gate.map(GateId::name),
+            "rule": verdict.rule, "reason": reason, "hint": hint})
         };
         let stops = self.verdict.ruling > Ruling::Allow;
         json!({
             "line": self.line, "tool": self.tool, "outcome": self.outcome(),
             "mode": session.policy().mode.level(),
-            "gate": self.verdict.gate.filter(|_| stops).map(GateId::name), "rule": self.verdict.rule.as_deref().filter(|_| stops).or(self.kept_by),
+            "gate": self.verdict.gate.filter(|_| stops).map(GateId::name),
+            "rule": self.verdict.rule.as_deref().filter(|_| stops).or(self.kept_by),
             "reason": Some(reason).filter(|_| stops), "hint": hint.filter(|_| stops),
             "notice": Some(&self.verdict.notice).filter(|notice| !notice.is_empty()),
             "jail": self.profile, "rehearsed": self.rehearsed.as_ref().map(would),

@@ -1,7 +1,8 @@
-//! `transcript`: a session as markdown: prompts, answers, calls, the gates' answers, subagents below their call.
+//! `transcript`: a session as markdown: prompts, answers, calls, the gates' answers, subagents below their
+//! call.
 //!
-//! Reads ledger and transcript, prints as it reads. Invariants: secrets are redacted; a record of an unknown kind is
-//! skipped and counted; memory grows with the number of calls, not with their output.
+//! Reads ledger and transcript, prints as it reads. Invariants: secrets are redacted; a record of an unknown
+//! kind is skipped and counted; memory grows with the number of calls, not with their output.
 
 mod write;
 
@@ -40,7 +41,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if io.json {
         let mut text = Vec::new();
         let unknown = write_session(&found, short, &mut text)?;
-        let (id, markdown) = (&found.session_id, String::from_utf8_lossy(&text));
+        let id = &found.session_id;
+        let markdown = String::from_utf8_lossy(&text);
         return io.print(json!({"session_id": id, "markdown": markdown, "unknown_records": unknown}));
     }
     write_session(&found, short, io.out)?;
@@ -118,7 +120,9 @@ impl GateNotes {
                 let input = step.input().map_or("{}", |input| input.get());
                 say(format!("**{}** {input}", step.call.tool), true);
                 if let Some(would) = &step.rehearsed {
-                    let (gate, verb, tool) = (&would.gate, would.verb(), &step.call.tool);
+                    let gate = &would.gate;
+                    let verb = would.verb();
+                    let tool = &step.call.tool;
                     say(format!("`{gate}` would {verb} {tool}: {}", would.reason), false);
                 }
             }
@@ -226,7 +230,8 @@ impl CallOutcomes {
                 "tool_result" => {
                     let id = block.tool_use_id.to_string();
                     let outcome = self.calls.entry(id.clone()).or_default();
-                    (outcome.is_error, outcome.ended_ms) = (Some(block.is_error == Some(true)), at);
+                    outcome.is_error = Some(block.is_error == Some(true));
+                    outcome.ended_ms = at;
                     let started = record.result.and_then(|raw| serde_json::from_str::<Started>(raw.get()).ok());
                     let agent_id = started.and_then(|started| started.agent_id);
                     let found = self.agents.iter_mut().find(|agent| Some(&agent.agent_id) == agent_id.as_ref());

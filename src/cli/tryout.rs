@@ -1,8 +1,10 @@
-//! `tryout`: what we would have said to the calls that a person's agents made, from their clients' own records.
+//! `tryout`: what we would have said to the calls that a person's agents made, from their clients' own
+//! records.
 //!
-//! Reads transcripts of every client and the configuration; sends nothing, and writes nothing but the user's own file, after
-//! a yes at the terminal. Invariants: a transcript is data, nothing in it is obeyed; the newest files are read first, for a
-//! minute at most, and it is said how far that went; what is shown is redacted and holds no control character.
+//! Reads transcripts of every client and the configuration; sends nothing, and writes nothing but the user's
+//! own file, after a yes at the terminal. Invariants: a transcript is data, nothing in it is obeyed; the
+//! newest files are read first, for a minute at most, and it is said how far that went; what is shown is
+//! redacted and holds no control character.
 
 mod judge;
 mod tally;
@@ -103,7 +105,9 @@ pub(super) fn at_install(io: &mut Io, client: Client) -> anyhow::Result<()> {
 /// Reads and judges, newest first.
 fn look(io: &Io, since_ms: i64, only: Option<Client>) -> Tried {
     let clients = Client::ALL.into_iter().filter(|client| only.is_none_or(|only| only == *client));
-    let (mut files, mut unknown, mut links): (Vec<PastFile>, Vec<_>, u64) = (Vec::new(), Vec::new(), 0);
+    let mut files: Vec<PastFile> = Vec::new();
+    let mut unknown: Vec<_> = Vec::new();
+    let mut links: u64 = 0;
     for client in clients {
         let found = host::past_files(io.env, client);
         links += found.links;
@@ -118,7 +122,8 @@ fn look(io: &Io, since_ms: i64, only: Option<Client>) -> Tried {
     let judge = Judge::new(io.env);
     let until = Instant::now() + io.env.tryout_budget();
     let reader = Reader { judge: &judge, since_ms, until, seen: Mutex::default() };
-    let (mut tally, mut back_ms) = (Tally::default(), None);
+    let mut tally = Tally::default();
+    let mut back_ms = None;
     for (at_ms, part) in threads::map(&files, |file| reader.read(file).map(|part| (file.at_ms, part))) {
         back_ms = Some(back_ms.map_or(at_ms, |known: i64| known.min(at_ms)));
         tally.add(part);
@@ -149,9 +154,11 @@ impl Reader<'_> {
         if Instant::now() > self.until || signal::was_asked() {
             return None;
         }
-        let (mut tally, mut open) = (Tally::default(), HashMap::<String, Open>::new());
+        let mut tally = Tally::default();
+        let mut open = HashMap::<String, Open>::new();
         // Answered calls of a record that may not say who was asked; one word in it says that it does.
-        let (mut untold, mut tells) = (Vec::<Judged>::new(), false);
+        let mut untold = Vec::<Judged>::new();
+        let mut tells = false;
         let mut last_ms = None;
         let read = host::read_past(file, self.until, &mut |record| match record {
             _ if signal::was_asked() => {}

@@ -1,7 +1,8 @@
 //! `undo`: lists and shows what was kept before commands took it away, and brings it back.
 //!
-//! Reads and writes the store of the project in the working directory, and what was kept in its place. Invariants: an
-//! interrupted undo is finished before anything else is done; every verb needs a person, bringing back also a terminal.
+//! Reads and writes the store of the project in the working directory, and what was kept in its place.
+//! Invariants: an interrupted undo is finished before anything else is done; every verb needs a person,
+//! bringing back also a terminal.
 
 mod show;
 
@@ -127,7 +128,8 @@ fn state(store: &Store, number: u64) -> &'static str {
 fn list(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let store = Store::look(&root(io))?;
     let numbers = store.as_ref().map_or_else(|| Ok(Vec::new()), shelf::numbers)?;
-    let (mut rows, mut values) = (Vec::new(), Vec::new());
+    let mut rows = Vec::new();
+    let mut values = Vec::new();
     for (number, store) in numbers.into_iter().zip(store.iter().cycle()) {
         let keeping = match shelf::read(io.env, store, number) {
             Ok(Some(keeping)) => keeping,
@@ -140,11 +142,13 @@ fn list(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
                 continue;
             }
         };
-        let (what, state) = (describe(&keeping), state(store, number));
+        let what = describe(&keeping);
+        let state = state(store, number);
         let age = time::parse(&keeping.at).map(|at| time::age(io.env.now_ms - at)).unwrap_or_default();
         values.push(json!({
             "number": number, "at": keeping.at, "session_id": keeping.session_id, "line": keeping.line,
-            "rule": keeping.rule, "what": what, "files": keeping.count(), "bytes": keeping.bytes(), "state": state,
+            "rule": keeping.rule, "what": what, "files": keeping.count(), "bytes": keeping.bytes(),
+            "state": state,
         }));
         let tone = if state == "kept" { Tone::Good } else { Tone::Quiet };
         rows.push([
@@ -168,11 +172,13 @@ fn list(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 }
 
 fn bring_back(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let (dry, force) = (given.get_flag("dry-run"), given.get_flag("force"));
+    let dry = given.get_flag("dry-run");
+    let force = given.get_flag("force");
     if !dry && !given.contains_id("to") {
         allowed("undo", Who::AtTerminal, io)?;
     }
-    let (number, root) = (pick(given, io)?, root(io));
+    let number = pick(given, io)?;
+    let root = root(io);
     if let Some(to) = text(given, "to") {
         return write_to(io, &root, number, to, dry);
     }
@@ -186,7 +192,8 @@ fn bring_back(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             return refused("nothing was done");
         }
     }
-    let (mut shown, mut conflicts) = (Ok(()), false);
+    let mut shown = Ok(());
+    let mut conflicts = false;
     let done = bring::bring_back(io.env, &root, number, force, &mut |survey| {
         shown = if io.yes && !io.json { print_survey(io, survey, false) } else { Ok(()) };
         conflicts = survey.has_conflicts();
@@ -209,7 +216,8 @@ fn bring_back(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 
 fn hint_at_conflicts(number: u64) -> String {
     format!(
-        "what changed since was left alone\nhint: `aops-hook undo {number} --force` replaces it and keeps it first; `aops-hook undo {number} --to FOLDER` writes the kept files elsewhere"
+        "what changed since was left alone\nhint: `aops-hook undo {number} --force` replaces it and keeps it \
+        first; `aops-hook undo {number} --to FOLDER` writes the kept files elsewhere"
     )
 }
 

@@ -1,7 +1,7 @@
 //! `usage`: tokens and cost of many sessions in one table.
 //!
-//! Reads insights, ledgers and transcripts; writes nothing. Invariants: a session counts on the day it began; what has no
-//! price is `unknown`, never free; a session that cannot be read is counted as such.
+//! Reads insights, ledgers and transcripts; writes nothing. Invariants: a session counts on the day it began;
+//! what has no price is `unknown`, never free; a session that cannot be read is counted as such.
 
 use super::range::{self, FoundSession, since_option};
 use super::table::{Cell, Tone};
@@ -114,7 +114,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 
 /// The rows by name, days in their order and the others by what they used; and all of them together.
 fn sums(by: &str, read: &[(Client, Insights)]) -> (Vec<(String, Usage)>, Usage) {
-    let (mut rows, mut total) = (BTreeMap::<String, Usage>::new(), Usage::default());
+    let mut rows = BTreeMap::<String, Usage>::new();
+    let mut total = Usage::default();
     for (client, insights) in read {
         total.sessions += 1;
         let name = match by {
@@ -155,7 +156,8 @@ mod tests {
     fn session(day: &str, model: &str, cost: Option<f64>) -> (Client, Insights) {
         let sum = Sum { input: 10, messages: 1, cost_usd: cost, ..Sum::default() };
         let tokens = Tokens { by_model: [(model.to_owned(), sum)].into(), ..Tokens::default() };
-        let (date, project) = (day.to_owned(), format!("p-{model}"));
+        let date = day.to_owned();
+        let project = format!("p-{model}");
         (Client::default(), Insights { date, project, tokens, ..Insights::default() })
     }
 

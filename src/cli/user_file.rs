@@ -3,7 +3,7 @@
 use super::{Io, refused};
 use anyhow::Context;
 use aops_core::config::in_force::{CONFIG_FILE, read_policy};
-use aops_core::config::policy::{Policy, Source};
+use aops_core::config::policy::{Origins, Policy, Source};
 use aops_core::observe::own_changes;
 use aops_core::system::files::{self, Found};
 use std::path::Path;
@@ -18,7 +18,8 @@ pub struct Edited {
     pub policy: Policy,
 }
 
-/// Makes a change in the text of the file. `by_hand`: what a person writes there where the change cannot be made.
+/// Makes a change in the text of the file. `by_hand`: what a person writes there where the change cannot be
+/// made.
 pub fn edit(io: &Io, project: &Path, change: impl Fn(&str) -> Option<String>, by_hand: &str) -> anyhow::Result<Edited> {
     let path = io.env.user_config.join(CONFIG_FILE);
     let shown = path.display().to_string();
@@ -27,15 +28,21 @@ pub fn edit(io: &Io, project: &Path, change: impl Fn(&str) -> Option<String>, by
     let Some(new) = change(&old) else {
         return refused(format!("`{shown}` is in a form that cannot be edited\nhint: write {by_hand} there yourself"));
     };
-    let tried = read_policy(io.env, project, Some(Source { file: &shown, text: &new }));
-    let (policy, _) = tried.or_else(|problems| {
+    let (policy, _) = accepted(io, project, Source { file: &shown, text: &new })?;
+    Ok(Edited { file, shown, old, new, policy })
+}
+
+/// What would be in force in the project with this text, and where each of it is from; refused if it has a
+/// problem.
+pub fn accepted(io: &Io, project: &Path, source: Source) -> anyhow::Result<(Policy, Origins)> {
+    read_policy(io.env, project, Some(source)).or_else(|problems| {
         let lines: Vec<String> = problems.iter().map(|problem| format!("\n{problem}")).collect();
         refused(format!(
-            "the configuration would not be accepted, so nothing was changed:{}\nhint: mend that first, then try again",
+            "the configuration would not be accepted, so nothing was changed:{}\n\
+            hint: mend that first, then try again",
             lines.concat()
         ))
-    })?;
-    Ok(Edited { file, shown, old, new, policy })
+    })
 }
 
 impl Edited {
@@ -44,7 +51,8 @@ impl Edited {
     }
 
     pub fn write(&self, io: &Io) -> anyhow::Result<()> {
-        let (file, shown) = (&self.file, &self.shown);
+        let file = &self.file;
+        let shown = &self.shown;
         file.check_writable().with_context(|| format!("`{shown}`"))?;
         if self.is_new() {
             let parent = file.path.parent().unwrap_or(Path::new("/"));

@@ -1,8 +1,9 @@
-//! Checks a whole ledger, and what the log proves of it; with `--all` every one; with `--quarantine` a person sets a damaged
-//! one aside and begins a new one.
+//! Checks a whole ledger, and what the log proves of it; with `--all` every one; with `--quarantine` a person
+//! sets a damaged one aside and begins a new one.
 //!
-//! Reads sessions and the log; without the last flag it writes nothing. Invariants: a block in the readable part, or in the exported
-//! head, is carried over; a ledger is set aside under its lock, so no hook writes to it meanwhile.
+//! Reads sessions and the log; without the last flag it writes nothing. Invariants: a block in the readable
+//! part, or in the exported head, is carried over; a ledger is set aside under its lock, so no hook writes to
+//! it meanwhile.
 
 mod all;
 mod proof;
@@ -90,7 +91,8 @@ fn trusted(given: &ArgMatches, io: &Io) -> anyhow::Result<(Trust, Option<bool>)>
     }
     let Some((lines, remote)) = git::notes::read(io.env, &io.env.cwd) else {
         return refused(
-            "there are no notes of ours in this repository\nhint: set `witness.git = \"notes\"`, and end a turn here",
+            "there are no notes of ours in this repository\n\
+            hint: set `witness.git = \"notes\"`, and end a turn here",
         );
     };
     trust.seen = notes::parse(&lines);
@@ -166,7 +168,8 @@ fn find(given: &ArgMatches, io: &Io, exported: Option<Head>) -> anyhow::Result<S
     match (session(given, io), exported) {
         (Err(_), Some(head)) if head.seq > 0 => Ok(lost(io, &head)),
         (Err(_), Some(Head { session_id, ts, reason: Some(reason), blocked: false, .. })) => refused(format!(
-            "no session `{session_id}`: {reason}, {ts}\nhint: its insights are kept; `aops-hook sessions` lists the others"
+            "no session `{session_id}`: {reason}, {ts}\n\
+            hint: its insights are kept; `aops-hook sessions` lists the others"
         )),
         (found, _) => found,
     }
@@ -177,7 +180,8 @@ fn is_here(io: &Io, head: &Head) -> bool {
     io.env.cwd.ancestors().any(|folder| dashed(&folder.to_string_lossy()) == head.project)
 }
 
-/// Under two locks: of all folders, so that no hook makes a new one, and of the session, so that none appends.
+/// Under two locks: of all folders, so that no hook makes a new one, and of the session, so that none
+/// appends.
 fn set_aside_damaged(io: &mut Io, found: &SessionOnDisk) -> anyhow::Result<u8> {
     let _project = guard(io.env)?;
     let old = session_folder::open(found.path.clone())?;
@@ -261,7 +265,8 @@ fn report(
         print_proven(io, judged)?;
     }
     for head in gone.iter().filter(|head| head.session_id != found.session_id) {
-        let (lost, id) = (Tone::Bad.paint("lost:", io), &head.session_id);
+        let lost = Tone::Bad.paint("lost:", io);
+        let id = &head.session_id;
         writeln!(io.out, "{lost} session {id}, known only by its exported head: `aops-hook verify {id}`")?;
     }
     match checked.torn_bytes {
@@ -303,7 +308,8 @@ fn set_aside(io: &Io, found: &SessionOnDisk, checked: &Checked) -> anyhow::Resul
     let head = sessions::exported(env, &found.session_id).filter(|head| head.blocked);
     let block = checked.session.blocked().map(str::to_owned);
     let block = block.or_else(|| head.map(|head| head.reason.unwrap_or_default()));
-    let (aside, fresh) = (free_name(&found.path), found.path.with_extension("new"));
+    let aside = free_name(&found.path);
+    let fresh = found.path.with_extension("new");
     match fs::remove_dir_all(&fresh) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             return Err(error).with_context(|| format!("`{}`", fresh.display()));

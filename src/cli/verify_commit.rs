@@ -1,7 +1,9 @@
-//! `verify-commit`: whether each commit of a range was made under the guard, by what the commits' notes prove.
+//! `verify-commit`: whether each commit of a range was made under the guard, by what the commits' notes
+//! prove.
 //!
-//! Reads a repository, and nothing else: no configuration, no ledger, no network but with `--wait`. Invariants: without keys or
-//! a list it does not run; what could not be asked exits with 3 and is never a pass.
+//! Reads a repository, and nothing else: no configuration, no ledger, no network but with `--wait`.
+//! Invariants: without keys or a list it does not run; what could not be asked exits with 3 and is never a
+//! pass.
 
 mod world;
 mod gather;
@@ -49,7 +51,8 @@ pub const COMMAND: Command = Command {
         ),
         ("aops-hook verify-commit HEAD --key KEY --require A2", "one commit, by a key that you name"),
         (
-            "aops-hook verify-commit BASE..HEAD --signers BASE:.aops/signers --require A1,tests --format markdown",
+            "aops-hook verify-commit BASE..HEAD --signers BASE:.aops/signers --require A1,tests --format \
+            markdown",
             "a paragraph for a pull request",
         ),
     ],
@@ -162,7 +165,8 @@ fn look(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let objects = Objects::open(env).or_else(unchecked)?;
     let ids = gather::range(&objects, &range)?;
     let trust = trusted(given, &objects, &ids)?;
-    let (named, address) = (named(given, io)?, address(given)?);
+    let named = named(given, io)?;
+    let address = address(given)?;
     let mut world = Repository { objects: &objects, signers: &trust.signers };
     let commits: Option<Vec<Commit>> = checked(world.commits(&ids))?.into_iter().collect();
     let Some(commits) = commits else { return unchecked("commits of the range are missing") };
@@ -182,7 +186,8 @@ fn look(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
 }
 
-/// All statements of these notes. Those of a shallow clone count where the commit at which it was cut is of this history.
+/// All statements of these notes. Those of a shallow clone count where the commit at which it was cut is of
+/// this history.
 fn pool(objects: &Objects, notes: &[(Option<String>, Note)], around: Around) -> anyhow::Result<Pool> {
     let pool = Pool::read(notes, around);
     if pool.strange_roots.is_empty() {

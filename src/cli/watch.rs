@@ -1,8 +1,8 @@
 //! `watch`: the cockpit: all sessions live, their timelines, what they wait for, and the keys that answer.
 //!
-//! Reads what `sessions`, `log`, `runs` and `checkpoint list` read; what a key changes is changed by the function of the
-//! command that does the same. Invariants: only a person at a terminal watches; state and drawing are pure; another thread
-//! reads, so that no key waits.
+//! Reads what `sessions`, `log`, `runs` and `checkpoint list` read; what a key changes is changed by the
+//! function of the command that does the same. Invariants: only a person at a terminal watches; state and
+//! drawing are pure; another thread reads, so that no key waits.
 
 mod row;
 mod order;
@@ -22,7 +22,8 @@ use std::io::{IsTerminal, stdin};
 
 pub const COMMAND: Command = Command {
     name: "watch",
-    about: "Watch all sessions of this machine, live, and answer what they wait for (needs a person at a terminal)",
+    about: "Watch all sessions of this machine, live, and answer what they wait for (needs a person at a \
+        terminal)",
     examples: &[
         ("aops-hook watch", "the cockpit; `?` shows its keys, `q` leaves"),
         (
@@ -38,7 +39,8 @@ pub const COMMAND: Command = Command {
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if !(io.json || io.terminal && stdin().is_terminal()) {
         return refused(
-            "`watch` needs a terminal\nhint: `aops-hook sessions` lists the sessions; `aops-hook watch --json` tells programs of each change",
+            "`watch` needs a terminal\nhint: `aops-hook sessions` lists the sessions; `aops-hook watch \
+            --json` tells programs of each change",
         );
     }
     if io.json || io.env.user.is_dumb || given.get_flag("plain") { plain::run(io) } else { screen::run(io) }

@@ -1,7 +1,7 @@
 //! `why`: explains a verdict: the gate, the question, the evidence, and the next step.
 //!
-//! Reads one ledger, writes nothing. Invariant: every line of evidence is an entry of the ledger, or the absence of one
-//! since an entry.
+//! Reads one ledger, writes nothing. Invariant: every line of evidence is an entry of the ledger, or the
+//! absence of one since an entry.
 
 mod evidence;
 
@@ -36,7 +36,8 @@ pub const COMMAND: Command = Command {
         ("aops-hook why 42 --session 3f2a --json", "an entry of that session, for a program"),
     ],
     arguments: |row| {
-        let help = "An entry's number, or a session's id or the beginning of one (eight digits that begin an id are one); without it, the last refusal or question";
+        let help = "An entry's number, or a session's id or the beginning of one (eight digits that begin an \
+            id are one); without it, the last refusal or question";
         row.arg(operand("what", "SEQ|SESSION", help)).arg(session_option())
     },
     run,
@@ -64,7 +65,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             Looked { shelved, batches, at }
         }
     };
-    let (id, batches) = (&found.shelved.session_id, &found.batches);
+    let id = &found.shelved.session_id;
+    let batches = &found.batches;
     let Some(at) = found.at else { return print_nothing(io, id) };
     let Some(answered) = past::find_answer(&batches[at]) else { return print_entry(io, id, &batches[at]) };
     let answered = answered.as_rehearsed();
@@ -88,7 +90,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// Digits that begin a session's id, as long as the short ids that `sessions` shows: no ledger has so many entries.
+/// Digits that begin a session's id, as long as the short ids that `sessions` shows: no ledger has so many
+/// entries.
 fn is_id(io: &Io, what: &str) -> bool {
     const SHORT: usize = 8;
     what.len() >= SHORT && sessions::pick(io.env, Some(what)).is_ok()
@@ -101,8 +104,8 @@ struct Looked {
     at: Option<usize>,
 }
 
-/// The last refusal or question of the session that `status` shows; without any, the last one in this project, in whichever
-/// session; without that, what the newest one rehearsed.
+/// The last refusal or question of the session that `status` shows; without any, the last one in this
+/// project, in whichever session; without that, what the newest one rehearsed.
 fn last_in_project(io: &Io) -> anyhow::Result<Looked> {
     let newest = sessions::pick(io.env, None).or_else(refused)?;
     let batches = past::batches(&newest)?;
@@ -111,7 +114,8 @@ fn last_in_project(io: &Io) -> anyhow::Result<Looked> {
     }
     let mut all = sessions::beside(&newest);
     all.sort_by_key(|one| std::cmp::Reverse(one.changed));
-    let (mut best, mut best_ms): (Option<Looked>, i64) = (None, i64::MIN);
+    let mut best: Option<Looked> = None;
+    let mut best_ms: i64 = i64::MIN;
     for shelved in all {
         if best_ms >= changed_ms(&shelved) {
             break;
@@ -120,7 +124,8 @@ fn last_in_project(io: &Io) -> anyhow::Result<Looked> {
         let Some(at) = last_refusal(&batches) else { continue };
         let ms = past::find_answer(&batches[at]).and_then(|answered| time::parse(answered.ts)).unwrap_or_default();
         if ms > best_ms {
-            (best, best_ms) = (Some(Looked { shelved, batches, at: Some(at) }), ms);
+            best = Some(Looked { shelved, batches, at: Some(at) });
+            best_ms = ms;
         }
     }
     if let Some(found) = best {
@@ -147,9 +152,10 @@ fn answer_of(batches: &[Batch], at: usize) -> usize {
         _ => None,
     });
     let begins = |batch: &Batch| {
-        batch
-            .iter()
-            .any(|entry| matches!(&entry.fact, Fact::Call(step) if step.from.is_none() && Some(&step.call) == call))
+        batch.iter().any(|entry| match &entry.fact {
+            Fact::Call(step) => step.from.is_none() && Some(&step.call) == call,
+            _ => false,
+        })
     };
     if past::find_answer(&batches[at]).is_some() || call.is_none() {
         return at;
@@ -197,7 +203,8 @@ fn to_json(id: &str, answered: &Answered, clues: &[Clue], before: &Session) -> V
     json!({
         "session_id": id, "seq": answered.seq, "ts": answered.ts,
         "event": answered.event, "asked": past::describe_question(answered), "by": describe_speaker(answered),
-        "ruling": answered.ruling, "rehearsed": answered.rehearsed.map(|would| &would.ruling), "gate": Some(&answered.gate).filter(|gate| !gate.name().is_empty()),
+        "ruling": answered.ruling, "rehearsed": answered.rehearsed.map(|would| &would.ruling),
+        "gate": Some(&answered.gate).filter(|gate| !gate.name().is_empty()),
         "evidence": clues, "reason": said, "next": next,
         "phase": before.state.phase, "sandbox": status::sandbox(before, time_of(answered)),
     })
@@ -224,7 +231,8 @@ fn describe_ruling(answered: &Answered, io: &Io) -> String {
 fn print(io: &mut Io, id: &str, answered: &Answered, clues: &[Clue], before: &Session) -> anyhow::Result<u8> {
     let (said, next) = split_hint(answered.reason);
     let at = time::parse(answered.ts).map(|ms| time::local_stamp(ms, east_of_utc(ms)));
-    let (time, ruled) = (at.unwrap_or_default(), describe_ruling(answered, io));
+    let time = at.unwrap_or_default();
+    let ruled = describe_ruling(answered, io);
     writeln!(io.out, "entry {} at {time}: {ruled}", answered.seq)?;
     let asked = format!("{} by {}: {}", answered.event, describe_speaker(answered), past::describe_question(answered));
     let stood =

@@ -1,7 +1,7 @@
 //! `witness serve`: a witness for logs of others, for use under another user, on another machine or in CI.
 //!
-//! Listens on one address and keeps its state in one folder. Invariants: one request is judged at a time; a connection has
-//! ten seconds and a bounded size, so one slow client delays the others only briefly.
+//! Listens on one address and keeps its state in one folder. Invariants: one request is judged at a time; a
+//! connection has ten seconds and a bounded size, so one slow client delays the others only briefly.
 
 use super::http::{self, Request};
 use super::{Command, Io, option, refused, text};
@@ -53,11 +53,13 @@ fn serve(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let state = WitnessState::open(&folder, text(given, "name").unwrap_or_default(), logs)?;
     let address = text(given, "listen").unwrap_or_default();
     let listener = TcpListener::bind(address).with_context(|| format!("`{address}`"))?;
-    let ([key, ml_dsa], address) = (state.keys().map(ToString::to_string), listener.local_addr()?);
+    let [key, ml_dsa] = state.keys().map(ToString::to_string);
+    let address = listener.local_addr()?;
     let value = json!({"key": key, "listens": address.to_string(), "ml_dsa": ml_dsa});
     io.answer(&value, format!("{key}\n{ml_dsa}\nlistens on http://{address}"))?;
     io.out.flush()?;
-    let (state, env) = (Mutex::new(state), io.env);
+    let state = Mutex::new(state);
+    let env = io.env;
     // A silent connection delays no other: only judging is one at a time.
     http::listen(&listener, LONGEST_BODY, http::MOST, |request| judge(&state, env, request));
     Ok(0)

@@ -1,7 +1,7 @@
 //! Lists, shows, draws and checks workflows.
 //!
-//! Reads the texts in force, writes nothing. Invariants: a workflow with a problem is never shown; `check` exits with 0
-//! where there is no problem, and with 1 where there is one.
+//! Reads the texts in force, writes nothing. Invariants: a workflow with a problem is never shown; `check`
+//! exits with 0 where there is no problem, and with 1 where there is one.
 
 mod boxes;
 mod graph;
@@ -198,7 +198,10 @@ fn put(texts: &mut Texts, path: &Path, project: &Path) {
 
 fn report(io: &mut Io, checked: usize, problems: &[&Problem]) -> anyhow::Result<u8> {
     if io.json {
-        let row = |problem: &&Problem| json!({"file": file_from_here(&problem.file, io), "line": problem.line, "what": problem.what});
+        let row = |problem: &&Problem| {
+            let file = file_from_here(&problem.file, io);
+            json!({"file": file, "line": problem.line, "what": problem.what})
+        };
         let rows: Vec<_> = problems.iter().map(row).collect();
         return io.print(json!({"ok": problems.is_empty(), "workflows": checked, "problems": rows}));
     }

@@ -1,8 +1,8 @@
 //! A throwaway home with a project and a session, and programs run there as the client runs them.
 //!
-//! Makes one temporary folder and starts processes in it, each with a cleared environment. Invariants: such a program sees
-//! no folder of the user; the folder goes with the world; called by an agent, each is held as its commands are, by the real
-//! folders.
+//! Makes one temporary folder and starts processes in it, each with a cleared environment. Invariants: such a
+//! program sees no folder of the user; the folder goes with the world; called by an agent, each is held as
+//! its commands are, by the real folders.
 
 use super::merge;
 use aops_core::ledger::session_folder::dashed;
@@ -63,7 +63,8 @@ impl World {
         merge(common, own)
     }
 
-    /// Runs a program in the project. `env`: of the person or agent who called us. A payload makes it a hook: inside the client, with the event on its stdin.
+    /// Runs a program in the project. `env`: of the person or agent who called us. A payload makes it a hook:
+    /// inside the client, with the event on its stdin.
     pub(super) fn run(
         &self,
         env: &Env,

@@ -1,8 +1,9 @@
-//! Sends what sessions come to behind the hooks: heads, checkpoints and insights to the database that machines share, traces to
-//! a collector. Each once, in the order in which it was written.
+//! Sends what sessions come to behind the hooks: heads, checkpoints and insights to the database that
+//! machines share, traces to a collector. Each once, in the order in which it was written.
 //!
-//! Connects to the database, starts `export`; keeps how far it came beside the machine's name. Invariants: only the refresher
-//! does this, so no event waits for it; what could not be sent is sent next time; one process sends at a time.
+//! Connects to the database, starts `export`; keeps how far it came beside the machine's name. Invariants:
+//! only the refresher does this, so no event waits for it; what could not be sent is sent next time; one
+//! process sends at a time.
 
 use crate::remote::announce::announce;
 use crate::remote::asked;
@@ -34,8 +35,8 @@ use std::time::{Instant, UNIX_EPOCH};
 /// Heads in one transaction. Each reads the state of its session.
 const BATCH: usize = 100;
 
-/// Whatever goes wrong is tried again after the next turn. Without the folder, which the hook makes where something is to be
-/// sent, no configuration is read.
+/// Whatever goes wrong is tried again after the next turn. Without the folder, which the hook makes where
+/// something is to be sent, no configuration is read.
 pub(super) fn ship(env: &Env, project: &str, end: Instant) {
     if !fleet_home::folder(env).is_dir() {
         return;
@@ -98,8 +99,12 @@ fn open(in_force: &InForce, text: String) -> String {
 fn ask(env: &Env, fleet: &mut Fleet, machine: &str, found: &SessionOnDisk, wanted: &Wanted) -> anyhow::Result<()> {
     let asked = if wanted.defer { asked::of(env, found) } else { None };
     let Some((asked, question)) = asked else { return Ok(()) };
-    let (run, request, token) = (asked.id(), serde_json::to_string(&asked)?, random::hex(32)?);
-    let (repository, about, digest) = (asked.cwd.as_str(), asked.call.as_str(), token_digest(&token));
+    let run = asked.id();
+    let request = serde_json::to_string(&asked)?;
+    let token = random::hex(32)?;
+    let repository = asked.cwd.as_str();
+    let about = asked.call.as_str();
+    let digest = token_digest(&token);
     let row =
         Question { run: &run, machine, repository, request: &request, question: &question, about, token: &digest };
     if fleet.ask(&row)? {

@@ -1,9 +1,10 @@
-//! The refresher: asks the tracker in the background and writes a snapshot that prompts read; shows the log to witnesses, and
-//! what sessions come to, to the database that machines share and to a collector.
+//! The refresher: asks the tracker in the background and writes a snapshot that prompts read; shows the log
+//! to witnesses, and what sessions come to, to the database that machines share and to a collector.
 //!
 //! Starts itself detached, then the tracker; writes the snapshot and empties the queue. Two processes: a
-//! watcher, and a worker in a process group with everything it starts. Invariants: one worker per project at a time, which
-//! looks once more if it was asked to meanwhile; if one of the two is killed, the other ends the group.
+//! watcher, and a worker in a process group with everything it starts. Invariants: one worker per project at
+//! a time, which looks once more if it was asked to meanwhile; if one of the two is killed, the other ends
+//! the group.
 
 #[cfg(feature = "fleet")]
 mod fleet;
@@ -61,7 +62,8 @@ pub fn run(arguments: &[String], env: &Env) -> u8 {
 fn watch(env: &Env, project: &str, command: &str) -> io::Result<()> {
     detached::own_session();
     let variables = env.variables(passed_on);
-    let (program, args) = (Program::find(env, Identity::Own)?, [WORK, project, command].map(str::to_owned));
+    let program = Program::find(env, Identity::Own)?;
+    let args = [WORK, project, command].map(str::to_owned);
     let timeout = env.refresh_budget() + WATCHER_GRACE;
     detached::watch(&Task::new(&program, &args, Path::new("/"), &variables, timeout), ORPHAN_GRACE)
 }
@@ -81,9 +83,11 @@ fn work(env: &Env, project: &str, command: &str) -> Result<(), Failure> {
             }
         };
         let _ = fs::remove_file(&again);
-        // Beside the tracker, which may hang: without an index the prompt scans, so a failure here costs only time.
+        // Beside the tracker, which may hang: without an index the prompt scans, so a failure here costs only
+        // time.
         let notes = thread::spawn({
-            let (env, project) = (env.clone(), project.to_owned());
+            let env = env.clone();
+            let project = project.to_owned();
             move || {
                 let _ = notes::refresh(&env);
                 collect::sweep(&env, &project);
@@ -157,8 +161,8 @@ fn look(env: &Env, project: &str, command: &str, end: Instant) -> Result<(), Fai
     tracker::keep(env, &snapshot)
 }
 
-/// Asks the tracker now for ready work that we did not file ourselves: id and title of each item. For a command that a
-/// person runs.
+/// Asks the tracker now for ready work that we did not file ourselves: id and title of each item. For a
+/// command that a person runs.
 pub fn ready(env: &Env, project: &Path, command: &str) -> Result<Vec<String>, String> {
     let end = Instant::now() + env.refresh_budget();
     let tool = Tool::find(env, &project.to_string_lossy(), command, end).map_err(|trouble| trouble.words)?;
@@ -168,7 +172,8 @@ pub fn ready(env: &Env, project: &Path, command: &str) -> Result<Vec<String>, St
 }
 
 fn survey(env: &Env, project: &str, tool: &Tool) -> Result<Snapshot, Trouble> {
-    let (all, some) = (0, tool::FEWER);
+    let all = 0;
+    let some = tool::FEWER;
     let mut ours = 0;
     let mut list = |arguments: fn(Dialect, usize) -> Vec<String>| -> Result<(Vec<Issue>, bool), Trouble> {
         let (mut issues, complete) = match tool.issues(arguments(tool.dialect, all))? {

@@ -1,8 +1,10 @@
-//! Asks the tracker's program, and writes queued items with it: each item once, also when a process is killed in between.
+//! Asks the tracker's program, and writes queued items with it: each item once, also when a process is killed
+//! in between.
 //!
-//! Starts it in the project's folder, in this process group. Invariants: no call outlasts the budget of the whole refresh;
-//! the exit code decides, not the text; the tracker is asked for an item's key before the item is written, under one lock
-//! that its process inherits: a write that outlives its worker ends before the next worker asks.
+//! Starts it in the project's folder, in this process group. Invariants: no call outlasts the budget of the
+//! whole refresh; the exit code decides, not the text; the tracker is asked for an item's key before the item
+//! is written, under one lock that its process inherits: a write that outlives its worker ends before the
+//! next worker asks.
 
 use super::lock_file;
 use aops_core::briefing::refresh::passed_on;
@@ -149,8 +151,8 @@ fn only_writer(env: &Env, project: &str) -> Result<Option<File>, aops_core::mode
     Ok(Some(file))
 }
 
-/// Looks for the item, else writes it; if the answer holds no id, looks again. Gives the id, or why the tracker refused
-/// the item; an error means that the tracker itself is in trouble.
+/// Looks for the item, else writes it; if the answer holds no id, looks again. Gives the id, or why the
+/// tracker refused the item; an error means that the tracker itself is in trouble.
 fn deliver(queued: &Queued, tool: &Tool) -> Result<Result<String, String>, Trouble> {
     let Item::Issue { title, body, kind, priority, labels } = &queued.item;
     let search = || {

@@ -1,6 +1,8 @@
-//! Shows the newest checkpoint of the log to the witnesses that the user configured: servers, and the project's repository.
+//! Shows the newest checkpoint of the log to the witnesses that the user configured: servers, and the
+//! project's repository.
 //!
-//! Speaks HTTP to the configured addresses, starts `git`. Invariant: only the refresher does this; no event waits for it.
+//! Speaks HTTP to the configured addresses, starts `git`. Invariant: only the refresher does this; no event
+//! waits for it.
 
 use crate::attest;
 use crate::remote::tls;

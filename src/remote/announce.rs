@@ -1,7 +1,7 @@
 //! Tells people of a question: runs the command under `[fleet] announce` with JSON on its input.
 //!
-//! Starts that command; makes the key that signs. Invariants: its failure changes nothing, and the question stays where it
-//! is; the token in it answers this question, once.
+//! Starts that command; makes the key that signs. Invariants: its failure changes nothing, and the question
+//! stays where it is; the token in it answers this question, once.
 
 use crate::remote::database;
 use aops_core::config::policy::fleet::Fleet;
@@ -21,7 +21,8 @@ const SIGNATURE: &str = "AOPS_SIGNATURE";
 /// A question of a run, by its own id, in this repository.
 pub fn announce(env: &Env, fleet: &Fleet, [id, run, repository, question]: [&str; 4], token: &str) {
     let (Some(command), Ok(key)) = (&fleet.announce, database::secret(env, "fleet.key")) else { return };
-    let (repository, question) = (redact(repository), redact(question));
+    let repository = redact(repository);
+    let question = redact(question);
     let mut said = json!({"id": id, "run": run, "repository": repository, "question": question, "token": token});
     if let Some(page) = &fleet.page {
         said["link"] = format!("{}/#{token}", page.trim_end_matches('/')).into();

@@ -1,4 +1,5 @@
-//! What a session without a person asks: the call that its client deferred, as a question for the database that machines share.
+//! What a session without a person asks: the call that its client deferred, as a question for the database
+//! that machines share.
 //!
 //! Reads the session's ledger. Invariant: a session of a run asks nothing here: its driver does.
 
@@ -44,7 +45,8 @@ pub fn waiting(calls: &[OpenCall]) -> Option<&OpenCall> {
 pub fn of(env: &Env, found: &SessionOnDisk) -> Option<(SessionQuestion, String)> {
     let session = sessions::session(found)?;
     let open = waiting(&session.memory.calls)?;
-    let (mut in_run, mut what) = (false, String::new());
+    let mut in_run = false;
+    let mut what = String::new();
     collect::entries(&found.path.join(LEDGER_FILE), |_, fact| match fact {
         Fact::Run(_) => in_run = true,
         Fact::Call(step) if step.call == open.call => {

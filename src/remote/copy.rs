@@ -1,9 +1,10 @@
-//! A working tree for a run of its own: cloned, described so that another machine can have it, and made again there.
+//! A working tree for a run of its own: cloned, described so that another machine can have it, and made again
+//! there.
 //!
-//! Starts `git`. Invariants: a clone appears whole or not at all, and only for its owner; a described tree is what a commit of
-//! everything would hold, so ignored files are not in it; the repository that is cloned from is never written; where the jail
-//! holds, only what speaks to another machine runs outside of it, in a clone in which nothing was checked out yet, and that
-//! only with a git that no agent can have put there.
+//! Starts `git`. Invariants: a clone appears whole or not at all, and only for its owner; a described tree is
+//! what a commit of everything would hold, so ignored files are not in it; the repository that is cloned from
+//! is never written; where the jail holds, only what speaks to another machine runs outside of it, in a clone
+//! in which nothing was checked out yet, and that only with a git that no agent can have put there.
 
 use aops_core::system::env::Env;
 use aops_core::system::files::{Scratch, make_all};
@@ -60,8 +61,8 @@ pub fn origin(env: &Env, root: &Path) -> Result<Origin, String> {
     Ok(Origin { has_secret: open != repository, repository: open, commit, folder, has_remote: true })
 }
 
-/// The address without its user and password: `https://me:token@host/x` is `https://host/x`. Over SSH the user stays, who is
-/// the same for everybody.
+/// The address without its user and password: `https://me:token@host/x` is `https://host/x`. Over SSH the
+/// user stays, who is the same for everybody.
 fn without_secret(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
@@ -71,8 +72,8 @@ fn without_secret(url: &str) -> String {
     format!("{scheme}://{user}{host}{path}")
 }
 
-/// Clones a repository, with this commit checked out on a branch of its own, or with the tree that was described, if there is
-/// one.
+/// Clones a repository, with this commit checked out on a branch of its own, or with the tree that was
+/// described, if there is one.
 pub fn clone(
     env: &Env,
     repository: &str,
@@ -111,7 +112,8 @@ pub(super) fn put(beside: &Path, to: &Path) -> Result<(), String> {
     fs::rename(beside, to).map_err(|error| format!("`{}`: {error}", to.display()))
 }
 
-/// Describes the tree: what differs from the commit `base` is in the bundle, if that has at most `largest` bytes.
+/// Describes the tree: what differs from the commit `base` is in the bundle, if that has at most `largest`
+/// bytes.
 pub fn describe(env: &Env, root: &Path, base: &str, largest: usize) -> Result<(Snapshot, bool), String> {
     let head = line(env, root, &["rev-parse", "HEAD"])?;
     let scratch = Scratch::new("tree").map_err(|error| error.to_string())?;

@@ -1,7 +1,7 @@
 //! The database that machines share (`[fleet]`). No hook opens it.
 //!
-//! Reads the password beside the keys and the system's authorities; writes the name of this machine. Invariants: the password
-//! is never printed; a machine keeps its name, and no two have the same.
+//! Reads the password beside the keys and the system's authorities; writes the name of this machine.
+//! Invariants: the password is never printed; a machine keeps its name, and no two have the same.
 
 use crate::remote::tls;
 use aops_core::system::env::Env;

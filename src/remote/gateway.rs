@@ -1,7 +1,7 @@
 //! The gateway before the engine of runs (`[fleet] engine`), asked over HTTP.
 //!
-//! Opens connections. Invariants: nothing is sent but to the address that a person configured; the token is read from beside the
-//! keys, where no command of an agent sees it, and is never printed.
+//! Opens connections. Invariants: nothing is sent but to the address that a person configured; the token is
+//! read from beside the keys, where no command of an agent sees it, and is never printed.
 
 use crate::remote::{database, tls};
 use aops_core::briefing::memory;
@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 /// Longer than the gateway holds a question that waits.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// A person's token, among the keys. That of the page, which this machine makes, is another: it is sent nowhere.
+/// A person's token, among the keys. That of the page, which this machine makes, is another: it is sent
+/// nowhere.
 pub const TOKEN: &str = "engine.token";
 
 pub struct Gateway {

@@ -1,4 +1,5 @@
-//! Other machines: encrypted connections, the database that they share, the questions in it, copies of a repository.
+//! Other machines: encrypted connections, the database that they share, the questions in it, copies of a
+//! repository.
 //!
 //! No hook uses any of it.
 

@@ -1,7 +1,7 @@
 //! Encrypted connections, for what a person sends to another machine. No hook opens one.
 //!
-//! Reads the system's list of authorities. Invariants: the server's name is always checked; without authorities no server is
-//! trusted.
+//! Reads the system's list of authorities. Invariants: the server's name is always checked; without
+//! authorities no server is trusted.
 
 use aops_core::system::env::Env;
 use aops_core::system::wire::{Encrypt, Wire};

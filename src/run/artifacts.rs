@@ -1,9 +1,9 @@
-//! The files of runs in a project: packets, summaries and the attempt ledger. They are below `artifacts/`, or below
-//! `.aops/runs/` where the project has an `artifacts/` of its own.
+//! The files of runs in a project: packets, summaries and the attempt ledger. They are below `artifacts/`, or
+//! below `.aops/runs/` where the project has an `artifacts/` of its own.
 //!
-//! Reads and writes that folder. Invariants: one driver at a time; no link that a step left is followed when something is
-//! written; a file appears whole; a line is on the disk when
-//! `append` returns; a ledger that does not verify is a failure, never a shorter ledger.
+//! Reads and writes that folder. Invariants: one driver at a time; no link that a step left is followed when
+//! something is written; a file appears whole; a line is on the disk when `append` returns; a ledger that
+//! does not verify is a failure, never a shorter ledger.
 
 use crate::run::attempt::{AttemptEntry, AttemptFact, Attempts, Decision, Removed, Resolved};
 use crate::run::packet::{End, Pause, StepSummary, to_yaml};
@@ -91,7 +91,8 @@ impl RunArtifacts {
     fn check_folder(&self, path: &Path) -> Result<(), Failure> {
         let storage = |e| Failure::storage(path.display(), e);
         let project = self.folder.ancestors().nth(Path::new(self.name).components().count()).unwrap_or(&self.folder);
-        let (folder, project) = (path.parent().unwrap_or(path), project.canonicalize().map_err(storage)?);
+        let folder = path.parent().unwrap_or(path);
+        let project = project.canonicalize().map_err(storage)?;
         let wanted = folder.strip_prefix(&self.folder).map(|rest| project.join(self.name).join(rest));
         if wanted.is_ok_and(|wanted| folder.canonicalize().is_ok_and(|real| real == wanted)) {
             return Ok(());
@@ -126,7 +127,8 @@ impl RunArtifacts {
         by: Option<String>,
     ) -> Result<(), Failure> {
         let mut packet = self.pause(run)?;
-        (packet.resolved, packet.resolution_decision) = (true, Some(decision));
+        packet.resolved = true;
+        packet.resolution_decision = Some(decision);
         self.keep_pause(&packet)?;
         let resolved = Resolved { by, checkpoint_id: packet.checkpoint_id, decision, note };
         self.append(&run.run_id, AttemptFact::Resolved(resolved)).map(drop)
@@ -135,7 +137,8 @@ impl RunArtifacts {
     /// What people were asked in this run and decided, oldest first.
     pub fn decisions(&self, run_id: &str) -> Result<Vec<(String, Resolved)>, Failure> {
         let bytes = files::read(self.ledger()).map_err(|e| Failure::storage(self.ledger().display(), e))?;
-        let (mut asked, mut decided) = (String::new(), Vec::new());
+        let mut asked = String::new();
+        let mut decided = Vec::new();
         for told in self.parse(&bytes)?.0.told.into_iter().filter(|told| told.run_id == run_id) {
             match told.deed {
                 AttemptFact::Checkpoint(paused) => asked = paused.question,
@@ -169,8 +172,8 @@ impl RunArtifacts {
         Ok(files.len())
     }
 
-    /// Renames what undone steps, their interventions and an end that no longer holds left, so that nothing takes it for the
-    /// present and nothing is written over it.
+    /// Renames what undone steps, their interventions and an end that no longer holds left, so that nothing
+    /// takes it for the present and nothing is written over it.
     pub fn set_aside(&self, run_id: &str, steps: &[String], version: u64) -> Result<(), Failure> {
         let mended = steps.iter().flat_map(|step| self.interventions_of(run_id, step));
         let of_step = |step: &String| {
@@ -178,7 +181,8 @@ impl RunArtifacts {
         };
         let all = steps.iter().chain(&mended.collect::<Vec<_>>()).flat_map(of_step).collect::<Vec<_>>();
         for (name, ending) in all.into_iter().chain([(format!("terminal/TP_{run_id}"), "yaml")]) {
-            let (old, new) = (format!("{name}.{ending}"), format!("{name}_v{version}.{ending}"));
+            let old = format!("{name}.{ending}");
+            let new = format!("{name}_v{version}.{ending}");
             let path = self.folder.join(old);
             match fs::rename(&path, self.folder.join(new)) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {

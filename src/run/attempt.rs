@@ -1,7 +1,9 @@
-//! The attempt ledger: what a driver did, one line each, chained by `aops_ledger::chain`; and the words for how runs stand.
+//! The attempt ledger: what a driver did, one line each, chained by `aops_ledger::chain`; and the words for
+//! how runs stand.
 //!
-//! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariants: a line commits to all lines before it;
-//! a torn last line is not taken for a damaged one; every status of a run but `Terminal` can be continued.
+//! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariants: a line commits to all
+//! lines before it; a torn last line is not taken for a damaged one; every status of a run but `Terminal` can
+//! be continued.
 
 use aops_core::model::call::CallKey;
 use aops_core::model::client::Client;
@@ -79,8 +81,8 @@ impl Trigger {
         }
     }
 
-    /// Whether a worker or an engine, which types no `resume`, must ask a person. It goes on by itself where only the driver was
-    /// cut off.
+    /// Whether a worker or an engine, which types no `resume`, must ask a person. It goes on by itself where
+    /// only the driver was cut off.
     pub fn asks_person(self) -> bool {
         !matches!(self, Trigger::Interrupted | Trigger::Terminated | Trigger::RolledBack)
     }
@@ -128,8 +130,8 @@ pub struct Init {
     /// Files that belong to the task.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<ContextRef>,
-    /// Digest of what decides: settings and texts without those that only say where and to whom. `None` in older lines, for
-    /// which the policy's hash counts.
+    /// Digest of what decides: settings and texts without those that only say where and to whom. `None` in
+    /// older lines, for which the policy's hash counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decides: Option<String>,
     /// The model of steps that name none; `None`: the client's own choice.
@@ -244,7 +246,8 @@ pub struct Revised {
     pub problems: String,
 }
 
-/// The work is where it was to go: the remote was asked, and has this commit. Told again once there is a pull request.
+/// The work is where it was to go: the remote was asked, and has this commit. Told again once there is a pull
+/// request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivered {
     pub branch: String,
@@ -317,7 +320,8 @@ impl Fold for Attempts {
         let run_id = json::read(line.trace_id).ok().and_then(|id| Some(id.text()?.into_owned()));
         let run_id = run_id.ok_or(Kind::ChecksumMismatch)?;
         self.told.push(AttemptEntry { run_id, ts: line.ts.to_owned(), deed: deed.clone() });
-        (self.seq, self.head) = (line.seq, line.digest.to_owned());
+        self.seq = line.seq;
+        line.digest.clone_into(&mut self.head);
         Ok(())
     }
 }
@@ -333,8 +337,10 @@ impl Attempts {
     /// The next line, with its line feed.
     pub fn line(&self, run_id: &str, ts: &str, deed: &AttemptFact) -> String {
         let stored = serde_json::to_value(deed).unwrap_or_default();
-        let (kind, with) = (stored["kind"].as_str().unwrap_or_default(), canonical(&stored["with"]));
-        let (prev, seq) = (&self.head, self.seq + 1);
+        let kind = stored["kind"].as_str().unwrap_or_default();
+        let with = canonical(&stored["with"]);
+        let prev = &self.head;
+        let seq = self.seq + 1;
         Frame { prev, seq, mark: None, trace_id: run_id, ts, kind, with: &with }.write_as(&LAYOUT).0
     }
 }

@@ -1,8 +1,9 @@
-//! The client as a run starts it: the program, its settings and agents, its arguments, and the stream it prints.
+//! The client as a run starts it: the program, its settings and agents, its arguments, and the stream it
+//! prints.
 //!
-//! Reads texts in force and the stream's file; writes two files below the run's folder. Invariants: every start of Claude Code has
-//! our hooks, installed or not, and our agents have our prefix, so that a project's file cannot replace them; Codex is started
-//! only where our hooks are registered and trusted.
+//! Reads texts in force and the stream's file; writes two files below the run's folder. Invariants: every
+//! start of Claude Code has our hooks, installed or not, and our agents have our prefix, so that a project's
+//! file cannot replace them; Codex is started only where our hooks are registered and trusted.
 
 pub mod codex;
 
@@ -32,14 +33,16 @@ const USUAL: [&str; 8] = ["Bash", "Edit", "Write", "Read", "Grep", "Glob", "Note
 /// The clients that a run can drive.
 pub const DRIVEN: [Client; 2] = [Client::Claude, Client::Codex];
 
-/// The program: `$AOPS_CLAUDE`, the configured one, the one that `install` recorded, or `claude` on `PATH`; the same for
-/// `$AOPS_CODEX` and `codex`. Looked up by its name alone only where nothing is recorded: a step could plant one on `PATH`.
+/// The program: `$AOPS_CLAUDE`, the configured one, the one that `install` recorded, or `claude` on `PATH`;
+/// the same for `$AOPS_CODEX` and `codex`. Looked up by its name alone only where nothing is recorded: a step
+/// could plant one on `PATH`.
 pub fn find(env: &Env, policy: &Policy) -> Result<PathBuf, String> {
     let client = env.host;
     let has_agent = |(name, _): &(String, String)| env.folder_of(client).join(name).exists();
     let is_ready = || host::is_hooked(env, client) && host::agents::files(client).iter().all(has_agent);
     if client.is_registered_by_name() && !is_ready() {
-        let (title, name) = (host::table::host(client).title, client.name());
+        let title = host::table::host(client).title;
+        let name = client.name();
         return Err(format!("our hooks and agents are not in {title}\nhint: `aops-hook install --client {name}`"));
     }
     let configured = policy.run.claude.as_ref().filter(|_| !client.is_registered_by_name()).map(PathBuf::from);
@@ -296,7 +299,8 @@ mod tests {
         let said = kit.arguments(&step, "id", true, None).join(" ");
         assert_eq!(
             said,
-            "-p --resume id --output-format stream-json --settings /s --agents /a --permission-mode default --allowedTools Read,Agent --tools Read,Agent --verbose"
+            "-p --resume id --output-format stream-json --settings /s --agents /a --permission-mode default \
+            --allowedTools Read,Agent --tools Read,Agent --verbose"
         );
         assert!(kit.arguments(&step, "id", false, Some("do it")).join(" ").starts_with("-p do it --session-id id "));
     }
@@ -307,13 +311,17 @@ mod tests {
         let mut stream = Stream::of(file.path().to_owned());
         assert!(!stream.follow());
         let usage = r#""usage":{"input_tokens":10,"output_tokens":1}"#;
-        let message = format!(
-            r#"{{"type":"assistant","session_id":"s","message":{{"id":"m","content":[{{"type":"tool_use","name":"Bash"}}],{usage}}}}}"#
-        );
+        let content = r#""content":[{"type":"tool_use","name":"Bash"}]"#;
+        let message = format!(r#"{{"type":"assistant","session_id":"s","message":{{"id":"m",{content},{usage}}}}}"#);
         write!(file, "noise\n{message}\n{message}\n{{\"type\":\"res").unwrap();
         assert!(stream.follow());
         assert_eq!((stream.tokens, stream.last_tool.as_deref(), stream.announced), (11, Some("Bash"), true));
-        let result = r#"ult","subtype":"success","total_cost_usd":0.00105,"deferred_tool_use":{"id":"toolu_1","name":"Bash","input":{"command":"ls"}},"modelUsage":{"m":{"inputTokens":100,"outputTokens":10}},"result":""}"#;
+        let result = [
+            r#"ult","subtype":"success","total_cost_usd":0.00105,"#,
+            r#""deferred_tool_use":{"id":"toolu_1","name":"Bash","input":{"command":"ls"}},"#,
+            r#""modelUsage":{"m":{"inputTokens":100,"outputTokens":10}},"result":""}"#,
+        ]
+        .concat();
         writeln!(file, "{result}").unwrap();
         stream.follow();
         let ended = stream.result.unwrap();

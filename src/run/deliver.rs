@@ -1,8 +1,10 @@
-//! Where the work of a run goes: a commit on a branch of its own, pushed and read back; then the pull request.
+//! Where the work of a run goes: a commit on a branch of its own, pushed and read back; then the pull
+//! request.
 //!
-//! Starts `git` and the forge's program. Both are held as the agent's own commands are, so a delivery can do nothing that a
-//! step could not. Invariants: work counts as delivered only if the remote, asked anew, has the very commit; doing it again
-//! after a kill changes nothing; what cannot be delivered stays in the repository and in a bundle.
+//! Starts `git` and the forge's program. Both are held as the agent's own commands are, so a delivery can do
+//! nothing that a step could not. Invariants: work counts as delivered only if the remote, asked anew, has
+//! the very commit; doing it again after a kill changes nothing; what cannot be delivered stays in the
+//! repository and in a bundle.
 
 mod repository;
 pub mod forge;
@@ -26,8 +28,9 @@ pub struct Work<'a> {
     pub message: &'a str,
 }
 
-/// The work of this run, delivered; `None` where nothing changed. An error says why it could not be delivered. `made` is told
-/// of the commit that is made here, and where `HEAD` was before, while nobody else can have it yet.
+/// The work of this run, delivered; `None` where nothing changed. An error says why it could not be
+/// delivered. `made` is told of the commit that is made here, and where `HEAD` was before, while nobody else
+/// can have it yet.
 pub fn deliver(work: &Work, made: &dyn Fn(&str, &str)) -> Result<Option<Delivered>, String> {
     let status = status_of(work)?;
     let is_clean = status.dirty.is_empty();

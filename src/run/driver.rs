@@ -1,7 +1,9 @@
 //! The driver: walks the steps of a run, records each, and stops at everything it does not expect.
 //!
-//! Reads and writes `artifacts/` and the run's folder; reports through [`Reporter`]. It neither reasons nor retries.
-//! Invariants: the policy is the same before and after every step, or the run ends; a step that passed is not started again.
+//! Reads and writes `artifacts/` and the run's folder; reports through [`Reporter`]. It neither reasons nor
+//! retries.
+//! Invariants: the policy is the same before and after every step, or the run ends; a step that passed is not
+//! started again.
 
 mod judge;
 mod prepare;
@@ -41,7 +43,8 @@ pub trait Reporter {
     fn waits(&mut self) {}
     /// A worker left a run.
     fn left(&mut self, _run: &str, _state: &str, _words: &str) {}
-    /// The attempt ledger has grown: before a step's program is started, and after its end. An error stops the driver there.
+    /// The attempt ledger has grown: before a step's program is started, and after its end. An error stops
+    /// the driver there.
     fn recorded(&mut self) -> anyhow::Result<()> {
         Ok(())
     }
@@ -76,10 +79,12 @@ pub struct Finish {
 pub fn describe_next_step(checkpoint_id: &str, trigger: Trigger, decided: Option<Decision>) -> String {
     match decided {
         None if trigger.wants_answer() => format!(
-            "answer with `aops-hook resolve {checkpoint_id} --answer TEXT`, or end it with `--reject`, then `aops-hook resume {checkpoint_id}`"
+            "answer with `aops-hook resolve {checkpoint_id} --answer TEXT`, or end it with `--reject`, then \
+            `aops-hook resume {checkpoint_id}`"
         ),
         None if trigger.wants_decision() => format!(
-            "decide with `aops-hook resolve {checkpoint_id} --approve` or `--reject`, then `aops-hook resume {checkpoint_id}`"
+            "decide with `aops-hook resolve {checkpoint_id} --approve` or `--reject`, then `aops-hook resume \
+            {checkpoint_id}`"
         ),
         _ => format!("go on with `aops-hook resume {checkpoint_id}`"),
     }

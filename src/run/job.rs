@@ -1,8 +1,9 @@
 //! The program of one step, watched by a process of its own that survives the driver.
 //!
-//! The driver writes the job and polls its status; the watcher starts the program, enforces its time limit, and writes how
-//! it ended. Invariants: a job is started at most once; its end is written atomically; a dead watcher is told from a live
-//! one by its lock; a program that did not end well has no process left when its end is written.
+//! The driver writes the job and polls its status; the watcher starts the program, enforces its time limit,
+//! and writes how it ended. Invariants: a job is started at most once; its end is written atomically; a dead
+//! watcher is told from a live one by its lock; a program that did not end well has no process left when its
+//! end is written.
 
 use crate::run::attempt::Begun;
 use aops_core::system::env::{Env, JOB};
@@ -107,7 +108,8 @@ impl JobFiles {
         })
     }
 
-    /// Creates `started`. Only one caller succeeds: it alone may start the program, or decide that it never starts.
+    /// Creates `started`. Only one caller succeeds: it alone may start the program, or decide that it never
+    /// starts.
     pub fn claim(&self) -> bool {
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.file("started")).is_ok()
     }
@@ -217,7 +219,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let place = JobFiles { stem: folder.path().join("step") };
         for kind in ["started", "exit", "alive", "pid"] {
-            let (path, fifo) = (place.file(kind), rustix::fs::FileType::Fifo);
+            let path = place.file(kind);
+            let fifo = rustix::fs::FileType::Fifo;
             rustix::fs::mknodat(rustix::fs::CWD, &path, fifo, rustix::fs::Mode::RWXU, 0).unwrap();
         }
         assert_eq!(place.status(), JobStatus::Running, "nobody says that its watcher is gone");

@@ -1,4 +1,5 @@
-//! Unattended runs: the plan, its attempt ledger, the packets a run leaves, the client it starts, and the driver.
+//! Unattended runs: the plan, its attempt ledger, the packets a run leaves, the client it starts, and the
+//! driver.
 
 pub mod attempt;
 pub mod packet;

@@ -1,7 +1,7 @@
 //! The packets of a run: one at each pause, for a person to decide on, and one at its end.
 //!
-//! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariants: a pause's digest covers everything but
-//! the two fields a person may edit, and the working tree; the same packet has the same bytes.
+//! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariants: a pause's digest covers
+//! everything but the two fields a person may edit, and the working tree; the same packet has the same bytes.
 
 use super::attempt::{Decision, Init, RunOutcome, Trigger};
 use aops_core::text::yaml::{self, Node, Value as Yaml};
@@ -113,8 +113,8 @@ fn to_map<T: Serialize>(packet: &T) -> Map<String, Value> {
     }
 }
 
-/// A record as YAML: keys are sorted; words in capitals, numbers and `true` stand bare, every other text in double
-/// quotes. What is written is read back as it was.
+/// A record as YAML: keys are sorted; words in capitals, numbers and `true` stand bare, every other text in
+/// double quotes. What is written is read back as it was.
 pub fn to_yaml<T: Serialize>(packet: &T) -> String {
     lines(&to_map(packet), "")
 }
@@ -152,8 +152,8 @@ fn double_quote(text: &str) -> String {
     quoted(text).chars().map(escape).collect()
 }
 
-/// The record in a text that a person may have edited. Each value has the type of its key in `like`: a flag, a number, a
-/// list, or text.
+/// The record in a text that a person may have edited. Each value has the type of its key in `like`: a flag,
+/// a number, a list, or text.
 fn read_yaml(text: &str, like: &Map<String, Value>) -> Result<Map<String, Value>, String> {
     let node = yaml::parse(text, 1).map_err(|fault| format!("line {}: {}", fault.line, fault.what))?;
     let Yaml::Map(pairs) = node.value else { return Err("it is not a mapping".to_owned()) };
@@ -288,7 +288,8 @@ mod tests {
     fn to_the_byte() {
         let record = object(json!({"run_id": "2026-x", "outcome": "PASS", "steps": ["a", "b"], "none": [],
             "n": 3, "yes": true, "word": "true", "nothing": null, "lines": "a\n\"b\": #c"}));
-        let wanted = "lines: \"a\\n\\\"b\\\": #c\"\nn: 3\nnone: []\nnothing: null\noutcome: PASS\nrun_id: \"2026-x\"\nsteps:\n  - \"a\"\n  - \"b\"\nword: \"true\"\nyes: true\n";
+        let wanted = "lines: \"a\\n\\\"b\\\": #c\"\nn: 3\nnone: []\nnothing: null\noutcome: PASS\n\
+            run_id: \"2026-x\"\nsteps:\n  - \"a\"\n  - \"b\"\nword: \"true\"\nyes: true\n";
         assert_eq!(to_yaml(&record), wanted);
         assert_eq!(read_yaml(wanted, &record).unwrap(), record);
     }

@@ -1,7 +1,7 @@
 //! The steps of a run in order: what each does, and what it may change.
 //!
-//! Reads a workflow, writes nothing. Invariants: the order is the workflow's own and fixed; every gate of the workflow is
-//! met by a step, or there is no plan.
+//! Reads a workflow, writes nothing. Invariants: the order is the workflow's own and fixed; every gate of the
+//! workflow is met by a step, or there is no plan.
 
 use crate::run::state::{MOST_ROUNDS, intervention_id};
 use aops_core::config::policy::{Gates, Level};
@@ -146,8 +146,8 @@ fn planned(step: &Step) -> PlannedStep {
     }
 }
 
-/// Where the plan that a critic reviews is made, among the steps before that review: the first client step of phase `hydrate`
-/// after the last planner's, or that planner's itself.
+/// Where the plan that a critic reviews is made, among the steps before that review: the first client step of
+/// phase `hydrate` after the last planner's, or that planner's itself.
 pub fn plan_step(before: &[PlannedStep]) -> Option<usize> {
     let is_planner = |step: &PlannedStep| step.verdict_of() == Some(AgentId::Hydrator);
     let plans = |step: &PlannedStep| step.phase == Phase::Hydrate && matches!(step.does, StepAction::Client { .. });
@@ -183,7 +183,9 @@ mod tests {
 
     fn of(gates: &str, steps: &str) -> Result<Vec<PlannedStep>, String> {
         let text = format!(
-            "---\nid: w\ntitle: W\ntype: workflow\ncategory: test\ndependencies: []\ngates: [{gates}]\nsteps:\n{steps}---\n\n# W\n\n## Overview\n\nx\n\n## When to Use\n\nx\n\n## Steps\n\nx\n\n## Success Metrics\n\nx\n"
+            "---\nid: w\ntitle: W\ntype: workflow\ncategory: test\ndependencies: []\ngates: \
+            [{gates}]\nsteps:\n{steps}---\n\n# W\n\n## Overview\n\nx\n\n## When to Use\n\nx\n\n## Steps\n\n\
+            x\n\n## Success Metrics\n\nx\n"
         );
         let workflow = workflow::read("w.md", &text).unwrap();
         plan(&workflow, &workflow.gates, &Gates::default())
@@ -218,7 +220,8 @@ mod tests {
         assert!(of("critic", &build).unwrap_err().contains("`critic`"));
         assert!(of("qa", &(step("check", ", agent: qa-verifier") + &build)).is_err(), "verified too early");
         assert!(of("qa", &(build.clone() + &step("check", ", agent: qa-verifier"))).is_ok());
-        let (qa, docs) = (step("check", ", agent: qa-verifier"), step("docs", ", phase: execute"));
+        let qa = step("check", ", agent: qa-verifier");
+        let docs = step("docs", ", phase: execute");
         let wrong = of("qa", &[&*build, &*qa, &*docs].concat()).unwrap_err();
         assert!(wrong.contains("after its last change"), "{wrong}");
         let end = step("end", ", agent: framework, phase: reflect");

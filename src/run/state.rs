@@ -1,6 +1,7 @@
 //! The state of one run, folded from its lines in the attempt ledger.
 //!
-//! Pure. Invariant: a step that passed stays passed, so it is not started again, unless a person takes the run back.
+//! Pure. Invariant: a step that passed stays passed, so it is not started again, unless a person takes the
+//! run back.
 
 use super::attempt::{
     AttemptEntry, AttemptFact, Begun, Decision, Delivered, Done, Init, Paused, Resolved, Resumed, Revised, RunOutcome,
@@ -34,8 +35,8 @@ pub struct RunState {
     pub passed: BTreeMap<String, Done>,
     /// Steps that were taken back and have not passed since.
     pub taken_back: BTreeSet<String>,
-    /// By step: how often its verifier found issues or its critic wanted a revision, and how often a person granted more of
-    /// these rounds.
+    /// By step: how often its verifier found issues or its critic wanted a revision, and how often a person
+    /// granted more of these rounds.
     pub rounds: BTreeMap<String, u64>,
     pub granted: BTreeMap<String, u64>,
     /// How often the run was taken back to a checkpoint.
@@ -106,7 +107,8 @@ impl RunState {
 
     /// The plan may be made anew without asking a person. `has_plan`: there is a step that makes it.
     pub fn may_revise(&self, step: &str, has_plan: bool) -> bool {
-        let (rounds, granted) = (self.rounds.get(step).unwrap_or(&0), self.granted.get(step).unwrap_or(&0));
+        let rounds = self.rounds.get(step).unwrap_or(&0);
+        let granted = self.granted.get(step).unwrap_or(&0);
         let allowed = if has_plan { MOST_ROUNDS * (1 + granted) } else { *granted };
         let halted = self.done.get(step).is_some_and(|done| done.outcome == RunOutcome::EscalationRequested);
         !halted && *rounds <= allowed
@@ -123,7 +125,8 @@ impl RunState {
         !self.has_passed(step) && self.answers.last().is_some_and(asked)
     }
 
-    /// Nothing of it waits for a person or can be continued: it passed, or a person rejected what it paused for.
+    /// Nothing of it waits for a person or can be continued: it passed, or a person rejected what it paused
+    /// for.
     pub fn is_settled(&self) -> bool {
         let rejected = self.resolved.as_ref().is_some_and(|resolved| resolved.decision == Decision::Rejected);
         rejected || self.status == RunStatus::Terminal && self.outcome == Some(RunOutcome::Pass)
@@ -141,7 +144,8 @@ impl RunState {
             AttemptFact::Init(init) => {
                 told.ts.clone_into(&mut self.began_at);
                 self.run_id.clone_from(&told.run_id);
-                (self.budget, self.step_timeout_ms) = (init.budget, init.step_timeout_ms);
+                self.budget = init.budget;
+                self.step_timeout_ms = init.step_timeout_ms;
                 self.init = init.clone();
             }
             AttemptFact::Step(begun) => {
@@ -157,7 +161,8 @@ impl RunState {
             AttemptFact::Resolved(resolved) => self.resolved = Some(resolved.clone()),
             AttemptFact::Resumed(resumed) => self.go_on(resumed),
             AttemptFact::Terminal(ended) => {
-                (self.status, self.outcome) = (RunStatus::Terminal, Some(ended.outcome));
+                self.status = RunStatus::Terminal;
+                self.outcome = Some(ended.outcome);
                 self.reason.clone_from(&ended.reason);
                 self.paused = None;
             }
@@ -170,7 +175,8 @@ impl RunState {
 
     fn end_step(&mut self, done: &Done) {
         self.current = None;
-        (self.cost, self.tokens) = (done.cost, done.tokens);
+        self.cost = done.cost;
+        self.tokens = done.tokens;
         self.last = Some((done.step.clone(), done.outcome));
         self.done.insert(done.step.clone(), done.clone());
         if done.outcome == RunOutcome::InterventionRequired {
@@ -184,20 +190,23 @@ impl RunState {
     }
 
     fn pause(&mut self, paused: &Paused) {
-        (self.status, self.outcome) = (RunStatus::Checkpoint, Some(paused.outcome));
+        self.status = RunStatus::Checkpoint;
+        self.outcome = Some(paused.outcome);
         if paused.trigger == Trigger::Terminated {
             // Its step may have ended since; `resume` looks.
             self.status = RunStatus::Terminated;
         } else {
             self.current = None;
         }
-        (self.cost, self.tokens) = (self.cost.max(paused.cost), self.tokens.max(paused.tokens));
+        self.cost = self.cost.max(paused.cost);
+        self.tokens = self.tokens.max(paused.tokens);
         self.reason.clone_from(&paused.question);
-        (self.paused, self.resolved) = (Some(paused.clone()), None);
+        self.paused = Some(paused.clone());
+        self.resolved = None;
     }
 
-    /// What the pause was about is settled: its checks are waived, a failed verification or review gets more rounds, and an
-    /// answer is kept.
+    /// What the pause was about is settled: its checks are waived, a failed verification or review gets more
+    /// rounds, and an answer is kept.
     fn go_on(&mut self, resumed: &Resumed) {
         if let Some(paused) = self.paused.take() {
             if !paused.checks.is_empty() {
@@ -220,15 +229,19 @@ impl RunState {
             }
             self.approved = paused.tool_use_id.or(self.approved.take());
         }
-        (self.status, self.outcome) = (RunStatus::Resumed, None);
-        (self.budget, self.step_timeout_ms) = (resumed.budget, resumed.step_timeout_ms);
+        self.status = RunStatus::Resumed;
+        self.outcome = None;
+        self.budget = resumed.budget;
+        self.step_timeout_ms = resumed.step_timeout_ms;
         self.reason.clear();
     }
 
     fn take_answer(&mut self, paused: &Paused) {
         let said = self.resolved.as_ref().filter(|resolved| resolved.decision == Decision::Approved);
         let answer = said.and_then(|resolved| resolved.note.clone()).unwrap_or_else(|| "yes, go on".to_owned());
-        let (question, step, trigger) = (paused.question.clone(), paused.step.clone(), paused.trigger);
+        let question = paused.question.clone();
+        let step = paused.step.clone();
+        let trigger = paused.trigger;
         self.answers.push(Answered { answer, question, step, trigger });
     }
 
@@ -253,10 +266,15 @@ impl RunState {
         self.begun.remove(step).is_some()
     }
 
-    /// Steps that are not completed at the checkpoint are incomplete again. A way back from a way back completes them.
+    /// Steps that are not completed at the checkpoint are incomplete again. A way back from a way back
+    /// completes them.
     fn take_back(&mut self, back: &TakenBack) {
-        (self.rollbacks, self.versions) = (self.rollbacks + 1, self.versions + 1);
-        (self.current, self.approved, self.resolved, self.paused) = (None, None, None, None);
+        self.rollbacks += 1;
+        self.versions += 1;
+        self.current = None;
+        self.approved = None;
+        self.resolved = None;
+        self.paused = None;
         for step in &self.init.steps.clone() {
             if back.completed.contains(step) {
                 self.taken_back.remove(step);

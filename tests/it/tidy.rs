@@ -1,6 +1,7 @@
 //! The house keeps its own rules: layers, sizes, registered tests, words.
 
 mod imports;
+mod lines;
 
 use aops_core::model::client::Client;
 use imports::{Tree, without_tests};
@@ -237,7 +238,8 @@ fn clients_are_asked_and_not_named() {
     };
     let host = format!("{CORE}/host/");
     let files = all_rust_files().into_iter().filter(|(file, _)| !file.starts_with(&host) && !file.contains("tests"));
-    let naming: Vec<String> = files.filter(|(_, text)| names(&code(text))).map(|(file, _)| file).collect();
+    let mut naming: Vec<String> = files.filter(|(_, text)| names(&code(text))).map(|(file, _)| file).collect();
+    naming.sort();
     let known = NAME_A_CLIENT.map(|(file, _)| file);
     assert_eq!(naming, known, "ask `Client::can`, `Client::row` or `host::table` instead");
 }

@@ -1,6 +1,8 @@
-//! What a commit changes: path, both modes, both blobs, exactly as `git diff-tree -r -z --no-renames --full-index` tells it.
+//! What a commit changes: path, both modes, both blobs, exactly as
+//! `git diff-tree -r -z --no-renames --full-index` tells it.
 //!
-//! Invariant: the digest is that of git's own bytes, whether they come from git or from the list in a statement.
+//! Invariant: the digest is that of git's own bytes, whether they come from git or from the list in a
+//! statement.
 
 use crate::path;
 use crate::statement::{File, Side, is_object_id};
@@ -18,7 +20,8 @@ const NO_FILE: &str = "000000";
 impl Record {
     /// Git's letter for it. Types are the first two digits of a mode: a file, a link or a submodule.
     fn letter(&self) -> char {
-        let (Side(before, _), Side(after, _)) = (&self.before, &self.after);
+        let Side(before, _) = &self.before;
+        let Side(after, _) = &self.after;
         match (before.as_str(), after.as_str()) {
             (NO_FILE, _) => 'A',
             (_, NO_FILE) => 'D',
@@ -28,7 +31,8 @@ impl Record {
     }
 
     fn write(&self, to: &mut Vec<u8>) {
-        let (Side(before, old), Side(after, new)) = (&self.before, &self.after);
+        let Side(before, old) = &self.before;
+        let Side(after, new) = &self.after;
         to.extend(format!(":{before} {after} {old} {new} {}\0", self.letter()).bytes());
         to.extend(&self.path);
         to.push(0);
@@ -98,7 +102,9 @@ mod tests {
 
     #[test]
     fn the_bytes_are_gits_own() {
-        let (old, new, none) = ("1".repeat(40), "2".repeat(40), "0".repeat(40));
+        let old = "1".repeat(40);
+        let new = "2".repeat(40);
+        let none = "0".repeat(40);
         let text = format!(
             ":000000 100644 {none} {new} A\0a b\0:100644 000000 {old} {none} D\0d\0:100644 120000 {old} {old} T\0l\0\
              :100644 100755 {old} {old} M\0x\0"

@@ -1,8 +1,8 @@
 //! A signed statement (DSSE), and the lines of a note: envelopes, proofs from the log, approvals.
 //!
-//! Each line stands alone, so that a union of two notes loses nothing. Invariants: what is signed is one line that begins
-//! with `DSSEv1 `, so it is never the text of a signed note, which ends with a line feed and begins with an origin without
-//! a blank; no note is read beyond its bounds.
+//! Each line stands alone, so that a union of two notes loses nothing. Invariants: what is signed is one line
+//! that begins with `DSSEv1 `, so it is never the text of a signed note, which ends with a line feed and
+//! begins with an origin without a blank; no note is read beyond its bounds.
 
 use crate::statement::Statement;
 use crate::strict::{self, Malformed};
@@ -78,7 +78,8 @@ impl Envelope {
         String::from_utf8(bytes).map_err(|_| Malformed("the payload is no text".to_owned()))
     }
 
-    /// Whether each key that it names among these signed it. A wrong signature of such a key is worse than none.
+    /// Whether each key that it names among these signed it. A wrong signature of such a key is worse than
+    /// none.
     pub fn signer<'k>(&self, text: &str, keys: &'k [PublicKey]) -> Signed<'k> {
         let message = pre_authentication(&self.payload_type, text);
         let mut signer = Signed::Unknown;
@@ -157,7 +158,8 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The whole note, or why it is refused whole: a reader who skips a line that it cannot read may be led by who wrote it.
+    /// The whole note, or why it is refused whole: a reader who skips a line that it cannot read may be led
+    /// by who wrote it.
     pub fn parse(note: &[u8]) -> Result<Self, Malformed> {
         let odd = |what: String| Err(Malformed(what));
         if note.len() > LARGEST_NOTE {

@@ -69,8 +69,8 @@ impl Level {
     }
 }
 
-/// What a statement says of itself, as far as its key may. Whether anything was done by hand is judged beside: another session
-/// may have done it.
+/// What a statement says of itself, as far as its key may. Whether anything was done by hand is judged
+/// beside: another session may have done it.
 pub fn claimed(facts: &Annotations, may: Level) -> Properties {
     let holds = |one: &Property| match one {
         Property::Guarded => is_guarded(facts),

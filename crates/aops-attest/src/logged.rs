@@ -1,8 +1,8 @@
 //! Whether a statement is in the signed log, and who saw it there.
 //!
-//! Invariants: a proof is believed only for the very bytes of the statement, by a checkpoint that the keys of the same log
-//! signed; of a log with keys of two algorithms, by both. What the statement says of its place (the last entry, the head of
-//! the log before it) fits the entry that names it.
+//! Invariants: a proof is believed only for the very bytes of the statement, by a checkpoint that the keys of
+//! the same log signed; of a log with keys of two algorithms, by both. What the statement says of its place
+//! (the last entry, the head of the log before it) fits the entry that names it.
 
 use crate::envelope::ProofLine;
 use crate::signers::Signer;
@@ -65,7 +65,8 @@ pub fn find<'p>(
     proofs: impl Iterator<Item = &'p ProofLine>,
     trust: &Trust,
 ) -> Result<Option<Witnessed>, Fault> {
-    let (mut found, mut fault) = (None, Fault::Missing);
+    let mut found = None;
+    let mut fault = Fault::Missing;
     for line in proofs.filter(|line| line.payload == digest) {
         match check(statement, digest, signer, &line.proof, trust) {
             Ok(seen) => found = Some(better(found.flatten(), seen)),
@@ -111,11 +112,13 @@ fn check(
     Ok(quorum(&shown, trust))
 }
 
-/// What the statement says of its place in the ledger and in the log is what the entry that names it and the proof show.
+/// What the statement says of its place in the ledger and in the log is what the entry that names it and the
+/// proof show.
 fn fits(statement: &Statement, named: &Attest, line: &Line, proof: &Proof) -> Result<(), &'static str> {
     let (product, facts) = statement.session().ok_or("it has no session")?;
     let last = facts.entries.to;
-    // Entries between the last one and this are of what came meanwhile; without one, this names the last by its digest.
+    // Entries between the last one and this are of what came meanwhile; without one, this names the last by
+    // its digest.
     let follows = line.seq > last && (line.seq > last + 1 || product.digest.sha256.as_deref() == Some(line.prev));
     if named.last_entry != last || !follows {
         return Err("the statement ends with another entry than its own says");
@@ -123,8 +126,8 @@ fn fits(statement: &Statement, named: &Attest, line: &Line, proof: &Proof) -> Re
     let Some(head) = &facts.log else { return Ok(()) };
     let signed = Checkpoint::parse(&proof.note.text).map_err(|_| "the checkpoint is none")?;
     let is_root = from_base64(&head.root).is_some_and(|root| root.len() == signed.root.len());
-    // It was signed before the entry was written, so the entry is not below it. Its root is the key's word: only a proof
-    // from that head to this one would show more.
+    // It was signed before the entry was written, so the entry is not below it. Its root is the key's word:
+    // only a proof from that head to this one would show more.
     if head.origin != signed.origin || head.size > proof.index || !is_root {
         return Err("the statement names a head that the log did not have");
     }

@@ -1,6 +1,7 @@
 //! A path of git's, which is any bytes, as a text of JSON, and back.
 
-/// As it is, or where that is impossible in quotation marks with octal escapes, which git's own tools read too.
+/// As it is, or where that is impossible in quotation marks with octal escapes, which git's own tools read
+/// too.
 pub fn spell(path: &[u8]) -> String {
     match std::str::from_utf8(path) {
         Ok(text) if !text.starts_with('"') => text.to_owned(),
@@ -21,7 +22,8 @@ fn spell_byte(byte: u8) -> String {
 /// `None` for a spelling that `spell` does not make.
 pub fn read(text: &str) -> Option<Vec<u8>> {
     let Some(quoted) = text.strip_prefix('"') else { return Some(text.as_bytes().to_vec()) };
-    let (mut path, mut rest) = (Vec::new(), quoted.strip_suffix('"')?);
+    let mut path = Vec::new();
+    let mut rest = quoted.strip_suffix('"')?;
     while let Some(first) = rest.chars().next() {
         let long = if first == '\\' { 4 } else { first.len_utf8() };
         let (one, after) = rest.split_at_checked(long)?;

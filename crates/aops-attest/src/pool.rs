@@ -1,5 +1,5 @@
-//! All statements that notes hold, each checked once: by whom, in which log, of which repository. Also those that do not
-//! count, with the reason, for the commit that they speak of.
+//! All statements that notes hold, each checked once: by whom, in which log, of which repository. Also those
+//! that do not count, with the reason, for the commit that they speak of.
 
 use crate::change::Change;
 use crate::code::{Code, Trouble};
@@ -55,8 +55,8 @@ pub struct Pool {
     pub attested: Vec<Attested>,
     pub rejected: Vec<Rejected>,
     pub approvals: Vec<ApprovalLine>,
-    /// First commits that statements name and nobody knows here. Made in a shallow clone, a statement names the commit at
-    /// which that clone was cut.
+    /// First commits that statements name and nobody knows here. Made in a shallow clone, a statement names
+    /// the commit at which that clone was cut.
     pub strange_roots: BTreeSet<String>,
 }
 
@@ -84,7 +84,9 @@ pub struct Around<'a> {
 impl Pool {
     /// `notes`: a commit and its note; a file that was named stands beside every commit, without one.
     pub fn read(notes: &[(Option<String>, Note)], around: Around) -> Self {
-        let (mut pool, mut envelopes, mut proofs) = (Self::default(), Vec::<Noted>::new(), Vec::<ProofLine>::new());
+        let mut pool = Self::default();
+        let mut envelopes = Vec::<Noted>::new();
+        let mut proofs = Vec::<ProofLine>::new();
         for (commit, note) in notes {
             let of: Vec<String> = commit.iter().cloned().collect();
             let lines = match note {

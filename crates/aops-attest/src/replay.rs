@@ -47,7 +47,8 @@ fn find_single(
     let lists: Vec<Vec<&Commit>> = wanted.iter().map(|commit| likely(commit, originals)).collect();
     let mut from = 0;
     for many in ROUNDS {
-        let (mut merges, mut of) = (Vec::new(), Vec::new());
+        let mut merges = Vec::new();
+        let mut of = Vec::new();
         for (at, commit) in wanted.iter().enumerate().filter(|(at, _)| found[*at].is_none()) {
             for original in lists[at].iter().skip(from).take(many) {
                 merges.push(step(original, &commit.parent_tree));
@@ -67,7 +68,8 @@ fn find_single(
     Ok(())
 }
 
-/// Originals that touch at least the same paths: those of the same author, time and message first, then the smaller ones.
+/// Originals that touch at least the same paths: those of the same author, time and message first, then the
+/// smaller ones.
 fn likely<'a>(commit: &Commit, originals: &'a [Commit]) -> Vec<&'a Commit> {
     let its = paths(commit);
     let fits = |one: &&Commit| !its.is_empty() && its.is_subset(&paths(one));
@@ -143,13 +145,15 @@ impl Attempt<'_> {
 fn branches<'a>(history: &[(String, Vec<String>)], originals: &'a [Commit]) -> Vec<Branch<'a>> {
     let known: HashMap<&str, &Commit> = originals.iter().map(|one| (one.id.as_str(), one)).collect();
     let parents: HashMap<&str, &[String]> = history.iter().map(|(id, above)| (id.as_str(), &above[..])).collect();
-    let (mut found, mut inner) = (Vec::new(), HashSet::new());
+    let mut found = Vec::new();
+    let mut inner = HashSet::new();
     // The last first: what is before it is in no branch of its own.
     for tip in history.iter().rev().filter_map(|(id, _)| known.get(id.as_str())) {
         if inner.contains(tip.id.as_str()) {
             continue;
         }
-        let (mut seen, mut open) = (HashSet::new(), vec![tip.id.as_str()]);
+        let mut seen = HashSet::new();
+        let mut open = vec![tip.id.as_str()];
         while let Some(id) = open.pop() {
             if seen.insert(id) {
                 open.extend(parents.get(id).into_iter().flat_map(|above| above.iter().map(String::as_str)));

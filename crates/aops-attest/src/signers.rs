@@ -1,8 +1,9 @@
-//! Whose word counts: the list that a repository keeps in its base (`.aops/signers`), a JSON object on each line.
+//! Whose word counts: the list that a repository keeps in its base (`.aops/signers`), a JSON object on each
+//! line.
 //!
-//! `{"key": "aops-log.local/…+…+…", "owner": "ada", "may": "A3", "from": "2026-01-01", "until": "2027-01-01"}`. A key of a person
-//! is one of ssh's (`ssh-ed25519 …`). Lines that begin with `#` are comments. Invariant: a list with one line that cannot be
-//! read is refused whole.
+//! `{"key": "aops-log.local/…+…+…", "owner": "ada", "may": "A3", "from": "2026-01-01"}`.
+//! A key of a person is one of ssh's (`ssh-ed25519 …`). Lines that begin with `#` are comments. Invariant: a
+//! list with one line that cannot be read is refused whole.
 
 use crate::level::Level;
 use crate::strict::{self, Malformed};

@@ -1,6 +1,8 @@
-//! What is attested of one commit: an in-toto Statement v1 with SLSA provenance v1, our own facts in one byproduct.
+//! What is attested of one commit: an in-toto Statement v1 with SLSA provenance v1, our own facts in one
+//! byproduct.
 //!
-//! Fields that we do not know are ignored, as in-toto wants it; a name that stands twice is refused, however deep.
+//! Fields that we do not know are ignored, as in-toto wants it; a name that stands twice is refused, however
+//! deep.
 //! Invariant: nothing here is a text of a person, of a model or of a command.
 
 mod facts;

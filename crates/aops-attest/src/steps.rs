@@ -1,11 +1,12 @@
-//! Finds attested changes that together make one commit: each path goes from old to new by attested steps alone, and every
-//! attested change is used whole.
+//! Finds attested changes that together make one commit: each path goes from old to new by attested steps
+//! alone, and every attested change is used whole.
 
 use crate::change::{Change, Record};
 use crate::statement::Side;
 use std::collections::{BTreeMap, HashMap};
 
-/// Tries before the search is given up: of changes that can be combined in many ways a forger could make any number.
+/// Tries before the search is given up: of changes that can be combined in many ways a forger could make any
+/// number.
 const MOST_TRIES: usize = 1024;
 
 /// The changes that may be combined, found by what they begin with.
@@ -113,7 +114,8 @@ mod tests {
 
     fn found(steps: &[&str], wanted: &str) -> Option<Vec<usize>> {
         let changes: Vec<Change> = steps.iter().map(|text| change(text)).collect();
-        let (changes, wanted): (Vec<&Change>, Change) = (changes.iter().collect(), change(wanted));
+        let changes: Vec<&Change> = changes.iter().collect();
+        let wanted: Change = change(wanted);
         let mut used = Steps::new(&changes).find(&wanted)?;
         used.sort_unstable();
         Some(used)

@@ -1,4 +1,5 @@
-//! JSON of strangers, read so that no two readers see two documents: a name stands once in an object, however deep.
+//! JSON of strangers, read so that no two readers see two documents: a name stands once in an object, however
+//! deep.
 
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error, MapAccess, SeqAccess, Visitor};

@@ -1,7 +1,7 @@
 //! Judges each commit of a range: what binds it, how much that proves, and why it does not pass.
 //!
-//! Invariants: what could not be asked is never a pass; a person's signature stands for a commit that nothing attests, not for
-//! something forged.
+//! Invariants: what could not be asked is never a pass; a person's signature stands for a commit that nothing
+//! attests, not for something forged.
 
 use crate::bind::{Binding, Bound, bind};
 use crate::change::{Change, Record};
@@ -127,7 +127,9 @@ impl Finding {
         let is_here = |one: &&Attested| one.facts().is_some_and(|facts| are_tested(facts, &commit.tree));
         self.tested_elsewhere = properties.contains(&Property::Tests) && !all.iter().all(is_here);
         let oldest = all.iter().filter_map(|one| one.time()).min();
-        (self.level, self.properties, self.attested) = (Some(level), properties, counted);
+        self.level = Some(level);
+        self.properties = properties;
+        self.attested = counted;
         self.trouble = self.unmet(level, oldest, wanted);
     }
 
@@ -178,13 +180,15 @@ impl Finding {
             _ => None,
         };
         if let (true, Some(person)) = (is_open, who) {
-            (self.person, self.trouble) = (Some(person), None);
+            self.person = Some(person);
+            self.trouble = None;
         }
         Ok(())
     }
 }
 
-/// Why nothing binds it: what speaks of it and does not count, what its own note speaks of, and what of it is attested.
+/// Why nothing binds it: what speaks of it and does not count, what its own note speaks of, and what of it is
+/// attested.
 fn diagnose(commit: &Commit, pool: &Pool) -> Trouble {
     let speaks = pool.rejected.iter().filter(|one| {
         let of_it = one.commit == commit.id || one.change == commit.digest && !commit.is_merge();
@@ -216,7 +220,8 @@ struct Approvals {
 }
 
 impl Approvals {
-    /// For each part of a commit: a person other than the owner of the log's key approved it, or the commit's own change.
+    /// For each part of a commit: a person other than the owner of the log's key approved it, or the commit's
+    /// own change.
     fn of(
         &mut self,
         commit: &Commit,

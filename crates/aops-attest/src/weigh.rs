@@ -1,7 +1,7 @@
 //! How much the attestations of one commit prove together.
 //!
-//! A session that did nothing to the commit neither raises nor lowers it. Of the statements of one session the best counts: a
-//! later one only ever adds to an earlier, so taking one away helps nobody.
+//! A session that did nothing to the commit neither raises nor lowers it. Of the statements of one session
+//! the best counts: a later one only ever adds to an earlier, so taking one away helps nobody.
 
 use crate::level::{Level, Properties, Property, capped, claimed};
 use crate::logged::Trust;
@@ -62,7 +62,8 @@ fn weigh_change(part: &[usize], approved: bool, pool: &Pool, trust: &Trust) -> O
     let mut best: BTreeMap<(usize, &str), Said> = BTreeMap::new();
     for at in part {
         let one = &pool.attested[*at];
-        let (facts, may) = (one.facts()?, trust.signers[one.signer].may);
+        let facts = one.facts()?;
+        let may = trust.signers[one.signer].may;
         let mut properties = claimed(facts, may);
         if one.witnessed.is_some() {
             properties.insert(Property::Witnessed);

@@ -1,7 +1,8 @@
-//! Walks a ledger line by line: digest, number, link, legality of the fold and, at each mark, the digest of the state.
+//! Walks a ledger line by line: digest, number, link, legality of the fold and, at each mark, the digest of
+//! the state.
 //!
-//! Reads bytes that the caller brings, so a ledger of any length takes little memory. Generic over the [`Fold`] that the
-//! entries are applied to. Invariant: an entry is applied only when its batch is committed.
+//! Reads bytes that the caller brings, so a ledger of any length takes little memory. Generic over the
+//! [`Fold`] that the entries are applied to. Invariant: an entry is applied only when its batch is committed.
 
 use crate::entry::{ENTRY, Layout, Line};
 use crate::failure::Kind;
@@ -28,7 +29,8 @@ pub trait Fold {
     /// Applies one entry; afterwards `tip` is that entry.
     fn apply(&mut self, trace: &str, line: &Line, fact: &Self::Fact) -> Result<(), Kind>;
 
-    /// Since this was last asked the state may have become another one; otherwise its digest is not computed again.
+    /// Since this was last asked the state may have become another one; otherwise its digest is not computed
+    /// again.
     fn take_touched(&mut self) -> bool {
         true
     }
@@ -95,8 +97,11 @@ impl<F: Fold> Walk<F> {
 
     /// Applies all complete batches and returns their length.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<usize, Damage> {
-        let (mut batch, mut at, mut done) = (Vec::new(), 0, 0);
-        let (mut seq, known) = (self.folded.tip().0, self.folded.tip().1.to_owned());
+        let mut batch = Vec::new();
+        let mut at = 0;
+        let mut done = 0;
+        let mut seq = self.folded.tip().0;
+        let known = self.folded.tip().1.to_owned();
         let mut head = known.as_str();
         let trace = F::ONE_TRACE.then(|| quoted(&self.trace));
         while let Some(long) = memchr(b'\n', &bytes[at..]) {
@@ -105,7 +110,8 @@ impl<F: Fold> Walk<F> {
                 let what = "is not the one that was acknowledged";
                 return Err(Damage { kind: Kind::RecoveryFailed, seq: line.seq, what });
             }
-            (seq, head) = (line.seq, line.digest);
+            seq = line.seq;
+            head = line.digest;
             batch.push(line);
             at += long + 1;
             if line.mark.is_some() || !F::LAYOUT.marked {
@@ -179,8 +185,8 @@ fn check<'a, F: Fold>(line: &'a [u8], seq: u64, head: &str, trace: Option<&str>)
     Ok(line)
 }
 
-/// The bytes after the last mark can come from a killed write: intact lines (checked by `feed`), then at most one that
-/// was cut. NUL bytes, or a piece that does not begin like an entry, cannot.
+/// The bytes after the last mark can come from a killed write: intact lines (checked by `feed`), then at most
+/// one that was cut. NUL bytes, or a piece that does not begin like an entry, cannot.
 pub fn is_tear(rest: &[u8]) -> bool {
     let start = memrchr(b'\n', rest).map_or(0, |at| at + 1);
     let cut = &rest[start..];

@@ -1,7 +1,8 @@
 //! One line of a ledger: fixed members around a payload, written and read without a JSON parser.
 //!
-//! The line is its own RFC 8785 form: member names are chosen so that the payload sorts last. Its digest is the SHA-256 of
-//! the line with the digest left out. Invariant: `Line::read` accepts exactly what `Frame::write` makes, byte for byte.
+//! The line is its own RFC 8785 form: member names are chosen so that the payload sorts last. Its digest is
+//! the SHA-256 of the line with the digest left out. Invariant: `Line::read` accepts exactly what
+//! `Frame::write` makes, byte for byte.
 
 use crate::json::quoted;
 use crate::sha256::{Sum, sha256};
@@ -138,7 +139,8 @@ impl<'a> Line<'a> {
 
     pub fn read_as(layout: &Layout, line: &'a [u8]) -> Option<Self> {
         let mut rest = std::str::from_utf8(line).ok()?;
-        let (mut line, mut state) = (Self { unsealed: layout.unsealed, ..Self::default() }, None);
+        let mut line = Self { unsealed: layout.unsealed, ..Self::default() };
+        let mut state = None;
         for (part, lead) in layout.members {
             match rest.strip_prefix(lead) {
                 Some(value) => rest = value,
@@ -170,8 +172,8 @@ impl<'a> Line<'a> {
         self.holds() && self.is_spelled_right()
     }
 
-    /// The line is its own canonical form: a name twice, or another spelling, could show two readers two entries under one
-    /// digest. The members around these are read in no other form.
+    /// The line is its own canonical form: a name twice, or another spelling, could show two readers two
+    /// entries under one digest. The members around these are read in no other form.
     pub fn is_spelled_right(&self) -> bool {
         let strings = [self.ts, self.kind].into_iter().all(is_plain_string) && is_canonical(self.trace_id);
         strings && self.with.starts_with('{') && is_canonical(self.with)

@@ -1,7 +1,7 @@
 //! Files opened by name below an open folder.
 //!
-//! Invariants: no symlink is followed, nothing blocks on a FIFO, only regular files are used, and every new file is 0600
-//! whatever the umask is.
+//! Invariants: no symlink is followed, nothing blocks on a FIFO, only regular files are used, and every new
+//! file is 0600 whatever the umask is.
 
 use crate::failure::Failure;
 use memchr::{memchr_iter, memrchr};
@@ -18,7 +18,8 @@ const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// A folder in a folder; `None` where there is none.
 pub fn enter(dir: impl AsFd, path: impl AsRef<Path>, follow: bool) -> Result<Option<OwnedFd>, Failure> {
-    let (path, links) = (path.as_ref(), if follow { OFlags::empty() } else { OFlags::NOFOLLOW });
+    let path = path.as_ref();
+    let links = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
     match rustix::fs::openat(dir, path, OFlags::DIRECTORY | OFlags::CLOEXEC | links, Mode::empty()) {
         Ok(found) => Ok(Some(found)),
         Err(Errno::NOENT) => Ok(None),
@@ -78,7 +79,8 @@ pub fn read_at(file: &File, name: &str, at: u64, long: u64) -> Result<Vec<u8>, F
     Ok(bytes)
 }
 
-/// Appends a line, which must end with a line feed, and first ends one that a killed writer left. The caller syncs the file.
+/// Appends a line, which must end with a line feed, and first ends one that a killed writer left. The caller
+/// syncs the file.
 /// Returns its new length, too.
 pub fn append_line(dir: &OwnedFd, name: &str, mut line: String) -> Result<(File, u64), Failure> {
     let (mut file, long) = open_or_make(dir, name, OFlags::RDWR | OFlags::APPEND)?;
@@ -89,8 +91,8 @@ pub fn append_line(dir: &OwnedFd, name: &str, mut line: String) -> Result<(File,
     Ok((file, long + line.len() as u64))
 }
 
-/// Shows every complete line between `from` and `long`, with its offset, until `visit` gives up; then returns `None`, else
-/// where it came to. Holds a megabyte at a time.
+/// Shows every complete line between `from` and `long`, with its offset, until `visit` gives up; then returns
+/// `None`, else where it came to. Holds a megabyte at a time.
 pub fn each_line(
     file: &File,
     mut from: u64,
@@ -145,7 +147,8 @@ pub fn replace(dir: &OwnedFd, name: &str, spare: &str, bytes: &[u8]) -> Result<(
     exchange(dir, spare, name).map_err(storage)
 }
 
-/// Gives the name to the spare file. Swapping keeps both files and their blocks, which is ten times cheaper than replacing one.
+/// Gives the name to the spare file. Swapping keeps both files and their blocks, which is ten times cheaper
+/// than replacing one.
 #[cfg(target_os = "linux")]
 pub fn exchange(dir: &OwnedFd, spare: &str, name: &str) -> Result<(), Errno> {
     match rustix::fs::renameat_with(dir, spare, dir, name, RenameFlags::EXCHANGE) {

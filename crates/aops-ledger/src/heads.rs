@@ -1,9 +1,10 @@
-//! The newest digest of every ledger, kept apart from them: a cut tail is invisible to a hash chain, but not to a head.
+//! The newest digest of every ledger, kept apart from them: a cut tail is invisible to a hash chain, but not
+//! to a head.
 //!
-//! Reads and appends `heads.jsonl` in one folder; `heads.index` finds the newest head of a ledger in it, and `heads.lock`
-//! is held by the process that renews either. Invariants: a head is one `write` that waits for no lock, since a process that
-//! may only read could hold it for ever; a line that is not a head is skipped; the file holds at most about twice the
-//! newest heads.
+//! Reads and appends `heads.jsonl` in one folder; `heads.index` finds the newest head of a ledger in it, and
+//! `heads.lock` is held by the process that renews either. Invariants: a head is one `write` that waits for
+//! no lock, since a process that may only read could hold it for ever; a line that is not a head is skipped;
+//! the file holds at most about twice the newest heads.
 
 use crate::failure::Failure;
 use crate::folder::{self, each_line};
@@ -32,7 +33,8 @@ static KEYS: Keys = Keys { file: "heads.index", hash, same, intact: |_| true, la
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     pub blocked: bool,
-    /// The boot in which it was written and not forced to the disk: after a power loss it can be there without its entry.
+    /// The boot in which it was written and not forced to the disk: after a power loss it can be there
+    /// without its entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
     pub digest: String,
@@ -153,11 +155,12 @@ impl Heads {
         !there(FILE) && [KEYS.file, LOCK].into_iter().any(there)
     }
 
-    /// At most so many heads that were written after this place in the file, in their order, and the place after the last of
-    /// them. A file that is shorter now is another one: it is read from its beginning.
+    /// At most so many heads that were written after this place in the file, in their order, and the place
+    /// after the last of them. A file that is shorter now is another one: it is read from its beginning.
     pub fn after(&self, place: u64, most: usize) -> Result<(Vec<Head>, u64), Failure> {
         let Some((_, lines, long)) = self.open()? else { return Ok((Vec::new(), 0)) };
-        let (mut found, mut end) = (Vec::new(), if place > long { 0 } else { place });
+        let mut found = Vec::new();
+        let mut end = if place > long { 0 } else { place };
         each_line(&lines, end, long, |at, line| {
             found.extend(read(line));
             end = at + line.len() as u64;
@@ -182,8 +185,8 @@ impl Heads {
         Ok(newest.into_iter().flatten().filter(|head| head.blocked).collect())
     }
 
-    /// Makes `head` the newest of its ledger. The folder must exist. One that names its boot is not forced to the disk, and
-    /// the index waits for the next that is.
+    /// Makes `head` the newest of its ledger. The folder must exist. One that names its boot is not forced to
+    /// the disk, and the index waits for the next that is.
     pub fn export(&self, head: &Head) -> Result<(), Failure> {
         let dir = self.folder()?.ok_or_else(|| Failure::storage(self.path.display(), "is gone"))?;
         let (file, long) = append(&dir, &(canonical(head) + "\n"))?;
@@ -224,8 +227,8 @@ fn append(dir: &OwnedFd, line: &str) -> Result<(File, u64), Failure> {
     }
 }
 
-/// Brings the index up to date and removes old heads, unless another process does or seems to: the head is exported, and
-/// neither is needed.
+/// Brings the index up to date and removes old heads, unless another process does or seems to: the head is
+/// exported, and neither is needed.
 fn renew(dir: &OwnedFd, long: u64) {
     if long <= KEYS.lag {
         return;
@@ -243,11 +246,13 @@ fn renew(dir: &OwnedFd, long: u64) {
     }
 }
 
-/// Rewrites the file with the newest heads only. Happens once in as many exports as there are ledgers. A head that another
-/// process appended to the old file meanwhile is carried over; one that comes later still sees that the file has gone.
+/// Rewrites the file with the newest heads only. Happens once in as many exports as there are ledgers. A head
+/// that another process appended to the old file meanwhile is carried over; one that comes later still sees
+/// that the file has gone.
 fn compact(heads: &Indexed) -> Result<(), Failure> {
     let storage = |e: std::io::Error| Failure::storage(FILE, e);
-    let (mut newest, mut n) = (HashMap::new(), 0_u64);
+    let mut newest = HashMap::new();
+    let mut n = 0_u64;
     each_line(heads.lines, 0, heads.long, |_, line| {
         if let Some(head) = read(line) {
             n += 1;

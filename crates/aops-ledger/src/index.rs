@@ -1,7 +1,8 @@
 //! A hash table on disk: the newest line of each key in an append-only file of lines.
 //!
-//! Reads and writes one file beside the lines. It is a hint: a hit is proven by reading the line, lines that the table does
-//! not cover yet are read directly, and a table that does not fit its lines is rebuilt or ignored. One writer at a time.
+//! Reads and writes one file beside the lines. It is a hint: a hit is proven by reading the line, lines that
+//! the table does not cover yet are read directly, and a table that does not fit its lines is rebuilt or
+//! ignored. One writer at a time.
 //! Readers need no lock: slots change in place, but a larger table is a new file.
 
 use crate::failure::Failure;
@@ -31,10 +32,11 @@ pub struct Keys {
     pub hash: fn(&[u8]) -> Option<u64>,
     /// Two lines with the same hash have the same key.
     pub same: fn(&[u8], &[u8]) -> bool,
-    /// A line is as it was written. One that is not is shown for the key that the table has it under: the caller sees that it
-    /// was changed.
+    /// A line is as it was written. One that is not is shown for the key that the table has it under: the
+    /// caller sees that it was changed.
     pub intact: fn(&[u8]) -> bool,
-    /// So many bytes at the end may be missing in the table: reading them is cheaper than writing the table each time.
+    /// So many bytes at the end may be missing in the table: reading them is cheaper than writing the table
+    /// each time.
     pub lag: u64,
     /// Slots reach the disk before the header that counts them, so that the table survives a power loss.
     pub synced: bool,
@@ -139,7 +141,11 @@ impl<'a> Table<'a> {
         let mut bytes = [0; HEADER_LONG];
         file.read_exact_at(&mut bytes, 0).ok()?;
         let word = |n: usize| word(&bytes[n * 8..n * 8 + 8]);
-        let (slots, used, covered, end, live) = (word(1), word(2), word(3), word(5), word(6));
+        let slots = word(1);
+        let used = word(2);
+        let covered = word(3);
+        let end = word(5);
+        let live = word(6);
         let sound = word(0) == MAGIC && slots >= SMALLEST && used < slots && covered <= of.long;
         (sound && word(4) == of.tag).then_some(Self {
             file,
@@ -245,7 +251,8 @@ impl<'a> Table<'a> {
         if (self.used + 1) * 2 > self.slots {
             self.grow()?;
         }
-        let (mut old, mut known) = (0, false);
+        let mut old = 0;
+        let mut known = false;
         let (slot, free) = self.probe(hash, |at| {
             known = at == offset;
             let other = if known { None } else { self.line_at(at) };
@@ -274,13 +281,16 @@ impl<'a> Table<'a> {
             let (free, _) = larger.probe(hash, |_| true)?;
             larger.put(free, hash, offset - 1)?;
         }
-        let (used, covered, end, live) = (self.used, self.covered, self.end, self.live);
+        let used = self.used;
+        let covered = self.covered;
+        let end = self.end;
+        let live = self.live;
         *self = Self { used, covered, end, live, ..larger };
         Some(())
     }
 
-    /// Shows the offset in each slot of this hash until `go_on` says no or a slot is free. Returns that slot, and whether
-    /// it is free; `None` where the table is full.
+    /// Shows the offset in each slot of this hash until `go_on` says no or a slot is free. Returns that slot,
+    /// and whether it is free; `None` where the table is full.
     fn probe(&self, hash: u64, mut go_on: impl FnMut(u64) -> bool) -> Option<(u64, bool)> {
         let mut at = hash % self.slots;
         for _ in 0..=self.slots / PROBE + 1 {

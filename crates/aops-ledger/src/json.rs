@@ -1,8 +1,8 @@
 //! JSON as borrowed values, and its canonical form (RFC 8785), whole or clipped.
 //!
-//! Written by hand: a document model refuses depth 128 and lone surrogates, and copies every string. Invariants: nothing
-//! recurses deeper than `DEEPEST`; every string passes through the caller's [`Clean`]; an integer that a double cannot
-//! hold is written as a string.
+//! Written by hand: a document model refuses depth 128 and lone surrogates, and copies every string.
+//! Invariants: nothing recurses deeper than `DEEPEST`; every string passes through the caller's [`Clean`]; an
+//! integer that a double cannot hold is written as a string.
 
 use crate::sha256::sha256;
 use std::borrow::Cow;
@@ -10,8 +10,8 @@ use std::borrow::Cow;
 /// Below this depth a value is kept as text.
 const DEEPEST: usize = 64;
 
-/// Removes what must not be written, such as secrets, from a text. The name of its member, where it has one, may say that
-/// it is secret.
+/// Removes what must not be written, such as secrets, from a text. The name of its member, where it has one,
+/// may say that it is secret.
 pub type Clean = for<'a> fn(&str, &'a str) -> Cow<'a, str>;
 
 pub fn unchanged<'a>(_name: &str, text: &'a str) -> Cow<'a, str> {
@@ -171,7 +171,8 @@ impl<'a> Reader<'a> {
 
     /// Steps over one value.
     fn span(&mut self) -> &'a str {
-        let (first, start) = (self.peek(), self.at);
+        let first = self.peek();
+        let start = self.at;
         match first {
             b'{' | b'[' => drop(self.skip()),
             b'"' => drop(self.string()),
@@ -182,7 +183,8 @@ impl<'a> Reader<'a> {
 
     /// Steps over one nested value without recursion.
     fn skip(&mut self) -> &'a str {
-        let (start, mut open) = (self.at, 0_usize);
+        let start = self.at;
+        let mut open = 0_usize;
         loop {
             match self.peek() {
                 b'"' => {
@@ -306,7 +308,8 @@ impl Writer {
         }
     }
 
-    /// Names are clipped before they are sorted: the output must be in order, and two long names must stay different.
+    /// Names are clipped before they are sorted: the output must be in order, and two long names must stay
+    /// different.
     fn member_name<'a>(&self, name: &'a str) -> Cow<'a, str> {
         let clean = (self.clean)("", name);
         if clean.len() <= self.longest {

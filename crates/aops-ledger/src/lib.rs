@@ -1,8 +1,9 @@
 //! A tamper-evident ledger in one text file.
 //!
-//! Each line is canonical JSON ([RFC 8785](https://www.rfc-editor.org/rfc/rfc8785)), carries the SHA-256 of the line before
-//! it, and is itself sealed by a SHA-256. A reader needs no JSON parser to check a chain, and `jq` still works. What the
-//! entries mean is the caller's: a [`chain::Walk`] is generic over the [`chain::Fold`] that they are applied to.
+//! Each line is canonical JSON ([RFC 8785](https://www.rfc-editor.org/rfc/rfc8785)), carries the SHA-256 of
+//! the line before it, and is itself sealed by a SHA-256. A reader needs no JSON parser to check a chain, and
+//! `jq` still works. What the entries mean is the caller's: a [`chain::Walk`] is generic over the
+//! [`chain::Fold`] that they are applied to.
 //!
 //! ```
 //! use aops_ledger::chain::{Fold, Walk};
@@ -36,7 +37,8 @@
 //! let state = sha256(&[b"1"]);
 //! let memory = sha256(&[]); // this fold remembers nothing else
 //! let mark = Some(Mark { state: &state, memory: &memory });
-//! let frame = Frame { prev: NO_DIGEST, seq: 1, mark, trace_id: "job-7", ts: "2026-01-13T10:00:00Z", kind: "tick", with: "{}" };
+//! let ts = "2026-01-13T10:00:00Z";
+//! let frame = Frame { prev: NO_DIGEST, seq: 1, mark, trace_id: "job-7", ts, kind: "tick", with: "{}" };
 //! let (line, _digest) = frame.write();
 //!
 //! let mut walk = Walk::new(Count(0, NO_DIGEST.to_owned()), "job-7", 0);

@@ -1,6 +1,7 @@
 //! `flock` with a timeout.
 //!
-//! Blocks the caller for at most the patience it brings. The lock ends with the open file, so a killed process holds none.
+//! Blocks the caller for at most the patience it brings. The lock ends with the open file, so a killed
+//! process holds none.
 //! Whoever may open a file, be it for reading, can hold its lock: that commands cannot is up to the jail.
 
 use crate::failure::{Failure, Kind};
@@ -62,7 +63,8 @@ impl Lock {
         Ok(Self { _file: take(open_or_make(dir, NAME)?, NAME, PATIENCE)? })
     }
 
-    /// For a reader: waits as long as a writer, creates no file, and continues without the lock where it cannot get it.
+    /// For a reader: waits as long as a writer, creates no file, and continues without the lock where it
+    /// cannot get it.
     pub fn of_reader(dir: &OwnedFd) -> Option<Self> {
         let file = open(dir, NAME, false).ok()??;
         take(file, NAME, PATIENCE).ok().map(|file| Self { _file: file })

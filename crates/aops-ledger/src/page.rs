@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-/// Bytes that are written anew many thousand times. A serialiser writes mostly single bytes, which a `Vec` takes more slowly.
+/// Bytes that are written anew many thousand times. A serialiser writes mostly single bytes, which a `Vec`
+/// takes more slowly.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     room: Vec<u8>,

@@ -63,7 +63,8 @@ pub struct Sum(pub [u8; 32]);
 
 /// The value of each hex digit; 255 for every other byte.
 const VALUES: [u8; 256] = {
-    let (mut values, mut n) = ([0xff; 256], 0_u8);
+    let mut values = [0xff; 256];
+    let mut n = 0_u8;
     while n < 16 {
         values[DIGITS[n as usize] as usize] = n;
         n += 1;
@@ -88,9 +89,11 @@ impl Sum {
     /// `None` for anything but 64 lower-case digits.
     pub fn read(text: &str) -> Option<Self> {
         let digits = <&[u8; 64]>::try_from(text.as_bytes()).ok()?;
-        let (mut sum, mut odd) = ([0; 32], 0);
+        let mut sum = [0; 32];
+        let mut odd = 0;
         for at in 0..32 {
-            let (high, low) = (VALUES[usize::from(digits[2 * at])], VALUES[usize::from(digits[2 * at + 1])]);
+            let high = VALUES[usize::from(digits[2 * at])];
+            let low = VALUES[usize::from(digits[2 * at + 1])];
             odd |= high | low;
             sum[at] = high << 4 | low & 15;
         }

@@ -1,4 +1,5 @@
-//! Whether a text is its own RFC 8785 form: one document has one spelling, so that no two readers see two documents.
+//! Whether a text is its own RFC 8785 form: one document has one spelling, so that no two readers see two
+//! documents.
 //!
 //! Reads the text once and makes nothing, except for names with escapes or beyond ASCII.
 
@@ -9,7 +10,8 @@ use std::cmp::Ordering;
 /// Deeper than any entry of ours, and than what is read as a fact.
 const DEEPEST: usize = 160;
 
-/// One value, nothing before or after it, each name once and in order, every string and number in its only form.
+/// One value, nothing before or after it, each name once and in order, every string and number in its only
+/// form.
 pub fn is_canonical(text: &str) -> bool {
     let mut rest = text;
     value(&mut rest, 0).is_some() && rest.is_empty()
@@ -82,7 +84,8 @@ fn order(one: &str, other: &str) -> Ordering {
     if simple(one) && simple(other) {
         return one.cmp(other);
     }
-    let (one, other): (Cow<str>, Cow<str>) = (unescaped(one), unescaped(other));
+    let one: Cow<str> = unescaped(one);
+    let other: Cow<str> = unescaped(other);
     one.encode_utf16().cmp(other.encode_utf16())
 }
 
@@ -111,7 +114,8 @@ fn string_inside(text: &str) -> Option<usize> {
     Some(at)
 }
 
-/// How long the escape after a backslash is: the short one where there is one, else lower-case hex of a control character.
+/// How long the escape after a backslash is: the short one where there is one, else lower-case hex of a
+/// control character.
 fn escape(after: &[u8]) -> Option<usize> {
     match after {
         [b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't', ..] => Some(1),

@@ -1,7 +1,8 @@
 //! The canonical form of a stored type, and the digest of it.
 //!
-//! Stored types must declare their fields in sorted order: then the plain serialisation is the RFC 8785 form, but for maps
-//! whose names come from outside (files, say) and would stand in another order by their UTF-16 units. Those are sorted anew.
+//! Stored types must declare their fields in sorted order: then the plain serialisation is the RFC 8785 form,
+//! but for maps whose names come from outside (files, say) and would stand in another order by their UTF-16
+//! units. Those are sorted anew.
 
 use crate::json::{read, unchanged};
 use crate::page::Page;
@@ -23,8 +24,8 @@ pub fn write_canonical<T: Serialize>(stored: &T, to: &mut Page) {
     }
 }
 
-/// The same with its names in order; `None` where they must be. Bytes and UTF-16 units disagree on one pair of characters
-/// alone: one beyond U+FFFF, and one from U+E000 on.
+/// The same with its names in order; `None` where they must be. Bytes and UTF-16 units disagree on one pair
+/// of characters alone: one beyond U+FFFF, and one from U+E000 on.
 fn sorted(plain: &[u8]) -> Option<String> {
     // Both look at whole words; most texts end here.
     if plain.is_ascii() || plain.iter().fold(0, |most, byte| most.max(*byte)) < 0xF0 {

@@ -1,6 +1,7 @@
 //! Which addresses a name may lead to.
 //!
-//! Pure. Invariant: only what the whole internet can reach counts as public; everything else needs the person's word.
+//! Pure. Invariant: only what the whole internet can reach counts as public; everything else needs the
+//! person's word.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,6 +1,7 @@
 //! Where the body of a plain request ends. What comes after it is not passed on.
 //!
-//! Pure. Invariant: servers read a body that is passed on in one way only: no chunk has an extension, no line end is bare.
+//! Pure. Invariant: servers read a body that is passed on in one way only: no chunk has an extension, no line
+//! end is bare.
 
 /// Digits of a chunk's size.
 const LONGEST_SIZE: u32 = 12;

@@ -1,6 +1,7 @@
 //! What was reached, and what was refused: for each host, its numbers and nothing of what was said.
 //!
-//! Pure: the caller says what time it is. Invariant: the table stays small, whatever names a command makes up.
+//! Pure: the caller says what time it is. Invariant: the table stays small, whatever names a command makes
+//! up.
 
 use crate::list::{Pass, Word};
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,7 +97,8 @@ impl Counts {
         let all = || self.rows().map(|(.., row)| row);
         let hosts: BTreeSet<&str> =
             self.rows().filter(|(.., row)| row.connections > 0).map(|(host, ..)| host).collect();
-        let (down, up) = (all().map(|row| row.down).sum(), all().map(|row| row.up).sum());
+        let down = all().map(|row| row.down).sum();
+        let up = all().map(|row| row.up).sum();
         let hosts = match hosts.len() {
             0 => "no host reached".to_owned(),
             1 => format!("1 host, {} in, {} out", size(down), size(up)),

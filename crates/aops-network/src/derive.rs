@@ -1,7 +1,7 @@
 //! Hosts that files of a project or of a person name: lock files, settings of package managers, remotes.
 //!
-//! Pure: reads lines. Invariant: of a lock file only the fields count that say where something is fetched from; a funding
-//! link or a homepage is nobody's word.
+//! Pure: reads lines. Invariant: of a lock file only the fields count that say where something is fetched
+//! from; a funding link or a homepage is nobody's word.
 
 use crate::list::{Pattern, USUAL_PORTS};
 use crate::name::Name;

@@ -1,7 +1,7 @@
 //! Look-ups of names, answered with made-up addresses: one for each name, known here alone. Nobody is asked.
 //!
-//! Pure. Invariants: a look-up tells nobody anything, and does not fail because its name is on no list; an address that was
-//! given away leads to one name at a time.
+//! Pure. Invariants: a look-up tells nobody anything, and does not fail because its name is on no list; an
+//! address that was given away leads to one name at a time.
 
 use crate::name::Name;
 use std::collections::HashMap;
@@ -121,7 +121,8 @@ fn question(bytes: &[u8]) -> Option<Question> {
         }
     }
     let &[a, b, c, d] = bytes.get(at..at + 4)? else { return None };
-    let (kind, class) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+    let kind = u16::from_be_bytes([a, b]);
+    let class = u16::from_be_bytes([c, d]);
     Some(Question { name: Name::of(&text), kind, class, length: at + 4 })
 }
 

@@ -1,6 +1,7 @@
 //! The name of the server in a TLS connection, from its first bytes.
 //!
-//! Pure; nothing is decrypted. Invariant: a hello is whole, alone in its records and names exactly one host, or it is refused.
+//! Pure; nothing is decrypted. Invariant: a hello is whole, alone in its records and names exactly one host,
+//! or it is refused.
 
 use crate::name::Name;
 use std::fmt;
@@ -118,7 +119,8 @@ fn name_in(body: &[u8]) -> Result<Hello, BadHello> {
     let mut reader = Reader(body);
     let extensions = extensions(&mut reader).filter(|_| reader.0.is_empty()).ok_or(BadHello::NoHello)?;
     let mut reader = Reader(extensions);
-    let (mut name, mut hides_one) = (None, false);
+    let mut name = None;
+    let mut hides_one = false;
     while !reader.0.is_empty() {
         let (Some(kind), Some(content)) = (reader.number(), reader.long()) else { return Err(BadHello::NoHello) };
         hides_one |= ENCRYPTED.contains(&kind);

@@ -1,7 +1,7 @@
 //! The process inside: it makes sockets in its network and passes them out.
 //!
-//! A socket belongs to the network that it was made in, whoever holds it. Invariant: it does what the broker wishes, and ends
-//! with it.
+//! A socket belongs to the network that it was made in, whoever holds it. Invariant: it does what the broker
+//! wishes, and ends with it.
 
 use rustix::io::Errno;
 use rustix::net::{
@@ -77,9 +77,9 @@ impl Wish {
     }
 }
 
-/// From here on every IPv4 address is this machine: `ip route add local 0.0.0.0/0 dev lo`. What answers at one of the
-/// loopback's addresses answers from that very address, as a resolver at 127.0.0.53 must; the kernel's own route has another
-/// in mind.
+/// From here on every IPv4 address is this machine: `ip route add local 0.0.0.0/0 dev lo`. What answers at
+/// one of the loopback's addresses answers from that very address, as a resolver at 127.0.0.53 must; the
+/// kernel's own route has another in mind.
 pub fn take_every_address() -> io::Result<()> {
     add_route(None)?;
     add_route(Some((Ipv4Addr::new(127, 0, 0, 0), 8)))

@@ -1,7 +1,7 @@
 //! The list: which hosts may be reached at which ports, and on whose word.
 //!
-//! Pure. The text is one rule a line. Invariants: what is denied is denied whoever allows it; a text of which one line is not
-//! understood is no list.
+//! Pure. The text is one rule a line. Invariants: what is denied is denied whoever allows it; a text of which
+//! one line is not understood is no list.
 
 use crate::known::takes_uploads;
 use crate::name::{Name, port};
@@ -94,7 +94,8 @@ pub struct List {
     pub publish: Publish,
     /// A hello may hide a second name.
     pub ech: bool,
-    /// A secret was read: listed hosts that take uploads from anybody need a person again, except for the remotes.
+    /// A secret was read: listed hosts that take uploads from anybody need a person again, except for the
+    /// remotes.
     pub guarded: bool,
 }
 
@@ -186,7 +187,8 @@ impl List {
         if self.mode == Mode::Observe { Verdict::Pass(Pass::Observed) } else { Verdict::Refuse(refused) }
     }
 
-    /// What a person answered once, and what was found when the session began where `found` says so: no configuration has it.
+    /// What a person answered once, and what was found when the session began where `found` says so: no
+    /// configuration has it.
     pub fn keep_from(&mut self, old: &Self, found: bool) {
         let lasts = |word: Word| match word {
             Word::Session => true,
@@ -197,7 +199,8 @@ impl List {
         self.guarded = old.guarded;
     }
 
-    /// From here on, until the task ends: what a person allowed before the secret was read does not count for these hosts.
+    /// From here on, until the task ends: what a person allowed before the secret was read does not count for
+    /// these hosts.
     pub fn guard(&mut self) {
         self.guarded = true;
         self.allow.retain(|(pattern, word)| *word != Word::Session || !takes_uploads(&pattern.name));

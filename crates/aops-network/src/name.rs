@@ -1,6 +1,7 @@
 //! The one place where bytes become a host name.
 //!
-//! Pure. Invariant: two names that are the same host are equal byte by byte, and no way to write an address is a name.
+//! Pure. Invariant: two names that are the same host are equal byte by byte, and no way to write an address
+//! is a name.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,8 +14,8 @@ const LONGEST_LABEL: usize = 63;
 pub struct Name(Arc<str>);
 
 impl Name {
-    /// Letters, digits, `-`, `_` and dots. The last label begins with no digit: no top-level domain does, and every way to
-    /// write an address (`127.1`, `0x7f000001`, `2130706433`) does.
+    /// Letters, digits, `-`, `_` and dots. The last label begins with no digit: no top-level domain does, and
+    /// every way to write an address (`127.1`, `0x7f000001`, `2130706433`) does.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.strip_suffix(b".").unwrap_or(bytes);
         if bytes.len() > LONGEST_NAME {

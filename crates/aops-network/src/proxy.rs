@@ -1,7 +1,7 @@
 //! The proxy of the person's own environment: which hosts are reached through it, and what is said to it.
 //!
-//! Pure. Invariants: a proxy that is not understood is an error, never a way around it; a proxy is asked for the name that
-//! was judged, and only after that.
+//! Pure. Invariants: a proxy that is not understood is an error, never a way around it; a proxy is asked for
+//! the name that was judged, and only after that.
 
 use crate::name::{Name, port};
 use std::fmt;
@@ -112,7 +112,8 @@ impl Proxy {
         format!("CONNECT {name}:{port} HTTP/1.1\r\nHost: {name}:{port}\r\n{}\r\n", self.login()).into_bytes()
     }
 
-    /// The head of a request as a proxy wants it: with the host in its first line. `head`: with the path alone.
+    /// The head of a request as a proxy wants it: with the host in its first line. `head`: with the path
+    /// alone.
     pub fn spell(&self, head: &[u8], name: &Name, port: u16) -> Vec<u8> {
         let Some(at) = head.iter().position(|byte| *byte == b' ') else { return head.to_vec() };
         let (method, rest) = head.split_at(at + 1);

@@ -1,7 +1,7 @@
 //! One plain HTTP request: which host it is for, and the same request in our own words.
 //!
-//! Pure. Invariants: the host is named once, and wherever it is named it is the same; nothing is passed on that two servers
-//! could read in two ways.
+//! Pure. Invariants: the host is named once, and wherever it is named it is the same; nothing is passed on
+//! that two servers could read in two ways.
 
 use crate::body::Body;
 use crate::name::Name;
@@ -111,8 +111,8 @@ fn parse(head: &[u8], way: Way) -> Result<Request, BadRequest> {
     Ok(Request::Plain(Plain { name, port, head: length, ours, body }))
 }
 
-/// The lines of a head, if each ends in the one way there is and holds nothing that a terminal or server could take for
-/// another.
+/// The lines of a head, if each ends in the one way there is and holds nothing that a terminal or server
+/// could take for another.
 fn lines(head: &[u8]) -> Result<Vec<&[u8]>, BadRequest> {
     let mut found = Vec::new();
     let mut rest = head;
@@ -141,7 +141,8 @@ fn is_token(word: &[u8]) -> bool {
 /// A folded line has no name before its colon, so it is none.
 fn field(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let colon = line.iter().position(|byte| *byte == b':')?;
-    let (name, value) = (&line[..colon], &line[colon + 1..]);
+    let name = &line[..colon];
+    let value = &line[colon + 1..];
     is_token(name).then(|| (name, value.trim_ascii()))
 }
 

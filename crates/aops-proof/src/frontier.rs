@@ -26,7 +26,8 @@ impl Frontier {
 
     /// Adds the hash of a leaf.
     pub fn push(&mut self, leaf: Hash) {
-        let (mut hash, mut before) = (leaf, self.size);
+        let mut hash = leaf;
+        let mut before = self.size;
         while before % 2 == 1
             && let Some(left) = self.hashes.pop()
         {
@@ -52,7 +53,8 @@ mod tests {
 
     #[test]
     fn every_size_has_the_root_of_the_definition() {
-        let (all, mut frontier) = (leaves(70), Frontier::default());
+        let all = leaves(70);
+        let mut frontier = Frontier::default();
         for (size, leaf) in all.iter().enumerate() {
             assert_eq!(frontier.root(), by_definition(&all[..size]), "{size}");
             let again = Frontier::of(frontier.size(), frontier.hashes().to_vec());

@@ -19,7 +19,8 @@ pub enum Use {
     Note,
     /// A checkpoint with the time at which it was seen, with Ed25519.
     Cosignature,
-    /// The same with ML-DSA-44, which a quantum computer cannot forge. A log signs its own checkpoints so, without a time.
+    /// The same with ML-DSA-44, which a quantum computer cannot forge. A log signs its own checkpoints so,
+    /// without a time.
     MlDsa,
 }
 
@@ -114,10 +115,12 @@ impl PublicKey {
 
     /// The time of the cosignature (zero for others), if this is a signature of the text by this key.
     pub(crate) fn check(&self, text: &str, signature: &Signature) -> Option<u64> {
-        let (mut time, mut bytes) = (0, &signature.bytes[..]);
+        let mut time = 0;
+        let mut bytes = &signature.bytes[..];
         if self.used != Use::Note {
             let (first, rest) = bytes.split_first_chunk::<8>()?;
-            (time, bytes) = (u64::from_be_bytes(*first), rest);
+            time = u64::from_be_bytes(*first);
+            bytes = rest;
         }
         let message = self.used.message(&self.name, time, text)?;
         let right = if self.used == Use::MlDsa {

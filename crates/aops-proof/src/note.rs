@@ -1,7 +1,7 @@
 //! Signed notes (C2SP `signed-note`).
 //!
-//! Invariant: a signature counts only by a key that the caller names; a signature of such a key that is wrong, or a second
-//! one, spoils the whole note.
+//! Invariant: a signature counts only by a key that the caller names; a signature of such a key that is
+//! wrong, or a second one, spoils the whole note.
 
 use super::key::{PublicKey, Signature};
 use std::fmt;

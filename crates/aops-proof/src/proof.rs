@@ -77,7 +77,8 @@ mod tests {
 
     #[test]
     fn a_proof_there_and_back() {
-        let (a, b) = (leaf_hash(b"a"), leaf_hash(b"b"));
+        let a = leaf_hash(b"a");
+        let b = leaf_hash(b"b");
         let key = SecretKey::new("x.example/log", Use::Note, &[1; 32]).unwrap();
         let text = Checkpoint { origin: "x.example/log".to_owned(), size: 2, root: node_hash(&a, &b) }.to_string();
         let note = Note { signatures: vec![key.sign(&text, 0).unwrap()], text };

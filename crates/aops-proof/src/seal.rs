@@ -1,5 +1,5 @@
-//! A seal that a stolen key cannot forge for the past: HMAC-SHA-256 with a key that is replaced at each checkpoint by one
-//! that is computed from it, as journald's forward-secure sealing does.
+//! A seal that a stolen key cannot forge for the past: HMAC-SHA-256 with a key that is replaced at each
+//! checkpoint by one that is computed from it, as journald's forward-secure sealing does.
 //!
 //! Invariant: from the key of an epoch all later ones follow, and no earlier one.
 
@@ -65,7 +65,8 @@ fn hmac(key: &Hash, message: &[&[u8]]) -> Hash {
         hash.update(padded.map(|byte| byte ^ pad));
         hash
     };
-    let (mut inner, mut outer) = (begin(0x36), begin(0x5c));
+    let mut inner = begin(0x36);
+    let mut outer = begin(0x5c);
     for piece in message {
         inner.update(piece);
     }

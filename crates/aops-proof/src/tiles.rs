@@ -1,4 +1,5 @@
-//! The tree as files: `tile/<level>/<index>[.p/<width>]`, 256 hashes each, in the layout of C2SP `tlog-tiles`.
+//! The tree as files: `tile/<level>/<index>[.p/<width>]`, 256 hashes each, in the layout of C2SP
+//! `tlog-tiles`.
 //!
 //! Invariant: a tile that is full never changes. Growing writes the tiles that changed and nothing else.
 
@@ -80,7 +81,8 @@ impl<R: Reader> Nodes for TiledTree<'_, R> {
     type Error = R::Error;
 
     fn node(&self, level: u32, index: u64) -> Result<Hash, R::Error> {
-        let (tile_level, inside) = (level / HEIGHT, level % HEIGHT);
+        let tile_level = level / HEIGHT;
+        let inside = level % HEIGHT;
         let first = index << inside;
         let hashes = self.hashes(tile_level, first / WIDTH)?;
         let from = usize::try_from(first % WIDTH).unwrap_or(usize::MAX);
@@ -102,9 +104,11 @@ fn fold(hashes: &[Hash]) -> Hash {
 
 /// The tiles that a tree gets when these leaves follow the first `old` ones, each with its whole content.
 pub fn grow<R: Reader>(reader: &R, old: u64, leaves: &[Hash]) -> Result<Vec<(Tile, Vec<u8>)>, R::Error> {
-    let (tree, size) = (TiledTree { reader, size: old }, old + leaves.len() as u64);
+    let tree = TiledTree { reader, size: old };
+    let size = old + leaves.len() as u64;
     let mut written = Vec::new();
-    let (mut level, mut fresh) = (0, leaves.to_vec());
+    let mut level = 0;
+    let mut fresh = leaves.to_vec();
     while !fresh.is_empty() {
         let before = old.checked_shr(level * HEIGHT).unwrap_or(0);
         let mut tiles: BTreeMap<u64, Vec<Hash>> = BTreeMap::new();
@@ -177,9 +181,11 @@ mod tests {
     /// Grown in steps of every kind, the tree is always that of the definition, and so are its proofs.
     #[test]
     fn a_tree_grown_in_steps() {
-        let (memory, all) = (Memory::default(), leaves(70_000));
+        let memory = Memory::default();
+        let all = leaves(70_000);
         let hashes: Vec<Hash> = all.iter().map(|leaf| leaf_hash(leaf)).collect();
-        let (mut size, mut roots) = (0_u64, vec![(0, super::super::tree::empty_root())]);
+        let mut size = 0_u64;
+        let mut roots = vec![(0, super::super::tree::empty_root())];
         for step in [1, 1, 2, 250, 1, 1, 3, 255, 256, 257, 511, 60_000, 4_999, 1, 4] {
             let from = usize::try_from(size).unwrap();
             let grown = grow(&memory, size, &hashes[from..from + step]).unwrap();

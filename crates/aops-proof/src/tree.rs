@@ -1,7 +1,7 @@
 //! The Merkle tree of RFC 6962: hashes, proofs and their verification.
 //!
-//! Invariant: proofs are made from whatever gives the hash of a full subtree ([`Nodes`]); verification needs nothing but
-//! the proof.
+//! Invariant: proofs are made from whatever gives the hash of a full subtree ([`Nodes`]); verification needs
+//! nothing but the proof.
 
 use sha2::{Digest as _, Sha256};
 
@@ -60,7 +60,9 @@ pub fn inclusion<N: Nodes>(nodes: &N, index: u64, size: u64) -> Result<Option<Ve
     if index >= size {
         return Ok(None);
     }
-    let (mut low, mut high, mut path) = (0, size, Vec::new());
+    let mut low = 0;
+    let mut high = size;
+    let mut path = Vec::new();
     while high - low > 1 {
         let middle = low + split(high - low);
         if index < middle {
@@ -87,8 +89,8 @@ pub fn is_included(leaf: &Hash, index: u64, size: u64, path: &[Hash], root: &Has
     reaches && hash == *root
 }
 
-/// Goes from this node up to the root, with each sibling of the path and whether it stands to the left. Whether the path
-/// ends at the root. `last`: the last node on the same level.
+/// Goes from this node up to the root, with each sibling of the path and whether it stands to the left.
+/// Whether the path ends at the root. `last`: the last node on the same level.
 fn climb(mut node: u64, mut last: u64, path: &[Hash], mut join: impl FnMut(&Hash, bool)) -> bool {
     for sibling in path {
         if last == 0 {
@@ -106,13 +108,16 @@ fn climb(mut node: u64, mut last: u64, path: &[Hash], mut join: impl FnMut(&Hash
     last == 0
 }
 
-/// Proves that the tree of the new size begins with that of the old one. `None` if there is nothing to prove: the old
-/// size is zero, or not smaller.
+/// Proves that the tree of the new size begins with that of the old one. `None` if there is nothing to prove:
+/// the old size is zero, or not smaller.
 pub fn consistency<N: Nodes>(nodes: &N, old: u64, new: u64) -> Result<Option<Vec<Hash>>, N::Error> {
     if old == 0 || old >= new {
         return Ok((old == new || old == 0).then(Vec::new));
     }
-    let (mut low, mut high, mut path, mut whole) = (0, new, Vec::new(), true);
+    let mut low = 0;
+    let mut high = new;
+    let mut path = Vec::new();
+    let mut whole = true;
     while old != high {
         let middle = low + split(high - low);
         if old <= middle {
@@ -120,7 +125,8 @@ pub fn consistency<N: Nodes>(nodes: &N, old: u64, new: u64) -> Result<Option<Vec
             high = middle;
         } else {
             path.push(range_root(nodes, low, middle)?);
-            (low, whole) = (middle, false);
+            low = middle;
+            whole = false;
         }
     }
     if !whole {
@@ -143,12 +149,14 @@ pub fn is_consistent(old: u64, old_root: &Hash, new: u64, new_root: &Hash, path:
         [first, rest @ ..] => (first, rest),
         [] => return false,
     };
-    let (mut node, mut last) = (old - 1, new - 1);
+    let mut node = old - 1;
+    let mut last = new - 1;
     while node % 2 == 1 {
         node /= 2;
         last /= 2;
     }
-    let (mut older, mut newer) = (*first, *first);
+    let mut older = *first;
+    let mut newer = *first;
     let reaches = climb(node, last, path, |sibling, is_left| {
         if is_left {
             older = node_hash(sibling, &older);
@@ -234,7 +242,8 @@ pub(crate) mod tests {
         #[test]
         fn nothing_else_is_proven(size in 2_u64..100, at in any::<prop::sample::Index>(), flip in any::<prop::sample::Index>(), bit in 0_u8..8) {
             let all = Whole(leaves(size));
-            let (index, of) = (at.index(usize::try_from(size).unwrap()) as u64, |size| root(&all, size).unwrap());
+            let index = at.index(usize::try_from(size).unwrap()) as u64;
+            let of = |size| root(&all, size).unwrap();
             let mut path = inclusion(&all, index, size).unwrap().unwrap();
             let leaf = leaf_hash(&index.to_be_bytes());
             let byte = flip.index(path.len() * 32);

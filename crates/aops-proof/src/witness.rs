@@ -1,6 +1,8 @@
-//! What a witness is asked and answers (C2SP `tlog-witness`): it signs a checkpoint that continues the last one it signed.
+//! What a witness is asked and answers (C2SP `tlog-witness`): it signs a checkpoint that continues the last
+//! one it signed.
 //!
-//! Invariant: who stores [`Answer::Signed`]'s checkpoint before the answer is sent never signs two histories of one log.
+//! Invariant: who stores [`Answer::Signed`]'s checkpoint before the answer is sent never signs two histories
+//! of one log.
 
 use super::checkpoint::{Checkpoint, hash, whole_number};
 use super::key::{PublicKey, SecretKey};
@@ -79,7 +81,8 @@ impl Answer {
     }
 }
 
-/// Judges a request. `keys`: those of all logs, by origin as their name. `known`: what was signed last for an origin.
+/// Judges a request. `keys`: those of all logs, by origin as their name. `known`: what was signed last for an
+/// origin.
 /// `with`: each of these signs.
 pub fn judge(
     body: &str,
@@ -153,8 +156,10 @@ mod tests {
     #[test]
     fn a_log_is_witnessed_as_it_grows() {
         let world = World::new();
-        let (a, b) = (leaf_hash(b"a"), leaf_hash(b"b"));
-        let (one, two) = (world.note(1, a), world.note(2, node_hash(&a, &b)));
+        let a = leaf_hash(b"a");
+        let b = leaf_hash(b"b");
+        let one = world.note(1, a);
+        let two = world.note(2, node_hash(&a, &b));
         let Answer::Signed { checkpoint, lines } = world.ask(0, &[], &one, None) else { panic!() };
         assert_eq!((checkpoint.size, checkpoint.root), (1, a));
         let cosigned = Note::parse(&format!("{one}{lines}")).unwrap();

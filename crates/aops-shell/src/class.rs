@@ -1,5 +1,6 @@
-//! The class of a shell line: the gravest of its simple commands. Invariant: a part that is unknown, guessed or unreadable
-//! makes it a write, and so does a file a redirection writes or a variable that changes what other programs do.
+//! The class of a shell line: the gravest of its simple commands. Invariant: a part that is unknown, guessed
+//! or unreadable makes it a write, and so does a file a redirection writes or a variable that changes what
+//! other programs do.
 
 use crate::commands::{self, Class, is_nowhere, only_prints};
 use crate::effect::Effect;
@@ -118,7 +119,8 @@ fn is_plain(line: &Line, simple: &Simple, around: &LineSetting) -> bool {
     alone && known.is_some_and(|name| PLAIN.contains(&name))
 }
 
-/// Beside looking and closing the work, this line only brings it together with that of others, where it runs: `git pull`, `bd sync`.
+/// Beside looking and closing the work, this line only brings it together with that of others, where it runs:
+/// `git pull`, `bd sync`.
 pub fn only_syncs(line: &Line, around: &LineSetting) -> bool {
     let plain = |simple: &Simple| {
         let stays = simple.writes.iter().all(is_nowhere) && !simple.function;
@@ -151,8 +153,8 @@ fn assigned(simple: &Simple, name: &str) -> Class {
     }
 }
 
-/// A write goes into the working tree or its repository, rather than only running something, such as tests. A path or
-/// program that is not certain does.
+/// A write goes into the working tree or its repository, rather than only running something, such as tests. A
+/// path or program that is not certain does.
 fn touches_tree(line: &Line, around: &LineSetting) -> bool {
     line.unclear || line.guessed.is_some() || line.commands.iter().any(|simple| touches(line, simple, around))
 }
@@ -185,13 +187,14 @@ fn fixes(name: &str, arguments: &[Word]) -> bool {
         || formats && !arguments.iter().any(|word| word.is("--check"))
 }
 
-/// This write is one only because something in it is not known: no part of the line is known to change a file, to stop or
-/// set something on this machine, or to use the repository.
+/// This write is one only because something in it is not known: no part of the line is known to change a
+/// file, to stop or set something on this machine, or to use the repository.
 pub fn is_only_unknown(line: &Line, around: &LineSetting) -> bool {
     is_only_unknown_beside(line, around, &|_, _| false)
 }
 
-/// The same where what it prints may go into files that nobody misses, by name and the folder that it is named from.
+/// The same where what it prints may go into files that nobody misses, by name and the folder that it is
+/// named from.
 pub fn is_only_unknown_beside(line: &Line, around: &LineSetting, is_free: &dyn Fn(&Simple, &Word) -> bool) -> bool {
     !line.commands.iter().any(|simple| is_known_change(line, simple, around, is_free))
 }

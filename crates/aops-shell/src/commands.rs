@@ -1,6 +1,6 @@
-//! What is known of commands: one table, one option sorter, and a file for each program that is too odd for a row (`sed`,
-//! `awk`, `find`, `git`, ...). Invariants: a command that is not known is a write, and may write whatever its arguments name;
-//! what is classed as a read touches nothing.
+//! What is known of commands: one table, one option sorter, and a file for each program that is too odd for a
+//! row (`sed`, `awk`, `find`, `git`, ...). Invariants: a command that is not known is a write, and may write
+//! whatever its arguments name; what is classed as a read touches nothing.
 
 mod options;
 mod showing;
@@ -157,7 +157,8 @@ fn scripts(simple: &Simple) -> Vec<String> {
     simple.script.iter().filter(|text| program_writes(text)).cloned().collect()
 }
 
-/// The words among which are the files that a command changes by itself; `None` if it only reads or runs something.
+/// The words among which are the files that a command changes by itself; `None` if it only reads or runs
+/// something.
 pub fn changed<'a>(name: &str, simple: &'a Simple, line: &Line) -> Option<Cow<'a, [Word]>> {
     use Touches::{ChangesBy, Every, Operands, Outputs, Second};
     let known = table::find(name)?;

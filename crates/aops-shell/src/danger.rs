@@ -1,10 +1,11 @@
-//! Which command of a line is dangerous: it loses work, breaks the system, runs what it downloads, gives secrets away,
-//! destroys what others use, or publishes.
+//! Which command of a line is dangerous: it loses work, breaks the system, runs what it downloads, gives
+//! secrets away, destroys what others use, or publishes.
 //!
-//! `RULES` is the one table, a row for each rule with its reason, what to do instead, and examples. The rules ask the same
-//! reading of the line as every other question: wrappers, substitutions, variables and here-documents are seen through.
-//! Invariants: a rule that finds nothing it is sure of stays silent; a command whose program no rule knows costs one look
-//! at its name.
+//! `RULES` is the one table, a row for each rule with its reason, what to do instead, and examples. The rules
+//! ask the same reading of the line as every other question: wrappers, substitutions, variables and
+//! here-documents are seen through.
+//! Invariants: a rule that finds nothing it is sure of stays silent; a command whose program no rule knows
+//! costs one look at its name.
 
 mod rule;
 mod rules;
@@ -86,7 +87,10 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(place: &'a Place<'a>) -> Self {
-        let (found, shown, links, pipes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let found = Vec::new();
+        let shown = Vec::new();
+        let links = Vec::new();
+        let pipes = Vec::new();
         Self {
             place,
             found,
@@ -111,14 +115,17 @@ impl<'a> Search<'a> {
         self.pipes.extend(outgoing::pipes(line));
         let outer = std::mem::replace(&mut self.around, line.commands.clone());
         // What a line shows is asked of that line alone.
-        let (shown, captured) = (std::mem::take(&mut self.shown), std::mem::take(&mut self.captured));
+        let shown = std::mem::take(&mut self.shown);
+        let captured = std::mem::take(&mut self.captured);
         for simple in &line.commands {
             self.simple(simple);
         }
         remote::run_after_download(self, line);
         printed::shown(self, line);
         printed::read(self, line);
-        (self.around, self.shown, self.captured) = (outer, shown, captured);
+        self.around = outer;
+        self.shown = shown;
+        self.captured = captured;
         if line.beyond {
             self.found.extend(unread(&line.text).filter(|_| !self.has("unread-line")));
         }
@@ -189,7 +196,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A text that is no program, at least none of bash, or too much of one. What each of its parts would do on its own.
+    /// A text that is no program, at least none of bash, or too much of one. What each of its parts would do
+    /// on its own.
     fn pieces(&mut self, text: &str) {
         // Longer than any system takes as a command: the guard refuses it.
         if text.len() > LONGEST {
@@ -243,7 +251,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What may begin at each word of a text, where there are too many of them around one another: `eval eval …`.
+    /// What may begin at each word of a text, where there are too many of them around one another:
+    /// `eval eval …`.
     fn words_of(&mut self, text: &str, ground: &Ground) {
         let plain = text.replace(['"', '\'', '\\'], "");
         let words: Vec<&str> = plain.split_whitespace().collect();

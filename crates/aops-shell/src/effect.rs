@@ -8,7 +8,8 @@ pub enum Effect {
     #[default]
     Read,
     Write,
-    /// Closes the work rather than changing it: `git add|commit|push|tag|fetch`. A write, but what was verified stays so.
+    /// Closes the work rather than changing it: `git add|commit|push|tag|fetch`. A write, but what was
+    /// verified stays so.
     Close,
     Spawn,
     Tracker,

@@ -1,5 +1,5 @@
-//! Files that tools make again: one list for danger rules, weight, debts, checkpoints and leases. Invariant: whether git tracks
-//! a folder is not known here, and decides for all but the danger rules.
+//! Files that tools make again: one list for danger rules, weight, debts, checkpoints and leases. Invariant:
+//! whether git tracks a folder is not known here, and decides for all but the danger rules.
 
 /// How certain a folder's name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,8 +81,8 @@ pub fn is_made_pattern(pattern: &str) -> bool {
     NAMES.contains(&pattern) || pattern.strip_prefix('*').is_some_and(|end| ENDS.contains(&end))
 }
 
-/// The generated folders that this path of a project lies in or is, outermost first. Where git tracks something in one of
-/// them, that one is work all the same.
+/// The generated folders that this path of a project lies in or is, outermost first. Where git tracks
+/// something in one of them, that one is work all the same.
 pub fn folders(path: &str) -> impl Iterator<Item = &str> {
     all_folders(path).filter(|folder| is_folder(folder))
 }
@@ -123,7 +123,8 @@ fn ends(name: &str, ends: &[&str]) -> bool {
     ends.iter().any(|end| name.len() > end.len() && name.ends_with(end))
 }
 
-/// What git tracks at this path says that the folder around it is work: it is not there for the folder's sake alone.
+/// What git tracks at this path says that the folder around it is work: it is not there for the folder's sake
+/// alone.
 pub fn is_work_in(path: &str) -> bool {
     !KEEPERS.contains(&path.rsplit('/').next().unwrap_or_default())
 }

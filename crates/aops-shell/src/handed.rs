@@ -1,8 +1,9 @@
-//! What a program that no jail can hold is told to run: `sudo apt-get install x` is known, `sudo ./x.sh` is not.
+//! What a program that no jail can hold is told to run: `sudo apt-get install x` is known, `sudo ./x.sh` is
+//! not.
 //!
-//! Reads words as a program gets them. Invariant: whatever is not in these tables is not known: a script, a shell, an
-//! option that changes what runs or where from, a file that holds code, a reader whose file the user may have put a link
-//! in the place of.
+//! Reads words as a program gets them. Invariant: whatever is not in these tables is not known: a script, a
+//! shell, an option that changes what runs or where from, a file that holds code, a reader whose file the
+//! user may have put a link in the place of.
 
 use crate::commands::{Showing, program, showing};
 use crate::syntax::Word;
@@ -54,11 +55,12 @@ static MANAGERS: &[Manager] = &[
         options: &["-a", "-l", "-q", "--all", "--failed", "--full", "--no-pager", "--now", "--quiet"],
     },
 ];
-/// They show what the system logged or has open, and are asked about only where the line is not known to read.
+/// They show what the system logged or has open, and are asked about only where the line is not known to
+/// read.
 const LOOKING: [&str; 5] = ["dmesg", "dpkg-query", "journalctl", "lsof", "ss"];
 
-/// What looks, of `podman` and `buildah`, and with which options: others name programs and configuration, before the verb
-/// and behind it.
+/// What looks, of `podman` and `buildah`, and with which options: others name programs and configuration,
+/// before the verb and behind it.
 const CONTAINERS: [&str; 18] = [
     "containers", "diff", "history", "image", "images", "info", "inspect", "logs", "network", "port", "ps", "search",
     "stats", "system", "top", "version", "volume", "--version",

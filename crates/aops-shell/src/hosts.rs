@@ -1,7 +1,7 @@
 //! Which hosts a line names and would reach, so that a person can be asked before it runs.
 //!
-//! Reads the line, looks at no file. Invariant: what is found here is a question asked sooner, never a permission: a host
-//! that only the running shell knows is judged where it is reached.
+//! Reads the line, looks at no file. Invariant: what is found here is a question asked sooner, never a
+//! permission: a host that only the running shell knows is judged where it is reached.
 
 use crate::syntax::{Bit, Line, Simple, Word};
 
@@ -171,7 +171,8 @@ fn of_copy(word: &str) -> Option<Host> {
 /// `ssh -p 2222 user@host …`
 fn of_login(words: &[Option<String>]) -> Option<Host> {
     const VALUED: &str = "bcDEeFIiJLlmOoQRSWw";
-    let (mut port, mut at) = (22, 0);
+    let mut port = 22;
+    let mut at = 0;
     while let Some(word) = words.get(at) {
         let word = word.as_deref()?;
         at += 1;

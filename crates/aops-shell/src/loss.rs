@@ -1,8 +1,9 @@
-//! What a line would take away, read from its text: files removed or overwritten, work and refs that git drops.
+//! What a line would take away, read from its text: files removed or overwritten, work and refs that git
+//! drops.
 //!
-//! Invariants: a command is *told whole* only if everything that it can take away is listed, or more; what the line does not
-//! say (a name that only the running shell knows, an option of that kind) is never guessed. Which of it is the only copy, the
-//! disk says.
+//! Invariants: a command is *told whole* only if everything that it can take away is listed, or more; what
+//! the line does not say (a name that only the running shell knows, an option of that kind) is never guessed.
+//! Which of it is the only copy, the disk says.
 
 mod git;
 
@@ -29,7 +30,8 @@ pub enum Loss {
 #[derive(Clone, Debug, Default)]
 pub struct Losses {
     pub all: Vec<Loss>,
-    /// The line without what is told whole: if a danger rule still finds something in it, that is not listed above.
+    /// The line without what is told whole: if a danger rule still finds something in it, that is not listed
+    /// above.
     pub rest: Line,
 }
 
@@ -39,7 +41,8 @@ pub fn losses(line: &Line) -> Option<Losses> {
     if line.unclear || line.beyond || line.guessed.is_some() || !line.unread.is_empty() {
         return None;
     }
-    let (mut all, mut commands) = (Vec::new(), Vec::new());
+    let mut all = Vec::new();
+    let mut commands = Vec::new();
     let mut moves: Vec<Move> = Vec::new();
     for (at, simple) in line.commands.iter().enumerate() {
         // What git drops is looked at before the line runs, and not what the line itself puts there.
@@ -127,7 +130,8 @@ fn told(simple: &Simple) -> Option<Told> {
         None => return None,
     };
     if let Some(rest) = rest.as_mut().filter(|_| is_redirected) {
-        (rest.writes, rest.empties) = (Vec::new(), false);
+        rest.writes = Vec::new();
+        rest.empties = false;
     }
     Some(Told { losses, rest })
 }
@@ -188,7 +192,8 @@ fn has(arguments: &[Word], wanted: &[&str]) -> bool {
 /// Everything that is no option; of those in `valued` the next word is the value.
 fn operands<'w>(arguments: &'w [Word], valued: &[&str]) -> Vec<&'w Word> {
     let mut found = Vec::new();
-    let (mut at, mut ended) = (0, false);
+    let mut at = 0;
+    let mut ended = false;
     while let Some(word) = arguments.get(at) {
         at += 1;
         match word.lossy().as_str() {

@@ -1,13 +1,15 @@
-//! Which line that reads needs the machine's network: it asks another machine, or looks at this one's connections.
+//! Which line that reads needs the machine's network: it asks another machine, or looks at this one's
+//! connections.
 //!
-//! Reads the line, looks at no file. Invariant: a program that is not in the table does its reading here; one that a user
-//! calls reading is not known, and may ask anyone.
+//! Reads the line, looks at no file. Invariant: a program that is not in the table does its reading here; one
+//! that a user calls reading is not known, and may ask anyone.
 
 use crate::class::LineSetting;
 use crate::effect::Effect;
 use crate::syntax::{Line, Simple, Word};
 
-/// Programs that ask another machine, a server of this one, or how this one is connected, however they are called.
+/// Programs that ask another machine, a server of this one, or how this one is connected, however they are
+/// called.
 const ALWAYS: &[&str] = &[
     "aws", "az", "bd", "brew", "curl", "dig", "docker", "docker-compose", "fuser", "gcloud", "getent", "gh", "glab",
     "helm", "host", "hostname", "ifconfig", "ip", "kubectl", "lsof", "mb", "nc", "netstat", "nettop", "nslookup", "oc",

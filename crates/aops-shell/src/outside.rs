@@ -113,7 +113,8 @@ impl Call {
         self.words.iter().any(|word| options.contains(&word.as_str()))
     }
 
-    /// Everything that is neither an option nor the value of one before the verb. `cargo +nightly` chooses a toolchain.
+    /// Everything that is neither an option nor the value of one before the verb. `cargo +nightly` chooses a
+    /// toolchain.
     fn operands(&self) -> Vec<&str> {
         let mut words = self.words.iter().map(String::as_str);
         let mut operands = Vec::new();

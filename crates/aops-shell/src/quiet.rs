@@ -1,9 +1,10 @@
-//! What quiet would say of a line, by its text alone: proven to read, proven to read over the network, or unknown but not
-//! known to act outside the project.
+//! What quiet would say of a line, by its text alone: proven to read, proven to read over the network, or
+//! unknown but not known to act outside the project.
 //!
-//! Reads the line, looks at no file. Invariants: what is not proven is not reading; what changes the repository, pushes,
-//! publishes, installs, or acts on containers, processes or other machines is never contained. Whether a line is answered is
-//! more than this: rules of the person, danger rules and the jail are asked by whoever answers.
+//! Reads the line, looks at no file. Invariants: what is not proven is not reading; what changes the
+//! repository, pushes, publishes, installs, or acts on containers, processes or other machines is never
+//! contained. Whether a line is answered is more than this: rules of the person, danger rules and the jail
+//! are asked by whoever answers.
 
 mod places;
 mod table;
@@ -23,7 +24,8 @@ use crate::targets::Targets;
 pub enum Quiet {
     /// Every command reads, and none needs more than files.
     Reading,
-    /// The same, but this one program asks another machine or a daemon; all its words are in the line as they stand.
+    /// The same, but this one program asks another machine or a daemon; all its words are in the line as they
+    /// stand.
     ReadingOver(String),
     /// It is not known what it does, nor that it acts outside the project.
     Contained,
@@ -59,7 +61,8 @@ pub enum Answers {
 }
 
 impl Quiet {
-    /// At this level, with these programs allowed the network, the line would be answered as far as its text decides.
+    /// At this level, with these programs allowed the network, the line would be answered as far as its text
+    /// decides.
     pub fn is_answered(&self, level: Answers, network: &[impl AsRef<str>]) -> bool {
         match self {
             Self::Reading => level >= Answers::Reading,

@@ -1,9 +1,10 @@
 //! Cuts a shell line into the simple commands it would run.
 //!
-//! `reader` parses the text into a `tree`, `word` expands words as far as they are certain, `walk` and `simple` collect the
-//! commands with what each would see, `wrap` opens `sh -c`, `eval`, `xargs`, `find -exec`, `sudo` and kin.
-//! Invariant: total and bounded. What is too long, too deep or not understood makes the line `unclear`, never a guess; where
-//! a bound is the reason it is `beyond` too.
+//! `reader` parses the text into a `tree`, `word` expands words as far as they are certain, `walk` and
+//! `simple` collect the commands with what each would see, `wrap` opens `sh -c`, `eval`, `xargs`,
+//! `find -exec`, `sudo` and kin.
+//! Invariant: total and bounded. What is too long, too deep or not understood makes the line `unclear`, never
+//! a guess; where a bound is the reason it is `beyond` too.
 
 mod tree;
 mod reader;
@@ -49,7 +50,8 @@ pub struct Line {
     pub unclear: bool,
     /// A command of it runs in the background.
     pub background: bool,
-    /// It holds more than is looked at: it is too long or too deep, or has too many words, values or alternatives.
+    /// It holds more than is looked at: it is too long or too deep, or has too many words, values or
+    /// alternatives.
     pub beyond: bool,
     /// Texts that run, and are no program that is understood.
     pub unread: Vec<String>,
@@ -73,7 +75,8 @@ pub struct Line {
     pub runs_arriving: bool,
 }
 
-/// What a command prints goes into a pipe, wherever the line has this command. It says nothing about what the command is.
+/// What a command prints goes into a pipe, wherever the line has this command. It says nothing about what the
+/// command is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Piped(pub bool);
 

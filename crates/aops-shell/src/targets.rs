@@ -1,5 +1,5 @@
-//! What a shell line would touch: files it may write, programs it runs, text it hides behind. Invariant: an unknown command
-//! may write whatever its arguments name; one that only reads touches nothing.
+//! What a shell line would touch: files it may write, programs it runs, text it hides behind. Invariant: an
+//! unknown command may write whatever its arguments name; one that only reads touches nothing.
 
 pub use super::commands::Act;
 
@@ -13,7 +13,8 @@ const TARGETS: usize = 20_000;
 const LINES: usize = 256 * 1024;
 /// A line above this is no command that any system takes.
 pub const LONGEST: usize = 1024 * 1024;
-/// Lines in arguments of lines; links behind links; names that may stand for an unknown head, all that are kept.
+/// Lines in arguments of lines; links behind links; names that may stand for an unknown head, all that are
+/// kept.
 const DEEPEST: usize = 4;
 const LINKS: usize = 64;
 const HEADS: usize = 1024;
@@ -128,7 +129,8 @@ impl Targets {
         self.runs.push(CommandRun { command: Rc::clone(simple), reads: touched.reads, assigned });
     }
 
-    /// A line in an argument. Unlike one that surely runs, it may be prose: text that is no shell is a program.
+    /// A line in an argument. Unlike one that surely runs, it may be prose: text that is no shell is a
+    /// program.
     fn inner(&mut self, text: &str, simple: &Simple, ground: &Ground) {
         if !self.has_room(text) {
             return;
@@ -214,7 +216,8 @@ fn placed(word: &Word, named: &Word) -> Word {
         .map_or_else(|| named.clone(), |folder| Word { bits: [folder, named.last_bits()].concat(), ..Word::default() })
 }
 
-/// A path whose head only the running shell knows: what its programs name, or the folder of that, with the known tail.
+/// A path whose head only the running shell knows: what its programs name, or the folder of that, with the
+/// known tail.
 fn guesses(word: &Word, folder: &Word) -> Vec<Word> {
     let whole_name = word.is_one_name() && word.bits.contains(&Bit::Char('/'));
     if !folder.bits.contains(&Bit::Any) && (whole_name || !word.bits.contains(&Bit::Any)) {

@@ -1,5 +1,6 @@
-//! The verbs of `aops-hook`: who may use each, and what a call of it does. The command line, the guard and the classes of
-//! shell commands all read this list. Invariant: a test holds it equal to the table of the command line.
+//! The verbs of `aops-hook`: who may use each, and what a call of it does. The command line, the guard and
+//! the classes of shell commands all read this list. Invariant: a test holds it equal to the table of the
+//! command line.
 
 use crate::effect::Effect;
 
@@ -169,7 +170,8 @@ pub fn called(arguments: &[String]) -> Option<&'static Verb> {
     both.or_else(|| VERBS.iter().find(|row| row.name == verb))
 }
 
-/// With one more word that the line does not say it may be a verb that is a person's: `verify $x`, but not `log $x`.
+/// With one more word that the line does not say it may be a verb that is a person's: `verify $x`, but not
+/// `log $x`.
 pub fn may_need_person(arguments: &[String]) -> bool {
     let Some(verb) = called(arguments) else { return true };
     let with_option = |row: &Verb| {
@@ -180,8 +182,8 @@ pub fn may_need_person(arguments: &[String]) -> bool {
     VERBS.iter().any(|row| row.who != Who::Anyone && with_option(row))
 }
 
-/// Called by an agent, it runs without a jail: it writes the ledger, and what it starts is held by itself. `demo` writes
-/// nothing that guards, so it is a command like any other.
+/// Called by an agent, it runs without a jail: it writes the ledger, and what it starts is held by itself.
+/// `demo` writes nothing that guards, so it is a command like any other.
 pub fn is_ours(verb: &Verb) -> bool {
     verb.who == Who::Anyone && verb.name != "demo"
 }
@@ -190,8 +192,9 @@ fn is_second(verb: &str, word: &str) -> bool {
     VERBS.iter().any(|row| row.name.split_once(' ') == Some((verb, word)))
 }
 
-/// Nothing but a question about the program or one of its verbs: `--version`, `checkpoint create --help`. Any other call with
-/// such an option may still be an event or a shell line, which are read before their options are.
+/// Nothing but a question about the program or one of its verbs: `--version`, `checkpoint create --help`. Any
+/// other call with such an option may still be an event or a shell line, which are read before their options
+/// are.
 pub fn asks_help(arguments: &[String]) -> bool {
     let Some((last, verb)) = arguments.split_last() else { return false };
     let asks = matches!(last.as_str(), "--help" | "-h" | "--version" | "-V") || verb.is_empty() && last == "help";

@@ -1,7 +1,8 @@
 //! Takes, restores, writes out and deletes checkpoints: `create`, `rollback`, `gc`, `export`.
 //!
-//! Writes the store; `rollback` also writes the working tree, after a person saw the changes and said yes, and with the
-//! present tree archived first. Invariant of `gc`: the newest start of work of a running session stays.
+//! Writes the store; `rollback` also writes the working tree, after a person saw the changes and said yes,
+//! and with the present tree archived first. Invariant of `gc`: the newest start of work of a running session
+//! stays.
 
 use super::{Command, Io, allowed, id_operand, pick_id, refused, root, shorten, size, store, text};
 use crate::cli::control::duration;
@@ -104,7 +105,9 @@ pub(super) const EXPORT: Command = Command {
 const SHOWN: usize = 20;
 
 fn create(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let (env, root, began) = (io.env, root(io), Instant::now());
+    let env = io.env;
+    let root = root(io);
+    let began = Instant::now();
     let limits = Limits::of(&in_force::load(env, &root)?.policy);
     let mut about: Vec<_> = text(given, "note").map(|note| ("note", redact(note).into_owned())).into_iter().collect();
     about.extend(new_name(given, &root)?.map(|name| ("name", name)));
@@ -135,7 +138,8 @@ fn create(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         }
     };
     let id = &taken.identity.checkpoint_id;
-    let (files, bytes) = (taken.artifacts.files.len(), size(taken.artifacts.bytes()));
+    let files = taken.artifacts.files.len();
+    let bytes = size(taken.artifacts.bytes());
     let called = taken.metadata.get("name").map(|name| format!(" ({name})")).unwrap_or_default();
     let words = format!("{id}{called}: {}, {bytes}, in {} ms", count(files, "file"), began.elapsed().as_millis());
     io.answer(&json!({"id": id, "version": taken.version}), words)?;
@@ -152,7 +156,8 @@ fn new_name(given: &ArgMatches, root: &Path) -> anyhow::Result<Option<String>> {
     let odd = name.is_empty() || name.starts_with('-') || name == "latest" || name.len() > 64;
     if odd || !name.chars().all(plain) {
         return refused(format!(
-            "`{}` cannot be a name\nhint: letters, digits, blanks, `.`, `-` and `_`, at most 64, and not `latest`",
+            "`{}` cannot be a name\nhint: letters, digits, blanks, `.`, `-` and `_`, at most 64, and not \
+            `latest`",
             clean(&name)
         ));
     }
@@ -171,8 +176,10 @@ fn here(io: &Io, root: &Path) -> Option<SessionOnDisk> {
 }
 
 fn rollback(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let (env, root) = (io.env, root(io));
-    let (dry, state_only) = (given.get_flag("dry-run"), given.get_flag("state-only"));
+    let env = io.env;
+    let root = root(io);
+    let dry = given.get_flag("dry-run");
+    let state_only = given.get_flag("state-only");
     if !dry {
         allowed("checkpoint rollback", Who::AtTerminal, io)?;
     }
@@ -190,7 +197,9 @@ fn rollback(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             return refused("nothing was done");
         }
     }
-    let (mut shown, mut said, mut target) = (Ok(()), Value::Null, Checkpoint::default());
+    let mut shown = Ok(());
+    let mut said = Value::Null;
+    let mut target = Checkpoint::default();
     let run = WayBack::of(env, &mut Progress::new(io), &project_root(env), &id.run)?;
     let order = Order { id, alone: &[], by: "a person", state_only, view: run.as_ref().map(WayBack::view) };
     let done = rollback::roll_back(env, &root, &order, None, &mut |preview| {
@@ -222,7 +231,8 @@ struct Vouched {
 impl Vouched {
     /// Before any lock is taken.
     fn of(io: &Io, store: &Store, id: Id) -> Result<Self, Failure> {
-        let (session_id, digest) = (store.session_of(&id)?, store.witnessed(io.env)?.remove(&id.to_string()));
+        let session_id = store.session_of(&id)?;
+        let digest = store.witnessed(io.env)?.remove(&id.to_string());
         let said = rollback::said_in_ledger(io.env, &session_id, &id, digest.as_ref())?;
         let vouched = Self { id, session_id, digest };
         if said == Some(false) { Err(vouched.contradiction()) } else { Ok(vouched) }
@@ -299,7 +309,9 @@ fn sure(io: &mut Io) -> anyhow::Result<bool> {
 }
 
 fn gc(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let (env, root, dry) = (io.env, root(io), given.get_flag("dry-run"));
+    let env = io.env;
+    let root = root(io);
+    let dry = given.get_flag("dry-run");
     if !dry {
         allowed("checkpoint gc", Who::AtTerminal, io)?;
     }
@@ -321,7 +333,8 @@ fn gc(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let swept = store.sweep(env, &kept, &gone, shelf::live(&store), dry)?;
     if io.json {
         let ids: Vec<&str> = gone.iter().map(|row| row.id.as_str()).collect();
-        let (contents, bytes) = (swept.contents, swept.bytes);
+        let contents = swept.contents;
+        let bytes = swept.bytes;
         let said = json!({"removed": ids, "kept": kept.len(), "blobs": contents, "bytes": bytes, "dry_run": dry});
         return io.print(said);
     }
@@ -333,7 +346,9 @@ fn gc(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         writeln!(io.out, "all contents stay, because a checkpoint cannot be read: {why}")?;
     }
     let freed = if dry { String::new() } else { format!(", {}", size(swept.bytes)) };
-    let (gone, all, dead) = (gone.len(), count(rows.len(), "checkpoint"), count(swept.contents, "content"));
+    let gone = gone.len();
+    let all = count(rows.len(), "checkpoint");
+    let dead = count(swept.contents, "content");
     io.print(format!("{verb} {gone} of {all}, {dead}{freed}"))
 }
 
@@ -354,7 +369,8 @@ fn export(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if to.symlink_metadata().is_ok() {
         return refused(format!("`{}` exists already\nhint: name a folder that does not exist", to.display()));
     }
-    let (nothing, tree) = (Artifacts::default(), to.join("tree"));
+    let nothing = Artifacts::default();
+    let tree = to.join("tree");
     let delta = diff(&nothing, &one.artifacts);
     restore::check_contents(&store, &delta)?;
     let steps = Steps { delta, folders: one.artifacts.folders.iter().collect(), fresh: true };
@@ -363,7 +379,8 @@ fn export(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     restore::apply(&store, &folder, &steps)?.sync(&store)?;
     let text = serde_json::to_string_pretty(&one)? + "\n";
     files::find(&to.join("checkpoint.json"))?.replace(text.as_bytes(), 0o644)?;
-    let (files, bytes) = (one.artifacts.files.len(), size(one.artifacts.bytes()));
+    let files = one.artifacts.files.len();
+    let bytes = size(one.artifacts.bytes());
     let words = format!("{}, {bytes}, in `{}`", count(files, "file"), to.display());
     io.answer(&json!({"id": id.to_string(), "folder": to, "files": files}), words)
 }

@@ -50,7 +50,8 @@ pub(super) fn print_state(
         writeln!(io.out, "{}", Tone::Quiet.paint(&clean(&words), io))?;
     }
     let Some(new) = new else { return Ok(0) };
-    let (was, is) = (old.tokens(), new.tokens());
+    let was = old.tokens();
+    let is = new.tokens();
     if was != is {
         writeln!(io.out, "tokens  {was} -> {is}")?;
     }

@@ -1,6 +1,7 @@
 //! The demo's world, and the hook run in it as the client would.
 //!
-//! Fills a throwaway world with a project under git and a remote; starts our own program, `git` and `sh` there.
+//! Fills a throwaway world with a project under git and a remote; starts our own program, `git` and `sh`
+//! there.
 
 use crate::cli::past;
 use crate::cli::world::World;
@@ -21,8 +22,8 @@ use std::time::Duration;
 /// No single step takes longer, or something is badly wrong.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// An audit that is certain to come and comes soon, a rule and a check of the user's. No tracker: its refresh in the
-/// background could outlive the stage.
+/// An audit that is certain to come and comes soon, a rule and a check of the user's. No tracker: its refresh
+/// in the background could outlive the stage.
 const CONFIG: &str = r#"
 [mode]
 level = "strict"
@@ -74,7 +75,8 @@ impl Stage {
         fs::write(user_config.join("config.toml"), CONFIG)?;
         fs::write(world.project.join("README.md"), "# greet\n")?;
         let has_shell = Path::new(SHELL).exists();
-        let (program, git) = (env.program()?, env.on_path("git").filter(|_| has_shell));
+        let program = env.program()?;
+        let git = env.on_path("git").filter(|_| has_shell);
         let outside = env.clone();
         let env = Env { config: home.join(".claude"), user_config, home, ..env.clone() };
         let stage = Self { world, program, git, has_shell, env, outside, prompts: 0, calls: 0 };

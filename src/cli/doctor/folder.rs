@@ -1,5 +1,5 @@
-//! Checks that our folders are private, that a file lock in them works, and that configuration and workflows can be read: a
-//! guard that cannot read them refuses everything.
+//! Checks that our folders are private, that a file lock in them works, and that configuration and workflows
+//! can be read: a guard that cannot read them refuses everything.
 //!
 //! Reads modes below the host's configuration folder, and the texts in force; makes and removes one file.
 
@@ -87,7 +87,8 @@ pub(super) fn lock(scene: &Scene) -> Report {
 
 /// Opens the same file twice: the second lock must fail.
 fn excludes(open: impl Fn() -> io::Result<File>) -> io::Result<bool> {
-    let (first, second) = (open()?, open()?);
+    let first = open()?;
+    let second = open()?;
     flock(&first, FlockOperation::NonBlockingLockExclusive)?;
     match flock(&second, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from) {
         Ok(()) => Ok(false),

@@ -1,7 +1,8 @@
-//! Looks at the registration in another client, where there is one: as we would write it, not switched off, our agents there,
-//! and a call that is refused.
+//! Looks at the registration in another client, where there is one: as we would write it, not switched off,
+//! our agents there, and a call that is refused.
 //!
-//! Reads the client's files; runs the registered hook in a throwaway home. Invariant: without a registration nothing is said.
+//! Reads the client's files; runs the registered hook in a throwaway home. Invariant: without a registration
+//! nothing is said.
 
 use super::registration::Scene;
 use super::{Report, bad, program, report};
@@ -19,8 +20,10 @@ pub(super) fn look(scene: &Scene, client: Client) -> Report {
     if !host::is_registered(scene.env, client) {
         return Ok(String::new());
     }
-    let (host, row) = (table::adapter(client), table::host(client));
-    let (folder, title) = (scene.env.folder_of(client), row.title);
+    let host = table::adapter(client);
+    let row = table::host(client);
+    let folder = scene.env.folder_of(client);
+    let title = row.title;
     let fix = format!("run `aops-hook install --client {}`", client.name());
     let path = folder.join(row.registration);
     let text = files::read_text(&path).unwrap_or_default();
@@ -47,7 +50,8 @@ pub(super) fn look(scene: &Scene, client: Client) -> Report {
 /// The client that is on `PATH`, beside the one with which our answers were tried; silent where none is.
 fn version(scene: &Scene, client: Client) -> Result<String, String> {
     let Some(path) = scene.env.on_path(client.name()) else { return Ok(String::new()) };
-    let (title, tried) = (table::host(client).title, table::host(client).measured.0);
+    let title = table::host(client).title;
+    let tried = table::host(client).measured.0;
     let there = program::any_version(scene, &path)
         .map_err(|words| format!("`{}` does not print its version: {words}", path.display()))?;
     let older = program::version_of(&there) < program::version_of(tried);

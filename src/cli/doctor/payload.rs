@@ -1,7 +1,7 @@
 //! Makes up one harmless event of each kind, in the form the client sends.
 //!
-//! Reads nothing, writes nothing. Invariant: every event of the table has a payload; one without fields of its own has
-//! the common ones.
+//! Reads nothing, writes nothing. Invariant: every event of the table has a payload; one without fields of
+//! its own has the common ones.
 
 use crate::cli::merge;
 use aops_core::model::event::EventKind;

@@ -1,7 +1,7 @@
 //! Runs every registered hook as the client would, with a harmless event, in a throwaway home.
 //!
-//! Starts processes; reads and writes only below a temporary folder. Invariant: the hook sees no folder of the user, so
-//! their ledger stays as it is.
+//! Starts processes; reads and writes only below a temporary folder. Invariant: the hook sees no folder of
+//! the user, so their ledger stays as it is.
 
 use super::registration::{Scene, several};
 use super::{Report, bad, payload, program, report};

@@ -1,5 +1,5 @@
-//! Checks that what is registered is there, may be run, and is of this version; that our texts are in place; and that the
-//! client blocks a call when a hook breaks, which older versions do not.
+//! Checks that what is registered is there, may be run, and is of this version; that our texts are in place;
+//! and that the client blocks a call when a hook breaks, which older versions do not.
 //!
 //! Reads files and asks each registered program, and `claude`, for its version in a throwaway home.
 
@@ -43,7 +43,8 @@ pub(super) fn programs(scene: &Scene) -> Report {
 
 /// What is wrong with a registered program, and the fix.
 fn program(scene: &Scene, path: &Path) -> Option<(String, String)> {
-    let (shown, install) = (path.display(), install(scene));
+    let shown = path.display();
+    let install = install(scene);
     if !path.is_file() {
         return Some((format!("`{shown}` is registered and not there"), install));
     }

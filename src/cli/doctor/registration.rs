@@ -1,7 +1,8 @@
-//! Collects every file that can register or disable the hooks; checks that every event calls us, once, and that nothing
-//! switches hooks off.
+//! Collects every file that can register or disable the hooks; checks that every event calls us, once, and
+//! that nothing switches hooks off.
 //!
-//! Reads the administrator's, the user's, the project's and the local settings, and the plugin if it is switched on.
+//! Reads the administrator's, the user's, the project's and the local settings, and the plugin if it is
+//! switched on.
 //! Invariant: a place that cannot be read is a place with an error, never one left out.
 
 use super::{Report, bad, report, shell_word};
@@ -119,7 +120,8 @@ fn plugin(env: &Env, id: &str, folder: &Path) -> HookFile {
 
 /// The program in the plugin, or the one that its script finds on this machine.
 fn run_by_plugin(env: &Env, folder: &Path) -> PathBuf {
-    let (script, built) = (folder.join("bin/aops-hook"), folder.join("bin/here/aops-hook"));
+    let script = folder.join("bin/aops-hook");
+    let built = folder.join("bin/here/aops-hook");
     let is_script = files::read(&script).is_ok_and(|bytes| bytes.starts_with(b"#!"));
     let found = if built.is_file() { Some(built) } else { found_by_script(env) };
     found.filter(|_| is_script).unwrap_or(script)
@@ -135,7 +137,8 @@ pub(super) fn settings(scene: &Scene) -> Report {
     report(wrong.collect(), "every settings file can be read")
 }
 
-/// No entry beside ours is one that the client does not accept: it would drop every hook of that file without a word.
+/// No entry beside ours is one that the client does not accept: it would drop every hook of that file without
+/// a word.
 pub(super) fn entries(scene: &Scene) -> Report {
     let beside = scene.places.iter().filter(|place| !place.survey.ours.is_empty());
     let wrong = beside.flat_map(|place| {

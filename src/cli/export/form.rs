@@ -31,7 +31,8 @@ fn resource() -> Value {
     let version = env!("CARGO_PKG_VERSION");
     let name = rustix::system::uname();
     let host = attribute("host.name", &name.nodename().to_string_lossy());
-    json!({"attributes": [attribute("service.name", "aops-hook"), attribute("service.version", version), host]})
+    let name = attribute("service.name", "aops-hook");
+    json!({"attributes": [name, attribute("service.version", version), host]})
 }
 
 fn scope() -> Value {

@@ -1,7 +1,8 @@
-//! Posts OTLP over HTTP in its JSON encoding to a collector: where it is, what goes with each request, and what it says.
+//! Posts OTLP over HTTP in its JSON encoding to a collector: where it is, what goes with each request, and
+//! what it says.
 //!
-//! Asks the system for the numbers of a host's name, opens connections. Invariants: nothing is sent but to the address that a
-//! person named; a certificate is always checked; a header's value is never printed.
+//! Asks the system for the numbers of a host's name, opens connections. Invariants: nothing is sent but to
+//! the address that a person named; a certificate is always checked; a header's value is never printed.
 
 use super::form::{Signal, TRACES};
 use crate::cli::http::unescape;
@@ -48,7 +49,8 @@ impl Collector {
 
     /// Sends one body. `false`: the collector takes no such signal.
     pub(super) fn post(&self, signal: Signal, body: &Value) -> anyhow::Result<bool> {
-        let (url, server) = (self.url(signal), self.address(signal));
+        let url = self.url(signal);
+        let server = self.address(signal);
         let hint = "hint: does a collector listen there for OTLP over HTTP?";
         let failed = |why: String| Refused { code: 1, words: format!("`{url}` {why}\n{hint}") };
         let headers: Vec<(&str, &str)> =
@@ -70,7 +72,8 @@ impl Collector {
     }
 }
 
-/// The headers of the command line, else those of `OTEL_EXPORTER_OTLP_HEADERS`: `name=value`, several by commas.
+/// The headers of the command line, else those of `OTEL_EXPORTER_OTLP_HEADERS`: `name=value`, several by
+/// commas.
 pub(super) fn headers<'a>(io: &Io, given: impl Iterator<Item = &'a String>) -> anyhow::Result<Vec<(String, String)>> {
     let mut texts: Vec<String> = given.cloned().collect();
     if texts.is_empty() {

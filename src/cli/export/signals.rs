@@ -1,7 +1,8 @@
-//! Logs and metrics beside the spans: a record for everything that is worth a line in a timeline, and sums of each session.
+//! Logs and metrics beside the spans: a record for everything that is worth a line in a timeline, and sums of
+//! each session.
 //!
-//! Pure. Invariants: the same session gives the same records; a sum is what one session adds, from its start to its last event;
-//! a metric has bounded labels alone, so no session, model or person is one of them.
+//! Pure. Invariants: the same session gives the same records; a sum is what one session adds, from its start
+//! to its last event; a metric has bounded labels alone, so no session, model or person is one of them.
 
 use super::form::{attribute, nanos, span_id, trace_id};
 use super::hosts;

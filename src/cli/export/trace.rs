@@ -1,7 +1,8 @@
-//! A session as spans: the session, its phases, its agents, its calls, and each judgement that refused something.
+//! A session as spans: the session, its phases, its agents, its calls, and each judgement that refused
+//! something.
 //!
-//! Reads a ledger and a transcript. Names follow the semantic conventions for generative models; the judgements those that are
-//! proposed for guardrails. Invariant: the same session gives the same ids.
+//! Reads a ledger and a transcript. Names follow the semantic conventions for generative models; the
+//! judgements those that are proposed for guardrails. Invariant: the same session gives the same ids.
 
 use super::form::{attribute, nanos, number, span_id, trace_id};
 use super::signals::{logs, metrics};
@@ -40,7 +41,8 @@ pub(super) struct Told {
 pub(super) fn tell(io: &Io, found: &FoundSession) -> anyhow::Result<Option<Told>> {
     let Some(shelved) = &found.shelved else { return Ok(None) };
     let Trace { tally, calls, agents, refused, parent } = Trace::of(&shelved.path, &found.session_id)?;
-    let (phases, end) = (tally.story.phases.clone(), tally.story.last_ms);
+    let phases = tally.story.phases.clone();
+    let end = tally.story.last_ms;
     let Some((began, _)) = phases.first().copied() else { return Ok(None) };
     let prompts = tally.session.policy().insights.prompts;
     let logs = logs(&found.session_id, &tally.story.moments, prompts);
@@ -68,7 +70,8 @@ pub(super) fn tell(io: &Io, found: &FoundSession) -> anyhow::Result<Option<Told>
     Ok(Some(Told { spans, logs, metrics }))
 }
 
-/// Where the project comes from, without a password; nothing where it is not there any more, or has no remote.
+/// Where the project comes from, without a password; nothing where it is not there any more, or has no
+/// remote.
 fn repository(io: &Io, root: &str) -> Option<String> {
     let root = Path::new(root);
     if !root.is_absolute() || !root.is_dir() {
@@ -167,7 +170,8 @@ impl SpanWriter<'_> {
 
     fn phase(&self, from: i64, to: i64, phase: &str) -> Value {
         let attributes = vec![attribute("aops.phase", phase)];
-        let (what, name) = (format!("phase {from}"), format!("phase {phase}"));
+        let what = format!("phase {from}");
+        let name = format!("phase {phase}");
         self.span(&what, Some("session"), &name, (from, Some(to)), attributes, None)
     }
 
@@ -178,12 +182,15 @@ impl SpanWriter<'_> {
             attribute("gen_ai.agent.name", &agent.kind),
             attribute("gen_ai.agent.id", &agent.id),
         ];
-        let (what, name) = (format!("agent {}", agent.id), format!("invoke_agent {}", agent.kind));
+        let what = format!("agent {}", agent.id);
+        let name = format!("invoke_agent {}", agent.kind);
         self.span(&what, Some(&self.parent_at(agent.from_ms)), &name, (agent.from_ms, agent.to_ms), attributes, None)
     }
 
     fn call(&self, n: usize, call: &CallSpan) -> Value {
-        let (id, tool, last) = (&call.first.call.id, &call.first.call.tool, &call.last);
+        let id = &call.first.call.id;
+        let tool = &call.first.call.tool;
+        let last = &call.last;
         let mut attributes = vec![
             attribute("gen_ai.operation.name", "execute_tool"),
             attribute("gen_ai.tool.name", tool),
@@ -204,7 +211,8 @@ impl SpanWriter<'_> {
         attributes.extend(error.map(|kind| attribute("error.type", kind)));
         let by_agent = call.first.agent_id.as_ref().filter(|id| self.agents.iter().any(|agent| agent.id == **id));
         let parent = by_agent.map_or_else(|| self.parent_at(call.from_ms), |id| format!("agent {id}"));
-        let (what, name) = (format!("call {n} {id}"), format!("execute_tool {tool}"));
+        let what = format!("call {n} {id}");
+        let name = format!("execute_tool {tool}");
         let error = error.map(|kind| last.reason.as_deref().unwrap_or(kind));
         self.span(&what, Some(&parent), &name, (call.from_ms, call.to_ms), attributes, error)
     }

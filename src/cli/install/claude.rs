@@ -140,7 +140,9 @@ fn add_status_line(text: &str, path: &Path, command: &str, wanted: bool) -> anyh
     match status_line(text) {
         StatusLine::None | StatusLine::Foreign(_) if !wanted => Ok(text.to_owned()),
         StatusLine::Foreign(line) => bail!(
-            "{} already has another status line, which was not overwritten: `{}`\nhint: nothing was installed; call `aops-hook statusline` from yours (it reads the same JSON), or remove `statusLine`, then install again",
+            "{} already has another status line, which was not overwritten: `{}`\nhint: nothing was \
+            installed; call `aops-hook statusline` from yours (it reads the same JSON), or remove \
+            `statusLine`, then install again",
             quote_path(path),
             one_line(&line, 200)
         ),
@@ -150,8 +152,8 @@ fn add_status_line(text: &str, path: &Path, command: &str, wanted: bool) -> anyh
     }
 }
 
-/// The settings in which the client starts shell commands through us. A project's are also read by people who have no
-/// aops-hook, and their commands would not start at all.
+/// The settings in which the client starts shell commands through us. A project's are also read by people who
+/// have no aops-hook, and their commands would not start at all.
 fn add_prefix(env: &Env, level: Level, text: String, path: &Path, program: &str) -> anyhow::Result<String> {
     let jail = in_force::load(env, &env.cwd).map(|found| found.policy.jail.level);
     let wanted = cfg!(target_os = "linux") && level != Level::Project;
@@ -183,7 +185,8 @@ pub fn command(env: &Env) -> anyhow::Result<String> {
     }
     if let Some((keeper, way)) = cached_by(&path) {
         bail!(
-            "{} is in the cache of `{keeper}`, which may be emptied at any time: then no tool call would pass\nhint: run `{way}`, then `aops-hook install`",
+            "{} is in the cache of `{keeper}`, which may be emptied at any time: then no tool call would \
+            pass\nhint: run `{way}`, then `aops-hook install`",
             quote_path(&path)
         );
     }

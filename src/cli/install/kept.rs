@@ -34,7 +34,8 @@ pub(super) fn describe_kept(env: &Env) -> String {
     if there.is_empty() {
         return describe_checkpoints(env);
     }
-    let (records, ledgers) = (there.join(", "), quote_path(&env.projects()));
+    let records = there.join(", ");
+    let ledgers = quote_path(&env.projects());
     format!("\nkept, as it is yours: {records}; ledgers below {ledgers}{}", describe_checkpoints(env))
 }
 
@@ -50,9 +51,11 @@ fn describe_checkpoints(env: &Env) -> String {
         [] => String::new(),
         lists => format!("; the line `{HIDDEN}`, which hides them from git, in {}", name_few(lists)),
     };
-    let (folders, then) = (name_few(&folders), if line.is_empty() { "" } else { ", then the line in an editor," });
+    let folders = name_few(&folders);
+    let then = if line.is_empty() { "" } else { ", then the line in an editor," };
     format!(
-        "\nkept in your projects: checkpoints in {folders}{line}\nhint: remove such a folder with `rm -r`{then} if you want nothing of them back"
+        "\nkept in your projects: checkpoints in {folders}{line}\n\
+        hint: remove such a folder with `rm -r`{then} if you want nothing of them back"
     )
 }
 

@@ -1,8 +1,10 @@
-//! `install --managed BUNDLE`: an administrator's bundle and the settings of each client that bring our hooks to everybody.
+//! `install --managed BUNDLE`: an administrator's bundle and the settings of each client that bring our hooks
+//! to everybody.
 //!
-//! Reads the bundle and what is there; writes below the administrator's folders, as root or below another root. Invariants:
-//! nothing is written before the bundle was judged; foreign entries stay; installing twice changes nothing, and repairs what
-//! was removed.
+//! Reads the bundle and what is there; writes below the administrator's folders, as root or below another
+//! root. Invariants:
+//! nothing is written before the bundle was judged; foreign entries stay; installing twice changes nothing,
+//! and repairs what was removed.
 
 use super::claude::command;
 use super::receipt::quote_path;
@@ -45,7 +47,8 @@ impl Ground {
         let root = text(given, ROOT).map_or_else(system_root, |root| io.env.from_here(Path::new(root)));
         if root == Path::new("/") && !rustix::process::geteuid().is_root() {
             return refused(
-                "the administrator's folders are root's\nhint: run it with `sudo`, or with `--root FOLDER` for an image",
+                "the administrator's folders are root's\n\
+                hint: run it with `sudo`, or with `--root FOLDER` for an image",
             );
         }
         let folder = system_folder(&root, "aops-hook", "aops-hook");
@@ -56,7 +59,8 @@ impl Ground {
         self.claude.join(".claude/agents/aops-hook")
     }
 
-    /// The link through which clients that would run a person's hooks too run ours: so we know whose is whose.
+    /// The link through which clients that would run a person's hooks too run ours: so we know whose is
+    /// whose.
     fn link(&self) -> PathBuf {
         self.folder.join(LINK)
     }
@@ -165,7 +169,8 @@ impl Plan {
         }
     }
 
-    /// Our agents for Claude Code, the bundle's in the place of the shipped ones. Gives those that are there and go.
+    /// Our agents for Claude Code, the bundle's in the place of the shipped ones. Gives those that are there
+    /// and go.
     fn agents(&mut self, ground: &Ground, bundle: &Bundle) -> anyhow::Result<Vec<PathBuf>> {
         let shipped = texts::placed().filter(|asset| asset.kind() == Kind::Agent);
         let mut all: BTreeMap<&str, &str> = shipped.map(|asset| (asset.path, asset.text)).collect();
@@ -193,7 +198,8 @@ fn is_jailed(bundle: &Bundle) -> anyhow::Result<bool> {
     match policy::read(source, None) {
         Ok((policy, _)) => Ok(cfg!(target_os = "linux") && policy.jail.level != JailLevel::Off),
         Err(problems) => refused(format!(
-            "this version of aops-hook cannot read the bundle: {}\nhint: nothing was changed; upgrade aops-hook here, or make the bundle again",
+            "this version of aops-hook cannot read the bundle: {}\n\
+            hint: nothing was changed; upgrade aops-hook here, or make the bundle again",
             problems.first().map(ToString::to_string).unwrap_or_default()
         )),
     }
@@ -202,16 +208,19 @@ fn is_jailed(bundle: &Bundle) -> anyhow::Result<bool> {
 /// Runs `install --managed BUNDLE`.
 pub(super) fn install(name: &str, given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let ground = Ground::of(given, io)?;
-    let (file, keys) = (read(io.env, name)?, keys(given, &ground.folder)?);
+    let file = read(io.env, name)?;
+    let keys = keys(given, &ground.folder)?;
     let (bundle, signer) = judge(name, &file, &keys, &ground.folder)?;
     let plan = Plan::make(&ground, &command(io.env)?, &file, &bundle, &keys)?;
     let dry_run = given.get_flag("dry-run");
-    let (written, changed) = (plan.written(), plan.steps.changes());
+    let written = plan.written();
+    let changed = plan.steps.changes();
     if !dry_run {
         plan.steps.carry_out(io.env)?;
     }
     let value = json!({
-        "bundle": described(&bundle), "signer": signer, "changed": changed, "written": written, "notes": plan.notes, "dry_run": dry_run,
+        "bundle": described(&bundle), "signer": signer, "changed": changed, "written": written,
+        "notes": plan.notes, "dry_run": dry_run,
     });
     let runs = match (dry_run, changed) {
         (true, _) => "would run",
@@ -238,7 +247,8 @@ pub(super) fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     list.retain(Step::changes);
     let (gone, edited): (Vec<&Step>, Vec<&Step>) = list.iter().partition(|step| step.is_gone());
     let paths = |steps: &[&Step]| steps.iter().map(|step| step.found.path.clone()).collect::<Vec<_>>();
-    let (gone, edited) = (paths(&gone), paths(&edited));
+    let gone = paths(&gone);
+    let edited = paths(&edited);
     if !dry_run {
         Steps { list, ..Steps::default() }.carry_out(io.env)?;
         for folder in [ground.agents(), ground.folder] {

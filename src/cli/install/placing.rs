@@ -1,7 +1,8 @@
-//! Which agents and commands go where: beside the settings they belong to, under names that no foreign file has taken.
+//! Which agents and commands go where: beside the settings they belong to, under names that no foreign file
+//! has taken.
 //!
-//! Reads the folders of agents and commands; writes nothing. Invariants: a foreign file is never written over, and it is
-//! no reason to refuse: its name is told, and what is ours goes under another name.
+//! Reads the folders of agents and commands; writes nothing. Invariants: a foreign file is never written
+//! over, and it is no reason to refuse: its name is told, and what is ours goes under another name.
 
 use super::Level;
 use super::receipt::{Receipt, quote_path};
@@ -73,13 +74,15 @@ impl Placing {
 
     fn commands(&mut self, folder: &Path, program: &str, receipt: &Receipt) {
         for asset in texts::placed().filter(|asset| asset.kind() == Kind::Command) {
-            let (name, text) = (asset.id(), asset.text.replace(IN_PLUGIN, program));
+            let name = asset.id();
+            let text = asset.text.replace(IN_PLUGIN, program);
             let path = folder.join(asset.path);
             if is_free(&path, &text, receipt) {
                 self.add(path, text);
                 continue;
             }
-            let (file, ours) = (quote_path(&path), format!("{FILE_PREFIX}{name}"));
+            let file = quote_path(&path);
+            let ours = format!("{FILE_PREFIX}{name}");
             let second = folder.join(format!("commands/{ours}.md"));
             if name.starts_with(FILE_PREFIX) || !is_free(&second, &text, receipt) {
                 self.clashes.push(format!("{file} is another `/{name}`: it stays, and ours is left out"));

@@ -1,7 +1,8 @@
-//! The mode that comes with an installation: as the command line says, or as the person at the terminal answers.
+//! The mode that comes with an installation: as the command line says, or as the person at the terminal
+//! answers.
 //!
-//! Reads one line from the terminal at most three times, writes nothing but the question. Invariant: without an answer
-//! the mode stays what it was.
+//! Reads one line from the terminal at most three times, writes nothing but the question. Invariant: without
+//! an answer the mode stays what it was.
 
 use super::{Level, SECRETS};
 use crate::cli::mode::{self, Change};
@@ -40,8 +41,8 @@ pub(super) fn is_person_there(io: &Io) -> bool {
     io.terminal && io::stdin().is_terminal() && !io.json && !io.yes
 }
 
-/// Whether the client itself shall read no secrets: as the command line says, or the person at the terminal. Asked once, where
-/// the mode is asked too; silence is no. Nothing where nobody answers any more.
+/// Whether the client itself shall read no secrets: as the command line says, or the person at the terminal.
+/// Asked once, where the mode is asked too; silence is no. Nothing where nobody answers any more.
 pub(super) fn denies_secrets(given: &ArgMatches, io: &mut Io) -> anyhow::Result<Option<bool>> {
     let path = Level::given(given).path(io.env);
     if given.get_flag(SECRETS) || !may_ask(given, io) || denies(&files::read_text(path).unwrap_or_default()) {
@@ -61,7 +62,8 @@ pub(super) fn observes_network(given: &ArgMatches, io: &mut Io) -> anyhow::Resul
     if !cfg!(target_os = "linux") || !may_ask(given, io) || !is_open() {
         return Ok(false);
     }
-    let question = "note which hosts your commands reach (`[network] mode = \"observe\"`)? Ping, UDP and IPv6 do not work in commands then [y/N]: ";
+    let question = "note which hosts your commands reach (`[network] mode = \"observe\"`)? Ping, UDP and \
+        IPv6 do not work in commands then [y/N]: ";
     Ok(io.ask(question)?.is_some_and(|answer| is_yes(&answer)))
 }
 
@@ -97,7 +99,8 @@ pub(super) fn ending(env: &Env, command: &str) -> Vec<String> {
         Ok(now) => vec![mode::next_prompt(&now.policy), how],
         Err(_) => vec![
             format!(
-                "the configuration has a problem, and until it is mended every guarded event is refused: `{program} policy show`"
+                "the configuration has a problem, and until it is mended every guarded event is refused: \
+                `{program} policy show`"
             ),
             how,
         ],

@@ -1,7 +1,7 @@
 //! The receipt of all that is installed for this user, and the originals of the settings.
 //!
-//! Reads and writes `<config>/aops/installed.json` and `<config>/aops/backup/`. Invariant: a file counts as ours only while its
-//! digest is the one that we wrote.
+//! Reads and writes `<config>/aops/installed.json` and `<config>/aops/backup/`. Invariant: a file counts as
+//! ours only while its digest is the one that we wrote.
 
 use anyhow::{Context, bail};
 use aops_core::host::recorded;
@@ -25,7 +25,8 @@ pub struct Receipt {
     /// Where the client's own program is, so that nothing later on `PATH` is taken for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_program: Option<PathBuf>,
-    /// The programs that were registered, each with a mark of its file: another one under our name is not ours.
+    /// The programs that were registered, each with a mark of its file: another one under our name is not
+    /// ours.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub programs: BTreeMap<PathBuf, String>,
     pub settings: Vec<Edited>,
@@ -107,7 +108,8 @@ impl Receipt {
         self.files.iter().any(|placed| placed.path == path && untouched(placed))
     }
 
-    /// The placed texts that no settings need any more: those of this file alone and, once no other needs them, the user's.
+    /// The placed texts that no settings need any more: those of this file alone and, once no other needs
+    /// them, the user's.
     pub fn needless(&self, gone: &Path) -> impl Iterator<Item = &Placed> {
         let owns = |path: &Path| self.files.iter().any(|placed| placed.settings.as_deref() == Some(path));
         let shared = self.settings.iter().any(|other| other.path != gone && !owns(&other.path));
@@ -150,7 +152,8 @@ impl Edited {
         is_digest(found, &self.wrote_sha256)
     }
 
-    /// The text from before the installation; nothing if there was no file. An error if the copy is gone or broken.
+    /// The text from before the installation; nothing if there was no file. An error if the copy is gone or
+    /// broken.
     pub fn original(&self) -> io::Result<Option<String>> {
         self.original.as_ref().map(files::read_text).transpose()
     }

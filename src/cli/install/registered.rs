@@ -1,8 +1,9 @@
-//! The steps of `install --client NAME` for another client than Claude Code: what registers us there, and our agents in its form.
+//! The steps of `install --client NAME` for another client than Claude Code: what registers us there, and our
+//! agents in its form.
 //!
-//! Reads these below the client's folder and a receipt of its own; writes nothing. Invariants: foreign content stays byte for
-//! byte; a foreign agent of our name is never written over; installing twice changes nothing; `uninstall` removes only what is
-//! ours, and restores files that were not edited since.
+//! Reads these below the client's folder and a receipt of its own; writes nothing. Invariants: foreign
+//! content stays byte for byte; a foreign agent of our name is never written over; installing twice changes
+//! nothing; `uninstall` removes only what is ours, and restores files that were not edited since.
 
 use super::claude::command;
 use super::kept::describe_kept;
@@ -101,7 +102,8 @@ fn plan_uninstall(env: &Env, client: Client) -> anyhow::Result<Plan> {
     let mut receipt = Receipt::read_of(env, client.name())?;
     let registration = Registration::read(env, client)?;
     let hooks = registration.file.path.clone();
-    let (mut list, mut needless) = (Vec::new(), Vec::new());
+    let mut list = Vec::new();
+    let mut needless = Vec::new();
     if let Some(companion) = &registration.companion {
         let plain = |_: Option<&str>| registration.accompanied(companion, &registration.without(None)?);
         let back = taken_back(&receipt, companion.0.clone(), Readers::Own, plain)?;
@@ -127,7 +129,9 @@ pub(super) fn install(client: Client, given: &ArgMatches, io: &mut Io) -> anyhow
     let plan = plan_install(io.env, client)?;
     let mode = question::change(given, io)?;
     let dry_run = given.get_flag("dry-run");
-    let (hooks, diff, changes) = (quote_path(&plan.hooks), plan.steps.diff(), plan.steps.changes());
+    let hooks = quote_path(&plan.hooks);
+    let diff = plan.steps.diff();
+    let changes = plan.steps.changes();
     let value = json!({
         "client": client.name(), "settings": plan.hooks, "changed": changes, "dry_run": dry_run, "diff": diff,
     });
@@ -158,7 +162,9 @@ pub(super) fn install(client: Client, given: &ArgMatches, io: &mut Io) -> anyhow
 pub(super) fn uninstall(client: Client, given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let plan = plan_uninstall(io.env, client)?;
     let dry_run = given.get_flag("dry-run");
-    let (hooks, diff, changes) = (quote_path(&plan.hooks), plan.steps.diff(), plan.steps.changes());
+    let hooks = quote_path(&plan.hooks);
+    let diff = plan.steps.diff();
+    let changes = plan.steps.changes();
     let value = json!({
         "client": client.name(), "settings": plan.hooks, "changed": changes, "dry_run": dry_run, "diff": diff,
     });

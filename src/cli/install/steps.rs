@@ -1,8 +1,10 @@
-//! What becomes of each file, decided before anything is done: an installation, and what takes it back, for any client.
+//! What becomes of each file, decided before anything is done: an installation, and what takes it back, for
+//! any client.
 //!
-//! Reads the files that its makers name; writes them and the receipt. Invariants: every refusal happens before the first write;
-//! the receipt is written before the changes it lists, so a crash in between leaves nothing unlisted; a shared file's text from
-//! before is kept, later edits included, and comes back to the byte where it was not edited since.
+//! Reads the files that its makers name; writes them and the receipt. Invariants: every refusal happens
+//! before the first write; the receipt is written before the changes it lists, so a crash in between leaves
+//! nothing unlisted; a shared file's text from before is kept, later edits included, and comes back to the
+//! byte where it was not edited since.
 
 use super::receipt::{Edited, Receipt, back_up, quote_path};
 use anyhow::{Context, bail};
@@ -316,7 +318,8 @@ pub fn read_settings(path: &Path) -> anyhow::Result<(Found, String)> {
 
 pub fn unreadable(path: &Path, error: &Unreadable) -> anyhow::Error {
     anyhow::anyhow!(
-        "{}, {error}\nhint: the file was left as it is; make it plain JSON (no comments, no trailing commas), then try again",
+        "{}, {error}\nhint: the file was left as it is; make it plain JSON (no comments, no trailing \
+        commas), then try again",
         quote_path(path)
     )
 }
@@ -341,7 +344,8 @@ pub fn own_texts(
         return Ok(steps);
     }
     bail!(
-        "these files are not from aops-hook and were not overwritten: {}\nhint: nothing was installed; move them away, then install again",
+        "these files are not from aops-hook and were not overwritten: {}\n\
+        hint: nothing was installed; move them away, then install again",
         foreign.join(", ")
     )
 }
@@ -350,7 +354,8 @@ pub fn own_texts(
 pub fn placed_texts<'a>(
     placed: impl Iterator<Item = &'a super::receipt::Placed>,
 ) -> anyhow::Result<(Vec<Step>, Vec<PathBuf>)> {
-    let (mut ours, mut left) = (Vec::new(), Vec::new());
+    let mut ours = Vec::new();
+    let mut left = Vec::new();
     for placed in placed {
         let found = files::find(&placed.path).with_context(|| quote_path(&placed.path))?;
         match &found.bytes {

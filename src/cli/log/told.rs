@@ -1,6 +1,7 @@
 //! Makes the lines of `log` out of entries: the steps of a call become one.
 //!
-//! Reads lines of a ledger, writes nothing. Invariant: each entry that is no step of a call is told once, each call once.
+//! Reads lines of a ledger, writes nothing. Invariant: each entry that is no step of a call is told once,
+//! each call once.
 
 use super::{Fact, Line, Tone};
 use aops_core::model::call::{CallKey, CallState};
@@ -71,13 +72,15 @@ impl Teller {
             let text = "(not an entry: `aops-hook verify` says more)".to_owned();
             return Some(Told { text, tone: Tone::Bad, raw: raw.then(|| line.to_vec()), ..Told::default() });
         };
-        let (seq, ts) = (entry.seq, entry.ts.to_owned());
+        let seq = entry.seq;
+        let ts = entry.ts.to_owned();
         let base = Told { seq, ts, word: entry.kind.to_owned(), ..Told::default() };
         let Some(fact) = Fact::read(entry.kind, entry.with) else {
             return Some(Told { tone: Tone::Bad, raw: raw.then(|| line.to_vec()), ..base });
         };
         if raw {
-            let (tool, refused) = (tool(&fact), is_refusal(&fact));
+            let tool = tool(&fact);
+            let refused = is_refusal(&fact);
             let asked = matches!(fact, Fact::Question(_) | Fact::Answer(_));
             return Some(Told { tool, refused, asked, raw: Some(line.to_vec()), ..base });
         }
@@ -108,7 +111,8 @@ impl Teller {
     fn step(&mut self, base: Told, step: &Step, ended: String, root: &str) -> Option<Told> {
         if step.from.is_none() {
             self.open.retain(|known| known.first.call != step.call);
-            let (first, ended) = (step.clone(), ended.clone());
+            let first = step.clone();
+            let ended = ended.clone();
             self.open.push(Begun { seq: base.seq, ts: base.ts.clone(), first, ended, answer: None });
         } else if let Some(known) = self.find(&step.call) {
             known.ended.push_str(&ended);
@@ -125,7 +129,8 @@ impl Teller {
         Some(tell_call(base, &first, step, answer.as_ref(), &ended, root))
     }
 
-    /// The answer to a question is told with its call; one that is proven later only where it says something new.
+    /// The answer to a question is told with its call; one that is proven later only where it says something
+    /// new.
     fn answer(&mut self, base: Told, answered: Answered) -> Option<Told> {
         if let Some(known) = self.find(&answered.call) {
             known.answer = Some(answered);
@@ -147,7 +152,8 @@ impl Teller {
             let base = Told { seq: known.seq, ts: known.ts.clone(), tone: Tone::Quiet, ..Told::default() };
             let asked = known.first.reason.is_some();
             let word = if asked { "asked" } else { "no end" }.to_owned();
-            let (text, tool) = (describe(&known.first, root) + &known.ended, known.first.call.tool.clone());
+            let text = describe(&known.first, root) + &known.ended;
+            let tool = known.first.call.tool.clone();
             Told { word, text, tool, asked, reason: known.first.reason.clone(), ..base }
         };
         self.open.iter().map(told).collect()

@@ -1,7 +1,8 @@
-//! `network hold`: the hosts that commands reached while every one was passed, and the list that holds commands to them.
+//! `network hold`: the hosts that commands reached while every one was passed, and the list that holds
+//! commands to them.
 //!
-//! Reads all sessions' notes and looks their hosts up; after a yes it writes the user's file. Invariant: what a person
-//! denied stays denied.
+//! Reads all sessions' notes and looks their hosts up; after a yes it writes the user's file. Invariant: what
+//! a person denied stays denied.
 
 use super::tell_renewed;
 use crate::cli::table::{Cell, Tone};

@@ -1,6 +1,7 @@
 //! `policy show --test`: tries every rule, and `[effects]`, on their examples.
 //!
-//! Reads what is in force, writes nothing. Invariant: an example is described to a rule exactly as a real call would be.
+//! Reads what is in force, writes nothing. Invariant: an example is described to a rule exactly as a real
+//! call would be.
 
 use crate::cli::Io;
 use crate::cli::table::{Tone, clean};
@@ -107,7 +108,8 @@ fn all(io: &Io, now: &InForce) -> Vec<Tried> {
     tried
 }
 
-/// Each shell pattern on the shortest command it covers, then the examples: a call is meant to read, or not to.
+/// Each shell pattern on the shortest command it covers, then the examples: a call is meant to read, or not
+/// to.
 fn try_effects(io: &Io, now: &InForce, session: &Session) -> Vec<Tried> {
     let call = |text: &str| -> Option<(bool, Box<CallContext>)> {
         let example = Example::of(text)?;
@@ -135,7 +137,8 @@ fn try_effects(io: &Io, now: &InForce, session: &Session) -> Vec<Tried> {
     patterns.chain(examples).collect()
 }
 
-/// The call that an example stands for: its argument is the command, the file, or whatever the tool takes first.
+/// The call that an example stands for: its argument is the command, the file, or whatever the tool takes
+/// first.
 fn event(example: &Example, cwd: &str) -> Option<Event> {
     let field = match example.tool {
         "Bash" | "PowerShell" | "Monitor" => "command",
@@ -151,7 +154,8 @@ fn event(example: &Example, cwd: &str) -> Option<Event> {
     if !example.argument.is_empty() {
         input[field] = json!(example.argument);
     }
-    let payload = json!({"session_id": "examples", "cwd": cwd, "hook_event_name": "PreToolUse", "tool_use_id": "example",
+    let payload = json!({"session_id": "examples", "cwd": cwd, "hook_event_name": "PreToolUse",
+    "tool_use_id": "example",
         "tool_name": example.tool, "tool_input": input});
     read::read("PreToolUse", payload.to_string().as_bytes()).ok()
 }

@@ -1,8 +1,8 @@
 //! `sessions gc`: removes old sessions, with the checkpoints that only they used.
 //!
-//! Removes session folders and checkpoints; writes heads. Invariants: nothing that is blocked, paused, alive, damaged or
-//! unresolved goes; the head says first that a person removed the session, so its absence is never taken for tampering; a
-//! checkpoint by hand stays, and so does one that a kept one refers to.
+//! Removes session folders and checkpoints; writes heads. Invariants: nothing that is blocked, paused, alive,
+//! damaged or unresolved goes; the head says first that a person removed the session, so its absence is never
+//! taken for tampering; a checkpoint by hand stays, and so does one that a kept one refers to.
 
 use super::changed_ms;
 use crate::cli::gc::{self, Wish};
@@ -57,7 +57,8 @@ fn collect(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         finish(io.env);
     }
     let all = sessions::all(io.env);
-    let (mut gone, mut trees) = (Vec::new(), BTreeMap::<PathBuf, BTreeSet<String>>::new());
+    let mut gone = Vec::new();
+    let mut trees = BTreeMap::<PathBuf, BTreeSet<String>>::new();
     for found in all.iter().filter(|found| wish.covers(changed_ms(found))) {
         match held(io.env, found, false) {
             Err(why) if !io.json => writeln!(io.out, "kept {}: {why}", found.session_id)?,
@@ -71,10 +72,12 @@ fn collect(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             }
         }
     }
-    let (mut checkpoints, mut contents) = (0, 0);
+    let mut checkpoints = 0;
+    let mut contents = 0;
     for (root, of) in trees {
         let (rows, swept) = sweep(io.env, &root, &of, wish.dry)?;
-        (checkpoints, contents) = (checkpoints + rows, contents + swept.contents as u64);
+        checkpoints += rows;
+        contents += swept.contents as u64;
     }
     wish.report(io, "session", (&gone, all.len()), &[("checkpoint", checkpoints), ("content", contents)])
 }
@@ -85,7 +88,8 @@ fn held(env: &Env, found: &SessionOnDisk, locked: bool) -> Result<Session, Strin
     if let Some(failure) = checked.failure {
         return Err(format!("damaged: {failure}"));
     }
-    let (session, head) = (checked.session, sessions::exported(env, &found.session_id));
+    let session = checked.session;
+    let head = sessions::exported(env, &found.session_id);
     if session.blocked().is_some() || head.is_some_and(|head| head.blocked) {
         return Err("blocked".to_owned());
     }
@@ -100,7 +104,8 @@ fn held(env: &Env, found: &SessionOnDisk, locked: bool) -> Result<Session, Strin
 
 /// What of it waits for an answer.
 fn unresolved(session: &Session) -> Option<&'static str> {
-    let (state, memory) = (&session.state, &session.memory);
+    let state = &session.state;
+    let memory = &session.memory;
     let phase = memory.progress.before.map_or(state.phase, |(phase, _)| phase);
     let worked = state.task.as_ref().is_some_and(|task| task.writes > 0);
     if state.phase == Phase::Halted {

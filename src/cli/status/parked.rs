@@ -8,7 +8,8 @@ use aops_core::text::plain::{count, title};
 use aops_core::text::template::one_line;
 use std::path::Path;
 
-/// The interrupted tasks of which something is left, the newest first: how many files, and what each is about.
+/// The interrupted tasks of which something is left, the newest first: how many files, and what each is
+/// about.
 pub(super) fn find_parked(env: &Env, project: Option<&Path>, session: &Session) -> Vec<(u64, String)> {
     let living = parked::living(env, project, session);
     let tell = |(at, files): &(usize, u64)| {

@@ -31,7 +31,8 @@ pub(super) fn describe_questions(session: &Session, now_ms: i64) -> Vec<NamedFac
 pub(super) fn to_json(session: &Session) -> Value {
     let Questions { allowed, asked, last, refused, seen, .. } = &session.memory.questions;
     let open: Vec<&Question> = session.open_questions().map(|(_, question)| question).collect();
-    json!({"asked": asked, "allowed": allowed, "refused": refused, "last": last, "open": open, "prompts_seen": seen})
+    json!({"asked": asked, "allowed": allowed, "refused": refused, "last": last, "open": open,
+    "prompts_seen": seen})
 }
 
 /// What was answered in the person's place, for the status line.

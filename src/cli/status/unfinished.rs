@@ -1,4 +1,5 @@
-//! The task that a later prompt left unfinished. The end of that turn is silent about it, so these views show it.
+//! The task that a later prompt left unfinished. The end of that turn is silent about it, so these views show
+//! it.
 
 use crate::cli::table::{NamedFact, Tone};
 use aops_core::session::fold::Session;

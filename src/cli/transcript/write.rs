@@ -1,8 +1,8 @@
 //! Second pass: writes record after record, the gates' answers between them, and subagents below their call.
 //!
-//! Reads transcripts, writes the page. Invariants: each record and each subagent is written once, and subagents whose call
-//! is unknown come last; every text of the session is redacted and without control characters, and cannot end the fence
-//! around it.
+//! Reads transcripts, writes the page. Invariants: each record and each subagent is written once, and
+//! subagents whose call is unknown come last; every text of the session is redacted and without control
+//! characters, and cannot end the fence around it.
 
 use super::{CallOutcome, CallOutcomes, GateNotes};
 use aops_core::gate::sandbox;
@@ -152,7 +152,8 @@ impl<'a> Writer<'a> {
 
     /// `completed in 12 ms`, from ledger and transcript.
     fn describe_end(&self, id: &str) -> String {
-        let (known, outcome) = (self.gates.calls.get(id), self.outcomes.calls.get(id));
+        let known = self.gates.calls.get(id);
+        let outcome = self.outcomes.calls.get(id);
         let state = match (known.map(|known| known.to), outcome.and_then(|o| o.is_error)) {
             (Some(CallState::Denied), _) => "denied",
             (Some(CallState::Failed), _) | (None, Some(true)) => "failed",

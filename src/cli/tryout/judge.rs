@@ -1,6 +1,7 @@
 //! Judges calls of the past as the hook would judge them today, in memory and under all four modes.
 //!
-//! Reads the configuration and the files that the gates read, of the folder each call was made in; writes nothing. Invariant:
+//! Reads the configuration and the files that the gates read, of the folder each call was made in; writes
+//! nothing. Invariant:
 //! context and verdict come from the hook's own code, as in `simulate`.
 
 use aops_core::config::in_force::{CONFIG_FILE, read_policy};

@@ -1,7 +1,8 @@
 //! After a tryout, at the terminal: what each rule shall do from now on, and how quiet it shall be. Without a past, the last alone.
 //!
-//! Asks, and writes the user's own file after a yes. Invariants: Enter changes nothing; a file that would not be accepted
-//! is not written; what the administrator's bundle or the project's file holds stays, and is told.
+//! Asks, and writes the user's own file after a yes. Invariants: Enter changes nothing; a file that would not
+//! be accepted is not written; what the administrator's bundle or the project's file holds stays, and is
+//! told.
 
 use super::Tried;
 use super::tally::Answerable;

@@ -75,7 +75,8 @@ fn describe(stopped: Stopped) -> String {
 
 fn prompts(io: &mut Io, tried: &Tried) -> anyhow::Result<()> {
     let prompts = &tried.tally.prompts;
-    let (approved, rejected) = (prompts.approved, prompts.rejected);
+    let approved = prompts.approved;
+    let rejected = prompts.rejected;
     writeln!(io.out, "prompts you answered: {} ({approved} approved, {rejected} rejected)", approved + rejected)?;
     if prompts.shell.lines > 0 {
         writeln!(io.out, "  {}", describe_answerable(prompts.shell))?;
@@ -133,7 +134,8 @@ pub(super) fn to_json(tried: &Tried) -> Value {
     let modes = MODES.iter().zip(&tally.modes).map(|(mode, counts)| (mode.name().to_owned(), stopped(counts)));
     let rule = |(name, rule): (&str, &ByRule)| {
         let lines = rule.lines.iter().map(|(at, line)| json!({"at": time::timestamp(*at), "line": clean(line)}));
-        json!({"rule": name, "asked": rule.counts.asked, "refused": rule.counts.refused, "kept": rule.counts.kept, "lines": lines.collect::<Vec<_>>()})
+        json!({"rule": name, "asked": rule.counts.asked, "refused": rule.counts.refused,
+        "kept": rule.counts.kept, "lines": lines.collect::<Vec<_>>()})
     };
     let answerable = |lines: Answerable| {
         json!({
@@ -145,7 +147,8 @@ pub(super) fn to_json(tried: &Tried) -> Value {
     let prompts = &tally.prompts;
     json!({
         "since": time::timestamp(tried.since_ms),
-        "calls": tally.calls, "clients": tally.clients, "sessions": tally.sessions.len(), "days": tally.days.len(),
+        "calls": tally.calls, "clients": tally.clients, "sessions": tally.sessions.len(),
+        "days": tally.days.len(),
         "modes": modes.collect::<serde_json::Map<_, _>>(),
         "rules": tally.by_frequency().into_iter().map(rule).collect::<Vec<_>>(),
         "kept": tally.kept(),
@@ -156,7 +159,8 @@ pub(super) fn to_json(tried: &Tried) -> Value {
         "changed_sessions": changed, "unverified_sessions": unverified,
         "limits": {
             "whole": tried.is_whole(), "files": tally.files, "all_files": tried.all,
-            "back_to": tried.back_ms.map(time::timestamp), "folders_gone": tally.gone, "unjudged": tally.unjudged,
+            "back_to": tried.back_ms.map(time::timestamp), "folders_gone": tally.gone,
+            "unjudged": tally.unjudged,
             "records": tally.counts.records, "unknown_records": tally.counts.unknown,
             "too_long": tally.counts.too_long, "unreadable": tally.unreadable, "links": tried.links,
             "unknown_files": tried.unknown.iter().copied().collect::<BTreeMap<_, _>>(),

@@ -1,4 +1,5 @@
-//! `verify --all`: every session, the log over all of them, and whether the log knows of a session that is gone.
+//! `verify --all`: every session, the log over all of them, and whether the log knows of a session that is
+//! gone.
 //!
 //! Reads sessions, records and log; writes nothing. Progress goes to stderr where that is a terminal.
 
@@ -26,7 +27,8 @@ struct Row {
 pub(super) fn verify(trust: &Trust, remote: Option<bool>, io: &mut Io) -> anyhow::Result<u8> {
     let log = check::examine(io.env, trust);
     let all = sessions::all(io.env);
-    let (mut rows, mut gone) = (Vec::new(), judge::gone(io.env, log.as_ref()));
+    let mut rows = Vec::new();
+    let mut gone = judge::gone(io.env, log.as_ref());
     for (at, found) in all.iter().enumerate() {
         progress(at, all.len());
         rows.push(look(io, log.as_ref(), found));
@@ -73,7 +75,8 @@ fn look(io: &Io, log: Option<&Examined>, found: &SessionOnDisk) -> Row {
         "session_id": found.session_id, "ok": damage.is_none(), "entries": judged.checked.session.seq,
         "code": judged.checked.failure.as_ref().map(|failure| failure.code.name()), "seq": judged.checked.seq,
     });
-    let (value, level) = (merge(value, judged.to_json()), judged.level());
+    let value = merge(value, judged.to_json());
+    let level = judged.level();
     Row { id: found.session_id.clone(), value, level, damage, gone: judged.gone }
 }
 
@@ -94,14 +97,16 @@ fn print(io: &mut Io, rows: &[Row], log: Option<&Examined>, lost: &[Lost], gone:
     }
     for (id, entries, who) in lost {
         let id = id.as_deref().unwrap_or("a session that nothing names");
-        let (word, entries) = (Tone::Bad.paint("lost:", io), count(*entries, "entry"));
+        let word = Tone::Bad.paint("lost:", io);
+        let entries = count(*entries, "entry");
         writeln!(io.out, "{word} {id}: {entries} in {who} and nowhere else")?;
     }
     print_wrong(io, &[], gone)?;
     let of_level = |level: Level| rows.iter().filter(|row| row.level == Some(level)).count();
     let [intact, sealed, witnessed] = Level::ALL.map(of_level);
     let damaged = rows.iter().filter(|row| row.damage.is_some()).count();
-    let (all, rest) = (count(rows.len(), "session"), rows.len() - intact - sealed - witnessed - damaged);
+    let all = count(rows.len(), "session");
+    let rest = rows.len() - intact - sealed - witnessed - damaged;
     let rest = if rest > 0 { format!(", {rest} without a tier") } else { String::new() };
     writeln!(io.out, "{all}: {witnessed} witnessed, {sealed} sealed, {intact} intact, {damaged} damaged{rest}")?;
     match log {

@@ -60,7 +60,8 @@ pub(super) fn junit(told: &Told) -> String {
         let name = format!("{} {}", short(&finding.commit), one_line(&finding.subject, 100));
         let inside = match &finding.trouble {
             Some(trouble) => {
-                let (code, why) = (trouble.code, escaped(&trouble.why));
+                let code = trouble.code;
+                let why = escaped(&trouble.why);
                 format!("<failure type=\"{code}\" message=\"{why}\"/>")
             }
             None => format!("<system-out>{}</system-out>", escaped(&told.praise(finding))),
@@ -68,13 +69,16 @@ pub(super) fn junit(told: &Told) -> String {
         format!("  <testcase classname=\"verify-commit\" name=\"{}\">{inside}</testcase>\n", escaped(&name))
     };
     let cases: String = told.findings.iter().map(case).collect();
-    let (all, failed) = (told.findings.len(), told.findings.iter().filter(|finding| !finding.passes()).count());
+    let all = told.findings.len();
+    let failed = told.findings.iter().filter(|finding| !finding.passes()).count();
     format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"verify-commit\" tests=\"{all}\" failures=\"{failed}\">\n{cases}</testsuite>"
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+        <testsuite name=\"verify-commit\" tests=\"{all}\" failures=\"{failed}\">\n{cases}</testsuite>"
     )
 }
 
-/// The repository: its address, or where no statement tells one, its first commit, or the last commit that was looked at.
+/// The repository: its address, or where no statement tells one, its first commit, or the last commit that
+/// was looked at.
 fn resource(told: &Told) -> String {
     let all = || told.findings.iter().flat_map(|finding| told.statements(finding));
     let target =
@@ -84,8 +88,8 @@ fn resource(told: &Told) -> String {
     all().filter_map(target).last().or_else(|| all().filter_map(root).last()).or_else(last).unwrap_or_default()
 }
 
-/// A SLSA verification summary over all commits: kept after a squash, when the commits themselves are gone. Invariant: a
-/// level is told only where each of its subjects has it.
+/// A SLSA verification summary over all commits: kept after a squash, when the commits themselves are gone.
+/// Invariant: a level is told only where each of its subjects has it.
 pub(super) fn vsa(told: &Told, now_ms: i64) -> Value {
     let subject: Vec<Value> = told
         .findings
@@ -105,7 +109,8 @@ pub(super) fn vsa(told: &Told, now_ms: i64) -> Value {
             "verifier": {"id": "https://forge.example/aops-hook/verify-commit/v1"},
             "timeVerified": moment(now_ms / 1000),
             "resourceUri": resource(told),
-            "policy": {"uri": format!("https://forge.example/aops-hook/require/v1#{}", told.wanted.names().join(","))},
+            "policy": {"uri": format!("https://forge.example/aops-hook/require/v1#{}",
+            told.wanted.names().join(","))},
             "inputAttestations": inputs,
             "verificationResult": if passes { "PASSED" } else { "FAILED" },
             "verifiedLevels": levels,

@@ -1,6 +1,7 @@
 //! What is needed before commits can be judged: the range, the list of signers from its base, the notes.
 //!
-//! Reads the repository; with `--wait` fetches notes into a ref of our own. Invariant: the list never comes from the range.
+//! Reads the repository; with `--wait` fetches notes into a ref of our own. Invariant: the list never comes
+//! from the range.
 
 use super::world::{contents, unasked};
 use crate::cli::refused;
@@ -69,7 +70,8 @@ pub(super) fn list(objects: &Objects, place: &str, range: &str, many: usize) -> 
     let words = [&["rev-list"], &words(range)[..], &[newer.as_str()]].concat();
     if objects.lines(&words, b"").or_else(unchecked)?.len() < many {
         return refused(format!(
-            "`{at}` has commits of the range, so the range could name its own signers\nhint: take the list from the base: `origin/main:{path}`"
+            "`{at}` has commits of the range, so the range could name its own signers\n\
+            hint: take the list from the base: `origin/main:{path}`"
         ));
     }
     let found = checked(contents(objects, &[format!("{base}:{path}")]))?.pop().flatten();
@@ -89,8 +91,8 @@ pub(super) fn roots(objects: &Objects, ids: &[String]) -> anyhow::Result<Vec<Str
 /// Commits that statements name are looked at up to so many: each is a walk through the history.
 const MOST_ROOTS: usize = 64;
 
-/// Which of these commits share a first commit with the range, and so are of this repository: the commit at which a
-/// shallow clone was cut is no root, but it is here.
+/// Which of these commits share a first commit with the range, and so are of this repository: the commit at
+/// which a shallow clone was cut is no root, but it is here.
 pub(super) fn of_history(
     objects: &Objects,
     commits: &BTreeSet<String>,
@@ -113,7 +115,9 @@ pub(super) fn of_history(
 pub(super) fn notes(objects: &Objects) -> Result<Vec<(Option<String>, Note)>, Trouble> {
     let refs =
         objects.lines(&["for-each-ref", "--format=%(objectname)", NOTES, FETCHED, OF_OTHERS], b"").map_err(unasked)?;
-    let (mut found, mut blobs, mut of) = (Vec::new(), Vec::new(), Vec::new());
+    let mut found = Vec::new();
+    let mut blobs = Vec::new();
+    let mut of = Vec::new();
     for tip in refs {
         let listed = objects.ask(&["ls-tree", "-r", "-l", "-z", &tip], b"").map_err(unasked)?;
         for row in listed.split(|byte| *byte == 0).filter(|row| !row.is_empty()) {

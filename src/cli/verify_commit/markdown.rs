@@ -1,7 +1,7 @@
 //! What was found, in one paragraph for a pull request.
 //!
-//! Invariant: what a statement or a commit names is shown as code or as plain words, so no name of a file or of a model becomes
-//! a link, a mention or a heading.
+//! Invariant: what a statement or a commit names is shown as code or as plain words, so no name of a file or
+//! of a model becomes a link, a mention or a heading.
 
 use super::told::{Told, moment, short};
 use aops_attest::code::Code;
@@ -55,7 +55,8 @@ fn made_by(told: &Told, all: &[&Attested]) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let (mut clients, mut models) = (BTreeSet::new(), BTreeSet::new());
+    let mut clients = BTreeSet::new();
+    let mut models = BTreeSet::new();
     for (client, model) in told.findings.iter().map(|finding| told.makers(finding)) {
         clients.extend(client);
         models.extend(model);
@@ -149,7 +150,9 @@ fn lines_by(all: &[&Attested]) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let (mut session, mut outside, mut paths) = (0, 0, BTreeSet::new());
+    let mut session = 0;
+    let mut outside = 0;
+    let mut paths = BTreeSet::new();
     for file in all.iter().filter_map(|one| one.facts()).flat_map(|facts| facts.files.iter().flatten()) {
         session += file.lines.session;
         outside += file.lines.outside;

@@ -48,8 +48,8 @@ impl Told<'_> {
         self.findings.iter().filter_map(|finding| finding.level).min()
     }
 
-    /// The level that every commit reaches; nothing where one passes without (a person's, or one by hand). A merge that adds
-    /// nothing needs none.
+    /// The level that every commit reaches; nothing where one passes without (a person's, or one by hand). A
+    /// merge that adds nothing needs none.
     pub(super) fn reached_by_all(&self) -> Option<Level> {
         let all = || self.findings.iter().filter(|finding| !finding.adds_nothing);
         self.lowest().filter(|_| all().all(|finding| finding.level.is_some()))
@@ -57,7 +57,8 @@ impl Told<'_> {
 
     /// Clients with their versions, then models.
     pub(super) fn makers(&self, finding: &Finding) -> (BTreeSet<String>, BTreeSet<String>) {
-        let (mut clients, mut models) = (BTreeSet::new(), BTreeSet::new());
+        let mut clients = BTreeSet::new();
+        let mut models = BTreeSet::new();
         for one in self.statements(finding) {
             let agent = &one.statement.predicate.build_definition.internal_parameters.agent;
             clients.extend(agent.runtime.iter().map(|runtime| {
@@ -122,7 +123,8 @@ impl Told<'_> {
                 Some(trouble) => (Tone::Bad, format!("{} {}", trouble.code, trouble.why)),
                 None => (Tone::Good, self.praise(finding)),
             };
-            let (words, subject) = (one_line(&words, 200), one_line(&finding.subject, LONGEST_SUBJECT));
+            let words = one_line(&words, 200);
+            let subject = one_line(&finding.subject, LONGEST_SUBJECT);
             let words = tone.paint(&words, io);
             writeln!(io.out, "{} {words}  {subject}", short(&finding.commit))?;
         }

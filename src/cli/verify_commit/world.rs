@@ -42,7 +42,8 @@ pub(super) fn contents(objects: &Objects, names: &[String]) -> Result<Vec<Option
     let mut rest = &said[..];
     let one = |_: &String| {
         let end = rest.iter().position(|byte| *byte == b'\n')?;
-        let (head, after) = (String::from_utf8_lossy(&rest[..end]).into_owned(), &rest[end + 1..]);
+        let head = String::from_utf8_lossy(&rest[..end]).into_owned();
+        let after = &rest[end + 1..];
         rest = after;
         if head.ends_with(" missing") || head.ends_with(" ambiguous") {
             return Some(None);
@@ -95,7 +96,9 @@ fn parse(id: &str, content: &[u8]) -> Option<Commit> {
 fn signed_part(content: &[u8]) -> Option<(Vec<u8>, String)> {
     let end = content.windows(2).position(|pair| pair == b"\n\n").unwrap_or(content.len());
     let (head, rest) = content.split_at(end);
-    let (mut payload, mut signature, mut inside) = (Vec::new(), String::new(), false);
+    let mut payload = Vec::new();
+    let mut signature = String::new();
+    let mut inside = false;
     for line in head.split_inclusive(|byte| *byte == b'\n') {
         let text = String::from_utf8_lossy(line);
         inside = match text.split_once(' ') {
@@ -204,7 +207,8 @@ impl World for Repository<'_> {
         let pairs: Vec<String> =
             commits.iter().flatten().map(|commit| format!("{} {}", commit.parent_tree, commit.tree)).collect();
         for (commit, change) in commits.iter_mut().flatten().zip(self.changes(&pairs)?) {
-            (commit.digest, commit.change) = (change.digest(), change);
+            commit.digest = change.digest();
+            commit.change = change;
         }
         Ok(commits)
     }

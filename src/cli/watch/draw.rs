@@ -1,7 +1,8 @@
 //! Draws the state: cells and styles, nothing else.
 //!
-//! Pure, but for the zone of the clocks: the same state is the same frame. Invariants: every word fits or ends in `…`; without colours the chosen line is told
-//! by `>` and by being reversed; below 80 × 24 it says so, and how to go on.
+//! Pure, but for the zone of the clocks: the same state is the same frame. Invariants: every word fits or
+//! ends in `…`; without colours the chosen line is told by `>` and by being reversed; below 80 × 24 it says
+//! so, and how to go on.
 
 mod dialog;
 mod columns;
@@ -109,7 +110,8 @@ pub(super) fn draw(model: &Model, frame: &mut Frame) {
     let mut page = Page { color: model.color, next: area.y, area, frame };
     if area.height < LEAST.0 || area.width < LEAST.1 {
         let words = format!(
-            "this screen is {} x {}, and this needs 80 x 24: make it larger, or leave with `q` and run `aops-hook watch --plain`",
+            "this screen is {} x {}, and this needs 80 x 24: make it larger, or leave with `q` and run \
+            `aops-hook watch --plain`",
             area.width, area.height
         );
         return page.wrapped(&words, Tone::Plain, usize::from(area.height));
@@ -146,7 +148,8 @@ fn sessions(model: &Model, page: &mut Page) {
     page.line(&title, Tone::Strong);
     let columns = columns::plan(&columns::SESSIONS, page.width());
     page.line(&columns::head(&columns), Tone::Quiet);
-    let (listed, at) = (model.listed(), model.at());
+    let listed = model.listed();
+    let at = model.at();
     let high = page.left().saturating_sub(DETAIL + 1);
     page.list(high, listed.len(), at, |page, n| session_line(page, &columns, listed[n], n == at));
     if let Some(row) = listed.get(at) {
@@ -160,7 +163,8 @@ fn session_line(page: &mut Page, columns: &[Column], row: &Row, chosen: bool) {
     let (ledger, integrity) = row.ledger();
     let waits = row.waits();
     let urgent = tone_of_wait(row);
-    let (dollars, refusal) = (row.dollars(), row.refusal.as_deref().unwrap_or_default());
+    let dollars = row.dollars();
+    let refusal = row.refusal.as_deref().unwrap_or_default();
     let cells = [
         (row.life.word(), row.life.tone()),
         (&row.project, Tone::Plain),
@@ -220,7 +224,8 @@ fn timeline(model: &Model, page: &mut Page) {
         page.wrapped(&format!("waits for {}", describe_wait(row, "you: blocked")), tone_of_wait(row), 3);
     }
     let filters = timeline.filters();
-    let (shown, all) = (timeline.shown.len(), timeline.len());
+    let shown = timeline.shown.len();
+    let all = timeline.len();
     match (timeline.read, filters.is_empty()) {
         (false, _) => page.line("reading …", Tone::Quiet),
         (true, true) => page.line(&count(all, "line"), Tone::Quiet),

@@ -1,11 +1,13 @@
 //! What a key does: the state before, a key, the state after, and what the reader is asked for.
 //!
-//! Pure. Invariants: a key that changes something in a session opens a dialog first, and only `y` in it carries it out; a
-//! block's reason is shown whole before it is cleared; `q` and Ctrl-C leave from everywhere but a line that is being typed.
+//! Pure. Invariants: a key that changes something in a session opens a dialog first, and only `y` in it
+//! carries it out; a block's reason is shown whole before it is cleared; `q` and Ctrl-C leave from everywhere
+//! but a line that is being typed.
 
 use super::model::{Checkpoints, Dialog, Entry, Hosts, Model, Timeline, View, Wish};
 use super::order::Order;
 use super::row::Row;
+use crate::cli::log::Wanted;
 use crate::cli::table::Tone;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::path::Path;
@@ -195,7 +197,8 @@ fn back(model: &mut Model) -> Vec<Wish> {
     match model.view {
         View::Sessions => model.words.clear(),
         View::Timeline if !model.timeline.filters().is_empty() => {
-            (model.timeline.wanted, model.timeline.words) = Default::default();
+            model.timeline.wanted = Wanted::default();
+            model.timeline.words.clear();
             model.timeline.choose();
         }
         View::Timeline => {
@@ -294,7 +297,8 @@ fn in_timeline(model: &mut Model, key: KeyCode) -> Vec<Wish> {
         KeyCode::Char('/') => typing(model, Entry::Words),
         KeyCode::Enter => {
             let Some(one) = timeline.chosen() else { return Vec::new() };
-            let (title, reason) = (format!("entry {}", one.seq), one.reason.clone().unwrap_or_default());
+            let title = format!("entry {}", one.seq);
+            let reason = one.reason.clone().unwrap_or_default();
             let text = format!("{}\n{}\n\n{reason}", one.word, one.text);
             model.show(&title, text.trim_end());
         }

@@ -1,7 +1,7 @@
 //! What the cockpit knows and shows: the sessions, the view, the dialog; and what news do to it.
 //!
-//! Pure. Invariants: the chosen session stays chosen while rows come, go and move; a timeline that stands at its end goes on
-//! with it; nothing is carried out that no dialog asked about.
+//! Pure. Invariants: the chosen session stays chosen while rows come, go and move; a timeline that stands at
+//! its end goes on with it; nothing is carried out that no dialog asked about.
 
 use super::order::Order;
 use super::row::{Life, Row};
@@ -151,7 +151,8 @@ impl Timeline {
         self.lines.extend(lines);
         let over = self.lines.len().saturating_sub(MOST_LINES);
         self.lines.drain(..over);
-        (self.open, self.read) = (open, true);
+        self.open = open;
+        self.read = true;
         self.choose();
         if follows || fresh {
             self.at = self.shown.len().saturating_sub(1);
@@ -293,7 +294,9 @@ impl Model {
             }
             News::Lines { .. } => {}
             News::Checkpoints(Ok(rows)) => {
-                (self.checkpoints.at, self.checkpoints.rows, self.checkpoints.read) = (0, rows, true);
+                self.checkpoints.at = 0;
+                self.checkpoints.rows = rows;
+                self.checkpoints.read = true;
             }
             News::Checkpoints(Err(why)) => {
                 self.checkpoints.read = true;

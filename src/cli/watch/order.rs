@@ -1,8 +1,8 @@
 //! What a key does to a session: the very command that a person would type, run by the very same function.
 //!
-//! Runs one command of the table in the folder of its project; its rules are the command's own. Invariants: who may run it is
-//! asked as for the command, with the terminal it wants; only the question `are you sure` is not asked again, since the
-//! cockpit asked it.
+//! Runs one command of the table in the folder of its project; its rules are the command's own. Invariants:
+//! who may run it is asked as for the command, with the terminal it wants; only the question `are you sure`
+//! is not asked again, since the cockpit asked it.
 
 use crate::cli::table::clean;
 use crate::cli::{COMMANDS, Command, Io, allowed, parser, who_may};
@@ -41,7 +41,8 @@ impl Order {
         let given = std::iter::once("aops-hook").chain(self.words.iter().map(String::as_str));
         let given = parser().try_get_matches_from(given).map_err(|error| error.to_string())?;
         let Some((command, given)) = Command::find(COMMANDS, &given) else { return Err("no such command".to_owned()) };
-        let (env, mut out) = (Env { cwd: self.folder.clone(), ..env.later() }, Vec::new());
+        let env = Env { cwd: self.folder.clone(), ..env.later() };
+        let mut out = Vec::new();
         let mut io =
             Io { env: &env, out: &mut out, json: false, terminal: false, width: None, color: false, yes: false };
         let done = allowed(command.name, who_may(command.name), &io).and_then(|()| {

@@ -1,7 +1,7 @@
 //! The cockpit for a voice, a printer or a terminal without a screen: a list, then a line for each change.
 //!
-//! What is said and wished for is pure; `run` reads lines and prints. Invariants: nothing is drawn over; every line stands for
-//! itself; what changes something asks for `yes` first.
+//! What is said and wished for is pure; `run` reads lines and prints. Invariants: nothing is drawn over;
+//! every line stands for itself; what changes something asks for `yes` first.
 
 mod speak;
 
@@ -28,7 +28,8 @@ pub(super) fn run(io: &mut Io) -> anyhow::Result<u8> {
     signal::note_interrupts();
     let (send, messages) = mpsc::channel();
     let (wishes, asked) = mpsc::channel::<Wish>();
-    let (env, lines) = (io.env.clone(), send.clone());
+    let env = io.env.clone();
+    let lines = send.clone();
     thread::spawn(move || work(&env, &asked, &mut |news| drop(send.send(Message::News(news)))));
     if !io.json {
         thread::spawn(move || {

@@ -1,8 +1,8 @@
 //! Finds the sessions of this machine and looks again at those that changed.
 //!
-//! Reads folders, states, ledgers and attempt ledgers; writes nothing. Invariants: a session that did not change costs two
-//! looks at a file's date and no reading; a folder is listed only when its own date changed; no session is left out: one that
-//! cannot be read, or of which only the exported head is left, is a row too.
+//! Reads folders, states, ledgers and attempt ledgers; writes nothing. Invariants: a session that did not
+//! change costs two looks at a file's date and no reading; a folder is listed only when its own date changed;
+//! no session is left out: one that cannot be read, or of which only the exported head is left, is a row too.
 
 mod refusal;
 mod load;
@@ -107,7 +107,8 @@ impl Reader {
 
     /// The sessions that changed, and those that are gone.
     fn compare(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
-        let (mut changed, mut gone) = (Vec::new(), Vec::new());
+        let mut changed = Vec::new();
+        let mut gone = Vec::new();
         for (path, known) in &self.known {
             match known.now() {
                 [None, None] => gone.push(path.clone()),

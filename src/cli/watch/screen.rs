@@ -1,7 +1,7 @@
 //! The screen as a whole: takes the terminal, draws, gives it back.
 //!
-//! Writes to the terminal. Invariant: the terminal is as it was before, however this ends: by a key, a signal, an error or a
-//! panic in any thread.
+//! Writes to the terminal. Invariant: the terminal is as it was before, however this ends: by a key, a
+//! signal, an error or a panic in any thread.
 
 use super::draw::draw;
 use super::keys::press;
@@ -89,7 +89,8 @@ pub(super) fn run(io: &mut Io) -> anyhow::Result<u8> {
 fn start(env: &Env) -> (Sender<Wish>, Receiver<Message>) {
     let (send, messages) = mpsc::channel();
     let (wishes, asked) = mpsc::channel();
-    let (env, keys) = (env.clone(), send.clone());
+    let env = env.clone();
+    let keys = send.clone();
     thread::spawn(move || work(&env, &asked, &mut |news| drop(send.send(Message::News(news)))));
     thread::spawn(move || {
         while let Ok(event) = event::read() {

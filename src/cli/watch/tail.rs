@@ -1,7 +1,7 @@
 //! The timeline of one session: the lines of `log`, as they come.
 //!
-//! Reads one ledger, writes nothing. Invariants: what was read is not read again; of a long ledger only the end is read; every
-//! text is safe on a terminal.
+//! Reads one ledger, writes nothing. Invariants: what was read is not read again; of a long ledger only the
+//! end is read; every text is safe on a terminal.
 
 use super::model::News;
 use crate::cli::log::told::{Teller, Told};

@@ -1,6 +1,7 @@
 //! The second thread: it looks at the sessions once a second, and does what keys ask for in between.
 //!
-//! Reads ledgers, carries out orders. Invariant: the screen never waits for it; it ends when its receiver is gone.
+//! Reads ledgers, carries out orders. Invariant: the screen never waits for it; it ends when its receiver is
+//! gone.
 
 use super::hosts;
 use super::model::{Checkpoint, Host, News, Wish};
@@ -109,8 +110,12 @@ fn checkpoints(env: &Env, folder: PathBuf) -> Result<Vec<Checkpoint>, String> {
     let said = Order::new(folder, &["checkpoint", "list"]).carry_out(env, false)?;
     let row = |line: &str| {
         let mut cells = line.split('\t').map(str::to_owned);
-        let (_number, mut next) = (cells.next()?, || cells.next());
-        let (id, name, age, why) = (next()?, next()?, next()?, next()?);
+        let _number = cells.next()?;
+        let mut next = || cells.next();
+        let id = next()?;
+        let name = next()?;
+        let age = next()?;
+        let why = next()?;
         let _prompt = next()?;
         Some(Checkpoint { id, name, age, why, changed: next()? })
     };

@@ -1,8 +1,9 @@
 //! The evidence for a verdict: in the ledger, gate by gate, and in the user's rules and checks.
 //!
-//! Reads the entries of the verdict and before it, the session at that time, and today's configuration for the line.
-//! Invariants: what is missing is given with the entry since which it is missing; a rule or check that was changed since
-//! is reported as gone, never shown at a wrong line.
+//! Reads the entries of the verdict and before it, the session at that time, and today's configuration for
+//! the line.
+//! Invariants: what is missing is given with the entry since which it is missing; a rule or check that was
+//! changed since is reported as gone, never shown at a wrong line.
 
 use crate::cli::past::{Answered, Asked, Batch};
 use aops_core::config::in_force::{self, InForce};
@@ -245,7 +246,9 @@ fn check(seq: u64, run: &Checked, session: &Session, now: Option<&InForce>) -> C
     let then = policy.checks.iter().find(|check| check.id == run.id);
     let there = now.filter(|now| then.is_some_and(|check| now.policy.checks.contains(check)));
     let place = place(&format!("check.{}", run.id), there);
-    let (ending, ms, command) = (&run.ending, run.ms, one_line(&run.run, 120));
+    let ending = &run.ending;
+    let ms = run.ms;
+    let command = one_line(&run.run, 120);
     let what = format!("check `{}`, {place}: `{command}` ended with {ending} after {ms} ms", run.id);
     Clue { seq: Some(seq), what }
 }

@@ -1,9 +1,9 @@
 //! Puts the steps of a workflow in rows, and draws them with box characters.
 //!
-//! Reads a workflow, writes nothing. Invariants: every line leads from one row to the next, since a longer one passes
-//! through a slot of its own in each row between; a line never runs through a box; where the lines between two rows could
-//! be read in more than one way, the boxes below say in words what they come after; lines of one owner join where they meet,
-//! of two owners the upright one goes over the level one.
+//! Reads a workflow, writes nothing. Invariants: every line leads from one row to the next, since a longer
+//! one passes through a slot of its own in each row between; a line never runs through a box; where the lines
+//! between two rows could be read in more than one way, the boxes below say in words what they come after;
+//! lines of one owner join where they meet, of two owners the upright one goes over the level one.
 
 use super::{done_by, phase};
 use crate::cli::table::{clean, cut};
@@ -101,7 +101,8 @@ fn bundles(lines: &[(usize, usize)]) -> Vec<Bundle> {
     let mut left = lines.to_vec();
     let mut bundles = Vec::new();
     while let Some(first) = left.first().copied() {
-        let (mut from, mut to) = (vec![first.0], vec![first.1]);
+        let mut from = vec![first.0];
+        let mut to = vec![first.1];
         loop {
             type Lines = Vec<(usize, usize)>;
             let (near, far): (Lines, Lines) =
@@ -184,7 +185,8 @@ fn places(workflow: &Workflow, layout: &Layout, bands: &[Vec<Bundle>]) -> Vec<Ve
     };
     let sheet = rows.iter().map(whole).max().unwrap_or(0);
     let place = |row: Vec<Vec<String>>| {
-        let (mut left, widest) = ((sheet - whole(&row)) / 2, widest(&row));
+        let mut left = (sheet - whole(&row)) / 2;
+        let widest = widest(&row);
         let place = |words: Vec<String>| {
             let place = PlacedSlot { left, width: own(&words, widest), words };
             left += place.width + GAP;
@@ -250,7 +252,8 @@ impl Canvas {
     }
 
     fn frame(&mut self, left: usize, top: usize, width: usize, tall: usize) {
-        let (right, bottom) = (left + width - 1, top + tall - 1);
+        let right = left + width - 1;
+        let bottom = top + tall - 1;
         self.across(left, right, top, SHARED);
         self.across(left, right, bottom, SHARED);
         self.down(left, top, bottom, SHARED);
@@ -280,7 +283,8 @@ impl Canvas {
             dot.ways |= ways;
             dot.owner = if owner == SHARED { dot.owner } else { owner };
         } else if ways & (UP | DOWN) != 0 {
-            (dot.ways, dot.owner) = (ways, owner);
+            dot.ways = ways;
+            dot.owner = owner;
         }
     }
 
@@ -347,7 +351,8 @@ impl Layout {
                 let sum = sums.entry(own).or_default();
                 *sum = (sum.0 + joined, sum.1 + 1);
             }
-            // In thousandths, so that no rounding of the machine decides; a slot without lines stays where it is.
+            // In thousandths, so that no rounding of the machine decides; a slot without lines stays where it
+            // is.
             let place = |n: usize| sums.get(&n).map_or(n * 1000, |(sum, count)| sum * 1000 / count);
             let mut order: Vec<_> = (0..self.rows[sorted].len()).collect();
             order.sort_by_key(|n| place(*n));

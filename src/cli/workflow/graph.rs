@@ -1,6 +1,7 @@
 //! Draws the steps of a workflow in the terminal, or writes them as Mermaid or DOT.
 //!
-//! Reads the texts in force, writes nothing. Invariant: the same workflow gives the same drawing, byte for byte.
+//! Reads the texts in force, writes nothing. Invariant: the same workflow gives the same drawing, byte for
+//! byte.
 
 use super::{Command, Io, boxes, done_by, gates, id_operand, library, phase, refused, whole};
 use crate::cli::table::{Cell, Tone, clean};
@@ -98,7 +99,9 @@ pub(super) fn dot(workflow: &Workflow) -> String {
     let _ = writeln!(out, "  graph [label={title}, labelloc=t, fontname=\"sans-serif\"];");
     out.push_str("  node [shape=box, style=rounded, fontname=\"sans-serif\"];\n");
     for step in workflow.order() {
-        let (id, label, tooltip) = (quoted(&step.id), quoted(&label(step)), quoted(&step.description));
+        let id = quoted(&step.id);
+        let label = quoted(&label(step));
+        let tooltip = quoted(&step.description);
         let _ = writeln!(out, "  {id} [label={label}, tooltip={tooltip}];");
     }
     for (from, to) in edges(workflow) {

@@ -1,7 +1,8 @@
 //! Codex as a run starts it: its arguments, and the thread that it goes on with.
 //!
-//! Writes one line into Codex's folder of sessions. Codex names a new thread itself, and the step must be in the session's ledger
-//! before it starts: so a run makes the thread, and Codex resumes it. Invariant: a thread is made once.
+//! Writes one line into Codex's folder of sessions. Codex names a new thread itself, and the step must be in
+//! the session's ledger before it starts: so a run makes the thread, and Codex resumes it. Invariant: a
+//! thread is made once.
 
 use crate::run::plan::PlannedStep;
 use aops_core::host::codex::rollout;
@@ -27,17 +28,21 @@ fn sessions(env: &Env) -> PathBuf {
 /// Makes a thread without a turn, in this folder.
 pub fn make_thread(env: &Env, session: &str, cwd: &Path) -> io::Result<()> {
     let now = timestamp(env.now_ms);
-    let (day, second) = (now[..10].replace('-', "/"), now[..19].replace(':', "-"));
+    let day = now[..10].replace('-', "/");
+    let second = now[..19].replace(':', "-");
     let folder = sessions(env).join(day);
     fs::create_dir_all(&folder)?;
-    let about = json!({"id": session, "timestamp": now, "cwd": cwd, "originator": "aops-hook", "cli_version": "", "source": "exec"});
+    let about = json!({
+        "id": session, "timestamp": now, "cwd": cwd, "originator": "aops-hook", "cli_version": "", "source": "exec",
+    });
     let line = json!({"timestamp": now, "type": "session_meta", "payload": about});
     files::find(&folder.join(format!("rollout-{second}-{session}.jsonl")))?
         .replace(format!("{line}\n").as_bytes(), 0o600)
 }
 
-/// The arguments of one start. A step that may change nothing is held by Codex's own sandbox, where the kernel allows it; one that
-/// may is held by our gates alone, since that sandbox would let it neither commit nor push.
+/// The arguments of one start. A step that may change nothing is held by Codex's own sandbox, where the
+/// kernel allows it; one that may is held by our gates alone, since that sandbox would let it neither commit
+/// nor push.
 pub(super) fn arguments(step: &PlannedStep, session: &str, prompt: &str) -> Vec<String> {
     let sandbox = if step.profile() == Profile::Work { "danger-full-access" } else { "read-only" };
     let sandbox = format!("sandbox_mode=\"{sandbox}\"");

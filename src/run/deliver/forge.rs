@@ -1,7 +1,8 @@
 //! The pull request of a delivered branch, made by the forge's own program.
 //!
-//! Starts a command of the shell, held as the agent's own commands are. Invariant: a request is never made twice: a forge that we
-//! know is asked for one first, and the command for any other is started once for a commit.
+//! Starts a command of the shell, held as the agent's own commands are. Invariant: a request is never made
+//! twice: a forge that we know is asked for one first, and the command for any other is started once for a
+//! commit.
 
 use super::repository::{reason, variables_for};
 use aops_core::config::policy::deliver::{AUTO, NONE};

@@ -1,7 +1,7 @@
 //! The repository of a run, as its delivery changes it: a branch, a commit, a push.
 //!
-//! Starts `git` with the user's own settings, hooks and credentials. Invariants: no branch but the run's is moved, and that one
-//! only forward; no file of the working tree is touched.
+//! Starts `git` with the user's own settings, hooks and credentials. Invariants: no branch but the run's is
+//! moved, and that one only forward; no file of the working tree is touched.
 
 use aops_core::system::env::Env;
 use aops_core::system::files::{self, Scratch, make_all};
@@ -20,8 +20,8 @@ const LONGEST_ANSWER: usize = 4 << 20;
 const LONGEST_REASON: usize = 400;
 /// Names the project to the jail.
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
-/// Transports that are a program or an open file; and a program that says which files changed: one that a step left could hide
-/// the work.
+/// Transports that are a program or an open file; and a program that says which files changed: one that a
+/// step left could hide the work.
 const NEVER: [&str; 6] =
     ["-c", "protocol.ext.allow=never", "-c", "protocol.fd.allow=never", "-c", "core.fsmonitor=false"];
 /// Of a commit on a machine whose user has no name for git.
@@ -77,7 +77,8 @@ impl<'a> Repository<'a> {
         self.run(&commit, message.as_bytes(), &[]).map(drop)
     }
 
-    /// Adds tracked files, and untracked ones by name: what git's status leaves out as generated is not added.
+    /// Adds tracked files, and untracked ones by name: what git's status leaves out as generated is not
+    /// added.
     fn add(&self, dirty: &[String], more: &[(String, OsString)]) -> Result<(), String> {
         self.run(&["add", "--update"], b"", more)?;
         let there = dirty.iter().filter(|path| self.top.join(path).symlink_metadata().is_ok());
@@ -111,7 +112,8 @@ impl<'a> Repository<'a> {
     pub(super) fn bundle(&self, status: &Status, base: &str, run: &str, file: &Path) -> Result<(), String> {
         let scratch = Scratch::new("bundle").map_err(|error| error.to_string())?;
         let index = [variable("GIT_INDEX_FILE", scratch.0.join("index"))];
-        let (head, name) = (self.head().ok(), format!("refs/aops/{run}"));
+        let head = self.head().ok();
+        let name = format!("refs/aops/{run}");
         let commit = match &head {
             Some(head) if status.dirty.is_empty() => head.clone(),
             _ => {
@@ -127,7 +129,8 @@ impl<'a> Repository<'a> {
         };
         self.git(&["update-ref", &name, &commit])?;
         let made = scratch.0.join("bundle");
-        let (path, without) = (made.to_string_lossy().into_owned(), format!("^{base}"));
+        let path = made.to_string_lossy().into_owned();
+        let without = format!("^{base}");
         let since: &[&str] = if head.is_some() && base != commit { &[&without] } else { &[] };
         let is_object = base.bytes().all(|byte| byte.is_ascii_hexdigit());
         let since = if is_object { since } else { &[] };

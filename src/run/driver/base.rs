@@ -1,7 +1,9 @@
-//! `Driver`: what the driver of one run holds, and how it records: in the attempt ledger and in that of the session.
+//! `Driver`: what the driver of one run holds, and how it records: in the attempt ledger and in that of the
+//! session.
 //!
-//! Writes the client's settings and agents into the run's folder. The step that runs is in the session's ledger, because the
-//! hooks read it and no tool call can write it. Invariant: a session has a step only while its driver works on it.
+//! Writes the client's settings and agents into the run's folder. The step that runs is in the session's
+//! ledger, because the hooks read it and no tool call can write it. Invariant: a session has a step only
+//! while its driver works on it.
 
 use super::prepare::Prepared;
 use crate::run::attempt::{AttemptFact, Init, POLICY_CHANGED, RunOutcome};
@@ -52,7 +54,10 @@ impl Driver {
         make_all(&folder)?;
         let kit = Kit::write(&env, &prepared.policy, &prepared.texts, &folder)
             .map_err(|e| Failure::storage(folder.display(), e))?;
-        let (approved, note, resumed, approval) = (None, None, false, None);
+        let approved = None;
+        let note = None;
+        let resumed = false;
+        let approval = None;
         Ok(Self { env, root, artifacts, run, prepared, folder, kit, approved, note, resumed, approval, _lock: lock })
     }
 
@@ -129,8 +134,8 @@ impl Driver {
         self.record_step(Some(run_step), None).map(drop)
     }
 
-    /// Records that no step runs any more, and what the run came to. Returns the newest digest of the session's ledger, if
-    /// there is one.
+    /// Records that no step runs any more, and what the run came to. Returns the newest digest of the
+    /// session's ledger, if there is one.
     pub(super) fn leave_step(&self, outcome: RunOutcome) -> Result<Option<String>, Failure> {
         match self.session() {
             Some(_) => self.record_step(None, Some(outcome)).map(Some),
@@ -173,15 +178,18 @@ impl Driver {
         }
         // Before the step changes: a call that was cut off is not a refusal in the step that begins.
         facts.extend(facts::abandoned(ledger.session()));
-        let (run_id, task) = (self.run.run_id.clone(), self.describe_task());
+        let run_id = self.run.run_id.clone();
+        let task = self.describe_task();
         let open = ledger.session().memory.run.as_ref();
         let outcome = open.and_then(|open| self.run.outcome_of(&open.step)).map(|outcome| outcome.of_phase().into());
-        let (workflow, ends) = (Some(self.run.init.workflow.clone()), run_outcome.is_some());
+        let workflow = Some(self.run.init.workflow.clone());
+        let ends = run_outcome.is_some();
         let run_outcome = run_outcome.map(Into::into);
         facts.push(Fact::Run(Staged { outcome, run_id, run_outcome, stage, task, workflow }));
         ledger.append(env, facts)?;
         if ends {
-            // What the client's last turn left does not know how the run ended. Without insights it has ended all the same.
+            // What the client's last turn left does not know how the run ended. Without insights it has ended
+            // all the same.
             let place = &ledger.place().path;
             let transcript = collect::transcript_at(env, place, &ledger.session().state.session_id);
             let _ = collect::conclude(env, &mut ledger, &transcript, None);

@@ -1,7 +1,8 @@
-//! What a run of Codex needs beside a run of Claude Code: tokens, cost and questions that its stream does not have, and the prompt
-//! that makes an approved call.
+//! What a run of Codex needs beside a run of Claude Code: tokens, cost and questions that its stream does not
+//! have, and the prompt that makes an approved call.
 //!
-//! Reads Codex's file of the thread and the session's ledger. Invariant: a call that a person approved is named as it was asked.
+//! Reads Codex's file of the thread and the session's ledger. Invariant: a call that a person approved is
+//! named as it was asked.
 
 use super::base::Driver;
 use crate::run::client::{Stream, codex, micros};
@@ -45,7 +46,8 @@ impl Driver {
     pub(super) fn prompt_approved(&self, id: &str) -> String {
         let call = self.describe_call(id).unwrap_or_default();
         format!(
-            "A person approved the call that was refused: `{call}`. Make exactly that call again, once, and then go on with the step."
+            "A person approved the call that was refused: `{call}`. Make exactly that call again, once, and \
+            then go on with the step."
         )
     }
 

@@ -1,7 +1,8 @@
-//! The end of a run whose last step passed: its work is delivered, or the run is blocked and says where the work is.
+//! The end of a run whose last step passed: its work is delivered, or the run is blocked and says where the
+//! work is.
 //!
-//! Writes the attempt ledger, and a bundle below the run's folder. Invariant: no run passes whose changes are nowhere but in its
-//! working tree, unless `[deliver] branch = "none"` says so.
+//! Writes the attempt ledger, and a bundle below the run's folder. Invariant: no run passes whose changes are
+//! nowhere but in its working tree, unless `[deliver] branch = "none"` says so.
 
 use super::base::Driver;
 use super::{Finish, Reporter};
@@ -35,7 +36,8 @@ impl Driver {
         };
         let (title, body) = self.report()?;
         let began_on = self.run.init.branch.clone().unwrap_or_default();
-        let (env, root) = (self.env.clone(), self.root.clone());
+        let env = self.env.clone();
+        let root = self.root.clone();
         let message = format!("{title}\n\n{body}");
         let work =
             Work { env: &env, root: &root, base: &base, began_on: &began_on, branch: &branch, message: &message };
@@ -76,8 +78,8 @@ impl Driver {
         self.finish(reporter, RunOutcome::Pass, reason)
     }
 
-    /// The commit that is delivered is the session's: it is recorded and attested before it is pushed. What goes wrong keeps no
-    /// work from being delivered; `aops-hook attest` makes up for it.
+    /// The commit that is delivered is the session's: it is recorded and attested before it is pushed. What
+    /// goes wrong keeps no work from being delivered; `aops-hook attest` makes up for it.
     fn attest_commit(&self, commit: &str, before: &str) {
         if !self.prepared.policy.witness.attests() || self.session().is_none() {
             return;

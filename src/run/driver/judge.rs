@@ -173,7 +173,8 @@ impl Evidence<'_> {
 
     fn hooks_missing(&self) -> Option<StepResult> {
         let missing = self.stream.announced && !self.run_step().is_some_and(|step| step.prompted);
-        let what = "our hooks did not run in the client, so the step was not guarded: look for `disableAllHooks` in its settings";
+        let what = "our hooks did not run in the client, so the step was not guarded: look for \
+            `disableAllHooks` in its settings";
         missing.then(|| StepResult::Blocked(what.to_owned()))
     }
 
@@ -206,10 +207,11 @@ impl Evidence<'_> {
         }
     }
 
-    /// The user's checks that this step ended with: a check refused the last call, a check is owed, or a check that
-    /// failed asks a person. Approval lets the step end without them.
+    /// The user's checks that this step ended with: a check refused the last call, a check is owed, or a
+    /// check that failed asks a person. Approval lets the step end without them.
     fn failed_checks(&self) -> Option<StepResult> {
-        let (session, step) = (self.session?, self.run_step()?);
+        let session = self.session?;
+        let step = self.run_step()?;
         let check_of = |id: &String| self.checks.iter().find(|check| check.id == *id);
         let ends = |check: &Check| matches!(check.on, Moment::Stop | Moment::Prompt);
         let asks = |check: &Check| ends(check) && check.outcome == OnFailure::AskUser;
@@ -231,8 +233,8 @@ impl Evidence<'_> {
         Some(StepResult::Pause(PauseRequest { checks, ..PauseRequest::new(Trigger::CheckFailed, question) }))
     }
 
-    /// The step ended with a question: the last words of the client, or all that the planner's plan is. A reviewer's verdict is
-    /// its answer, whatever was said around it.
+    /// The step ended with a question: the last words of the client, or all that the planner's plan is. A
+    /// reviewer's verdict is its answer, whatever was said around it.
     fn question(&self) -> Option<StepResult> {
         let plans = match self.step.verdict_of() {
             None => false,

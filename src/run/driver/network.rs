@@ -1,7 +1,7 @@
 //! The network of a run: for its command steps, and for what its driver starts beside them.
 //!
-//! Starts and ends a broker of the run's own, which ends with the driver too. Invariant: with `[network]` off nothing here
-//! runs. The sessions of the run's client have networks of their own.
+//! Starts and ends a broker of the run's own, which ends with the driver too. Invariant: with `[network]` off
+//! nothing here runs. The sessions of the run's client have networks of their own.
 
 use super::Reporter;
 use aops_core::config::policy::Policy;
@@ -59,7 +59,8 @@ pub(super) fn tell_refused(folder: &Path, reporter: &mut dyn Reporter) {
     let more = wanted.len().saturating_sub(MOST_NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     reporter.note(&format!(
-        "network: refused to the steps of this run: {}{more}; `aops-hook network allow HOST` allows one for this project",
+        "network: refused to the steps of this run: {}{more}; `aops-hook network allow HOST` allows one for \
+        this project",
         shown.join(", ")
     ));
 }

@@ -1,7 +1,8 @@
 //! A run under a key of the caller's: however often it is asked for, it is done once.
 //!
-//! For durable engines, which call again what they saw no end of. Waits for a driver that is at work in the project, since a
-//! killed caller leaves its driver running. Invariant: one key is one run; what has ended is told again and not done again.
+//! For durable engines, which call again what they saw no end of. Waits for a driver that is at work in the
+//! project, since a killed caller leaves its driver running. Invariant: one key is one run; what has ended is
+//! told again and not done again.
 
 use super::prepare::project_root;
 use super::{Finish, Reporter, ResumeLimits, RunRequest, describe_next_step, resume, run};
@@ -38,7 +39,8 @@ pub fn run_once(
     let asked = (&request.task, &request.workflow, &request.project_type);
     if (&known.init.task, &known.init.workflow, &known.init.project_type) != asked {
         return refused(format!(
-            "the key `{key}` belongs to run {id}, which does another task: {}\nhint: give each task a key of its own",
+            "the key `{key}` belongs to run {id}, which does another task: {}\n\
+            hint: give each task a key of its own",
             known.init.task
         ));
     }
@@ -52,7 +54,8 @@ pub fn run_once(
 fn told_again(artifacts: &RunArtifacts, known: &RunState) -> anyhow::Result<Option<Finish>> {
     let run_id = known.run_id.clone();
     if known.status == RunStatus::Terminal {
-        let (outcome, reason) = (known.outcome.unwrap_or(RunOutcome::Blocked), known.reason.clone());
+        let outcome = known.outcome.unwrap_or(RunOutcome::Blocked);
+        let reason = known.reason.clone();
         return Ok(Some(Finish {
             packet: artifacts.end_file(&run_id),
             run_id,

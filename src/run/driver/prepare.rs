@@ -1,7 +1,7 @@
 //! What a run needs before it begins: a clean repository, a plan, a policy, a client.
 //!
-//! Reads the repository, workflows and policy; writes nothing but the project's driver lock. Invariant: everything that
-//! can be refused is refused before the first artifact is written.
+//! Reads the repository, workflows and policy; writes nothing but the project's driver lock. Invariant:
+//! everything that can be refused is refused before the first artifact is written.
 
 use crate::refusal::refused;
 use crate::run::attempt::ContextRef;
@@ -84,7 +84,8 @@ pub(super) fn check_free(env: &Env, root: &Path) -> anyhow::Result<()> {
 fn check_clean(env: &Env, root: &Path) -> anyhow::Result<()> {
     let Some(status) = git::status(env, root) else {
         return refused(
-            "a run needs a git repository with a clean tree, and this is not a repository\nhint: `git init`, then commit",
+            "a run needs a git repository with a clean tree, and this is not a repository\n\
+            hint: `git init`, then commit",
         );
     };
     if status.dirty.is_empty() {
@@ -132,10 +133,11 @@ pub fn plan_workflow(
     Ok((workflow, steps, in_force))
 }
 
-/// Everything that can be refused before another machine takes the request. Returns the project's root, and the request with
-/// files named from there.
+/// Everything that can be refused before another machine takes the request. Returns the project's root, and
+/// the request with files named from there.
 pub fn check_request(env: &Env, request: &RunRequest) -> anyhow::Result<(PathBuf, RunRequest)> {
-    let (root, env) = (project_root(env), &env.driving());
+    let root = project_root(env);
+    let env = &env.driving();
     check_clean(env, &root)?;
     plan_workflow(env, &root, &request.workflow, request.project_type.as_deref())?;
     let context: Vec<String> = read_context(env, &root, &request.context)?.into_iter().map(|file| file.path).collect();
@@ -174,7 +176,8 @@ fn pick_variant(workflow: &Workflow, name: &str) -> anyhow::Result<Workflow> {
     if let Some(variant) = workflow.variant(name) {
         return Ok(variant);
     }
-    let (id, known) = (&workflow.id, &workflow.variants);
+    let id = &workflow.id;
+    let known = &workflow.variants;
     let known: Vec<_> = known.iter().map(|variant| variant.name.as_str()).collect();
     if known.is_empty() {
         return refused(format!("`{id}` has no project types\nhint: `--workflow project` has some"));

@@ -1,7 +1,8 @@
 //! The prompt of a client step, with the calls of an earlier attempt from the session's ledger.
 //!
-//! Invariants: the task is quoted, so that it cannot end its own quotation; of earlier calls only those that change
-//! something are listed, each once, oldest first, also where a killed client did not store how they ended.
+//! Invariants: the task is quoted, so that it cannot end its own quotation; of earlier calls only those that
+//! change something are listed, each once, oldest first, also where a killed client did not store how they
+//! ended.
 
 use super::base::Driver;
 use crate::run::{attempt::ContextRef, plan::PlannedStep};
@@ -20,20 +21,25 @@ use std::path::PathBuf;
 
 const INNER: usize = 6_000;
 
-const TAKEN_BACK: &str = "A person took this run back to before this step: the files are as they were then, and what you did in it since is undone. Look at what is there, and do the step anew.";
+const TAKEN_BACK: &str = "A person took this run back to before this step: the files are as they were then, \
+    and what you did in it since is undone. Look at what is there, and do the step anew.";
 
-const SENT_BACK: &str = "The critic sent the plan back, so the steps from the plan to the review are done anew. Look at what is there, and settle what it found:";
+const SENT_BACK: &str = "The critic sent the plan back, so the steps from the plan to the review are done \
+    anew. Look at what is there, and settle what it found:";
 
-const ANSWERED: &str = "You ended this step with a question, and a person answered it: the answer stands below the task. Look at what is done already, and do what is missing.";
+const ANSWERED: &str = "You ended this step with a question, and a person answered it: the answer stands \
+    below the task. Look at what is done already, and do what is missing.";
 
 /// Of the task and what was answered, so much is told to our agents; the answers come first into their share.
 const LONGEST_TASK: usize = 2_048;
 const LONGEST_ANSWERS: usize = 1_200;
 
 impl Driver {
-    /// The task as our agents are told it: with its files, and with what a person answered, which is never cut for a long task.
+    /// The task as our agents are told it: with its files, and with what a person answered, which is never
+    /// cut for a long task.
     pub(super) fn describe_task(&self) -> String {
-        let (task, answers) = (self.run.init.task.clone() + &self.describe_context(), self.describe_answers());
+        let task = self.run.init.task.clone() + &self.describe_context();
+        let answers = self.describe_answers();
         if answers.is_empty() { task } else { cut(&task, LONGEST_TASK - answers.len()).to_owned() + &answers }
     }
 
@@ -64,7 +70,8 @@ impl Driver {
         };
         let prefix = if self.env.host.is_registered_by_name() { "" } else { "aops:" };
         let verified = format!(
-            "First, if anything was changed since the last verification, start the agent `{prefix}qa-verifier` in the foreground."
+            "First, if anything was changed since the last verification, start the agent \
+            `{prefix}qa-verifier` in the foreground."
         );
         let committed = "Before you end, commit what is not committed and push it where there is a remote.";
         let closes = [(step.verifies, verified.as_str()), (step.closes, committed)];
@@ -111,7 +118,8 @@ impl Driver {
     }
 
     fn describe_earlier_attempt(&self, step: &PlannedStep) -> String {
-        let words = "You began this step before and were interrupted: look at what is done already, and do only what is missing.";
+        let words = "You began this step before and were interrupted: look at what is done already, and do \
+            only what is missing.";
         match self.list_earlier_calls(&step.id) {
             none if none.is_empty() => words.to_owned(),
             calls => format!("{words} What aops-hook recorded of it:\n\n{calls}"),
@@ -153,7 +161,8 @@ impl Driver {
     }
 
     pub(super) fn ledger_file(&self) -> Option<PathBuf> {
-        let (env, cwd) = (self.env.later(), self.cwd());
+        let env = self.env.later();
+        let cwd = self.cwd();
         let (place, _) = self.session_key(&cwd).search(&env).next_place().ok()??;
         Some(place.path.join(LEDGER_FILE))
     }

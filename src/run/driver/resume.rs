@@ -1,7 +1,7 @@
 //! Resumes a run that paused or whose driver died.
 //!
-//! Reads the packet and the attempt ledger, then drives. Invariants: packet, tree, policy and decision are checked before
-//! anything is started; a finished run stays finished.
+//! Reads the packet and the attempt ledger, then drives. Invariants: packet, tree, policy and decision are
+//! checked before anything is started; a finished run stays finished.
 
 use super::base::{Driver, digest_like};
 use super::prepare::{Prepared, lock_project, project_root};
@@ -99,7 +99,8 @@ impl Driver {
             return Ok(());
         }
         refused(format!(
-            "the working tree is not the one that run {} paused with\nhint: `git status` shows what changed; put it back, then resume again",
+            "the working tree is not the one that run {} paused with\n\
+            hint: `git status` shows what changed; put it back, then resume again",
             self.run.run_id
         ))
     }

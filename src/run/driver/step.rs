@@ -1,8 +1,8 @@
 //! One step: started once through its watcher, waited for, judged, recorded.
 //!
-//! Appends to the attempt ledger, writes the job's files. Invariants: the attempt is recorded before anything is started, and
-//! every attempt of a step has the same idempotency key; a step that a dead driver started is taken over where it stands,
-//! and is started again only if its program never ran or was abandoned.
+//! Appends to the attempt ledger, writes the job's files. Invariants: the attempt is recorded before anything
+//! is started, and every attempt of a step has the same idempotency key; a step that a dead driver started is
+//! taken over where it stands, and is started again only if its program never ran or was abandoned.
 
 use super::base::Driver;
 use super::judge::{Evidence, StepResult};
@@ -59,7 +59,9 @@ impl Driver {
         tell_vanished(reporter, &step.id, &files);
         let stderr = read_text(&files, "err");
         let session = is_client.then(|| self.session()).flatten();
-        let (stderr, session, checks) = (stderr.as_str(), session.as_ref(), self.prepared.policy.checks.as_slice());
+        let stderr = stderr.as_str();
+        let session = session.as_ref();
+        let checks = self.prepared.policy.checks.as_slice();
         let undone = stream.result.as_ref().and_then(|result| result.deferred.as_deref());
         let asked = undone.and_then(|id| self.describe_call(id));
         let asked = asked.as_deref();
@@ -85,7 +87,8 @@ impl Driver {
         }
         (!self.resumed && self.cost_is_unknown()).then(|| {
             format!(
-                "what was used before step `{}` has no price in `prices.json`, so the budget cannot be held; may it go on?",
+                "what was used before step `{}` has no price in `prices.json`, so the budget cannot be held; \
+                may it go on?",
                 step.id
             )
         })
@@ -189,7 +192,8 @@ impl Driver {
             StepResult::Pause(_) => return Ok(()),
             ended => ended.reason().unwrap_or_default().to_owned(),
         };
-        let (cost, tokens) = (self.run.cost, self.run.tokens);
+        let cost = self.run.cost;
+        let tokens = self.run.tokens;
         self.append(AttemptFact::Done(Done { call, cost, duration_ms, outcome, reason, step, tokens }))
     }
 }
@@ -237,8 +241,8 @@ impl Driver {
         Ok(begun)
     }
 
-    /// The same for every attempt, until the run is taken back, an intervention came in between or the critic sent the plan
-    /// back: then it is another execution.
+    /// The same for every attempt, until the run is taken back, an intervention came in between or the critic
+    /// sent the plan back: then it is another execution.
     fn idempotency_key(&self, step: &PlannedStep) -> String {
         let mended = self.run.rounds.get(&step.id).copied().unwrap_or_default();
         let round = match (self.run.rollbacks, mended) {

@@ -1,7 +1,7 @@
 //! A run from its first step to its end or its next pause, with the packets that it leaves there.
 //!
-//! Writes packets and the attempt ledger, starts the command under `[run] notify`. Invariants: a packet is on disk before
-//! the ledger says so; a driver that dies in between ends the run once more, with the same words.
+//! Writes packets and the attempt ledger, starts the command under `[run] notify`. Invariants: a packet is on
+//! disk before the ledger says so; a driver that dies in between ends the run once more, with the same words.
 
 use super::base::Driver;
 use super::judge::{PauseRequest, StepResult};
@@ -94,7 +94,8 @@ impl Driver {
                 StepResult::Issues(issues) if self.run.is_beyond_mending(&step.id) => {
                     let id = &step.id;
                     let question = format!(
-                        "the verifier of step `{id}` still finds issues after {MOST_ROUNDS} interventions: {issues}; may there be {MOST_ROUNDS} more?"
+                        "the verifier of step `{id}` still finds issues after {MOST_ROUNDS} interventions: \
+                        {issues}; may there be {MOST_ROUNDS} more?"
                     );
                     return self.pause(reporter, index, PauseRequest::new(Trigger::VerificationFailed, question));
                 }
@@ -113,13 +114,15 @@ impl Driver {
         Some((index, mended.unwrap_or_else(|| step.clone())))
     }
 
-    /// Where the critic sent the plan back: the steps from the plan on are to be done anew, or a person is asked. Looked at
-    /// before every step, so that a driver that died after the critic's verdict goes on here.
+    /// Where the critic sent the plan back: the steps from the plan on are to be done anew, or a person is
+    /// asked. Looked at before every step, so that a driver that died after the critic's verdict goes on
+    /// here.
     fn revise(&mut self, reporter: &mut dyn Reporter) -> Result<Option<(usize, PauseRequest)>, Failure> {
         let Some((index, by)) = self.run.next_step().map(|(index, id)| (index, id.to_owned())) else { return Ok(None) };
         let is_critic = self.prepared.plan[index].verdict_of() == Some(AgentId::Critic);
         let Some(done) = self.run.sends_back(&by).filter(|_| is_critic) else { return Ok(None) };
-        let (problems, halted) = (done.reason.clone(), done.outcome == RunOutcome::EscalationRequested);
+        let problems = done.reason.clone();
+        let halted = done.outcome == RunOutcome::EscalationRequested;
         let first = plan_step(&self.prepared.plan[..index]);
         if !self.run.may_revise(&by, first.is_some()) {
             let rounds = first.map(|_| format!(" after {MOST_ROUNDS} revisions")).unwrap_or_default();
@@ -145,9 +148,12 @@ impl Driver {
         self.append(AttemptFact::Checkpoint(paused))?;
         self.leave_step(trigger.outcome())?;
         let hint = describe_next_step(&packet.checkpoint_id, trigger, None);
-        let (run_id, reason) = (packet.run_id, packet.question);
-        let (outcome, resumed) = (trigger.outcome(), self.resumed);
-        let (hint, delivered) = (Some(hint), None);
+        let run_id = packet.run_id;
+        let reason = packet.question;
+        let outcome = trigger.outcome();
+        let resumed = self.resumed;
+        let hint = Some(hint);
+        let delivered = None;
         let finish = Finish { run_id, outcome, reason, packet: file, hint, delivered, resumed };
         self.notify(reporter, &finish);
         Ok(finish)
@@ -225,7 +231,8 @@ fn session_id() -> Result<String, Failure> {
     Ok(format!("{}-{}-4{}-8{}-{}", &hex[..8], &hex[8..12], &hex[13..16], &hex[17..20], &hex[20..]))
 }
 
-/// Marks a run whose driver died as TERMINATED, so that it can be resumed. Refuses if its step is still running.
+/// Marks a run whose driver died as TERMINATED, so that it can be resumed. Refuses if its step is still
+/// running.
 pub fn mark_terminated(
     env: &Env,
     reporter: &mut dyn Reporter,

@@ -1,8 +1,8 @@
 //! Checkpoints of a run before and after each step, and the way back to one of them.
 //!
-//! Writes the store, the attempt ledger and a packet. Invariants: a checkpoint's phase is the step's id, and says which steps
-//! are completed, how each ended, and who approved what; a run goes back only while no driver works on it; what its later
-//! steps left is kept under another name.
+//! Writes the store, the attempt ledger and a packet. Invariants: a checkpoint's phase is the step's id, and
+//! says which steps are completed, how each ended, and who approved what; a run goes back only while no
+//! driver works on it; what its later steps left is kept under another name.
 
 use super::base::Driver;
 use super::judge::{PauseRequest, StepResult};
@@ -49,7 +49,8 @@ impl Driver {
         about.extend([(STEP, step.id.clone()), (LOOP_PHASE, step.phase.name().to_owned())]);
         let view = Some(self.view_with(step, result));
         let wanted = Wanted { about, used, view, started, ..Wanted::new(&self.run.run_id, kind, &step.id, trigger) };
-        let (store, limits) = (Store::open(&env, &self.root)?, Limits::of(&self.prepared.policy));
+        let store = Store::open(&env, &self.root)?;
+        let limits = Limits::of(&self.prepared.policy);
         rollback::take(&env, &store, ledger.as_mut(), &limits, &wanted).map(drop)
     }
 

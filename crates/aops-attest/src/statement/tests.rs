@@ -13,7 +13,8 @@ fn the_example_is_read_and_written_whole() {
     let document: serde_json::Value = serde_json::from_str(EXAMPLE).unwrap();
     let written: serde_json::Value = serde_json::from_str(&example().to_json()).unwrap();
     assert_eq!(written, document);
-    let (session, facts) = (example().session().unwrap().0.clone(), example());
+    let session = example().session().unwrap().0.clone();
+    let facts = example();
     assert_eq!(session.name, SESSION);
     assert_eq!(facts.commit(), "2b05d7d6f2ac67e3a54b1d90ac90d0681ee994f0");
     assert!(facts.change().starts_with("cd43d295"));

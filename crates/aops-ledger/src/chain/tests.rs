@@ -40,7 +40,9 @@ fn walk() -> Walk<Sum> {
 
 /// Lines of these numbers; the ones in `marks` end a batch.
 fn ledger(numbers: &[u64], marks: &[usize]) -> Vec<String> {
-    let (mut total, mut prev, memory) = (0_u64, NO_DIGEST.to_owned(), sha256(&[MEMORY.to_string().as_bytes()]));
+    let mut total = 0_u64;
+    let mut prev = NO_DIGEST.to_owned();
+    let memory = sha256(&[MEMORY.to_string().as_bytes()]);
     let lines = numbers.iter().enumerate().map(|(n, number)| {
         total = total.wrapping_add(*number);
         let state = sha256(&[total.to_string().as_bytes()]);
@@ -97,7 +99,8 @@ fn marked() -> Walk<Marked> {
 fn only_whole_batches_are_applied() {
     let lines = ledger(&[1, 2, 4, 8, 16], &[1, 3]);
     let text = lines.concat();
-    let (second, fourth) = (lines[..2].concat().len(), lines[..4].concat().len());
+    let second = lines[..2].concat().len();
+    let fourth = lines[..4].concat().len();
     for cut in 0..=text.len() {
         let mut walk = marked();
         let done = walk.feed(&text.as_bytes()[..cut]).unwrap();

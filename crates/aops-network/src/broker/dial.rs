@@ -193,7 +193,8 @@ impl Broker<'_> {
 
     /// Counts what flowed since the last time.
     pub(super) fn count(&mut self, connection: &mut Connection) {
-        let (up, down) = (connection.up.moved, connection.down.moved);
+        let up = connection.up.moved;
+        let down = connection.down.moved;
         let (old_up, old_down) = connection.counted;
         if connection.role == Role::Served || (up, down) == (old_up, old_down) {
             return;

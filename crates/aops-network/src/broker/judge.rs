@@ -1,7 +1,7 @@
 //! From a new connection, or its first bytes, to a verdict.
 //!
-//! Invariants: a connection to an address goes to the host that it names, never to the address; a name in its bytes is the
-//! one that was looked up.
+//! Invariants: a connection to an address goes to the host that it names, never to the address; a name in its
+//! bytes is the one that was looked up.
 
 use super::connection::{Connection, FIRST_BYTES, Role, Stage, Tone};
 use super::dial::ALL;
@@ -47,8 +47,8 @@ impl Broker<'_> {
         self.put_back(id, connection, next);
     }
 
-    /// Programs that have the person's proxy in their settings find us in its place; and there is one on the loopback for
-    /// those that are told so.
+    /// Programs that have the person's proxy in their settings find us in its place; and there is one on the
+    /// loopback for those that are told so.
     fn is_proxy(&self, at: IpAddr, port: u16) -> bool {
         let name = match at {
             IpAddr::V4(address) => self.names.name_at(address).map(Name::as_str),
@@ -153,7 +153,8 @@ impl Broker<'_> {
             Ok(Request::Plain(plain)) => self.judge_plain(id, connection, plain),
             Ok(Request::Connect { name, port, head }) => {
                 let early = connection.read.len() > head;
-                (connection.name, connection.port) = (Some(name.clone()), port);
+                connection.name = Some(name.clone());
+                connection.port = port;
                 match self.list.judge(&name, port) {
                     Verdict::Refuse(refusal) => self.refuse_listed(connection, refusal),
                     Verdict::Pass(_) if early => {

@@ -1,7 +1,8 @@
-//! What the machine itself serves on its loopback, where every host is only noted: databases, servers of other programs.
+//! What the machine itself serves on its loopback, where every host is only noted: databases, servers of
+//! other programs.
 //!
-//! Reads the kernel's list of this machine's sockets. Invariant: outside of `observe` only the ports that the list names are
-//! reachable, and a server of a command, published on this machine, never leads back inside.
+//! Reads the kernel's list of this machine's sockets. Invariant: outside of `observe` only the ports that the
+//! list names are reachable, and a server of a command, published on this machine, never leads back inside.
 
 use super::publish::listening;
 use super::state::{Broker, Door};

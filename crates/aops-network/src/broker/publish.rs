@@ -1,6 +1,7 @@
 //! Servers inside, reachable at the same port of this machine's loopback.
 //!
-//! Reads the kernel's list of sockets inside. Invariant: only the loopback address is opened, whatever a server listens on.
+//! Reads the kernel's list of sockets inside. Invariant: only the loopback address is opened, whatever a
+//! server listens on.
 
 use super::state::{Broker, Door, PROXY};
 use crate::counts::Served;

@@ -105,7 +105,8 @@ impl Flow {
         Flowed::Ended
     }
 
-    /// What belongs to one request; the other end is not told that no more comes, since some servers take that for an end.
+    /// What belongs to one request; the other end is not told that no more comes, since some servers take
+    /// that for an end.
     fn go_counted(&mut self, mut from: &TcpStream, to: &TcpStream) -> Flowed {
         let mut piece = [0; 1 << 14];
         for _ in 0..TURN {
@@ -201,7 +202,8 @@ mod tests {
 
     #[test]
     fn all_bytes_arrive_and_the_end_is_passed_on() {
-        let ((mut writer, from), (mut reader, to)) = (pair(), pair());
+        let (mut writer, from) = pair();
+        let (mut reader, to) = pair();
         let sent: Vec<u8> = (0..3_000_000u32).map(|n| n.to_le_bytes()[0]).collect();
         let all = sent.clone();
         let writing = std::thread::spawn(move || writer.write_all(&all));
@@ -218,7 +220,8 @@ mod tests {
 
     #[test]
     fn what_follows_a_body_is_not_passed_on() {
-        let ((mut writer, from), (mut reader, to)) = (pair(), pair());
+        let (mut writer, from) = pair();
+        let (mut reader, to) = pair();
         writer.write_all(b"abcGET /second HTTP/1.1\r\n\r\n").unwrap();
         drop(writer);
         let mut flow = Flow { first: b"head ".to_vec(), body: Some(Body::Length(3)), ..Flow::default() };

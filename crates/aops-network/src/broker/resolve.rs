@@ -1,4 +1,5 @@
-//! Asks the machine's resolver, which may take its time: each name in a thread of its own. Answers are kept for a moment:
+//! Asks the machine's resolver, which may take its time: each name in a thread of its own. Answers are kept
+//! for a moment:
 //! package managers open hundreds of connections to one host.
 //!
 //! Invariant: the loop never waits for it.
@@ -63,7 +64,8 @@ impl Resolver {
         while self.running < MOST_AT_ONCE
             && let Some((id, name, port)) = self.waiting.pop_front()
         {
-            let (sender, wake) = (self.sender.clone(), Arc::clone(&self.wake));
+            let sender = self.sender.clone();
+            let wake = Arc::clone(&self.wake);
             let work = move || {
                 let found = (name.as_str(), port).to_socket_addrs();
                 let addresses = found.map(Iterator::collect).unwrap_or_default();

@@ -23,7 +23,8 @@ const SOON: Duration = Duration::from_millis(20);
 const LATER: Duration = Duration::from_secs(1);
 const HANGUP: u32 = 1;
 
-/// Judges and passes on until the session is over, or the process inside is gone. `ready`: called when all doors are open.
+/// Judges and passes on until the session is over, or the process inside is gone. `ready`: called when all
+/// doors are open.
 pub fn run(outside: Outside, ready: impl FnOnce()) -> io::Result<()> {
     let mut broker = Broker::new(outside)?;
     broker.look_at_machine();
@@ -76,7 +77,8 @@ impl Broker<'_> {
         time.try_into().ok()
     }
 
-    /// The ports of every address on which someone may connect: those of the list, and of the person's proxies.
+    /// The ports of every address on which someone may connect: those of the list, and of the person's
+    /// proxies.
     fn ports(&self) -> BTreeSet<u16> {
         let proxies = self.outside.proxies.iter().flat_map(Proxies::all);
         self.list.ports().into_iter().chain(proxies.map(|proxy| proxy.port)).collect()

@@ -1,7 +1,7 @@
 //! What the shell's own commands may do, and which variables a line may set.
 //!
-//! Invariant: a variable that changes what other programs do, or one whose name the line does not say, is never set by a
-//! line that counts as reading.
+//! Invariant: a variable that changes what other programs do, or one whose name the line does not say, is
+//! never set by a line that counts as reading.
 
 use super::command::{Class, Invocation};
 use super::options::clean;

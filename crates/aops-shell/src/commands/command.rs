@@ -120,8 +120,8 @@ impl<'a> Invocation<'a> {
         options::sort(self.arguments, lists, self.line)
     }
 
-    /// The files that its writing options name. Only these take a value here: which others do differs between systems,
-    /// and none may swallow one of them.
+    /// The files that its writing options name. Only these take a value here: which others do differs between
+    /// systems, and none may swallow one of them.
     pub(super) fn written(&self) -> Vec<Word> {
         let writing: Vec<&str> = self.options.split(' ').filter(|row| row.ends_with('>')).collect();
         self.sort_by(&writing).written

@@ -1,4 +1,5 @@
-//! `test` and `[`: an index in the name of a variable is computed, and in zsh every operand of a comparison of numbers.
+//! `test` and `[`: an index in the name of a variable is computed, and in zsh every operand of a comparison
+//! of numbers.
 
 use super::builtin::is_number;
 use super::command::{Class, Invocation};

@@ -1,5 +1,5 @@
-//! Commands that read or write files by their operands: copies, links, modes, mounts, editors; archives, where what they
-//! hold is hidden but where it goes is not; `tee`, `dd`, `date` and others.
+//! Commands that read or write files by their operands: copies, links, modes, mounts, editors; archives,
+//! where what they hold is hidden but where it goes is not; `tee`, `dd`, `date` and others.
 
 use super::command::{Act, Class, Files, Invocation, Touched, all, every, is_nowhere};
 use super::options::{WordShape, shape, shown};
@@ -33,7 +33,8 @@ const HARD_LINK: Act = Act::Write;
 
 /// Sources and where they go: the last operand or `-t`. What lands in a folder has the source's name.
 fn put(command: &Invocation, source: Act) -> Files {
-    let (name, sorted) = (command.name, command.sort());
+    let name = command.name;
+    let sorted = command.sort();
     let mut sources = sorted.operands.clone();
     let given = sorted.values(&["-t", "--target-directory"]).next();
     let Some(target) = given.or_else(|| sources.pop()) else { return Vec::new() };
@@ -91,9 +92,11 @@ static KEEPING: &[&str] = &[
     "llvm-objcopy", "lz4", "objcopy", "pax", "rar", "split", "strip", "tar", "tee", "upx", "xz", "zip", "zstd",
 ];
 
-/// Files of which a copy is made: what a program dumps where its output is kept, and what an archiver takes in.
+/// Files of which a copy is made: what a program dumps where its output is kept, and what an archiver takes
+/// in.
 pub(super) fn copies(command: &Invocation) -> Files {
-    let (name, simple) = (command.name, command.simple);
+    let name = command.name;
+    let simple = command.simple;
     let keeps = KEEPING.contains(&name);
     let is_kept = !simple.writes.is_empty()
         || command.arguments.iter().any(|word| word.starts_with("-o") || word.starts_with("--output"));
@@ -205,7 +208,8 @@ pub(super) fn xxd(command: &Invocation) -> Class {
     const ALONE: [&str; 15] =
         ["-a", "-b", "-C", "-d", "-E", "-e", "-i", "-p", "-ps", "-plain", "-r", "-u", "-v", "--version", "-version"];
     const VALUED: [&str; 7] = ["-c", "-g", "-l", "-n", "-o", "-R", "-s"];
-    let (mut words, mut files) = (command.arguments.iter(), 0);
+    let mut words = command.arguments.iter();
+    let mut files = 0;
     while let Some(word) = words.next() {
         let text = word.lossy();
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'x');

@@ -1,8 +1,8 @@
-//! `git` by its verb: what only looks, what closes the work (`add`, `commit`, `push`, `tag`, `fetch`), and all else;
-//! which paths it touches, and which programs it runs.
+//! `git` by its verb: what only looks, what closes the work (`add`, `commit`, `push`, `tag`, `fetch`), and
+//! all else; which paths it touches, and which programs it runs.
 //!
-//! Invariant: `-c` and kin can make any verb run a program, so only settings known to be harmless pass; so can the
-//! configuration of another repository, so `--git-dir` and `--work-tree` never do.
+//! Invariant: `-c` and kin can make any verb run a program, so only settings known to be harmless pass; so
+//! can the configuration of another repository, so `--git-dir` and `--work-tree` never do.
 
 mod verbs;
 mod carried;
@@ -114,7 +114,8 @@ fn lists(sorted: &Sorted) -> bool {
     sorted.operands.is_empty() || sorted.has(&patterns)
 }
 
-/// Verbs that look or change by what follows them: the first word, or what stands behind options that may come first.
+/// Verbs that look or change by what follows them: the first word, or what stands behind options that may
+/// come first.
 fn by_operands(verb: &str, command: &Invocation) -> Class {
     let first = command.arguments.first();
     let leading = ["-v", "--verbose", "-q", "--quiet"];
@@ -219,7 +220,8 @@ fn written(command: &Invocation) -> Files {
         }
         _ => Vec::new(),
     };
-    // `git checkout .` puts tracked files back; only a path that names more than the whole tree is ours to judge.
+    // `git checkout .` puts tracked files back; only a path that names more than the whole tree is ours to
+    // judge.
     let sweeping = verb == "clean" || verb == "rm" || verb == "mv";
     let narrow = paths.into_iter().filter(|path| sweeping || !(path.is(".") || path.is("./") || path.is(":/")));
     let ignored = verb != "clean" || sorted.odd.is_some() || sorted.has(&["-x", "-X"]);
@@ -234,8 +236,8 @@ fn written(command: &Invocation) -> Files {
     all
 }
 
-/// `git clean -e .claude`, of the whole tree. With `-X` such a folder would be removed first of all, and a pattern that brings
-/// it back is not followed.
+/// `git clean -e .claude`, of the whole tree. With `-X` such a folder would be removed first of all, and a
+/// pattern that brings it back is not followed.
 fn spared(verb: &str, sorted: &Sorted) -> Option<Act> {
     let whole = sorted.operands.iter().all(|word| word.is("."));
     if verb != "clean" || !whole || sorted.odd.is_some() || sorted.has(&["-X"]) {
@@ -253,7 +255,8 @@ fn cloned(files: &[Word]) -> Files {
     folder.into_iter().flat_map(|folder| [(folder.clone(), Act::Write), (folder, Act::Become)]).collect()
 }
 
-/// Where a whole tree is put: `worktree add folder`, `submodule add address folder`, `subtree add --prefix=folder`.
+/// Where a whole tree is put: `worktree add folder`, `submodule add address folder`,
+/// `subtree add --prefix=folder`.
 fn trees<'a>(verb: &str, sorted: &'a Sorted, files: &'a [Word]) -> impl Iterator<Item = &'a Word> {
     let places = matches!(verb, "worktree" | "submodule");
     let adds = places && files.first().is_some_and(|word| word.is("add") || word.is("move"));
@@ -261,7 +264,8 @@ fn trees<'a>(verb: &str, sorted: &'a Sorted, files: &'a [Word]) -> impl Iterator
     files.iter().skip(1).filter(move |_| adds).chain(sorted.values(prefixes))
 }
 
-/// `--output=file`, `checkout-index --prefix=folder/`, `read-tree --prefix=folder/`, `apply --directory=folder`.
+/// `--output=file`, `checkout-index --prefix=folder/`, `read-tree --prefix=folder/`,
+/// `apply --directory=folder`.
 fn written_by_options(sorted: &Sorted, files: &[Word], filling: bool) -> Files {
     let mut all: Files = sorted.written.iter().map(|file| (file.clone(), Act::Write)).collect();
     let prefix = sorted.values(&["--prefix", "--directory"]).find(|_| filling);
@@ -278,7 +282,8 @@ fn pathspec(word: &Word) -> Word {
     globbed(&magic.or(short).unwrap_or_else(|| word.clone()))
 }
 
-/// Lines a git command runs: `rebase --exec`, `submodule foreach`, `bisect run`, filters, and settings that are some.
+/// Lines a git command runs: `rebase --exec`, `submodule foreach`, `bisect run`, filters, and settings that
+/// are some.
 fn run_lines(arguments: &[Word]) -> Vec<String> {
     let mut all = Vec::new();
     for (at, word) in arguments.iter().enumerate() {
@@ -308,9 +313,11 @@ fn run_lines(arguments: &[Word]) -> Vec<String> {
 
 /// `git -C dir --work-tree=dir …`: where it goes, where its tree is, and the rest.
 fn global<'a>(command: &Invocation<'a>) -> (Option<Word>, Option<Word>, &'a [Word]) {
-    let (simple, arguments) = (command.simple, command.arguments);
+    let simple = command.simple;
+    let arguments = command.arguments;
     let set = simple.assigned.iter().zip(&simple.values).find(|(name, _)| *name == "GIT_WORK_TREE");
-    let (mut folder, mut tree): (Option<Word>, _) = (None, set.map(|(_, value)| value.clone()));
+    let mut folder: Option<Word> = None;
+    let mut tree = set.map(|(_, value)| value.clone());
     let mut rest = arguments;
     while let [word, behind @ ..] = rest
         && word.is_option()

@@ -1,7 +1,9 @@
-//! Linters and checkers: they look at the files that their arguments name, and write them only if an option or a verb says so.
+//! Linters and checkers: they look at the files that their arguments name, and write them only if an option
+//! or a verb says so.
 //! Also behind what runs a project's tools: `npx`, `pnpm exec`, `uvx`, `poetry run`.
 //!
-//! Invariant: none of them is a read, since their configuration may run programs; only what they touch is known.
+//! Invariant: none of them is a read, since their configuration may run programs; only what they touch is
+//! known.
 
 use super::command::{Invocation, Touched};
 use crate::syntax::{Bit, Word};
@@ -18,12 +20,14 @@ pub(super) const NAMES: &[&str] = &[
     "textlint", "tflint", "tslint", "typos", "vale", "vulture", "write-good", "xo", "yamllint",
 ];
 
-/// Programs that run a tool of a project, sorted: the tool stands behind their options, or behind one of these verbs.
+/// Programs that run a tool of a project, sorted: the tool stands behind their options, or behind one of
+/// these verbs.
 #[rustfmt::skip]
 pub(super) const RUNNERS: &[&str] = &["bundle", "bunx", "npm", "npx", "pipenv", "pipx", "pnpm", "pnpx", "poetry", "rye", "uv", "uvx", "yarn"];
 const VERBS: &[&str] = &["dlx", "exec", "run", "tool", "x"];
 
-/// What may change a file that is named: an option that mends it, or names one to write into; a verb that formats.
+/// What may change a file that is named: an option that mends it, or names one to write into; a verb that
+/// formats.
 #[rustfmt::skip]
 const WRITING: &[&str] = &[
     "--apply", "--apply-unsafe", "--auto-correct", "--autocorrect", "--autofix", "--cache-location", "--fix", "--fix-dry-run", "--fix-errors",

@@ -1,8 +1,9 @@
 //! The one option sorter: cuts a command's arguments into options, their values and operands.
 //!
-//! A list is words: `-ab` are letters without a value, `-k=` a letter with one, `-U?` one that may have a value glued to
-//! it, `-#` a number, `-o>` a letter whose value is a file it writes; `--name`, `--name=`, `--name>` the same for long
-//! options. Invariant: everything is sorted as well as the list allows; `odd` says whether anything was not on it.
+//! A list is words: `-ab` are letters without a value, `-k=` a letter with one, `-U?` one that may have a
+//! value glued to it, `-#` a number, `-o>` a letter whose value is a file it writes; `--name`, `--name=`,
+//! `--name>` the same for long options. Invariant: everything is sorted as well as the list allows; `odd`
+//! says whether anything was not on it.
 
 use crate::syntax::{Bit, Line, Word};
 
@@ -14,7 +15,8 @@ pub(super) struct Sorted<'a> {
     pub(super) operands: Vec<&'a Word>,
     /// Values of the options that write.
     pub(super) written: Vec<Word>,
-    /// The first option that is not on the list or writes, or the first word that may turn out to be an option.
+    /// The first option that is not on the list or writes, or the first word that may turn out to be an
+    /// option.
     pub(super) odd: Option<String>,
 }
 
@@ -171,7 +173,8 @@ fn cut(row: &str) -> (&str, char) {
     }
 }
 
-/// A long option: its name on the list, its sign, and whether it was written out. One cut short that may write does.
+/// A long option: its name on the list, its sign, and whether it was written out. One cut short that may
+/// write does.
 fn find_long<'l>(lists: &'l [&'l str], written: &str) -> Option<(&'l str, char, bool)> {
     let mut found = None;
     for row in rows(lists).filter(|row| row.starts_with(written) && row.starts_with("--")) {

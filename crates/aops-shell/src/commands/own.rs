@@ -26,7 +26,8 @@ pub(super) fn aops_hook(command: &Invocation) -> Class {
 pub(super) const BD: &str = "-qvh --global --json --profile --quiet --readonly --sandbox --verbose --help --version \
     --mb-no-cmd-logging --actor= --db= --dolt-auto-commit=";
 
-/// Verbs that keep to issues and notes. Not so those that set up the repository, the client's settings or its own storage:
+/// Verbs that keep to issues and notes. Not so those that set up the repository, the client's settings or its
+/// own storage:
 /// `setup`, `init`, `hooks`, `doctor`, `dolt`, `sync`, `migrate`, …
 #[rustfmt::skip]
 static TRACKING: &[&str] = &[

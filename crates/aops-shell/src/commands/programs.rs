@@ -1,5 +1,5 @@
-//! Commands in the arguments of unknown commands (`tmux new "cp a b"`, `ssh host rm a`), and interpreters: what a program in
-//! the line names counts once it shows a sign of writing.
+//! Commands in the arguments of unknown commands (`tmux new "cp a b"`, `ssh host rm a`), and interpreters:
+//! what a program in the line names counts once it shows a sign of writing.
 
 use super::command::{Act, Invocation, Touched, all};
 use crate::syntax::{Bit, Word, is_text};
@@ -64,8 +64,8 @@ pub(super) fn code(word: &Word) -> String {
     word.code().trim_start_matches(['!', '|', ' ']).to_owned()
 }
 
-/// Words without which a program hardly writes. A program can hide better than this; looking for tampering afterwards
-/// covers that.
+/// Words without which a program hardly writes. A program can hide better than this; looking for tampering
+/// afterwards covers that.
 const SIGNS: [&str; 45] = [
     "put_contents", "| \"", "|\"", "shell script", "write", "o_trunc", "o_wronly", "o_rdwr", "o_creat", "+<", ".once",
     ".output", ".backup", "mode=", "unlink", "remove", "rename", "rmtree", "rmsync", "fs.rm", "truncate", "copy",
@@ -73,8 +73,8 @@ const SIGNS: [&str; 45] = [
     "dump(", "replace(", "delete", "base64", "import(", "getattr", "append", "save", ">", "install", "fileutils",
 ];
 
-/// Everything that may be program text: the rest of a bundle behind a letter that takes some, and the next word. `-pe`
-/// is both `-p` with `e` and `-p -e`, and only one of them is the program.
+/// Everything that may be program text: the rest of a bundle behind a letter that takes some, and the next
+/// word. `-pe` is both `-p` with `e` and `-p -e`, and only one of them is the program.
 fn texts(command: &Invocation) -> Vec<Word> {
     let rows = || command.options.split(' ').filter_map(|row| row.strip_suffix('='));
     let given = command.sort().options.into_iter().filter(|(name, _)| rows().any(|row| row == name));

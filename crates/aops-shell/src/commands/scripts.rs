@@ -1,4 +1,5 @@
-//! `sed` and `awk`: read their programs letter by letter; one that writes a file, runs a program or is not known is a write.
+//! `sed` and `awk`: read their programs letter by letter; one that writes a file, runs a program or is not
+//! known is a write.
 
 use super::command::{Act, Class, Invocation, Touched, all};
 use super::options::Sorted;
@@ -126,8 +127,12 @@ fn address(rest: &mut Peekable<Chars>) -> bool {
 
 /// Text up to an unescaped sign. Whether the sign ends it in brackets differs between systems.
 fn delimited(rest: &mut impl Iterator<Item = char>, sign: char, is_pattern: bool) -> bool {
-    // In brackets: how many characters since they were opened, and whether a class such as `[:alpha:]` is open in them.
-    let (mut bracket, mut class, mut before, mut odd): (Option<usize>, _, _, _) = (None, false, ' ', false);
+    // In brackets: how many characters since they were opened, and whether a class such as `[:alpha:]` is
+    // open in them.
+    let mut bracket: Option<usize> = None;
+    let mut class = false;
+    let mut before = ' ';
+    let mut odd = false;
     while let Some(c) = rest.next() {
         match (c, bracket) {
             ('\\', _) => {
@@ -201,7 +206,8 @@ pub(super) const AWK: &str = "-F= -v= --posix --re-interval --field-separator= -
 
 pub(super) fn awk(command: &Invocation) -> Class {
     // Behind the program stand its arguments, whatever they look like.
-    let (mut end, words) = (0, command.arguments);
+    let mut end = 0;
+    let words = command.arguments;
     while words.get(end).is_some_and(Word::is_option) {
         end += 1 + usize::from(words[end].is("-v") || words[end].is("-F"));
     }

@@ -1,7 +1,7 @@
 //! The table of commands: one row per command with its options, its class, and what it touches.
 //!
-//! Invariants: a command reads however it is called only if none of its options writes a file or runs a program; the
-//! lists are sorted, and no name is in two of them.
+//! Invariants: a command reads however it is called only if none of its options writes a file or runs a
+//! program; the lists are sorted, and no name is in two of them.
 
 use super::command::Act;
 use super::command::ClassRule::{self, AtMost, Listed, Needs, Reads, Rule, Unknown};
@@ -70,7 +70,8 @@ static GROUPS: &[(&[&str], Row)] = &[
     (&["mapfile", "readarray"], row("-t -d= -n= -O= -s= -u=", Rule(builtin::declare), Runs)),
 ];
 
-/// How programs are asked for their version: with this one argument, and by their own documentation they exit then.
+/// How programs are asked for their version: with this one argument, and by their own documentation they exit
+/// then.
 #[rustfmt::skip]
 static VERSIONED: &[(&str, &str)] = &[
     ("ansible", "--version"), ("apt", "--version"), ("aws", "--version"), ("az", "--version"), ("bash", "--version"),

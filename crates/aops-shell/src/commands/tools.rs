@@ -1,5 +1,6 @@
-//! Tools that look with some of their verbs. A verb is the first words, as written; before it only options that are known
-//! to stand there. Invariant: each verb has its own options, and one that is not on its list makes the call a write.
+//! Tools that look with some of their verbs. A verb is the first words, as written; before it only options
+//! that are known to stand there. Invariant: each verb has its own options, and one that is not on its list
+//! makes the call a write.
 
 use super::command::{Class, Invocation};
 use super::options::{WordShape, shape};

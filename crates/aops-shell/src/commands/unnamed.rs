@@ -1,5 +1,5 @@
-//! Commands that read files which no word of theirs names: files of a list, files that the text of a program opens, and
-//! what links lead to on the way down a tree.
+//! Commands that read files which no word of theirs names: files of a list, files that the text of a program
+//! opens, and what links lead to on the way down a tree.
 
 use super::command::Invocation;
 use super::scripts;
@@ -36,7 +36,8 @@ pub(super) fn opens(command: &Invocation) -> bool {
             (given.letter('r') || given.long("--recursive"))
                 && !command.arguments.iter().any(|w| w.is("--no-dereference"))
         }
-        // What a link's own parent is, they know and the letters of the path do not; `-` is where the shell was before.
+        // What a link's own parent is, they know and the letters of the path do not; `-` is where the shell
+        // was before.
         "cd" | "pushd" | "popd" => command.arguments.iter().any(|word| !word.is("--") && leads_elsewhere(word)),
         "set" => given.letter('P') || command.arguments.iter().any(|word| word.is("physical")),
         _ => is_of_a_file(command.arguments),

@@ -115,7 +115,8 @@ pub(super) fn is_unknown(word: &Word) -> bool {
     !word.bits.is_empty() && word.bits.iter().all(|bit| *bit == Bit::Any) && (word.said.is_none() || word.is_filtered())
 }
 
-/// The name of something that is made for tests, or for a while: `app_test`, `docker-compose.test.yml`, `tmp_import`.
+/// The name of something that is made for tests, or for a while: `app_test`, `docker-compose.test.yml`,
+/// `tmp_import`.
 pub(super) fn is_trial(name: &str) -> bool {
     let parts = || name.split(['.', '-', '_', '/', ':', '?', '=']).map(str::to_lowercase);
     let trial = parts().any(|part| {

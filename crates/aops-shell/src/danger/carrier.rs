@@ -302,7 +302,8 @@ pub(super) fn behind_c(search: &mut Search, call: &Call) {
     }
 }
 
-/// `ex -sc '%d|x' file`, `vim -es +%d +wq file`: the commands of an editor, and what they do to the file or run.
+/// `ex -sc '%d|x' file`, `vim -es +%d +wq file`: the commands of an editor, and what they do to the file or
+/// run.
 pub(super) fn editor(search: &mut Search, call: &Call) {
     let is_flag = |at: usize| {
         let text = call.texts[at].as_str();

@@ -124,8 +124,8 @@ fn is_trial_database(search: &Search, call: &Call) -> bool {
     is_among_tests(call) || named.iter().any(|word| is_trial(&last(word)) || scratch(word))
 }
 
-/// The files that it runs: `psql -f x.sql`, `mysql < x.sql`. One that is not there is nothing; what is too long to be read
-/// may hold anything.
+/// The files that it runs: `psql -f x.sql`, `mysql < x.sql`. One that is not there is nothing; what is too
+/// long to be read may hold anything.
 fn files(search: &Search, call: &Call) -> Vec<Fed> {
     let Some(read) = search.place.read else { return Vec::new() };
     let here = Word::of(search.place.cwd);
@@ -169,7 +169,8 @@ pub(super) fn aws(search: &mut Search, call: &Call) {
     }
 }
 
-/// `curl` and its kin: a deleting request to another machine, a secret sent, a download into a place of the system.
+/// `curl` and its kin: a deleting request to another machine, a secret sent, a download into a place of the
+/// system.
 pub(super) fn request(search: &mut Search, call: &Call) {
     let method = call.texts.windows(2).any(|pair| {
         matches!(pair[0].as_str(), "-X" | "--request" | "--method") && pair[1].eq_ignore_ascii_case("delete")

@@ -1,5 +1,5 @@
-//! Programs of interpreters in the line (`python -c`, `node -e`, a here-document): what they start, remove, read and write,
-//! one level deep. Only calls and the text between quotes are looked at.
+//! Programs of interpreters in the line (`python -c`, `node -e`, a here-document): what they start, remove,
+//! read and write, one level deep. Only calls and the text between quotes are looked at.
 
 use super::Search;
 use super::call::{Call, is_unknown};
@@ -294,7 +294,8 @@ fn writes(search: &mut Search, simple: &Simple, called: &Called, words: &[Word],
     }
 }
 
-/// A call removes the folders that these words name; without any, those of the paths that the program names, or any at all.
+/// A call removes the folders that these words name; without any, those of the paths that the program names,
+/// or any at all.
 fn remove_trees(search: &mut Search, simple: &Simple, called: &Called, words: &[Word], program: &Program) {
     if called.texts.is_empty() && program.homes {
         return removed(search, simple, [&Word::of("~")]);

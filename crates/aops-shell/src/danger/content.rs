@@ -1,5 +1,5 @@
-//! Content that is lost though its file stays: emptied, or written over by something else. What git tracks comes back; a
-//! database, the state of a machine or a file of the system does not.
+//! Content that is lost though its file stays: emptied, or written over by something else. What git tracks
+//! comes back; a database, the state of a machine or a file of the system does not.
 
 use super::Search;
 use super::call::{Call, is_trial};
@@ -38,7 +38,8 @@ pub(super) fn replaced(search: &mut Search, simple: &Simple, word: &Word) {
     }
 }
 
-/// The same where another file takes its place: one of the same name comes from elsewhere, and is no other version.
+/// The same where another file takes its place: one of the same name comes from elsewhere, and is no other
+/// version.
 pub(super) fn put_in_place(search: &mut Search, simple: &Simple, sources: &[&Word], target: &Word) {
     let moved = |source: &&&Word| source.last_bits() == target.last_bits() && !is_copy(&source.lossy().to_lowercase());
     if !sources.iter().all(|source| moved(&source)) {
@@ -48,7 +49,8 @@ pub(super) fn put_in_place(search: &mut Search, simple: &Simple, sources: &[&Wor
 
 /// A file of sources or of data, inside the project; or every file that a loop names.
 pub(super) fn is_kept(search: &Search, simple: &Simple, word: &Word) -> bool {
-    let (spot, folder) = (search.place.spot(simple, word), search.place.spot(simple, &word.folder()));
+    let spot = search.place.spot(simple, word);
+    let folder = search.place.spot(simple, &word.folder());
     let last = word.last_part().lossy();
     let named = is_source(&last) || is_data(&last.to_lowercase());
     word.several || matches!(spot, Spot::Inside | Spot::Source) && (named || folder == Spot::Source)
@@ -105,7 +107,8 @@ fn mode(call: &Call) -> (bool, bool) {
     }
 }
 
-/// An archive that is unpacked over a folder of the system, or, told to write over what is there, over sources.
+/// An archive that is unpacked over a folder of the system, or, told to write over what is there, over
+/// sources.
 pub(super) fn unpacked(search: &mut Search, call: &Call) {
     const FREE: &[&str] = &["/opt", "/usr/local", "/srv", "/var/tmp", "/var/www", "/var/lib", "/root", "/run", "/mnt"];
     let (unpacks, over) = mode(call);

@@ -1,4 +1,5 @@
-//! Files lost or overwritten: `rm`, `find -delete`, `mv`, `truncate`, `shred`, `dd`, `rsync --delete`, redirections.
+//! Files lost or overwritten: `rm`, `find -delete`, `mv`, `truncate`, `shred`, `dd`, `rsync --delete`,
+//! redirections.
 
 use super::Search;
 use super::call::Call;
@@ -83,8 +84,8 @@ pub(super) fn rm(search: &mut Search, call: &Call) {
     secret::named(search, call.simple, words, "secret-file");
 }
 
-/// A program whose name only the running shell knows, called with options that only `rm` takes: `"$TOOL" -rf /`. Or one
-/// whose name is an assignment to no variable: `1A=2 rm -rf /`.
+/// A program whose name only the running shell knows, called with options that only `rm` takes:
+/// `"$TOOL" -rf /`. Or one whose name is an assignment to no variable: `1A=2 rm -rf /`.
 pub(super) fn unnamed(search: &mut Search, simple: &Simple) {
     let words = &simple.words[1..];
     let sweeps = |word: &Word| matches!(word.lossy().as_str(), "-rf" | "-fr" | "-Rf" | "-fR");
@@ -118,7 +119,8 @@ pub(super) fn find(search: &mut Search, call: &Call) {
     let tests = call.texts.iter().position(|text| text.starts_with(['-', '(', '!'])).unwrap_or(call.texts.len());
     let here = [Word::of(".")];
     let roots = if tests == 0 || call.name != "find" { &here[..] } else { &call.words[..tests] };
-    let (mut gravest, mut scratch) = (Spot::Scratch, true);
+    let mut gravest = Spot::Scratch;
+    let mut scratch = true;
     for root in roots {
         let spot = search.place.spot(call.simple, root);
         gravest = gravest.max(spot);
@@ -327,7 +329,8 @@ pub(super) fn written(search: &mut Search, simple: &Simple, word: &Word) {
     guarded_name(search, simple, word, false);
 }
 
-/// `ssh-keygen -f ~/.ssh/id_rsa`: a new key in the place of the old one. Other verbs look, or change `known_hosts`.
+/// `ssh-keygen -f ~/.ssh/id_rsa`: a new key in the place of the old one. Other verbs look, or change
+/// `known_hosts`.
 pub(super) fn ssh_keygen(search: &mut Search, call: &Call) {
     if call.values(&["-Y"]).any(|word| word.is("sign")) {
         search.add("sign-as-user", call.simple);

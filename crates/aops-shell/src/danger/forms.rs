@@ -1,8 +1,9 @@
 //! Reads one form of a command: the verbs and options that make it dangerous.
 //!
-//! A form is words: `volume rm|prune` are operands in their order, each one of several; `delete*` begins like this, `*x*` holds `x`; `*` is
-//! any operand; `+-f|--force` asks for one of these options, `!--yes` for none of them; `=x` asks for an operand that is `x`
-//! anywhere, `=x*` for one that begins so, `~x` for no operand `x`.
+//! A form is words: `volume rm|prune` are operands in their order, each one of several; `delete*` begins like
+//! this, `*x*` holds `x`; `*` is any operand; `+-f|--force` asks for one of these options, `!--yes` for none
+//! of them; `=x` asks for an operand that is `x` anywhere, `=x*` for one that begins so, `~x` for no operand
+//! `x`.
 
 use super::call::{Call, is_open, is_option};
 
@@ -18,8 +19,9 @@ pub(super) fn is(call: &Call, form: &str) -> bool {
     matches(&call.texts, &verbs, 0) || verbs_fit(call, &verbs, asks)
 }
 
-/// `terraform $(…) -auto-approve`, `docker $(…) prune`: a verb that the line does not say is the one that is asked about, if
-/// an option of the form or another of its verbs is there. Services are named by their first word, which is no verb.
+/// `terraform $(…) -auto-approve`, `docker $(…) prune`: a verb that the line does not say is the one that is
+/// asked about, if an option of the form or another of its verbs is there. Services are named by their first
+/// word, which is no verb.
 fn verbs_fit(call: &Call, verbs: &[&str], asks: bool) -> bool {
     let is_unsaid = |at: usize| is_open(&call.words[at]);
     let Some(at) = (0..call.words.len()).find(|at| is_unsaid(*at)) else { return false };

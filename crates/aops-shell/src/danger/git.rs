@@ -89,10 +89,12 @@ const TWO_WORDS: &[&str] = &["annex", "credential", "lfs", "reflog", "stash", "s
 /// A sign for all files: no verb that only looks needs one.
 const ALL: &[&str] = &[".", ":/", "*"];
 
-/// `git $(…) --hard`: a verb that the line does not say is each that would be asked about with what follows. It may also be
-/// an option, or nothing: then the verb is the next word.
+/// `git $(…) --hard`: a verb that the line does not say is each that would be asked about with what follows.
+/// It may also be an option, or nothing: then the verb is the next word.
 fn unknown_verb(search: &mut Search, call: &Call, at: usize) {
-    let (word, words, texts) = (&call.words[at], call.from(at + 1), &call.texts[at + 1..]);
+    let word = &call.words[at];
+    let words = call.from(at + 1);
+    let texts = &call.texts[at + 1..];
     let bare: Vec<String> = texts.iter().filter(|text| !text.starts_with('-')).cloned().collect();
     for name in ASKED.iter().filter(|name| may_be(&word.bits, name)) {
         let id = judge(&Verb { name, words, texts });

@@ -9,7 +9,8 @@ const PLAIN: &[&str] = &[
     "cat", "cut", "egrep", "fgrep", "grep", "gsed", "head", "sed", "sort", "tac", "tail", "tr", "uniq", "awk", "gawk",
 ];
 
-/// Ends of the names of files that hold a name and a value in each line. Of a key a filter for these shows everything.
+/// Ends of the names of files that hold a name and a value in each line. Of a key a filter for these shows
+/// everything.
 const PAIRS: &[&str] = &["rc", "cfg", "conf", "credentials", "ini", "properties", "tfvars", "toml", "yaml", "yml"];
 
 /// Nothing of this file's secrets can be told from what this command prints of it.
@@ -96,7 +97,8 @@ fn takes_values(pattern: &str) -> bool {
     whole && (!outside.any(|part| letters(part.trim_end_matches("s*"))) || asked())
 }
 
-/// What stands for the value is no part of it: `&` is all that was found, `\2` may be a group behind the name.
+/// What stands for the value is no part of it: `&` is all that was found, `\2` may be a group behind the
+/// name.
 fn keeps_none(pattern: &str, replacement: &str) -> bool {
     let before = pattern.rsplit_once(['=', ':']).map_or("", |(name, _)| name);
     let closed = before.matches(')').count() + usize::from(pattern.contains("=)") || pattern.contains("=\\)"));

@@ -1,5 +1,5 @@
-//! Files that leave this machine by a pipe: packed, dumped, or read into a bare connection. What a folder holds the line does
-//! not say.
+//! Files that leave this machine by a pipe: packed, dumped, or read into a bare connection. What a folder
+//! holds the line does not say.
 
 use super::Search;
 use super::call::{Call, is_unknown};

@@ -1,4 +1,5 @@
-//! Where a path leads: the system, the home folder, the project, a folder of generated files, a temporary one.
+//! Where a path leads: the system, the home folder, the project, a folder of generated files, a temporary
+//! one.
 
 use crate::generated::{is_made_everywhere, may_be_made};
 use crate::syntax::{Bit, Simple, Word};
@@ -76,7 +77,8 @@ impl Place<'_> {
         let here = Word::of(self.cwd);
         let folders: &[Word] = if simple.folders.is_empty() { std::slice::from_ref(&here) } else { &simple.folders };
         let spot = folders.iter().map(|folder| self.from(folder, word)).max().unwrap_or(Spot::Inside);
-        // `TMPDIR=/x rm -rf $TMPDIR/y`: the shell expands `$TMPDIR` before the assignment; the writer expects it after.
+        // `TMPDIR=/x rm -rf $TMPDIR/y`: the shell expands `$TMPDIR` before the assignment; the writer expects
+        // it after.
         let elsewhere = |value: &Word| self.text(&value.tidied().lossy()) != Spot::Scratch;
         let set = |name: &String| {
             let value = simple.assigned.iter().position(|set| set == name).and_then(|at| simple.values.get(at));
@@ -215,7 +217,8 @@ impl Place<'_> {
         is_temporary(word.from_folder(folder).tidied().lossy().trim_end_matches('/'))
     }
 
-    /// It is one of the things that people put beside the system themselves: `/opt/app`, `/srv/site`, `/Applications/X.app`.
+    /// It is one of the things that people put beside the system themselves: `/opt/app`, `/srv/site`,
+    /// `/Applications/X.app`.
     pub(super) fn is_added(&self, simple: &Simple, word: &Word) -> bool {
         const ADDED: &[(&str, usize)] = &[
             ("/opt", 1),
@@ -258,8 +261,11 @@ fn is_top(path: &str) -> bool {
 
 /// It is this name, or a pattern of it: `.git*`. Linear in both for one star, never worse than their product.
 fn is_like(pattern: &str, name: &str) -> bool {
-    let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
-    let (mut at, mut read, mut star) = (0, 0, None);
+    let pattern = pattern.as_bytes();
+    let name = name.as_bytes();
+    let mut at = 0;
+    let mut read = 0;
+    let mut star = None;
     while read < name.len() {
         match pattern.get(at) {
             Some(b'*') => {
@@ -269,7 +275,9 @@ fn is_like(pattern: &str, name: &str) -> bool {
             Some(byte) if *byte == b'?' || *byte == name[read] => (at, read) = (at + 1, read + 1),
             _ => {
                 let Some((back, from)) = star else { return false };
-                (at, read, star) = (back + 1, from + 1, Some((back, from + 1)));
+                at = back + 1;
+                read = from + 1;
+                star = Some((back, from + 1));
             }
         }
     }

@@ -88,7 +88,8 @@ pub(super) fn shown(search: &mut Search, line: &Line) {
     }
 }
 
-/// Adds what reads a file of secrets, unless that becomes a variable which nothing of this line shows: `URL=$(grep URL .env)`.
+/// Adds what reads a file of secrets, unless that becomes a variable which nothing of this line shows:
+/// `URL=$(grep URL .env)`.
 pub(super) fn read(search: &mut Search, line: &Line) {
     for simple in std::mem::take(&mut search.captured) {
         let name = simple.name().unwrap_or_default();
@@ -101,8 +102,8 @@ pub(super) fn read(search: &mut Search, line: &Line) {
     }
 }
 
-/// `KEY=$(openssl rand -hex 32) && ./app "$KEY" & echo $KEY`: the line sets it from what a command prints, so it is none of the
-/// environment's, wherever it is set. What hands out a secret is found by itself.
+/// `KEY=$(openssl rand -hex 32) && ./app "$KEY" & echo $KEY`: the line sets it from what a command prints, so
+/// it is none of the environment's, wherever it is set. What hands out a secret is found by itself.
 fn is_own(line: &Line, simple: &Simple) -> bool {
     let mut secret = simple.words.iter().flat_map(|word| &word.unknown).filter(|name| is_secret_name(name)).peekable();
     let set = |name: &String| line.text.contains(&format!("{name}=$(")) || line.text.contains(&format!("{name}=\"$("));

@@ -24,7 +24,8 @@ const SERVICES: &[&str] = &[
 const PORTS: &[&str] =
     &["22", "1433", "1521", "2379", "3306", "5432", "5672", "6379", "6443", "9042", "9200", "11211", "27017"];
 
-/// What every project of a machine runs in: to end all of a name ends those of others too, and the person's own windows.
+/// What every project of a machine runs in: to end all of a name ends those of others too, and the person's
+/// own windows.
 #[rustfmt::skip]
 const SHARED: &[&str] = &[
     "bash", "beam.smp", "brave", "brave browser", "bun", "cargo", "chrome", "chromium", "chromium-browser", "clang", "cmd", "code",
@@ -39,8 +40,8 @@ const SHARED: &[&str] = &[
 const COMMON: &[&str] =
     &["app", "bin", "dev", "index", "local", "main", "run", "serve", "server", "start", "test", "usr", "watch"];
 
-/// A pattern that meets programs of others: the name of what they run in, or of a service. A script, a path or several words
-/// say whose program is meant.
+/// A pattern that meets programs of others: the name of what they run in, or of a service. A script, a path
+/// or several words say whose program is meant.
 fn is_broad(pattern: &str, whole_line: bool) -> bool {
     pattern.split('|').any(|one| {
         let plain = one.replace(['[', ']', '^', '$', '(', ')', '\\', '"', '\''], "").to_lowercase();
@@ -54,7 +55,8 @@ fn is_broad(pattern: &str, whole_line: bool) -> bool {
     })
 }
 
-/// The ids of processes that a search prints which asks for no name, or for one that others' programs have too.
+/// The ids of processes that a search prints which asks for no name, or for one that others' programs have
+/// too.
 fn is_everybody(call: &Call, word: &Word) -> bool {
     let simple = call.simple;
     let printed = || word.printed.iter().chain(simple.fed.iter().filter(|_| word.bits.contains(&Bit::Any)));

@@ -1,5 +1,5 @@
-//! Reads a program of some language as far as rules look: its calls, the texts among their arguments, and verbs that need no
-//! brackets.
+//! Reads a program of some language as far as rules look: its calls, the texts among their arguments, and
+//! verbs that need no brackets.
 
 #[rustfmt::skip]
 pub(super) const TREES: &[&str] = &[
@@ -77,7 +77,8 @@ pub(super) fn read(text: &str) -> Program {
     let homes = ["homedir(", "path.home(", "dir.home", "env.home", "environ['home']", "getenv('home')"];
     let mut program = reader.program;
     program.homes = homes.iter().any(|word| lower.contains(word));
-    (program.lists, program.makes_temporary) = (program.makes(LISTS), program.makes(TEMPORARY));
+    program.lists = program.makes(LISTS);
+    program.makes_temporary = program.makes(TEMPORARY);
     program.fills = ["write", "dump", "print(", "save", "copyfileobj", "<<"].iter().any(|word| lower.contains(word));
     program
 }

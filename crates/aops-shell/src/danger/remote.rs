@@ -102,7 +102,8 @@ pub(super) fn interpreter(search: &mut Search, call: &Call) {
     }
 }
 
-/// A file or a module stands before this option, which is then an option of that: `python3 train.py -c "$config"`.
+/// A file or a module stands before this option, which is then an option of that:
+/// `python3 train.py -c "$config"`.
 fn is_of_script(call: &Call, at: usize, shell: bool) -> bool {
     const VALUED: &[&str] = &["-W", "-X", "-I", "-r", "--require", "--import", "--loader", "--rcfile", "--init-file"];
     let value = |at: usize| {
@@ -113,7 +114,8 @@ fn is_of_script(call: &Call, at: usize, shell: bool) -> bool {
     (0..at).any(|at| module(at) || !call.texts[at].starts_with(['-', '+']) && !value(at))
 }
 
-/// `pip install git+https://…`, `npm i https://….tgz`, `deno run https://…`: what comes from there runs at once.
+/// `pip install git+https://…`, `npm i https://….tgz`, `deno run https://…`: what comes from there runs at
+/// once.
 pub(super) fn installs(search: &mut Search, call: &Call) {
     if installs_from_elsewhere(call) {
         search.add("remote-code", call.simple);
@@ -183,7 +185,8 @@ pub(super) fn evaluated(search: &mut Search, call: &Call) {
     }
 }
 
-/// `eval "$(./app init zsh)"`: a program of any name that is asked, by a verb, for what a shell is to be set up with.
+/// `eval "$(./app init zsh)"`: a program of any name that is asked, by a verb, for what a shell is to be set
+/// up with.
 fn prints_settings(search: &Search, printed: &[Rc<str>]) -> bool {
     #[rustfmt::skip]
     const VERBS: &[&str] = &[
@@ -250,8 +253,8 @@ fn unpacks(simple: &Simple, name: &str, kept: &[(String, &'static str)]) -> Opti
     clones.then_some(From::Clone)
 }
 
-/// It runs something by its path, or by an interpreter, that may just have come from elsewhere. Of a repository only what
-/// installs counts: a build is seen by whoever cloned it.
+/// It runs something by its path, or by an interpreter, that may just have come from elsewhere. Of a
+/// repository only what installs counts: a build is seen by whoever cloned it.
 fn runs_unpacked(simple: &Simple, name: &str, from: From) -> bool {
     let path = simple.words[0].lossy();
     let system = crate::syntax::SYSTEM_FOLDERS.iter().any(|folder| path.starts_with(folder));

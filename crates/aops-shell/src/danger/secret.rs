@@ -79,7 +79,8 @@ pub fn is_secret(path: &str) -> bool {
         || FOLDERS.iter().any(folder) && !plain
 }
 
-/// A file of settings whose name says what it holds: `gcp-credentials.json`, `secrets.properties`, `id_rsa.bak`.
+/// A file of settings whose name says what it holds: `gcp-credentials.json`, `secrets.properties`,
+/// `id_rsa.bak`.
 fn tells(stem: &str, kind: &str) -> bool {
     const SETTINGS: &[&str] = &["json", "yml", "yaml", "toml", "ini", "properties", "cfg", "conf", "csv"];
     const HOLDS: &[&str] =
@@ -287,7 +288,8 @@ fn is_address(text: &str) -> bool {
     text.starts_with("http://") || text.starts_with("https://") || text.starts_with("ftp://")
 }
 
-/// A command that gets a secret file on its standard input: `python < .env`, `while read x; do …; done < .env`.
+/// A command that gets a secret file on its standard input: `python < .env`,
+/// `while read x; do …; done < .env`.
 pub(super) fn arriving(search: &mut Search, simple: &Simple, name: &str) {
     const SILENT: &[&str] = &["wc", "read", "test", "true", "docker", "kubectl", "xargs", "source", "."];
     let masks = |word: &Word| !simple.words.is_empty() && masked::masks(&Call::new(name, simple), word);

@@ -1,4 +1,5 @@
-//! Programs of interpreters that print the environment, or a secret in it: statement by statement, with the names that hold one.
+//! Programs of interpreters that print the environment, or a secret in it: statement by statement, with the
+//! names that hold one.
 
 use super::masked::is_secret_name;
 
@@ -40,8 +41,8 @@ const TESTING: &[&str] = &[
 /// The same, where nothing is gone through: `for k in os.environ`.
 const HELD: &[&str] = &[" in os.environ", " in process.env"];
 
-/// Whether this program, in any language, prints a secret of the environment or all of it. `is_value`: what it comes to is
-/// printed by itself.
+/// Whether this program, in any language, prints a secret of the environment or all of it. `is_value`: what
+/// it comes to is printed by itself.
 pub(super) fn prints_environment(text: &str, is_value: bool) -> bool {
     let lower = text.to_ascii_lowercase();
     if !asks(&lower) {
@@ -118,7 +119,8 @@ fn indexes(lower: &str) -> bool {
     signs.iter().any(|sign| lower.match_indices(sign).any(|(at, _)| computed(&lower[at + sign.len()..])))
 }
 
-/// What stands for a value where all of them are gone through: `for k, v in os.environ.items()`, `.forEach(([k, v]) => …)`.
+/// What stands for a value where all of them are gone through: `for k, v in os.environ.items()`,
+/// `.forEach(([k, v]) => …)`.
 fn each_value<'t>(statement: &'t str, lower: &str) -> impl Iterator<Item = String> + use<'t> {
     let begins = lower.find("os.environ.items").or_else(|| lower.find("entries(process.env"));
     let pair = begins.and_then(|at| {

@@ -59,7 +59,8 @@ fn destructive(words: &[String]) -> bool {
     ];
     let is = |at: usize, known: &[&str]| words.get(at).is_some_and(|word| known.contains(&word.as_str()));
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
-    // A statement may follow something else on the same line: `psql -c "BEGIN; DROP …"` is cut, `EXPLAIN` is not.
+    // A statement may follow something else on the same line: `psql -c "BEGIN; DROP …"` is cut, `EXPLAIN` is
+    // not.
     let at = words.iter().position(|word| !matches!(word.as_str(), "BEGIN" | "(" | "\\C")).unwrap_or(0);
     if is_of_trial(&words[at.min(words.len())..]) {
         return false;

@@ -1,5 +1,5 @@
-//! Many files at once: patterns for sources, what a search finds or a pipe names; and redirections that empty a file or fill
-//! the disk.
+//! Many files at once: patterns for sources, what a search finds or a pipe names; and redirections that empty
+//! a file or fill the disk.
 
 use super::Search;
 use super::place::Spot;

@@ -18,8 +18,8 @@ pub(super) fn fork_bomb(search: &mut Search, line: &Line) {
 }
 
 fn starts_without_end(search: &mut Search, line: &Line, text: &str) {
-    // Between quotes it is prose; what a shell gets there is a program of its own. Of a line that is not understood we cannot
-    // tell which.
+    // Between quotes it is prose; what a shell gets there is a program of its own. Of a line that is not
+    // understood we cannot tell which.
     let is_shell = |name: &str| name.ends_with("sh") || name == "eval";
     let gets = || text.contains("-c ") || line.commands.iter().any(|simple| simple.name().is_none_or(is_shell));
     let runs = line.unclear && gets();
@@ -42,9 +42,11 @@ fn start_each_other(all: &[(String, String)]) -> bool {
         let of = |body: &str| (0..all.len()).filter(|to| how(body, &all[*to].0)).collect();
         all.iter().map(|(_, body)| of(body)).collect()
     };
-    let (started, called) = (ways(starts), ways(calls));
+    let started = ways(starts);
+    let called = ways(calls);
     let comes_back = |first: usize, next: usize| {
-        let (mut seen, mut at) = (vec![next], 0);
+        let mut seen = vec![next];
+        let mut at = 0;
         while let Some(from) = seen.get(at).copied() {
             let more: Vec<usize> = called[from].iter().filter(|to| !seen.contains(to)).copied().collect();
             seen.extend(more);
@@ -70,7 +72,8 @@ fn functions(text: &str) -> Vec<(String, String)> {
     let found = plain.match_indices("(){").take(FUNCTIONS + 1).map(|(at, sign)| {
         let before = &plain[..at];
         let begin = before.rfind([';', '&', '|', '(', '{', '}', '\'', '"']).map_or(0, |at| at + 1);
-        let (rest, mut depth) = (&plain[at + sign.len()..], 1);
+        let rest = &plain[at + sign.len()..];
+        let mut depth = 1;
         let closes = |c: char| {
             depth += i32::from(c == '{') - i32::from(c == '}');
             depth == 0
@@ -153,7 +156,8 @@ fn loops_apart(text: &str) -> bool {
     })
 }
 
-/// `umount -a`, `umount -l /home`: what everybody works in. What one mounted in a home or beside it is one's own.
+/// `umount -a`, `umount -l /home`: what everybody works in. What one mounted in a home or beside it is one's
+/// own.
 pub(super) fn umount(search: &mut Search, call: &Call) {
     let forced = call.has(&["-f", "--force", "-l", "--lazy"]);
     // Below these nothing but mounts lie.
@@ -227,7 +231,8 @@ pub(super) fn is_huge(text: &str) -> bool {
     number.saturating_mul(unit) >= 100 << 30
 }
 
-/// Options of `ssh`, `scp`, `rsync` and `tar` whose value is a line: `-o ProxyCommand=…`, `-e …`, `--to-command=…`.
+/// Options of `ssh`, `scp`, `rsync` and `tar` whose value is a line: `-o ProxyCommand=…`, `-e …`,
+/// `--to-command=…`.
 pub(super) fn option_lines(search: &mut Search, call: &Call) {
     #[rustfmt::skip]
     const LONG: &[&str] = &[

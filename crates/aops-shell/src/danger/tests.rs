@@ -107,7 +107,8 @@ const IN_TURN: &[(&str, &str)] = &[
     ("printf reset | while read o; do git $o --hard; done", "git-discard"),
 ];
 
-/// A variable with several values is each of them in turn, in whatever place it stands; a call has its arguments.
+/// A variable with several values is each of them in turn, in whatever place it stands; a call has its
+/// arguments.
 #[test]
 fn each_value_of_a_variable_is_judged_in_its_place() {
     for (line, rule) in IN_TURN {

@@ -11,7 +11,8 @@ pub enum GitLoss {
         paths: Vec<String>,
         target: Target,
     },
-    /// Files that git does not track: below these paths, or all of them from the folder on; `ignored`: those too.
+    /// Files that git does not track: below these paths, or all of them from the folder on; `ignored`: those
+    /// too.
     Untracked {
         paths: Vec<String>,
         ignored: bool,
@@ -69,7 +70,8 @@ pub(super) fn is_made(before: &[Rc<Simple>], what: &GitLoss) -> bool {
     before.iter().filter(|simple| simple.name() == Some("git")).any(|git| {
         let words: Vec<String> = git.words.iter().skip(1).map(Word::lossy).collect();
         let Some(at) = words.iter().position(|word| !word.starts_with('-')) else { return false };
-        let (verb, rest) = (words[at].as_str(), &words[at + 1..]);
+        let verb = words[at].as_str();
+        let rest = &words[at + 1..];
         let first = rest.first().map(String::as_str).unwrap_or_default();
         let unstashes = verb == "stash" && matches!(first, "pop" | "apply");
         match what {

@@ -19,7 +19,8 @@ pub(super) fn cloud(call: &Call) -> bool {
 /// What a forge's tool does to pull requests, issues, releases; not what it fetches.
 pub(super) fn forge(call: &Call) -> bool {
     let operands = call.operands();
-    let (first, second) = (operands.first().copied().unwrap_or_default(), operands.get(1).copied().unwrap_or_default());
+    let first = operands.first().copied().unwrap_or_default();
+    let second = operands.get(1).copied().unwrap_or_default();
     let local = ["alias", "browse", "extension", "ssh-key"];
     if first == "api" {
         let sends =

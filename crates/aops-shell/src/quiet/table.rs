@@ -1,5 +1,5 @@
-//! Programs by what quiet leaves to a person: those that reach other machines or daemons, install, hold containers, end
-//! processes. Lists are sorted.
+//! Programs by what quiet leaves to a person: those that reach other machines or daemons, install, hold
+//! containers, end processes. Lists are sorted.
 
 use super::Left;
 use crate::syntax::{Simple, Word};
@@ -161,8 +161,8 @@ fn is_module_pip(name: &str, simple: &Simple) -> bool {
     name.starts_with("python") && module
 }
 
-/// A word of the line is a program that gives more rights. Wrappers are taken off where the line is cut, so the text is
-/// asked; a word in quotes may be meant too, and then a person is asked once more than needed.
+/// A word of the line is a program that gives more rights. Wrappers are taken off where the line is cut, so
+/// the text is asked; a word in quotes may be meant too, and then a person is asked once more than needed.
 pub(super) fn needs_superuser(text: &str) -> bool {
     let ends = |c: char| c.is_whitespace() || ";|&(){}`'\"$=".contains(c);
     let gives = |word: &str| {

@@ -1,4 +1,5 @@
-//! Walks branches and loops. Which way the shell goes is not known: what follows sees what either may have left.
+//! Walks branches and loops. Which way the shell goes is not known: what follows sees what either may have
+//! left.
 
 use super::kept::Kept;
 use super::scope::Scope;
@@ -123,10 +124,12 @@ impl Walk {
         }
     }
 
-    /// The rounds of a loop, and what holds behind it. `round` says what holds where the loop ends before its body; else
-    /// it ends with it, or runs no round if it `may_skip`.
+    /// The rounds of a loop, and what holds behind it. `round` says what holds where the loop ends before its
+    /// body; else it ends with it, or runs no round if it `may_skip`.
     fn rounds(&mut self, scope: &mut Scope, may_skip: bool, round: impl Fn(&mut Self, &mut Scope) -> Option<Kept>) {
-        let (start, entered, first) = (Kept::of(scope), scope.clone(), self.found.len());
+        let start = Kept::of(scope);
+        let entered = scope.clone();
+        let first = self.found.len();
         let mut begun = start.clone();
         let mut left = round(self, scope);
         for n in 1.. {

@@ -148,7 +148,8 @@ fn read_into(simple: &Simple, program: &str) -> Vec<String> {
             continue;
         }
         let Some(at) = text.find(|c: char| valued.contains(c)) else { continue };
-        let (letter, glued) = (&text[at..=at], &text[at + 1..]);
+        let letter = &text[at..=at];
+        let glued = &text[at + 1..];
         let value = if glued.is_empty() { words.next().map(Word::lossy) } else { Some(glued.to_owned()) };
         names.extend(value.filter(|_| program == "read" && matches!(letter, "a" | "A")));
     }

@@ -63,7 +63,8 @@ pub(super) fn filled(words: &[Word], value: &Word) -> Vec<Word> {
 /// The mark that `xargs` replaces: the value of `-I`, `-J` or `--replace`, or `{}`.
 pub(super) fn replaced(rest: &[Word], name: &str) -> Option<String> {
     let text = rest[0].lossy();
-    let (letter, glued) = (text.get(..2)?, text.get(2..)?);
+    let letter = text.get(..2)?;
+    let glued = text.get(2..)?;
     let next = || rest.get(1).map(Word::lossy);
     match letter {
         _ if name != "xargs" => None,
@@ -77,8 +78,8 @@ pub(super) fn replaced(rest: &[Word], name: &str) -> Option<String> {
     }
 }
 
-/// `sh -c 'cd x && {}'`: the mark stands where a command begins, or is handed to `eval`. In any other place it is a word of a
-/// command that the line says.
+/// `sh -c 'cd x && {}'`: the mark stands where a command begins, or is handed to `eval`. In any other place
+/// it is a word of a command that the line says.
 pub(super) fn runs_mark(words: &[Word], mark: &str) -> bool {
     const BEFORE: [&str; 16] = [
         "!", "builtin", "command", "do", "else", "env", "exec", "if", "nice", "nohup", "sudo", "then", "time",

@@ -1,5 +1,5 @@
-//! What commands print: what a `find` may find (its roots, any depth below, the names it asks for), arguments, known text,
-//! numbers.
+//! What commands print: what a `find` may find (its roots, any depth below, the names it asks for),
+//! arguments, known text, numbers.
 
 use super::tree::{Command, List, Redirect, Statement};
 use super::word::Run;
@@ -83,8 +83,8 @@ fn below(root: &Word, parts: &[&[Bit]]) -> Word {
 /// Names that commands may print.
 const NAMES: usize = 1024;
 
-/// What these commands may print: names (what they found, or their arguments), and text where the line holds it. `None`
-/// where there is too much of it.
+/// What these commands may print: names (what they found, or their arguments), and text where the line holds
+/// it. `None` where there is too much of it.
 pub(super) fn printed(commands: &[Simple]) -> Option<(Vec<Word>, Option<String>)> {
     let mut names = Vec::new();
     for command in commands {
@@ -172,7 +172,8 @@ fn said(simple: &Simple) -> Option<String> {
     }
 }
 
-/// The text that one plain `echo` or `printf` prints, if it is all of this program. `commands` are those of it.
+/// The text that one plain `echo` or `printf` prints, if it is all of this program. `commands` are those of
+/// it.
 pub(super) fn echoed(run: &Run, commands: &[Simple], functions: &[String]) -> Option<String> {
     let [simple] = commands else { return None };
     let is_alone = match run {
@@ -232,8 +233,8 @@ pub(super) fn prints(run: &Run, functions: &[String]) -> Prints {
     }
 }
 
-/// Of a program that is one pipeline: how many stages it has, and the name and words of the last one. Nothing unless that
-/// is a plain command and none of `functions`.
+/// Of a program that is one pipeline: how many stages it has, and the name and words of the last one. Nothing
+/// unless that is a plain command and none of `functions`.
 fn last_stage<'t>(run: &Run<'t>, functions: &[String]) -> Option<(usize, &'t str, Vec<&'t str>)> {
     let Run::Tree(program) = run else { return None };
     let [Statement { pipelines, background: false }] = program.as_slice() else { return None };
@@ -290,7 +291,8 @@ fn prints_numbers(name: &str, words: &[&str]) -> bool {
     }
 }
 
-/// `git rev-list -3 HEAD`: options that do not change what is printed, and revisions, which begin with no dash.
+/// `git rev-list -3 HEAD`: options that do not change what is printed, and revisions, which begin with no
+/// dash.
 fn prints_commits(words: &[&str]) -> bool {
     let Some((verb, rest)) = words.split_first() else { return false };
     let options: &[&str] = match *verb {

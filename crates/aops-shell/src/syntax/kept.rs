@@ -32,15 +32,19 @@ enum State<'a> {
 
 impl Kept {
     pub(super) fn of(scope: &Scope) -> Self {
-        let (variables, unset) = (Rc::clone(&scope.variables), Rc::clone(&scope.unset));
-        let (lists, given) = (Rc::clone(&scope.lists), Rc::clone(&scope.given));
+        let variables = Rc::clone(&scope.variables);
+        let unset = Rc::clone(&scope.unset);
+        let lists = Rc::clone(&scope.lists);
+        let given = Rc::clone(&scope.given);
         Self { variables, unset, lists, given, joined: false, over: false }
     }
 
     /// `false` where there are too many values.
     pub(super) fn put(self, scope: &mut Scope) -> bool {
         scope.chooses |= self.joined;
-        (scope.variables, scope.unset, scope.given) = (self.variables, self.unset, self.given);
+        scope.variables = self.variables;
+        scope.unset = self.unset;
+        scope.given = self.given;
         scope.lists = self.lists;
         !self.over
     }
@@ -90,7 +94,9 @@ impl Kept {
         } else {
             Rc::new(lists(&other.given).into_iter().fold(lists(&self.given), added))
         };
-        let (mut unset, mut lists, mut over) = (BTreeMap::new(), Lists::new(), self.over || other.over);
+        let mut unset = BTreeMap::new();
+        let mut lists = Lists::new();
+        let mut over = self.over || other.over;
         let more = other.variables.iter().enumerate();
         let more = more.filter(|(at, (name, _))| matches!(self.state(*at, name), State::Unnamed));
         let mut variables = Vec::with_capacity(self.variables.len());
@@ -107,7 +113,9 @@ impl Kept {
             over |= full;
             variables.push((name.clone(), if full { Vec::new() } else { values }));
         }
-        let (variables, unset, lists) = (Rc::new(variables), Rc::new(unset), Rc::new(lists));
+        let variables = Rc::new(variables);
+        let unset = Rc::new(unset);
+        let lists = Rc::new(lists);
         Self { variables, unset, lists, given, joined: true, over }
     }
 

@@ -1,8 +1,8 @@
 //! Reads shell text into a syntax tree: bash's grammar, in one pass.
 //!
-//! A recursive descent without backtracking. Invariants: every byte is looked at a bounded number of times, nothing nests
-//! deeper than `DEEPEST`, and all that is accepted is accepted by `bash -n`. What is rare and hard to tell apart (such as a
-//! subshell that begins like a sum) is refused.
+//! A recursive descent without backtracking. Invariants: every byte is looked at a bounded number of times,
+//! nothing nests deeper than `DEEPEST`, and all that is accepted is accepted by `bash -n`. What is rare and
+//! hard to tell apart (such as a subshell that begins like a sum) is refused.
 
 use super::tree::{Command, Function, List, Part, Pipeline, Raw, Redirect, Statement, is_name_byte};
 

@@ -1,5 +1,5 @@
-//! What a command sees when it runs: its folders, variables and standard input; and what a variable may hold over all its
-//! assignments, since branches and loops make any of them the last.
+//! What a command sees when it runs: its folders, variables and standard input; and what a variable may hold
+//! over all its assignments, since branches and loops make any of them the last.
 
 use super::{Bit, Ground, Word};
 use std::collections::BTreeMap;
@@ -43,7 +43,8 @@ pub(super) fn list_of(name: &str) -> String {
     format!("{LIST}{name}")
 }
 
-/// The variables that are arrays, with what each may be if that is more than one list. Their values are the elements of all.
+/// The variables that are arrays, with what each may be if that is more than one list. Their values are the
+/// elements of all.
 pub(super) type Lists = BTreeMap<String, Vec<Vec<Word>>>;
 
 #[derive(Clone, Debug, Default)]
@@ -60,7 +61,8 @@ pub(super) struct Scope {
     pub(super) functions: Rc<Vec<String>>,
     /// `$0`, where the line gives it.
     pub(super) zero: Option<Rc<Word>>,
-    /// What `$1` and the next may be: several lists where a `shift` may have run. None are known where it is empty.
+    /// What `$1` and the next may be: several lists where a `shift` may have run. None are known where it is
+    /// empty.
     pub(super) given: Rc<Vec<Vec<Word>>>,
     /// Some variable has, or had, more values than one.
     pub(super) chooses: bool,
@@ -115,8 +117,8 @@ impl Scope {
         }
     }
 
-    /// `shift`, which may not have run where it stands in a branch, by as many as the line says, or any. `false` if there
-    /// are too many lists.
+    /// `shift`, which may not have run where it stands in a branch, by as many as the line says, or any.
+    /// `false` if there are too many lists.
     pub(super) fn shift(&mut self, by: Option<usize>) -> bool {
         let tails = |list: &Vec<Word>| {
             let from = by.map_or(1..=list.len().min(SHIFTS + 1), |by| by..=by);
@@ -213,8 +215,8 @@ impl Scope {
     /// `cd`, `pushd`
     pub(super) fn enter(&mut self, target: &Word) {
         let back = self.left.last().filter(|_| target.is("-")).cloned();
-        // `cd a; cd ..` is back again, by the letters of the path. A folder is tidy already: a long row of `cd` does not pay for
-        // its whole path each time.
+        // `cd a; cd ..` is back again, by the letters of the path. A folder is tidy already: a long row of
+        // `cd` does not pay for its whole path each time.
         let is_odd = |part: &[Bit]| matches!(part, [] | [Bit::Char('.')] | [Bit::Char('.'), Bit::Char('.')]);
         let untidy = target.bits.split(|bit| *bit == Bit::Char('/')).any(is_odd);
         let there = self.folders.iter().map(|folder| {

@@ -1,4 +1,5 @@
-//! Reads one simple command of the tree: its words, assignments and redirections, and what they change in the scope.
+//! Reads one simple command of the tree: its words, assignments and redirections, and what they change in the
+//! scope.
 
 use super::builtin::operands;
 use super::scope::{Scope, Unset, added, is_set_by_shell};
@@ -40,8 +41,10 @@ impl Walk {
         simple.arriving.clone_from(&own.arriving);
         simple.script.clone_from(&own.script);
         simple.fed.clone_from(&own.fed);
-        (simple.exported, simple.captured) = (own.exported, own.captured);
-        (simple.empties, simple.silent) = (empties(&command.redirects), is_silent(&command.redirects));
+        simple.exported = own.exported;
+        simple.captured = own.captured;
+        simple.empties = empties(&command.redirects);
+        simple.silent = is_silent(&command.redirects);
         self.run(simple, scope, &own);
     }
 
@@ -306,7 +309,8 @@ fn kept(assignment: &Assignment, scope: &Scope, values: Vec<Word>) -> Vec<Word> 
 
 /// The lists that `x+=(value …)` and `x[1]=value` leave, of each that there was.
 fn grown(assignment: &Assignment, scope: &Scope, values: &[Word]) -> Vec<Vec<Word>> {
-    let (old, unset) = (scope.lists(assignment.name), scope.unset.get(assignment.name));
+    let old = scope.lists(assignment.name);
+    let unset = scope.unset.get(assignment.name);
     let index = assignment.indexes.first().filter(|_| !assignment.is_array);
     let is_new = index.is_some() && scope.value(assignment.name).is_none() && !is_set_by_shell(assignment.name);
     if old.is_empty() && unset.is_none() && !is_new {

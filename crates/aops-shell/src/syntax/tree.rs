@@ -1,4 +1,5 @@
-//! The syntax tree of a shell program. Its words are slices of the text, with their substitutions parsed in place.
+//! The syntax tree of a shell program. Its words are slices of the text, with their substitutions parsed in
+//! place.
 
 pub(super) type List<'a> = Vec<Statement<'a>>;
 pub(super) type Pipeline<'a> = Vec<Command<'a>>;
@@ -84,7 +85,8 @@ pub(super) struct Assignment<'a> {
 
 #[derive(Debug)]
 pub(super) enum Redirect<'a> {
-    /// All other signs, the file or descriptor, and whether it is the standard output that goes there, if one does.
+    /// All other signs, the file or descriptor, and whether it is the standard output that goes there, if one
+    /// does.
     File(&'a str, Raw<'a>, bool),
     /// `<<<`; whether it is the standard input.
     Text(Raw<'a>, bool),
@@ -143,7 +145,9 @@ impl<'a> Raw<'a> {
     /// Where a bracket closes; quotes, expansions and nested ones are passed.
     pub(super) fn closing(&self, from: usize, to: usize, open: u8, close: u8) -> Option<usize> {
         let bytes = &self.text.as_bytes()[..to];
-        let (mut at, mut depth, mut quoted) = (from, 0usize, false);
+        let mut at = from;
+        let mut depth = 0usize;
+        let mut quoted = false;
         while let Some(&byte) = bytes.get(at) {
             at = match byte {
                 b'$' | b'<' | b'>' | b'(' if self.part(at).is_some() => self.part(at)?.1,

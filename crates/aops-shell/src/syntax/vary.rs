@@ -1,4 +1,5 @@
-//! Commands that run with one of several: each value of a variable in its place, each call of a function with its arguments.
+//! Commands that run with one of several: each value of a variable in its place, each call of a function with
+//! its arguments.
 
 use super::kept::Kept;
 use super::scope::{Scope, added};
@@ -18,12 +19,14 @@ impl Walk {
             return self.once(command, scope);
         }
         let around = std::mem::take(&mut self.varied);
-        let (before, first) = (scope.clone(), self.found.len());
+        let before = scope.clone();
+        let first = self.found.len();
         self.once(command, scope);
         let varied = std::mem::replace(&mut self.varied, around);
         let names: Vec<&String> = varied.iter().filter(|name| before.choices(name) > 1).collect();
         if !names.is_empty() {
-            // All of them at once are words of one command only in an array, and in zsh: those of one of its lists.
+            // All of them at once are words of one command only in an array, and in zsh: those of one of its
+            // lists.
             let (elements, others): (Vec<&String>, Vec<&String>) =
                 names.iter().partition(|name| self.arrays.contains(**name));
             if elements.is_empty() || !others.is_empty() {
@@ -42,7 +45,9 @@ impl Walk {
     fn each_way(&mut self, command: &SimpleCommand, before: &Scope, names: &[&String], scope: &mut Scope) {
         let ways = names.iter().try_fold(1usize, |ways, name| ways.checked_mul(before.choices(name)));
         let Some(ways) = ways.filter(|ways| *ways <= WAYS) else { return self.too_much() };
-        let (mut folders, mut ends, mut sets): (Vec<Word>, Vec<Kept>, bool) = (Vec::new(), Vec::new(), false);
+        let mut folders: Vec<Word> = Vec::new();
+        let mut ends: Vec<Kept> = Vec::new();
+        let mut sets: bool = false;
         for way in 0..ways {
             if !self.spend(1 + before.variables.len() / 4) {
                 return;
@@ -58,7 +63,8 @@ impl Walk {
             folders = one.folders.iter().cloned().fold(folders, added);
             ends.push(Kept::of(&one));
             sets |= !ends[way].is_same(&chosen);
-            (scope.left, scope.forgot) = (one.left, one.forgot);
+            scope.left = one.left;
+            scope.forgot = one.forgot;
         }
         // Where no way sets anything, all is as it was, in its order.
         let mut end = Kept::of(before);
@@ -85,7 +91,8 @@ impl Walk {
             return;
         }
         self.calling.push(Rc::from(name));
-        let (before, outer) = (Kept::of(scope), Rc::clone(&scope.given));
+        let before = Kept::of(scope);
+        let outer = Rc::clone(&scope.given);
         // It may be another one, or none, and what is `local` in it ends with it.
         let mut end = before.clone();
         for body in bodies {

@@ -1,7 +1,7 @@
 //! Walks a syntax tree and collects its simple commands, with the folder and variables each would see.
 //!
-//! Subshells and pipe stages get a scope of their own. Invariant: a spent budget or text that is no shell sets
-//! `unclear`; nothing is dropped silently.
+//! Subshells and pipe stages get a scope of their own. Invariant: a spent budget or text that is no shell
+//! sets `unclear`; nothing is dropped silently.
 
 use super::found::Prints;
 use super::kept::Kept;
@@ -156,7 +156,8 @@ impl Walk {
         }
     }
 
-    /// A function's body or a trap, which run when more is set: looked at again with that, where it was not known before.
+    /// A function's body or a trap, which run when more is set: looked at again with that, where it was not
+    /// known before.
     fn again(&mut self, statement: &Statement, found: std::ops::Range<usize>, scope: &Scope) {
         let known = |name: &String| scope.value(name).is_some_and(|values| !values.is_empty());
         let waits =
@@ -164,7 +165,8 @@ impl Walk {
         if !self.found[found.clone()].iter().any(waits) || !self.spend(1) {
             return;
         }
-        let (functions, behind) = (self.functions.len(), self.found.split_off(found.end));
+        let functions = self.functions.len();
+        let behind = self.found.split_off(found.end);
         self.found.truncate(found.start);
         self.chain(statement, &mut scope.clone());
         self.functions.truncate(functions);
@@ -206,9 +208,11 @@ impl Walk {
         let mut arriving = scope.arriving.clone();
         let mut script = scope.script.clone();
         let mut fed = scope.fed.clone();
-        let (mut lists_files, mut left) = (false, None);
+        let mut lists_files = false;
+        let mut left = None;
         for (at, stage) in pipeline.iter().enumerate() {
-            let (arrived, said) = (std::mem::take(&mut arriving), script.take());
+            let arrived = std::mem::take(&mut arriving);
+            let said = script.take();
             let fed_now = fed.clone();
             let mut own =
                 Scope { arriving: arrived, script: said, fed: fed_now, lists_files, sure: false, ..scope.clone() };
@@ -238,7 +242,8 @@ impl Walk {
     /// What the commands from this one on may print, and their names, added to others.
     fn printed(&mut self, first: usize, names: &mut Vec<Rc<str>>) -> (Vec<Word>, Option<String>) {
         let commands = &self.found[first..];
-        let (printed, whole) = (found::printed(commands), found::add_names(names, commands));
+        let printed = found::printed(commands);
+        let whole = found::add_names(names, commands);
         let Some((words, said)) = printed.filter(|_| whole) else {
             self.too_much();
             return (Vec::new(), None);
@@ -256,7 +261,9 @@ impl Walk {
             Command::Compound(compound, redirects) => {
                 let mut outer = scope.clone();
                 self.redirect(redirects, &mut outer);
-                (scope.arriving, scope.script, scope.sure) = (outer.arriving, outer.script, false);
+                scope.arriving = outer.arriving;
+                scope.script = outer.script;
+                scope.sure = false;
                 scope.lists_files = outer.lists_files;
                 self.compound(compound, scope);
             }

@@ -1,7 +1,8 @@
 //! Expands one shell word as far as its text is certain.
 //!
-//! Quotes, `~`, known variables, braces and `$'…'` become text; globs stay patterns; what only the running shell knows
-//! becomes [`Bit::Any`]. Invariant: linear in the word, at most `ALTERNATIVES` results, never fails.
+//! Quotes, `~`, known variables, braces and `$'…'` become text; globs stay patterns; what only the running
+//! shell knows becomes [`Bit::Any`]. Invariant: linear in the word, at most `ALTERNATIVES` results, never
+//! fails.
 
 use super::scope::Scope;
 use super::tree::{List, Raw};
@@ -152,7 +153,8 @@ impl Word {
         self.shifts.is_none() && self.bits.iter().all(|bit| matches!(bit, Bit::Char(_)))
     }
 
-    /// It may become more words than one, or none: a pattern, an expansion outside quotes, all that a `find` found.
+    /// It may become more words than one, or none: a pattern, an expansion outside quotes, all that a `find`
+    /// found.
     pub fn is_several(&self) -> bool {
         self.splits
             || self.bits.windows(2).any(|pair| pair == [Bit::Any, Bit::Any])
@@ -194,7 +196,8 @@ impl Word {
         }
     }
 
-    /// When it runs, no slash can appear in it that the line does not show: it names a file in one known folder.
+    /// When it runs, no slash can appear in it that the line does not show: it names a file in one known
+    /// folder.
     pub fn is_one_name(&self) -> bool {
         let (folder, name) = self.split_last();
         folder.iter().all(|bit| matches!(bit, Bit::Char(_))) && unknown(name) <= self.names
@@ -205,7 +208,8 @@ impl Word {
         !self.bits.contains(&Bit::Char('/')) && self.is_one_name()
     }
 
-    /// The words that it becomes where its one unknown bit is this text; `None` where a letter of it may mean more.
+    /// The words that it becomes where its one unknown bit is this text; `None` where a letter of it may mean
+    /// more.
     pub(super) fn with_known(&self, text: &str) -> Option<Vec<Self>> {
         let text = text.trim_end_matches('\n');
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@+^ \n".contains(c);

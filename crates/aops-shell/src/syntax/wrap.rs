@@ -1,5 +1,5 @@
-//! Looks inside commands that run other commands: `sudo`, `env`, `xargs`, `sh -c`, `eval`, `find -exec` and kin. What they
-//! run is walked at once, in the scope it would see.
+//! Looks inside commands that run other commands: `sudo`, `env`, `xargs`, `sh -c`, `eval`, `find -exec` and
+//! kin. What they run is walked at once, in the scope it would see.
 
 use super::each::{arriving, filled, is_command_flag, placeholder, replaced, runs_mark};
 use super::scope::Scope;
@@ -58,9 +58,11 @@ static WRAPPERS: &[Wrapper] = &[
 ];
 
 impl Wrapper {
-    /// The value of the option that begins these words, and how many words both take; `None` if it is not known.
+    /// The value of the option that begins these words, and how many words both take; `None` if it is not
+    /// known.
     fn value(&self, rest: &[Word]) -> Option<(Option<Word>, usize)> {
-        let (word, text) = (&rest[0], rest[0].lossy());
+        let word = &rest[0];
+        let text = rest[0].lossy();
         let next = || Some((rest.get(1).cloned(), 2));
         let glued = |at: usize| Some((Some(word.after(at)), 1));
         if let Some(long) = text.strip_prefix("--") {
@@ -105,7 +107,8 @@ fn is_certain(program: &Word) -> bool {
 }
 
 impl Walk {
-    /// Walk what this command runs; whether it does nothing else. `own` is the scope with the assignments before it.
+    /// Walk what this command runs; whether it does nothing else. `own` is the scope with the assignments
+    /// before it.
     pub(super) fn look_inside(&mut self, simple: &Simple, scope: &mut Scope, own: &Scope) -> bool {
         let Some(name) = simple.name() else {
             self.substituted_name(simple, scope);
@@ -233,8 +236,8 @@ impl Walk {
         true
     }
 
-    /// Read what stands before the command: options, assignments, operands. `Err` where nothing is left to run: whether
-    /// the value of an option was walked instead.
+    /// Read what stands before the command: options, assignments, operands. `Err` where nothing is left to
+    /// run: whether the value of an option was walked instead.
     fn skip_to_command(&mut self, wrapped: &mut Wrapped, scope: &Scope) -> Result<(), bool> {
         let name = wrapped.name;
         let mut operands = wrapped.wrapper.operands;
@@ -263,7 +266,8 @@ impl Walk {
                 self.guess_if(word.splits, MADE_UP);
                 if name == "flock" {
                     // It makes the file, and whoever else wants its lock waits.
-                    let (writes, folders) = (vec![word.clone()], Rc::clone(&scope.folders));
+                    let writes = vec![word.clone()];
+                    let folders = Rc::clone(&scope.folders);
                     self.found.push(Simple { writes, folders, ..Simple::default() });
                 }
             } else {
@@ -330,7 +334,8 @@ impl Walk {
         self.guess_if(!is_known || bends || replaces && runs_code(rest), name);
         folder_option(&text, value.as_ref(), name, scope);
         if matches!(name, "time" | "strace" | "ltrace") && text.trim_start_matches('-').starts_with('o') {
-            let (writes, folders) = (value.into_iter().collect(), Rc::clone(&scope.folders));
+            let writes = value.into_iter().collect();
+            let folders = Rc::clone(&scope.folders);
             self.found.push(Simple { writes, folders, ..Simple::default() });
         }
         count

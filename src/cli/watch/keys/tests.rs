@@ -12,7 +12,8 @@ fn with(rows: Vec<Row>) -> Model {
 }
 
 fn row(id: &str) -> Row {
-    let (path, root) = (PathBuf::from(format!("/s/{id}")), PathBuf::from("/p"));
+    let path = PathBuf::from(format!("/s/{id}"));
+    let root = PathBuf::from("/p");
     Row { id: id.to_owned(), began: id.to_owned(), path, root, life: Life::Live, ..Row::default() }
 }
 

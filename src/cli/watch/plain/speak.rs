@@ -1,6 +1,7 @@
 //! What is said of news, and what a typed line does.
 //!
-//! Pure. Invariants: no escape sequence; a session is named by its number in the last list or by the beginning of its id.
+//! Pure. Invariants: no escape sequence; a session is named by its number in the last list or by the
+//! beginning of its id.
 
 use crate::cli::log::told::Told;
 use crate::cli::table::clean;
@@ -112,7 +113,8 @@ impl Speaker {
     fn timeline(&mut self) -> Vec<String> {
         let timeline = &mut self.model.timeline;
         timeline.choose();
-        let (shown, all) = (timeline.shown.len(), timeline.len());
+        let shown = timeline.shown.len();
+        let all = timeline.len();
         let filters = timeline.filters();
         let which = if filters.is_empty() { String::new() } else { format!(": {filters}") };
         let head = format!("{shown} of {}{which}", count(all, "line"));

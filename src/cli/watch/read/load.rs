@@ -19,7 +19,8 @@ const LONGEST: usize = 300;
 
 /// Reads it; `then` is what was known of it. Nothing where nothing was recorded yet.
 pub(super) fn load(env: &Env, boot: &str, path: &Path, then: Option<&Known>, health: &mut Health) -> Option<Known> {
-    let (ledger, state) = (path.join(LEDGER_FILE), path.join(STATE_FILE));
+    let ledger = path.join(LEDGER_FILE);
+    let state = path.join(STATE_FILE);
     // Before anything is read: what changes meanwhile is read again.
     let stamps = [super::stamp(&ledger), super::stamp(&state)];
     let found = sessions::on_disk(path.to_path_buf())?;

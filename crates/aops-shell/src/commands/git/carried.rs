@@ -1,8 +1,10 @@
-//! Text in the arguments of git that git runs as a line: one row for each option, and the scheme of an address.
+//! Text in the arguments of git that git runs as a line: one row for each option, and the scheme of an
+//! address.
 
 use crate::syntax::Word;
 
-/// The shortest form of each option that git takes for it, and the verbs that have it; of all verbs where none is named.
+/// The shortest form of each option that git takes for it, and the verbs that have it; of all verbs where
+/// none is named.
 const OPTIONS: &[(&str, &[&str])] = &[
     ("--open", &["grep"]),
     ("-O", &["grep"]),

@@ -64,7 +64,8 @@ pub(super) static LOOKING: &[(&str, &[&str])] = &[
     ("whatchanged", &[DIFF, LOG]),
 ];
 
-/// Verbs that look with these words behind them (`""`: none; an empty list: any), and the options that let them.
+/// Verbs that look with these words behind them (`""`: none; an empty list: any), and the options that let
+/// them.
 pub(super) static SUBVERBS: &[(&str, &[&str], &[&str])] = &[
     ("bisect", &["log"], &[]),
     ("hash-object", &[], &["-t= --stdin --path= --no-filters --literally"]),

@@ -1,4 +1,5 @@
-//! What the line does not say for sure: values of variables that other ways set, verbs that a substitution prints.
+//! What the line does not say for sure: values of variables that other ways set, verbs that a substitution
+//! prints.
 
 use super::found;
 

@@ -143,7 +143,8 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn redirect(&mut self) -> Option<Redirect<'a>> {
-        let (mut is_standard_input, mut is_standard_output) = (true, true);
+        let mut is_standard_input = true;
+        let mut is_standard_output = true;
         if self.peek().kind == Kind::Descriptor {
             let descriptor = std::mem::take(&mut self.token).word.text;
             is_standard_input = descriptor.bytes().all(|byte| byte == b'0');
@@ -238,7 +239,9 @@ fn unquoted(word: &str) -> Option<String> {
     if word.contains(['$', '`', '<', '>', '(']) {
         return None;
     }
-    let (mut text, mut quote, mut letters) = (String::new(), None, word.chars());
+    let mut text = String::new();
+    let mut quote = None;
+    let mut letters = word.chars();
     while let Some(letter) = letters.next() {
         match (letter, quote) {
             ('\'' | '"', None) => quote = Some(letter),

@@ -50,7 +50,8 @@ impl<'a> Reader<'a> {
         matches!(self.byte(self.at), Some(b'<' | b'>')) && self.byte(self.at + 1) == Some(b'(')
     }
 
-    /// Pass one character, quoted text or expansion; or, inside double quotes or a here-document, where quotes are letters.
+    /// Pass one character, quoted text or expansion; or, inside double quotes or a here-document, where
+    /// quotes are letters.
     pub(super) fn piece(&mut self, quoted: bool) -> Option<()> {
         match self.byte(self.at)? {
             b'\\' if quoted && self.byte(self.at + 1) == Some(b'\n') => self.continued(),
@@ -117,7 +118,8 @@ impl<'a> Reader<'a> {
 
     /// Keeps where the part that `read` passes begins and ends.
     fn part<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
-        let (at, index) = (self.at, self.parts.len());
+        let at = self.at;
+        let index = self.parts.len();
         self.parts.push(Part { at, end: at, list: None });
         let read = read(self)?;
         self.parts[index].end = self.at;
@@ -196,7 +198,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Single quotes in `"${x:-…}"` hide a bracket in bash, and are letters in other shells: both must come to the same.
+    /// Single quotes in `"${x:-…}"` hide a bracket in bash, and are letters in other shells: both must come
+    /// to the same.
     fn ambiguous(&mut self) -> Option<()> {
         self.at += 1;
         let close = self.find(b'\'')?;

@@ -1,8 +1,8 @@
 //! What an arithmetic text computes with.
 //!
-//! The shell evaluates a variable's value again and again, and an index in it may run a program. So nothing but numbers,
-//! operators and names of variables is known here, and whether a variable only ever holds numbers is asked of the whole
-//! line. All else makes the text odd.
+//! The shell evaluates a variable's value again and again, and an index in it may run a program. So nothing
+//! but numbers, operators and names of variables is known here, and whether a variable only ever holds
+//! numbers is asked of the whole line. All else makes the text odd.
 
 use crate::syntax::tree::{Raw, is_name_byte};
 

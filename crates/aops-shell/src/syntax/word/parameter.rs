@@ -65,7 +65,8 @@ impl Scan<'_> {
 
     fn backquoted(&mut self, from: usize, to: usize, quoted: bool) -> usize {
         let text = &self.raw.text[from..to];
-        let (mut code, mut end) = (String::new(), to);
+        let mut code = String::new();
+        let mut end = to;
         let mut letters = text.char_indices().peekable();
         while let Some((at, letter)) = letters.next() {
             match (letter, letters.peek()) {
@@ -123,8 +124,8 @@ impl Scan<'_> {
         }
     }
 
-    /// The word is this variable and nothing else, outside quotes: where it is not set, the word is not there. Or it gives it
-    /// to another: `export x=$y`.
+    /// The word is this variable and nothing else, outside quotes: where it is not set, the word is not
+    /// there. Or it gives it to another: `export x=$y`.
     fn is_whole(&self, name: &str) -> bool {
         let (before, value) = self.raw.text.split_once('=').unwrap_or(("", self.raw.text));
         let text = value.strip_prefix('$').filter(|_| before.bytes().all(is_name_byte)).unwrap_or_default();
@@ -178,7 +179,8 @@ impl Scan<'_> {
         let Some((from, to)) = slice(rest) else { return false };
         let is_all = rest.is_empty() && self.raw.text.trim_matches('"').len() == name.len() + 6;
         if is_all && self.nothing(name) {
-            (self.word.splits, self.vanishes) = (true, true);
+            self.word.splits = true;
+            self.vanishes = true;
             return true;
         }
         if self.scope.value(name).is_none_or(<[Word]>::is_empty) {
@@ -211,7 +213,8 @@ impl Scan<'_> {
     fn braced(&mut self, from: usize, to: usize, quoted: bool) {
         let begin = self.name_end(from, to);
         let raw = self.raw;
-        let (name, rest) = (&raw.text[from..begin], &raw.text[begin..to]);
+        let name = &raw.text[from..begin];
+        let rest = &raw.text[begin..to];
         let Some(&sign) = rest.as_bytes().first() else { return self.variable(name, quoted) };
         if self.listed(name, rest, quoted) {
             return;
@@ -318,8 +321,9 @@ fn slice(text: &str) -> Option<(usize, usize)> {
     Some((from, from.saturating_add(length)))
 }
 
-/// `${…}` that begins with no name, and still only stands for text: special parameters, lengths, the names of variables or
-/// keys. Of the rest, `${!x}` takes a name from a value, and zsh runs the text of `${(e)x}` and `${~x}`.
+/// `${…}` that begins with no name, and still only stands for text: special parameters, lengths, the names of
+/// variables or keys. Of the rest, `${!x}` takes a name from a value, and zsh runs the text of `${(e)x}` and
+/// `${~x}`.
 fn is_known(rest: &str) -> bool {
     let (sign, rest) = rest.split_at(rest.chars().next().map_or(0, char::len_utf8));
     let name = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');

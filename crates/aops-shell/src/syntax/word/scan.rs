@@ -1,5 +1,6 @@
-//! Reads the characters of a raw word into pieces: text, patterns, braces, and what is not known. Then spreads `{a,b}` into
-//! its alternatives, as the shell does first, fills in `~` and variables, and splits at blanks.
+//! Reads the characters of a raw word into pieces: text, patterns, braces, and what is not known. Then
+//! spreads `{a,b}` into its alternatives, as the shell does first, fills in `~` and variables, and splits at
+//! blanks.
 
 use super::{ALTERNATIVES, Expanded, Run, arithmetic};
 use crate::syntax::scope::Scope;
@@ -51,7 +52,8 @@ pub(super) struct Scan<'t> {
 
 impl<'t> Scan<'t> {
     pub(super) fn new(raw: &'t Raw<'t>, scope: &'t Scope) -> Self {
-        let (word, done) = (Word::default(), Expanded::default());
+        let word = Word::default();
+        let done = Expanded::default();
         let vanishes = !raw.text.contains(['"', '\'']);
         Self { scope, raw, pieces: Vec::new(), word, done, vanishes, range: (0, 0) }
     }
@@ -116,7 +118,8 @@ impl<'t> Scan<'t> {
 
     /// Reads up to the closing quote, or all of it; the place after that.
     pub(super) fn read(&mut self, from: usize, to: usize, quotes: Quotes) -> usize {
-        let (is_bare, is_ansi) = (quotes == Quotes::None, quotes == Quotes::Ansi);
+        let is_bare = quotes == Quotes::None;
+        let is_ansi = quotes == Quotes::Ansi;
         let mut at = from;
         while at < to {
             at = match (self.byte(at, to), self.byte(at + 1, to)) {
@@ -246,7 +249,8 @@ pub(super) fn spread(pieces: Vec<Piece>, room: &mut usize) -> Option<Vec<Vec<Pie
         if waiting.len() + done.len() + members > ALTERNATIVES {
             return None;
         }
-        let (open, close) = (bounds[0], bounds[bounds.len() - 1]);
+        let open = bounds[0];
+        let close = bounds[bounds.len() - 1];
         let around = |inner: &[Piece]| [&pieces[..open], inner, &pieces[close + 1..]].concat();
         if bounds.len() == 2 {
             waiting.push(around(&[Piece::Bit(Bit::Any)]));
@@ -257,8 +261,8 @@ pub(super) fn spread(pieces: Vec<Piece>, room: &mut usize) -> Option<Vec<Vec<Pie
     Some(done)
 }
 
-/// The group that begins first, of those that have several members or are a sequence: its brace, its own commas, and the
-/// brace that closes it. One pass.
+/// The group that begins first, of those that have several members or are a sequence: its brace, its own
+/// commas, and the brace that closes it. One pass.
 fn first_group(pieces: &[Piece]) -> Option<Vec<usize>> {
     let mut best: Option<Vec<usize>> = None;
     let mut open: Vec<(Vec<usize>, bool)> = Vec::new();
@@ -289,7 +293,8 @@ fn first_group(pieces: &[Piece]) -> Option<Vec<usize>> {
     best
 }
 
-/// The words these pieces become, with where the first variable was filled in; `None` where they are too many or too long.
+/// The words these pieces become, with where the first variable was filled in; `None` where they are too many
+/// or too long.
 pub(super) fn fields(pieces: &[Piece], scope: &Scope, room: &mut usize) -> Option<Vec<Word>> {
     // Each alternative is a list of words; only the last one is still growing.
     let mut alternatives = vec![vec![Word { bits: Vec::with_capacity(pieces.len()), ..Word::default() }]];
