@@ -1,8 +1,8 @@
 //! `install` registers this program for every event in a settings file, and places our agents and commands beside it;
 //! `uninstall` removes both.
 //!
-//! Reads and writes what `Steps` name, which the file of each kind of client makes. The project's file is below the working directory, not git's root: the
-//! client looks only where it was started. Invariants: installing twice changes nothing; `uninstall` undoes it byte for
+//! Reads and writes what `Steps` name, made by the file of each kind of client. The project's file is below the working
+//! directory, not git's root: the client looks only where it was started. Invariants: installing twice changes nothing; `uninstall` undoes it byte for
 //! byte, and edits since stay: from an edited settings file only our entries are removed, an edited agent is left.
 
 pub mod receipt;
@@ -17,8 +17,8 @@ mod managed;
 use super::bundle::trusted_key;
 use super::mode::Change;
 use super::{Command, Io, flag, one_of, option, text, tryout, user_file};
-use aops_core::config::policy::{ModeLevel, choose};
 use aops_core::config::policy::network::NetworkMode;
+use aops_core::config::policy::{ModeLevel, choose};
 use aops_core::host::claude::settings::{StatusLine, status_line};
 use aops_core::model::client::Client;
 use aops_core::model::event::EVENTS;
@@ -331,11 +331,7 @@ fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let rest = format!("{}{}", describe_open(io.env), describe_kept(io.env));
     let (value, words) = taken_back(&undo, dry_run);
     if !dry_run {
-        let is_last = undo.receipt.as_ref().is_some_and(|receipt| receipt.settings.is_empty());
         undo.carry_out(io.env)?;
-        if is_last {
-            life::forget_unused(io.env)?;
-        }
     }
     io.answer(&value, format!("{words}{rest}").trim_end())
 }

@@ -42,7 +42,9 @@ const LARGEST_INPUT: u64 = 64 << 20;
 pub fn run(name: Option<&str>, env: &Env) -> u8 {
     answer_panics(env.host, name.map_or(EventKind::Other, EventKind::of));
     let input = input();
-    if !env.host.is_registered_by_name() && !env.client.is_claude && !input.as_ref().is_ok_and(|input| read::is_claudes(input))
+    if !env.host.is_registered_by_name()
+        && !env.client.is_claude
+        && !input.as_ref().is_ok_and(|input| read::is_claudes(input))
     {
         return answer::deliver(EventKind::Other, &answer::stand_aside());
     }
